@@ -12,23 +12,23 @@ import (
 	"harness/internal/services/session"
 )
 
-// Agents knows what agents may touch.
+// Agents knows which objects an agent may access.
 type Agents interface {
-	// AgentScope is what the agent of a session may touch while its job runs; false when it has none.
+	// AgentScope returns what the agent of a session may access while its job runs; false if nothing.
 	AgentScope(ctx context.Context, sessionID string) (AgentScope, bool, error)
 }
 
-// AgentScope is the session and the turn that a job is about.
+// AgentScope is the session and the turn of a job.
 type AgentScope struct{ SessionID, TurnID string }
 
-// agentError refuses what an agent may not do.
+// agentError refuses a request that an agent may not make.
 type agentError struct{ reason string }
 
 func (e *agentError) Error() string {
-	return "this is a request of an agent: " + e.reason
+	return "this request comes from an agent: " + e.reason
 }
 
-// checkAgent refuses an agent's request beyond its job. Others pass.
+// checkAgent refuses a request of an agent that is outside its job. Other callers pass.
 func (s *server) checkAgent(r *http.Request, rt *rest.Route, params map[string]string) error {
 	principal, _ := auth.PrincipalFrom(r.Context())
 	if principal.Role != auth.RoleAgent || rt.Agent == rest.AgentAnything {
@@ -46,17 +46,17 @@ func (s *server) checkAgent(r *http.Request, rt *rest.Route, params map[string]s
 
 func (s *server) agentMay(ctx context.Context, own string, rule rest.AgentRule, params map[string]string) error {
 	if rule == rest.AgentNothing {
-		return &agentError{"an agent may not do this; call it from outside of a session"}
+		return &agentError{"an agent may not do this; call it from outside a session"}
 	}
 	if own == "" || s.Agents == nil {
-		return &agentError{"it is not known which session it works for, and only the agent of a running job may do this"}
+		return &agentError{"its session is unknown, and only the agent of a running job may do this"}
 	}
 	scope, found, err := s.Agents.AgentScope(ctx, own)
 	if err != nil {
 		return err
 	}
 	if !found {
-		return &agentError{"its session runs no job, and only the agent of a running job may do this"}
+		return &agentError{"its session has no running job, and only the agent of a running job may do this"}
 	}
 	sessionID := params["sessionId"]
 	if rule == rest.AgentApproval {
@@ -66,10 +66,10 @@ func (s *server) agentMay(ctx context.Context, own string, rule rest.AgentRule, 
 		}
 	}
 	if sessionID != scope.SessionID {
-		return &agentError{"its job is about another session"}
+		return &agentError{"its job belongs to another session"}
 	}
 	if rule == rest.AgentTurn && params["turnId"] != scope.TurnID {
-		return &agentError{"its job is about another turn"}
+		return &agentError{"its job belongs to another turn"}
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 	"harness/internal/runtime"
 )
 
-// refused is a classified error and the request it refuses.
+// refused is a classified error with the request that it refuses.
 type refused struct {
 	operations.Failure
 	err error
@@ -18,7 +18,7 @@ type refused struct {
 	in  *rest.Input
 }
 
-// says answers with a status, a code and the message of the error; saysCause with the message of its cause alone.
+// says responds with a status, a code and the message of the error; saysCause uses the message of its cause alone.
 func says(status int, code string) func(refused) rest.Failure {
 	return func(a refused) rest.Failure { return rest.Problem(status, code, a.Message) }
 }
@@ -27,17 +27,17 @@ func saysCause(status int, code string) func(refused) rest.Failure {
 	return func(a refused) rest.Failure { return rest.Problem(status, code, a.Cause.Error()) }
 }
 
-// text answers with words of REST.
+// text responds with a message that REST defines.
 func text(status int, code, message string) func(refused) rest.Failure {
 	return func(refused) rest.Failure { return rest.Problem(status, code, message) }
 }
 
-// field answers that a member of the request is wrong.
+// field reports an invalid member of the request.
 func field(name string) func(refused) rest.Failure {
 	return func(a refused) rest.Failure { return rest.Invalid(schema.Custom(a.Cause.Error(), name)) }
 }
 
-// answers are the status and the body of each code. A code that is not here is an internal error.
+// answers maps each code to a status and a body. A missing code is an internal error.
 var answers = map[operations.Code]func(refused) rest.Failure{
 	operations.CodeProjectLimited: saysCause(http.StatusForbidden, "project_limited"),
 	operations.CodeInvalid: func(a refused) rest.Failure {
@@ -63,7 +63,7 @@ var answers = map[operations.Code]func(refused) rest.Failure{
 
 	operations.CodeStoreLate: func(a refused) rest.Failure {
 		return rest.Problem(http.StatusGatewayTimeout, "store_unavailable", outageOf(a.err)+
-			"; the runtime has done what was asked, and it is stored as soon as the store takes writes again: do not send it again")
+			"; the runtime carried out the request, and the result is stored once the store accepts writes again: do not send it again")
 	},
 	operations.CodeStoreRefuses: func(a refused) rest.Failure {
 		return rest.Problem(http.StatusServiceUnavailable, "store_unavailable",
@@ -132,7 +132,7 @@ var answers = map[operations.Code]func(refused) rest.Failure{
 	operations.CodeProviderTimeout:    adapterRefused,
 }
 
-// fields are the issues of an operation's refusal as a validation words them.
+// fields converts the problems of a refused operation into validation issues.
 func fields(e *operations.InvalidError) []schema.Issue {
 	issues := make([]schema.Issue, len(e.Problems))
 	for i, problem := range e.Problems {

@@ -48,7 +48,7 @@ func emptySessions(a refused) rest.Failure {
 	}{projectState{"not_materialized_sessions", empty.ProjectID}, empty.SessionIDs}}
 }
 
-// jobProblem is a refusal of the queue.
+// jobProblem is a refusal by the queue.
 type jobProblem struct {
 	Status    string `json:"status"`
 	Code      string `json:"code"`
@@ -70,7 +70,7 @@ func jobNotFound(a refused) rest.Failure {
 
 func jobNotOver(refused) rest.Failure {
 	return rest.Failure{Status: http.StatusConflict,
-		Body: jobProblem{"error", queue.CodeConflict, "", "the job has not ended; cancel it, or wait for its end"}}
+		Body: jobProblem{"error", queue.CodeConflict, "", "the job has not ended; cancel it, or wait until it ends"}}
 }
 
 func jobOver(a refused) rest.Failure {
@@ -81,7 +81,7 @@ func jobOver(a refused) rest.Failure {
 	}{"already_terminal", over.Job}}
 }
 
-// jobRefused is a job that the queue did not take.
+// jobRefused is a job that the queue rejected.
 func jobRefused(a refused) rest.Failure {
 	problem := operations.CauseOf[*queue.Error](a.Failure)
 	status, code := http.StatusConflict, problem.Code

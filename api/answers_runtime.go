@@ -9,9 +9,8 @@ import (
 	"harness/internal/runtime"
 )
 
-// refusals are the kinds of a runtime's refusal, in the order in which codex-manager looked for them, and how they are
-// answered. auth_required is before invalid_state, unlike there: newer codex puts -32600 on everything, and 401 is what
-// the API promises.
+// refusals are the kinds of runtime refusals and their responses, in codex-manager's order. auth_required comes
+// before invalid_state, unlike there: newer codex sends -32600 for everything, and the API promises 401.
 var refusals = []struct {
 	kind   error
 	status int
@@ -24,7 +23,7 @@ var refusals = []struct {
 	{runtime.ErrProviderTimeout, http.StatusGatewayTimeout, "codex_timeout"},
 }
 
-// kindOf is the status and the code of a refusal; false when it is of none of these kinds.
+// kindOf returns the status and the code of a refusal; false if it has none of these kinds.
 func kindOf(err error) (status int, code string, known bool) {
 	for _, row := range refusals {
 		if errors.Is(err, row.kind) {
@@ -34,7 +33,7 @@ func kindOf(err error) (status int, code string, known bool) {
 	return http.StatusInternalServerError, "codex_error", false
 }
 
-// adapterRefused is what the adapter refused before the runtime got it, in the adapter's words.
+// adapterRefused is a refusal by the adapter, before the runtime got the request, with the adapter's message.
 func adapterRefused(a refused) rest.Failure {
 	status, code, _ := kindOf(a.err)
 	if status == http.StatusUnauthorized {
@@ -43,8 +42,8 @@ func adapterRefused(a refused) rest.Failure {
 	return rest.Problem(status, code, a.Message)
 }
 
-// refusalFailure is what the runtime refused. codex-manager answered so for mapped routes only, and 500 elsewhere,
-// where a client's own mistake is a 4xx here too.
+// refusalFailure is a refusal by the runtime. codex-manager responded this way only on mapped routes, and with 500
+// elsewhere. Here a client's mistake is a 4xx on every route.
 func refusalFailure(a refused) rest.Failure {
 	e := a.Native
 	status, code, known := kindOf(e)
@@ -70,17 +69,17 @@ func refusalFailure(a refused) rest.Failure {
 	return detailed(status, code, message, details)
 }
 
-// refusalDetails name what was refused; Runtime is set where its login is missing.
+// refusalDetails name the refused method. Runtime is set when its login is missing.
 type refusalDetails struct {
 	Method    string `json:"method"`
 	SessionID string `json:"sessionId,omitempty"`
 	Runtime   string `json:"runtime,omitempty"`
 }
 
-// loginMissing is the message of the 401 of a runtime, which a client must not take for one about its token for this
-// server. login is how to log in, "" when the error says so or nothing is known.
+// loginMissing is the message of a runtime's 401, which must not look like a wrong token for this server. login
+// describes how to log in; "" when the error does, or it is unknown.
 func loginMissing(err error, runtimeName, login string) string {
-	text := err.Error() + "; the login of " + runtimeName + " at its model provider is meant, not your token for this server"
+	text := err.Error() + "; this is about the login of " + runtimeName + " at its model provider, not your token for this server"
 	if login != "" {
 		text += ": " + login
 	}

@@ -13,7 +13,7 @@ import (
 	"harness/internal/services/session"
 )
 
-// outageOf is what an outage of the store says.
+// outageOf describes an outage of the store.
 func outageOf(err error) string {
 	var outage *journal.OutageError
 	if errors.As(err, &outage) {
@@ -22,7 +22,7 @@ func outageOf(err error) string {
 	return err.Error()
 }
 
-// unknownAnchor names the member of the query that names no entry.
+// unknownAnchor names the query parameter that refers to an unknown entry.
 func unknownAnchor(a refused) rest.Failure {
 	name := "before"
 	for _, other := range []string{"after", "around"} {
@@ -53,7 +53,7 @@ func sessionDeleted(a refused) rest.Failure {
 		javascript.ISOTime(deleted.DeletedAt)}}
 }
 
-// notOwnerBody names the node that can do what was asked.
+// notOwnerBody names the node that can handle the request.
 type notOwnerBody struct {
 	Status    string `json:"status"`
 	Code      string `json:"code"`
@@ -78,7 +78,7 @@ func pinned(a refused) rest.Failure {
 	return rest.Failure{Status: http.StatusConflict, Body: body}
 }
 
-// folderFailure is about a folder that no agent can work in: the one a request names, or that of a session.
+// folderFailure is about a directory that no agent can work in: one in the request, or that of a session.
 func folderFailure(a refused) rest.Failure {
 	folder := operations.CauseOf[*session.FolderError](a.Failure)
 	status := http.StatusBadRequest
@@ -102,7 +102,7 @@ func systemSession(a refused) rest.Failure {
 		"system-owned sessions are reserved for orchestrator workers"}}
 }
 
-// unknownSession names the runtimes that may have the session and could not be asked.
+// unknownSession names the runtimes that may have the session but could not be queried.
 func unknownSession(a refused) rest.Failure {
 	type details struct {
 		NotAsked []session.NotAsked `json:"notAsked"`
@@ -119,7 +119,7 @@ func unknownSession(a refused) rest.Failure {
 	return rest.Failure{Status: http.StatusNotFound, Body: body}
 }
 
-// stateOfSession is a conflict with the state of the session that the path names.
+// stateOfSession is a conflict with the state of the session in the path.
 func stateOfSession(status string, in *rest.Input) rest.Failure {
 	return rest.Failure{Status: http.StatusConflict, Body: struct {
 		Status    string `json:"status"`
@@ -144,7 +144,7 @@ func backgroundWork(a refused) rest.Failure {
 	}{working.SessionID, working.Tasks})
 }
 
-// notPendingBody refuses a decision; Code and Resolution are ours and say who was first.
+// notPendingBody refuses a decision. Code and Resolution are ours; they name the earlier decision.
 type notPendingBody struct {
 	Status     string      `json:"status"`
 	ApprovalID string      `json:"approvalId,omitempty"`
@@ -173,7 +173,8 @@ func resolutionOf(r session.Request) *resolution {
 	return res
 }
 
-// notPending is codex-manager's 404 for a request that is not pending. It names the decision that won, if there is one.
+// notPending is codex-manager's 404 for a request that is not pending. It names the winning decision, if there is
+// one.
 func notPending(a refused) rest.Failure {
 	body := notPendingBody{Status: "not_found", ApprovalID: a.in.Params["approvalId"], RequestID: a.in.Params["requestId"]}
 	if a.Code == operations.CodeAlreadyResolved {
@@ -211,5 +212,5 @@ func unsupportedControl(a refused) rest.Failure {
 }
 
 func timedOut(refused) rest.Failure {
-	return rest.Problem(http.StatusGatewayTimeout, "codex_timeout", "the runtime timed out; its answer may still take effect")
+	return rest.Problem(http.StatusGatewayTimeout, "codex_timeout", "the runtime timed out; the operation may still take effect")
 }

@@ -9,7 +9,7 @@ import (
 	"harness/internal/content/artifact"
 )
 
-// artifactPath is where artifacts are read.
+// artifactPath is the path prefix of artifacts.
 const artifactPath = "/v1/artifacts/"
 
 func (s *server) artifactRoutes() []rest.Route {
@@ -23,12 +23,12 @@ func (s *server) artifactRoutes() []rest.Route {
 	}
 }
 
-// serveArtifact answers with an artifact, with "/download" behind its id as one to be stored by a browser.
+// serveArtifact returns an artifact; with "/download" after its id, as a file to save.
 func (s *server) serveArtifact(w http.ResponseWriter, r *http.Request) {
 	id, download := strings.CutSuffix(strings.TrimPrefix(r.URL.Path, artifactPath), "/download")
 	err := s.Artifacts.Serve(w, r, id, download)
 	if errors.Is(err, artifact.ErrNotFound) {
-		// It is of the task API, and refused as that refuses.
+		// Artifacts belong to the task API, so refusals use its format.
 		rest.WriteJSON(r.Context(), w, http.StatusNotFound, struct {
 			Error   string `json:"error"`
 			ID      string `json:"artifact_id"`

@@ -15,15 +15,15 @@ import (
 	"harness/tests/contract"
 )
 
-// frames is the served description of the stream, with what is needed to hold frames against it.
+// frames is the served description of the stream, with what a test needs to validate frames.
 type frames struct {
 	root    map[string]any
 	schemas *jsonschema.Compiler
-	// messages are by name.
+	// messages are keyed by name.
 	messages map[string]*jsonschema.Schema
 }
 
-// oursAlone are messages no recording has; their examples are held against them instead.
+// oursAlone are messages that no recording has; the test validates their examples instead.
 const oursAlone = "subscribeTexts subscribed resumed gap ahead sessionRolledBack sessionBackgroundUpdated serverRequest"
 
 const framesURL = "https://harness.invalid/asyncapi.json"
@@ -32,7 +32,7 @@ func readFrames(t *testing.T) *frames {
 	t.Helper()
 	got := setup(t).send(http.MethodGet, "/api/asyncapi.json", "", "")
 	if got.Code != http.StatusOK || got.Header().Get("Content-Type") != "application/json; charset=utf-8" {
-		t.Fatalf("the document is answered %d %s", got.Code, got.Header())
+		t.Fatalf("got the document with %d %s", got.Code, got.Header())
 	}
 	raw, err := jsonschema.UnmarshalJSON(bytes.NewReader(got.Body.Bytes()))
 	if err != nil {
@@ -59,7 +59,7 @@ func (f *frames) of(t *testing.T, operation string) []string {
 	for _, ref := range at(f.root, "operations", operation, "messages").([]any) {
 		name, listed := strings.CutPrefix(at(ref, "$ref").(string), "#/channels/stream/messages/")
 		if !listed || at(channel, name, "$ref") != "#/components/messages/"+name || at(f.root, "components", "messages", name) == nil {
-			t.Errorf("%s names %v, which the document does not describe", operation, ref)
+			t.Errorf("%s refers to %v, which the document does not describe", operation, ref)
 			continue
 		}
 		names = append(names, name)
@@ -67,7 +67,7 @@ func (f *frames) of(t *testing.T, operation string) []string {
 	return names
 }
 
-// matches lists which of the messages a text is.
+// matches lists the messages that a text is valid for.
 func (f *frames) matches(text string, names []string) (matching []string, why error) {
 	value, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
 	if err != nil {
@@ -83,7 +83,7 @@ func (f *frames) matches(text string, names []string) (matching []string, why er
 	return matching, why
 }
 
-// at digs into decoded JSON.
+// at walks into decoded JSON.
 func at(value any, path ...string) any {
 	for _, key := range path {
 		members, _ := value.(map[string]any)
@@ -92,13 +92,13 @@ func at(value any, path ...string) any {
 	return value
 }
 
-// TestRecordedFramesFollowTheDescription: every frame codex-manager sent, and every frame this server derives, is one
-// message of the description and no other.
+// TestRecordedFramesFollowTheDescription: every frame codex-manager sent, and every frame this server derives,
+// matches exactly one message of the description.
 func TestRecordedFramesFollowTheDescription(t *testing.T) {
 	t.Parallel()
 	f := readFrames(t)
 	sent, seen := append(f.of(t, "answer"), f.of(t, "event")...), map[string]int{}
-	// The first frame of a type is held against every message, the others against the one it was.
+	// The first frame of a type is validated against every message, the others only against the one it matched.
 	known := map[string][]string{}
 	hold := func(where, text string) {
 		var frame struct{ Type string }
@@ -161,7 +161,7 @@ func TestRecordedFramesFollowTheDescription(t *testing.T) {
 	}
 }
 
-// TestExamplesOfFramesFollowTheirSchemas and are messages of their name.
+// TestExamplesOfFramesFollowTheirSchemas: examples are valid messages of their name.
 func TestExamplesOfFramesFollowTheirSchemas(t *testing.T) {
 	t.Parallel()
 	f := readFrames(t)
@@ -176,15 +176,15 @@ func TestExamplesOfFramesFollowTheirSchemas(t *testing.T) {
 				t.Fatal(err)
 			}
 			if matching, why := f.matches(string(text), []string{name}); len(matching) != 1 {
-				t.Errorf("the example of %s does not follow: %v", name, why)
+				t.Errorf("the example of %s is not valid: %v", name, why)
 			}
 		}
 	}
 }
 
-// TestTheDescriptionOfFramesIsWhole: what it points to is there, the route is the server's, and both documents tell the
-// same parameters.
-func TestTheDescriptionOfFramesIsWhole(t *testing.T) {
+// TestStreamDescriptionIsComplete: references resolve, the server has the route, and both documents have the same
+// parameters.
+func TestStreamDescriptionIsComplete(t *testing.T) {
 	t.Parallel()
 	f, d := readFrames(t), readDocument(t)
 	text, err := json.Marshal(f.root)
@@ -195,10 +195,10 @@ func TestTheDescriptionOfFramesIsWhole(t *testing.T) {
 		place, here := strings.CutPrefix(ref[1], "#/")
 		if path, shared := strings.CutPrefix(ref[1], "openapi.json#/components/schemas/"); shared {
 			if d.Components.Schemas[path] == nil {
-				t.Errorf("%s leads nowhere", ref[1])
+				t.Errorf("%s does not resolve", ref[1])
 			}
 		} else if !here || at(f.root, strings.Split(place, "/")...) == nil {
-			t.Errorf("%s leads nowhere", ref[1])
+			t.Errorf("%s does not resolve", ref[1])
 		}
 	}
 	address := at(f.root, "channels", "stream", "address")
@@ -209,7 +209,7 @@ func TestTheDescriptionOfFramesIsWhole(t *testing.T) {
 	query := at(f.root, "channels", "stream", "bindings", "ws", "query", "properties").(map[string]any)
 	for _, parameter := range operation.Parameters {
 		if at(query[parameter.Value.Name], "description") != parameter.Value.Description {
-			t.Errorf("%s is told otherwise in openapi.yaml: %s", parameter.Value.Name, parameter.Value.Description)
+			t.Errorf("openapi.yaml describes %s differently: %s", parameter.Value.Name, parameter.Value.Description)
 		}
 	}
 	if len(query) != len(operation.Parameters) {

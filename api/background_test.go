@@ -7,7 +7,7 @@ import (
 	"harness/internal/services/session"
 )
 
-// The background work of a session is listed and ended by its routes; a stop says what it ended and what goes on.
+// The routes list and end the background work of a session; a stop reports what it ended and what continues.
 func TestBackgroundWorkOverREST(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

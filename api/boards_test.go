@@ -13,7 +13,7 @@ import (
 	"harness/stream"
 )
 
-// What the fakes are asked for they answer in the place of a name.
+// The fakes return the request they got in place of a name.
 
 func asked(want any) string {
 	text, err := json.Marshal(want)
@@ -60,7 +60,7 @@ func (fakeEvents) Event(_ context.Context, cursor int64) (stream.BrowsedEvent, b
 	return stream.BrowsedEvent{Name: "approval", Cursor: cursor}, cursor == 31, nil
 }
 
-// The operators' lists answer as documented, and refuse what they do not understand.
+// The operators' lists respond as documented, and refuse invalid parameters.
 func TestBoards(t *testing.T) {
 	t.Parallel()
 	over := queue.Job{ID: "over", State: queue.Failed, Payload: json.RawMessage(`{}`)}
@@ -78,11 +78,11 @@ func TestBoards(t *testing.T) {
 		{http.MethodGet, "/api/jobs?cursor=bogus", "", 400, "Invalid cursor"},
 		{http.MethodGet, "/api/jobs?since=yesterday", "", 400, "Give a time as"},
 		{http.MethodGet, "/api/jobs?limit=501", "", 400, "limit"},
-		{http.MethodPost, "/api/jobs/cancel", `{}`, 400, "Say which jobs"},
+		{http.MethodPost, "/api/jobs/cancel", `{}`, 400, "Select jobs"},
 		{http.MethodPost, "/api/jobs/cancel", `{"state":"queued"}`, 200, `"more":true}`},
 		{http.MethodPost, "/api/jobs/over/run-again", "", 202, `"dedupe":"enqueued"}`},
 		{http.MethodPost, "/api/jobs/runs/run-again", "", 409, "has not ended"},
-		{http.MethodPost, "/api/jobs/nobody/run-again", "", 404, `{"status":"not_found","jobId":"nobody"}`},
+		{http.MethodPost, "/api/jobs/unknown/run-again", "", 404, `{"status":"not_found","jobId":"unknown"}`},
 		{http.MethodGet, "/api/events?after=1&before=2", "", 400, "not both"},
 		{http.MethodGet, "/api/events", "", 200, `"payload":null}],"next":null,"pos":31}`},
 		{http.MethodGet, "/api/events/31", "", 200, `"type":"approval"`},

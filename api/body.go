@@ -9,7 +9,7 @@ import (
 	"harness/api/schema"
 )
 
-// requestError is a request that could not even be read; the status is the HTTP one.
+// requestError is a request that could not be read; status is the HTTP status.
 type requestError struct {
 	status  int
 	message string
@@ -17,15 +17,15 @@ type requestError struct {
 
 func (e *requestError) Error() string { return e.message }
 
-// readBody decodes the body by its content type, before anything else is looked at. Undefined means that there is none,
-// which is only so when there is no content type either. sent is the body as it came.
+// readBody decodes the body by its content type, before any other check. Undefined means no body, which requires that
+// there is no content type either. sent is the raw body.
 func (s *server) readBody(r *http.Request) (body schema.Value, sent string, err error) {
 	contentType := r.Header.Get("Content-Type")
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:
 		return schema.Value{}, "", nil
 	case http.MethodDelete:
-		// Bodies of DELETE are read only when the client calls them something.
+		// Bodies of DELETE are read only with a content type.
 		if contentType == "" {
 			return schema.Value{}, "", nil
 		}
@@ -62,7 +62,7 @@ func (s *server) readBody(r *http.Request) (body schema.Value, sent string, err 
 	return schema.Value{}, "", &requestError{http.StatusUnsupportedMediaType, "Unsupported Media Type: " + contentType}
 }
 
-// readText reads a body of at most so many bytes.
+// readText reads a body of limited size.
 func (s *server) readText(r *http.Request, most int64) (string, error) {
 	text, err := s.bodies.Read(r, most)
 	switch {
@@ -76,7 +76,7 @@ func (s *server) readText(r *http.Request, most int64) (string, error) {
 	return text, err
 }
 
-// acceptable says with a 415 what to send; the body is the original's.
+// acceptable lists the accepted types in a 415; the body is codex-manager's.
 func acceptable(w http.ResponseWriter, status int) {
 	if status == http.StatusUnsupportedMediaType {
 		w.Header().Set("Accept", "application/json")

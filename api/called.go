@@ -10,7 +10,7 @@ import (
 	"harness/internal/lib/javascript"
 )
 
-// calledRoute is a route as the audit log has it, with the parameters of the path as the router found them.
+// calledRoute is a route in the audit log, with its path parameters as the router found them.
 func calledRoute(r *rest.Route, names, values []string) calls.Route {
 	params := make(map[string]string, len(names))
 	for i, name := range names {
@@ -22,7 +22,7 @@ func calledRoute(r *rest.Route, names, values []string) calls.Route {
 		OwnRecords: r.OwnRecords}
 }
 
-// protocolOf is the protocol of a route as the audit log calls it.
+// protocolOf returns the audit log's name for the protocol of a route.
 func protocolOf(path string) string {
 	switch {
 	case path == "/rpc":
@@ -33,7 +33,7 @@ func protocolOf(path string) string {
 	return "rest"
 }
 
-// codeOf is the code that a failure's body has, "" for none.
+// codeOf returns the code in the body of a failure, "" for none.
 func codeOf(f rest.Failure) string {
 	if body, is := f.Body.(rest.ErrorBody); is {
 		return body.Code

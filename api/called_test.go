@@ -12,7 +12,7 @@ import (
 	"harness/internal/services/audit"
 )
 
-// calledLog is what the audit log is told.
+// calledLog collects the records of the audit log.
 type calledLog struct {
 	mu  sync.Mutex
 	all []audit.Call
@@ -25,8 +25,8 @@ func (l *calledLog) Record(call audit.Call, _ string) {
 	l.all = append(l.all, call)
 }
 
-// What a runtime answers a change with is recorded: a missing login, and whatever else went wrong.
-func TestErrorsOfARuntimeAreRecorded(t *testing.T) {
+// A runtime's response to a change is recorded, whether it is a missing login or another failure.
+func TestRuntimeErrorsAreRecorded(t *testing.T) {
 	recorded := &calledLog{}
 	b := setup(t, func(p *parts) { p.Calls = recorded })
 	for _, one := range []struct {
@@ -53,11 +53,12 @@ func TestErrorsOfARuntimeAreRecorded(t *testing.T) {
 	}
 }
 
-// A request is recorded once, by its route and not by its path; one for no route is not recorded, nor is one that reads.
+// Each request is recorded once, by its route rather than its path. Reads and requests without a route are not
+// recorded.
 func TestRequestsAreRecordedByRoute(t *testing.T) {
 	recorded := &calledLog{}
 	b := setup(t, func(p *parts) { p.Calls = recorded })
-	for range 2 { // values of the router must not be those of another request
+	for range 2 { // the router's values must not belong to another request
 		b.post("/api/sessions/s%2F1/archive", "")
 		b.post("/api/sessions/"+strings.Repeat("x", 120)+"/archive", "")
 		b.post("/api/none", "{}")

@@ -11,7 +11,8 @@ import (
 	"harness/internal/runtime"
 )
 
-// TestCapabilities: the runtime's own list of methods gives what probing each of them gave, without calling any.
+// TestCapabilities: the runtime's own list of methods gives the same result as probing each of them, without calling
+// any.
 func TestCapabilities(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("testdata/capabilities.json")
@@ -25,10 +26,10 @@ func TestCapabilities(t *testing.T) {
 	if err := json.Unmarshal(text, &recorded); err != nil {
 		t.Fatal(err)
 	}
-	// Rolling back works here on a runtime that can only revert.
+	// Rollback works here on a runtime that can only revert.
 	features := strings.Replace(string(recorded.Features), `"threadRollback": false`, `"threadRollback": true`, 1)
 	if features == string(recorded.Features) {
-		t.Fatal("the recording does not say what it is read for")
+		t.Fatal("the recording lacks the expected fields")
 	}
 	b := setup(t)
 	b.health.status.Generation = "g1"
@@ -60,7 +61,7 @@ func TestCapabilities(t *testing.T) {
 	if len(b.runtime.calls) != 1 {
 		t.Errorf("asked again without a reason: %q", b.runtime.calls)
 	}
-	b.health.status.Generation = "g2" // another process may be another version
+	b.health.status.Generation = "g2" // another process may have another version
 	get("/api/capabilities")
 	get("/api/capabilities?refresh=true")
 	if len(b.runtime.calls) != 3 {
@@ -70,7 +71,7 @@ func TestCapabilities(t *testing.T) {
 	b.health.status.State = runtime.StateUnavailable
 	b.runtime.fail = fmt.Errorf("%w: codex is gone", runtime.ErrUnavailable)
 	if methods, _, _ := get("/api/capabilities"); !strings.Contains(methods, `"thread/fork":"available"`) {
-		t.Errorf("what was known is forgotten: %s", methods)
+		t.Errorf("the known state was lost: %s", methods)
 	}
 	methods, features, whole := get("/api/capabilities?refresh=true")
 	if strings.Contains(methods, "available") || !strings.Contains(features, `"threadFork":false`) ||

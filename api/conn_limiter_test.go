@@ -19,7 +19,7 @@ import (
 	"harness/tests/polling"
 )
 
-// gate is a limiter on a socket, with what it counted.
+// gate is a limiter on a socket, with its counts.
 type gate struct {
 	address string
 	mu      sync.Mutex
@@ -38,7 +38,7 @@ func (g *gate) count(change func()) {
 	g.changed = make(chan struct{})
 }
 
-// wait returns when the condition on what was counted holds.
+// wait returns when the condition on the counts holds.
 func (g *gate) wait(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	deadline := time.After(time.Minute)
@@ -88,7 +88,7 @@ func openGate(t *testing.T, options conns.Options, handler http.Handler) *gate {
 	return g
 }
 
-// dial opens a connection and says the text.
+// dial opens a connection and sends the text.
 func (g *gate) dial(t *testing.T, said string) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", g.address)
@@ -103,12 +103,12 @@ func (g *gate) dial(t *testing.T, said string) net.Conn {
 	return conn
 }
 
-// shortTime is a peer's time: long enough for a busy machine to say the next word in time.
+// shortTime is a peer's timeout: long enough for a busy machine to send the next message in time.
 const shortTime = 500 * time.Millisecond
 
-// A request whose header is longer than 64 KiB is refused, also where net/http would let it pass, and one that is not is
-// answered.
-func TestTheBoundOfAHeader(t *testing.T) {
+// A request with a header of more than 64 KiB is refused, even where net/http would accept it. A shorter one is
+// served.
+func TestHeaderLimit(t *testing.T) {
 	t.Parallel()
 	g := openGate(t, conns.Options{HeaderTimeout: time.Minute, BodyTimeout: time.Minute, IdleTimeout: time.Minute},
 		http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
@@ -119,13 +119,13 @@ func TestTheBoundOfAHeader(t *testing.T) {
 			"the URL":     "GET /" + strings.Repeat("x", length) + " HTTP/1.1\r\nHost: a\r\n\r\n",
 		} {
 			conn := g.dial(t, "")
-			go func() { _, _ = io.WriteString(conn, said) }() // refused before all of it is read
+			go func() { _, _ = io.WriteString(conn, said) }() // the refusal may come before all of it is read
 			response, err := http.ReadResponse(bufio.NewReader(conn), nil)
 			if err != nil {
 				t.Errorf("%s of %d bytes: %v", name, length, err)
 				continue
 			}
-			text, _ := io.ReadAll(response.Body) // one that is broken off lacks the bound
+			text, _ := io.ReadAll(response.Body) // a truncated refusal lacks the limit
 			_ = response.Body.Close()
 			if response.StatusCode != want || want != 200 && length < 1<<17 && !strings.Contains(string(text), "65536 bytes") {
 				t.Errorf("%s of %d bytes: %d %s, want %d", name, length, response.StatusCode, text, want)
@@ -134,8 +134,8 @@ func TestTheBoundOfAHeader(t *testing.T) {
 	}
 }
 
-// Whatever a peer leaves undone ends within its time, and a body that is late is told so.
-func TestLatePeersAreReaped(t *testing.T) {
+// Every incomplete request ends within its timeout, and a late body gets a 408.
+func TestLatePeersAreDisconnected(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	g := openGate(t, conns.Options{HeaderTimeout: shortTime, BodyTimeout: shortTime, IdleTimeout: shortTime},
@@ -150,7 +150,7 @@ func TestLatePeersAreReaped(t *testing.T) {
 			"408 Request Timeout"},
 		{"POST /api/sessions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{",
 			"body", "408 Request Timeout"},
-		// A body that no handler wants is not waited for any longer.
+		// The server does not wait for a body that no handler reads.
 		{"GET /api HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{", "body", "200 OK"},
 	} {
 		t.Run(fmt.Sprintf("%.30q", late.said), func(t *testing.T) {
@@ -170,8 +170,8 @@ func TestLatePeersAreReaped(t *testing.T) {
 	}
 }
 
-// A handler may take longer than a body may: its time is not the peer's.
-func TestAHandlerIsNotHeldToThePeersTime(t *testing.T) {
+// A handler may take longer than a body may: the timeout applies to the peer only.
+func TestPeerTimeoutDoesNotLimitHandler(t *testing.T) {
 	t.Parallel()
 	g := openGate(t, conns.Options{BodyTimeout: shortTime, AnswerTimeout: shortTime, HeaderTimeout: shortTime},
 		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -184,7 +184,7 @@ func TestAHandlerIsNotHeldToThePeersTime(t *testing.T) {
 		}))
 	conn := g.dial(t, "")
 	reader := bufio.NewReader(conn)
-	for range 2 { // the second on the same connection: no deadline is left behind
+	for range 2 { // the second request on the same connection: no deadline remains
 		if _, err := io.WriteString(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nok"); err != nil {
 			t.Fatal(err)
 		}
@@ -199,8 +199,8 @@ func TestAHandlerIsNotHeldToThePeersTime(t *testing.T) {
 	}
 }
 
-// A peer that asks for much and takes nothing is cut off; one that takes it slowly is not.
-func TestAnswersAreGivenTimeByWhatIsTaken(t *testing.T) {
+// A peer that requests much and reads nothing is disconnected; a slow reader is not.
+func TestStalledPeerIsDisconnectedAndSlowReaderIsNot(t *testing.T) {
 	t.Parallel()
 	const size = 16 << 20 // more than any socket buffer
 	g := openGate(t, conns.Options{AnswerTimeout: 2 * shortTime},
@@ -226,9 +226,9 @@ func TestAnswersAreGivenTimeByWhatIsTaken(t *testing.T) {
 	}
 }
 
-// At the bound whoever keeps the server waiting gives way, the longest wait first; when nobody does, the new one is
-// told.
-func TestTheBoundOfConnections(t *testing.T) {
+// At the limit, the connection that kept the server waiting longest is closed. If there is none, the new one gets
+// 503.
+func TestConnectionLimit(t *testing.T) {
 	t.Parallel()
 	release, entered := make(chan struct{}), make(chan struct{})
 	g := openGate(t, conns.Options{MaxConnections: 3},
@@ -260,7 +260,7 @@ func TestTheBoundOfConnections(t *testing.T) {
 
 	answer, _ := io.ReadAll(g.dial(t, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"))
 	for _, part := range []string{"503 Service Unavailable", "Retry-After: 1", "Connection: close",
-		`"code":"too_many_connections"`, "HARNESS_HTTP_MAX_CONNECTIONS"} {
+		`"code":"too_many_connections"`, "connections of HARNESS_LIMITS"} {
 		if !strings.Contains(string(answer), part) {
 			t.Errorf("no %q in %q", part, answer)
 		}
@@ -268,8 +268,7 @@ func TestTheBoundOfConnections(t *testing.T) {
 	g.wait(t, "refusal", func() bool { return g.refused == 1 && g.open == 3 })
 }
 
-// A request that is refused for want of a connection, or for its header, is in the audit log as any other one is that may
-// change something.
+// A request refused for lack of a connection, or for its header, is in the audit log like any other change.
 func TestRefusalsOfTheLimiterAreRecorded(t *testing.T) {
 	t.Parallel()
 	release, entered := make(chan struct{}), make(chan struct{})
@@ -304,7 +303,7 @@ func TestRefusalsOfTheLimiterAreRecorded(t *testing.T) {
 		Status: 431, Code: "request_failed"}
 	want := []audit.Call{header, archive, archive}
 	var got []audit.Call
-	if !polling.Until(5*time.Second, func() bool { // a request is recorded once it is answered
+	if !polling.Until(5*time.Second, func() bool { // a request is recorded after its response
 		recorded.mu.Lock()
 		defer recorded.mu.Unlock()
 		got = slices.Clone(recorded.all)
@@ -314,8 +313,8 @@ func TestRefusalsOfTheLimiterAreRecorded(t *testing.T) {
 	}
 }
 
-// A connection taken over is no longer the limiter's, and comes without deadlines.
-func TestAHijackedConnectionIsNotCounted(t *testing.T) {
+// A hijacked connection no longer belongs to the limiter, and has no deadlines.
+func TestHijackedConnectionIsNotCounted(t *testing.T) {
 	t.Parallel()
 	taken := make(chan net.Conn, 1)
 	g := openGate(t, conns.Options{HeaderTimeout: shortTime, AnswerTimeout: shortTime},

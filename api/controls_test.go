@@ -13,7 +13,7 @@ import (
 	"harness/internal/services/session"
 )
 
-// fakeControls keeps controls as the contract of operations.Controls says.
+// fakeControls stores controls as the contract of operations.Controls says.
 type fakeControls struct {
 	mu       sync.Mutex
 	defaults session.Controls
@@ -97,8 +97,8 @@ func sameControls(a, b session.Controls) bool {
 	return reflect.DeepEqual(decode(a), decode(b))
 }
 
-// TestRecordedControls replays the recorded exchanges about controls and settings, open and locked. Members of settings
-// compare as values.
+// TestRecordedControls replays the recorded exchanges about controls and settings, unlocked and locked. Members of
+// settings compare as values.
 func TestRecordedControls(t *testing.T) {
 	t.Parallel()
 	for topic, controls := range map[string]*fakeControls{
@@ -114,7 +114,7 @@ func TestRecordedControls(t *testing.T) {
 				continue
 			}
 			if e.Name == "new session inherits default" {
-				// The recorded session was made while the default was another.
+				// The recorded session was created while the default was different.
 				delete(controls.sessions, sessionOf(e.Path))
 			}
 			b.prime(t, e)
@@ -124,7 +124,7 @@ func TestRecordedControls(t *testing.T) {
 			}
 			got := b.send(e.Method, e.Path, e.Type, body)
 			replayed++
-			if e.Name == "delete key 101" { // the original could not delete what it let clients write
+			if e.Name == "delete key 101" { // codex-manager could not delete what it let clients write
 				e.Status = http.StatusOK
 				e.Reply = `{"status":"unchanged","sessionId":"` + sessionOf(e.Path) + `","scope":"session","key":"` +
 					strings.Repeat("k", 101) + `","removed":false,"settings":{"k2":1,"a.b.c":1}}`
@@ -140,7 +140,7 @@ func TestRecordedControls(t *testing.T) {
 	}
 }
 
-// TestControlsAudit: who changed something is told with it; a mere approval policy leaves no trace.
+// TestControlsAudit: a change records its author; a change of only the approval policy leaves no record.
 func TestControlsAudit(t *testing.T) {
 	t.Parallel()
 	controls := newFakeControls("never", "enabled", "read-only")
@@ -164,7 +164,7 @@ func TestControlsAudit(t *testing.T) {
 		`"defaultsEditable":true,"defaultLockReason":null}`)
 }
 
-// TestLongSettingsKey: a key of every legal length can be written, read and deleted.
+// TestLongSettingsKey: keys of every legal length can be written, read and deleted.
 func TestLongSettingsKey(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(o *parts) { o.Controls = newFakeControls("never", "enabled", "read-only") })

@@ -17,7 +17,7 @@ import (
 	"harness/internal/platform/telemetry"
 )
 
-// writeError answers with what the table says of the error.
+// writeError responds with the failure in the table for the error.
 func (s *server) writeError(ctx context.Context, w http.ResponseWriter, rt *rest.Route, in *rest.Input, err error) {
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		rest.NoteError(ctx, err)
@@ -40,13 +40,13 @@ func (s *server) writeError(ctx context.Context, w http.ResponseWriter, rt *rest
 	rest.WriteJSON(ctx, w, f.Status, f.Body)
 }
 
-// retryAfter is how soon a client may ask again what the store refused, in seconds.
+// retryAfter is how soon, in seconds, a client may retry what the store refused.
 const retryAfter = "5"
 
-// statusClientGone is nginx's status for a client that hung up; only the access log sees it.
+// statusClientGone is nginx's status for a client that disconnected; only the access log shows it.
 const statusClientGone = 499
 
-// failureOf is what an error looks like in REST: by an error of REST itself, else by its code.
+// failureOf returns the REST form of an error: a REST error itself, otherwise by its code.
 func failureOf(err error, rt *rest.Route, in *rest.Input) rest.Failure {
 	for _, row := range []func(error, *rest.Route, *rest.Input) (rest.Failure, bool){
 		requestFailures, sessions.Failures, idempotencyFailures, admin.Failures,

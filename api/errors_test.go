@@ -19,14 +19,14 @@ import (
 	"harness/internal/services/session"
 )
 
-// TestErrorTable: each error of the packages below, as a mapped route (messages) and an unmapped one (rename) word it.
+// TestErrorTable: the message of each error below, on a mapped route (messages) and an unmapped one (rename).
 func TestErrorTable(t *testing.T) {
 	t.Parallel()
 	refusal := func(code int, message string) error {
 		return fmt.Errorf("send: %w", codex.Refusal("turn/start", code, message))
 	}
 	const details = `,"details":{"method":"turn/start","sessionId":"` + knownID + `"}}`
-	const codexLogin = "; the login of codex at its model provider is meant, not your token for this server: set OPENAI_API_KEY, " +
+	const codexLogin = "; this is about the login of codex at its model provider, not your token for this server: set OPENAI_API_KEY, " +
 		`or log in as the server's user with: harness login","details":{"method":"turn/start","sessionId":"` + knownID + `","runtime":"codex"}}`
 	const internal = `{"status":"error","code":"internal_error","message":"internal server error"}`
 	refusing := &journal.OutageError{Engine: database.Postgres, Since: time.Date(2026, 11, 21, 1, 28, 12, 0, time.UTC),
@@ -43,9 +43,9 @@ func TestErrorTable(t *testing.T) {
 		{name: "no runtime", err: fmt.Errorf("%w: codex is missing; set CODEX_BIN", runtime.ErrUnavailable), status: 503,
 			mapped: `{"status":"error","code":"runtime_unavailable","message":"runtime unavailable: codex is missing; set CODEX_BIN"}`},
 		{name: "timeout", err: fmt.Errorf("turn/start: %w", runtime.ErrTimeout), status: 504,
-			mapped: `{"status":"error","code":"codex_timeout","message":"the runtime timed out; its answer may still take effect"}`},
+			mapped: `{"status":"error","code":"codex_timeout","message":"the runtime timed out; the operation may still take effect"}`},
 		{name: "deadline", err: context.DeadlineExceeded, status: 504,
-			mapped: `{"status":"error","code":"codex_timeout","message":"the runtime timed out; its answer may still take effect"}`},
+			mapped: `{"status":"error","code":"codex_timeout","message":"the runtime timed out; the operation may still take effect"}`},
 		{name: "stopped", err: fmt.Errorf("commit: %w", journal.ErrStopped), status: 503,
 			mapped: `{"status":"error","code":"shutting_down","message":"the server is shutting down; send the request ` +
 				`again to another or a later one"}`},
@@ -55,8 +55,8 @@ func TestErrorTable(t *testing.T) {
 				`the request again when it does"}`},
 		{name: "store refuses what the runtime did", err: fmt.Errorf("%w: %w", runtime.ErrTimeout, refusing), status: 504,
 			mapped: `{"status":"error","code":"store_unavailable","message":"the postgres store takes no writes since 2026-11-21T01:28:12Z: ` +
-				`could not extend file (SQLSTATE 53100); the runtime has done what was asked, and it is stored as soon as the ` +
-				`store takes writes again: ` +
+				`could not extend file (SQLSTATE 53100); the runtime carried out the request, and the result is stored once the ` +
+				`store accepts writes again: ` +
 				`do not send it again"}`},
 		{name: "store cannot be read",
 			err:    fmt.Errorf("read: %w", &pgconn.PgError{Code: "57P03", Message: "the database system is starting up"}),
@@ -100,9 +100,9 @@ func TestErrorTable(t *testing.T) {
 		{name: "not of this runtime",
 			err: fmt.Errorf("send: %w", &runtime.UnsupportedError{Runtime: "other", Operation: runtime.OpFork}), status: 409,
 			mapped: `{"status":"error","code":"unsupported_by_runtime","message":"send: the other runtime cannot do this: ` +
-				`fork; its capabilities tell what it can",` +
+				`fork; its capabilities list what it can do",` +
 				`"details":{"runtime":"other","operation":"fork"}}`},
-		{name: "a level nobody keeps", status: 400,
+		{name: "an unsupported level", status: 400,
 			err: &runtime.ControlError{Runtime: "other", Field: "filesystemSandbox", Value: "read-only",
 				Enforced: []string{"danger-full-access"}},
 			mapped: `{"status":"error","code":"unsupported_control","message":"the other runtime cannot enforce filesystemSandbox \"read-only\"; ` +
@@ -115,8 +115,8 @@ func TestErrorTable(t *testing.T) {
 			err:    fmt.Errorf("%w: an image may be 5 MB large", runtime.ErrTooLarge),
 			mapped: `{"status":"error","code":"too_large","message":"too large: an image may be 5 MB large"}`},
 		{name: "an adapter's own words of a login", status: 401, err: fmt.Errorf("send: %w", runtime.ErrAuthRequired),
-			mapped: `{"status":"error","code":"auth_required","message":"send: authentication required; the login of the runtime ` +
-				`at its model provider is meant, not your token for this server"}`},
+			mapped: `{"status":"error","code":"auth_required","message":"send: authentication required; this is about the login of the runtime ` +
+				`at its model provider, not your token for this server"}`},
 		{name: "no turn", err: session.ErrNoActiveTurn, status: 409, mapped: `{"status":"no_active_turn","sessionId":"` +
 			knownID + `"}`},
 	} {
@@ -139,7 +139,7 @@ func TestErrorTable(t *testing.T) {
 	}
 }
 
-// TestGuardOrder: what is wrong with the session is said before what is wrong with the body, except on resume.
+// TestGuardOrder: problems with the session are reported before problems with the body, except on resume.
 func TestGuardOrder(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -152,7 +152,7 @@ func TestGuardOrder(t *testing.T) {
 		{systemID, "/messages", `{}`, 403},
 		{unknownID, "/messages", `{}`, 404},
 		{knownID, "/messages", `{}`, 400},
-		{unknownID, "/messages", `{`, 400}, // the body is read before anything
+		{unknownID, "/messages", `{`, 400}, // the body is read before everything else
 		{deletedID, "/transcript/upsert", `{}`, 410},
 		{systemID, "/transcript/upsert", `{}`, 400}, // workers write there
 		{unknownID, "/transcript/upsert", `{}`, 404},
@@ -170,7 +170,7 @@ func TestGuardOrder(t *testing.T) {
 		`{"status":"project_not_found","sessionId":"`+unknownID+`","projectId":"nope"}`)
 }
 
-// A guard that cannot find out says why, it does not guess.
+// A guard that cannot check reports the reason instead of guessing.
 func TestGuardWithoutRuntime(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -14,7 +14,7 @@ import (
 	"harness/internal/platform/auth"
 )
 
-// lifecycle is a registry of extensions that answers as told, and the record of attempts.
+// lifecycle is a registry of extensions with preset responses, and the record of attempts.
 type lifecycle struct {
 	result  extensions.ReloadResult
 	health  extensions.HealthState
@@ -76,7 +76,7 @@ func as(b *harnessBundle, method, path, role, contentType, body string) (int, st
 	return got.Code, got.Body.String()
 }
 
-// LC-01, LC-03: the listing in codex-manager's keys; a module that is not well says so.
+// LC-01, LC-03: the list uses codex-manager's keys, and an unhealthy module includes its error.
 func TestListExtensions_LC01_LC03(t *testing.T) {
 	t.Parallel()
 	registry := &lifecycle{health: extensions.HealthOK}
@@ -105,7 +105,7 @@ func TestListExtensions_LC01_LC03(t *testing.T) {
 	}
 }
 
-// LC-04, LC-05, LC-06, LC-13, LC-17: every outcome's answer and record.
+// LC-04, LC-05, LC-06, LC-13, LC-17: the response and the record of every outcome.
 func TestReloadExtensions_LC04_LC05_LC06_LC13_LC17(t *testing.T) {
 	t.Parallel()
 	ok := extensions.ReloadResult{Code: extensions.Reloaded, SnapshotBefore: "v1", SnapshotVersion: "v2",
@@ -140,7 +140,7 @@ func TestReloadExtensions_LC04_LC05_LC06_LC13_LC17(t *testing.T) {
 			"forbidden", "insufficient_role", "member"},
 		{"bad role", ok, "root", "", "", 400, `{"status":"error","code":"invalid_role"}`, "forbidden", "invalid_role",
 			"unknown"},
-		{"nobody", ok, "", "", "", 401, `{"status":"unauthorized","code":"missing_header_token"}`, "forbidden",
+		{"anonymous", ok, "", "", "", 401, `{"status":"unauthorized","code":"missing_header_token"}`, "forbidden",
 			"missing_header_token", "unknown"},
 		{"bad JSON", ok, "admin", "application/json", "{", 400,
 			`{"status":"error","code":"request_failed","message":"Body is not valid JSON but content-type is set to 'application/json'"}`,
@@ -148,8 +148,8 @@ func TestReloadExtensions_LC04_LC05_LC06_LC13_LC17(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			registry, told := &lifecycle{result: c.result}, 0
-			b := setup(t, withLifecycle(registry, func() { told++ }))
+			registry, notified := &lifecycle{result: c.result}, 0
+			b := setup(t, withLifecycle(registry, func() { notified++ }))
 			code, body := as(b, http.MethodPost, "/api/agents/extensions/reload", c.role, c.contentType, c.body)
 			if c.record == "" {
 				if code != c.code || body != c.want || len(registry.audit) != 0 {
@@ -177,14 +177,14 @@ func TestReloadExtensions_LC04_LC05_LC06_LC13_LC17(t *testing.T) {
 				t.Errorf("LC-13: actor %v", record.ActorID)
 			}
 			if wantReloads := map[bool]int{true: 0, false: 1}[c.record == "forbidden"]; registry.reloads != wantReloads ||
-				told != map[bool]int{true: 1}[c.code == 200] {
-				t.Errorf("%d reloads, told %d times", registry.reloads, told)
+				notified != map[bool]int{true: 1}[c.code == 200] {
+				t.Errorf("%d reloads, %d notifications", registry.reloads, notified)
 			}
 		})
 	}
 }
 
-// An attempt that cannot be recorded is not answered with success.
+// An attempt that cannot be recorded is not reported as a success.
 func TestReloadWithoutRecord(t *testing.T) {
 	t.Parallel()
 	registry := &lifecycle{fail: errors.New("disk full"), result: extensions.ReloadResult{Code: extensions.Reloaded}}
@@ -195,7 +195,7 @@ func TestReloadWithoutRecord(t *testing.T) {
 	}
 }
 
-// Without the registry its routes do not exist.
+// Without the registry, its routes do not exist.
 func TestNoLifecycle(t *testing.T) {
 	t.Parallel()
 	if code, _ := as(setup(t), http.MethodGet, "/api/agents/extensions", "admin", "", ""); code != 404 {

@@ -18,7 +18,7 @@ import (
 	"harness/transcript"
 )
 
-// The sessions every recording knows.
+// The sessions of every recording.
 const (
 	deletedID = "01a1fbb7-da59-71f1-8746-2ce1c0248883"
 	systemID  = "01a1fbb7-d9dc-75e3-85ba-92f703a91e87"
@@ -27,13 +27,13 @@ const (
 	knownID   = "01a1fbb7-e748-7863-a3f3-39c361908c54"
 )
 
-// fakeSessions is package session as a table of canned facts. A test sets what it needs, under mu when requests already
-// run.
+// fakeSessions is package session as a table of canned facts. A test sets what it needs, under mu when requests
+// already run.
 func (f *fakeSessions) SessionOfRequest(context.Context, string, runtime.RequestKind) (string, error) {
 	return f.requestOf, nil
 }
 
-// ProjectsOf knows none: a limit to projects leaves nothing here.
+// ProjectsOf returns none: a project limit hides everything here.
 func (f *fakeSessions) ProjectsOf(context.Context, ...string) (map[string]string, error) {
 	return nil, nil
 }
@@ -57,9 +57,9 @@ type fakeSessions struct {
 	settled  []runtime.Reply
 	messages []session.Message
 	created  []session.Create
-	told     []any // what else it was told
+	received []any // the other parameters it got
 
-	// next is what the next change answers with.
+	// next is the result of the next change.
 	next struct {
 		project    session.Project
 		session    session.Session
@@ -71,24 +71,24 @@ type fakeSessions struct {
 		pos        int64
 		result     json.RawMessage
 	}
-	// background is what works on outside the turns of every session.
+	// background is the work outside turns of every session.
 	background []session.BackgroundTask
-	// made is what messages with keys made before, keys are those it was asked for.
+	// made is what earlier messages with keys started; keys are those it was asked for.
 	made    string
 	madeErr error
 	keys    []string
-	// rolledBack is how many turns were to be taken back last.
+	// rolledBack is the number of turns of the last rollback.
 	rolledBack int
-	// read is what was wanted of the last read, listed of the last list.
+	// read is the last read request, listed the last list request.
 	read   session.Reading
 	listed session.ListQuery
-	// lookup and fail answer in the place of everything else when set.
+	// lookup and fail are returned before everything else when set.
 	lookup func(string) (session.Session, error)
 	fail   error
 	panics bool
 	// noNew refuses sessions.
 	noNew error
-	// noRuns refuses what needs a runtime.
+	// noRuns refuses requests that need a runtime.
 	noRuns error
 }
 
@@ -103,7 +103,7 @@ func newFake() *fakeSessions {
 // Own is CheckOwner: nothing moves.
 func (f *fakeSessions) Own(_ context.Context, one session.Session) error { return f.CheckOwner(one) }
 
-// CheckOwner knows one node, the one that has every session.
+// CheckOwner knows one node, which owns every session.
 func (f *fakeSessions) CheckOwner(one session.Session) error {
 	if one.NodeID != "" {
 		return &session.NotOwnerError{SessionID: one.ID, Owner: one.NodeID, Node: "this"}
@@ -111,13 +111,13 @@ func (f *fakeSessions) CheckOwner(one session.Session) error {
 	return nil
 }
 
-// CheckNew refuses what it is told to.
+// CheckNew returns the preset refusal.
 func (f *fakeSessions) CheckNew() error { return f.noNew }
 
-// CheckRuns refuses what it is told to.
+// CheckRuns returns the preset refusal.
 func (f *fakeSessions) CheckRuns() error { return f.noRuns }
 
-// What a runtime is asked to do to a conversation is asked as codex is.
+// Operations on a conversation go to the runtime as to codex.
 func (f *fakeSessions) Fork(ctx context.Context, id string) (session.Forked, error) {
 	result, err := f.ask(ctx, "thread/fork", id)
 	if err != nil {
@@ -145,12 +145,12 @@ func (f *fakeSessions) CleanTerminals(ctx context.Context, id string) (json.RawM
 }
 
 func (f *fakeSessions) Review(ctx context.Context, id string, review runtime.Review) (json.RawMessage, error) {
-	f.tell(review)
+	f.note(review)
 	return f.ask(ctx, "review/start", id)
 }
 
 func (f *fakeSessions) SteerTurn(ctx context.Context, id, turnID, text string) error {
-	f.tell(turnID + ": " + text)
+	f.note(turnID + ": " + text)
 	_, err := f.ask(ctx, "turn/steer", id)
 	return err
 }
@@ -222,21 +222,21 @@ func (f *fakeSessions) MarkRead(_ context.Context, reader, _, messageID string) 
 	if messageID == "none" {
 		return false, session.ErrNoEntry
 	}
-	f.tell(reader + " " + messageID)
+	f.note(reader + " " + messageID)
 	return messageID != "read", nil
 }
 
 func (f *fakeSessions) MarkUnread(context.Context, string, string) error { return nil }
 
 func (f *fakeSessions) Rename(_ context.Context, _, title string) (session.Session, error) {
-	f.tell(title)
+	f.note(title)
 	return f.answer()
 }
 
-func (f *fakeSessions) tell(what any) {
+func (f *fakeSessions) note(what any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.told = append(f.told, what)
+	f.received = append(f.received, what)
 }
 
 func (f *fakeSessions) Archive(_ context.Context, id string) (session.Session, error) {
@@ -244,7 +244,7 @@ func (f *fakeSessions) Archive(_ context.Context, id string) (session.Session, e
 }
 func (f *fakeSessions) Unarchive(context.Context, string) (session.Session, error) { return f.answer() }
 func (f *fakeSessions) Resume(_ context.Context, _ string, tools json.RawMessage) (session.Session, error) {
-	f.tell(tools)
+	f.note(tools)
 	return f.answer()
 }
 
@@ -275,8 +275,8 @@ func (f *fakeSessions) Submit(_ context.Context, _ string, m session.Message) (s
 	return session.Sent{TurnID: f.next.turnID}, f.fail
 }
 
-// Made is what a test says.
-func (f *fakeSessions) Made(_ context.Context, id, key string) (string, error) {
+// TurnForKey returns what a test sets.
+func (f *fakeSessions) TurnForKey(_ context.Context, id, key string) (string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.keys = append(f.keys, key)
@@ -311,7 +311,7 @@ func (f *fakeSessions) StopTurn(_ context.Context, _, turnID string, keepBackgro
 	}
 	stopped := session.Stopped{TurnID: f.next.turnID}
 	if keepBackground {
-		f.told = append(f.told, "keep the background work")
+		f.received = append(f.received, "keep the background work")
 		stopped.GoesOn = f.background
 	} else {
 		stopped.Ended = f.background
@@ -458,7 +458,7 @@ func (f *fakeSessions) nameTaken(name, except string) error {
 	return nil
 }
 
-// fakeRuntime answers every call with one result or refusal, unless a method has its own.
+// fakeRuntime returns one result or refusal for every call, unless a method has its own.
 type fakeRuntime struct {
 	mu      sync.Mutex
 	result  json.RawMessage

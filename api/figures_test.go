@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Only who asks for the console's view gets its members, null where there is nothing.
-func TestTheConsolesViewOfASession(t *testing.T) {
+// Only a request for the console's view gets its members, null where there is no value.
+func TestConsoleViewOfSession(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	const path = "/api/sessions/01a1fbb7-e748-7863-a3f3-39c361908c54"

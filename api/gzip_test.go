@@ -16,8 +16,8 @@ import (
 	"harness/transcript"
 )
 
-// longTranscript are messages as long as people's and agents' are: 5,000 of them are about 0.9 MB. What they say is cut
-// from our own pages, which are longer together than what gzip looks back on.
+// longTranscript returns messages of realistic length: 5,000 of them are about 0.9 MB. The text comes from our own
+// documents, which are longer in total than the gzip window.
 func longTranscript(t testing.TB, n int) []transcript.Entry {
 	t.Helper()
 	var said []byte
@@ -61,7 +61,7 @@ func unzipped(t *testing.T, body io.Reader) string {
 	return string(text)
 }
 
-// Whether an answer is compressed, by what the client accepts and by its size.
+// Compression depends on what the client accepts and on the size.
 func TestGzipNegotiation(t *testing.T) {
 	t.Parallel()
 	large, small := longSession(t, 20), longSession(t, 0)
@@ -111,8 +111,8 @@ func TestGzipNegotiation(t *testing.T) {
 	}
 }
 
-// Over a real connection: HEAD tells what GET would send, a version is the same whatever the coding, errors are
-// compressed as well, and what is no REST answer is left alone.
+// Over a real connection: HEAD has the headers of GET, a version is the same in every coding, errors are compressed
+// too, and responses outside REST are unchanged.
 func TestGzipOverHTTP(t *testing.T) {
 	t.Parallel()
 	b := longSession(t, 500)
@@ -164,10 +164,10 @@ func TestGzipOverHTTP(t *testing.T) {
 	}
 }
 
-// gzipFrom is the size from which answers are compressed.
+// gzipFrom is the minimum size of compressed responses.
 const gzipFrom = 1024
 
-// What a whole read of a long session costs the server, without and with compression.
+// Measures the server's cost of a whole read of a long session, without and with compression.
 func BenchmarkLongSession(b *testing.B) {
 	bundle := longSession(b, 5000)
 	for _, accepted := range []string{"identity", "gzip"} {

@@ -57,7 +57,7 @@ func (s *server) orNotFound(handler http.Handler) http.Handler {
 	return http.HandlerFunc(rest.NotFound)
 }
 
-// upgradesOnly answers a plain GET with an empty 404, as codex-manager's websocket route does.
+// upgradesOnly returns an empty 404 for a plain GET, as codex-manager's websocket route does.
 func upgradesOnly(stream http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if stream == nil || r.Header.Get("Upgrade") == "" {
@@ -74,11 +74,11 @@ type healthBody struct {
 	Codex   codexHealth `json:"codex"`
 	Queue   queueHealth `json:"orchestratorQueue"`
 	Auth    AuthHealth  `json:"auth"`
-	// Credentials are ours, and those of the runtime the query names.
+	// Credentials is ours: the credentials of the runtime in the query.
 	Credentials runtime.AuthState `json:"credentials,omitempty"`
-	// Runtimes are ours: every runtime of this server, the default one first.
+	// Runtimes is ours: every runtime of this server, the default one first.
 	Runtimes []runtimeHealth `json:"runtimes"`
-	// Store is ours, and there only while the store refuses writes, or rows of it are known to be damaged.
+	// Store is ours, present only while the store refuses writes or has rows known to be damaged.
 	Store     *storeHealth `json:"store,omitempty"`
 	Timestamp string       `json:"timestamp"`
 }
@@ -95,10 +95,10 @@ type codexHealth struct {
 	PID         *int      `json:"pid"`
 	Initialized bool      `json:"initialized"`
 	LastExit    *lastExit `json:"lastExit,omitempty"`
-	// State and Reason are ours: why it is not ready and what to do about it.
+	// State and Reason are ours: why it is not ready, and the remedy.
 	State  string `json:"state,omitempty"`
 	Reason string `json:"reason,omitempty"`
-	// Shim is ours, too: the process that keeps codex running when this server ends.
+	// Shim is ours: the process that keeps codex running when this server exits.
 	Shim *shimHealth `json:"shim,omitempty"`
 }
 
@@ -119,7 +119,7 @@ type queueHealth struct {
 	*queueCounts
 }
 
-// queueCounts are left out while the queue is off, and while the store does not answer: health must.
+// queueCounts is omitted while the queue is off or the store does not respond, because health must respond.
 type queueCounts struct {
 	Queued    int `json:"queued"`
 	Running   int `json:"running"`
@@ -144,7 +144,7 @@ func (s *server) queueHealth(ctx context.Context) queueHealth {
 
 var healthQuery = schema.Struct(rest.Optional("runtime", rest.RuntimeName))
 
-// getHealth describes one runtime alone when the query names it: status is then whether sessions of that one can run.
+// getHealth describes only the runtime in the query, if there is one: status is then whether its sessions can run.
 func (s *server) getHealth(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	name := in.Query.Get("runtime").Text()
 	body := healthBody{Status: "ok", Service: "api", Runtimes: []runtimeHealth{}, Queue: s.queueHealth(ctx), Auth: s.Health.Auth(),
@@ -191,7 +191,7 @@ func (s *server) getHealth(ctx context.Context, in *rest.Input) (rest.Reply, err
 	return rest.OK(body)
 }
 
-// apiVersion is the version of the wire contract, which is codex-manager's.
+// apiVersion is the version of the API, which is codex-manager's.
 const apiVersion = "0.1.0"
 
 func (s *server) getRoot(context.Context, *rest.Input) (rest.Reply, error) {

@@ -10,11 +10,11 @@ type runtimeHealth struct {
 	Name    string        `json:"name"`
 	Default bool          `json:"default"`
 	State   runtime.State `json:"state"`
-	// Reason says why it is not ready and what to do about it.
+	// Reason explains why it is not ready, and the remedy.
 	Reason  string `json:"reason,omitempty"`
 	Version string `json:"version,omitempty"`
-	// Processes is one, or one for each session that is in use; the session is left out, because health is public.
-	// Waiting is how many sessions wait for one.
+	// Processes has one entry, or one for each session in use. The session is omitted, because health is public.
+	// Waiting counts sessions that are queued for a process.
 	Processes []processHealth `json:"processes"`
 	Waiting   int             `json:"waiting"`
 }
@@ -24,7 +24,7 @@ type processHealth struct {
 	State     runtime.State `json:"state"`
 	StartedAt string        `json:"startedAt,omitempty"`
 	Shim      *shimHealth   `json:"shim,omitempty"`
-	// SessionID is whose it is; health does not say it.
+	// SessionID is the session of the process; health omits it.
 	SessionID string `json:"sessionId,omitempty"`
 }
 
@@ -46,7 +46,7 @@ func viewRuntime(one RuntimeHealth, position int) runtimeHealth {
 	return view
 }
 
-// viewShim is nil for a child of this server.
+// viewShim returns nil for a child of this server.
 func viewShim(shim *runtime.ShimStatus) *shimHealth {
 	if shim == nil {
 		return nil

@@ -4,13 +4,14 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"harness/api/conns"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"harness/api/conns"
 )
 
 // serveHTTP starts a real server on a free port.
@@ -105,8 +106,8 @@ func TestHTTPLayer(t *testing.T) {
 	})
 }
 
-// TestBadURL: net/http refuses broken escapes itself; the listener words the refusal, on a fresh connection and on a
-// reused one.
+// TestBadURL: net/http refuses broken escapes itself; the listener rewrites the refusal, on a fresh and on a reused
+// connection.
 func TestBadURL(t *testing.T) {
 	t.Parallel()
 	server := serveHTTP(t, setup(t))
@@ -138,7 +139,7 @@ func TestBadURL(t *testing.T) {
 		!strings.Contains(body, `"service":"api"`) {
 		t.Fatalf("a needless escape: got %d %s", response.StatusCode, body)
 	}
-	// A body is no request, whatever it looks like.
+	// A body is not a request, whatever its content.
 	const lookalike = "GET /%zz HTTP/1.1\r\n\r\n"
 	head := fmt.Sprintf("POST /api/projects HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n",
 		len(lookalike))
@@ -154,7 +155,7 @@ func TestBadURL(t *testing.T) {
 	}
 }
 
-// Invalid UTF-8 parses as a URL, so it reaches the handler; JavaScript's decodeURI refuses it all the same.
+// Invalid UTF-8 parses as a URL, so it reaches the handler; JavaScript's decodeURI refuses it.
 func TestBadURLText(t *testing.T) {
 	t.Parallel()
 	got := setup(t).send(http.MethodGet, "/api/sessions/%ff", "", "")
@@ -162,8 +163,7 @@ func TestBadURLText(t *testing.T) {
 		`{"error":"Bad Request","code":"FST_ERR_BAD_URL","message":"'/api/sessions/%ff' is not a valid url component","statusCode":400}`)
 }
 
-// A websocket handler gets the TCP connection itself, not the listener's wrapper, and the request keeps its place in
-// the log.
+// A websocket handler gets the TCP connection itself, not the listener's wrapper, and the request is still logged.
 func TestHijack(t *testing.T) {
 	t.Parallel()
 	hijacked := make(chan net.Conn, 1)

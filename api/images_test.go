@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// The images of a message are handed on as they came, or the message is refused and says which one and why. None is
+// The images of a message are passed on unchanged, or the message is refused with the image and the reason. None is
 // dropped.
 func TestImagesOfAMessage(t *testing.T) {
 	t.Parallel()

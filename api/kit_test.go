@@ -19,10 +19,10 @@ import (
 	"harness/internal/runtime"
 )
 
-// Auth answers as the recorded server did.
+// Auth returns the recorded server's values.
 func (f *fakeHealth) Auth() api.AuthHealth { return api.AuthHealth{HasOpenAIAPIKey: true} }
 
-// harnessBundle is one handler with everything a test may look at behind it.
+// harnessBundle is a handler with everything behind it that a test may inspect.
 type harnessBundle struct {
 	handler  http.Handler
 	sessions *fakeSessions
@@ -32,7 +32,7 @@ type harnessBundle struct {
 	now      *time.Time
 }
 
-// behind are the parts operations stand on, parts all of those behind a handler.
+// behind are the parts that operations use, parts all parts behind a handler.
 type (
 	behind = operations.Options
 	parts  struct {
@@ -66,7 +66,7 @@ func setup(t testing.TB, change ...func(*parts)) *harnessBundle {
 	return b
 }
 
-// send asks the handler without a network; body "" is none.
+// send calls the handler without a network; body "" is none.
 func (b *harnessBundle) send(method, target, contentType, body string) *httptest.ResponseRecorder {
 	return b.sendRequest(request(method, target, contentType, body))
 }

@@ -10,7 +10,7 @@ import (
 	"harness/internal/platform/auth"
 )
 
-// ann is the holder of the one named token of a server.
+// ann is the holder of the single named token of a server.
 type ann struct{ role auth.Role }
 
 func (a ann) Find(secret string) (auth.Principal, context.Context, bool) {
@@ -19,7 +19,7 @@ func (a ann) Find(secret string) (auth.Principal, context.Context, bool) {
 
 func (ann) Any() bool { return true }
 
-// Somebody logs in with a token, is told what the token's role may do, and is out after logging out.
+// A person logs in with a token, sees what the token's role may do, and is logged out afterwards.
 func TestLogin(t *testing.T) {
 	t.Parallel()
 	document := readDocument(t)
@@ -55,7 +55,7 @@ func TestLogin(t *testing.T) {
 			}
 		}
 		if w := send(http.MethodGet, "/api/me", ""); w.Code != http.StatusUnauthorized {
-			t.Errorf("nobody is told %d %s", w.Code, w.Body)
+			t.Errorf("anonymous: %d %s", w.Code, w.Body)
 		}
 		w := send(http.MethodPost, "/api/login", `{"token":" hrn_ann "}`)
 		if w.Code != http.StatusOK || len(w.Result().Cookies()) != 1 || !strings.Contains(w.Body.String(), says) {
@@ -63,7 +63,7 @@ func TestLogin(t *testing.T) {
 		}
 		cookie := w.Result().Cookies()[0]
 		if w := send(http.MethodGet, "/api/me", "", cookie); !strings.Contains(w.Body.String(), says+`,"login":true`) {
-			t.Errorf("%s is told %d %s, want %s", role, w.Code, w.Body, says)
+			t.Errorf("%s: %d %s, want %s", role, w.Code, w.Body, says)
 		}
 		w = send(http.MethodPost, "/api/logout", "", cookie)
 		if gone := w.Result().Cookies(); w.Code != http.StatusOK || len(gone) != 1 || gone[0].MaxAge >= 0 {

@@ -8,22 +8,22 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
 	"harness/api/compress"
 	"harness/api/conns"
 	"harness/api/rest"
+	"harness/internal/lib/ids"
 	"harness/internal/platform/telemetry"
 )
 
-// observe gives every request an id, its logger and its trace, and writes one log line when it is over.
+// observe gives every request an id, a logger and a trace, and logs one line when it ends.
 func (s *server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := s.Clock()
 		id := r.Header.Get("X-Request-Id")
 		if !acceptableID(id) {
-			id = newRequestID()
+			id = ids.New()
 		}
 		w.Header().Set("X-Request-Id", id)
 		n := &rest.Note{}
@@ -32,7 +32,7 @@ func (s *server) observe(next http.Handler) http.Handler {
 		ctx := telemetry.WithRequest(rest.WithNote(r.Context(), n), &s.Logger, id, trace)
 		seen := &responseWatcher{ResponseWriter: w, coding: s.coder.Wanted(r)}
 		seen.conn = conns.Of(r.Context())
-		// The line is written even when a handler aborts the connection on purpose.
+		// The line is written even when a handler deliberately aborts the connection.
 		defer func() {
 			took := s.Clock().Sub(start)
 			logRequest(ctx, r, seen, n, took)
@@ -47,7 +47,7 @@ func logRequest(ctx context.Context, r *http.Request, seen *responseWatcher, n *
 	level := zerolog.InfoLevel
 	switch r.URL.Path {
 	case "/api/health", "/api/ready", "/readyz", "/healthz", "/metrics":
-		level = zerolog.DebugLevel // probes would drown the rest
+		level = zerolog.DebugLevel // probes would flood the log
 	}
 	event := telemetry.Line(ctx, level).Str("method", r.Method).Str("path", r.URL.Path).Int("status", seen.status).
 		Int64("bytes", seen.bytes).
@@ -64,7 +64,7 @@ func logRequest(ctx context.Context, r *http.Request, seen *responseWatcher, n *
 	event.Msg("request")
 }
 
-// acceptableID keeps ids of clients out of the log that could forge it.
+// acceptableID rejects client ids that could forge log lines.
 func acceptableID(id string) bool {
 	if id == "" || len(id) > 128 {
 		return false
@@ -77,9 +77,7 @@ func acceptableID(id string) bool {
 	return true
 }
 
-func newRequestID() string { return uuid.Must(uuid.NewV7()).String() }
-
-// recoverPanics turns a defect into a logged 500. http.ErrAbortHandler is a wish, not a defect.
+// recoverPanics turns a panic into a logged 500. http.ErrAbortHandler is intended, not a defect.
 func (s *server) recoverPanics(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
@@ -92,7 +90,7 @@ func (s *server) recoverPanics(next http.Handler) http.Handler {
 			}
 			telemetry.Log(r.Context()).Error().Interface("panic", cause).Bytes("stack", debug.Stack()).Msg("handler panicked")
 			if seen, isWatcher := w.(*responseWatcher); isWatcher && seen.status != 0 {
-				panic(http.ErrAbortHandler) // half an answer is out: end the connection rather than let it look whole
+				panic(http.ErrAbortHandler) // part of a response is sent: close the connection so that it does not appear complete
 			}
 			rest.WriteRaw(w, http.StatusInternalServerError, rest.JSONType, rest.InternalErrorBody())
 		}()
@@ -100,10 +98,10 @@ func (s *server) recoverPanics(next http.Handler) http.Handler {
 	})
 }
 
-// eventStream is the type of answers that go on for as long as their readers like.
+// eventStream is the content type of responses without an end.
 const eventStream = "text/event-stream"
 
-// responseWatcher remembers what was answered, and how the client wants its answer.
+// responseWatcher records the response, and the encodings that the client accepts.
 type responseWatcher struct {
 	http.ResponseWriter
 	coding compress.Coding
@@ -147,8 +145,8 @@ func (w *responseWatcher) Flush() {
 	_ = http.NewResponseController(w.ResponseWriter).Flush()
 }
 
-// Hijack implements http.Hijacker for websockets. They get the connection itself: the wrapper of package conns is only about
-// HTTP.
+// Hijack implements http.Hijacker for websockets. They get the connection itself: the wrapper of package conns is
+// only for HTTP.
 func (w *responseWatcher) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, buffer, err := http.NewResponseController(w.ResponseWriter).Hijack()
 	conn = conns.Inner(conn)

@@ -13,12 +13,12 @@ import (
 
 const (
 	idempotencyKey = "Idempotency-Key"
-	// maxIdempotencyKey is the longest key in bytes.
+	// maxIdempotencyKey is the maximum length of a key in bytes.
 	maxIdempotencyKey = 255
 )
 
-// once does a request that came with a key, or answers as it was answered before. What is asked is asked to the end,
-// also when its client goes away: it will ask for the answer.
+// once executes a request with a key, or returns its stored response. It runs to the end even if the client
+// disconnects, since the client may retry for the response.
 func (s *server) once(ctx context.Context, key, asked []string, rt *rest.Route, in *rest.Input) (rest.Reply, error) {
 	if err := checkIdempotencyKey(key); err != nil {
 		return rest.Reply{}, err
@@ -41,10 +41,10 @@ func (s *server) once(ctx context.Context, key, asked []string, rt *rest.Route, 
 		f := failureOf(err, rt, in)
 		switch status, body = f.Status, f.Body; {
 		case f.Retry, status == http.StatusServiceUnavailable, status == http.StatusTooManyRequests,
-			status == http.StatusMisdirectedRequest: // the owner does it, with this key
+			status == http.StatusMisdirectedRequest: // the owner executes it, with this key
 			return reply, s.concluded(ctx, err, claim.GiveBack(ctx))
 		case rt.Again && (status == http.StatusInternalServerError || errors.As(err, new(*journal.OutageError))):
-			return reply, err // it is found out when it comes again
+			return reply, err // the retry finds the outcome
 		}
 	}
 	if status == 0 {
@@ -61,7 +61,7 @@ func (s *server) once(ctx context.Context, key, asked []string, rt *rest.Route, 
 	return reply, s.concluded(ctx, err, concluded)
 }
 
-// claim claims a key. What another node began of a session that is this one's now it does no more.
+// claim claims a key. Another node no longer continues what it started for a session that this node now owns.
 func (s *server) claim(ctx context.Context, rt *rest.Route, in *rest.Input, request idempotency.Request) (
 	*idempotency.Claim, *idempotency.Answer, error) {
 	claim, before, err := s.Idempotency.Claim(ctx, request)
@@ -75,16 +75,16 @@ func (s *server) claim(ctx context.Context, rt *rest.Route, in *rest.Input, requ
 	return s.Idempotency.Claim(ctx, request)
 }
 
-// concluded is what a request is answered with: its own outcome, whatever became of the note of it.
+// concluded returns the response of a request: its own outcome, even if storing it failed.
 func (s *server) concluded(ctx context.Context, outcome, note error) error {
 	if note != nil {
 		telemetry.Log(ctx).Warn().Err(note).
-			Msg("cannot note how a request with an idempotency key was answered; sent again, it is told that this is unknown")
+			Msg("cannot store the response of a request with an idempotency key; a retry gets an unknown outcome")
 	}
 	return outcome
 }
 
-// checkIdempotencyKey takes one key of visible characters.
+// checkIdempotencyKey accepts one key of visible characters.
 func checkIdempotencyKey(keys []string) error {
 	wrong := &requestError{http.StatusBadRequest, "Idempotency-Key must be given once, with 1 to 255 visible ASCII characters"}
 	if len(keys) != 1 || len(keys[0]) > maxIdempotencyKey || !plain(keys[0]) {

@@ -20,10 +20,10 @@ import (
 	"harness/tests/dbtest"
 )
 
-// keyless has a request come without a key.
+// keyless removes the key from a request.
 const keyless = "keyless"
 
-// keyed is a handler with a store of answers. Its callers name themselves.
+// keyed is a handler with a store of responses. Its callers identify themselves.
 func keyed(t *testing.T, options ...func(*parts)) (*harnessBundle, func(caller, key, target, body string) *httptest.ResponseRecorder) {
 	t.Helper()
 	db := dbtest.Open(t, database.SQLite)
@@ -57,8 +57,9 @@ func keyed(t *testing.T, options ...func(*parts)) (*harnessBundle, func(caller, 
 	}
 }
 
-// A request with a key is done once and answered the same, refusals too; the key is its caller's and its request's.
-func TestAKeyedRequestIsDoneOnce(t *testing.T) {
+// A request with a key is executed once and gets the same response, refusals included. The key belongs to its caller
+// and request.
+func TestKeyedRequestRunsOnce(t *testing.T) {
 	t.Parallel()
 	b, post := keyed(t)
 	b.sessions.next.turnID = "t-1"
@@ -104,7 +105,7 @@ func TestAKeyedRequestIsDoneOnce(t *testing.T) {
 			t.Errorf("key %q: %d %s", key, got.Code, got.Body)
 		}
 	}
-	// What is wrong in itself was not begun: its key stays free.
+	// An invalid request never started, so its key stays free.
 	if got := post("ann", "wrong", path, `{"text":""}`); got.Code != http.StatusBadRequest {
 		t.Errorf("%d %s", got.Code, got.Body)
 	}
@@ -114,8 +115,8 @@ func TestAKeyedRequestIsDoneOnce(t *testing.T) {
 	}
 }
 
-// Every POST that is described as taking a key takes one, and no other request does.
-func TestWhichRequestsTakeAKey(t *testing.T) {
+// Every POST that is documented with a key accepts one, and no other request does.
+func TestRequestsThatAcceptKey(t *testing.T) {
 	t.Parallel()
 	_, post := keyed(t)
 	document, err := openapi3.NewLoader().LoadFromFile("openapi.yaml")
@@ -157,8 +158,8 @@ func TestWhichRequestsTakeAKey(t *testing.T) {
 	}
 }
 
-// A session that is another node's keeps no key here: its owner is asked with the same one.
-func TestAKeyOfAnotherNodesSessionIsNotKept(t *testing.T) {
+// A key for another node's session is not stored here: its owner gets the same key.
+func TestKeyOfRemoteSessionIsNotStored(t *testing.T) {
 	t.Parallel()
 	b, post := keyed(t)
 	owner := "elsewhere"
@@ -169,13 +170,13 @@ func TestAKeyOfAnotherNodesSessionIsNotKept(t *testing.T) {
 	}
 	owner = ""
 	if got := post("ann", "k", path, body); got.Code != http.StatusAccepted {
-		t.Errorf("once it is its own the same request is answered %d %s", got.Code, got.Body)
+		t.Errorf("once it owns the session, the same request gets %d %s", got.Code, got.Body)
 	}
 }
 
-// A message whose server ended before it had answered is told by its name, the same when it comes again: what it made is
-// the answer, and it is not sent; when nobody can tell it is not sent either.
-func TestAMessageThatMadeSomethingBefore(t *testing.T) {
+// A server exits before it responds to a message. The retry has the same name, so it gets the earlier result and is
+// not sent again. If the result is unknown, it is not sent either.
+func TestRetriedMessageReturnsEarlierResult(t *testing.T) {
 	t.Parallel()
 	b, post := keyed(t)
 	b.sessions.next.turnID = "t-new"
@@ -183,7 +184,7 @@ func TestAMessageThatMadeSomethingBefore(t *testing.T) {
 	accepted := func(turn string) string {
 		return `{"status":"accepted","sessionId":"` + knownID + `","turnId":"` + turn + `"}`
 	}
-	// It is held in an outage, and then found.
+	// An outage delays it, and then it is found.
 	b.sessions.fail = errors.Join(runtime.ErrTimeout, &journal.OutageError{})
 	if got := post("ann", "k", one+"/messages", body); got.Code != http.StatusGatewayTimeout {
 		t.Fatalf("in an outage: %d %s", got.Code, got.Body)
@@ -196,12 +197,12 @@ func TestAMessageThatMadeSomethingBefore(t *testing.T) {
 		t.Errorf("sent %d times; %v", len(b.sessions.messages), again.Header())
 	}
 	if keys := b.sessions.keys; len(keys) != 2 || keys[0] != keys[1] || keys[0] == "" || keys[0] != b.sessions.messages[0].Key {
-		t.Errorf("it is known by %q", keys)
+		t.Errorf("its name is %q", keys)
 	}
 	expect(t, post("ann", "r", one+"/turns/t-0/retry", `{}`), http.StatusAccepted, accepted("t-1"))
 	if got := post("ann", "q", one+"/queue", body); got.Code != http.StatusAccepted || !strings.Contains(got.Body.String(), `"id":"t-1"`) ||
 		got.Header().Get("Idempotency-Replayed") != "true" {
-		t.Errorf("what waits already is answered %d %s", got.Code, got.Body)
+		t.Errorf("the queued message gets %d %s", got.Code, got.Body)
 	}
 	b.sessions.made, b.sessions.madeErr = "", session.ErrTurnUnknown
 	for path, body := range map[string]string{"/messages": body, "/turns/t-0/retry": `{}`, "/queue": body} {

@@ -9,17 +9,17 @@ import (
 	"harness/api/rest"
 )
 
-// openAPIText is the document all routes follow.
+// openAPIText is the document that all routes follow.
 //
 //go:embed openapi.yaml
 var openAPIText []byte
 
-// asyncAPIText describes the frames of the stream. Its schemas are those of the OpenAPI document where both have them.
+// asyncAPIText describes the frames of the stream. Shared schemas are those of the OpenAPI document.
 //
 //go:embed asyncapi.yaml
 var asyncAPIText []byte
 
-// documentRoutes serve the documents of this API. They are read when they are first asked for.
+// documentRoutes serve the documents of this API. Each is parsed on first use.
 func (s *server) documentRoutes() []rest.Route {
 	document := sync.OnceValues(func() (*openapi.Document, error) { return openapi.New(openAPIText) })
 	frames := sync.OnceValues(func() ([]byte, error) { return openapi.JSON(asyncAPIText) })
@@ -42,7 +42,7 @@ func (s *server) documentRoutes() []rest.Route {
 			header := w.Header()
 			header.Set("Cache-Control", "no-cache")
 			header.Set("X-Content-Type-Options", "nosniff")
-			// The page needs its own style and nothing else.
+			// The page needs only its own style.
 			header.Set("Content-Security-Policy",
 				"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 			rest.WriteRaw(w, http.StatusOK, contentType, body)

@@ -23,7 +23,7 @@ import (
 	"harness/api"
 )
 
-// document is the served document, with what is needed to hold exchanges against it.
+// document is the served document, with what a test needs to validate exchanges.
 type document struct {
 	*openapi3.T
 	routes  []documentedRoute
@@ -42,13 +42,13 @@ func readDocument(t *testing.T) *document {
 	t.Helper()
 	got := setup(t).send(http.MethodGet, "/api/openapi.json", "", "")
 	if got.Code != http.StatusOK || got.Header().Get("Content-Type") != "application/json; charset=utf-8" {
-		t.Fatalf("the document is answered %d %s", got.Code, got.Header())
+		t.Fatalf("got the document with %d %s", got.Code, got.Header())
 	}
 	parsed, err := openapi3.NewLoader().LoadFromData(got.Body.Bytes())
 	if err != nil {
 		t.Fatal(err)
 	}
-	// TestEveryOperationHasAnExample holds the examples against their schemas.
+	// TestEveryOperationHasAnExample validates the examples against their schemas.
 	if err := parsed.Validate(t.Context(), openapi3.DisableExamplesValidation()); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func readDocument(t *testing.T) *document {
 	return d
 }
 
-// find is the operation of a request, nil when the document has none.
+// find returns the operation of a request, nil if the document has none.
 func (d *document) find(method, target string) *documentedRoute {
 	path, _, _ := strings.Cut(target, "?")
 	for i, r := range d.routes {
@@ -83,7 +83,7 @@ func (d *document) find(method, target string) *documentedRoute {
 	return nil
 }
 
-// follows checks a body against the schema at a place in the document.
+// follows validates a body against the schema at a place in the document.
 func (d *document) follows(body string, place ...string) error {
 	escape := strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D")
 	pointer := documentURL + "#"
@@ -101,18 +101,18 @@ func (d *document) follows(body string, place ...string) error {
 	return schema.Validate(value)
 }
 
-// checkReply holds a reply against the document: its status must be there (faults of the server are the default), its
-// body must follow.
+// checkReply validates a response: the document must have its status (the default covers server faults), and its body
+// must match the schema.
 func (d *document) checkReply(r *documentedRoute, status int, reply string) error {
 	if strings.Contains(reply, `"statusCode":`) {
-		return d.follows(reply, "components", "schemas", "RouterReply") // no route was meant
+		return d.follows(reply, "components", "schemas", "RouterReply") // the request matches no route
 	}
 	response, key := r.Responses.Status(status), strconv.Itoa(status)
 	if response == nil && status >= http.StatusInternalServerError {
 		response, key = r.Responses.Default(), "default"
 	}
 	if response == nil {
-		return fmt.Errorf("%s does not know the status %d", r.OperationID, status)
+		return fmt.Errorf("%s has no status %d", r.OperationID, status)
 	}
 	if response.Value.Content.Get("application/json") == nil {
 		if !json.Valid([]byte(reply)) {
@@ -125,12 +125,12 @@ func (d *document) checkReply(r *documentedRoute, status int, reply string) erro
 		place = []string{"components", "responses", name}
 	}
 	if err := d.follows(reply, append(place, "content", "application/json", "schema")...); err != nil {
-		return fmt.Errorf("%s: %d does not follow: %w", r.OperationID, status, err)
+		return fmt.Errorf("%s: %d is not valid: %w", r.OperationID, status, err)
 	}
 	return nil
 }
 
-// TestDocumentListsTheRoutes: what is served is documented, and the other way round.
+// TestDocumentListsTheRoutes: every served route is documented, and every documented route is served.
 func TestDocumentListsTheRoutes(t *testing.T) {
 	t.Parallel()
 	var documented, served []string
@@ -154,14 +154,14 @@ func TestDocumentListsTheRoutes(t *testing.T) {
 	}
 }
 
-// TestDocumentPage: a page for people, which needs nothing from anywhere else.
+// TestDocumentPage: the page is readable and loads nothing else.
 func TestDocumentPage(t *testing.T) {
 	t.Parallel()
 	got := setup(t).send(http.MethodGet, "/api/docs", "", "")
 	page := got.Body.String()
 	if got.Code != http.StatusOK || !strings.HasPrefix(got.Header().Get("Content-Type"), "text/html") ||
 		!strings.Contains(got.Header().Get("Content-Security-Policy"), "default-src 'none'") {
-		t.Errorf("the page is answered %d %v", got.Code, got.Header())
+		t.Errorf("got the page with %d %v", got.Code, got.Header())
 	}
 	for _, loads := range []string{"<script", "<link", "src=", "url(", "@import", "https://"} {
 		if strings.Contains(page, loads) {
@@ -172,23 +172,22 @@ func TestDocumentPage(t *testing.T) {
 	for _, r := range d.routes {
 		if !strings.Contains(page, `id="`+r.OperationID+`"`) || r.Summary == "" ||
 			!strings.Contains(page, "<i>"+strings.ReplaceAll(r.Summary, "'", "&#39;")+"</i>") {
-			t.Errorf("the page does not tell of %s", r.OperationID)
+			t.Errorf("the page does not mention %s", r.OperationID)
 		}
 	}
 	for name := range d.Components.Schemas {
 		if !strings.Contains(page, `id="schema-`+name+`"`) {
-			t.Errorf("the page does not tell of %s", name)
+			t.Errorf("the page does not mention %s", name)
 		}
 	}
 	for _, anchor := range regexp.MustCompile(`href="#([^"]+)"`).FindAllStringSubmatch(page, -1) {
 		if !strings.Contains(page, `id="`+anchor[1]+`"`) {
-			t.Errorf("a link leads nowhere: #%s", anchor[1])
+			t.Errorf("a link does not resolve: #%s", anchor[1])
 		}
 	}
 }
 
-// recordings reads every recorded exchange there is: those of this package and the whole recordings of the contract
-// test.
+// recordings reads every recorded exchange: those of this package and those of the contract test.
 func recordings(t *testing.T) []exchange {
 	t.Helper()
 	all := readExchanges(t)
@@ -231,8 +230,8 @@ func recordings(t *testing.T) []exchange {
 	return all
 }
 
-// TestRecordedRepliesFollowTheDocument: what codex-manager answered is what the document says, so its clients can be
-// written by it.
+// TestRecordedRepliesFollowTheDocument: codex-manager's responses match the document, so its clients can be written
+// from it.
 func TestRecordedRepliesFollowTheDocument(t *testing.T) {
 	t.Parallel()
 	d := readDocument(t)
@@ -254,7 +253,7 @@ func TestRecordedRepliesFollowTheDocument(t *testing.T) {
 	}
 }
 
-// TestRepliesFollowTheDocument: so is what this server answers to the same requests.
+// TestRepliesFollowTheDocument: so do this server's responses to the same requests.
 func TestRepliesFollowTheDocument(t *testing.T) {
 	t.Parallel()
 	d, b := readDocument(t), setup(t, func(o *parts) {
@@ -282,8 +281,8 @@ func TestRepliesFollowTheDocument(t *testing.T) {
 	}
 }
 
-// TestRecordedRequestsFollowTheDocument: the document allows the bodies clients were not refused for, and no body they
-// were refused for.
+// TestRecordedRequestsFollowTheDocument: the document allows the bodies that codex-manager accepted, and none of
+// those it refused.
 func TestRecordedRequestsFollowTheDocument(t *testing.T) {
 	t.Parallel()
 	d := readDocument(t)
@@ -291,7 +290,7 @@ func TestRecordedRequestsFollowTheDocument(t *testing.T) {
 	for _, e := range recordings(t) {
 		operation := d.find(e.Method, e.Path)
 		if operation == nil || e.Body == nil || operation.RequestBody == nil || !json.Valid([]byte(*e.Body)) {
-			continue // a body of plain text is read as one string, which some operations do not look at
+			continue // a text/plain body is read as one string, which some operations ignore
 		}
 		err := d.follows(*e.Body, "paths", operation.path, strings.ToLower(operation.method), "requestBody", "content",
 			"application/json", "schema")
@@ -313,7 +312,7 @@ func TestRecordedRequestsFollowTheDocument(t *testing.T) {
 	}
 }
 
-// TestEveryOperationHasAnExample of each JSON body it takes or answers well, and the examples follow their schemas.
+// TestEveryOperationHasAnExample of each JSON request and success body, and the examples match their schemas.
 func TestEveryOperationHasAnExample(t *testing.T) {
 	t.Parallel()
 	d := readDocument(t)
@@ -332,7 +331,7 @@ func TestEveryOperationHasAnExample(t *testing.T) {
 		}
 		place = append(append([]string{"paths", r.path, strings.ToLower(r.method)}, place...), "content", "application/json", "schema")
 		if err := d.follows(string(text), place...); err != nil {
-			t.Errorf("the example of %s does not follow: %v", where, err)
+			t.Errorf("the example of %s is not valid: %v", where, err)
 		}
 	}
 	for _, r := range d.routes {
@@ -347,11 +346,11 @@ func TestEveryOperationHasAnExample(t *testing.T) {
 	}
 }
 
-// jsonOf is the JSON of a body; nil when it has other types alone.
+// jsonOf returns the JSON form of a body; nil if it has only other types.
 func jsonOf(content openapi3.Content) *openapi3.MediaType { return content["application/json"] }
 
-// Whatever another node may own may also be pinned to a dead one.
-func TestWhatHasAnOwnerMayBePinned(t *testing.T) {
+// A session that another node may own may also be pinned to a dead node.
+func TestOwnedOperationsMayBePinned(t *testing.T) {
 	t.Parallel()
 	owned := 0
 	for _, r := range readDocument(t).routes {
@@ -366,7 +365,7 @@ func TestWhatHasAnOwnerMayBePinned(t *testing.T) {
 		}
 		text, err := json.Marshal(conflict.Value.Content)
 		if err != nil || !strings.Contains(string(text), "schemas/Pinned") {
-			t.Errorf("%s %s: the 409 is not that of a session that is pinned: %s %v", r.method, r.path, text, err)
+			t.Errorf("%s %s: the 409 does not allow a pinned session: %s %v", r.method, r.path, text, err)
 		}
 	}
 	if owned < 15 {

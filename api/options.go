@@ -1,5 +1,5 @@
-// Package api serves the REST resources: it decodes and validates requests, calls an operation each and words its
-// answers and errors as codex-manager's clients expect them.
+// Package api serves the REST resources: it decodes and validates requests, calls one operation for each, and formats
+// results and errors as codex-manager's clients expect.
 //
 // It owns every HTTP status, envelope and wire name of REST. It must never know SQL, a runtime's protocol, or how an
 // event reaches a socket.
@@ -30,21 +30,21 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// Health is what the health routes need to know. Its methods must not block.
+// Health is what the health routes need. Its methods must not block.
 type Health interface {
 	// Runtime is the state of codex, which codex-manager's clients read.
 	Runtime() runtime.Status
-	// Runtimes are the states of all runtimes, first that of the one new sessions get; none where no agents are to run.
+	// Runtimes returns the states of all runtimes, the default first; none on a node without agents.
 	Runtimes() []RuntimeHealth
-	// Auth says which credentials the runtime can find.
+	// Auth reports which credentials the runtime can find.
 	Auth() AuthHealth
-	// Store says since when the store refuses writes, nil while it takes them.
+	// Store reports since when the store refuses writes, nil while it accepts them.
 	Store() *journal.OutageError
-	// Damaged is how many rows of the store are not as they were written, and since when that is known.
+	// Damaged reports how many stored rows are damaged, and since when that is known.
 	Damaged() (rows int, since time.Time)
-	// Serving says why this process takes no work (it is starting or draining), nil when it does.
+	// Serving returns why this process accepts no work (it is starting or draining), nil if it does.
 	Serving() error
-	// StoreReady writes to the store, unless that was done just now, and says why it cannot be written to.
+	// StoreReady writes to the store, unless that was done recently, and reports why it cannot.
 	StoreReady(ctx context.Context) error
 }
 
@@ -54,34 +54,35 @@ type RuntimeHealth struct {
 	Status runtime.Status
 }
 
-// AuthHealth is the `auth` member of the health answer.
+// AuthHealth is the `auth` member of the health response.
 type AuthHealth struct {
 	HasOpenAIAPIKey       bool `json:"hasOpenAiApiKey"`
 	CodexHomeAuthFile     bool `json:"codexHomeAuthFile"`
 	LikelyUnauthenticated bool `json:"likelyUnauthenticated"`
 }
 
-// Options are the parts the handler is built from. Operations and Health are required.
+// Options are the parts of the handler. Operations and Health are required.
 type Options struct {
 	Operations *operations.Service
 	Health     Health
-	// Runtime takes the requests that are passed through to the provider (models, account, config, ...). nil: those routes
-	// answer 503.
-	Runtime runtime.Passer
+	// Runtime executes the requests that are passed through to the provider (models, account, config, ...). nil:
+	// those routes respond with 503.
+	Runtime runtime.RawCaller
 	Protocols
 	Access
 	Administration
 	Answers
 	Observation
-	// Owners asks the node that owns a session, when that is another one. nil: 421, its clients have to ask it.
+	// Owners forwards requests to the node that owns a session. nil: 421, and clients must send the request to that
+	// node.
 	Owners Owners
-	// Version is this server's version; the wire keeps codex-manager's own.
+	// Version is this server's version; the API has codex-manager's own.
 	Version string
 	// Clock is time.Now when nil.
 	Clock func() time.Time
 }
 
-// Protocols are what is served in addition to REST.
+// Protocols are served in addition to REST.
 type Protocols struct {
 	// Stream serves websocket upgrades of GET /api/stream, Metrics serves GET /metrics. nil: 404.
 	Stream, Metrics http.Handler
@@ -89,71 +90,70 @@ type Protocols struct {
 	RPC RPC
 	// Tasks serves the task API. nil: 404.
 	Tasks Tasks
-	// Pages serves what is no API, behind the guard. nil: nothing.
+	// Pages serves everything outside the API, behind the guard. nil: nothing.
 	Pages func(api http.Handler) http.Handler
 }
 
-// Access is who may ask.
+// Access defines who may send requests.
 type Access struct {
 	// Guard wraps everything behind the request id and the access log: authentication, origin rules. nil: nothing.
 	Guard func(http.Handler) http.Handler
-	// Agents knows what the agent of a session may touch. nil: nothing.
+	// Agents knows what the agent of a session may access. nil: nothing.
 	Agents Agents
-	// Actor names who makes a request, for the record of decisions. nil: "local".
+	// Actor returns the caller of a request, for the record of decisions. nil: "local".
 	Actor func(*http.Request) string
-	// LocalAccess reports whether programs of this machine need a token, and why where they would not as a rule. nil: it is
-	// not known.
+	// LocalAccess reports whether local programs need a token, and why if they normally would not. nil: unknown.
 	LocalAccess func() (tokenNeeded bool, reason string)
 }
 
-// Administration is what administrators work with.
+// Administration has the parts for administrators.
 type Administration struct {
 	// Lifecycle lists and reloads extensions. nil: those routes do not exist.
 	Lifecycle *admin.Lifecycle
 	// Tokens are the named access tokens. nil: 404.
 	Tokens admin.Tokens
-	// Logins lets browsers in by a cookie. nil: 404.
+	// Logins sets login cookies for browsers. nil: 404.
 	Logins *auth.Logins
-	// OIDC lets people log in at OpenID Connect providers. Without its parts: 404.
+	// OIDC logs in people at OpenID Connect providers. Without its parts: 404.
 	OIDC admin.OIDC
-	// Settings are what this server was started with.
+	// Settings are the settings at the start of this server.
 	Settings []sessions.Setting
-	// Push keeps the browsers that are notified. nil: 404.
+	// Push stores the browsers that get notifications. nil: 404.
 	Push admin.Push
 }
 
-// Answers are how answers are kept, held back and bounded.
+// Answers defines how responses are stored, delayed and limited.
 type Answers struct {
-	// Artifacts are what tools of this server made. nil: 404.
+	// Artifacts are the outputs of this server's tools. nil: 404.
 	Artifacts *artifact.Store
-	// Idempotency keeps what requests with an Idempotency-Key were answered. nil: the header has no effect.
+	// Idempotency stores the responses to requests with an Idempotency-Key. nil: the header has no effect.
 	Idempotency *idempotency.Store
-	// Reads holds an answer back until what it read may be shown. nil: all of it may.
+	// Reads delays a response until the data it read may be shown. nil: no delay.
 	Reads rest.Reads
-	// Long bounds long answers; handlers of one server share it. nil: the handler has its own, and files for temporary use.
+	// Long limits long responses; handlers of one server share it. nil: the handler has its own, and temporary files.
 	Long *sessions.LongAnswers
-	// StoreWait bounds how long a request waits for a store that refuses writes; then it is answered 503. 0: as long as
-	// its client does.
+	// StoreWait limits how long a request waits for a store that refuses writes; then it gets 503. 0: as long as its
+	// client waits.
 	StoreWait time.Duration
 }
 
 // Observation records requests.
 type Observation struct {
-	// Calls gets every request that may change something, whatever came of it. nil: none is recorded.
+	// Calls gets every request that may change something, whatever its outcome. nil: none is recorded.
 	Calls calls.Sink
-	// Limiter is where the connections come in; what it refuses is recorded in Calls, too. It may be nil.
+	// Limiter accepts the connections; its refusals are recorded in Calls too. It may be nil.
 	Limiter *conns.Limiter
 	Logger  zerolog.Logger
-	// Answered gets every request that is over: its route as Operations name it ("" when none matched), how it was
-	// answered, and how long that took; a socket is over when it is closed. nil: no one counts.
+	// Answered gets every finished request: its route as in Operations ("" if none matched), the status, and the
+	// duration. A socket finishes when it closes. nil: no counting.
 	Answered func(method, route string, status int, took time.Duration)
-	// Span, when set, begins the span of a request: what the request causes is in the trace returned, and ended gets
-	// what came of it. It must not block.
+	// Span, when set, begins the span of a request. The returned context carries the trace, and ended gets the
+	// outcome. It must not block.
 	Span func(caller telemetry.Trace, method string) (own telemetry.Trace, ended func(route string, status int,
 		began time.Time, took time.Duration))
 }
 
-// RPC are the handlers of JSON-RPC; those that are nil are answered 404.
+// RPC has the handlers of JSON-RPC; a nil one responds with 404.
 type RPC struct {
 	// Sockets are by path, /rpc and /ws.
 	Sockets        map[string]http.Handler
@@ -164,7 +164,7 @@ type RPC struct {
 type Tasks interface {
 	// Handler serves one of its routes.
 	Handler(route v1.Route) http.Handler
-	// Refuse answers with an error in its words.
+	// Refuse responds with an error in its format.
 	Refuse(w http.ResponseWriter, r *http.Request, err error)
 }
 
@@ -176,7 +176,7 @@ type server struct {
 	bodies   rest.Bodies
 }
 
-// New builds the handler that serves the whole HTTP surface.
+// New creates the handler that serves the whole HTTP API.
 func New(options Options) http.Handler {
 	if options.Actor == nil {
 		options.Actor = func(*http.Request) string { return "local" }

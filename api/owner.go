@@ -11,20 +11,20 @@ import (
 	"harness/internal/services/session"
 )
 
-// Owners asks other nodes for what they own.
+// Owners forwards requests to other nodes.
 type Owners interface {
-	// Ask hands a request and its body to a node. forward.ErrClientsTurn, *forward.UnreachableError,
+	// Ask forwards a request and its body to a node. forward.ErrClientsTurn, *forward.UnreachableError,
 	// *forward.LostAnswerError.
 	Ask(r *http.Request, owner, body string) (*http.Response, error)
-	// Takers are the nodes that make sessions when this one makes none.
+	// Takers are the nodes that create sessions when this one does not.
 	Takers(ctx context.Context) ([]string, error)
 }
 
-// errAsked says that the owner was asked, and its answer given.
-var errAsked = errors.New("the owner has answered")
+// errAsked reports that the owner handled the request and its response was sent.
+var errAsked = errors.New("the owner handled the request")
 
-// askOwner has a request done by the node it is for, and gives its answer: errAsked. Every other outcome is returned, as
-// what went wrong there, or as it is.
+// askOwner forwards a request to the right node and sends its response: errAsked. It returns every other outcome,
+// either that node's error or the original one.
 func (s *server) askOwner(w http.ResponseWriter, r *http.Request, in *rest.Input, outcome error) error {
 	if s.Owners == nil || outcome == nil {
 		return outcome
@@ -41,8 +41,8 @@ func (s *server) askOwner(w http.ResponseWriter, r *http.Request, in *rest.Input
 	return errAsked
 }
 
-// elsewhere refuses with *session.NotOwnerError or *session.ElsewhereError what another node is asked for, before its key is
-// claimed here: the other one claims it.
+// elsewhere returns *session.NotOwnerError or *session.ElsewhereError for a request that another node handles. It
+// runs before the key is claimed here, because the other node claims it.
 func (s *server) elsewhere(ctx context.Context, rt *rest.Route, in *rest.Input) error {
 	if s.Owners != nil && rt.Begins {
 		refused := s.Operations.CheckNew()
@@ -53,7 +53,7 @@ func (s *server) elsewhere(ctx context.Context, rt *rest.Route, in *rest.Input) 
 		if err != nil || len(nodes) > 0 {
 			return cmp.Or(err, refused)
 		}
-		return nil // what was made with this key already is answered here
+		return nil // what this key already created is returned here
 	}
 	if s.Owners == nil || rt.Operation == "" {
 		return nil
@@ -62,5 +62,5 @@ func (s *server) elsewhere(ctx context.Context, rt *rest.Route, in *rest.Input) 
 	if errors.As(refused, new(*session.NotOwnerError)) || errors.As(refused, new(*session.ElsewhereError)) {
 		return refused
 	}
-	return nil // whatever else it is, the handler says it
+	return nil // the handler reports every other error
 }

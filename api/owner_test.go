@@ -12,9 +12,9 @@ import (
 	"harness/internal/services/session"
 )
 
-// What needs the runtime of another node's session is refused with the owner's name: after 410, 403 and 404, before the
-// body is looked at, and before the runtime is asked.
-func TestAnotherNodesSessionIsMisdirected(t *testing.T) {
+// A request that needs the runtime of another node's session is refused with the owner's name: after 410, 403 and
+// 404, and before the body and the runtime.
+func TestRemoteSessionIsRefusedWithOwner(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.sessions.lookup = func(id string) (session.Session, error) {
@@ -48,17 +48,17 @@ func TestAnotherNodesSessionIsMisdirected(t *testing.T) {
 		}
 	}
 	if len(b.runtime.calls) != 0 {
-		t.Errorf("the runtime was asked %v", b.runtime.calls)
+		t.Errorf("the runtime got %v", b.runtime.calls)
 	}
 }
 
-// owners answer for other nodes, or fail to.
+// owners respond for other nodes, or fail.
 type owners struct {
 	asked  []string
 	answer *http.Response
 	err    error
 	takers []string
-	away   string // a node that cannot be asked
+	away   string // a node that cannot be reached
 }
 
 func (o *owners) Takers(context.Context) ([]string, error) { return o.takers, nil }
@@ -71,9 +71,9 @@ func (o *owners) Ask(r *http.Request, owner, body string) (*http.Response, error
 	return o.answer, o.err
 }
 
-// The owner is asked with what was sent, only for what it must do, and its answer given as it is; what keeps it from
-// answering is told.
-func TestTheOwnerIsAsked(t *testing.T) {
+// The owner gets the original request, only for what it must do, and its response is passed on. If it cannot respond,
+// the reason is reported.
+func TestRequestIsForwardedToOwner(t *testing.T) {
 	t.Parallel()
 	asked := &owners{}
 	b := setup(t, func(p *parts) { p.Owners = asked })
@@ -107,29 +107,29 @@ func TestTheOwnerIsAsked(t *testing.T) {
 	b.post("/api/sessions/"+unknownID+"/messages", body)
 	b.send(http.MethodPost, path, "application/json", `{"text":`)
 	if want := "POST " + path + " of elsewhere: " + body; len(asked.asked) != 4 || asked.asked[3] != want {
-		t.Errorf("asked %q, want %q four times", asked.asked, want)
+		t.Errorf("forwarded %q, want %q four times", asked.asked, want)
 	}
 }
 
-// A node that makes no sessions asks others for them, with a key or without, until one can be asked. While there is none it
-// refuses them itself, but for those that it has made with the same key.
-func TestOthersMakeSessions(t *testing.T) {
+// A node that creates no sessions forwards to other nodes, with or without a key, until one can be reached. Otherwise
+// it refuses, except for sessions it created with the same key.
+func TestOtherNodesCreateSessions(t *testing.T) {
 	t.Parallel()
 	asked := &owners{away: "away"}
 	b, post := keyed(t, func(p *parts) { p.Owners = asked })
 	const path, body = "/api/sessions", `{"cwd":"/w"}`
 	if got := post("ann", "made-here", path, body); got.Code != http.StatusOK || len(asked.asked) > 0 {
-		t.Fatalf("made here: %d %s, asked %q", got.Code, got.Body, asked.asked)
+		t.Fatalf("created here: %d %s, forwarded %q", got.Code, got.Body, asked.asked)
 	}
 	b.sessions.noNew = &session.ElsewhereError{Node: "this", Why: "is drained"}
 	for _, key := range []string{keyless, "alone"} {
 		got := post("ann", key, path, `{}`)
 		if got.Code != http.StatusServiceUnavailable || !strings.Contains(got.Body.String(), "node this is drained") {
-			t.Errorf("with nobody to ask it is answered %d %s", got.Code, got.Body)
+			t.Errorf("without another node: %d %s", got.Code, got.Body)
 		}
 	}
 	if got := post("ann", "made-here", path, body); got.Code != http.StatusOK || got.Header().Get("Idempotency-Replayed") == "" {
-		t.Errorf("what was made here is answered %d %s", got.Code, got.Body)
+		t.Errorf("a session created here: %d %s", got.Code, got.Body)
 	}
 	asked.takers = []string{"away", "b", "c"}
 	for i, key := range []string{keyless, "k", "k"} {
@@ -142,6 +142,6 @@ func TestOthersMakeSessions(t *testing.T) {
 		t.Errorf("asked %q", asked.asked)
 	}
 	if len(b.sessions.created) != 1 {
-		t.Errorf("made here: %v", b.sessions.created)
+		t.Errorf("created here: %v", b.sessions.created)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"harness/internal/runtime/codex"
 )
 
-// TestProviderCalls: what the runtime is asked, parameter for parameter.
+// TestProviderCalls: what the runtime is called with, parameter by parameter.
 func TestProviderCalls(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ method, target, body, want string }{
@@ -50,9 +50,9 @@ func TestProviderCalls(t *testing.T) {
 	}
 }
 
-// A login that codex lacks is told from a token of this server that is wrong: by the code, by the words, and as nothing asks
-// a client for another token.
-func TestALoginOfTheRuntimeIsNotTheServersToken(t *testing.T) {
+// A missing login of codex differs from a wrong token for this server: by code, by message, and without a request for
+// another token.
+func TestMissingRuntimeLoginDiffersFromWrongServerToken(t *testing.T) {
 	t.Parallel()
 	for _, target := range []string{"GET /api/account/rate-limits", "GET /api/models", "GET /api/account", "POST /api/sessions/" + knownID + "/compact"} {
 		b := setup(t)
@@ -72,7 +72,7 @@ func TestALoginOfTheRuntimeIsNotTheServersToken(t *testing.T) {
 	}
 }
 
-// TestRollback: one turn unless a client counts, the runtime's answer, and its words about what it does not know.
+// TestRollback: one turn unless a client counts, the runtime's response, and its message about an unknown session.
 func TestRollback(t *testing.T) {
 	t.Parallel()
 	const target = "/api/sessions/" + knownID + "/rollback"
@@ -81,7 +81,7 @@ func TestRollback(t *testing.T) {
 	for body, want := range map[string]int{`{}`: 1, `{"numTurns":"2"}`: 2} {
 		expect(t, b.post(target, body), http.StatusOK, `{"status":"ok","sessionId":"`+knownID+`","result":{"thread":{}}}`)
 		if got := b.sessions.rolledBack; got != want {
-			t.Errorf("%s takes back %d turns, want %d", body, got, want)
+			t.Errorf("%s rolls back %d turns, want %d", body, got, want)
 		}
 	}
 	b.sessions.fail = &runtime.TooFewTurnsError{Have: 3}
@@ -94,8 +94,8 @@ func TestRollback(t *testing.T) {
 		`{"status":"not_found","sessionId":"`+unknownID+`"}`)
 }
 
-// TestForkTakesIn: the fork answers as a session of ours.
-func TestForkTakesIn(t *testing.T) {
+// TestForkReturnsOwnSession: the fork is returned as one of our sessions.
+func TestForkReturnsOwnSession(t *testing.T) {
 	t.Parallel()
 	const fork = "01a1fbb7-eea4-7142-a348-ea8dd275d776"
 	b := setup(t)
@@ -108,8 +108,8 @@ func TestForkTakesIn(t *testing.T) {
 	}
 }
 
-// What a review is of, and what goes into a turn, reaches the operation as the client said it.
-func TestReviewAndSteerAreTold(t *testing.T) {
+// The target of a review, and the input of a steered turn, reach the operation as sent.
+func TestReviewAndSteerReachOperation(t *testing.T) {
 	t.Parallel()
 	custom := runtime.Review{Target: runtime.ReviewCustom, Instructions: "Review this thread's current changes."}
 	for body, want := range map[string]runtime.Review{
@@ -128,14 +128,14 @@ func TestReviewAndSteerAreTold(t *testing.T) {
 			contentType = ""
 		}
 		got := b.send(http.MethodPost, "/api/sessions/"+knownID+"/review", contentType, body)
-		if got.Code != http.StatusOK || !reflect.DeepEqual(b.sessions.told, []any{want}) {
-			t.Errorf("%s: %d %s, told %+v, want %+v", body, got.Code, got.Body, b.sessions.told, want)
+		if got.Code != http.StatusOK || !reflect.DeepEqual(b.sessions.received, []any{want}) {
+			t.Errorf("%s: %d %s, got %+v, want %+v", body, got.Code, got.Body, b.sessions.received, want)
 		}
 	}
 	b := setup(t)
 	b.post("/api/sessions/"+knownID+"/turns/t1/steer", `{"input":" go "}`)
-	if want := []any{"t1: go"}; !reflect.DeepEqual(b.sessions.told, want) {
-		t.Errorf("told %q, want %q", b.sessions.told, want)
+	if want := []any{"t1: go"}; !reflect.DeepEqual(b.sessions.received, want) {
+		t.Errorf("got %q, want %q", b.sessions.received, want)
 	}
 }
 

@@ -10,13 +10,13 @@ import (
 	"harness/internal/services/session"
 )
 
-// fakeChats says of a project's chats what a test wants.
+// fakeChats returns preset results for a project's chats.
 type fakeChats struct {
 	moved            session.MovedChats
 	deleted, skipped int
 	workers          []session.AgentSession
 	chatsFail        error
-	archived         bool // the last move's wish
+	archived         bool // the request of the last move
 }
 
 func (f *fakeChats) MoveChats(_ context.Context, _ string, archive bool) (session.MovedChats, error) {
@@ -32,7 +32,7 @@ func (f *fakeChats) AgentSessions(context.Context, string) ([]session.AgentSessi
 	return f.workers, f.chatsFail
 }
 
-// primeChats tells the fake the facts behind a recorded answer.
+// primeChats prepares the state behind a recorded response.
 func (f *fakeChats) primeChats(t *testing.T, reply string) {
 	t.Helper()
 	var r struct {

@@ -9,7 +9,7 @@ import (
 	"harness/internal/services/notify"
 )
 
-// echoedPush answers with what it was told.
+// echoedPush returns its arguments.
 type echoedPush struct{}
 
 func (echoedPush) PublicKey() string { return "the-key" }
@@ -36,8 +36,8 @@ func (echoedPush) Unsubscribe(_ context.Context, _, id string) error {
 	return nil
 }
 
-// Who asks has browsers of their own; what is refused says why, and no answer has an endpoint.
-func TestBrowsersAreSubscribed(t *testing.T) {
+// Every caller has separate browsers; a refusal has a reason, and no response has an endpoint.
+func TestPushSubscriptionRoutes(t *testing.T) {
 	t.Parallel()
 	document, b := readDocument(t), setup(t)
 	for _, c := range []struct {

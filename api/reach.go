@@ -8,8 +8,8 @@ import (
 	"harness/internal/platform/auth"
 )
 
-// checkReach refuses who is limited to projects what belongs to none of them: a session or project of a path as if it
-// were not there, and every route without a rule.
+// checkReach refuses requests of a project-limited caller outside its projects. A session or project in the path
+// looks as if it did not exist; routes without a rule are refused.
 func (s *server) checkReach(r *http.Request, rt *rest.Route, params map[string]string) error {
 	if auth.ProjectsFrom(r.Context()) == nil || rt.Access == rest.AccessAnybody || rt.OwnReach {
 		return nil
@@ -20,5 +20,5 @@ func (s *server) checkReach(r *http.Request, rt *rest.Route, params map[string]s
 	if id, named := params["projectId"]; named {
 		return s.Operations.CheckProject(r.Context(), id)
 	}
-	return &operations.LimitedError{Reason: "what is asked for here belongs to none"}
+	return &operations.LimitedError{Reason: "this request is for none of them"}
 }

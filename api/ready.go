@@ -15,18 +15,18 @@ import (
 	"harness/internal/runtime"
 )
 
-// readyTimeout bounds the readiness check: an orchestrator's probe must not hang on a store that does.
+// readyTimeout limits the readiness check: an orchestrator's probe must not hang when the store does.
 const readyTimeout = 2 * time.Second
 
-// readyBody names what this process needs to do its work, each with its state.
+// readyBody lists what this process needs to work, each with its state.
 type readyBody struct {
 	Status string `json:"status"`
-	// Reason is the first of what is missing.
+	// Reason is the first missing item.
 	Reason   string         `json:"reason,omitempty"`
 	Version  string         `json:"version,omitempty"`
 	Store    readyPart      `json:"store"`
 	Runtimes []readyRuntime `json:"runtimes"`
-	// Access is what programs of this machine need; absent where that is not known.
+	// Access is what local programs need; absent if unknown.
 	Access *readyAccess `json:"access,omitempty"`
 }
 
@@ -46,8 +46,8 @@ type readyRuntime struct {
 	Reason string        `json:"reason,omitempty"`
 }
 
-// getReady is for orchestrators: 200 when this process should get work, 503 when it should not (starting or draining, a
-// store that refuses writes, or no runtime that could take a turn). It is open to everybody, as probes carry no token.
+// getReady is for orchestrators: 200 when this process can accept work, otherwise 503 (starting or draining, a store
+// that refuses writes, or no runtime that can run a turn). It needs no access, because probes carry no token.
 func (s *server) getReady(ctx context.Context, _ *rest.Input) (rest.Reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
@@ -84,12 +84,12 @@ func (s *server) getReady(ctx context.Context, _ *rest.Input) (rest.Reply, error
 	return rest.OK(body)
 }
 
-// storeReason names no host, as it is public.
+// storeReason names no host, because it is public.
 func storeReason(err error) string {
 	if outage := (*journal.OutageError)(nil); errors.As(err, &outage) {
 		return outage.Error()
 	}
-	return "the store takes no writes: " + database.Reason(err)
+	return "the store refuses writes: " + database.Reason(err)
 }
 
 // getAlive is for supervisors that restart processes: it needs neither store nor runtime.

@@ -22,7 +22,7 @@ import (
 	"harness/transcript"
 )
 
-// exchange is one recorded request of a codex-manager client and its answer.
+// exchange is one recorded request of a codex-manager client with its response.
 type exchange struct {
 	Topic     string  `json:"topic"`
 	Name      string  `json:"name"`
@@ -35,8 +35,8 @@ type exchange struct {
 	Reply     string  `json:"reply"`
 }
 
-// better are the recorded answers we differ from on purpose, by their first words and our answer's: each blames the
-// server for a client's mistake.
+// better are recorded responses that we change on purpose, by their first words and ours: each blames the server for
+// a client's mistake.
 func better(e exchange) (status int, reply string, differs bool) {
 	id := sessionOf(e.Path)
 	if e.Topic == "sessions" && (strings.HasSuffix(e.Name, " unknown") || strings.HasSuffix(e.Name, " non uuid") ||
@@ -45,9 +45,9 @@ func better(e exchange) (status int, reply string, differs bool) {
 		return http.StatusNotFound, `{"status":"not_found","sessionId":"` + id + `"}`, true
 	}
 	switch e.Name {
-	case "GET /account/rate-limits": // 401 is what the API promises; the original gave it with older codex
+	case "GET /account/rate-limits": // The API promises 401; codex-manager returned it with older codex.
 		reply := strings.Replace(e.Reply, "invalid_state", "auth_required", 1)
-		reply = strings.Replace(reply, `rate limits"`, `rate limits; the login of codex at its model provider is meant, not your token `+
+		reply = strings.Replace(reply, `rate limits"`, `rate limits; this is about the login of codex at its model provider, not your token `+
 			`for this server: set OPENAI_API_KEY, or log in as the server's user with: harness login"`, 1)
 		return http.StatusUnauthorized, strings.Replace(reply, `/read"`, `/read","runtime":"codex"`, 1), true
 	case "GET /models?cursor=bogus":
@@ -68,8 +68,8 @@ func better(e exchange) (status int, reply string, differs bool) {
 	return 0, "", false
 }
 
-// left are recorded exchanges this test cannot hold: they need the runtime or the queue, or net/http answers before any
-// handler.
+// left are recorded exchanges that this test cannot replay: they need the runtime or the queue, or net/http responds
+// before any handler.
 func left(e exchange) bool {
 	return strings.HasPrefix(e.Topic, "controls") || strings.HasPrefix(e.Topic, "queue") || // see TestRecordedControls
 		e.Name == "bad percent" || // see TestBadURL
@@ -111,7 +111,7 @@ func readExchanges(t *testing.T) []exchange {
 	return all
 }
 
-// prime tells the fake the facts behind a recorded answer, so that our wording of them can be compared byte for byte.
+// prime prepares the state behind a recorded response, so that ours can be compared byte for byte.
 func (b *harnessBundle) prime(t *testing.T, e exchange) {
 	t.Helper()
 	f := b.sessions
@@ -205,7 +205,7 @@ func (b *harnessBundle) prime(t *testing.T, e exchange) {
 	}
 }
 
-// primeRuntime lets the provider say what it said then.
+// primeRuntime makes the provider respond as recorded.
 func (b *harnessBundle) primeRuntime(e exchange, message, method string, result json.RawMessage) {
 	b.runtime.result, b.runtime.fail = json.RawMessage(e.Reply), nil
 	if result != nil {
@@ -247,14 +247,15 @@ func (r recordedSession) stored(thread json.RawMessage) session.Session {
 	}
 }
 
-// activity is what a session says beyond codex-manager's: of the idle ones the recordings have.
+// activity is what we add to a session: the values of the idle recorded ones.
 var activity = []byte(`,"state":"idle","activity":{"turn":null,"background":[]},"activeTurnId":null,"pendingCount":0,` +
 	`"lastError":null,"runtime":""`)
 
-// runtimesOfHealth are what health says beyond codex-manager's.
+// runtimesOfHealth is what we add to health.
 var runtimesOfHealth = regexp.MustCompile(`,"runtimes":\[\{"name":"codex".*\](,"timestamp")`)
 
-// effective is what controls say beyond codex-manager's: what full access comes to beside the network that was sent.
+// effective is what we add to controls: the effective network access under full access, besides the one that was
+// sent.
 var effective = []byte(`,"effective":{"networkAccess":"enabled"}`)
 
 func withoutActivity(body *bytes.Buffer) {
@@ -282,11 +283,11 @@ func millis(t *testing.T, iso string) int64 {
 	return at.UnixMilli()
 }
 
-// snapshot are the requests whose answers show a state that the event stream goes on from.
+// snapshot are the requests whose responses show a state from which the event stream continues.
 var snapshot = regexp.MustCompile(`^GET /api/(?:projects|sessions(?:/[0-9a-f-]{36})?)(?:\?.*)?$`)
 
-// TestRecorded replays what codex-manager's clients sent and compares status, content type and every byte of the body.
-// (TR-01, TR-05, TR-06, TR-07, TR-09, TR-10, TR-11 on the wire.)
+// TestRecorded replays what codex-manager's clients sent and compares status, content type and every byte of the
+// body. (TR-01, TR-05, TR-06, TR-07, TR-09, TR-10, TR-11 on the wire.)
 func TestRecorded(t *testing.T) {
 	b := setup(t)
 	replayed, deliberate := 0, 0
@@ -300,7 +301,7 @@ func TestRecorded(t *testing.T) {
 			status, reply = betterStatus, betterReply
 			deliberate++
 		}
-		// The recorded queue counts are another package's; ours says it is off until there is one.
+		// The recorded queue counts belong to another package; ours is off without a queue.
 		if at := strings.Index(reply, `"orchestratorQueue":`); at >= 0 {
 			end := at + strings.Index(reply[at:], "}") + 1
 			reply = reply[:at] + `"orchestratorQueue":{"enabled":false}` + reply[end:]
@@ -316,16 +317,16 @@ func TestRecorded(t *testing.T) {
 		}
 		replayed++
 		if answer := got.Body.String(); snapshot.MatchString(e.Method+" "+e.Path) && got.Code == http.StatusOK {
-			// Ours tell last where on the stream they are true.
+			// Our responses end with the stream position at which they are true.
 			plain := strings.TrimSuffix(answer, `,"pos":0}`) + "}"
 			if plain == answer+"}" {
-				t.Errorf("%s / %s tells no position: %s", e.Topic, e.Name, answer)
+				t.Errorf("%s / %s has no position: %s", e.Topic, e.Name, answer)
 			}
 			got.Body = bytes.NewBufferString(plain)
 		}
 		same := got.Body.String() == reply
 		if strings.Contains(reply, `"transcript":[{`) {
-			same = sameJSON(t, got.Body.Bytes(), []byte(reply)) // the recorded member order of an entry is its history's
+			same = sameJSON(t, got.Body.Bytes(), []byte(reply)) // the recorded member order of an entry depends on its history
 		}
 		if got.Code != status || !same {
 			t.Errorf("%s / %s: %s %s %s\ngot  %d %s\nwant %d %s", e.Topic, e.Name, e.Method, e.Path, body, got.Code, got.Body,

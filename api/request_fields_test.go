@@ -18,11 +18,11 @@ import (
 	"harness/tests/runtimetest/scripted"
 )
 
-// fieldCase is a good request to an operation, and for each of its fields a value that says something else: for those
-// of the body JSON, for those of the query text. With gives what has to go along with a field.
+// fieldCase is a valid request, with a different value for each of its fields: JSON for the body, text for the query.
+// With adds fields that another one requires.
 type fieldCase struct {
 	base   string
-	query  string // what is required of it
+	query  string // the fields that it requires
 	fields map[string]string
 	with   map[string]string
 }
@@ -32,7 +32,7 @@ const (
 	anItem = `{"messageId":"m","turnId":"t","role":"user","type":"x","content":"c","status":"complete"}`
 )
 
-// fieldCases has every operation whose requests have documented fields, but for the websocket's query.
+// fieldCases has every operation with documented request fields, except the websocket.
 var fieldCases = map[string]fieldCase{
 	"POST /api/login":                     {base: `{"token":"none"}`, fields: map[string]string{"token": `"a-token-of-the-tests"`}},
 	"POST /api/sessions/{sessionId}/read": {base: `{"messageId":"a"}`, fields: map[string]string{"messageId": `"b"`}},
@@ -166,7 +166,8 @@ var (
 		"content": `"d"`, "details": `"{}"`, "startedAt": `1`, "completedAt": `2`, "status": `"streaming"`}
 )
 
-// codesTaker is a runtime whose logins end with a code, which it never takes, and that takes any key but refusedKey.
+// codesTaker is a runtime whose logins end with a code that it never accepts, and that accepts any key but
+// refusedKey.
 type codesTaker struct{ *codex.Codex }
 
 const refusedKey = "sk-4711-refused"
@@ -183,8 +184,8 @@ func (codesTaker) FinishLogin(_ context.Context, id, code string) error {
 	return &runtime.Error{Runtime: codex.Name, Message: id + " " + code, Kind: runtime.ErrInvalidState}
 }
 
-// effect is everything that comes of a request: its answer, and what the packages behind the handler and the runtime
-// were told.
+// effect is everything a request causes: its response, and the calls to packages behind the handler and to the
+// runtime.
 func effect(t *testing.T, method, target, body string) string {
 	t.Helper()
 	controls, suggester := newFakeControls("untrusted", "restricted", "read-only"), &fakeSuggester{}
@@ -211,22 +212,22 @@ func effect(t *testing.T, method, target, body string) string {
 	if body != "" {
 		contentType = "application/json"
 	}
-	if method == http.MethodGet { // not the first one, which may have to find something out
+	if method == http.MethodGet { // not the first call, which may run discovery
 		plain, _, _ := strings.Cut(target, "?")
 		b.send(method, plain, "", "")
 	}
 	got := b.send(method, target, contentType, body)
 	answer := got.Result().Status + got.Body.String()
-	told, err := json.Marshal([]any{answer, f.told, f.messages, f.created, f.settled, f.read.Window, f.listed,
+	seen, err := json.Marshal([]any{answer, f.received, f.messages, f.created, f.settled, f.read.Window, f.listed,
 		f.rolledBack, f.entries, f.projects, f.assigned, f.archived, b.runtime.calls, controls.defaults, controls.sessions,
 		controls.audits, suggester.asked, suggester.stored})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(told)
+	return string(seen)
 }
 
-// members reads a JSON object.
+// members parses a JSON object.
 func members(t *testing.T, body string) map[string]json.RawMessage {
 	t.Helper()
 	read := map[string]json.RawMessage{}
@@ -239,7 +240,7 @@ func members(t *testing.T, body string) map[string]json.RawMessage {
 	return read
 }
 
-// documentedFields are the names in a schema, whatever it is made of.
+// documentedFields returns the names in a schema, however it is composed.
 func documentedFields(into map[string]bool, schema *openapi3.SchemaRef) {
 	if schema == nil {
 		return
@@ -254,7 +255,7 @@ func documentedFields(into map[string]bool, schema *openapi3.SchemaRef) {
 	}
 }
 
-// No documented field of a request is taken and dropped: with another value something else is done, or answered.
+// No documented request field is ignored: a different value changes the effect or the response.
 func TestEveryRequestFieldCounts(t *testing.T) {
 	t.Parallel()
 	path := strings.NewReplacer("{runtime}", codex.Name, "{sessionId}", knownID, "{projectId}", "p", "{turnId}", "t", "{key}", "k",
@@ -283,7 +284,7 @@ func TestEveryRequestFieldCounts(t *testing.T) {
 		}
 		c, known := fieldCases[operation]
 		_, listed := c.fields["runtime"]
-		// routes about any runtime, or about codex alone: another one is answered otherwise
+		// routes for any runtime, or for codex only: another runtime changes the response
 		about := inQuery["runtime"] && !listed
 		if !known && (!about || len(fields) > 1) {
 			t.Errorf("%s: say in fieldCases what its fields do", operation)
@@ -339,10 +340,10 @@ func encode(t *testing.T, value any) string {
 	return string(text)
 }
 
-// Parts of a request of which only one would count are refused together.
-func TestPartsThatDoNotGoTogether(t *testing.T) {
+// Combinations of which only one part would take effect are refused.
+func TestConflictingPartsAreRefused(t *testing.T) {
 	t.Parallel()
-	const sessions, accept, review = "/api/sessions/" + knownID, `"decision":"accept"`, "Goes with targetType "
+	const sessions, accept, review = "/api/sessions/" + knownID, `"decision":"accept"`, "Requires targetType "
 	for _, c := range []struct{ target, body, field, words string }{
 		{sessions + "/review", `{"branch":"b"}`, "branch", review + "baseBranch only; this review is of custom"},
 		{sessions + "/review", `{"targetType":"baseBranch","branch":"b","sha":"s"}`, "sha", review + "commit only"},
@@ -350,15 +351,15 @@ func TestPartsThatDoNotGoTogether(t *testing.T) {
 			review + "custom only"},
 		{sessions + "/review", `{"targetType":"baseBranch","title":"t"}`, "title", review + "commit only"},
 		{"/api/approvals/a/decision", `{"decision":"decline","updatedInput":{}}`, "updatedInput", "accept only"},
-		{"/api/runtimes/codex/login", `{"code":"c","apiKey":"k"}`, "apiKey", "one of them"},
-		{"/api/runtimes/codex/login", `{"provider":"p"}`, "provider", "send its apiKey"},
+		{"/api/runtimes/codex/login", `{"code":"c","apiKey":"k"}`, "apiKey", "either the code"},
+		{"/api/runtimes/codex/login", `{"provider":"p"}`, "provider", "requires its apiKey"},
 		{"/api/tool-input/i/decision", `{"decision":"decline","answers":{"q":{"answers":["a"]}}}`, "answers", "accept only"},
 		{"/api/tool-input/i/decision", `{` + accept + `,"response":{},"answers":{"q":{"answers":["a"]}}}`, "answers",
 			"not both"},
 		{"/api/tool-calls/c/response", `{"text":"t","contentItems":[]}`, "text", "not both"},
 		{"/api/tool-calls/c/response", `{"text":"t","response":{}}`, "response", "not both"},
 		{"/api/tool-calls/c/response", `{"contentItems":[],"response":{}}`, "response", "not both"},
-		{"/api/tool-calls/c/response", `{"success":true,"response":{"success":false}}`, "success", "says of itself"},
+		{"/api/tool-calls/c/response", `{"success":true,"response":{"success":false}}`, "success", "states itself"},
 	} {
 		got := effect(t, http.MethodPost, c.target, c.body)
 		if !strings.Contains(got, "400 Bad Request") || !strings.Contains(got, c.words) ||

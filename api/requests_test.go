@@ -10,7 +10,7 @@ import (
 	"harness/internal/services/session"
 )
 
-// TestDecisionLoser: of 64 deciders one gets 200, 63 learn who was first. (SE-10)
+// TestDecisionLoser: of 64 deciders one gets 200, and 63 get the winning decision. (SE-10)
 func TestDecisionLoser(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -55,7 +55,7 @@ func TestDecisionExpired(t *testing.T) {
 		`{"status":"not_found","approvalId":"r1"}`)
 }
 
-// TestReplies: what the runtime is told for each form of answer.
+// TestReplies: what the runtime receives for each form of reply.
 func TestReplies(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -129,13 +129,13 @@ func TestRequestLists(t *testing.T) {
 	all := b.send(http.MethodGet, "/api/requests", "", "")
 	for _, part := range []string{`{"data":[{"kind":"approval","approvalId":"r1",`, `,{"kind":"toolInput","requestId":"r2",`} {
 		if !strings.Contains(all.Body.String(), part) {
-			t.Errorf("all that waits is %s, without %s", all.Body, part)
+			t.Errorf("pending are %s, without %s", all.Body, part)
 		}
 	}
 }
 
-// A reply the runtime would not take is the client's mistake, said where it is; a reason is bounded and shown to who
-// came too late.
+// A reply that the runtime would not accept is refused as the client's mistake, with its field. A reason has a
+// maximum length, and late deciders see it.
 func TestDecisionsAreRefused(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

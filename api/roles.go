@@ -10,19 +10,19 @@ import (
 	"harness/internal/platform/telemetry"
 )
 
-// roleError refuses what the role of a named token is not enough for.
+// roleError refuses a request because the role of its named token is insufficient.
 type roleError struct {
 	has   auth.Role
 	needs []auth.Role
 }
 
 func (e *roleError) Error() string {
-	return fmt.Sprintf("a token of the role %s may not do this; one of %s may", e.has.Word(),
+	return fmt.Sprintf("a token with the role %s may not do this; one with %s may", e.has.Word(),
 		strings.Join(roleNames(e.needs), ", "))
 }
 
-// checkRole refuses a request whose principal has none of the roles of the route. Agents have rules of their own, and
-// without a guard there are no principals.
+// checkRole refuses a request whose principal has none of the route's roles. Agents have separate rules, and without
+// a guard there are no principals.
 func checkRole(r *http.Request, rt *rest.Route) error {
 	principal, guarded := auth.PrincipalFrom(r.Context())
 	if !guarded || principal.Role == auth.RoleAgent || rt.OwnRoles && principal.Signed || rest.MayUse(principal.Role, rt) {

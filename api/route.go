@@ -1,25 +1,26 @@
 package api
 
 import (
+	"net/http"
+
 	"harness/api/admin"
 	"harness/api/compat"
 	"harness/api/rest"
 	"harness/api/sessions"
 	"harness/internal/operations"
-	"net/http"
 )
 
-// Operation names one served operation. Roles are those of named tokens that may call it, and Agent says what an
+// Operation describes one served operation. Roles are the roles of named tokens that may call it; Agent is what an
 // agent's request may do there, "" for nothing.
 type Operation struct {
 	Method, Path, Agent string
 	Roles               []string
-	// OwnRecords operations report to the audit log themselves what they carry out.
+	// OwnRecords operations report what they do to the audit log themselves.
 	OwnRecords bool
 }
 
-// Operations lists what a handler with every part serves, paths with {name} parameters as OpenAPI writes them. HEAD,
-// which works for every GET, is left out.
+// Operations lists everything that a complete handler serves, paths with {name} parameters as in OpenAPI. It omits
+// HEAD, which works for every GET.
 func Operations() []Operation {
 	s := &server{Options: Options{Operations: operations.New(operations.Options{}),
 		Administration: Administration{Lifecycle: new(admin.Lifecycle)}},
@@ -47,13 +48,13 @@ func (s *server) routes() []rest.Route {
 	return all
 }
 
-// readAnyBody reads a body of which no member is used.
+// readAnyBody reads a body without using its members.
 func (s *server) readAnyBody(r *http.Request) error {
 	_, _, err := s.readBody(r)
 	return err
 }
 
-// failRaw is writeError, and failureOfRaw failureOf, of a route that speaks HTTP itself.
+// failRaw is writeError, and failureOfRaw failureOf, for a route that handles HTTP itself.
 func (s *server) failRaw(w http.ResponseWriter, r *http.Request, err error) {
 	s.writeError(r.Context(), w, &rest.Route{Method: r.Method, Path: r.URL.Path}, &rest.Input{}, err)
 }

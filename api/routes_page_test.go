@@ -23,11 +23,12 @@ A member with ` + "`?`" + ` is optional. The last column has the members of the 
 may also answer with the common [errors](api.md#errors): 400, 401, 403, 404, 410, 413, 415, 421 and 5xx. ` + "`HEAD`" + ` works for
 every ` + "`GET`" + `.
 
-<!-- made from the document: HARNESS_UPDATE=1 go test ./api -run TestTheRoutePageIsCurrent -->
+<!-- made from the document: HARNESS_UPDATE=1 go test ./api -run TestRoutePageIsCurrent -->
 `
 
-// The page of routes is made from the OpenAPI document, which lists what the router serves (TestDocumentListsTheRoutes).
-func TestTheRoutePageIsCurrent(t *testing.T) {
+// The page of routes is generated from the OpenAPI document, which lists what the router serves
+// (TestDocumentListsTheRoutes).
+func TestRoutePageIsCurrent(t *testing.T) {
 	t.Parallel()
 	page := routesIntro + routeTables(readDocument(t))
 	if os.Getenv("HARNESS_UPDATE") != "" {
@@ -40,7 +41,7 @@ func TestTheRoutePageIsCurrent(t *testing.T) {
 	}
 }
 
-// routeTables has a table for each tag of the document.
+// routeTables returns a table for each tag of the document.
 func routeTables(d *document) string {
 	slices.SortFunc(d.routes, func(a, b documentedRoute) int {
 		return cmp.Or(cmp.Compare(a.path, b.path), cmp.Compare(a.method, b.method))
@@ -84,7 +85,7 @@ func routeRow(r documentedRoute) string {
 // commonStatuses are explained once, in the page's list of errors.
 var commonStatuses = []string{"400", "401", "403", "404", "410", "413", "415", "421", "500", "501", "503", "504", "default"}
 
-// answers are the statuses that are the route's own, and the members of what a success answers.
+// answers returns the statuses specific to the route, and the members of a success.
 func answers(responses *openapi3.Responses) string {
 	var list []string
 	for status, response := range responses.Map() {
@@ -105,7 +106,7 @@ func answers(responses *openapi3.Responses) string {
 	return strings.Join(list, ", ")
 }
 
-// membersOf are the names of an object's members; of several shapes it has all names.
+// membersOf returns the names of an object's members; for several alternatives, all names.
 func membersOf(ref *openapi3.SchemaRef, depth int) (members []string) {
 	if ref == nil || ref.Value == nil || depth > 3 {
 		return nil

@@ -30,24 +30,24 @@ type runtimeView struct {
 	Auth         authView                 `json:"auth"`
 	Install      *runtime.Install         `json:"install,omitempty"`
 	Limits       limitsView               `json:"limits"`
-	// Providers are the clouds in which it can reach its models, with the names of what each needs.
+	// Providers are the clouds that can serve its models, with the names of their requirements.
 	Providers []environment.ProviderStatus `json:"providers,omitempty"`
 }
 
-// limitsView is what a runtime has to do now, and the most it may have; 0 is no bound.
+// limitsView is the load and the limits of a runtime; 0 means no limit.
 type limitsView struct {
 	Turns              int `json:"turns"`
 	MaxTurns           int `json:"maxTurns"`
 	Messages           int `json:"messages"`
 	MaxMessages        int `json:"maxMessages"`
 	MaxSessionMessages int `json:"maxSessionMessages"`
-	// Waiting are the messages that wait for a turn of another session to end.
+	// Waiting counts messages that are queued until a turn of another session ends.
 	Waiting int `json:"waiting"`
 }
 
 type authView struct {
 	runtime.AuthStatus
-	// Login says that POST .../login works, Logins in which ways.
+	// Login reports that POST .../login works, Logins in which ways.
 	Login  bool     `json:"login"`
 	Logins []string `json:"logins"`
 }
@@ -84,7 +84,7 @@ func (s *server) listRuntimes(ctx context.Context, _ *rest.Input) (rest.Reply, e
 	return rest.OK(list)
 }
 
-// getRuntime also lists the models; when the runtime cannot be asked for them, it says why.
+// getRuntime also lists the models; if the runtime cannot be queried, it gives the reason.
 func (s *server) getRuntime(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	name := in.Params["runtime"]
 	one, err := s.Operations.Runtime(ctx, name)
@@ -107,7 +107,7 @@ func (s *server) getRuntime(ctx context.Context, in *rest.Input) (rest.Reply, er
 	return rest.OK(body)
 }
 
-// loginBody with a code ends a login, with a key it is one; with neither, a login is begun.
+// loginBody: a code completes a login, a key is a login, and neither starts a login.
 var loginBody = schema.Optional(schema.Struct(rest.Optional("id", rest.Name),
 	rest.Optional("code", schema.Text{}.Min(1).Max(4096)), rest.Optional("apiKey", schema.Text{}.Trim().Min(1).Max(4096)),
 	rest.Optional("provider", rest.Name)))
@@ -117,7 +117,7 @@ func (s *server) loginRuntime(ctx context.Context, in *rest.Input) (rest.Reply, 
 	if code := in.Body.Get("code"); code.Defined() {
 		if in.Body.Get("apiKey").Defined() {
 			return rest.Reply{}, &rest.ValidationError{Issues: []schema.Issue{schema.Custom(
-				"a login is with the code of a page or with a key; send one of them", "apiKey")}}
+				"send either the code of a page or a key", "apiKey")}}
 		}
 		id := in.Body.Get("id").Text()
 		if err := s.Operations.FinishLogin(ctx, name, id, code.Text()); err != nil {
@@ -142,7 +142,7 @@ func (s *server) loginRuntime(ctx context.Context, in *rest.Input) (rest.Reply, 
 	}
 	if provider.Defined() {
 		return rest.Reply{}, &rest.ValidationError{Issues: []schema.Issue{schema.Custom(
-			"a provider is that of a key: send its apiKey, too", "provider")}}
+			"a provider requires its apiKey: send both", "provider")}}
 	}
 	login, err := s.Operations.Login(ctx, name)
 	if err != nil {
@@ -151,10 +151,10 @@ func (s *server) loginRuntime(ctx context.Context, in *rest.Input) (rest.Reply, 
 	return rest.OK(login)
 }
 
-// missingRuntimeError is an unknown runtime that a path names.
+// missingRuntimeError is an unknown runtime in a path.
 type missingRuntimeError struct{ *session.UnknownRuntimeError }
 
-// missing makes an unknown runtime one that is not found.
+// missing converts an unknown runtime into a 404.
 func missing(err error) error {
 	var unknown *session.UnknownRuntimeError
 	if errors.As(err, &unknown) {

@@ -11,12 +11,13 @@ import (
 	"harness/api"
 	"harness/internal/runtime"
 	"harness/internal/runtime/codex"
+	"harness/internal/runtime/stdio"
 	"harness/internal/services/session"
 	"harness/tests/runtimetest/scripted"
 )
 
-// Who opens a session names its runtime: an unknown one is refused with those there are, one that is away with what to
-// do.
+// A new session names its runtime: an unknown one is refused with the known names, an unavailable one with the
+// remedy.
 func TestRuntimeOfANewSession(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -27,7 +28,7 @@ func TestRuntimeOfANewSession(t *testing.T) {
 		t.Errorf("%d %s after %+v", answer.Code, answer.Body, b.sessions.created)
 	}
 	if b.send(http.MethodPost, "/api/sessions", "application/json", `{}`); b.sessions.created[1].Runtime != "" {
-		t.Errorf("asked for %q where the body names no runtime", b.sessions.created[1].Runtime)
+		t.Errorf("got %q where the body names no runtime", b.sessions.created[1].Runtime)
 	}
 	for _, body := range []string{`{"runtime":""}`, `{"runtime":7}`, `{"runtime":"` + strings.Repeat("x", 101) + `"}`} {
 		if answer := b.send(http.MethodPost, "/api/sessions", "application/json",
@@ -49,25 +50,25 @@ func TestRuntimeOfANewSession(t *testing.T) {
 	}
 }
 
-// A message that is one too many is refused with what is full, and when to come again. RA-28
-func TestAMessageTooMany(t *testing.T) {
+// A message above a limit is refused with the limit, and when to retry. RA-28
+func TestMessageAboveLimitIsRefused(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.sessions.next.session = session.Session{ID: "s", Title: "A chat"}
 	b.sessions.fail = &session.LimitError{Runtime: "codex", SessionID: "s", Limit: 256,
-		Setting: "HARNESS_SESSION_MAX_MESSAGES"}
+		Setting: "HARNESS_RUNTIME_LIMITS"}
 	answer := b.send(http.MethodPost, "/api/sessions", "application/json", `{}`)
-	want := `"details":{"runtime":"codex","sessionId":"s","limit":256,"setting":"HARNESS_SESSION_MAX_MESSAGES"}`
+	want := `"details":{"runtime":"codex","sessionId":"s","limit":256,"setting":"HARNESS_RUNTIME_LIMITS"}`
 	if text := answer.Body.String(); answer.Code != http.StatusTooManyRequests ||
 		answer.Header().Get("Retry-After") != "5" ||
-		!strings.Contains(text, `"code":"limit_reached"`) || !strings.Contains(text, "HARNESS_SESSION_MAX_MESSAGES") ||
+		!strings.Contains(text, `"code":"limit_reached"`) || !strings.Contains(text, "HARNESS_RUNTIME_LIMITS") ||
 		!strings.Contains(text, want) {
 		t.Errorf("%d, Retry-After %q, %s", answer.Code, answer.Header().Get("Retry-After"), text)
 	}
 }
 
-// A turn is tried again by its id; one that is not tells why.
-func TestATurnIsTriedAgain(t *testing.T) {
+// A turn is retried by its id; a refusal has the reason.
+func TestTurnRetry(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	const path = "/api/sessions/" + knownID + "/turns/t1/retry"
@@ -84,8 +85,8 @@ func TestATurnIsTriedAgain(t *testing.T) {
 	}
 }
 
-// What an agent reads by itself is chosen when its session is opened, and told with what became of it.
-func TestWhatAnAgentReadsByItself(t *testing.T) {
+// A new session sets what its agent reads on its own, and lists it with its changes.
+func TestImplicitSourcesOfSession(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	if b.send(http.MethodPost, "/api/sessions", "application/json",
@@ -105,8 +106,8 @@ func TestWhatAnAgentReadsByItself(t *testing.T) {
 	}
 }
 
-// A list is of one runtime when asked for.
-func TestListOfARuntime(t *testing.T) {
+// A list can be limited to one runtime.
+func TestListFilteredByRuntime(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	if b.send(http.MethodGet, "/api/sessions?runtime=other&q=x", "", ""); b.sessions.listed.Runtime != "other" ||
@@ -118,7 +119,7 @@ func TestListOfARuntime(t *testing.T) {
 	}
 }
 
-// twoRuntimes are codex, whose words the bundle's runtime answers, and one that is not, neither of them started.
+// twoRuntimes are codex, which the bundle's runtime serves, and another one, neither of them started.
 type twoRuntimes struct{ adapters []runtime.Adapter }
 
 func (r twoRuntimes) Runtimes() (names []string) {
@@ -146,15 +147,16 @@ const plantedToken = "token-4711-planted"
 
 func setupTwo(t *testing.T) *harnessBundle {
 	t.Helper()
-	own := codex.New(codex.Options{Bin: "/nowhere/codex", Home: t.TempDir(), Inherits: func(string) bool { return false }})
+	own := codex.New(codex.Options{Bin: "/nowhere/codex", Home: t.TempDir(),
+		Setup: stdio.Setup{Launch: stdio.Launch{Inherits: func(string) bool { return false }}}})
 	other := scripted.New(scripted.Options{Env: []string{scripted.TokenVariable + "=" + plantedToken}})
 	b := setup(t, func(p *parts) { p.Runtimes = twoRuntimes{[]runtime.Adapter{own, other}} })
 	b.runtime.result = json.RawMessage(`{"data":[{"id":"of codex"}]}`)
 	return b
 }
 
-// Routes about codex refuse another runtime by name, and are not asked of codex; who names none, or codex, gets codex's
-// answer.
+// codex-only routes refuse another runtime by name without a call to codex; with no name, or codex, they return
+// codex's response.
 func TestRoutesOfOneProvider(t *testing.T) {
 	t.Parallel()
 	b := setupTwo(t)
@@ -187,7 +189,7 @@ func TestRoutesOfOneProvider(t *testing.T) {
 		if text := refused.Body.String(); refused.Code != http.StatusNotImplemented ||
 			!strings.Contains(text, `"code":"not_supported"`) ||
 			!strings.Contains(text, `"details":{"runtime":"scripted"}`) || len(b.runtime.calls) != 0 {
-			t.Errorf("%s %s of another runtime: %d %s, codex was asked %q", operation.Method, target, refused.Code, text,
+			t.Errorf("%s %s of another runtime: %d %s, codex got %q", operation.Method, target, refused.Code, text,
 				b.runtime.calls)
 		}
 		unknown := b.send(operation.Method, target+"?runtime=cohdex", kind, body)
@@ -199,14 +201,14 @@ func TestRoutesOfOneProvider(t *testing.T) {
 			if b.runtime.calls = nil; b.send(operation.Method, target+query, kind, body).Code != http.StatusOK ||
 				len(b.runtime.calls) != 1 ||
 				strings.Contains(b.runtime.calls[0], `"runtime"`) {
-				t.Errorf("%s %s%s: codex was asked %q", operation.Method, target, query, b.runtime.calls)
+				t.Errorf("%s %s%s: codex got %q", operation.Method, target, query, b.runtime.calls)
 			}
 		}
 	}
 	if routes < 20 {
 		t.Errorf("%d routes were tried", routes)
 	}
-	// A server without codex says so, instead of that something is missing.
+	// A server without codex says so, rather than that codex is missing.
 	none := setup(t, func(p *parts) {
 		p.Runtime = nil
 		p.Runtimes = twoRuntimes{[]runtime.Adapter{scripted.New(scripted.Options{})}}
@@ -217,8 +219,8 @@ func TestRoutesOfOneProvider(t *testing.T) {
 	}
 }
 
-// Models and capabilities are those of the runtime that is asked for, in the shape clients know.
-func TestModelsAndCapabilitiesOfARuntime(t *testing.T) {
+// Models and capabilities are those of the requested runtime, in the format that clients expect.
+func TestModelsAndCapabilitiesOfRuntime(t *testing.T) {
 	t.Parallel()
 	b := setupTwo(t)
 	for _, query := range []string{"", "?runtime=codex"} {
@@ -263,8 +265,7 @@ func TestModelsAndCapabilitiesOfARuntime(t *testing.T) {
 	}
 }
 
-// What a person needs to know of a runtime: how it is, what it can do, whether it is logged in and how to get there. No
-// secret.
+// A runtime's page has its state, capabilities, login and remedy, but no secret.
 func TestRuntimes(t *testing.T) {
 	t.Parallel()
 	b := setupTwo(t)
@@ -289,7 +290,7 @@ func TestRuntimes(t *testing.T) {
 		t.Errorf("one that cannot be asked is %s", own)
 	}
 	if strings.Contains(list+one+b.log.String(), plantedToken) {
-		t.Error("the token is told")
+		t.Error("the token is in the response")
 	}
 	for target, status := range map[string]int{"/api/runtimes/cohdex": http.StatusNotFound,
 		"/api/runtimes/cohdex/login":   http.StatusNotFound,
@@ -300,11 +301,11 @@ func TestRuntimes(t *testing.T) {
 		}
 		got := b.send(method, target, "", "")
 		if got.Code != status || status == http.StatusConflict &&
-			!strings.Contains(got.Body.String(), "it has credentials already") {
+			!strings.Contains(got.Body.String(), "it already has credentials") {
 			t.Errorf("%s: %d %s", target, got.Code, got.Body)
 		}
 	}
-	// Neither has a login that ends with a code from here, or is one with a key.
+	// Neither runtime has a login that ends with a code from here, or a login with a key.
 	for _, name := range []string{"scripted", "codex"} {
 		for _, body := range []string{`{"id":"x","code":"y"}`, `{"apiKey":"y"}`} {
 			got := b.send(http.MethodPost, "/api/runtimes/"+name+"/login", "application/json", body)
@@ -315,8 +316,9 @@ func TestRuntimes(t *testing.T) {
 	}
 }
 
-// A key logs a runtime in that takes one; nobody is told the key, not even when the runtime repeats it. RA-07
-func TestAKeyLogsIn(t *testing.T) {
+// A key logs in a runtime that accepts one. The response never contains the key, even if the runtime repeats it.
+// RA-07
+func TestLoginWithProviderKey(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(p *parts) {
 		p.Runtimes = twoRuntimes{[]runtime.Adapter{codesTaker{codex.New(codex.Options{})}}}

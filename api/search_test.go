@@ -9,7 +9,7 @@ import (
 	"harness/internal/content/search"
 )
 
-// fakeSearching answers what it is asked in the place of a snippet.
+// fakeSearching returns its arguments in place of a snippet.
 type fakeSearching struct{}
 
 func (fakeSearching) Search(_ context.Context, want search.Query) (search.Page, error) {
@@ -23,7 +23,7 @@ func (fakeSearching) Search(_ context.Context, want search.Query) (search.Page, 
 		Next: "7", Behind: true}, nil
 }
 
-// A search answers as documented, and says which part of the request it does not understand.
+// A search responds as documented, and names the invalid part of a request.
 func TestSearch(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(o *parts) { o.Searching = fakeSearching{} })

@@ -14,8 +14,8 @@ import (
 	"harness/internal/platform/telemetry"
 )
 
-// serve runs one request of a route: parameters, body, guards and validation in the recorded order, the handler, the
-// answer.
+// serve runs one request of a route: parameters, body, guards and validation in codex-manager's order, then the
+// handler and the response.
 func (s *server) serve(w http.ResponseWriter, r *http.Request, rt *rest.Route, names, values []string) {
 	params, known := readParams(rt, names, values)
 	if !known {
@@ -38,7 +38,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, rt *rest.Route, n
 		rest.NoteSession(ctx, id)
 		ctx = telemetry.WithSession(ctx, id)
 	}
-	if s.Reads != nil && rt.Access != rest.AccessAnybody { // the state of the server is public at any time
+	if s.Reads != nil && rt.Access != rest.AccessAnybody { // the state of the server is always public
 		ctx = s.Reads.Reading(ctx)
 	}
 	answer, err := s.run(ctx, r, rt, in)
@@ -64,7 +64,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, rt *rest.Route, n
 	}
 }
 
-// admit answers a request that may not come here; false when it did.
+// admit responds to a request that is not allowed here; false when it did.
 func (s *server) admit(w http.ResponseWriter, r *http.Request, rt *rest.Route, params map[string]string) bool {
 	refuse := func(w http.ResponseWriter, r *http.Request, err error) {
 		s.writeError(r.Context(), w, rt, &rest.Input{Params: params}, err)
@@ -81,13 +81,13 @@ func (s *server) admit(w http.ResponseWriter, r *http.Request, rt *rest.Route, p
 	if err == nil {
 		return true
 	}
-	// What is not read makes the end of the connection a reset, and the refusal is lost with it.
+	// An unread body makes closing the connection a reset, which loses the refusal.
 	_, _ = io.CopyN(io.Discard, r.Body, rest.MaxBody)
 	refuse(w, r, err)
 	return false
 }
 
-// send sends an answer. What it returns an error for is not answered yet.
+// send sends a response. On an error it has sent nothing.
 func (s *server) send(ctx context.Context, w http.ResponseWriter, rt *rest.Route, answer rest.Reply) error {
 	leave, err := s.Long.MakeRoom(ctx, rt, &answer)
 	if err != nil {
@@ -106,7 +106,7 @@ func (s *server) send(ctx context.Context, w http.ResponseWriter, rt *rest.Route
 		w.Header().Set("Cache-Control", "no-store")
 	}
 	if answer.Status == http.StatusNotModified {
-		w.Header().Add("Vary", "Accept-Encoding") // as the answer it stands for has
+		w.Header().Add("Vary", "Accept-Encoding") // as the original response has
 		w.WriteHeader(answer.Status)
 		return nil
 	}
@@ -121,17 +121,18 @@ func (s *server) send(ctx context.Context, w http.ResponseWriter, rt *rest.Route
 	return nil
 }
 
-// settle waits until an answer that shows what was read may be given. One that says what was done may: it was committed
-// after whatever it read. A refusal did nothing, and may give way to the reason why there is no answer.
+// settle waits until a response that shows what was read may be sent. One that reports a change may be sent: it was
+// committed after everything it read. A refusal changed nothing, and may be replaced by the reason why there is no
+// response.
 func (s *server) settle(ctx context.Context, rt *rest.Route, in *rest.Input, answer rest.Reply, outcome error) error {
 	if s.Reads == nil {
 		return nil
 	}
-	told := rt.Method == http.MethodGet || answer.Replayed
+	shown := rt.Method == http.MethodGet || answer.Replayed
 	if outcome != nil {
-		told = failureOf(outcome, rt, in).Status < http.StatusInternalServerError
+		shown = failureOf(outcome, rt, in).Status < http.StatusInternalServerError
 	}
-	if !told {
+	if !shown {
 		return nil
 	}
 	return s.Reads.Settled(ctx)
@@ -164,7 +165,7 @@ func (s *server) run(ctx context.Context, r *http.Request, rt *rest.Route, in *r
 	}
 	if err := validate(); err != nil {
 		if rt.Operation != "" && !rt.BodyFirst {
-			// What is wrong with the session is reported first.
+			// Problems with the session are reported first.
 			if refused := s.Operations.Check(ctx, rt.Operation, in.SessionID()); refused != nil {
 				return rest.Reply{}, refused
 			}
@@ -188,8 +189,7 @@ func (s *server) run(ctx context.Context, r *http.Request, rt *rest.Route, in *r
 // paramSchema is the rule of every path parameter.
 var paramSchema = schema.Text{}.Trim().Min(1)
 
-// plain reports whether a parameter is nothing but visible ASCII: most are, and then there is nothing to trim or to
-// refuse.
+// plain reports whether a parameter is only visible ASCII: most are, and then there is nothing to trim or to refuse.
 func plain(value string) bool {
 	for i := range len(value) {
 		if value[i] <= ' ' || value[i] > '~' {

@@ -2,12 +2,13 @@ package api_test
 
 import (
 	"encoding/json"
-	"harness/api/sessions"
 	"net/http"
 	"testing"
+
+	"harness/api/sessions"
 )
 
-// Settings are told as they are given, with what new sessions start with and whether that may be changed here.
+// Settings are shown as given, with the defaults of new sessions and whether they may be changed.
 func TestServerSettings(t *testing.T) {
 	t.Parallel()
 	const defaults = `"defaults":{"model":null,"approvalPolicy":"never","networkAccess":"enabled",` +
@@ -26,7 +27,7 @@ func TestServerSettings(t *testing.T) {
 		`"defaultsEditable":false,"defaultLockReason":"Managed by harness configuration"}`)
 }
 
-// What new sessions start with is changed as one, and what was stored beside it stays; locked it is refused.
+// The defaults of new sessions change in one step, and other stored values stay; locked defaults are refused.
 func TestSetDefaults(t *testing.T) {
 	t.Parallel()
 	controls := newFakeControls("never", "enabled", "read-only")

@@ -16,7 +16,7 @@ import (
 	"harness/internal/runtime"
 )
 
-func TestHealthTellsTheTruth(t *testing.T) {
+func TestHealthReportsState(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	check := func(status, codex, runtimes string) {
@@ -41,7 +41,7 @@ func TestHealthTellsTheTruth(t *testing.T) {
 	check("degraded", `{"running":true,"pid":7,"initialized":false,`+starting+`}`,
 		`{"name":"codex","default":true,`+starting+`,"processes":[{"pid":7,"state":"starting"}],"waiting":0}`)
 
-	// A runtime that is not the default one may be away; one with a process for each session lists them all.
+	// A runtime other than the default may be unavailable; one with a process for each session lists them all.
 	b.health.status = runtime.Status{State: runtime.StateReady, PID: 7}
 	b.health.others = []api.RuntimeHealth{
 		{Name: "away", Status: runtime.Status{State: runtime.StateUnavailable, Reason: "install it"}},
@@ -57,8 +57,8 @@ func TestHealthTellsTheTruth(t *testing.T) {
 			`"startedAt":"2026-11-21T01:28:12.000Z"}],"waiting":3}`)
 }
 
-// Health says which store refuses writes, since when and why, not how it is reached.
-func TestHealthOfAStoreThatRefuses(t *testing.T) {
+// Health reports which store refuses writes, since when and why, but not its address.
+func TestHealthOfStoreOutage(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.health.outage = &journal.OutageError{Engine: database.SQLite, Since: time.UnixMilli(1795224492000),
@@ -70,7 +70,7 @@ func TestHealthOfAStoreThatRefuses(t *testing.T) {
 	}
 }
 
-// A request that was refused for the store's sake says when to ask again.
+// A request refused because of the store says when to retry.
 func TestRetryAfterAnOutage(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -81,8 +81,8 @@ func TestRetryAfterAnOutage(t *testing.T) {
 	}
 }
 
-// Readiness names the store and every runtime, and asks for one runtime that can take a turn; that the process lives
-// asks for nothing.
+// Readiness names the store and every runtime, and requires one runtime that can run a turn; liveness requires
+// nothing.
 func TestReady(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -102,7 +102,7 @@ func TestReady(t *testing.T) {
 	b.health.storeRefuses = &journal.OutageError{Engine: database.SQLite, Cause: errors.New("dial tcp 10.0.0.7:5432")}
 	if got := b.send(http.MethodGet, "/readyz", "", "").Body.String(); !strings.Contains(got,
 		`"store":{"ready":false,"reason":`) || strings.Contains(got, "10.0.0.7") {
-		t.Errorf("a store that refuses is told as %s", got)
+		t.Errorf("a store that refuses writes is reported as %s", got)
 	}
 	b.health.notReady = errors.New("draining")
 	if got := b.send(http.MethodGet, "/readyz", "", ""); got.Code != http.StatusServiceUnavailable ||
@@ -128,7 +128,7 @@ func TestRequestID(t *testing.T) {
 	}
 }
 
-// One line per request says who, where, which session and turn, and how it ended.
+// One line per request has the caller, the route, the session, the turn, and the outcome.
 func TestAccessLog(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -162,11 +162,11 @@ func TestPanicIsLoggedAndHidden(t *testing.T) {
 		`{"status":"error","code":"internal_error","message":"internal server error"}`)
 	if log := b.log.String(); !strings.Contains(log, `"panic":"boom"`) || !strings.Contains(log, `"request_id":"req-2"`) ||
 		!strings.Contains(log, `"status":500`) {
-		t.Errorf("log does not tell of the panic: %s", log)
+		t.Errorf("the log does not mention the panic: %s", log)
 	}
 }
 
-// The guard sees every request, with its id and logger already in place, and can refuse it.
+// The guard gets every request, with its id and logger in place, and can refuse it.
 func TestGuardOption(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(o *parts) {

@@ -10,7 +10,7 @@ import (
 	"harness/queue/jobs"
 )
 
-// fakeSuggester answers with what it was told to.
+// fakeSuggester returns preset results.
 type fakeSuggester struct {
 	asked []jobs.SuggestPayload
 	// stored are the keys and suggestions upserted.
@@ -36,7 +36,7 @@ func (f *fakeSuggester) Upsert(_ context.Context, _, key string, next jobs.Sugge
 	return next, f.fail
 }
 
-// The answers of the suggested-request routes, byte for byte as recorded, guards and validation in their order.
+// The responses of the suggested-request routes, byte for byte as recorded, with guards and validation in order.
 func TestSuggestedRequestRoutes(t *testing.T) {
 	t.Parallel()
 	f := &fakeSuggester{next: jobs.Suggested{Status: "fallback", RequestKey: "k", Suggestion: "improve this"}}

@@ -18,9 +18,9 @@ func (f fakeTasks) Refuse(w http.ResponseWriter, _ *http.Request, _ error) {
 	w.WriteHeader(http.StatusTeapot)
 }
 
-// Who reads sessions reads tasks and decides nothing, who works with them does all; what a runtime runs, and what
-// writes transcripts only, has no say about tasks: above all it approves nothing.
-func TestTheRolesOfTasks(t *testing.T) {
+// Readers of sessions read tasks and decide nothing; operators do both. A runtime's own requests, and transcript
+// writers, have no access to tasks: above all they approve nothing.
+func TestTaskRoles(t *testing.T) {
 	t.Parallel()
 	reached := false
 	b := setup(t, func(o *parts) {
@@ -45,7 +45,7 @@ func TestTheRolesOfTasks(t *testing.T) {
 				want = http.StatusNoContent
 			}
 			if code != want || reached != may {
-				t.Errorf("%s %s of the role %s is answered %d", route.Method, route.Path, role, code)
+				t.Errorf("%s %s of the role %s got %d", route.Method, route.Path, role, code)
 			}
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"harness/internal/platform/auth/tokens"
 )
 
-// echoedTokens answers with what it was told.
+// echoedTokens returns its arguments.
 type echoedTokens struct{}
 
 func (echoedTokens) List(context.Context) ([]tokens.Token, error) {
@@ -43,7 +43,7 @@ func (echoedTokens) Revoke(_ context.Context, id string) (tokens.Token, error) {
 	return tokens.Token{ID: id, Name: "n", Role: tokens.Viewer, RevokedAt: 5}, nil
 }
 
-// Every answer about tokens, good or bad, is as documented.
+// Every response about tokens, success or failure, is as documented.
 func TestTokenRoutes(t *testing.T) {
 	t.Parallel()
 	document, b := readDocument(t), setup(t)
@@ -81,7 +81,7 @@ func TestTokenRoutes(t *testing.T) {
 	}
 }
 
-// What a role may is what the table of routes says of it, on every operation, and what nobody knows may nothing.
+// A role may do what the table of routes says, on every operation, and an unknown role may do nothing.
 func TestRolesOfEveryOperation(t *testing.T) {
 	t.Parallel()
 	role := auth.Role("")
@@ -111,7 +111,7 @@ func TestRolesOfEveryOperation(t *testing.T) {
 			}
 		}
 	}
-	// The promise itself, whatever the table says.
+	// The promise itself, regardless of the table.
 	for _, c := range []struct {
 		role         auth.Role
 		method, path string

@@ -13,7 +13,7 @@ import (
 	"harness/tests/dbtest"
 )
 
-// An image of a session's transcript is read where the session may be read, and nowhere else.
+// An image of a session's transcript can be read wherever the session can be read, and nowhere else.
 func TestImagesOfASession(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {

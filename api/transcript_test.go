@@ -21,7 +21,7 @@ func upsertOf(id, content string) string {
 
 func many(bodies ...string) string { return `{"entries":[` + strings.Join(bodies, ",") + `]}` }
 
-// A request of many is answered with what each would be answered alone, in order.
+// A request with many entries gets the results of single requests, in order.
 func TestManyUpsertsAreAnsweredInOrder(t *testing.T) {
 	t.Parallel()
 	bodies := []string{upsertOf(`"b"`, `"<é>\u2028\ud800\u0000\""`), upsertOf(`" a "`, `""`), upsertOf(`"b"`, `"again"`),
@@ -33,7 +33,7 @@ func TestManyUpsertsAreAnsweredInOrder(t *testing.T) {
 		entry, found := strings.CutPrefix(alone.post(oneUpsert, body).Body.String(), `{"status":"ok","sessionId":"`+knownID+
 			`","entry":`)
 		if !found {
-			t.Fatalf("%s is answered %s", body, entry)
+			t.Fatalf("%s got %s", body, entry)
 		}
 		entries = append(entries, strings.TrimSuffix(entry, "}"))
 	}
@@ -53,7 +53,7 @@ func TestManyUpsertsAreAnsweredInOrder(t *testing.T) {
 	}
 }
 
-// What is refused is refused as a whole, with the index of what is wrong.
+// An invalid entry refuses the whole request, with its index.
 func TestManyUpsertsAreRefusedAsAWhole(t *testing.T) {
 	t.Parallel()
 	good := upsertOf(`"m"`, `"c"`)
@@ -62,7 +62,7 @@ func TestManyUpsertsAreRefusedAsAWhole(t *testing.T) {
 	for name, c := range map[string]struct {
 		body   string
 		status int
-		issues string // "" for whatever they are
+		issues string // "" for every value
 	}{
 		"one in the middle": {many(good, good, good, wrongRole, good), 400,
 			`[{"code":"invalid_value","values":["user","assistant","system"],"path":["entries",3,"role"],` +
@@ -106,7 +106,7 @@ func TestManyUpsertsAreRefusedAsAWhole(t *testing.T) {
 	}
 }
 
-// 1,000 entries fit, and so does a body of nearly 1 MiB.
+// 1,000 entries are accepted, and so is a body of nearly 1 MiB.
 func TestManyUpsertsUpToTheLimits(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -122,7 +122,7 @@ func TestManyUpsertsUpToTheLimits(t *testing.T) {
 	}
 }
 
-// Sessions that are not there, or not a client's, are answered as the single route answers.
+// Unknown sessions, and those of workers, get the same response as on the single route.
 func TestManyUpsertsHaveTheGuardsOfOne(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -139,7 +139,7 @@ func TestManyUpsertsHaveTheGuardsOfOne(t *testing.T) {
 	}
 }
 
-// The log names the turn when all entries are of one.
+// The log names the turn when all entries belong to one.
 func TestManyUpsertsAreLoggedWithTheirTurn(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

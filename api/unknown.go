@@ -1,9 +1,9 @@
 package api
 
-// Clients of codex-manager may send unknown members; it dropped them. Dropping what a client wants to say, or what
-// they want to see, makes the answer untrue, so those are refused on the routes that do not take them.
+// Clients of codex-manager may send unknown members, which it dropped. Dropping a client's content, or its selection,
+// would make the response wrong. Routes that do not support these therefore refuse them.
 
-// carriesContent knows the names under which clients send content: members of bodies, at any depth.
+// carriesContent has the names under which clients send content: members of bodies, at any depth.
 func carriesContent(name string) bool {
 	switch name {
 	case "attachment", "attachments", "audio", "content", "contentItems", "document", "documents", "file", "files",
@@ -14,7 +14,7 @@ func carriesContent(name string) bool {
 	return false
 }
 
-// selects knows the names under which clients choose what they want to see: members of queries.
+// selects has the names under which clients select results: members of queries.
 func selects(name string) bool {
 	switch name {
 	case "after", "archived", "around", "before", "cursor", "fields", "filter", "filters", "from", "ids",

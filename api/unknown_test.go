@@ -14,7 +14,7 @@ import (
 	v1 "harness/api/v1"
 )
 
-// leastBody has what the bodies of paths must have.
+// leastBody returns the required members of a path's body.
 var leastBody = map[string]string{
 	"/api/login": `{"token":"none"}`,
 	"/api/login/oidc/{provider}/device/token": `{"deviceCode":"none"}`,
@@ -49,7 +49,7 @@ const (
 	leastEdit  = `{"keyPath":"k","mergeStrategy":"replace","value":1}`
 )
 
-// contentNames and selectionNames are what clients call what they want said, and what they want to see.
+// contentNames and selectionNames are the names clients use for content and for selection.
 var (
 	contentNames = []string{"attachments", "content", "contentItems", "file", "files", "image", "images", "input",
 		"message", "parts", "prompt", "text", "title"}
@@ -57,9 +57,9 @@ var (
 		"offset", "page", "state", "projectId", "threadId"}
 )
 
-// Every operation takes what its documentation names. Of what it does not know it ignores what means nothing, as
-// codex-manager does; content and selection it refuses.
-func TestNoContentAndNoSelectionIsIgnored(t *testing.T) {
+// Every operation accepts what its documentation names. It ignores unknown members as codex-manager does, except
+// content and selection, which it refuses.
+func TestUnknownContentAndSelectionAreRefused(t *testing.T) {
 	t.Parallel()
 	refused := func(method, target, body, name string) bool {
 		t.Helper()
@@ -73,7 +73,7 @@ func TestNoContentAndNoSelectionIsIgnored(t *testing.T) {
 		got := b.send(method, target, contentType, body)
 		is := strings.Contains(got.Body.String(), `{"code":"unrecognized_keys","keys":["`+name+`"],"path":[`)
 		if is != (is && got.Code == http.StatusBadRequest) {
-			t.Errorf("%s %s %s is answered %d %s", method, target, body, got.Code, got.Body.String())
+			t.Errorf("%s %s %s got %d %s", method, target, body, got.Code, got.Body.String())
 		}
 		return is
 	}
@@ -82,7 +82,7 @@ func TestNoContentAndNoSelectionIsIgnored(t *testing.T) {
 		raw := r.path == "/metrics" || r.path == "/api/stream" || strings.HasPrefix(r.path, "/rpc") || r.path == "/ws" ||
 			r.path == "/api/openapi.json" || r.path == "/api/asyncapi.json" || r.path == "/api/docs" ||
 			strings.HasPrefix(r.path, "/v1") || strings.HasPrefix(r.path, "/api/agents") ||
-			// What a provider adds to its answer is its affair.
+			// The provider decides what it adds to its response.
 			strings.HasPrefix(r.path, "/api/login/oidc") && !strings.Contains(r.path, "/device")
 		if raw {
 			continue
@@ -134,12 +134,12 @@ func TestNoContentAndNoSelectionIsIgnored(t *testing.T) {
 	}
 }
 
-// takesFile tells whether an operation's body has no members.
+// takesFile reports whether an operation's body has no members.
 func takesFile(o *openapi3.Operation) bool {
 	return o.RequestBody != nil && o.RequestBody.Value.Content.Get("application/json") == nil
 }
 
-// documentedMember tells whether an operation's body has a member.
+// documentedMember reports whether an operation's body has a member.
 func documentedMember(o *openapi3.Operation, name string) bool {
 	if o.RequestBody == nil {
 		return false
@@ -154,14 +154,14 @@ func documentedMember(o *openapi3.Operation, name string) bool {
 	return false
 }
 
-func TestATextSelectsSessions(t *testing.T) {
+func TestSearchTextSelectsSessions(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for target, want := range map[string]string{"": "", "?q=": "", "?q=%20": "", "?q=+%D0%94%D0%9E+%25_": "ДО %_",
 		"?q=" + strings.Repeat("x", 200): strings.Repeat("x", 200)} {
 		if got := b.send(http.MethodGet, "/api/sessions"+target, "", ""); got.Code != http.StatusOK ||
 			b.sessions.listed.Text != want {
-			t.Errorf("%s: %d, looked for %q", target, got.Code, b.sessions.listed.Text)
+			t.Errorf("%s: %d, searched for %q", target, got.Code, b.sessions.listed.Text)
 		}
 	}
 	for _, target := range []string{"?q=" + strings.Repeat("x", 201), "?q=a&q=b"} {
@@ -172,7 +172,7 @@ func TestATextSelectsSessions(t *testing.T) {
 	}
 }
 
-// The task API reads of a query what its documentation names, no more and no less; the rest it refuses.
+// The task API accepts exactly the query parameters that its documentation names, and refuses all others.
 func TestQueriesOfTheTaskAPIAreDocumented(t *testing.T) {
 	t.Parallel()
 	read := map[string][]string{}

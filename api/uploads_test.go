@@ -18,8 +18,8 @@ import (
 	"harness/tests/dbtest"
 )
 
-// A picture is uploaded to a session once, and its messages name it: the agent gets the picture itself. What is no
-// picture or too long is refused, and no session has what was uploaded to another one.
+// An image is uploaded to a session once, and messages refer to it: the agent gets the image itself. Files that are
+// no image or too long are refused, and no session has the uploads of another one.
 func TestUploadedPictures(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -70,16 +70,16 @@ func TestUploadedPictures(t *testing.T) {
 		}
 		for _, image := range []string{"upload:" + other.ID, "upload:", "upload:../" + other.ID} {
 			if status, body := send("/messages", kept.Image, image); status != http.StatusBadRequest ||
-				!strings.Contains(body, "There is no such upload in this session") || !strings.Contains(body, `"path":["images",1]`) {
+				!strings.Contains(body, "The session has no such upload") || !strings.Contains(body, `"path":["images",1]`) {
 				t.Errorf("%s: %d %s", image, status, body)
 			}
 		}
 		if status, body := send("/queue", kept.Image); status != http.StatusAccepted || strings.Contains(body, "base64") ||
 			!strings.Contains(body, kept.Image) {
-			t.Errorf("what waits has more than the picture's name: %d %.300s", status, body)
+			t.Errorf("the queued message has more than the image's name: %d %.300s", status, body)
 		}
 		if status, body := send("/queue", "upload:"+other.ID); status != http.StatusBadRequest {
-			t.Errorf("the upload of another session waits: %d %.300s", status, body)
+			t.Errorf("the upload of another session is queued: %d %.300s", status, body)
 		}
 		if status, body := send("/messages", slices.Repeat([]any{kept.Image}, 11)...); status != http.StatusBadRequest ||
 			!strings.Contains(body, `"path":["images",9]`) {
@@ -89,11 +89,11 @@ func TestUploadedPictures(t *testing.T) {
 			path, content string
 			status        int
 		}{
-			"text called a picture":  {all + "?name=a.png", "root:x:0:0", http.StatusBadRequest},
-			"SVG":                    {all, `<svg xmlns="http://www.w3.org/2000/svg"/>`, http.StatusBadRequest},
-			"nothing":                {all, "", http.StatusBadRequest},
-			"too long":               {all, png + strings.Repeat("p", operations.MaxUpload), http.StatusRequestEntityTooLarge},
-			"a session nobody knows": {"/api/sessions/" + unknownID + "/uploads", png, http.StatusNotFound},
+			"text called a picture": {all + "?name=a.png", "root:x:0:0", http.StatusBadRequest},
+			"SVG":                   {all, `<svg xmlns="http://www.w3.org/2000/svg"/>`, http.StatusBadRequest},
+			"nothing":               {all, "", http.StatusBadRequest},
+			"too long":              {all, png + strings.Repeat("p", operations.MaxUpload), http.StatusRequestEntityTooLarge},
+			"an unknown session":    {"/api/sessions/" + unknownID + "/uploads", png, http.StatusNotFound},
 		} {
 			if got := b.send(http.MethodPost, c.path, "image/png", c.content); got.Code != c.status {
 				t.Errorf("%s: %d %.300s, want %d", name, got.Code, got.Body, c.status)

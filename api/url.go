@@ -9,11 +9,11 @@ import (
 	"harness/api/rest"
 )
 
-// maxParam is how long a path parameter may be, in UTF-16 units, before no route matches it.
+// maxParam is the maximum length of a path parameter, in UTF-16 units; with a longer one no route matches.
 const maxParam = 100
 
-// normaliseURL decodes the path as far as routing sees it: /api/%68ealth is /api/health, but an escaped slash separates
-// nothing. It stays escaped, with the other reserved characters, until the parameter it is part of is read.
+// normaliseURL decodes the path as far as routing needs: /api/%68ealth is /api/health, but an escaped slash does not
+// separate segments. Like other reserved characters, it stays escaped until its parameter is read.
 func (s *server) normaliseURL(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		escaped := r.URL.EscapedPath()
@@ -35,7 +35,7 @@ func (s *server) normaliseURL(next http.Handler) http.Handler {
 	})
 }
 
-// readParams decodes the path parameters. False means that no route is meant: one is empty or too long.
+// readParams decodes the path parameters. False means that no route matches: one is empty or too long.
 func readParams(r *rest.Route, names, values []string) (map[string]string, bool) {
 	params := make(map[string]string, len(names))
 	for i, name := range names {

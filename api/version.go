@@ -1,5 +1,5 @@
 package api
 
-// entityTag words a version as an ETag. It is a weak one: the same version is the same content, not always the same
+// entityTag formats a version as an ETag. It is weak: the same version means the same content, not always the same
 // bytes.
 func entityTag(version string) string { return `W/"` + version + `"` }

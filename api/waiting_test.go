@@ -36,7 +36,7 @@ func (f *fakeSessions) DropWaiting(_ context.Context, _, id string) ([]session.W
 
 func (f *fakeSessions) waitingOf(id, text string) ([]session.Waiting, error) {
 	switch id {
-	case "nobody":
+	case "unknown":
 		return nil, session.ErrWaitingNotFound
 	case "sent":
 		return nil, session.ErrWaitingSent
@@ -44,7 +44,7 @@ func (f *fakeSessions) waitingOf(id, text string) ([]session.Waiting, error) {
 	return []session.Waiting{{ID: id, Text: text, State: session.WaitingQueued}}, nil
 }
 
-// The queue of a session answers with what waits, and refuses what is gone or on its way.
+// The queue routes return the queued messages, and refuse missing or already sent ones.
 func TestQueueOfASession(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -60,11 +60,11 @@ func TestQueueOfASession(t *testing.T) {
 		{http.MethodPost, all, `{"text":" "}`, 400, "text"},
 		{http.MethodPost, all, `{"text":"full"}`, 429, "queue_full"},
 		{http.MethodPatch, all + "/q-1", `{"text":"ho"}`, 200, `"text":"ho"`},
-		{http.MethodPatch, all + "/nobody", `{"text":"ho"}`, 404, "no such message"},
+		{http.MethodPatch, all + "/unknown", `{"text":"ho"}`, 404, "no such message"},
 		{http.MethodPost, all + "/q-1/move", `{"before":"q-2"}`, 200, `"text":"before q-2"`},
 		{http.MethodPost, all + "/q-1/move", `{}`, 200, `"text":"before "`},
 		{http.MethodPost, all + "/q-1/send", "", 200, `"text":"now"`},
-		{http.MethodPost, all + "/nobody/send", "", 404, "no such message"},
+		{http.MethodPost, all + "/unknown/send", "", 404, "no such message"},
 		{http.MethodPost, all + "/sent/send", "", 409, "invalid_state"},
 		{http.MethodDelete, all + "/sent", "", 409, "invalid_state"},
 		{http.MethodDelete, all + "/q-1", "", 200, `"text":"dropped"`},

@@ -1382,13 +1382,13 @@ type Runtime_Install struct {
 
 // Runtime_Limits Its current load and limits; a limit of 0 means no limit.
 type Runtime_Limits struct {
-	// MaxMessages `HARNESS_RUNTIME_MAX_MESSAGES`; one more gets 429.
+	// MaxMessages `messages` of `HARNESS_RUNTIME_LIMITS`; one more gets 429.
 	MaxMessages int `json:"maxMessages"`
 
-	// MaxSessionMessages `HARNESS_SESSION_MAX_MESSAGES`; one more for the same session gets 429.
+	// MaxSessionMessages `session-messages` of `HARNESS_RUNTIME_LIMITS`; one more for the same session gets 429.
 	MaxSessionMessages int `json:"maxSessionMessages"`
 
-	// MaxTurns `HARNESS_RUNTIME_MAX_TURNS`; a message that would start one more turn is queued.
+	// MaxTurns `turns` of `HARNESS_RUNTIME_LIMITS`; a message that would start one more turn is queued.
 	MaxTurns int `json:"maxTurns"`
 
 	// Messages Messages and new sessions on their way to it, including queued ones.
@@ -3267,13 +3267,13 @@ type ReadRuntime200JSONResponseBody_Install struct {
 
 // ReadRuntime200JSONResponseBody_Limits defines parameters for ReadRuntime.
 type ReadRuntime200JSONResponseBody_Limits struct {
-	// MaxMessages `HARNESS_RUNTIME_MAX_MESSAGES`; one more gets 429.
+	// MaxMessages `messages` of `HARNESS_RUNTIME_LIMITS`; one more gets 429.
 	MaxMessages int `json:"maxMessages"`
 
-	// MaxSessionMessages `HARNESS_SESSION_MAX_MESSAGES`; one more for the same session gets 429.
+	// MaxSessionMessages `session-messages` of `HARNESS_RUNTIME_LIMITS`; one more for the same session gets 429.
 	MaxSessionMessages int `json:"maxSessionMessages"`
 
-	// MaxTurns `HARNESS_RUNTIME_MAX_TURNS`; a message that would start one more turn is queued.
+	// MaxTurns `turns` of `HARNESS_RUNTIME_LIMITS`; a message that would start one more turn is queued.
 	MaxTurns int `json:"maxTurns"`
 
 	// Messages Messages and new sessions on their way to it, including queued ones.

@@ -12,16 +12,16 @@ import (
 	"time"
 )
 
-// agentConfigFile says how the workers of an extension's agent run.
+// agentConfigFile configures the workers of an extension's agent.
 const agentConfigFile = "agent.config.json"
 
-// TurnPolicy is what a worker may do in a turn. What is "" follows the server's DEFAULT_* settings; an empty Effort is
-// the model's own.
+// TurnPolicy is the permissions of a worker's turn. Empty fields follow the server's DEFAULT_* settings; an empty
+// Effort is the model's default.
 type TurnPolicy struct {
 	FilesystemSandbox, NetworkAccess, ApprovalPolicy, Effort string
 }
 
-// over lays what p says over base.
+// over replaces fields of base by those that p sets.
 func (p TurnPolicy) over(base TurnPolicy) TurnPolicy {
 	lay := func(text, under string) string {
 		if text == "" {
@@ -33,13 +33,13 @@ func (p TurnPolicy) over(base TurnPolicy) TurnPolicy {
 		lay(p.ApprovalPolicy, base.ApprovalPolicy), lay(p.Effort, base.Effort)}
 }
 
-// AgentConfig is an agent.config.json: how the hidden worker sessions of an extension's agent run. The zero value is
-// that of an agent without the file.
+// AgentConfig is an agent.config.json, which configures the hidden worker sessions of an extension's agent. The zero
+// value stands for no file.
 type AgentConfig struct {
 	// Runtime and Model are the server's default when "".
 	Runtime, Model string
-	// Start is what a worker session begins with, Prepare what it may do while it gets its orientation and bootstrap
-	// instructions, Instruct while it does a job.
+	// Start is the policy of a new worker session, Prepare that of its orientation and bootstrap instructions,
+	// Instruct that of a job.
 	Start, Prepare, Instruct TurnPolicy
 	// Orientation is the first prompt of a worker; "" is the server's own text.
 	Orientation string
@@ -50,15 +50,15 @@ type AgentConfig struct {
 // maxTurnTimeout bounds turnTimeoutMs: a worker that hangs must not hold its owner's queue for a day.
 const maxTurnTimeout = time.Hour
 
-// agentPolicy is what is known of how an agent's workers run. With err they do not run at all.
+// agentPolicy is the configuration of an agent's workers. With err they do not run at all.
 type agentPolicy struct {
 	config AgentConfig
 	err    error
 	folder string
 }
 
-// readAgentConfig reads the file of an extension's folder; nil when there is none. What it does not understand is an
-// error and never a default: a misspelt sandbox must not become a wider one. runtimes are the names the server has.
+// readAgentConfig reads the file of an extension's folder; nil when there is none. An invalid value is an error and
+// never becomes a default: a misspelled sandbox must not become a wider one. runtimes are the server's runtimes.
 func readAgentConfig(root string, runtimes []string) *agentPolicy {
 	file := filepath.Join(root, agentConfigFile)
 	raw, err := readSmall(file, os.Lstat)
@@ -76,7 +76,7 @@ func readAgentConfig(root string, runtimes []string) *agentPolicy {
 }
 
 // parseAgentConfig reads one of two shapes: codex-manager's (turnPolicy and its refinements), or ours, which has the
-// members of one policy at the top. Both at once say two things about one turn.
+// members of one policy at the top. Both at once would be ambiguous.
 func parseAgentConfig(raw []byte, runtimes []string) (AgentConfig, error) {
 	top, err := objectMembers(raw)
 	if err != nil {
@@ -117,7 +117,7 @@ func parseAgentConfig(raw []byte, runtimes []string) (AgentConfig, error) {
 	return config, nil
 }
 
-// given are those of the names that are members.
+// given are the names that the object has as members.
 func given(members map[string]json.RawMessage, names ...string) (found []string) {
 	for _, name := range names {
 		if _, is := members[name]; is {
@@ -217,8 +217,7 @@ func (p *policyReader) done(allowed string) error {
 	return errors.New(strings.Join(p.problems, "; "))
 }
 
-// objectMembers are the members of a JSON object. A name that comes twice is an error: readers differ in which one
-// counts.
+// objectMembers are the members of a JSON object. A duplicate name is an error, because parsers disagree about it.
 func objectMembers(raw []byte) (map[string]json.RawMessage, error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &members); err != nil || members == nil {
@@ -226,7 +225,7 @@ func objectMembers(raw []byte) (map[string]json.RawMessage, error) {
 		if errors.As(err, &syntax) {
 			return nil, fmt.Errorf("it is %w", syntaxProblem(raw, err))
 		}
-		return nil, errors.New("it is no JSON object")
+		return nil, errors.New("it is not a JSON object")
 	}
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	seen := map[string]bool{}
@@ -240,7 +239,7 @@ func objectMembers(raw []byte) (map[string]json.RawMessage, error) {
 		}
 		text, _ := name.(string)
 		if seen[text] {
-			return nil, fmt.Errorf("%s is said twice", text)
+			return nil, fmt.Errorf("%s is set twice", text)
 		}
 		seen[text] = true
 		var value json.RawMessage

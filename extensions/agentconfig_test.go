@@ -54,7 +54,7 @@ func TestAgentConfig(t *testing.T) {
 			err: `effort must be one of none, minimal, low, medium, high, xhigh; sandbox is "readonly"` + values},
 		{name: "misspelt in a policy", text: `{"instructionTurnPolicy":{"sandbox":"readOnly"}}`,
 			err: `instructionTurnPolicy.sandbox is "readOnly"` + values},
-		{name: "null policy", text: `{"turnPolicy":null}`, err: "turnPolicy: it is no JSON object"},
+		{name: "null policy", text: `{"turnPolicy":null}`, err: "turnPolicy: it is not a JSON object"},
 		{name: "null value", text: `{"turnPolicy":{"approvalPolicy":null}}`,
 			err: "turnPolicy.approvalPolicy must be one of untrusted, on-failure, on-request, never"},
 		{name: "blank model", text: `{"model":" "}`, err: "model must be a text that is not blank"},
@@ -64,11 +64,11 @@ func TestAgentConfig(t *testing.T) {
 		{name: "our addition beside the other shape", text: `{"threadStartPolicy":{},"turnTimeoutMs":5000}`,
 			err: "use one of them"},
 		{name: "said twice", text: `{"turnPolicy":{"sandbox":"read-only","sandbox":"danger-full-access"}}`,
-			err: "turnPolicy: sandbox is said twice"},
+			err: "turnPolicy: sandbox is set twice"},
 		{name: "syntax", text: "{\n\"model\":}",
 			err: "it is no JSON: invalid character '}' looking for beginning of value (line 2 column 9)"},
 		{name: "two documents", text: `{}{}`, err: "it is no JSON"},
-		{name: "a list", text: `[]`, err: "it is no JSON object"},
+		{name: "a list", text: `[]`, err: "it is not a JSON object"},
 		{name: "timeout", text: `{"turnTimeoutMs":5}`, err: "turnTimeoutMs must be a whole number from 1000 to 3600000"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -149,7 +149,7 @@ func TestAgentPoliciesAreFoundAndFailClosed(t *testing.T) {
 	write("lost/agent.config.json", narrow)
 	write("lost/extension.manifest.json", `{"agentId":`)
 	registry.Load(t.Context())
-	if _, err := registry.AgentConfig("unknown"); err == nil || !strings.Contains(err.Error(), "which agent") {
+	if _, err := registry.AgentConfig("unknown"); err == nil || !strings.Contains(err.Error(), "cannot read the agent of") {
 		t.Errorf("with an unreadable manifest: %v", err)
 	}
 	if _, err := registry.AgentConfig("named"); err != nil {

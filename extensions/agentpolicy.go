@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// agentPolicies are the agent.config.json files below the extension roots, by the agents they are about: the folder's
-// name, as in codex-manager, and the agentId its manifest names. They are read whether or not the extension loads: the
-// job of an agent whose extension is broken must not run with more rights than its file gives. Under "" is why an agent
-// that no file names may have one all the same.
+// agentPolicies are the agent.config.json files below the extension roots, by agent: the folder's name, as in
+// codex-manager, and the agentId of its manifest. They are read even when the extension does not load, because a job
+// of a broken extension must not get more rights than its file grants. The error under "" concerns agents that no
+// file names.
 type agentPolicies map[string]agentPolicy
 
 // readAgentPolicies searches the roots.
@@ -38,7 +38,7 @@ func readAgentPolicies(roots []Root, runtimes []string) agentPolicies {
 			names := []string{filepath.Base(folder)}
 			switch manifest, _, err := readManifest(folder); {
 			case err != nil:
-				policies.refuse("", fmt.Errorf("which agent %s is about cannot be read: %w", filepath.Join(folder, agentConfigFile),
+				policies.refuse("", fmt.Errorf("cannot read the agent of %s: %w", filepath.Join(folder, agentConfigFile),
 					err))
 			case manifest != nil && manifest.AgentID != names[0]:
 				names = append(names, manifest.AgentID)
@@ -75,7 +75,7 @@ func (p agentPolicies) refuse(agent string, err error) {
 	p[agent] = agentPolicy{err: errors.Join(p[agent].err, err)}
 }
 
-// add notes a file for an agent. Two files for one agent leave open which one holds.
+// add records a file for an agent. Two files for one agent are ambiguous.
 func (p agentPolicies) add(agent string, policy agentPolicy) {
 	other, taken := p[agent]
 	switch {
@@ -87,7 +87,7 @@ func (p agentPolicies) add(agent string, policy agentPolicy) {
 	}
 }
 
-// problems are why agents are refused, each once, in the order of the agents' names.
+// problems are the errors of refused agents, each once, in the order of the agents' names.
 func (p agentPolicies) problems() []error {
 	var found []error
 	for _, agent := range slices.Sorted(maps.Keys(p)) {
@@ -99,14 +99,14 @@ func (p agentPolicies) problems() []error {
 	return found
 }
 
-// AgentConfigProblems are what is wrong with the agent.config.json files below roots. Each refuses the workers of an
+// AgentConfigProblems are the errors of the agent.config.json files below roots. Each refuses the workers of an
 // agent.
 func AgentConfigProblems(roots []Root, runtimes []string) []error {
 	return readAgentPolicies(roots, runtimes).problems()
 }
 
-// AgentConfig is how the workers of an agent run, as its file said when the extensions were loaded; the zero
-// AgentConfig without a file. An error means that the file cannot be understood: then no worker of the agent may run.
+// AgentConfig is the configuration of an agent's workers when the extensions were loaded; the zero AgentConfig
+// without a file. An error means that the file is invalid, and no worker of the agent may run.
 func (r *Registry) AgentConfig(agent string) (AgentConfig, error) {
 	policies := r.active.Load().agents
 	policy, found := policies[agent]

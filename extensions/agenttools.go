@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Tool is a tool for agents that an extension's manifest declares and one of its handlers runs.
+// Tool is a tool for agents: the manifest of an extension declares it, and one of its handlers runs it.
 type Tool struct {
 	// Extension is the manifest's name. Name has a namespace; Class says what the tool may do, as in package
 	// tools.
@@ -17,8 +17,8 @@ type Tool struct {
 	// Input and Output are JSON Schemas of objects.
 	Input, Output json.RawMessage
 	Timeout       time.Duration
-	// Run does the work by the handler of the set of extensions that the tool belongs to; once another set is active it
-	// runs no more. Its error is what the handler threw.
+	// Run calls the handler in the tool's own set of extensions, and fails once another set is active. Its error is
+	// the handler's error.
 	Run func(ctx context.Context, call ToolCall) (json.RawMessage, error)
 
 	handler string
@@ -36,9 +36,9 @@ type ToolCall struct {
 type AgentTools interface {
 	// Gives reports whether an extension, named as in its manifest, may have tools.
 	Gives(extension string) bool
-	// Check says what is wrong with the tools that would be there, all together.
+	// Check validates the whole set of tools.
 	Check(all []Tool) error
-	// Use replaces the tools of extensions by those of another set, which were checked. It must not block.
+	// Use replaces the extensions' tools by those of another, checked set. It must not block.
 	Use(all []Tool)
 }
 
@@ -48,7 +48,7 @@ const toolEvent = "tool."
 // errReloaded ends a call of a tool that a reload replaced.
 var errReloaded = errors.New("the extension was reloaded or unloaded since the call was made; nothing was run, call it again")
 
-// declaredTools reads the tools of a manifest. Here nothing is passed over: what a tool may do depends on all of it.
+// declaredTools reads the tools of a manifest. It skips nothing: the rights of a tool depend on every member.
 func declaredTools(extension string, raw json.RawMessage) ([]Tool, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil, nil
@@ -89,7 +89,7 @@ func declaredTools(extension string, raw json.RawMessage) ([]Tool, error) {
 	return all, nil
 }
 
-// handled says which of the tools has no handler among the events an extension registered for, "" for none.
+// handled returns an error for a tool without a handler among the events of an extension.
 func handled(tools []Tool, events []string) error {
 	for _, tool := range tools {
 		if !slices.Contains(events, tool.handler) {
@@ -119,7 +119,7 @@ func (r *Registry) checkTools(modules []loaded) (fit, refused []loaded, problems
 	return fit, refused, problems
 }
 
-// toolsOf are the tools of a snapshot, to be run by it alone.
+// toolsOf are the tools of a snapshot, which alone runs them.
 func (r *Registry) toolsOf(s *snapshot, modules []loaded) []Tool {
 	var all []Tool
 	for _, m := range modules {
@@ -139,7 +139,7 @@ func (r *Registry) toolsOf(s *snapshot, modules []loaded) []Tool {
 	return all
 }
 
-// runTool has a tool's handler run. The set it belongs to is closed when it is over at the earliest.
+// runTool runs a tool's handler. Its set is not closed before it ends.
 func (r *Registry) runTool(ctx context.Context, s *snapshot, b *binding, tool Tool, call ToolCall) (json.RawMessage,
 	error) {
 	if !s.acquire() {
@@ -156,8 +156,8 @@ func (r *Registry) runTool(ctx context.Context, s *snapshot, b *binding, tool To
 		Workspace string          `json:"workspace"`
 		Input     json.RawMessage `json:"input"`
 	}{tool.Name, call.SessionID, call.TurnID, call.Workspace, call.Input})}
-	pass := &pass{registry: r, event: event, scope: Scope{SessionID: call.SessionID, TurnID: call.TurnID}}
-	raw, err := pass.invoke(ctx, b)
+	e := &emission{registry: r, event: event, scope: Scope{SessionID: call.SessionID, TurnID: call.TurnID}}
+	raw, err := e.invoke(ctx, b)
 	if err != nil {
 		return nil, err
 	}

@@ -82,7 +82,7 @@ func TestToolsOfManifests(t *testing.T) {
 		"private/events.js":               "x - - null",
 	})
 	r := registry(t, extensions.Options{Roots: []extensions.Root{{Type: extensions.RepoLocal, Path: root}}, AgentTools: agents,
-		Trust: extensions.TrustEnforced})
+		Trust: extensions.TrustPolicy{Mode: extensions.TrustEnforced}})
 	if problems := r.Load(t.Context()); problems != nil {
 		t.Fatal(problems)
 	}

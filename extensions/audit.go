@@ -23,7 +23,7 @@ const (
 	AuditForbidden = "forbidden"
 )
 
-// AuditRecord describes one attempt to reload, also a refused one. The keys are codex-manager's.
+// AuditRecord describes one attempt to reload, including refused ones. The keys are codex-manager's.
 type AuditRecord struct {
 	ReloadID       string        `json:"reloadId"`
 	RecordedAt     string        `json:"recordedAt"` // ISO 8601
@@ -38,13 +38,13 @@ type AuditRecord struct {
 	Impacted       []string      `json:"impactedExtensions"`
 }
 
-// RequestOrigin is where an attempt came from.
+// RequestOrigin is the origin of an attempt.
 type RequestOrigin struct {
 	IP        *string `json:"ip"`
 	UserAgent *string `json:"userAgent"`
 }
 
-// Complete fills a record with what a reload came to.
+// Complete fills a record with the outcome of a reload.
 func (a *AuditRecord) Complete(result ReloadResult) {
 	a.ReloadID, a.SnapshotBefore, a.Impacted = result.ReloadID, result.SnapshotBefore, []string{}
 	if result.Code == Reloaded {
@@ -64,14 +64,14 @@ func (a *AuditRecord) Complete(result ReloadResult) {
 	a.ErrorSummary = &summary
 }
 
-// Audit keeps the durable record of reloads: a row and a journal event in one transaction.
+// Audit stores the record of reloads: a row and a journal event in one transaction.
 type Audit struct {
 	journal Journal
 	db      *database.DB
 	clock   func() time.Time
 }
 
-// NewAudit makes the record of a store. clock may be nil.
+// NewAudit makes the audit of a store. clock may be nil.
 func NewAudit(source Journal, db *database.DB, clock func() time.Time) *Audit {
 	if clock == nil {
 		clock = time.Now
@@ -130,7 +130,7 @@ func scanReload(row database.Row) (record AuditRecord, err error) {
 		errorSummary)
 	record.RequestOrigin = RequestOrigin{IP: restored(ip), UserAgent: restored(userAgent)}
 	if err := json.Unmarshal([]byte(list.String), &record.Impacted); err != nil {
-		return AuditRecord{}, fmt.Errorf("extension reload %s names its extensions unreadably: %w", record.ReloadID, err)
+		return AuditRecord{}, fmt.Errorf("cannot read the extensions of reload %s: %w", record.ReloadID, err)
 	}
 	return record, nil
 }

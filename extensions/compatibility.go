@@ -11,7 +11,7 @@ import (
 	"harness/extensions/sdk"
 )
 
-// CompatibilitySummary is how an extension's demands meet this runtime. The keys are codex-manager's.
+// CompatibilitySummary says whether this runtime meets an extension's requirements. The keys are codex-manager's.
 type CompatibilitySummary struct {
 	APIVersion      *int     `json:"apiVersion"`
 	APIVersionRange *string  `json:"apiVersionRange"`
@@ -22,7 +22,7 @@ type CompatibilitySummary struct {
 	Reasons         []string `json:"reasons"`
 }
 
-// compatibility weighs what a manifest asks for against a profile. Without a runtime member everything fits.
+// compatibility checks a manifest's requirements against a profile. Without a runtime member every profile fits.
 func compatibility(manifest *Manifest, profile sdk.Profile) CompatibilitySummary {
 	summary := CompatibilitySummary{RuntimeVersion: profile.CoreAPIVersion, ProfileID: profile.RuntimeProfileID,
 		ProfileVersion: profile.RuntimeProfileVersion, Reasons: []string{}}
@@ -90,8 +90,8 @@ func sameVersion(a, b string) bool {
 	return left.Equal(right)
 }
 
-// inRange reports whether a version satisfies a range; prereleases count as what they precede. An unreadable
-// range matches nothing.
+// inRange reports whether a version satisfies a range; a prerelease counts as its release. An invalid range matches
+// nothing.
 func inRange(text, demanded string) bool {
 	actual := version(text)
 	if actual == nil {

@@ -14,8 +14,8 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// ConformanceReport says whether an extension runs the same in every runtime profile, and why not. Keys are
-// codex-manager's, and more.
+// ConformanceReport says whether an extension behaves the same in every runtime profile, and why not. It has
+// codex-manager's keys and more.
 type ConformanceReport struct {
 	GeneratedAt string           `json:"generatedAt"`
 	CoreVersion int              `json:"coreVersion"`
@@ -44,8 +44,8 @@ type ConformanceEvent struct {
 	Results []sdk.EmitResult `json:"results"`
 }
 
-// conformanceProfiles are the two runtimes an extension is tried in; the second exists nowhere, so only what is in the
-// contract works there.
+// conformanceProfiles are the two profiles of a conformance run. No runtime has the second one, so only the contract
+// works there.
 func conformanceProfiles() []sdk.Profile {
 	return []sdk.Profile{
 		{RuntimeProfileID: "codex-manager", RuntimeProfileVersion: "1.0.0", CoreAPIVersion: sdk.AgentRuntimeCoreAPIVersion},
@@ -53,9 +53,9 @@ func conformanceProfiles() []sdk.Profile {
 	}
 }
 
-// Conformance loads an extension's folder under two runtime profiles in trust mode enforced, emits a sample of every
-// event it subscribes to with a pretended queue, session settings and actions, and compares. Nothing outside of the
-// extension is touched.
+// Conformance loads an extension's folder under two runtime profiles in trust mode enforced, emits a sample of each
+// subscribed event, and compares the answers. The queue, session settings and actions are fakes, so nothing outside
+// the extension changes.
 func Conformance(ctx context.Context, folder string, hosts []Host, processAllowed []string) ConformanceReport {
 	report := ConformanceReport{GeneratedAt: javascript.ISOTime(time.Now().UnixMilli()),
 		CoreVersion: sdk.AgentRuntimeCoreAPIVersion, FixturePath: folder, Reasons: []string{}}
@@ -80,7 +80,7 @@ func conformanceRun(ctx context.Context, folder string, hosts []Host, processAll
 		Status: "failed", Errors: []string{}, Events: []ConformanceEvent{}}
 	bench := &pretended{}
 	registry := New(Options{Roots: []Root{{Type: InstalledPackage, Path: folder}}, Hosts: hosts,
-		ProcessAllowed: processAllowed, Trust: TrustEnforced, Profile: profile, HandlerTimeout: 5 * time.Second, Jobs: bench,
+		Trust: TrustPolicy{Mode: TrustEnforced, ProcessAllowed: processAllowed}, Profile: profile, HandlerTimeout: 5 * time.Second, Jobs: bench,
 		Settings: bench, Actions: bench, Logger: zerolog.Nop()})
 	defer func() {
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
@@ -116,7 +116,7 @@ func conformanceRun(ctx context.Context, folder string, hosts []Host, processAll
 	return run
 }
 
-// check notes what a handler should not answer.
+// check records invalid answers of a handler.
 func (c *ConformanceRun) check(eventType string, results []sdk.EmitResult) {
 	for i := range results {
 		result := &results[i]
@@ -136,7 +136,7 @@ func (c *ConformanceRun) check(eventType string, results []sdk.EmitResult) {
 	}
 }
 
-// SampleEvent is an event of a type with a payload as the contract has it.
+// SampleEvent is an event of a type with a payload that follows the contract.
 func SampleEvent(eventType string) *Event {
 	about := eventContext{ProjectID: "sample-project", SourceSessionID: "sample-session", ThreadID: "sample-session",
 		TurnID: "sample-turn", ItemID: "sample-item", ApprovalID: "sample-approval", AnchorItemID: "sample-item",
@@ -162,7 +162,7 @@ func SampleEvent(eventType string) *Event {
 	return &Event{Type: eventType, EmittedAt: javascript.ISOTime(0), CorrelationID: "sample", Payload: encode(payload)}
 }
 
-// pretended is a queue, settings and actions that change nothing.
+// pretended is a fake queue, settings and actions that change nothing.
 type pretended struct {
 	mu   sync.Mutex
 	jobs int

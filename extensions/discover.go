@@ -13,8 +13,8 @@ import (
 type Root struct {
 	Type OriginType
 	Path string
-	// Consent says that its extensions count only with the operator's consent to the whole root as it is (see
-	// Options.Consent), also those that run in no process of their own.
+	// Consent requires the operator's consent to the whole root for each of its extensions, even one without a process
+	// of its own (see TrustPolicy.Consent).
 	Consent bool
 }
 
@@ -27,7 +27,7 @@ type candidate struct {
 	consent    bool // see Root
 }
 
-// precedence orders origins; it is also the order in which a folder found twice is attributed.
+// precedence orders origins; a folder found twice belongs to the first one.
 func precedence(origin OriginType) int {
 	switch origin {
 	case NativeModule:
@@ -44,8 +44,7 @@ func precedence(origin OriginType) int {
 func eventFiles() []string { return []string{"events.js", "events.mjs", "events.ts"} }
 
 // discover finds the extensions under the roots in an order that depends on names only: origin, module name, path. A
-// folder reached from two roots belongs to the stronger origin. Roots that do not exist are passed over; one that
-// cannot be read is reported.
+// folder reached from two roots belongs to the stronger origin. It skips missing roots and reports unreadable ones.
 func discover(roots []Root) (found []candidate, problems []error) {
 	roots = slices.Clone(roots)
 	slices.SortStableFunc(roots, func(a, b Root) int {
@@ -79,7 +78,7 @@ func discover(roots []Root) (found []candidate, problems []error) {
 	return found, problems
 }
 
-// Holds reports whether a folder is one to search for extensions: it has some in its folders.
+// Holds reports whether a folder contains extensions in its folders.
 func Holds(folder string) (bool, error) {
 	found, err := discoverRoot(Root{Path: folder})
 	real, linkErr := realPath(folder)
@@ -109,7 +108,7 @@ func discoverRoot(root Root) ([]candidate, error) {
 	}
 	for _, entry := range entries {
 		name := entry.Name()
-		// A symbolic link is no directory here: what is outside of the root is not in it.
+		// A symbolic link does not count as a directory: its target may be outside the root.
 		if !entry.IsDir() || strings.HasPrefix(name, ".") ||
 			(root.Type == RepoLocal && (name == "lib" || name == "runtime")) {
 			continue
@@ -141,8 +140,8 @@ func isFile(path string) bool {
 	return err == nil && !info.IsDir()
 }
 
-// entrypoint finds the file to load: the manifest's, else the first usual one. A file outside of the folders imports
-// are confined to is passed over and named in the diagnostics.
+// entrypoint finds the file to load: the manifest's, else the first usual one. It skips a file outside the folders
+// for imports and names it in the diagnostics.
 func entrypoint(c candidate, manifest *Manifest, trust TrustMode) (path string, diagnostics []string) {
 	var names []string
 	if manifest != nil && manifest.Events != "" {

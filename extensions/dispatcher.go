@@ -10,32 +10,33 @@ import (
 
 	"harness/extensions/sdk"
 	"harness/internal/lib/lifecycle"
+	"harness/internal/lib/wake"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 )
 
-// Journal is what this package needs of the event log; *journal.Journal implements it.
+// Journal is the part of the event log that this package uses; *journal.Journal implements it.
 type Journal interface {
 	Subscribe(fn journal.Subscriber) (head int64, cancel func())
 	Bounds(ctx context.Context) (oldest, head int64, err error)
 	Read(ctx context.Context, query journal.Query) ([]journal.Record, error)
 	Commit(ctx context.Context, unit journal.Unit) ([]journal.Record, error)
-	// Reading is a context whose reads Settled waits for, until what was read may be shown; an error says why it may not.
+	// Reading returns a context that tracks reads. Settled waits until their data may be shown, or returns an error.
 	Reading(ctx context.Context) context.Context
 	Settled(ctx context.Context) error
-	// Head is the last position handed to subscribers.
+	// Head is the last position passed to subscribers.
 	Head() int64
 }
 
-// Sessions is what synthesised events need to know of a session; cmd/harness adapts package session to it.
+// Sessions is the part of package session that synthesised events use; package server adapts it.
 type Sessions interface {
-	// Describe returns what is stored of a session, ErrSessionGone when it was deleted or never existed.
+	// Describe returns the stored session, ErrSessionGone when it was deleted or never existed.
 	Describe(ctx context.Context, sessionID string) (SessionInfo, error)
-	// RequestPending reports whether an interactive request of a session still waits for a decision.
+	// RequestPending reports whether an interactive request of a session still needs a decision.
 	RequestPending(ctx context.Context, sessionID, requestID string) (bool, error)
 }
 
-// SessionInfo is a session as events mention it.
+// SessionInfo is the part of a session that events contain.
 type SessionInfo struct {
 	ID, Title   string
 	ProjectID   *string
@@ -45,7 +46,7 @@ type SessionInfo struct {
 // ErrSessionGone says that the session was deleted or is not known.
 var ErrSessionGone = errors.New("session is gone")
 
-// DispatcherOptions are what a Dispatcher is built from. Registry, Journal, DB, Sessions and NodeID are required.
+// DispatcherOptions configure a Dispatcher. Registry, Journal, DB, Sessions and NodeID are required.
 type DispatcherOptions struct {
 	Registry *Registry
 	Journal  Journal
@@ -59,14 +60,14 @@ type DispatcherOptions struct {
 	// Taken, when set, reports whether a record moved a session from one node to another. The new owner's
 	// dispatcher then dispatches what the former owner's has not.
 	Taken func(event *journal.Event) (from, by string, is bool)
-	// Lanes is how many sessions' events are dispatched side by side (4); one session's events stay in order.
-	// It also bounds how many retries run at once.
+	// Lanes is how many sessions' events are dispatched concurrently (4); one session's events stay in order. It also
+	// bounds concurrent retries.
 	Lanes int
-	// Queue bounds the records waiting in one lane (256); beyond, the lane reads the journal from where it is.
+	// Queue bounds the queued records of one lane (256); beyond it the lane reads the journal from its position.
 	Queue int
-	// Retry are the pauses before each further try of a turn.completed no handler acted on (0.5 s, 2 s, 8 s).
+	// Retry are the pauses before each retry of a turn.completed that no handler acted on (0.5 s, 2 s, 8 s).
 	Retry []time.Duration
-	// SaveEvery is how often the cursor is stored while there is something to store (5 s).
+	// SaveEvery is how often a changed cursor is stored (5 s).
 	SaveEvery time.Duration
 	// Observe, when set, is called each time a lane falls back to reading the journal. It must not block.
 	Observe func(lane int)
@@ -95,11 +96,11 @@ func (o *DispatcherOptions) setDefaults() {
 	}
 }
 
-// Dispatcher feeds extensions from the journal: app-server signals as they are, and the events synthesised
-// from them. It accepts records without blocking and works on goroutines of its own, so the stream never
-// waits for an extension. A lane that cannot keep up reads the journal from its cursor, so no signal is lost.
-// After a crash, synthesised events are caught up from the stored cursor; plain signals of the time in
-// between are not dispatched, since they are out of date.
+// Dispatcher sends extensions the app-server signals of the journal, and the events synthesised from them. It accepts
+// records without blocking and works on goroutines of its own, so the stream never waits for an extension. A lane
+// that cannot keep up reads the journal from its cursor, so no signal is lost. After a crash, synthesised events are
+// caught up from the stored cursor; plain signals of the time in between are not dispatched, since they are out of
+// date.
 type Dispatcher struct {
 	opts  DispatcherOptions
 	names names
@@ -115,7 +116,7 @@ type Dispatcher struct {
 // NewDispatcher makes a dispatcher that does nothing until Start.
 func NewDispatcher(opts DispatcherOptions) *Dispatcher {
 	opts.setDefaults()
-	d := &Dispatcher{opts: opts, seed: maphash.MakeSeed(), retry: retries{wake: make(chan struct{}, 1)}}
+	d := &Dispatcher{opts: opts, seed: maphash.MakeSeed(), retry: retries{wake: wake.New()}}
 	for i := range opts.Lanes {
 		d.lanes = append(d.lanes, newLane(i, opts.Queue))
 	}
@@ -138,20 +139,19 @@ func (d *Dispatcher) begin(ctx context.Context) error {
 		return err
 	}
 	if !known {
-		// The very first run begins at the head, and says so before anything can happen to it: a run that ended before it had
-		// finished one record would else be a first run again, and pass over what came in between.
+		// The first run begins at the head and stores its cursor at once. Otherwise a run that ended before its first
+		// record would make the next one a first run again, and skip the events in between.
 		cursor = d.opts.Journal.Head()
 		if err := d.writeCursor(ctx, cursor); err != nil {
 			return err
 		}
 	}
-	// Nothing may come between the head and the first record handed to publish, so lanes are closed until they know where
-	// they begin.
+	// No record may get lost between the head and the first publish, so lanes are closed until they know their start.
 	for _, l := range d.lanes {
 		l.mu.Lock()
 	}
 	head, unsubscribe := d.opts.Journal.Subscribe(d.publish)
-	cursor = min(cursor, head) // a cursor ahead of the journal is one of a store that was replaced
+	cursor = min(cursor, head) // a cursor ahead of the journal comes from a store that was replaced
 	d.saved, d.liveAfter = cursor, head
 	for _, l := range d.lanes {
 		l.seen, l.cursor, l.behind = head, cursor, cursor < head
@@ -159,7 +159,7 @@ func (d *Dispatcher) begin(ctx context.Context) error {
 	}
 	for _, l := range d.lanes {
 		d.loops.Go(func(running context.Context) { d.work(running, l) })
-		l.signal()
+		l.wake.Set()
 	}
 	d.loops.Go(func(running context.Context) {
 		defer unsubscribe()
@@ -169,8 +169,8 @@ func (d *Dispatcher) begin(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends dispatching: handlers under way are cut off, their events are caught up after the next start as far as they
-// are synthesised. Calling it twice is allowed.
+// Stop ends dispatching and aborts running handlers. The next start repeats their synthesised events. Calling it
+// twice is allowed.
 func (d *Dispatcher) Stop(ctx context.Context) error {
 	if ended, err := d.loops.Stop(ctx, "the dispatching to extensions"); !ended {
 		return err
@@ -178,8 +178,8 @@ func (d *Dispatcher) Stop(ctx context.Context) error {
 	return d.saveCursor(ctx)
 }
 
-// publish is the journal's subscriber: it drops records without a subscriber and hands the rest to the
-// session's lane. It never blocks.
+// publish is the journal's subscriber: it drops records without a subscriber and queues the rest in the session's
+// lane. It never blocks.
 func (d *Dispatcher) publish(records []journal.Record) {
 	for i := range records {
 		rec := &records[i]
@@ -192,7 +192,7 @@ func (d *Dispatcher) publish(records []journal.Record) {
 	}
 	last := records[len(records)-1].Pos
 	for _, lane := range d.lanes {
-		lane.pass(last)
+		lane.advance(last)
 	}
 }
 
@@ -200,7 +200,7 @@ func (d *Dispatcher) laneOf(sessionID string) int {
 	return int(maphash.String(d.seed, sessionID) % uint64(len(d.lanes)))
 }
 
-// save stores the cursor now and then.
+// save stores the cursor at intervals.
 func (d *Dispatcher) save(ctx context.Context) {
 	tick := time.Tick(d.opts.SaveEvery)
 	for {
@@ -210,7 +210,7 @@ func (d *Dispatcher) save(ctx context.Context) {
 		case <-tick:
 			if err := d.saveCursor(ctx); err != nil && ctx.Err() == nil {
 				d.opts.Logger.Warn().Err(err).
-					Msg("the extensions' place in the journal could not be stored; a crash now would repeat some events")
+					Msg("cannot store the extensions' cursor; a crash now would repeat some events")
 			}
 		}
 	}

@@ -12,14 +12,14 @@ import (
 	"harness/extensions/sdk"
 )
 
-// Scope is what an event is about. What a handler asks for may only touch this (project, source session, turn); an
-// empty field binds nothing.
+// Scope is the subject of an event: project, source session, turn. A handler's actions may only touch these; an empty
+// field allows any.
 type Scope struct {
 	ProjectID, SessionID, TurnID string
 }
 
-// Outside describes a request about something other than the event; "" when it is not one. An empty bound
-// binds nothing.
+// Outside describes a request about something other than the event; "" for one within the scope. An empty bound
+// allows any.
 func Outside(what, bound, asked string) string {
 	if bound == "" || bound == asked {
 		return ""
@@ -52,7 +52,7 @@ type Settings interface {
 
 // Actions executes the action requests of handlers; extensions/action implements it.
 type Actions interface {
-	// Execute runs one request and returns its outcome; it never fails otherwise.
+	// Execute runs one request and returns its outcome, also as its only error.
 	Execute(ctx context.Context, call ActionCall) sdk.EmitResult
 }
 
@@ -74,7 +74,7 @@ type Summary struct {
 	Took   time.Duration
 }
 
-// details of results the dispatcher itself makes.
+// details of results that the dispatcher itself makes.
 const (
 	codeWinnerSelected  = "action_winner_already_selected"
 	codeUndeclared      = "undeclared_capability"
@@ -83,10 +83,9 @@ const (
 	directActionMessage = "return an action_request: only the core performs actions"
 )
 
-// Emit hands an event to every handler of its type, one after the other in dispatch order, and returns their
-// answers, one result per handler. A handler that throws or outlives its timeout yields handler_error, and
-// the others still run. The first performed action wins; later requests are not executed. Without handlers it
-// returns nil and encodes nothing.
+// Emit calls every handler of the event's type, one after the other in dispatch order, and returns one result per
+// handler. A handler that throws or exceeds its timeout yields handler_error, and the others still run. The first
+// performed action wins; later requests are not executed. Without handlers it returns nil and encodes nothing.
 func (r *Registry) Emit(ctx context.Context, event *Event, scope Scope) []sdk.EmitResult {
 	if len(r.active.Load().byEvent[event.Type]) == 0 {
 		return nil
@@ -98,16 +97,16 @@ func (r *Registry) Emit(ctx context.Context, event *Event, scope Scope) []sdk.Em
 		return nil
 	}
 	started := time.Now()
-	pass := &pass{registry: r, event: event, scope: scope, results: make([]sdk.EmitResult, 0, len(bindings))}
+	e := &emission{registry: r, event: event, scope: scope, results: make([]sdk.EmitResult, 0, len(bindings))}
 	for i := range bindings {
-		pass.run(ctx, &bindings[i])
+		e.run(ctx, &bindings[i])
 	}
-	r.report(event, pass.results, len(bindings), time.Since(started))
-	return pass.results
+	r.report(event, e.results, len(bindings), time.Since(started))
+	return e.results
 }
 
-// pass is one dispatch of one event.
-type pass struct {
+// emission is one dispatch of one event.
+type emission struct {
 	registry *Registry
 	event    *Event
 	scope    Scope
@@ -115,7 +114,7 @@ type pass struct {
 	winner   *sdk.EmitResult
 }
 
-func (p *pass) run(ctx context.Context, b *binding) {
+func (p *emission) run(ctx context.Context, b *binding) {
 	raw, err := p.invoke(ctx, b)
 	if err != nil {
 		p.registry.opts.Logger.Warn().Err(err).Str("event", p.event.Type).Str("module", b.moduleName).
@@ -139,8 +138,8 @@ func (p *pass) run(ctx context.Context, b *binding) {
 	p.results = append(p.results, result)
 }
 
-// invoke runs one handler within its timeout. Whatever the module does, the caller then continues.
-func (p *pass) invoke(ctx context.Context, b *binding) (json.RawMessage, error) {
+// invoke runs one handler within its timeout. The caller continues afterwards, even if the module hangs.
+func (p *emission) invoke(ctx context.Context, b *binding) (json.RawMessage, error) {
 	bounded, cancel := context.WithTimeout(ctx, b.timeout)
 	defer cancel()
 	tools := &invocation{registry: p.registry, binding: b, event: p.event, scope: p.scope}
@@ -155,7 +154,7 @@ func (p *pass) invoke(ctx context.Context, b *binding) (json.RawMessage, error) 
 }
 
 // act decides about one action request.
-func (p *pass) act(ctx context.Context, b *binding, request sdk.ActionRequest) sdk.EmitResult {
+func (p *emission) act(ctx context.Context, b *binding, request sdk.ActionRequest) sdk.EmitResult {
 	result := sdk.EmitResult{Kind: sdk.ActionResult, ModuleName: b.moduleName, ActionType: request.ActionType,
 		RequestID: request.RequestID, IdempotencyKey: request.IdempotencyKey}
 	if p.winner != nil {
@@ -166,7 +165,7 @@ func (p *pass) act(ctx context.Context, b *binding, request sdk.ActionRequest) s
 	}
 	done := p.registry.perform(ctx, b.declared, ActionCall{ModuleName: b.moduleName, Extension: b.extension,
 		EventType: p.event.Type, CorrelationID: p.event.CorrelationID, Scope: p.scope, Request: request})
-	// Who asked and what for is not the executor's to change.
+	// The executor must not change the requester and the subject.
 	result.Status, result.Details = done.Status, done.Details
 	if result.IdempotencyKey == "" {
 		result.IdempotencyKey = done.IdempotencyKey

@@ -105,7 +105,7 @@ func request(actionType, status string) string {
 func TestActionsAreReconciled_EX21_EX22_EX25_EX26(t *testing.T) {
 	t.Parallel()
 	executor := &actor{}
-	r := ofScripts(t, extensions.Options{Actions: executor, Trust: extensions.TrustDisabled}, map[string]string{
+	r := ofScripts(t, extensions.Options{Actions: executor, Trust: extensions.TrustPolicy{Mode: extensions.TrustDisabled}}, map[string]string{
 		"a": "e - - " + request("x", "failed"),
 		"b": "e - - " + request("x", "already_resolved"),
 		"c": "e - - " + request("x", "performed"),
@@ -156,7 +156,7 @@ func TestTrustOfActions_LC19_LC20_LC21(t *testing.T) {
 			"m/extension.manifest.json": manifest("m", c.declared),
 		})
 		var logged strings.Builder
-		r := registry(t, extensions.Options{Trust: c.mode, Actions: &actor{}, Jobs: jobs{}, Logger: zerolog.New(&logged),
+		r := registry(t, extensions.Options{Trust: extensions.TrustPolicy{Mode: c.mode}, Actions: &actor{}, Jobs: jobs{}, Logger: zerolog.New(&logged),
 			Roots: []extensions.Root{{Type: extensions.RepoLocal, Path: root}}})
 		for _, problem := range r.Load(t.Context()) {
 			t.Fatal(problem)

@@ -28,7 +28,7 @@ func encodeEvent(e *Event) []byte {
 	return append(out, '}')
 }
 
-// encode is for what always encodes: texts, numbers and raw JSON that was parsed before.
+// encode is for values that always encode: texts, numbers and JSON that was parsed before.
 func encode(value any) json.RawMessage { return javascript.MustEncode(value) }
 
 func quote(text string) []byte { return encode(text) }

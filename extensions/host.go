@@ -13,16 +13,16 @@ import (
 // compiled in).
 //
 // Contract every host keeps:
-//   - Load brings one extension up and returns its subscriptions; it ends when ctx ends (the registry gives it a deadline). Whatever was
-//     started is gone again when Load fails. Load never touches another extension and may run beside other Loads.
+//   - Load starts one extension and returns its subscriptions; it ends when ctx ends (the registry sets a deadline). When Load fails, it
+//     stops everything it started. Load never touches another extension and may run concurrently with other Loads.
 //   - Errors of Load are *LoadError with one of the codes below and the extension's own message where it threw
-//     ("boom", not "Error: boom at events.js:3"), as codex-manager's clients know it. Other errors become
+//     ("boom", not "Error: boom at events.js:3"), as codex-manager's clients expect. Other errors become
 //     import_failed.
-//   - A Module is used by many goroutines at once; it queues what it cannot run side by side.
+//   - Many goroutines use a Module at once; it queues calls that it cannot run concurrently.
 type Host interface {
 	// Kind is the host's name in the listing and in a manifest's runtime.host: "embedded", "process" or "native".
 	Kind() string
-	// Load brings one extension up.
+	// Load starts one extension.
 	Load(ctx context.Context, source Source) (Module, error)
 }
 
@@ -31,49 +31,48 @@ type Module interface {
 	// Subscriptions are the handlers in registration order; the position in the slice is the number Handle takes. They
 	// never change.
 	Subscriptions() []Subscription
-	// Handle runs one handler and returns what it returned as JSON (nil for undefined). An error is the one
+	// Handle runs one handler and returns its result as JSON (nil for undefined). An error is the one
 	// the handler threw: its text becomes handler_error.error unchanged.
 	//
-	// It MUST return when ctx ends, whatever the extension does (endless loop, native loop, a child that hangs): with
-	// ctx's error, at most 50 ms later. Work that could not be stopped is abandoned and cleaned up behind the caller's
-	// back, and the next Handle must work. After Handle returned, no call of this invocation may reach tools any more
-	// (late calls are rejected in the extension with the text LateCall); tools refuses them, too.
+	// It MUST return ctx's error at most 50 ms after ctx ends, whatever the extension does (endless loop, native loop,
+	// a child that hangs). It abandons work that it cannot stop and cleans it up in the background, and the next
+	// Handle must work. After Handle returned, no call of this invocation may reach tools: the extension rejects late
+	// calls with the text LateCall, and tools refuses them, too.
 	Handle(ctx context.Context, subscription int, event *Event, tools Tools) (json.RawMessage, error)
 	// Health returns the state of the module, without blocking.
 	Health() Health
-	// Close stops the extension and frees everything it holds. No Handle runs at that time and none follows. It is called
-	// once.
+	// Close stops the extension and frees its resources. No Handle runs at that time or later. It is called once.
 	Close(ctx context.Context) error
 }
 
-// Missing is something an extension's code uses and its host does not have.
+// Missing is a name that an extension's code uses and its host lacks.
 type Missing struct {
-	// Name is a global, a member of one or a module; Place is file:line:column below the folder imports are confined to.
-	Name, Place string
-	// Guarded says that the code checks whether it exists first, so nothing breaks.
+	// Name is a global, a member of one or a module; Position is file:line:column below the folder of allowed imports.
+	Name, Position string
+	// Guarded is true when the code checks first whether the name exists, so nothing breaks.
 	Guarded bool
-	// Remedy says what is wrong with Name and what to do.
+	// Remedy says what is wrong with Name and how to fix it.
 	Remedy string
 }
 
-// String is "place: name remedy".
-func (m Missing) String() string { return fmt.Sprintf("%s: %s %s", m.Place, m.Name, m.Remedy) }
+// String is "position: name remedy".
+func (m Missing) String() string { return fmt.Sprintf("%s: %s %s", m.Position, m.Name, m.Remedy) }
 
-// Inspected is a Module whose host analyzed the code.
+// Inspected is a Module whose host analyzed its code.
 type Inspected interface {
-	// Missing is what the code uses and the host does not have.
+	// Missing are the names that the code uses and the host lacks.
 	Missing() []Missing
 }
 
-// NeedsNodeError is the Reason of a LoadError of the embedded host: the extension names no host and uses what only Node
-// has. The registry then runs it in Node, if it may.
+// NeedsNodeError is the Reason of a LoadError of the embedded host: the extension names no host and uses names that
+// only Node has. The registry then runs it in Node, if that is allowed.
 type NeedsNodeError struct{ Missing []Missing }
 
 // Error implements error.
 func (e *NeedsNodeError) Error() string {
 	texts := make([]string, len(e.Missing))
 	for i, one := range e.Missing {
-		texts[i] = one.Name + " (" + one.Place + ")"
+		texts[i] = one.Name + " (" + one.Position + ")"
 	}
 	return "it uses " + strings.Join(texts, ", ") + ", which only Node has"
 }
@@ -81,13 +80,12 @@ func (e *NeedsNodeError) Error() string {
 // ErrNoNode is the Reason of a LoadError of the process host: there is no Node on this server.
 var ErrNoNode = errors.New("node is not installed on this server")
 
-// ErrNoConsent is the Reason of a LoadError of an extension that would run in a process and that the operator did not
-// consent to.
+// ErrNoConsent is the Reason of a LoadError: the extension runs in a process, and the operator did not consent to it.
 var ErrNoConsent = errors.New("the operator did not consent to it")
 
-// Subscription is one registration: on(eventType, handler, {priority, timeoutMs}). A host hands the values on as
-// JavaScript gave them (missing or unusable: zero value and HasPriority false); the registry applies the defaults
-// (priority 100, timeout 30 s).
+// Subscription is one registration: on(eventType, handler, {priority, timeoutMs}). A host passes the values of
+// JavaScript on (missing or invalid: zero value and HasPriority false); the registry applies the defaults (priority
+// 100, timeout 30 s).
 type Subscription struct {
 	EventType   string
 	Priority    int
@@ -95,8 +93,7 @@ type Subscription struct {
 	TimeoutMs   int // <= 0: default
 }
 
-// Source is everything a host needs to know about an extension it should load. Paths are absolute with symbolic links
-// resolved.
+// Source describes an extension for the host that loads it. Paths are absolute with symbolic links resolved.
 type Source struct {
 	// ModuleName is the folder's name: the ordering key and the identity in results. Name and Version are the manifest's.
 	ModuleName, Name, Version, AgentID string
@@ -106,20 +103,20 @@ type Source struct {
 	Root, SourceRoot, Entrypoint string
 	Origin                       Origin
 	Trust                        TrustMode
-	// Runtime is how the manifest wants to be run; zero without a manifest.
-	Runtime RuntimeWish
-	// HostCapabilities is capabilities.host: what a process asks of the machine ("fs.read:.", "net:api.example.com",
-	// "exec").
+	// Runtime is the manifest's choice of a host; zero without a manifest.
+	Runtime RuntimeChoice
+	// HostCapabilities is capabilities.host: the machine access that a process requests ("fs.read:.",
+	// "net:api.example.com", "exec").
 	HostCapabilities []string
-	// Consent asks whether the operator consented to the extension's folder and to further files it runs, as they are
-	// now. A host that gives an extension the rights of a process calls it after it read the code and before each
-	// start, and starts nothing on an error. nil: it need not be asked.
+	// Consent checks that the operator consented to the present content of the extension's folder and of further
+	// files. A host that runs a process calls it after it read the code and before each start, and starts nothing on
+	// an error. nil: no check is needed.
 	Consent func(further []string) error
 }
 
-// RuntimeWish is the host part of a manifest's runtime object; codex-manager ignores these keys, so a manifest stays
-// compatible.
-type RuntimeWish struct {
+// RuntimeChoice is the host part of a manifest's runtime object; codex-manager ignores these keys, so a manifest
+// stays compatible.
+type RuntimeChoice struct {
 	// Host is "" (embedded, or Node when the code needs it), "embedded", "node" or "process".
 	Host string `json:"host,omitempty"`
 	// Command is the program and arguments of a process extension, relative to Root; empty with host "node" means the
@@ -130,8 +127,8 @@ type RuntimeWish struct {
 // LateCall is the error for a handler that calls a tool after its invocation ended.
 const LateCall = "agent handler invocation is no longer active"
 
-// Tools is what a handler may do while it runs. All arguments and results are JSON as the extension wrote or gets it.
-// The error's text is what the promise in the extension is rejected with. ctx is the invocation's.
+// Tools are the calls that a running handler may make. All arguments and results are the extension's JSON. The
+// extension's promise is rejected with the error's text. ctx is the invocation's.
 //
 // In JavaScript: tools.enqueueJob(input) -> Promise<{status,job}>, tools.getSessionSettings(id) -> Promise<object>,
 // tools.getSessionSetting(id, key) -> Promise<any> (undefined when there is none),
@@ -140,7 +137,7 @@ type Tools interface {
 	// EnqueueJob queues a job: input is {type, projectId, sourceSessionId?, payload}, the result {status,
 	// job{id,type,projectId,state}}.
 	EnqueueJob(ctx context.Context, input json.RawMessage) (json.RawMessage, error)
-	// HasSettings reports whether the two getters are supplied; without, the members are absent.
+	// HasSettings reports whether the two getters exist.
 	HasSettings() bool
 	// GetSessionSettings returns the session's settings as one object.
 	GetSessionSettings(ctx context.Context, sessionID string) (json.RawMessage, error)
@@ -151,8 +148,8 @@ type Tools interface {
 	Log(level string, fields json.RawMessage, message string)
 }
 
-// Event is what handlers receive: type, payload and, when set, emittedAt and correlationId. It is encoded at most once,
-// and only when a handler is there to read it.
+// Event is the input of handlers: type, payload and, when set, emittedAt and correlationId. It is encoded at most
+// once, and only if there is a handler.
 type Event struct {
 	Type          string
 	EmittedAt     string // ISO 8601, "" when not set
@@ -176,9 +173,9 @@ type HealthState string
 // The states of a module.
 const (
 	HealthOK          HealthState = "ok"
-	HealthRestarting  HealthState = "restarting"  // its VM or child is being brought up again
+	HealthRestarting  HealthState = "restarting"  // its VM or child is being restarted
 	HealthQuarantined HealthState = "quarantined" // a VM is stuck in a native loop and was abandoned; a fresh one serves
-	HealthFailed      HealthState = "failed"      // gave up; only a reload brings it back
+	HealthFailed      HealthState = "failed"      // gave up; only a reload restarts it
 )
 
 // Health describes a module now.
@@ -213,7 +210,7 @@ type LoadError struct {
 	Extension string   `json:"extension"`
 	Code      LoadCode `json:"code"`
 	Message   string   `json:"message"`
-	// Reason is what the registry acts on: *NeedsNodeError, ErrNoNode or ErrNoConsent, mostly nil.
+	// Reason lets the registry react: *NeedsNodeError, ErrNoNode or ErrNoConsent, mostly nil.
 	Reason error `json:"-"`
 }
 

@@ -5,15 +5,16 @@ import (
 	"sync"
 	"time"
 
+	"harness/internal/lib/wake"
 	"harness/internal/platform/journal"
 )
 
-// lane dispatches the events of some of the sessions, in order. Its queue is bounded: when it overflows, the lane
-// forgets the queue's rest and reads the journal from its cursor until it has caught up.
+// lane dispatches the events of some sessions in order. Its queue is bounded: when it overflows, the lane drops it
+// and reads the journal from its cursor until it has caught up.
 type lane struct {
 	number int
 	limit  int
-	wake   chan struct{}
+	wake   wake.Signal
 
 	mu     sync.Mutex
 	queue  []journal.Record
@@ -24,7 +25,7 @@ type lane struct {
 }
 
 func newLane(number, limit int) *lane {
-	return &lane{number: number, limit: limit, wake: make(chan struct{}, 1)}
+	return &lane{number: number, limit: limit, wake: wake.New()}
 }
 
 // push queues a record; true when the lane just fell behind.
@@ -32,7 +33,7 @@ func (l *lane) push(rec journal.Record) (overflowed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case l.behind: // it will be read, if the lane knows that it is there
+	case l.behind: // the lane reads it from the journal once it knows of it
 		l.seen = max(l.seen, rec.Pos)
 	case len(l.queue) < l.limit:
 		l.queue = append(l.queue, rec)
@@ -40,12 +41,12 @@ func (l *lane) push(rec journal.Record) (overflowed bool) {
 		l.behind, overflowed = true, true
 		l.seen = max(l.seen, rec.Pos)
 	}
-	l.signal()
+	l.wake.Set()
 	return overflowed
 }
 
-// pass notes that everything up to a position was published.
-func (l *lane) pass(pos int64) {
+// advance records that everything up to a position was published.
+func (l *lane) advance(pos int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.seen = max(l.seen, pos)
@@ -54,21 +55,14 @@ func (l *lane) pass(pos int64) {
 	}
 }
 
-func (l *lane) signal() {
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
-}
-
-// position is up to where the lane is done.
+// position is the position up to which the lane is done.
 func (l *lane) position() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.cursor
 }
 
-// next takes the oldest queued record.
+// next removes the oldest queued record.
 func (l *lane) next() (rec journal.Record, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -82,7 +76,7 @@ func (l *lane) next() (rec journal.Record, ok bool) {
 	return rec, true
 }
 
-// done notes that a record was dispatched.
+// done records that a record was dispatched.
 func (l *lane) done(pos int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -116,10 +110,10 @@ func (d *Dispatcher) work(ctx context.Context, l *lane) {
 	}
 }
 
-// readPause is how long a lane waits after the journal could not be read.
+// readPause is how long a lane waits after a failed read of the journal.
 const readPause = time.Second
 
-// catchUp reads what the queue could not hold; false when the dispatcher ends.
+// catchUp reads the records that the queue dropped; false when the dispatcher ends.
 func (d *Dispatcher) catchUp(ctx context.Context, l *lane) bool {
 	for {
 		l.mu.Lock()
@@ -153,7 +147,7 @@ func (d *Dispatcher) catchUp(ctx context.Context, l *lane) bool {
 			}
 			l.done(records[i].Pos)
 		}
-		if len(records) == 0 { // pruned away up to the head
+		if len(records) == 0 { // pruned up to the head
 			l.done(target)
 		}
 	}

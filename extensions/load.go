@@ -12,24 +12,42 @@ import (
 	"harness/extensions/sdk"
 )
 
-// loadsAtOnce bounds how many extensions are brought up side by side.
+// loadsAtOnce bounds how many extensions load concurrently.
 const loadsAtOnce = 4
 
-// build loads every extension it finds, side by side, and admits them in the deterministic order. The caller
-// closes the modules it returns; refused modules are closed already.
-func (r *Registry) build(ctx context.Context) (modules []loaded, problems []*LoadError) {
+// build finds and loads all extensions concurrently and admits them in a deterministic order. The caller closes the
+// returned modules; build closes refused ones.
+func (r *Registry) build(ctx context.Context) ([]loaded, []*LoadError) {
 	candidates, discovery := discover(r.opts.Roots)
 	if r.opts.Only != "" {
 		candidates = slices.DeleteFunc(candidates, func(c candidate) bool { return c.root != r.opts.Only })
 	}
 	for _, err := range discovery {
-		r.opts.Logger.Warn().Err(err).Msg("an extension root is passed over")
+		r.opts.Logger.Warn().Err(err).Msg("skipping an extension root")
 	}
-	type outcome struct {
-		loaded  loaded
-		problem *LoadError
+	modules, refused, problems := admitAgents(r.loadAll(ctx, candidates))
+	modules, unfit, wrong := r.checkTools(modules)
+	refused, problems = append(refused, unfit...), append(problems, wrong...)
+	r.closeModules(refused)
+	var untrusted []*LoadError
+	for _, problem := range problems {
+		if errors.Is(problem, ErrNoConsent) {
+			untrusted = append(untrusted, problem)
+		}
 	}
-	outcomes := make([]outcome, len(r.opts.Native)+len(candidates))
+	r.untrusted.Store(&untrusted)
+	return modules, problems
+}
+
+// loadOutcome is a loaded extension or the reason why it is not.
+type loadOutcome struct {
+	loaded  loaded
+	problem *LoadError
+}
+
+// loadAll loads the native extensions and the candidates concurrently and keeps their order.
+func (r *Registry) loadAll(ctx context.Context, candidates []candidate) []loadOutcome {
+	outcomes := make([]loadOutcome, len(r.opts.Native)+len(candidates))
 	var group sync.WaitGroup
 	tokens := make(chan struct{}, loadsAtOnce)
 	run := func(i int, load func(context.Context) (loaded, *LoadError)) {
@@ -48,9 +66,12 @@ func (r *Registry) build(ctx context.Context) (modules []loaded, problems []*Loa
 		run(len(r.opts.Native)+i, func(ctx context.Context) (loaded, *LoadError) { return r.loadCandidate(ctx, c) })
 	}
 	group.Wait()
+	return outcomes
+}
 
+// admitAgents keeps the first module of each agent ID.
+func admitAgents(outcomes []loadOutcome) (modules, refused []loaded, problems []*LoadError) {
 	owners := map[string]string{} // agentId -> module name
-	var refused []loaded
 	for _, out := range outcomes {
 		if out.problem != nil {
 			problems = append(problems, out.problem)
@@ -66,17 +87,7 @@ func (r *Registry) build(ctx context.Context) (modules []loaded, problems []*Loa
 		owners[info.AgentID] = info.ModuleName
 		modules = append(modules, out.loaded)
 	}
-	modules, unfit, wrong := r.checkTools(modules)
-	refused, problems = append(refused, unfit...), append(problems, wrong...)
-	r.closeModules(refused)
-	var untrusted []*LoadError
-	for _, problem := range problems {
-		if errors.Is(problem, ErrNoConsent) {
-			untrusted = append(untrusted, problem)
-		}
-	}
-	r.untrusted.Store(&untrusted)
-	return modules, problems
+	return modules, refused, problems
 }
 
 func (r *Registry) loadNative(extension sdk.Extension) (loaded, *LoadError) {
@@ -108,36 +119,19 @@ func (r *Registry) loadCandidate(ctx context.Context, c candidate) (loaded, *Loa
 	}
 	info := ModuleInfo{ModuleName: c.moduleName, Name: c.moduleName, Version: "0.0.0", AgentID: c.moduleName,
 		DisplayName: c.moduleName, Origin: c.origin, Diagnostics: append([]string{}, diagnostics...)}
-	source := Source{ModuleName: c.moduleName, Root: c.root, SourceRoot: c.sourceRoot, Origin: c.origin,
-		Trust: r.opts.Trust}
-	if r.opts.Consent != nil {
-		source.Consent = func(further []string) error {
-			if problem := r.consent(info.Name, "it runs in a process of its own", c.root, further); problem != nil {
-				return problem
-			}
-			return nil
-		}
-		if c.consent {
-			if problem := r.consent(info.Name, "agents could write the folder it is in", c.sourceRoot, nil); problem != nil {
-				return loaded{}, problem
-			}
+	if c.consent && r.opts.Trust.Consent != nil {
+		if problem := r.consent(info.Name, "agents could write the folder it is in", c.sourceRoot, nil); problem != nil {
+			return loaded{}, problem
 		}
 	}
+	source := Source{ModuleName: c.moduleName, Root: c.root, SourceRoot: c.sourceRoot, Origin: c.origin, Trust: r.opts.Trust.Mode}
 	var declared *Capabilities
 	if manifest != nil {
-		path := filepath.Join(c.root, manifestFile)
-		info.ManifestPath = &path
-		info.Name, info.Version, info.AgentID, info.DisplayName =
-			manifest.Name, manifest.Version, manifest.AgentID, manifest.DisplayName
 		declared = manifest.Capabilities
-		if manifest.Runtime != nil {
-			source.Runtime = manifest.Runtime.Wish
-		}
-		if declared != nil {
-			source.HostCapabilities = declared.Host
-		}
+		manifest.describe(filepath.Join(c.root, manifestFile), &info, &source)
 	}
 	source.Name, source.Version, source.AgentID = info.Name, info.Version, info.AgentID
+	source.Consent = r.processConsent(info.Name, c.root)
 	tools, err := r.toolsFor(manifest, &info)
 	if err != nil {
 		return loaded{}, &LoadError{Extension: info.Name, Code: InvalidManifest, Message: err.Error()}
@@ -148,7 +142,7 @@ func (r *Registry) loadCandidate(ctx context.Context, c candidate) (loaded, *Loa
 	if agent := readAgentConfig(c.root, r.opts.Runtimes); agent != nil && agent.err != nil {
 		info.Diagnostics = append(info.Diagnostics, "workers of this agent are refused: "+agent.err.Error())
 	}
-	file, notes := entrypoint(c, manifest, r.opts.Trust)
+	file, notes := entrypoint(c, manifest, r.opts.Trust.Mode)
 	info.Diagnostics = append(info.Diagnostics, notes...)
 	if file == "" {
 		if file = commandFile(source); file == "" {
@@ -174,6 +168,18 @@ func (r *Registry) loadCandidate(ctx context.Context, c candidate) (loaded, *Loa
 	return r.admit(info, declared, tools, module, err)
 }
 
+// describe copies what the manifest at path declares.
+func (m *Manifest) describe(path string, info *ModuleInfo, source *Source) {
+	info.ManifestPath = &path
+	info.Name, info.Version, info.AgentID, info.DisplayName = m.Name, m.Version, m.AgentID, m.DisplayName
+	if m.Runtime != nil {
+		source.Runtime = m.Runtime.Choice
+	}
+	if m.Capabilities != nil {
+		source.HostCapabilities = m.Capabilities.Host
+	}
+}
+
 // toolsFor returns the tools of a manifest, if the server gives them to agents.
 func (r *Registry) toolsFor(manifest *Manifest, info *ModuleInfo) ([]Tool, error) {
 	if manifest == nil || len(manifest.Tools) == 0 {
@@ -189,18 +195,31 @@ func (r *Registry) toolsFor(manifest *Manifest, info *ModuleInfo) ([]Tool, error
 
 // consent checks the operator's consent to a folder; it returns a load error, nil with consent.
 func (r *Registry) consent(name, why, folder string, further []string) *LoadError {
-	if err := r.opts.Consent(folder, further); err != nil {
+	if err := r.opts.Trust.Consent(folder, further); err != nil {
 		return &LoadError{Extension: name, Code: TrustDenied, Reason: ErrNoConsent,
 			Message: fmt.Sprintf("%s, and %s", why, err)}
 	}
 	return nil
 }
 
+// processConsent returns what a host calls before it starts a process for a folder, nil when no consent is needed.
+func (r *Registry) processConsent(name, folder string) func(further []string) error {
+	if r.opts.Trust.Consent == nil {
+		return nil
+	}
+	return func(further []string) error {
+		if problem := r.consent(name, "it runs in a process of its own", folder, further); problem != nil {
+			return problem
+		}
+		return nil
+	}
+}
+
 // nodeRemedy ends the refusal of an extension that needs Node and may not have it.
 const nodeRemedy = `; or take that out and keep it in the server: "runtime": {"host": "embedded"} in its manifest`
 
-// loadInNode loads an extension that names no host and needs Node as if its manifest had said so, with the same
-// consent.
+// loadInNode loads an extension that names no host and needs Node, with the consent that a manifest naming Node would
+// need.
 func (r *Registry) loadInNode(ctx context.Context, source Source, needs *NeedsNodeError) (Module, error) {
 	source.Runtime.Host = "node"
 	host, problem := r.hostFor(source)
@@ -217,7 +236,7 @@ func (r *Registry) loadInNode(ctx context.Context, source Source, needs *NeedsNo
 	return module, err
 }
 
-// commandFile is the file a process extension's command names, for extensions without one of the usual entrypoints.
+// commandFile is the file in a process extension's command, for extensions without one of the usual entrypoints.
 func commandFile(source Source) string {
 	for _, word := range source.Runtime.Command {
 		if real, err := realPath(filepath.Join(source.Root, word)); err == nil && isFile(real) && within(source.Root, real) {
@@ -233,8 +252,8 @@ const (
 	HostProcess  = "process"
 )
 
-// hostFor chooses who runs an extension: what its manifest asks for, else the embedded engine (loadInNode is for what
-// can not run there).
+// hostFor chooses the host of an extension: the one its manifest names, else the embedded engine (loadInNode handles
+// extensions that cannot run there).
 func (r *Registry) hostFor(source Source) (Host, *LoadError) {
 	kind := HostEmbedded
 	switch source.Runtime.Host {
@@ -245,8 +264,8 @@ func (r *Registry) hostFor(source Source) (Host, *LoadError) {
 		return nil, &LoadError{Extension: source.Name, Code: InvalidManifest,
 			Message: fmt.Sprintf("runtime.host %q is unknown; use embedded, node or process", source.Runtime.Host)}
 	}
-	if kind == HostProcess && r.opts.Trust == TrustEnforced {
-		if len(source.HostCapabilities) == 0 || !slices.Contains(r.opts.ProcessAllowed, source.Name) {
+	if kind == HostProcess && r.opts.Trust.Mode == TrustEnforced {
+		if len(source.HostCapabilities) == 0 || !slices.Contains(r.opts.Trust.ProcessAllowed, source.Name) {
 			return nil, &LoadError{Extension: source.Name, Code: TrustDenied, Message: fmt.Sprintf(
 				"extension %s wants a process of its own: in trust mode enforced it must declare capabilities.host and be "+
 					"allowed by the operator (HARNESS_EXTENSION_PROCESS_ALLOWED)",
@@ -260,7 +279,7 @@ func (r *Registry) hostFor(source Source) (Host, *LoadError) {
 		Message: fmt.Sprintf("this server has no %s host", kind)}
 }
 
-// admit checks what a host loaded; a module that is refused is closed.
+// admit checks a loaded module and closes it when it is refused.
 func (r *Registry) admit(info ModuleInfo, declared *Capabilities, tools []Tool, module Module, err error) (loaded, *LoadError) {
 	if err != nil {
 		var problem *LoadError
@@ -288,11 +307,11 @@ func (r *Registry) admit(info ModuleInfo, declared *Capabilities, tools []Tool, 
 		r.closeAll([]Module{module})
 		return loaded{}, &LoadError{Extension: info.Name, Code: RegistrationFailed, Message: err.Error()}
 	}
-	// What runs a tool is declared with it.
+	// The declaration of a tool includes its handler.
 	registered := slices.DeleteFunc(slices.Clone(info.Events), func(event string) bool {
 		return slices.ContainsFunc(tools, func(t Tool) bool { return t.handler == event })
 	})
-	info.Trust = evaluateTrust(r.opts.Trust, info.Name, declared, registered)
+	info.Trust = evaluateTrust(r.opts.Trust.Mode, info.Name, declared, registered)
 	if info.Trust.Status == TrustRefused {
 		r.closeAll([]Module{module})
 		return loaded{}, &LoadError{Extension: info.Name, Code: TrustDenied, Message: strings.Join(info.Trust.Errors, "; ")}

@@ -104,7 +104,7 @@ func TestLoadErrors_LC05(t *testing.T) {
 			write(t, root, map[string]string{"good/events.js": "e - - 1",
 				"good/extension.manifest.json": manifest("good", `,"capabilities":{"events":["*"]}`)})
 			host := &scriptHost{}
-			r := registry(t, extensions.Options{Trust: c.trust, Hosts: []extensions.Host{host},
+			r := registry(t, extensions.Options{Trust: extensions.TrustPolicy{Mode: c.trust}, Hosts: []extensions.Host{host},
 				Roots: []extensions.Root{{Type: extensions.InstalledPackage, Path: root}}})
 			if problems := r.Load(t.Context()); problems != nil {
 				t.Fatal(problems)

@@ -16,8 +16,8 @@ const manifestFile = "extension.manifest.json"
 // maxManifest bounds the size of a manifest in bytes.
 const maxManifest = 1 << 20
 
-// Manifest is what an extension declares. Unknown members are ignored, members of the wrong type count as
-// absent and are named in the diagnostics, as in codex-manager.
+// Manifest is an extension's declaration. Unknown members are ignored; members of the wrong type count as absent and
+// appear in the diagnostics, as in codex-manager.
 type Manifest struct {
 	Name, Version, AgentID, DisplayName string
 	// Runtime is nil when there is no runtime member: compatible with everything.
@@ -26,7 +26,7 @@ type Manifest struct {
 	Events string
 	// Capabilities is nil when none were declared.
 	Capabilities *Capabilities
-	// Tools is the member of that name as it stands, nil when there is none.
+	// Tools is the raw member of that name, nil when there is none.
 	Tools json.RawMessage
 }
 
@@ -35,13 +35,13 @@ type Compatibility struct {
 	CoreAPIVersion      *int
 	CoreAPIVersionRange string
 	Profiles            []ProfileRequirement
-	Wish                RuntimeWish
+	Choice              RuntimeChoice
 }
 
 // ProfileRequirement names a runtime profile an extension runs in.
 type ProfileRequirement struct{ Name, Version, VersionRange string }
 
-// Capabilities are the declared events and actions, "*" means any; Host is what a process asks of the machine.
+// Capabilities are the declared events and actions, "*" means any; Host is the requested access to the machine.
 type Capabilities struct {
 	Events  []string `json:"events"`
 	Actions []string `json:"actions"`
@@ -66,7 +66,7 @@ func readSmall(file string, stat func(string) (os.FileInfo, error)) ([]byte, err
 		return nil, nil
 	}
 	if err == nil && (!info.Mode().IsRegular() || info.Size() > maxManifest) {
-		err = fmt.Errorf("%s is no file of at most %d bytes", filepath.Base(file), maxManifest)
+		err = fmt.Errorf("%s is not a file of at most %d bytes", filepath.Base(file), maxManifest)
 	}
 	if err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func parseManifest(raw []byte) (*Manifest, []string, error) {
 		return nil, nil, fmt.Errorf("manifest is %w", syntaxProblem(raw, err))
 	}
 	if _, isObject := whole.(map[string]any); !isObject {
-		return nil, nil, errors.New("manifest shape is invalid or missing required fields: it is no JSON object")
+		return nil, nil, errors.New("manifest shape is invalid or missing required fields: it is not a JSON object")
 	}
 	r := reader{}
 	top := r.object("", raw)
@@ -118,7 +118,7 @@ func parseManifest(raw []byte) (*Manifest, []string, error) {
 	return manifest, r.diagnostics, nil
 }
 
-// syntaxProblem says where the text stops being JSON.
+// syntaxProblem names the position where the text stops being JSON.
 func syntaxProblem(raw []byte, err error) error {
 	var syntax *json.SyntaxError
 	if !errors.As(err, &syntax) {
@@ -130,7 +130,7 @@ func syntaxProblem(raw []byte, err error) error {
 	return fmt.Errorf("no JSON: %w (line %d column %d)", err, line, column)
 }
 
-// reader reads members of JSON objects and notes what it had to skip.
+// reader reads members of JSON objects and records the skipped ones.
 type reader struct{ diagnostics []string }
 
 type members struct {
@@ -233,9 +233,9 @@ func (r *reader) compatibility(in *members) *Compatibility {
 		}
 		out.Profiles = append(out.Profiles, required)
 	}
-	out.Wish.Host = r.text(in, "host")
+	out.Choice.Host = r.text(in, "host")
 	if command := r.texts(in, "command"); len(command) > 0 {
-		out.Wish.Command = command
+		out.Choice.Command = command
 	}
 	return out
 }

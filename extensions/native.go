@@ -9,8 +9,8 @@ import (
 	"harness/extensions/sdk"
 )
 
-// native runs an extension compiled into this binary. Handlers run side by side, each on its own goroutine; one that
-// outlives its timeout is abandoned and ends when it ends.
+// native runs an extension compiled into this binary. Handlers run concurrently, each on its own goroutine; a handler
+// that exceeds its timeout is abandoned.
 type native struct{ registrations []sdk.Registration }
 
 // loadNative registers a native extension's handlers.
@@ -60,7 +60,7 @@ func (n *native) Handle(ctx context.Context, subscription int, event *Event, too
 			return
 		}
 		if out.raw, err = json.Marshal(value); err != nil {
-			out.err = fmt.Errorf("the handler's result is no JSON: %w", err)
+			out.err = fmt.Errorf("the handler's result is not JSON: %w", err)
 		}
 	}()
 	select {
@@ -85,7 +85,7 @@ func (t nativeTools) EnqueueJob(ctx context.Context, input sdk.EnqueueInput) (sd
 	var outcome sdk.EnqueueOutcome
 	encoded, err := json.Marshal(input)
 	if err != nil {
-		return outcome, fmt.Errorf("job input is no JSON: %w", err)
+		return outcome, fmt.Errorf("job input is not JSON: %w", err)
 	}
 	raw, err := t.tools.EnqueueJob(ctx, encoded)
 	if err != nil {

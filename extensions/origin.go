@@ -1,12 +1,12 @@
 package extensions
 
-// Origin is where an extension was found.
+// Origin is the place where an extension was found.
 type Origin struct {
 	Type OriginType `json:"type"`
 	Path string     `json:"path"`
 }
 
-// OriginType is the kind of root an extension was found under.
+// OriginType is the kind of an extension's root.
 type OriginType string
 
 // The origins, strongest first: it is also the order of discovery.
@@ -17,7 +17,7 @@ const (
 	NativeModule     OriginType = "native"            // compiled into this binary
 )
 
-// TrustMode is what happens to events and actions an extension did not declare (AGENT_EXTENSION_TRUST_MODE).
+// TrustMode decides about undeclared events and actions of an extension (AGENT_EXTENSION_TRUST_MODE).
 type TrustMode string
 
 // The trust modes.

@@ -10,7 +10,7 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// keepRows is how long what was dispatched and acted on is remembered. An event or key that comes again after that is
+// keepRows is how long finished dispatches and actions are kept. A repeated event or key after that time is
 // new.
 const keepRows = 30 * 24 * time.Hour
 
@@ -30,7 +30,7 @@ func Prune(ctx context.Context, p journal.Pruner, keep journal.Retention) error 
 			result, err := tx.ExecContext(ctx, `delete from extension_file_changes where session_id = $1 and created_at < $2`,
 				session, before)
 			if err != nil {
-				return 0, nil, fmt.Errorf("forget old file changes: %w", err)
+				return 0, nil, fmt.Errorf("delete old file changes: %w", err)
 			}
 			gone, err := result.RowsAffected()
 			if err != nil {
@@ -53,8 +53,8 @@ func Prune(ctx context.Context, p journal.Pruner, keep journal.Retention) error 
 // changedSessions lists some sessions with file changes from before a time (ms).
 func changedSessions(ctx context.Context, q database.Querier, before int64) (sessions []any, err error) {
 	const atOnce = 10
-	return database.ReadAll(ctx, q, "look for old file changes", func(row database.Row) (any, error) {
-		var session string // as it is stored
+	return database.ReadAll(ctx, q, "find old file changes", func(row database.Row) (any, error) {
+		var session string // in its stored form
 		err := row.Scan(&session)
 		return session, err
 	}, `select distinct session_id from extension_file_changes where created_at < $1 limit $2`, before, atOnce)

@@ -13,30 +13,24 @@ import (
 	"harness/extensions/sdk"
 )
 
-// Options are what a Registry is built from. Zero fields mean the defaults named.
+// Options configure a Registry. Zero fields mean the defaults named.
 type Options struct {
 	// Roots are searched for extensions, Native are those compiled in. Only, when set, is the one folder (its
 	// real path) that is read.
 	Roots  []Root
 	Only   string
 	Native []sdk.Extension
-	// Hosts run what was found, by Kind; one of kind "embedded" serves extensions that ask for none. Process extensions
-	// run in trust mode enforced only when ProcessAllowed names them (by manifest name).
-	Hosts          []Host
-	ProcessAllowed []string
-	// Consent asks whether the operator consented to what an extension runs in a process: everything in its folder, and
-	// further files outside of it. Its error says how to. It is asked before each start of such a process, in every
-	// trust mode; nil consents to all.
-	Consent func(folder string, further []string) error
+	// Hosts run what was found, by Kind; one of kind "embedded" serves extensions that name none.
+	Hosts []Host
 	// Runtimes are the names agent.config.json may choose a worker's runtime from.
 	Runtimes []string
-	// Trust is warn when empty. Profile is codex-manager 1.0.0 when empty.
-	Trust   TrustMode
+	Trust    TrustPolicy
+	// Profile is codex-manager 1.0.0 when empty.
 	Profile sdk.Profile
-	// HandlerTimeout bounds one handler run that names no timeout (30 s), LoadTimeout the load of one extension (10 s).
+	// HandlerTimeout bounds a handler without a timeout of its own (30 s), LoadTimeout the load of one extension (10 s).
 	HandlerTimeout, LoadTimeout time.Duration
-	// Jobs, Settings and Actions are what handlers act through; each may be nil: enqueueJob then fails, the getters are
-	// absent, actions fail.
+	// Jobs, Settings and Actions serve handlers. Each may be nil: enqueueJob then fails, the getters are absent,
+	// actions fail.
 	Jobs     Jobs
 	Settings Settings
 	Actions  Actions
@@ -45,13 +39,22 @@ type Options struct {
 	// Observe, when set, is called with every dispatch that had handlers. It must not block.
 	Observe func(Summary)
 	Logger  zerolog.Logger
-	// Clock is time.Now when nil.
-	Clock func() time.Time
+}
+
+// TrustPolicy says what extensions may run.
+type TrustPolicy struct {
+	// Mode is warn when empty.
+	Mode TrustMode
+	// ProcessAllowed are the manifest names that may run in a process when Mode is enforced.
+	ProcessAllowed []string
+	// Consent returns an error with the remedy unless the operator consented to a folder that runs in a process,
+	// and to further files outside of it. It is called before each start, in every mode; nil consents to all.
+	Consent func(folder string, further []string) error
 }
 
 func (o *Options) setDefaults() {
-	if o.Trust == "" {
-		o.Trust = TrustWarn
+	if o.Trust.Mode == "" {
+		o.Trust.Mode = TrustWarn
 	}
 	if o.Profile.RuntimeProfileID == "" {
 		o.Profile = sdk.Profile{RuntimeProfileID: "codex-manager", RuntimeProfileVersion: "1.0.0",
@@ -66,13 +69,10 @@ func (o *Options) setDefaults() {
 	if o.Observe == nil {
 		o.Observe = func(Summary) {}
 	}
-	if o.Clock == nil {
-		o.Clock = time.Now
-	}
 }
 
-// Registry holds the loaded extensions and hands them events. The set in use is immutable and swapped as a whole: an
-// emit sees either all old or all new handlers.
+// Registry holds the loaded extensions and sends them events. The active set is immutable and swapped as a whole: an
+// emit uses either all old or all new handlers.
 type Registry struct {
 	opts      Options
 	hosts     map[string]Host
@@ -103,7 +103,7 @@ type Listing struct {
 	Modules         []ModuleInfo
 	// Health is each module's state, in the order of Modules.
 	Health []Health
-	// Untrusted is what the last load or reload did not run because the operator did not consent to it.
+	// Untrusted are the extensions that the last load or reload did not run for lack of the operator's consent.
 	Untrusted []*LoadError
 }
 
@@ -121,8 +121,8 @@ func (r *Registry) List() Listing {
 	return listing
 }
 
-// TrustMode is the mode extensions are held to.
-func (r *Registry) TrustMode() TrustMode { return r.opts.Trust }
+// TrustMode is the trust mode of all extensions.
+func (r *Registry) TrustMode() TrustMode { return r.opts.Trust.Mode }
 
 // SnapshotVersion names the active snapshot.
 func (r *Registry) SnapshotVersion() string { return r.active.Load().version }
@@ -132,7 +132,7 @@ func (r *Registry) Subscribed(eventType string) bool {
 	return len(r.active.Load().byEvent[eventType]) > 0
 }
 
-// Load fills the registry at start: what cannot be loaded is left out and reported, the rest serves.
+// Load fills the registry at start: it reports and skips extensions that cannot be loaded.
 func (r *Registry) Load(ctx context.Context) []*LoadError {
 	modules, problems := r.build(ctx)
 	r.swap(r.newSnapshot(modules))
@@ -153,7 +153,7 @@ const (
 	ReloadInProgress ReloadCode = "reload_in_progress"
 )
 
-// ReloadResult says what a reload did.
+// ReloadResult is the outcome of a reload.
 type ReloadResult struct {
 	Code     ReloadCode
 	ReloadID string
@@ -164,8 +164,8 @@ type ReloadResult struct {
 	Errors                          []*LoadError
 }
 
-// Reload loads everything anew and swaps it in as one, or keeps what was active when anything at all cannot
-// be loaded. Only one runs at a time; a second call is refused at once. reloadID may be empty.
+// Reload loads all extensions and swaps them in as one set. If any cannot be loaded, the active set stays. Only one
+// runs at a time; a second call is refused at once. reloadID may be empty.
 func (r *Registry) Reload(ctx context.Context, reloadID string) ReloadResult {
 	if reloadID == "" {
 		reloadID = uuid.NewString()
@@ -191,7 +191,7 @@ func (r *Registry) Reload(ctx context.Context, reloadID string) ReloadResult {
 }
 
 func (r *Registry) newSnapshot(modules []loaded) *snapshot {
-	s := newSnapshot(uuid.NewString(), r.opts.Clock(), modules, r.opts.HandlerTimeout)
+	s := newSnapshot(uuid.NewString(), time.Now(), modules, r.opts.HandlerTimeout)
 	s.tools = r.toolsOf(s, modules)
 	s.agents = readAgentPolicies(r.opts.Roots, r.opts.Runtimes)
 	for _, problem := range s.agents.problems() {
@@ -210,8 +210,7 @@ func (r *Registry) acquire() *snapshot {
 	}
 }
 
-// swap makes a snapshot the active one. The one before is closed once its last emit is over. After Close nothing
-// becomes active any more.
+// swap activates a snapshot. The previous one is closed after its last emit. After Close no snapshot becomes active.
 func (r *Registry) swap(next *snapshot) {
 	r.lifecycle.Lock()
 	defer r.lifecycle.Unlock()
@@ -270,7 +269,7 @@ func (r *Registry) Close(ctx context.Context) error {
 	r.lifecycle.Lock()
 	if !r.closed {
 		r.closed = true
-		r.replace(newSnapshot("closed", r.opts.Clock(), nil, r.opts.HandlerTimeout))
+		r.replace(newSnapshot("closed", time.Now(), nil, r.opts.HandlerTimeout))
 	}
 	r.lifecycle.Unlock()
 	done := make(chan struct{})

@@ -12,7 +12,7 @@ import (
 	"harness/transcript"
 )
 
-// retries are the dispatches waiting for their next try.
+// retries are the dispatches that are due for a retry later.
 type retries struct {
 	mu    sync.Mutex
 	items []retry
@@ -34,7 +34,7 @@ func (r *retries) add(job dispatch, due time.Time) {
 	}
 }
 
-// due removes what is due and returns how long the next one waits (a day when there is none).
+// due removes the dispatches that are due and returns the time until the next one (a day for none).
 func (r *retries) due(now time.Time) (due []dispatch, wait time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -52,8 +52,8 @@ func (r *retries) due(now time.Time) (due []dispatch, wait time.Duration) {
 	return due, wait
 }
 
-// retryLoop resumes what an earlier run left, then retries what is due: side by side, as many as there are
-// lanes, so that a slow handler does not delay the others.
+// retryLoop resumes the dispatches of an earlier run, then retries those that are due. As many as there are lanes run
+// concurrently, so that a slow handler does not delay the others.
 func (d *Dispatcher) retryLoop(ctx context.Context, left []dispatch) {
 	var tries errgroup.Group
 	defer func() { _ = tries.Wait() }() // a try logs its failure itself
@@ -85,11 +85,11 @@ func (d *Dispatcher) tryAll(ctx context.Context, tries *errgroup.Group, jobs []d
 	}
 }
 
-// try works on a stored dispatch without an action: the end of a turn is dispatched again, a file change that
-// still waits is reconciled.
+// try handles a stored dispatch without an action: it dispatches the end of a turn again, and reconciles a file
+// change that still needs a decision.
 func (d *Dispatcher) try(ctx context.Context, job dispatch) {
 	if d.dispatchedElsewhere(ctx, job.sessionID, "") {
-		return // it has taken the dispatch with the session
+		return // it took the dispatch over with the session
 	}
 	switch job.kind {
 	case EventTurnCompleted:
@@ -99,9 +99,9 @@ func (d *Dispatcher) try(ctx context.Context, job dispatch) {
 	}
 }
 
-// Reconcile offers every file change that still waits for a decision, and that no extension acted on, again
-// (sourceEvent approvals_reconcile). Call it after a reload: what came in before an extension was there is not lost to
-// it. One that was acted on is never offered twice.
+// Reconcile emits each file change again that needs a decision and that no extension acted on (sourceEvent
+// approvals_reconcile). Call it after a reload, so that a new extension gets earlier events. A change with an action
+// is never emitted twice.
 func (d *Dispatcher) Reconcile(ctx context.Context) error {
 	left, err := pendingDispatches(ctx, d.opts.DB.Read(), d.opts.NodeID)
 	if err != nil {

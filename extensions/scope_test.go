@@ -56,7 +56,7 @@ func TestToolsStayInTheirScope(t *testing.T) {
 		extensions.TrustWarn:     {{inProject, ""}},
 		extensions.TrustDisabled: {{inProject, ""}},
 	} {
-		r := registry(t, extensions.Options{Native: []sdk.Extension{native}, Trust: mode, Jobs: jobs{},
+		r := registry(t, extensions.Options{Native: []sdk.Extension{native}, Trust: extensions.TrustPolicy{Mode: mode}, Jobs: jobs{},
 			Settings: settings{"s": {}, "z": {}}})
 		if problems := r.Load(t.Context()); len(problems) > 0 {
 			t.Fatal(problems)

@@ -24,7 +24,7 @@ type nameKey struct {
 	method  string
 }
 
-// maxNames bounds the memory a runtime can take with invented methods; beyond, names are made anew each time.
+// maxNames bounds the cache against a runtime with invented methods; beyond it names are derived each time.
 const maxNames = 1024
 
 func (n *names) of(request bool, method []byte) string {
@@ -52,15 +52,15 @@ func (n *names) of(request bool, method []byte) string {
 	return name
 }
 
-// read is a record of a runtime's line: its meta, its parts, and the method without its quotes. A line that
-// cannot be shown has none.
+// read holds the parts of a runtime's line: its meta, its parts, and the method without its quotes. An invalid line
+// has none.
 func read(rec *journal.Record) (meta *stream.Meta, line stream.Line, method []byte, err error) {
 	if meta, err = stream.MetaOf(&rec.Event); err != nil {
 		return nil, line, nil, err
 	}
 	line, ok := stream.LineOf(&rec.Event, meta)
 	if !ok {
-		return meta, line, nil, nil // the stream says so
+		return meta, line, nil, nil // the stream logs it
 	}
 	method = line.Method[1 : len(line.Method)-1]
 	if bytes.IndexByte(method, '\\') >= 0 {
@@ -81,7 +81,7 @@ func (d *Dispatcher) interesting(rec *journal.Record) bool {
 	_, _, method, err := read(rec)
 	if err != nil {
 		d.opts.Logger.Error().Err(err).Int64("pos", rec.Pos).
-			Msg("a journal event has no readable meta; extensions do not get it")
+			Msg("cannot read the meta of a journal event; extensions do not get it")
 	}
 	if len(method) == 0 {
 		return false
@@ -93,8 +93,8 @@ func (d *Dispatcher) interesting(rec *journal.Record) bool {
 		(!request && string(method) == wire.MethodTurnCompleted)
 }
 
-// handle dispatches one record: the signal as it is, then what is synthesised from it. Purged and system-owned threads
-// make no events; stream.Frames knows, because the moment of the event decided it.
+// handle dispatches one record: the signal itself, then the synthesised events. Purged and system-owned threads make
+// no events; stream.Frames knows, because the time of the event decided it.
 func (d *Dispatcher) handle(ctx context.Context, rec *journal.Record) {
 	if from, taken := d.takenOverHere(rec); taken {
 		d.inherit(ctx, rec, from)
@@ -102,7 +102,7 @@ func (d *Dispatcher) handle(ctx context.Context, rec *journal.Record) {
 	}
 	meta, _, method, err := read(rec)
 	if err != nil || len(method) == 0 {
-		return // interesting said so
+		return // interesting has checked it
 	}
 	if meta.SystemOwned || meta.Purged || d.dispatchedElsewhere(ctx, rec.SessionID, meta.Node) {
 		return
@@ -113,7 +113,7 @@ func (d *Dispatcher) handle(ctx context.Context, rec *journal.Record) {
 	d.synthesise(ctx, rec)
 }
 
-// synthesise dispatches what follows from a record.
+// synthesise dispatches the events that a record implies.
 func (d *Dispatcher) synthesise(ctx context.Context, rec *journal.Record) {
 	meta, line, method, err := read(rec)
 	if err != nil || meta.SystemOwned || meta.Purged {
@@ -128,9 +128,8 @@ func (d *Dispatcher) synthesise(ctx context.Context, rec *journal.Record) {
 	}
 }
 
-// dispatchedElsewhere reports whether another node dispatches a record: the owner of its session or, without
-// a session, the node whose runtime emitted it. When the owner is unknown this node dispatches: twice is
-// better than not at all.
+// dispatchedElsewhere reports whether another node dispatches a record: the owner of its session or, without a
+// session, the node of its runtime. When the owner is unknown this node dispatches: twice is better than never.
 func (d *Dispatcher) dispatchedElsewhere(ctx context.Context, sessionID, node string) bool {
 	if d.opts.Owns == nil {
 		return false

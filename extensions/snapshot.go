@@ -29,11 +29,11 @@ type ModuleInfo struct {
 	Capabilities   Capabilities         `json:"capabilities"`
 	Trust          TrustEvaluation      `json:"trust"`
 	Diagnostics    []string             `json:"diagnostics"`
-	// Missing is what the code uses and its host does not have; what breaks the code is in Diagnostics, too.
+	// Missing are the names that the code uses and its host lacks; Diagnostics repeats those that break the code.
 	Missing []Missing `json:"-"`
 }
 
-// binding is one handler in its place of the dispatch order.
+// binding is one handler with its position in the dispatch order.
 type binding struct {
 	module       Module
 	moduleName   string
@@ -45,8 +45,7 @@ type binding struct {
 	timeout      time.Duration
 }
 
-// snapshot is everything loaded at one moment. It never changes; it is closed when it was replaced and its last emit is
-// over.
+// snapshot is an immutable set of loaded extensions. It is closed after it was replaced and its last emit has ended.
 type snapshot struct {
 	version  string
 	loadedAt time.Time
@@ -79,7 +78,7 @@ func (s *snapshot) release() {
 	}
 }
 
-// loaded is one module that may take part.
+// loaded is one module that may run.
 type loaded struct {
 	info     ModuleInfo
 	module   Module
@@ -87,8 +86,8 @@ type loaded struct {
 	tools    []Tool // without Run
 }
 
-// newSnapshot puts the handlers of all modules into dispatch order, once: priority, module name, registration index.
-// Names are compared by their bytes, so that the order does not depend on a locale.
+// newSnapshot sorts the handlers of all modules into dispatch order: priority, module name, registration index. Names
+// are compared by bytes, so that the order does not depend on a locale.
 func newSnapshot(version string, at time.Time, modules []loaded, timeout time.Duration) *snapshot {
 	s := &snapshot{version: version, loadedAt: at, infos: []ModuleInfo{}, byEvent: map[string][]binding{}}
 	s.refs.Store(1)
@@ -127,8 +126,8 @@ func newSnapshot(version string, at time.Time, modules []loaded, timeout time.Du
 	return s
 }
 
-// moduleOf is the module an agent's name in a job stands for: that of the agent id, else that of the name; nil for
-// none.
+// moduleOf is the module of an agent's name in a job: the one with that agent id, else the one with that name; nil
+// for none.
 func (s *snapshot) moduleOf(agent string) *ModuleInfo {
 	for _, name := range []func(*ModuleInfo) string{
 		func(m *ModuleInfo) string { return m.AgentID }, func(m *ModuleInfo) string { return m.ModuleName },

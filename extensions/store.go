@@ -16,7 +16,7 @@ func readCursor(ctx context.Context, q database.Querier, nodeID string) (pos int
 		return 0, false, nil
 	}
 	if err != nil {
-		return 0, false, fmt.Errorf("read the extensions' place in the journal: %w", err)
+		return 0, false, fmt.Errorf("read the extensions' cursor: %w", err)
 	}
 	return pos, true, nil
 }
@@ -27,14 +27,12 @@ func writeCursor(ctx context.Context, tx database.Tx, nodeID string, pos int64) 
 	return err
 }
 
-// noteFileChange remembers that a turn asked to change a file; the same anchor counts once, however often it is asked
-// about.
-func noteFileChange(ctx context.Context, tx database.Tx, sessionID, turnID, anchorID, requestID string,
-	at int64) error {
+// noteFileChange records that a turn asked to change a file. An anchor counts once, whatever the number of requests.
+func noteFileChange(ctx context.Context, tx database.Tx, d dispatch, anchorID string) error {
 	_, err := tx.ExecContext(ctx,
 		`insert into extension_file_changes (session_id, turn_id, anchor_id, request_id, created_at)
 		values ($1, $2, $3, $4, $5) on conflict (session_id, turn_id, anchor_id) do nothing`,
-		database.EncodeText(sessionID), database.EncodeText(turnID), database.EncodeText(anchorID), requestID, at)
+		database.EncodeText(d.sessionID), database.EncodeText(d.turnID), database.EncodeText(anchorID), d.requestID, d.createdAt)
 	return err
 }
 
@@ -87,17 +85,17 @@ func updateDispatch(ctx context.Context, tx database.Tx, d dispatch, at int64) e
 	return nil
 }
 
-// pendingDispatches are those of a node that no handler acted on yet, oldest first.
+// pendingDispatches are a node's dispatches without an action, oldest first.
 func pendingDispatches(ctx context.Context, q database.Querier, nodeID string) ([]dispatch, error) {
 	return queryDispatches(ctx, q, `node_id = $1`, nodeID)
 }
 
-// sessionDispatches are those of one session.
+// sessionDispatches are a node's dispatches of one session without an action.
 func sessionDispatches(ctx context.Context, q database.Querier, nodeID, sessionID string) ([]dispatch, error) {
 	return queryDispatches(ctx, q, `node_id = $1 and session_id = $2`, nodeID, database.EncodeText(sessionID))
 }
 
-// moveDispatches makes those of one session another node's.
+// moveDispatches moves the pending dispatches of a session to another node.
 func moveDispatches(ctx context.Context, tx database.Tx, from, sessionID, to string) error {
 	_, err := tx.ExecContext(ctx, `update extension_dispatches set node_id = $3 where node_id = $1 and session_id = $2 and
 		state = 'pending'`, from, database.EncodeText(sessionID), to)

@@ -6,13 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"harness/extensions/sdk"
 	"harness/internal/lib/javascript"
 	"harness/transcript"
 )
 
-// ErrNoJob says that no extension queued the job a route needs to answer with; the wire says 409 job_conflict.
+// ErrNoJob says that no extension queued the job for a route's answer; the wire has 409 job_conflict.
 var ErrNoJob = errors.New("no extension queued a job")
 
 // SuggestRequest is the payload of suggest_request.requested.
@@ -30,11 +31,11 @@ type SuggestRequest struct {
 	Draft          string `json:"draft,omitempty"`
 }
 
-// Suggest asks extensions for a suggestion job and returns the job the route answers with: the first enqueued, else the
-// first already queued. ErrNoJob when there is none; results are the handlers' answers.
+// Suggest asks extensions for a suggestion job and returns the first enqueued, else the first already queued.
+// ErrNoJob when there is none; results are the handlers' answers.
 func (r *Registry) Suggest(ctx context.Context, request SuggestRequest) (job sdk.EmitResult, results []sdk.EmitResult,
 	err error) {
-	event := &Event{Type: EventSuggestRequest, EmittedAt: javascript.ISOTime(r.opts.Clock().UnixMilli()),
+	event := &Event{Type: EventSuggestRequest, EmittedAt: javascript.ISOTime(time.Now().UnixMilli()),
 		CorrelationID: "suggest|" + request.RequestKey, Payload: encode(request)}
 	results = r.Emit(ctx, event, Scope{ProjectID: request.ProjectID, SessionID: request.SessionID, TurnID: request.TurnID})
 	winner := sdk.SelectEnqueueWinner(results, sdk.PreferEnqueued)
@@ -44,11 +45,11 @@ func (r *Registry) Suggest(ctx context.Context, request SuggestRequest) (job sdk
 	return *winner, results, nil
 }
 
-// noTurn is the turn of a suggestion that is asked for while none runs, as in codex-manager.
+// noTurn is the turn of a suggestion that is requested while no turn runs, as in codex-manager.
 const noTurn = "suggest-request"
 
-// Suggest is Registry.Suggest with the chat as it is stored: what the user said last, and all that user and assistant
-// said, numbered; the end of it when it is long. TurnID is the running turn, if any.
+// Suggest is Registry.Suggest with the stored chat: the last user message, and the numbered messages of user and
+// assistant, cut to the end of a long chat. TurnID is the running turn, if any.
 func (d *Dispatcher) Suggest(ctx context.Context, request SuggestRequest) (job sdk.EmitResult, results []sdk.EmitResult,
 	err error) {
 	ctx = d.opts.Journal.Reading(ctx)

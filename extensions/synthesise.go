@@ -29,7 +29,7 @@ const (
 	sourceReconcile = "approvals_reconcile"
 )
 
-// maxTranscript bounds the transcript text of an event in bytes; its end is what counts.
+// maxTranscript bounds the transcript text of an event in bytes; the end of the transcript is kept.
 const maxTranscript = 40_000
 
 // eventContext is the context member of synthesised events.
@@ -45,7 +45,7 @@ type eventContext struct {
 	TurnTranscript  string `json:"turnTranscript,omitempty"`
 }
 
-// fileChangeRequested records that the turn changes files (without one there is no turn.completed), and emits
+// fileChangeRequested records that the turn changes files (without a change there is no turn.completed), and emits
 // the event.
 func (d *Dispatcher) fileChangeRequested(ctx context.Context, rec *journal.Record, request stream.RequestRef,
 	params json.RawMessage) {
@@ -57,7 +57,7 @@ func (d *Dispatcher) fileChangeRequested(ctx context.Context, rec *journal.Recor
 		sessionID: rec.SessionID, turnID: request.TurnID, requestID: request.ID, state: dispatchPending, createdAt: d.now()}
 	var opened bool
 	_, err := d.opts.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		if err := noteFileChange(ctx, tx, job.sessionID, job.turnID, anchor, request.ID, job.createdAt); err != nil {
+		if err := noteFileChange(ctx, tx, job, anchor); err != nil {
 			return nil, err
 		}
 		var err error
@@ -80,8 +80,8 @@ type fileChange struct {
 	details                 json.RawMessage
 }
 
-// fileChange emits one file_change.approval_requested. Only sessions of a project are reviewed, as in codex-manager. The
-// context is one of Journal.Reading.
+// fileChange emits one file_change.approval_requested, only for sessions of a project, as in codex-manager. The
+// context comes from Journal.Reading.
 func (d *Dispatcher) fileChange(ctx context.Context, job dispatch, change fileChange) {
 	info, ok := d.describe(ctx, job)
 	if !ok {
@@ -147,8 +147,8 @@ func (d *Dispatcher) turnCompleted(ctx context.Context, rec *journal.Record, met
 	d.turnEnd(ctx, job)
 }
 
-// fileChanges counts the file changes a turn asked for: as recorded, else from the stored transcript (a turn
-// that began under another server).
+// fileChanges counts a turn's requested file changes: from its records, else from the transcript (a turn that began
+// under another server).
 func (d *Dispatcher) fileChanges(ctx context.Context, job dispatch) (int, error) {
 	count, err := countFileChanges(ctx, d.opts.DB.Read(), job.sessionID, job.turnID)
 	if err != nil || count > 0 {
@@ -170,7 +170,7 @@ func (d *Dispatcher) fileChanges(ctx context.Context, job dispatch) (int, error)
 	return count, nil
 }
 
-// turnEnd emits turn.completed once and plans the next try when no handler acted on it.
+// turnEnd emits turn.completed once and schedules a retry when no handler acted on it.
 func (d *Dispatcher) turnEnd(ctx context.Context, job dispatch) {
 	ctx = d.opts.Journal.Reading(ctx)
 	info, ok := d.describe(ctx, job)
@@ -199,7 +199,7 @@ func (d *Dispatcher) turnEnd(ctx context.Context, job dispatch) {
 	results, err := d.emit(ctx, job, EventTurnCompleted, encode(payload), *info.ProjectID)
 	if err != nil || ctx.Err() != nil {
 		d.logFailure(ctx, err, job)
-		return // cut off by Stop: the next start tries again
+		return // aborted by Stop: the next start retries
 	}
 	job.attempts++
 	switch {
@@ -216,7 +216,7 @@ func (d *Dispatcher) turnEnd(ctx context.Context, job dispatch) {
 	}
 }
 
-// emit dispatches an event to extensions once the rows it was read from may be shown.
+// emit dispatches an event to extensions once its source rows may be shown.
 func (d *Dispatcher) emit(ctx context.Context, job dispatch, eventType string, payload json.RawMessage,
 	projectID string) ([]sdk.EmitResult, error) {
 	if err := d.opts.Journal.Settled(ctx); err != nil {
@@ -226,7 +226,7 @@ func (d *Dispatcher) emit(ctx context.Context, job dispatch, eventType string, p
 	return d.opts.Registry.Emit(ctx, event, Scope{ProjectID: projectID, SessionID: job.sessionID, TurnID: job.turnID}), nil
 }
 
-// describe finds the session of a dispatch; one that is gone or a worker's ends the dispatch.
+// describe finds the session of a dispatch; a deleted session or a worker's ends the dispatch.
 func (d *Dispatcher) describe(ctx context.Context, job dispatch) (SessionInfo, bool) {
 	info, err := d.opts.Sessions.Describe(ctx, job.sessionID)
 	if errors.Is(err, ErrSessionGone) || (err == nil && info.SystemOwned) {
@@ -241,7 +241,7 @@ func (d *Dispatcher) describe(ctx context.Context, job dispatch) (SessionInfo, b
 	return info, true
 }
 
-// settle stores how far a dispatch is.
+// settle stores the state of a dispatch.
 func (d *Dispatcher) settle(ctx context.Context, job dispatch) {
 	_, err := d.opts.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		return nil, updateDispatch(ctx, tx, job, d.now())
@@ -252,17 +252,17 @@ func (d *Dispatcher) settle(ctx context.Context, job dispatch) {
 func (d *Dispatcher) logFailure(ctx context.Context, err error, job dispatch) {
 	if err != nil && ctx.Err() == nil {
 		d.opts.Logger.Error().Err(err).Str("event", job.kind).Str("session", job.sessionID).Str("turn", job.turnID).
-			Msg("an event for extensions is held up; the next start takes it up again")
+			Msg("an event for extensions is delayed; the next start retries it")
 	}
 }
 
 func (d *Dispatcher) now() int64 { return d.opts.Clock().UnixMilli() }
 
-// turnText is what extensions get to read of a turn.
+// turnText is a turn's text for extensions.
 type turnText struct{ request, transcript string }
 
-// turnText is a turn's text from the stored transcript, the end of it when it is long. It costs no call to
-// the runtime.
+// turnText reads a turn's text from the stored transcript, cut to the end of a long text. It needs no call to the
+// runtime.
 func (d *Dispatcher) turnText(ctx context.Context, sessionID, turnID string) turnText {
 	entries, err := transcript.Store{}.ListTurn(ctx, d.opts.DB.Read(), sessionID, turnID)
 	if err != nil {

@@ -17,9 +17,9 @@ func (d *Dispatcher) takenOverHere(rec *journal.Record) (from string, is bool) {
 	return from, is && by == d.opts.NodeID
 }
 
-// inherit dispatches what the former node of a session has not: the session's records from that node's cursor
-// up to the takeover, and its pending dispatches. That node, when it is back, dispatches neither. It is
-// repeated after a crash, as the takeover then is behind this node's own cursor.
+// inherit dispatches the events that a session's former node has not: its records from that node's cursor up to the
+// takeover, and its pending dispatches. The former node dispatches neither when it returns. A crash repeats inherit,
+// because the takeover is then after this node's cursor.
 func (d *Dispatcher) inherit(ctx context.Context, taking *journal.Record, from string) {
 	for ctx.Err() == nil {
 		err := d.adopt(ctx, taking.SessionID, from)
@@ -38,7 +38,7 @@ func (d *Dispatcher) inherit(ctx context.Context, taking *journal.Record, from s
 	}
 }
 
-// adopt makes the pending dispatches of a session this node's, and has them tried.
+// adopt moves the pending dispatches of a session to this node and retries them.
 func (d *Dispatcher) adopt(ctx context.Context, sessionID, from string) error {
 	var jobs []dispatch
 	_, err := d.opts.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) (events []journal.Event, err error) {
@@ -56,8 +56,8 @@ func (d *Dispatcher) adopt(ctx context.Context, sessionID, from string) error {
 	return err
 }
 
-// catchUpSession dispatches a session's records that its former node had not reached. Plain signals are
-// skipped: they are out of date.
+// catchUpSession dispatches a session's records after its former node's cursor. It skips plain signals, which are out
+// of date.
 func (d *Dispatcher) catchUpSession(ctx context.Context, taking *journal.Record, from string) error {
 	after, known, err := readCursor(ctx, d.opts.DB.Read(), from)
 	if err != nil || !known {
@@ -76,7 +76,7 @@ func (d *Dispatcher) catchUpSession(ctx context.Context, taking *journal.Record,
 			if rec.SessionID != taking.SessionID {
 				continue
 			}
-			if before, _, taken := d.opts.Taken(&rec.Event); taken { // and that one had not dispatched all of its former node's
+			if before, _, taken := d.opts.Taken(&rec.Event); taken { // and that node had not dispatched all records of its former node
 				d.inherit(ctx, rec, before)
 			} else if d.interesting(rec) {
 				d.synthesise(ctx, rec)

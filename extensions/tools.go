@@ -29,7 +29,7 @@ func (t *invocation) EnqueueJob(ctx context.Context, input json.RawMessage) (jso
 		return nil, errLate
 	}
 	r := t.registry
-	allowed, reason := mayAct(r.opts.Trust, t.binding.extension, t.binding.declared, sdk.ActionQueueEnqueue)
+	allowed, reason := mayAct(r.opts.Trust.Mode, t.binding.extension, t.binding.declared, sdk.ActionQueueEnqueue)
 	if !allowed {
 		return nil, errors.New(reason)
 	}
@@ -59,10 +59,10 @@ func (t *invocation) EnqueueJob(ctx context.Context, input json.RawMessage) (jso
 	return encode(outcome), nil
 }
 
-// within refuses what reaches out of the event's scope in trust mode enforced, as for actions; codex-manager's tools
-// know no scope.
+// within refuses calls outside the event's scope in trust mode enforced, as for actions; codex-manager's tools have
+// no scope.
 func (t *invocation) within(problem string) error {
-	if problem == "" || t.registry.opts.Trust != TrustEnforced {
+	if problem == "" || t.registry.opts.Trust.Mode != TrustEnforced {
 		return nil
 	}
 	return fmt.Errorf("scope_mismatch: %s", problem)

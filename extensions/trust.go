@@ -9,7 +9,7 @@ import (
 	"harness/extensions/sdk"
 )
 
-// TrustStatus is the outcome of weighing what an extension registered against what it declared.
+// TrustStatus is the outcome of comparing an extension's registered and declared events.
 type TrustStatus string
 
 // The outcomes.
@@ -27,7 +27,7 @@ type TrustEvaluation struct {
 	Errors   []string    `json:"errors"`
 }
 
-// evaluateTrust weighs the registered events against the declared ones.
+// evaluateTrust compares the registered events with the declared ones.
 func evaluateTrust(mode TrustMode, extension string, declared *Capabilities, registered []string) TrustEvaluation {
 	evaluation := TrustEvaluation{Mode: mode, Status: TrustAccepted, Warnings: []string{}, Errors: []string{}}
 	if mode == TrustDisabled {
@@ -59,8 +59,7 @@ func declares(list []string, name string) bool {
 	return slices.Contains(list, name) || slices.Contains(list, "*")
 }
 
-// mayAct reports whether an extension may ask for an action; reason is set when it did not declare it,
-// allowed or not.
+// mayAct reports whether an extension may request an action; reason is set for an undeclared one, allowed or not.
 func mayAct(mode TrustMode, extension string, declared *Capabilities, actionType string) (allowed bool, reason string) {
 	if mode == TrustDisabled || (declared != nil && declares(declared.Actions, actionType)) {
 		return true, ""
@@ -69,18 +68,18 @@ func mayAct(mode TrustMode, extension string, declared *Capabilities, actionType
 		actionType)
 }
 
-// perform has an action executed if its requester declared it and, for a job, if it is one of its own
-// agent's.
+// perform executes an action if its requester declared it and, for a job, if the job is for the requester's own
+// agent.
 func (r *Registry) perform(ctx context.Context, declared *Capabilities, call ActionCall) sdk.EmitResult {
 	refuse := func(status sdk.ActionStatus, details map[string]string) sdk.EmitResult {
 		return sdk.EmitResult{Kind: sdk.ActionResult, ModuleName: call.ModuleName, ActionType: call.Request.ActionType,
 			Status: string(status), RequestID: call.Request.RequestID, IdempotencyKey: call.Request.IdempotencyKey,
 			Details: encode(details)}
 	}
-	allowed, reason := mayAct(r.opts.Trust, call.Extension, declared, call.Request.ActionType)
+	allowed, reason := mayAct(r.opts.Trust.Mode, call.Extension, declared, call.Request.ActionType)
 	if allowed && call.Request.ActionType == sdk.ActionQueueEnqueue {
 		var job sdk.EnqueueInput
-		_ = json.Unmarshal(call.Request.Payload, &job) // what is no job is refused by the executor
+		_ = json.Unmarshal(call.Request.Payload, &job) // the executor refuses an invalid job
 		ownAgent, why := r.mayInstruct(call.ModuleName, job)
 		allowed = ownAgent
 		if reason == "" {
@@ -103,8 +102,8 @@ func (r *Registry) perform(ctx context.Context, declared *Capabilities, call Act
 	return done
 }
 
-// PerformForWorker has an action executed that a worker of an agent asks for in its answer. It is held to what the
-// agent's extension declared as if a handler had asked; an agent of no loaded extension declared nothing.
+// PerformForWorker executes an action from the answer of an agent's worker. The declarations of the agent's extension
+// limit it like a handler's action; an agent without a loaded extension declared nothing.
 func (r *Registry) PerformForWorker(ctx context.Context, agent string, call ActionCall) sdk.EmitResult {
 	s := r.acquire()
 	defer s.release()
@@ -115,23 +114,22 @@ func (r *Registry) PerformForWorker(ctx context.Context, agent string, call Acti
 	return r.perform(ctx, declared, call)
 }
 
-// mayInstruct reports whether a module may queue a job. An agent's worker is limited to what the agent's
-// extension declared, so no other extension may instruct it. reason is set when the agent is another one's,
-// allowed or not.
+// mayInstruct reports whether a module may queue a job. The declarations of an agent's extension limit its worker, so
+// no other extension may instruct it. reason is set for another extension's agent, allowed or not.
 func (r *Registry) mayInstruct(moduleName string, job sdk.EnqueueInput) (allowed bool, reason string) {
 	var instruction struct {
 		Agent string `json:"agent"`
 	}
-	if r.opts.Trust == TrustDisabled || json.Unmarshal(job.Payload, &instruction) != nil || instruction.Agent == "" {
+	if r.opts.Trust.Mode == TrustDisabled || json.Unmarshal(job.Payload, &instruction) != nil || instruction.Agent == "" {
 		return true, ""
 	}
 	s := r.acquire()
 	defer s.release()
-	// Of the worker of an agent no extension is loaded for, nothing is performed in trust mode enforced.
+	// In trust mode enforced, the worker of an agent without a loaded extension performs nothing.
 	of := s.moduleOf(instruction.Agent)
 	if of == nil || of.ModuleName == moduleName || of.AgentID == moduleName {
 		return true, ""
 	}
-	return r.opts.Trust != TrustEnforced, fmt.Sprintf("module %s queues a job for agent %s, which is extension %s's",
+	return r.opts.Trust.Mode != TrustEnforced, fmt.Sprintf("module %s queues a job for agent %s, which is extension %s's",
 		moduleName, instruction.Agent, of.Name)
 }

@@ -92,7 +92,7 @@ func TestWhatNeedsNodeAndMayNotHaveIt(t *testing.T) {
 		"no node": {extensions.Options{Hosts: realHosts(t, "node-that-is-not-there")}, extensions.ImportFailed,
 			[]string{"needs Node", "node:fs (policy/events.ts:2:", "process (policy/events.ts:", "install Node 20 or later",
 				`"host": "embedded"`}},
-		"trust": {extensions.Options{Hosts: realHosts(t, ""), Trust: extensions.TrustEnforced}, extensions.TrustDenied,
+		"trust": {extensions.Options{Hosts: realHosts(t, ""), Trust: extensions.TrustPolicy{Mode: extensions.TrustEnforced}}, extensions.TrustDenied,
 			[]string{"needs Node", "node:fs (events.ts:2:", "capabilities.host", "HARNESS_EXTENSION_PROCESS_ALLOWED"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"harness/internal/platform/database"
 )
 
-// Look reports what Up would do, without doing it: From is the store's schema version, 0 for an empty store, To
-// this binary's. From may be greater.
+// Look reports what Up would do, without doing it: From is the store's schema version, 0 for an empty store, To this
+// binary's. From may be greater.
 func Look(ctx context.Context, db *database.DB) (Result, error) {
 	latest, err := Latest()
 	if err != nil {
@@ -24,7 +24,7 @@ func Look(ctx context.Context, db *database.DB) (Result, error) {
 	}
 	var tables int
 	if err := db.Read().QueryRowContext(ctx, question).Scan(&tables); err != nil {
-		return Result{}, fmt.Errorf("look for the schema: %w", err)
+		return Result{}, fmt.Errorf("find the schema: %w", err)
 	}
 	if tables == 0 {
 		return result, nil

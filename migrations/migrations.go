@@ -1,4 +1,4 @@
-// Package migrations brings the store's schema to the version this binary was built with.
+// Package migrations migrates the store's schema to this binary's version.
 //
 // It owns the SQL of every table and the rule that several processes may migrate at once. Migrations are additive: a
 // released one never changes. It must never know what the tables are for.
@@ -36,20 +36,20 @@ func (e *NewerSchemaError) Error() string {
 // Marker is a table of the first migration, which is never dropped: a store that was migrated has it.
 const Marker = "journal_head"
 
-// Result is what Up did.
+// Result is the outcome of Up.
 type Result struct {
 	// From and To are the schema versions before and after.
 	From, To int64
 }
 
-// Up applies what is missing. Any number of processes may call it on one store at once: each migration is applied
-// exactly once. lockFile is a file beside the SQLite store that serialises them there; Postgres uses an advisory lock.
-// It returns *NewerSchemaError when the store is ahead of this binary, and then changes nothing.
+// Up applies missing migrations. Any number of processes may call it on one store at once: each migration is applied
+// exactly once. lockFile is a file beside the SQLite store that serialises them there; Postgres uses an advisory
+// lock. It returns *NewerSchemaError when the store is ahead of this binary, and then changes nothing.
 func Up(ctx context.Context, db *database.DB, lockFile string) (Result, error) {
 	return UpTo(ctx, db, lockFile, math.MaxInt64)
 }
 
-// UpTo is Up as far as a version, so that rows of a store of that version can be put in.
+// UpTo is Up to a given version, so that rows of that version can be inserted.
 func UpTo(ctx context.Context, db *database.DB, lockFile string, version int64) (Result, error) {
 	release, err := acquire(db, lockFile)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 // derived begins the names of tables that are made from the others.
 const derived = "search_"
 
-// Tables lists the tables of a store at a schema version, each after those its rows refer to, without those that the
-// server makes anew from the others.
+// Tables lists the tables of a store at a schema version, each after those its rows refer to. It omits tables that
+// the server derives from others.
 func Tables(version int64) (tables []string, err error) {
 	names, err := fs.Glob(files, "*.sql")
 	if err != nil {
@@ -41,7 +41,7 @@ func Tables(version int64) (tables []string, err error) {
 			} else if at := slices.Index(tables, found[2]); at >= 0 {
 				tables = slices.Delete(tables, at, at+1)
 			} else {
-				return nil, fmt.Errorf("the migration %s drops the table %s, which there is not", name, found[2])
+				return nil, fmt.Errorf("the migration %s drops the table %s, which does not exist", name, found[2])
 			}
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// Filter selects jobs of all projects; what is "" or 0 selects nothing by it.
+// Filter selects jobs of all projects; an empty field does not filter.
 type Filter struct {
 	State                    State
 	Type, ProjectID, Session string
@@ -25,7 +25,7 @@ type Browse struct {
 	Filter
 	// Cursor is a JobPage.NextCursor, "" begins with the youngest.
 	Cursor string
-	// Limit is how many jobs a page has at most.
+	// Limit is the maximum number of jobs on a page.
 	Limit int
 }
 
@@ -33,17 +33,17 @@ type Browse struct {
 type JobPage struct {
 	Jobs       []Job
 	NextCursor string
-	// Counts are all jobs of the filter by state, whatever state it selects.
+	// Counts are all jobs of the filter by state, including states that it does not select.
 	Counts map[State]int
 }
 
 // ErrBadCursor says that a cursor is not one of ours.
 var ErrBadCursor = errors.New("cursor is not one this server gave out")
 
-// ErrNotOver says that a job has not ended: such a one is not run again.
+// ErrNotOver says that a job has not ended, so it cannot run again.
 var ErrNotOver = errors.New("the job has not ended")
 
-// condition is a filter in SQL, whatever the state.
+// condition is a filter in SQL, without its state.
 func (f Filter) condition() (where string, args []any) {
 	where = `1 = 1`
 	add := func(text string, value any) {
@@ -117,8 +117,8 @@ func parseCursor(cursor string) (before int64, id string, err error) {
 	return before, database.EncodeText(id), nil
 }
 
-// Again enqueues a job that ended once more, with what it was given then. While one of its dedupe key is queued or
-// runs, that one is the answer. ErrNotFound, ErrNotOver, *Error as for Enqueue.
+// Again enqueues an ended job once more, with the same input. While a job of its dedupe key is queued or runs, that
+// job is the result. ErrNotFound, ErrNotOver, *Error as for Enqueue.
 func (q *Queue) Again(ctx context.Context, id string) (result EnqueueResult, err error) {
 	_, err = q.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) (events []journal.Event, err error) {
 		job, err := readJob(ctx, tx, database.EncodeText(id))
@@ -138,7 +138,7 @@ func (q *Queue) Again(ctx context.Context, id string) (result EnqueueResult, err
 	return result, err
 }
 
-// mostCanceled bounds what one CancelAll asks for.
+// mostCanceled bounds the jobs of one CancelAll.
 const mostCanceled = 200
 
 // CancelAll cancels the open jobs of a filter, the oldest first and mostCanceled at most. It reports whether

@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/google/uuid"
-
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 )
@@ -20,13 +18,10 @@ import (
 type decider struct {
 	policy      Policy
 	definitions registry
-	// hooks is false when one failed: decisions are made without them, and a job that ends owes its own
-	// (reconcile.go).
+	// hooks is false after one failed: decisions then run without hooks, and an ended job owes its own (reconcile.go).
 	hooks bool
 	newID func() string
 }
-
-func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // claimant is the claimer of a job: a process (owner) of a node, until its lease ends.
 type claimant struct {
@@ -45,7 +40,7 @@ type Request struct {
 	Payload   json.RawMessage
 	// MaxAttempts is the queue's when 0.
 	MaxAttempts int
-	// again runs a job once more: jobs that are over are no duplicates.
+	// again runs a job once more: ended jobs are no duplicates.
 	again bool
 }
 
@@ -62,7 +57,7 @@ func (r Request) checkKeys() error {
 	return database.CheckKeys("dedupeKey", *r.DedupeKey)
 }
 
-// EnqueueStatus says whether an enqueue made a job.
+// EnqueueStatus says whether an enqueue created a job.
 type EnqueueStatus string
 
 // The outcomes of an enqueue.
@@ -71,15 +66,15 @@ const (
 	AlreadyQueued EnqueueStatus = "already_queued"
 )
 
-// EnqueueResult is the job that answers an enqueue. MergeError says why a duplicate could not be merged; the job is
-// unchanged then.
+// EnqueueResult is the job of an enqueue. MergeError says why a duplicate could not be merged; the job is then
+// unchanged.
 type EnqueueResult struct {
 	Status     EnqueueStatus
 	Job        Job
 	MergeError error
 }
 
-// enqueue decides: type, payload, duplicate, capacity, insert. A duplicate is answered even when the queue is full.
+// enqueue checks type, payload, duplicate and capacity, and inserts. It returns a duplicate even when the queue is full.
 func (d decider) enqueue(ctx context.Context, tx database.Tx, in Request, now int64) (EnqueueResult,
 	[]journal.Event, error) {
 	definition, known := d.definitions[in.Type]
@@ -160,8 +155,8 @@ func mergePayload(definition Definition, existing, incoming json.RawMessage) (js
 	return definition.Validate(merged)
 }
 
-// capacity refuses a job when too many run and wait. Those that wait for a node with their type do not count: if there
-// is none, they would keep all others out.
+// capacity refuses a job when too many are queued or running. Jobs that no node can run do not count, because they
+// would block all others.
 func (d decider) capacity(ctx context.Context, tx database.Tx, projectID string) error {
 	types, args := d.definitions.condition(1)
 	counted := `(state = 'running' or state = 'queued' and ` + types + `)`
@@ -183,9 +178,9 @@ func (d decider) capacity(ctx context.Context, tx database.Tx, projectID string)
 	return nil
 }
 
-// claim starts jobs that are this node's to run while there are free slots, and returns the ones started; a job that
-// can not be run is ended instead. A slot that by the order of all nodes' jobs is another node's is left to it, unless
-// yields says that it was given its time: yielded are the jobs it was left for, by node.
+// claim starts jobs of this node while there are free slots, and returns them; it ends a job that cannot run. When
+// the next job in the order is another node's, claim leaves the slot to that node, unless yields says that its time
+// is over. yielded are the jobs with such a slot, by node.
 func (d decider) claim(ctx context.Context, tx database.Tx, who claimant, yields func(c Candidate) bool, now int64) (
 	started []Job, yielded map[string]string, events []journal.Event, err error) {
 	taken, err := count(ctx, tx, `state = 'running'`)
@@ -193,7 +188,7 @@ func (d decider) claim(ctx context.Context, tx database.Tx, who claimant, yields
 		return nil, nil, nil, err
 	}
 	yielded = map[string]string{}
-	passed, reserved := map[string]bool{}, map[string]bool{} // nodes that do not come, projects that are left to one
+	passed, reserved := map[string]bool{}, map[string]bool{} // nodes that let their time pass, projects that are left to a node
 	for taken < d.policy.Concurrency {
 		candidates, err := readCandidates(ctx, tx, d.definitions, who.node, now)
 		if err != nil {
@@ -238,7 +233,7 @@ func (d decider) start(ctx context.Context, tx database.Tx, id string, who claim
 	}
 	definition := d.definitions[job.Type] // only jobs of known types are candidates
 	if _, err := definition.Validate(job.Payload); err != nil {
-		events, err := d.end(ctx, tx, &job, Failed, errorInvalidPayload+err.Error(), nil, now)
+		events, err := d.end(ctx, tx, &job, ending{state: Failed, reason: errorInvalidPayload + err.Error()}, now)
 		return job, events, err
 	}
 	job.State, job.Attempts = Running, job.Attempts+1
@@ -253,19 +248,18 @@ func (d decider) start(ctx context.Context, tx database.Tx, id string, who claim
 	return job, events, err
 }
 
-// outcome is what an attempt came to: a result, or err.
+// outcome is the result of an attempt, or its error.
 type outcome struct {
 	result json.RawMessage
 	err    error
-	// progress is what was not announced yet.
+	// progress is the last report without an event.
 	progress json.RawMessage
 }
 
 // finish records an attempt's outcome, fenced by owner and attempt: a process that lost the job gets
 // errFenced, and nothing is written. A requested cancel wins over every outcome.
-func (d decider) finish(ctx context.Context, tx database.Tx, id, owner string, attempt int, out outcome, now int64) (
-	Job, []journal.Event, error) {
-	job, err := d.owned(ctx, tx, id, owner, attempt)
+func (d decider) finish(ctx context.Context, tx database.Tx, by attempt, out outcome, now int64) (Job, []journal.Event, error) {
+	job, err := d.owned(ctx, tx, by)
 	if err != nil {
 		return Job{}, nil, err
 	}
@@ -277,40 +271,46 @@ func (d decider) finish(ctx context.Context, tx database.Tx, id, owner string, a
 		}
 		all = append(all, event)
 	}
-	state, reason := Completed, ""
+	final := ending{state: Completed, result: out.result}
 	switch {
 	case job.CancelRequestedAt != nil && job.cancelReason == errorShutdown:
-		state, reason = Canceled, errorShutdown
+		final = ending{state: Canceled, reason: errorShutdown}
 	case job.CancelRequestedAt != nil:
-		state, reason = Canceled, errorCancelRequested
+		final = ending{state: Canceled, reason: errorCancelRequested}
 	case out.err != nil:
 		definition, known := d.definitions[job.Type]
 		if known && job.Attempts < job.MaxAttempts && definition.Retryable(out.err) {
 			next := now + definition.Delay(job.Attempts).Milliseconds()
 			return d.requeue(ctx, tx, job, out.err.Error(), next)
 		}
-		state, reason = Failed, out.err.Error()
+		final = ending{state: Failed, reason: out.err.Error()}
 	}
-	events, err := d.end(ctx, tx, &job, state, reason, out.result, now)
+	events, err := d.end(ctx, tx, &job, final, now)
 	return job, append(all, events...), err
 }
 
-// owned reads a running job of this owner and attempt.
-func (d decider) owned(ctx context.Context, tx database.Tx, id, owner string, attempt int) (Job, error) {
-	job, err := readJob(ctx, tx, id)
+// attempt names one run of a job by one process.
+type attempt struct {
+	jobID, owner string
+	number       int
+}
+
+// owned reads the running job of an attempt.
+func (d decider) owned(ctx context.Context, tx database.Tx, by attempt) (Job, error) {
+	job, err := readJob(ctx, tx, by.jobID)
 	if errors.Is(err, ErrNotFound) {
 		return Job{}, journal.Refuse(errFenced)
 	}
 	if err != nil {
 		return Job{}, err
 	}
-	if job.State != Running || job.owner != owner || job.Attempts != attempt {
+	if job.State != Running || job.owner != by.owner || job.Attempts != by.number {
 		return Job{}, journal.Refuse(errFenced)
 	}
 	return job, nil
 }
 
-// requeue gives a job another attempt. There is no event: to clients it is still under way.
+// requeue gives a job another attempt. It has no event: for clients the job is still running.
 func (d decider) requeue(ctx context.Context, tx database.Tx, job Job, reason string, next int64) (Job,
 	[]journal.Event, error) {
 	job.State, job.Error, job.NextAttemptAt = Queued, &reason, &next
@@ -319,15 +319,19 @@ func (d decider) requeue(ctx context.Context, tx database.Tx, job Job, reason st
 	return job, nil, saveJob(ctx, tx, job)
 }
 
-// end brings a job into a final state, publishes its event, lets the definition reconcile, and prunes.
-func (d decider) end(ctx context.Context, tx database.Tx, job *Job, state State, reason string, result json.RawMessage,
-	now int64) ([]journal.Event, error) {
-	job.State, job.CompletedAt, job.NextAttemptAt, job.leaseUntil = state, &now, nil, 0
-	job.Result, job.Error, job.checkpoint = nil, nil, nil
-	if state == Completed {
-		job.Result = result
-	} else {
-		job.Error = &reason
+// ending is a job's final state: with its result when completed, else with the reason.
+type ending struct {
+	state  State
+	reason string
+	result json.RawMessage
+}
+
+// end moves a job into a final state, publishes its event, lets the definition reconcile, and prunes.
+func (d decider) end(ctx context.Context, tx database.Tx, job *Job, final ending, now int64) ([]journal.Event, error) {
+	job.State, job.CompletedAt, job.NextAttemptAt, job.leaseUntil = final.state, &now, nil, 0
+	job.Result, job.Error, job.checkpoint = final.result, nil, nil
+	if final.state != Completed {
+		job.Error = &final.reason
 	}
 	// Another node, of a newer version, may know a type that is unknown here.
 	if definition, known := d.definitions[job.Type]; !known || !d.hooks && definition.OnTerminal != nil {
@@ -343,8 +347,8 @@ func (d decider) end(ctx context.Context, tx database.Tx, job *Job, state State,
 	return events, prune(ctx, tx, job.ProjectID, d.policy.Retention)
 }
 
-// announce stores what the definition contributes, then the event of the job's new state: a subscriber of the
-// event finds the rest done.
+// announce stores the definition's contribution before the event of the job's new state, so that a subscriber of the
+// event finds the contribution stored.
 func (d decider) announce(ctx context.Context, tx database.Tx, hook Contribution, job Job, now int64) (
 	[]journal.Event, error) {
 	var events []journal.Event
@@ -357,12 +361,12 @@ func (d decider) announce(ctx context.Context, tx database.Tx, hook Contribution
 	}
 	event, err := jobEvent(eventName(job.State), job, now, nil)
 	if err != nil {
-		return nil, fmt.Errorf("word the event of job %s: %w", job.ID, err)
+		return nil, fmt.Errorf("encode the event of job %s: %w", job.ID, err)
 	}
 	return append(events, event), nil
 }
 
-// hookError is a contribution that failed.
+// hookError is the error of a contribution.
 type hookError struct {
 	job string
 	err error
@@ -371,7 +375,7 @@ type hookError struct {
 func (e *hookError) Error() string { return "contribution to job " + e.job + ": " + e.err.Error() }
 func (e *hookError) Unwrap() error { return e.err }
 
-// cancel ends a queued job, or a running one whose definition says so, and asks any other running one to end.
+// cancel ends a queued job, or a running one whose definition allows it, and asks any other running one to end.
 func (d decider) cancel(ctx context.Context, tx database.Tx, id, reason string, now int64) (Job,
 	[]journal.Event, error) {
 	job, err := readJob(ctx, tx, id)
@@ -385,14 +389,14 @@ func (d decider) cancel(ctx context.Context, tx database.Tx, id, reason string, 
 	case job.State.Final():
 		return Job{}, nil, journal.Refuse(&TerminalError{Job: job})
 	case job.State == Queued:
-		events, err := d.end(ctx, tx, &job, Canceled, reason, nil, now)
+		events, err := d.end(ctx, tx, &job, ending{state: Canceled, reason: reason}, now)
 		return job, events, err
 	case job.CancelRequestedAt == nil:
 		job.CancelRequestedAt, job.cancelReason = &now, reason
 	}
-	// How a job of an unknown type is canceled its own node knows.
+	// For a job of an unknown type, its own node decides.
 	if definition, known := d.definitions[job.Type]; known && definition.Cancel != InterruptTurn {
-		events, err := d.end(ctx, tx, &job, Canceled, reason, nil, now)
+		events, err := d.end(ctx, tx, &job, ending{state: Canceled, reason: reason}, now)
 		return job, events, err
 	}
 	wake, err := jobEvent(eventCancelRequested, job, now, nil)
@@ -402,7 +406,7 @@ func (d decider) cancel(ctx context.Context, tx database.Tx, id, reason string, 
 	return job, []journal.Event{wake}, saveJob(ctx, tx, job)
 }
 
-// settleOverdue ends cancels whose grace is over, and jobs whose node stopped renewing its lease (expired).
+// settleOverdue ends canceled jobs after their grace, and recovers jobs with an expired lease.
 func (d decider) settleOverdue(ctx context.Context, tx database.Tx, now int64, expired func(*Job) bool) ([]Job, []journal.Event, error) {
 	running, err := readJobs(ctx, tx, `state = 'running'`)
 	if err != nil {
@@ -415,7 +419,7 @@ func (d decider) settleOverdue(ctx context.Context, tx database.Tx, now int64, e
 	return d.settle(ctx, tx, overdue, nil, now)
 }
 
-// settle recovers jobs; who takes over those that can resume, and is nil at a stop.
+// settle recovers jobs. claimer takes over those that can resume; it is nil at a stop.
 func (d decider) settle(ctx context.Context, tx database.Tx, jobs []Job, who *claimant, now int64) ([]Job,
 	[]journal.Event, error) {
 	var all []journal.Event
@@ -429,8 +433,7 @@ func (d decider) settle(ctx context.Context, tx database.Tx, jobs []Job, who *cl
 	return jobs, all, nil
 }
 
-// recoverJob decides what becomes of a job whose process is gone. A cancel that was accepted stays accepted: the
-// original forgot it.
+// recoverJob decides about a job whose process is gone. An accepted cancel stays accepted; the original lost it.
 func (d decider) recoverJob(ctx context.Context, tx database.Tx, job *Job, who *claimant, now int64) (
 	[]journal.Event, error) {
 	definition, known := d.definitions[job.Type]
@@ -439,11 +442,11 @@ func (d decider) recoverJob(ctx context.Context, tx database.Tx, job *Job, who *
 		if job.cancelReason == errorShutdown {
 			reason = errorShutdownTimeout
 		}
-		return d.end(ctx, tx, job, Canceled, reason, nil, now)
+		return d.end(ctx, tx, job, ending{state: Canceled, reason: reason}, now)
 	}
 	if known {
 		if _, err := definition.Validate(job.Payload); err != nil {
-			return d.end(ctx, tx, job, Failed, errorRecoveryPayload+strings.TrimSpace(err.Error()), nil, now)
+			return d.end(ctx, tx, job, ending{state: Failed, reason: errorRecoveryPayload + strings.TrimSpace(err.Error())}, now)
 		}
 	}
 	if job.State == Queued {
@@ -452,19 +455,18 @@ func (d decider) recoverJob(ctx context.Context, tx database.Tx, job *Job, who *
 	resumable := known && definition.Resumable && job.checkpoint != nil
 	if resumable && who != nil {
 		job.nodeID, job.owner, job.leaseUntil = who.node, who.owner, who.leaseUntil
-		return nil, saveJob(ctx, tx, *job) // it gets its run as one of ours that has none (follow)
+		return nil, saveJob(ctx, tx, *job) // follow starts its run
 	}
 	if job.Attempts >= job.MaxAttempts && !resumable {
-		return d.end(ctx, tx, job, Failed, errorMaxAttempts, nil, now)
+		return d.end(ctx, tx, job, ending{state: Failed, reason: errorMaxAttempts}, now)
 	}
 	requeued, _, err := d.requeue(ctx, tx, *job, errorRecovered, now)
 	*job = requeued
 	return nil, err
 }
 
-// recoverNode settles what an earlier process of this node left running, and every queued job with a payload
-// that its type refuses. A queued job of a type unknown here stays as it is; a running one is queued again,
-// so that its project is free.
+// recoverNode settles the jobs that an earlier process of this node left running, and queued jobs whose payload is
+// invalid. A queued job of an unknown type is unchanged; a running one is queued again, which frees its project.
 func (d decider) recoverNode(ctx context.Context, tx database.Tx, who claimant, now int64) ([]Job,
 	[]journal.Event, error) {
 	jobs, err := readJobs(ctx, tx, `state = 'queued' or (state = 'running' and node_id = $1 and owner <> $2)`,

@@ -14,7 +14,7 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// DedupeMode says what an enqueue does when a job of the same project, type and key is there. A job without key is
+// DedupeMode says what an enqueue does when a job of the same project, type and key exists. A job without a key is
 // never a duplicate.
 type DedupeMode string
 
@@ -22,11 +22,11 @@ type DedupeMode string
 const (
 	// DedupeNone queues every job.
 	DedupeNone DedupeMode = "none"
-	// SingleFlight answers with the queued or running job.
+	// SingleFlight returns the queued or running job.
 	SingleFlight DedupeMode = "single_flight"
-	// DropDuplicate answers with the job in whatever state it is, as long as it is retained.
+	// DropDuplicate returns the job in any state, as long as it is retained.
 	DropDuplicate DedupeMode = "drop_duplicate"
-	// MergeDuplicate merges the payload into the queued or running job and answers with that.
+	// MergeDuplicate merges the payload into the queued or running job and returns it.
 	MergeDuplicate DedupeMode = "merge_duplicate"
 )
 
@@ -37,15 +37,15 @@ type CancelMode string
 const (
 	// MarkCanceled ends the job at once and aborts its handler.
 	MarkCanceled CancelMode = "mark_canceled"
-	// InterruptTurn asks the handler's turn to end and gives it a grace to do so.
+	// InterruptTurn interrupts the handler's turn and gives it a grace to end.
 	InterruptTurn CancelMode = "interrupt_turn"
 )
 
-// Contribution adds rows and events of other packages to a change of a job: they commit in the job's own transaction.
-// It may run more than once and must have no effect but through tx.
+// Contribution adds rows and events of other packages to the transaction of a job's change. It may run more than once
+// and must have no effect except through tx.
 type Contribution func(ctx context.Context, tx database.Tx, job Job) ([]journal.Event, error)
 
-// Definition is one type of job: what it does and how it is treated. Type and Run are required.
+// Definition is one type of job and its rules. Type and Run are required.
 type Definition struct {
 	Type string
 	// Version is stored with each job; 0 means 1.
@@ -56,12 +56,12 @@ type Definition struct {
 	Dedupe DedupeMode
 	// Timeout bounds one attempt; 0 is the queue's default.
 	Timeout time.Duration
-	// Validate returns the payload as it is to be stored, or why it can not be used. nil accepts every JSON object.
+	// Validate returns the payload to store, or why it is invalid. nil accepts every JSON object.
 	Validate func(payload json.RawMessage) (json.RawMessage, error)
-	// Merge is needed by MergeDuplicate.
+	// Merge is required for MergeDuplicate.
 	Merge func(existing, incoming json.RawMessage) (json.RawMessage, error)
-	// Run does the work of one attempt and returns the job's result. ctx ends at the timeout, on a forced cancel and when
-	// the job was lost to another node; context.Cause says which.
+	// Run does the work of one attempt and returns the job's result. ctx ends at the timeout, on a forced cancel, and
+	// when another node took the job over; context.Cause says which.
 	Run func(ctx context.Context, run *Run) (json.RawMessage, error)
 	// Retryable classifies an attempt's error; nil is the shared classification (see Retryable).
 	Retryable func(err error) bool
@@ -77,9 +77,8 @@ type Definition struct {
 	OnQueued, OnStarted, OnTerminal Contribution
 }
 
-// registry are the definitions by type; immutable once the queue is made. A type it lacks may be known to another node
-// on the same store, one of another version or with other settings: its jobs are that node's, they are neither started
-// nor ended here.
+// registry holds the definitions by type; it is immutable. Another node with another version or other settings may
+// know a type that is missing here. This node neither starts nor ends jobs of such a type.
 type registry map[string]Definition
 
 func newRegistry(definitions []Definition) registry {

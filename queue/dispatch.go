@@ -31,15 +31,15 @@ func (q *Queue) dispatch(ctx context.Context) {
 	}
 }
 
-// overview is a read of the store without the decision lock.
+// overview is read without the decision lock.
 type overview struct {
 	running []Job
-	// queued counts the jobs that wait and could run here, unrunnable those of types unknown here.
+	// queued counts the queued jobs that could run here, unrunnable those of types unknown here.
 	queued     int
 	unrunnable map[string]int
 	// ready is when the next queued job may start, 0 at once; in ms.
 	ready int64
-	// owed is when the next reconciliation is due again, 0 when none is owed; in ms.
+	// owed is when the next reconciliation is due, 0 for none; in ms.
 	owed int64
 }
 
@@ -54,7 +54,7 @@ func (q *Queue) overview(ctx context.Context) (view overview, err error) {
 	err = q.db.Read().QueryRowContext(ctx,
 		`select coalesce(min(reconcile_at), 0) from jobs where reconcile_at is not null and `+mine, args...).Scan(&view.owed)
 	if err != nil {
-		return view, fmt.Errorf("look for owed reconciliations: %w", err)
+		return view, fmt.Errorf("find owed reconciliations: %w", err)
 	}
 	return view, nil
 }
@@ -83,15 +83,15 @@ func (q *Queue) readQueued(ctx context.Context, view *overview) error {
 	}, `select type, count(*), min(coalesce(next_attempt_at, 0)) from jobs where state = 'queued' group by type`)
 }
 
-// Unrunnable counts the queued jobs of types this node does not have, by type, at the last poll: they wait
-// for a node that has them.
+// Unrunnable counts the queued jobs of types unknown to this node, by type, at the last poll. They need a node that
+// knows the type.
 func (q *Queue) Unrunnable() map[string]int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return maps.Clone(q.unrunnable)
 }
 
-// noteUnrunnable keeps the figures, and names each type once.
+// noteUnrunnable stores the counts, and logs each type once.
 func (q *Queue) noteUnrunnable(now map[string]int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -105,7 +105,7 @@ func (q *Queue) noteUnrunnable(now map[string]int) {
 	}
 }
 
-// poll does what is due and returns how long the next poll can wait.
+// poll does the due work and returns the time until the next poll.
 func (q *Queue) poll(ctx context.Context) (time.Duration, error) {
 	view, err := q.overview(ctx)
 	if err != nil {
@@ -132,7 +132,7 @@ func (q *Queue) poll(ctx context.Context) (time.Duration, error) {
 		if err := q.settleOverdue(ctx, expired); err != nil {
 			return q.opts.Poll, err
 		}
-		q.nudge()
+		q.wake.Set()
 	}
 	if view.owed > 0 {
 		if view.owed > now {
@@ -151,8 +151,8 @@ func (q *Queue) poll(ctx context.Context) (time.Duration, error) {
 	return time.Duration(max(wait, 1)) * time.Millisecond, nil
 }
 
-// settleOverdue recovers jobs with expired leases. Jobs of this process stay its own when the store refused
-// its renewals, unless another process has claimed them meanwhile.
+// settleOverdue recovers jobs with expired leases. This process keeps its own jobs when the store refused its
+// renewals, unless another process claimed them.
 func (q *Queue) settleOverdue(ctx context.Context, expired map[string]int64) error {
 	return q.decide(ctx, func(ctx context.Context, tx database.Tx, d decider) ([]journal.Event, error) {
 		if err := q.renew(ctx, tx); err != nil {
@@ -225,8 +225,7 @@ func (q *Queue) follow(running []Job) {
 		}
 	}
 	for id, job := range stored {
-		// A run that just ended may still show as running in what was read before: only an attempt that never began here is
-		// an orphan.
+		// An older read may show a run as running that just ended. Only an attempt that never began here is an orphan.
 		if q.begun[id] != job.Attempts {
 			orphans = append(orphans, job)
 		}
@@ -265,7 +264,7 @@ func (q *Queue) renewLeases(ctx context.Context) {
 	}
 }
 
-// ownRuns are the attempts that run here, by job, but for those that were lost.
+// ownRuns are the attempts that run here, by job, without lost ones.
 func (q *Queue) ownRuns() map[string]int {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -19,7 +19,7 @@ func (e *Error) Error() string { return e.Message }
 // ErrNotFound means there is no job of that id (any more).
 var ErrNotFound = errors.New("job not found")
 
-// TerminalError says a job can not be canceled because it is over.
+// TerminalError says that a job cannot be canceled because it has ended.
 type TerminalError struct{ Job Job }
 
 // Error implements error.
@@ -29,13 +29,13 @@ func (e *TerminalError) Error() string {
 
 // Causes of a handler's canceled context (context.Cause).
 var (
-	// ErrTimeout: the attempt took longer than it may.
+	// ErrTimeout: the attempt exceeded its time limit.
 	ErrTimeout = errors.New("orchestrator job timeout")
 	// ErrCanceled: the job was canceled.
 	ErrCanceled = errors.New("orchestrator job canceled")
-	// ErrLost: another node took the job over; whatever the handler returns is dropped.
+	// ErrLost: another node took the job over; the handler's result is dropped.
 	ErrLost = errors.New("orchestrator job lost its lease")
-	// ErrDetached: this node is stopping and leaves the job running, for its next process to resume.
+	// ErrDetached: this node is stopping and leaves the job running; its next process resumes it.
 	ErrDetached = errors.New("orchestrator job is left to the next process")
 	// ErrShutdown: this node is stopping.
 	ErrShutdown = errors.New("orchestrator queue is shutting down")

@@ -7,7 +7,7 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// eventCancelRequested wakes the node that runs a job; it has a dot, so clients see no frame of it.
+// eventCancelRequested wakes the node that runs a job. Its name has a dot, so clients get no frame.
 const eventCancelRequested = "queue.cancel_requested"
 
 // eventName is the event that clients get when a job enters a state.

@@ -152,17 +152,17 @@ func (h *history) step() (string, error) {
 		_, _, events, err = h.decider.claim(h.ctx, h.tx, claimant{node: node, owner: owner, leaseUntil: h.now + 15000},
 			func(Candidate) bool { return false }, h.now)
 	case 7, 8:
-		id, by, attempt := h.target(owner)
+		id, by, number := h.target(owner)
 		out := outcome{result: json.RawMessage(`{}`)}
 		out.err = pick(h.random, nil, ErrTimeout, errors.New("no such file"))
-		name = fmt.Sprintf("%d finish %s by %s attempt %d: %v", h.now, id, by, attempt, out.err)
+		name = fmt.Sprintf("%d finish %s by %s attempt %d: %v", h.now, id, by, number, out.err)
 		failure := ""
 		if out.err != nil {
 			failure = out.err.Error()
 		}
-		want = h.model.finish(id, by, attempt, failure, h.now)
+		want = h.model.finish(id, by, number, failure, h.now)
 		got = "finished"
-		if _, events, err = h.decider.finish(h.ctx, h.tx, id, by, attempt, out, h.now); errors.Is(err, errFenced) {
+		if _, events, err = h.decider.finish(h.ctx, h.tx, attempt{id, by, number}, out, h.now); errors.Is(err, errFenced) {
 			got, err = "fenced", nil
 		}
 	case 9:

@@ -4,10 +4,10 @@
 // It owns the tables jobs and job_lanes, the order in which jobs run, and the `orchestrator_job_*` events. It must
 // never know what a job does (see Definition and queue/jobs), HTTP, or a runtime.
 //
-// Every decision is a journal.Unit. Units of all processes run one after the other under the lock of the journal's head
-// row, on both engines; that lock is the queue's one decision lock, so there is no other (no advisory lock). State
-// rows, transcript rows and events of one change are therefore one transaction. Partial unique indexes hold the two
-// invariants (single-flight, one running job per project) besides.
+// Every decision is a journal.Unit. Units of all processes run one after the other under the lock of the journal's
+// head row, on both engines. That lock is the queue's only decision lock; there is no advisory lock. State rows,
+// transcript rows and events of one change are therefore one transaction. Partial unique indexes also enforce the two
+// invariants: single-flight, and one running job per project.
 package queue
 
 import (
@@ -16,7 +16,7 @@ import (
 	"harness/internal/lib/javascript"
 )
 
-// State is where a job is in its life.
+// State is the state of a job.
 type State string
 
 // The states of a job. The last three are final.
@@ -31,7 +31,7 @@ const (
 // Final reports whether a job in this state never changes again.
 func (s State) Final() bool { return s == Completed || s == Failed || s == Canceled }
 
-// Priority decides who goes first.
+// Priority decides which job starts first.
 type Priority string
 
 // The priorities.
@@ -40,7 +40,7 @@ const (
 	Background  Priority = "background"
 )
 
-// Job is one job as stored. Times are in ms, nil means never; texts that may be absent are nil.
+// Job is one stored job. Times are in ms, nil means never; absent texts are nil.
 type Job struct {
 	ID              string
 	Type            string
@@ -62,7 +62,7 @@ type Job struct {
 	CancelRequestedAt *int64
 	NextAttemptAt     *int64
 	LastAttemptAt     *int64
-	// ThreadID and TurnID say where a job works, or did last: while it runs, its runningContext on the wire.
+	// ThreadID and TurnID are the thread and turn of a job's last work; while it runs, its runningContext on the wire.
 	ThreadID, TurnID *string
 
 	dedupeMode   DedupeMode
@@ -114,7 +114,7 @@ func (j Job) MarshalJSON() ([]byte, error) {
 		isoTime(j.CancelRequestedAt), isoTime(j.NextAttemptAt), isoTime(j.LastAttemptAt), where})
 }
 
-// isoTime is a time in ms in the spelling of the wire, nil for none.
+// isoTime is a time in ms in its wire format, nil for none.
 func isoTime(ms *int64) *string {
 	if ms == nil {
 		return nil

@@ -2,16 +2,15 @@ package queue
 
 import "time"
 
-// leases is what one process knows of the leases of running jobs. A lease's stored end is written by the
-// clock of the node that runs the job, which may be wrong: a lease counts as over when this process observed
-// no renewal for its whole length.
+// leases is one process's view of the leases of running jobs. The clock of the job's node, which may be wrong, sets
+// the stored end of a lease. A lease therefore ends when this process observed no renewal for its whole length.
 type leases struct {
 	lease  time.Duration
 	seen   map[string]observation // by job
 	polled time.Time
 }
 
-// observation is the time since which a lease is unchanged.
+// observation is when this process first saw the present state of a lease.
 type observation struct {
 	until int64
 	since time.Time

@@ -10,11 +10,11 @@ import (
 
 // Policy are the bounds of the queue (ORCHESTRATOR_QUEUE_*).
 type Policy struct {
-	// Concurrency is how many jobs run at once in the whole store; of one project there is never more than one.
+	// Concurrency is how many jobs run at once in the whole store; a project never runs more than one.
 	Concurrency int
 	// MaxGlobal and MaxPerProject bound the queued and running jobs.
 	MaxGlobal, MaxPerProject int
-	// MaxAttempts is how often a job is tried.
+	// MaxAttempts is the maximum number of attempts at a job.
 	MaxAttempts int
 	// BackgroundAging is the age from which a background job passes interactive ones after MaxBurst of them.
 	BackgroundAging time.Duration
@@ -23,7 +23,7 @@ type Policy struct {
 	DefaultTimeout time.Duration
 	// Retention is how many final jobs a project keeps.
 	Retention int
-	// CancelGrace is what a canceled or timed-out handler gets to end by itself.
+	// CancelGrace is the time for a canceled or timed-out handler to end by itself.
 	CancelGrace time.Duration
 }
 
@@ -52,7 +52,7 @@ func (p Policy) withDefaults() Policy {
 	return p
 }
 
-// Candidate is the oldest ready job of one priority, and of one node, in one project that has nothing running.
+// Candidate is the oldest ready job of one priority and one node, in a project without a running job.
 type Candidate struct {
 	ID        string
 	ProjectID string
@@ -64,10 +64,10 @@ type Candidate struct {
 	Burst int
 }
 
-// Pick chooses the next job to start at now (ms): first each project names its own, then forced ones go before
-// interactive before background ones, older before younger. An aged background job is forced once its project had a
-// full burst of interactive ones. It is a pure function of its arguments; candidates hold at most one job per project,
-// priority and node. false means there is none.
+// Pick chooses the next job to start at now (ms). Each project first prefers one of its own. Then forced jobs precede
+// interactive ones, interactive ones precede background ones, and older ones precede younger ones. An aged background
+// job is forced once its project had a full burst of interactive ones. Pick is a pure function; candidates hold at
+// most one job per project, priority and node. false means there is none.
 func (p Policy) Pick(candidates []Candidate, now int64) (Candidate, bool) {
 	var (
 		best     Candidate
@@ -125,14 +125,14 @@ func before(a, b Candidate) bool {
 // transient is an error that keeps its message.
 type transient struct{ error }
 
-// Transient marks the failure of an attempt that may go well when it is tried again.
+// Transient wraps the error of an attempt that may succeed on a retry.
 func Transient(err error) error { return transient{err} }
 
-// Unwrap makes errors.Is match what was marked.
+// Unwrap makes errors.Is match the wrapped error.
 func (t transient) Unwrap() error { return t.error }
 
-// Retryable is the shared classification of an attempt's error: passing trouble of the store, of a runtime or its
-// conversations, and whatever took too long.
+// Retryable is the shared classification of an attempt's error: transient failures of the store, of a runtime or its
+// conversations, and timeouts.
 func Retryable(err error) bool {
 	if errors.As(err, new(transient)) || database.Transient(err) {
 		return true

@@ -9,8 +9,8 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// Prune removes ended jobs a retention keeps no longer in the whole store, besides the bound of each project
-// (Policy.Retention). Jobs that still owe something stay.
+// Prune removes ended jobs of the whole store by a retention, in addition to the bound of each project
+// (Policy.Retention). Jobs with an owed reconciliation stay.
 func Prune(ctx context.Context, p journal.Pruner, keep journal.Retention) error {
 	err := p.Ended(ctx, keep, journal.Ended{Table: "jobs", Key: "id", At: "completed_at",
 		Over: `state in ('completed', 'failed', 'canceled')`, Only: "reconcile_at is null"})
@@ -21,7 +21,7 @@ func Prune(ctx context.Context, p journal.Pruner, keep journal.Retention) error 
 		`not exists (select 1 from jobs where jobs.project_id = job_lanes.project_id)`)
 }
 
-// Remembered reports whether an open job has a session in its checkpoint, and may resume in it.
+// Remembered reports whether an open job names a session in its checkpoint and may resume in it.
 func Remembered(ctx context.Context, q database.Querier, sessionID string) (bool, error) {
 	checkpoints, err := database.ReadTexts(ctx, q, "read the checkpoints of jobs", `select checkpoint from jobs where `+
 		activeStates+` and checkpoint <> ''`)

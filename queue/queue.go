@@ -13,12 +13,14 @@ import (
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
+	"harness/internal/lib/ids"
 	"harness/internal/lib/lifecycle"
+	"harness/internal/lib/wake"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 )
 
-// Options are what a Queue is built from. Journal, DB and NodeID are required.
+// Options configure a Queue. Journal, DB and NodeID are required.
 type Options struct {
 	Journal *journal.Journal
 	DB      *database.DB
@@ -27,15 +29,15 @@ type Options struct {
 	NodeID      string
 	Policy      Policy
 	Definitions []Definition
-	// Lease is how long a running job survives without a renewal by its process (default 15 s); a third of it
-	// is the renewal interval. It does not depend on clocks of other nodes: a lease ends when another process
-	// observed no renewal for this long.
+	// Lease is how long a running job survives without a renewal by its process (default 15 s); the renewal interval
+	// is a third of it. It does not depend on clocks of other nodes: a lease ends when another process observed no
+	// renewal for this long.
 	Lease time.Duration
 	// Poll is how often the store is polled for missed notifications (default 1 s).
 	Poll time.Duration
 	// Drain is how long Stop lets running jobs finish by themselves (default 2 s).
 	Drain time.Duration
-	// Draining, when set, reports that no further job is to be started here.
+	// Draining, when set, reports that this node must not start further jobs.
 	Draining func() bool
 	// LeaveRunning lets Stop leave resumable jobs (Definition.Resumable) to this node's next process.
 	LeaveRunning bool
@@ -46,7 +48,7 @@ type Options struct {
 	Clock func() time.Time
 }
 
-// Queue is the job queue of one process: it accepts jobs, and after Start runs the ones it claims.
+// Queue is the job queue of one process: it accepts jobs, and after Start it runs the jobs that it claims.
 type Queue struct {
 	opts        Options
 	policy      Policy
@@ -56,12 +58,12 @@ type Queue struct {
 	db          *database.DB
 	log         zerolog.Logger
 
-	wake chan struct{}
+	wake wake.Signal
 
 	lifecycle sync.Mutex
 	state     lifeState
-	accepts   atomic.Bool     // jobs are accepted; read inside units, where lifecycle must not be
-	stopped   chan struct{}   // closed when Stop is through
+	accepts   atomic.Bool     // jobs are accepted; for reads inside units, which must not lock lifecycle
+	stopped   chan struct{}   // closed when Stop has finished
 	running   context.Context //nolint:containedctx // of runs
 	loops     lifecycle.Loops
 
@@ -73,14 +75,14 @@ type Queue struct {
 
 	mu       sync.Mutex
 	runs     map[string]*Run
-	begun    map[string]int // the last attempt begun here, by job, for as long as the store shows it running
+	begun    map[string]int // the last attempt begun here, by job, while the store shows it running
 	runsDone *sync.Cond
-	waiters  map[string]map[chan struct{}]struct{}
+	waiters  map[string]map[wake.Signal]struct{}
 	renewed  time.Time
 	handlers sync.WaitGroup
 
 	unrunnable map[string]int
-	warned     map[string]bool // unknown types that were logged already
+	warned     map[string]bool // unknown types that were logged
 }
 
 type lifeState int
@@ -106,9 +108,9 @@ func New(opts Options) *Queue {
 		}
 	}
 	q := &Queue{opts: opts, policy: opts.Policy.withDefaults(), definitions: newRegistry(opts.Definitions),
-		journal: opts.Journal, db: opts.DB, log: opts.Logger, owner: uuid.NewString(), wake: make(chan struct{}, 1),
+		journal: opts.Journal, db: opts.DB, log: opts.Logger, owner: uuid.NewString(), wake: wake.New(),
 		stopped: make(chan struct{}), runs: map[string]*Run{}, begun: map[string]int{}, yielded: map[string]yield{},
-		waiters: map[string]map[chan struct{}]struct{}{}, warned: map[string]bool{}}
+		waiters: map[string]map[wake.Signal]struct{}{}, warned: map[string]bool{}}
 	q.leases = leases{lease: q.opts.Lease, seen: map[string]observation{}}
 	q.runsDone = sync.NewCond(&q.mu)
 	return q
@@ -117,14 +119,14 @@ func New(opts Options) *Queue {
 func (q *Queue) now() int64 { return q.opts.Clock().UnixMilli() }
 
 func (q *Queue) decider() decider {
-	return decider{policy: q.policy, definitions: q.definitions, hooks: true, newID: newID}
+	return decider{policy: q.policy, definitions: q.definitions, hooks: true, newID: ids.New}
 }
 
 func (q *Queue) claimant() claimant {
 	return claimant{node: q.opts.NodeID, owner: q.owner, leaseUntil: q.now() + q.opts.Lease.Milliseconds()}
 }
 
-// Start settles what an earlier process of this node left behind and begins running jobs. Calling it twice is allowed.
+// Start settles the jobs of an earlier process of this node and begins to run jobs. Calling it twice is allowed.
 func (q *Queue) Start(ctx context.Context) error {
 	q.lifecycle.Lock()
 	defer q.lifecycle.Unlock()
@@ -158,8 +160,8 @@ func (q *Queue) recover(ctx context.Context) error {
 	})
 }
 
-// decide commits decisions. When a contribution fails they are made without any: no job waits for its
-// contributions to start or end, and a job that ends without them owes them.
+// decide commits decisions. When a contribution fails, it decides without any: contributions never delay a job, and a
+// job that ended without them owes them.
 func (q *Queue) decide(ctx context.Context, unit func(ctx context.Context, tx database.Tx, d decider) ([]journal.Event,
 	error)) error {
 	d := q.decider()
@@ -205,7 +207,7 @@ func (q *Queue) Enqueue(ctx context.Context, in Request) (EnqueueResult, error) 
 	return result, nil
 }
 
-// EnqueueIn is Enqueue as a part of a caller's own journal unit. An error must be returned from the unit as it is.
+// EnqueueIn is Enqueue as part of the caller's own journal unit. The unit must return its error unchanged.
 func (q *Queue) EnqueueIn(ctx context.Context, tx database.Tx, in Request) (EnqueueResult, []journal.Event, error) {
 	if err := q.accepting(); err != nil {
 		return EnqueueResult{}, nil, journal.Refuse(err)
@@ -213,9 +215,8 @@ func (q *Queue) EnqueueIn(ctx context.Context, tx database.Tx, in Request) (Enqu
 	return q.decider().enqueue(ctx, tx, in, q.now())
 }
 
-// Cancel ends a queued job, or asks a running one to end: the job returned may still be running then, with
-// CancelRequestedAt set, and is over after the grace at the latest, whichever node runs it. ErrNotFound,
-// *TerminalError.
+// Cancel ends a queued job, or asks a running one to end. The returned job may still be running, with
+// CancelRequestedAt set; it ends after the grace at the latest, on any node. ErrNotFound, *TerminalError.
 func (q *Queue) Cancel(ctx context.Context, id, reason string) (Job, error) {
 	var job Job
 	err := q.decide(ctx, func(ctx context.Context, tx database.Tx, d decider) (events []journal.Event, err error) {
@@ -233,7 +234,7 @@ func (q *Queue) Job(ctx context.Context, id string) (Job, error) {
 	return readJob(ctx, q.db.Read(), database.EncodeText(id))
 }
 
-// RunningIn returns the job whose worker's session is the given one; false when none runs there.
+// RunningIn returns the job that runs in a worker's session; false for none.
 func (q *Queue) RunningIn(ctx context.Context, sessionID string) (Job, bool, error) {
 	return runningIn(ctx, q.db.Read(), sessionID)
 }
@@ -251,7 +252,7 @@ func (q *Queue) Counts(ctx context.Context) (Counts, error) { return readCounts(
 
 // WaitForTerminal waits until a job is over. When ctx ends first it returns the job as it is, with ctx's error.
 func (q *Queue) WaitForTerminal(ctx context.Context, id string) (Job, error) {
-	ended := make(chan struct{}, 1)
+	ended := wake.New()
 	q.watch(id, ended)
 	defer q.unwatch(id, ended)
 	tick := time.Tick(q.opts.Poll)
@@ -262,23 +263,23 @@ func (q *Queue) WaitForTerminal(ctx context.Context, id string) (Job, error) {
 		}
 		select {
 		case <-ended:
-		case <-tick: // SQLite has no news of other processes
+		case <-tick: // SQLite has no notifications of other processes
 		case <-ctx.Done():
 			return job, ctx.Err()
 		}
 	}
 }
 
-func (q *Queue) watch(id string, ended chan struct{}) {
+func (q *Queue) watch(id string, ended wake.Signal) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.waiters[id] == nil {
-		q.waiters[id] = map[chan struct{}]struct{}{}
+		q.waiters[id] = map[wake.Signal]struct{}{}
 	}
 	q.waiters[id][ended] = struct{}{}
 }
 
-func (q *Queue) unwatch(id string, ended chan struct{}) {
+func (q *Queue) unwatch(id string, ended wake.Signal) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	delete(q.waiters[id], ended)
@@ -287,8 +288,8 @@ func (q *Queue) unwatch(id string, ended chan struct{}) {
 	}
 }
 
-// onRecords is the journal subscriber, for events of all processes: it wakes callers that wait for a job, and
-// the dispatcher.
+// onRecords is the journal subscriber for events of all processes: it wakes callers that wait for a job, and the
+// dispatcher.
 func (q *Queue) onRecords(records []journal.Record) {
 	news := false
 	for _, record := range records {
@@ -301,7 +302,7 @@ func (q *Queue) onRecords(records []journal.Record) {
 		}
 	}
 	if news {
-		q.nudge()
+		q.wake.Set()
 	}
 }
 
@@ -318,18 +319,7 @@ func (q *Queue) notifyWaiters(payload json.RawMessage) {
 		return // not an event of ours
 	}
 	for ended := range q.waiters[job.ID] {
-		select {
-		case ended <- struct{}{}:
-		default: // a wake-up is already pending
-		}
-	}
-}
-
-// nudge makes the dispatcher poll again; it never blocks.
-func (q *Queue) nudge() {
-	select {
-	case q.wake <- struct{}{}:
-	default: // it will look anyway
+		ended.Set()
 	}
 }
 

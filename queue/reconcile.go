@@ -10,16 +10,16 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// A reconciliation that failed is tried again after as long as it has been owed, within these bounds, and for so long.
+// A failed reconciliation is retried with growing delays within these bounds, and dropped after this time.
 const (
 	soonestReconciliation = time.Second
 	latestReconciliation  = 5 * time.Minute
 	reconciliationKept    = 24 * time.Hour
 )
 
-// reconcile does what finished jobs still owe (Definition.OnTerminal failed when they ended), each in a unit of its own
-// so that one does not keep another. Any node may: the debt is in the job's row, put there by the transaction that
-// ended it.
+// reconcile runs owed reconciliations of ended jobs, whose Definition.OnTerminal failed. Each has a unit of its own,
+// so that one does not block another. Any node may run it: the transaction that ended the job stored the debt in its
+// row.
 func (q *Queue) reconcile(ctx context.Context) error {
 	mine, args := q.owing(2)
 	owing, err := readJobs(ctx, q.db.Read(), `reconcile_at <= $1 and `+mine, append([]any{q.now()}, args...)...)
@@ -34,8 +34,7 @@ func (q *Queue) reconcile(ctx context.Context) error {
 	return nil
 }
 
-// owing selects the jobs whose owed reconciliation this node may do: those of types it knows, and any that is
-// overdue.
+// owing selects the jobs whose reconciliation this node may run: those of types it knows, and all overdue ones.
 func (q *Queue) owing(first int) (condition string, args []any) {
 	types, args := q.definitions.condition(first + 1)
 	return `(` + types + ` or completed_at < $` + strconv.Itoa(first) +
@@ -50,13 +49,13 @@ func (q *Queue) reconcileJob(ctx context.Context, id string) error {
 	})
 	if err == nil && dropped {
 		q.log.Error().Str("job", id).Dur("after", reconciliationKept).
-			Msg("a finished job's reconciliation kept failing; what it promised stays as it is")
+			Msg("a finished job's reconciliation kept failing; its promised entries stay open")
 	}
 	return err
 }
 
-// reconcile lets the definition reconcile an ended job. Without hooks it is put off, and dropped when it has been owed
-// for too long.
+// reconcile lets the definition reconcile an ended job. Without hooks it is postponed, and dropped once it is too
+// old.
 func (d decider) reconcile(ctx context.Context, tx database.Tx, id string, now int64) (events []journal.Event,
 	dropped bool, err error) {
 	job, err := readJob(ctx, tx, id)

@@ -81,8 +81,8 @@ func insertJob(ctx context.Context, tx database.Tx, job Job) error {
 	return nil
 }
 
-// saveJob writes everything of a job that can change. The caller read it in the same unit, so there was no
-// other write in between.
+// saveJob writes all mutable columns of a job. The caller read it in the same unit, so no other write happened in
+// between.
 func saveJob(ctx context.Context, tx database.Tx, job Job) error {
 	all := values(job)
 	_, err := tx.ExecContext(ctx,
@@ -114,12 +114,12 @@ func readJobs(ctx context.Context, q database.Querier, condition string, args ..
 		` order by created_at, id`, args...)
 }
 
-// ownerElsewhere is the other node that a job about a session is left to, ” for none: its directory and its runtime are
-// there. $2 is the node's id.
+// ownerElsewhere is the other node that must run a job about a session, because its directory and runtime are there;
+// empty for none. $2 is this node's id.
 const ownerElsewhere = `coalesce((select s.node_id from sessions s where s.id = jobs.source_session_id and s.node_id <> $2), '')`
 
-// readCandidates reads, of each idle project, the oldest ready job of each priority, of the types known here, that this
-// node may run, and of each other node the one that is left to it.
+// readCandidates reads the oldest ready job of known types of each idle project and priority, for this node and for
+// each other node.
 func readCandidates(ctx context.Context, tx database.Tx, known registry, node string, now int64) ([]Candidate, error) {
 	types, args := known.condition(3)
 	return database.ReadAll(ctx, tx, "read the jobs to start", func(row database.Row) (c Candidate, err error) {
@@ -143,7 +143,7 @@ func count(ctx context.Context, q database.Querier, condition string, args ...an
 	return n, nil
 }
 
-// noteStart keeps the project's burst: it outlives restarts, so that a background job is not starved by them.
+// noteStart stores the project's burst, so that restarts do not starve a background job.
 func noteStart(ctx context.Context, tx database.Tx, job Job) error {
 	project := database.EncodeText(job.ProjectID)
 	statement := `insert into job_lanes (project_id, burst) values ($1, 1) on conflict (project_id) do update set burst = job_lanes.burst + 1`
@@ -156,8 +156,8 @@ func noteStart(ctx context.Context, tx database.Tx, job Job) error {
 	return nil
 }
 
-// prune keeps a project's newest final jobs (failed ones before canceled before completed ones), and those that still
-// owe something.
+// prune keeps a project's newest final jobs (failed ones before canceled before completed ones), and those with an
+// owed reconciliation.
 func prune(ctx context.Context, tx database.Tx, projectID string, keep int) error {
 	_, err := tx.ExecContext(ctx, `delete from jobs where id in (select id from (
 			select id, row_number() over (order by case state when 'failed' then 0 when 'canceled' then 1 else 2
@@ -194,7 +194,7 @@ func readCounts(ctx context.Context, q database.Querier) (counts Counts, err err
 	return counts, nil
 }
 
-// runningIn reads the job that works in a session, false when none does.
+// runningIn reads the job that runs in a session; false for none.
 func runningIn(ctx context.Context, q database.Querier, threadID string) (Job, bool, error) {
 	job, err := scanJob(
 		q.QueryRowContext(ctx, `select `+jobColumns+` from jobs where state = 'running' and thread_id = $1`,

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"harness/internal/lib/wake"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 )
@@ -21,7 +22,7 @@ type Run struct {
 	queue *Queue
 	job   Job
 	begun time.Time
-	// since is when this process began it, by its own measure of time.
+	// since is when this process began it, by its monotonic clock.
 	since time.Time
 	ctx   context.Context //nolint:containedctx // the handler's context belongs to the attempt, which many goroutines end
 	abort context.CancelCauseFunc
@@ -34,14 +35,16 @@ type Run struct {
 	mu       sync.Mutex
 	progress json.RawMessage
 	reached  json.RawMessage // the checkpoint
-	reported chan struct{}
+	reported wake.Signal
 }
 
-// Job is the job as it was when the attempt began.
+// Job is the job's state when the attempt began.
 func (r *Run) Job() Job { return r.job }
 
-// Progress reports how far the attempt is, as any JSON of at most 16 KiB. Only the latest report within an interval
-// becomes an event; none is stored. What can not be reported is dropped: progress never fails a job.
+func (r *Run) attempt() attempt { return attempt{r.job.ID, r.queue.owner, r.job.Attempts} }
+
+// Progress reports the attempt's progress, as any JSON of at most 16 KiB. Only the latest report within an interval
+// becomes an event; none is stored. An invalid report is dropped: progress never fails a job.
 func (r *Run) Progress(report json.RawMessage) {
 	if len(report) == 0 || len(report) > maxProgress || !json.Valid(report) {
 		r.queue.log.Warn().Str("job", r.job.ID).Int("bytes", len(report)).
@@ -51,10 +54,7 @@ func (r *Run) Progress(report json.RawMessage) {
 	r.mu.Lock()
 	r.progress = validText(report)
 	r.mu.Unlock()
-	select {
-	case r.reported <- struct{}{}:
-	default: // the run loop will look anyway
-	}
+	r.reported.Set()
 }
 
 func (r *Run) takeProgress() json.RawMessage {
@@ -65,8 +65,8 @@ func (r *Run) takeProgress() json.RawMessage {
 	return report
 }
 
-// SetContext stores where the attempt works ("" for unknown), so that a cancel from anywhere finds the turn to
-// interrupt, and its checkpoint with it (SetCheckpoint). ErrLost when the job is not this attempt's any more.
+// SetContext stores the attempt's thread and turn ("" for unknown), so that a cancel on any node finds the turn to
+// interrupt. It also stores the checkpoint (SetCheckpoint). ErrLost when the job no longer belongs to this attempt.
 func (r *Run) SetContext(ctx context.Context, threadID, turnID string, checkpoint json.RawMessage) error {
 	return r.change(ctx, checkpoint, func(job *Job) { job.ThreadID, job.TurnID = textOrNil(threadID), textOrNil(turnID) })
 }
@@ -78,7 +78,7 @@ func (r *Run) SetCheckpoint(ctx context.Context, checkpoint json.RawMessage) err
 	return r.change(ctx, checkpoint, func(*Job) {})
 }
 
-// Checkpoint is what was stored last of how far the job got, nil for nothing.
+// Checkpoint is the last stored checkpoint, nil for none.
 func (r *Run) Checkpoint() json.RawMessage {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -88,7 +88,7 @@ func (r *Run) Checkpoint() json.RawMessage {
 func (r *Run) change(ctx context.Context, checkpoint json.RawMessage, edit func(*Job)) error {
 	d := r.queue.decider()
 	_, err := r.queue.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		job, err := d.owned(ctx, tx, r.job.ID, r.queue.owner, r.job.Attempts)
+		job, err := d.owned(ctx, tx, r.attempt())
 		if err != nil {
 			return nil, err
 		}
@@ -116,7 +116,7 @@ func textOrNil(text string) *string {
 
 func (r *Run) interruptOnce() { r.interrupt.Do(func() { close(r.interrupted) }) }
 
-// lose ends the attempt without an outcome: the job is over, or another's.
+// lose ends the attempt without an outcome: the job has ended or belongs to another process.
 func (r *Run) lose(cause error) {
 	r.losing.Do(func() {
 		r.abort(cause)
@@ -129,7 +129,7 @@ func (q *Queue) begin(job Job) {
 	ctx, abort := context.WithCancelCause(q.running)
 	run := &Run{queue: q, job: job, begun: q.opts.Clock(), since: time.Now(), ctx: ctx, abort: abort, interrupted: make(chan struct{}),
 		lost: make(chan struct{}), reached: job.checkpoint,
-		reported: make(chan struct{}, 1)}
+		reported: wake.New()}
 	q.mu.Lock()
 	q.runs[job.ID] = run
 	q.begun[job.ID] = job.Attempts
@@ -148,14 +148,14 @@ func (q *Queue) release(run *Run) {
 	}
 	q.runsDone.Broadcast()
 	q.mu.Unlock()
-	q.nudge()
+	q.wake.Set()
 }
 
-// attempt runs the handler and records what came of it. A handler that does not end within the grace after its time is
-// over is left behind: its job ends all the same, and what it returns later is dropped.
+// attempt runs the handler and records its outcome. A handler that does not end within the grace after its timeout is
+// abandoned: its job ends, and its later result is dropped.
 func (q *Queue) attempt(r *Run) {
 	definition := q.definitions[r.job.Type]
-	done := make(chan outcome, 1) // buffered: a handler that was left behind must be able to end
+	done := make(chan outcome, 1) // buffered, so that an abandoned handler can end
 	q.handlers.Go(func() { done <- r.call(definition) })
 
 	limit := definition.Timeout
@@ -188,7 +188,7 @@ func (q *Queue) attempt(r *Run) {
 			grace = time.After(q.policy.CancelGrace)
 		case <-grace:
 			q.log.Error().Str("job", r.job.ID).Str("type", r.job.Type).
-				Msg("a job's handler ignores its timeout; it is left behind")
+				Msg("a job's handler ignores its timeout; abandoning it")
 			q.finish(r, outcome{err: ErrTimeout})
 			return
 		case <-interrupted:
@@ -216,7 +216,7 @@ func (r *Run) left(limit time.Duration) time.Duration {
 	return min(limit, max(r.queue.opts.Lease, limit-r.begun.Sub(time.UnixMilli(*r.job.LastAttemptAt))))
 }
 
-// call is the handler with its panics turned into errors.
+// call runs the handler and converts its panics into errors.
 func (r *Run) call(definition Definition) (out outcome) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -238,7 +238,7 @@ func (r *Run) call(definition Definition) (out outcome) {
 	return outcome{result: validText(result)}
 }
 
-// interrupt asks the handler's turn to end, best effort and beside the run, which still watches the clock.
+// interrupt asks the handler's turn to end, best effort and concurrently with the run, which keeps its time limit.
 func (q *Queue) interrupt(r *Run, definition Definition) {
 	if definition.Interrupt == nil {
 		return
@@ -252,13 +252,13 @@ func (q *Queue) interrupt(r *Run, definition Definition) {
 		}
 		if err != nil {
 			q.log.Warn().Err(err).Str("job", r.job.ID).
-				Msg("a canceled job's turn could not be interrupted; it is forced to end after its grace")
+				Msg("cannot interrupt a canceled job's turn; it is forced to end after its grace")
 		}
 	})
 }
 
-// report announces the latest progress, as long as the attempt owns the job. It does not wait: the journal keeps the
-// order of submissions.
+// report publishes the latest progress while the attempt owns the job. It does not wait: the journal keeps the order
+// of submissions.
 func (q *Queue) report(r *Run) {
 	report := r.takeProgress()
 	if report == nil {
@@ -266,7 +266,7 @@ func (q *Queue) report(r *Run) {
 	}
 	d := q.decider()
 	err := q.journal.Submit(r.ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		job, err := d.owned(ctx, tx, r.job.ID, q.owner, r.job.Attempts)
+		job, err := d.owned(ctx, tx, r.attempt())
 		if err != nil {
 			return nil, err
 		}
@@ -278,19 +278,19 @@ func (q *Queue) report(r *Run) {
 	}
 }
 
-// finish records an attempt's outcome. While the store is out of reach it waits; when the job was lost meanwhile the
-// outcome is dropped.
+// finish records an attempt's outcome. It waits while the store is out of reach, and drops the outcome when the job
+// was lost meanwhile.
 func (q *Queue) finish(r *Run, out outcome) {
 	err := q.decide(q.running, func(ctx context.Context, tx database.Tx, d decider) ([]journal.Event, error) {
-		_, events, err := d.finish(ctx, tx, r.job.ID, q.owner, r.job.Attempts, out, q.now())
+		_, events, err := d.finish(ctx, tx, r.attempt(), out, q.now())
 		return events, err
 	})
 	switch {
 	case err == nil:
 	case errors.Is(err, errFenced):
-		q.log.Debug().Str("job", r.job.ID).Msg("a late outcome is dropped: the job is over or another's")
+		q.log.Debug().Str("job", r.job.ID).Msg("dropping a late outcome: the job has ended or belongs to another process")
 	default:
 		q.log.Error().Err(err).Str("job", r.job.ID).
-			Msg("a job's outcome is not stored; the job is recovered when its lease ends")
+			Msg("cannot store a job's outcome; the job is recovered when its lease ends")
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 // Stop accepts no more jobs, lets running ones finish for Drain, then asks them to end, and after the grace
 // ends them as canceled. Queued jobs stay queued; with Options.LeaveRunning resumable jobs stay running. Stop
-// waits for all of that; it logs and leaves behind a handler that ignores its context. Calling it twice is
+// waits for all of that; it logs and abandons a handler that ignores its context. Calling it twice is
 // allowed: later calls wait for the first, until their ctx ends.
 func (q *Queue) Stop(ctx context.Context) error {
 	q.lifecycle.Lock()
@@ -35,14 +35,14 @@ func (q *Queue) Stop(ctx context.Context) error {
 	err := q.drain(ctx)
 	_, stopping := q.loops.Stop(context.WithoutCancel(ctx), "the queue")
 	if !q.handlersEnd(ctx) {
-		q.log.Error().Msg("a job's handler ignores the shutdown; it is left behind")
+		q.log.Error().Msg("a job's handler ignores the shutdown; abandoning it")
 	}
 	return errors.Join(err, stopping)
 }
 
 func (q *Queue) drain(ctx context.Context) error {
 	q.accepts.Store(false)
-	q.claiming.Lock() // a claim under way becomes a run we wait for
+	q.claiming.Lock() // a claim under way becomes a run to wait for
 	q.draining = true
 	q.claiming.Unlock()
 	if q.idle(ctx, q.opts.Drain) {
@@ -56,7 +56,7 @@ func (q *Queue) drain(ctx context.Context) error {
 			detached = append(detached, run)
 			continue
 		}
-		if _, err := q.askToEnd(ctx, run); err != nil && !errors.Is(err, errFenced) {
+		if _, err := q.requestEnd(ctx, run); err != nil && !errors.Is(err, errFenced) {
 			errs = append(errs, err)
 		}
 		run.interruptOnce()
@@ -99,7 +99,7 @@ func (q *Queue) leaves(run *Run) bool {
 func (q *Queue) leave(ctx context.Context, run *Run) error {
 	_, err := q.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		d := q.decider()
-		job, err := d.owned(ctx, tx, run.job.ID, q.owner, run.job.Attempts)
+		job, err := d.owned(ctx, tx, run.attempt())
 		if err != nil || job.checkpoint != nil || job.CancelRequestedAt != nil {
 			return nil, err
 		}
@@ -120,10 +120,10 @@ func (q *Queue) localRuns() []*Run {
 	return runs
 }
 
-// askToEnd marks a run's job as canceled by the shutdown: whatever it returns from now on, it ends canceled.
-func (q *Queue) askToEnd(ctx context.Context, run *Run) ([]journal.Record, error) {
+// requestEnd marks a run's job as canceled by the shutdown: it ends canceled, whatever the handler returns.
+func (q *Queue) requestEnd(ctx context.Context, run *Run) ([]journal.Record, error) {
 	return q.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		job, err := q.decider().owned(ctx, tx, run.job.ID, q.owner, run.job.Attempts)
+		job, err := q.decider().owned(ctx, tx, run.attempt())
 		if err != nil {
 			return nil, err
 		}
@@ -137,11 +137,11 @@ func (q *Queue) askToEnd(ctx context.Context, run *Run) ([]journal.Record, error
 
 func (q *Queue) forceEnd(ctx context.Context, run *Run) error {
 	err := q.decide(ctx, func(ctx context.Context, tx database.Tx, d decider) ([]journal.Event, error) {
-		job, err := d.owned(ctx, tx, run.job.ID, q.owner, run.job.Attempts)
+		job, err := d.owned(ctx, tx, run.attempt())
 		if err != nil {
 			return nil, err
 		}
-		return d.end(ctx, tx, &job, Canceled, errorShutdownTimeout, nil, q.now())
+		return d.end(ctx, tx, &job, ending{state: Canceled, reason: errorShutdownTimeout}, q.now())
 	})
 	if err != nil {
 		return fmt.Errorf("end job %s at shutdown: %w", run.job.ID, err)
@@ -149,7 +149,7 @@ func (q *Queue) forceEnd(ctx context.Context, run *Run) error {
 	return nil
 }
 
-// idle waits until nothing runs here, at most for patience.
+// idle waits until no run is left here, at most for patience.
 func (q *Queue) idle(ctx context.Context, patience time.Duration) bool {
 	bounded, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -169,7 +169,7 @@ func (q *Queue) idle(ctx context.Context, patience time.Duration) bool {
 
 func (q *Queue) handlersEnd(ctx context.Context) bool {
 	ended := make(chan struct{})
-	go func() { // lives as long as the handlers it waits for
+	go func() { // it ends with the handlers it waits for
 		q.handlers.Wait()
 		close(ended)
 	}()

@@ -2,23 +2,23 @@ package queue
 
 import "time"
 
-// yield is the job that another node is given time to start, and since when (ms).
+// yield is the job that another node gets time to start, and since when (ms).
 type yield struct {
 	job   string
 	since int64
 }
 
-// yieldTime is how long a free slot is left to another node: each polls at least every Poll.
+// yieldTime is how long a free slot is reserved for another node: each polls at least every Poll.
 func (q *Queue) yieldTime() time.Duration { return 2 * q.opts.Poll }
 
-// yields reports whether a slot is left to the node of a job that comes first. A node that let its time pass
-// gets no second wait before it has started that job: it may be dead, draining, or not know its type.
+// yields reports whether a slot is reserved for the node of the first job. A node that let its time pass gets no
+// second wait before it has started that job: it may be dead, draining, or not know its type.
 func (q *Queue) yields(c Candidate) bool {
 	last, known := q.yielded[c.Node]
 	return !known || last.job != c.ID || q.now() < last.since+q.yieldTime().Milliseconds()
 }
 
-// noteYielded keeps what each node was given time for.
+// noteYielded stores the job that each node gets time for.
 func (q *Queue) noteYielded(jobs map[string]string) {
 	now := q.now()
 	for node, job := range jobs {

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Walks README.md as a new user does, from the clone to the first turn, in a folder, a HOME and an environment of its own, and prints how many
 # seconds each step took. The pinned agents come from the cache (HARNESS_CACHE, default .cache); Go's caches are those of this user, or with
-# --cold empty ones (minutes, and downloads: `make run` on an empty machine). With --cold as root it walks as the user nobody.
+# --cold empty ones (minutes, and downloads: `make run` on an empty machine). With --cold as root it runs as an unprivileged user.
 set -eu
 
 cd "$(dirname -- "$0")/.."

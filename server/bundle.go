@@ -18,7 +18,6 @@ import (
 	"harness/internal/runtime/opencode"
 	"harness/internal/services/bundle"
 	"harness/internal/services/session"
-	"harness/internal/services/session/manager"
 	"harness/internal/services/session/nativelog"
 	"harness/internal/services/tasks"
 	"harness/internal/services/tools"
@@ -32,7 +31,7 @@ const minSecret = 6
 // bundles makes the support bundles of this server.
 func (s *Server) bundles(ops *operations.Service, native *nativelog.Ring) *bundle.Service {
 	secrets := s.cfg.Secrets()
-	for _, set := range os.Environ() { // also those that are an agent's, or nobody's
+	for _, set := range os.Environ() { // also those that are no setting
 		if name, value, _ := strings.Cut(set, "="); len(value) >= minSecret && bundle.NamesSecret(name) {
 			secrets = append(secrets, value)
 		}
@@ -40,7 +39,7 @@ func (s *Server) bundles(ops *operations.Service, native *nativelog.Ring) *bundl
 	lines := func(_ context.Context, sessionID string) ([]string, error) { return native.Tail(sessionID) }
 	if s.cfg.KeepNative == session.NativeAll {
 		lines = func(ctx context.Context, sessionID string) ([]string, error) {
-			return manager.NativeLines(ctx, s.journal, sessionID)
+			return nativelog.Stored(ctx, s.journal, sessionID)
 		}
 	}
 	return bundle.New(bundle.Options{DB: s.db, Journal: s.journal, Tasks: s.tasks, Operations: ops,
@@ -85,7 +84,7 @@ func (s *Server) facts(ctx context.Context, ops *operations.Service, sessionID s
 		Runtimes []runtimeFacts `json:"runtimes"`
 	}{Ready: s.ready.Load(), Head: s.journal.Head()}
 	capabilities, versions := map[string]runtime.Capabilities{}, map[string]string{}
-	mcp := mcpFacts{Supported: map[string]string{}, Tools: s.tools.manifest(), Reached: s.tools.servers()}
+	mcp := mcpFacts{Supported: map[string]string{}, Tools: s.runtimes.tools.manifest(), Reached: s.runtimes.tools.servers()}
 	for _, one := range all {
 		health.Runtimes = append(health.Runtimes, runtimeFacts{one.Name, one.Default, one.Status, one.Auth, one.Load})
 		capabilities[one.Name], versions[one.Name] = one.Capabilities, one.Status.Version

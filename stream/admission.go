@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// admission bounds the open connections, all together and of one address; 0 is no bound.
+// admission bounds the open connections, in total and of each address; 0 is no bound.
 type admission struct {
 	total, each int
 
@@ -21,7 +21,7 @@ func newAdmission(total, each int) *admission {
 	return &admission{total: total, each: each, of: map[netip.Prefix]int{}}
 }
 
-// refusal is why a handshake is turned away.
+// refusal is why a handshake is refused.
 type refusal struct {
 	status        int
 	reason        string // for the metrics
@@ -29,7 +29,7 @@ type refusal struct {
 	retryAfter    int // seconds
 }
 
-// enter takes a place for a connection from remote (host:port); leave gives it back and must be called once.
+// enter reserves a slot for a connection from remote (host:port); leave releases it and must be called once.
 func (a *admission) enter(remote string) (leave func(), refused *refusal) {
 	from := networkOf(remote)
 	a.mu.Lock()
@@ -38,12 +38,12 @@ func (a *admission) enter(remote string) (leave func(), refused *refusal) {
 	case a.each > 0 && a.of[from] >= a.each:
 		return nil, &refusal{
 			http.StatusTooManyRequests, "address", "too_many_connections_per_address",
-			fmt.Sprintf("%d streams are open from this address; close one, or raise HARNESS_WS_MAX_PER_ADDRESS", a.each), 5,
+			fmt.Sprintf("%d streams are open from this address; close one, or raise streams-per-address of HARNESS_LIMITS", a.each), 5,
 		}
 	case a.total > 0 && a.open >= a.total:
 		return nil, &refusal{
 			http.StatusServiceUnavailable, "connections", "too_many_connections",
-			fmt.Sprintf("%d streams are open on this server; try again, or raise HARNESS_WS_MAX_CONNECTIONS", a.total), 5,
+			fmt.Sprintf("%d streams are open on this server; try again, or raise streams of HARNESS_LIMITS", a.total), 5,
 		}
 	}
 	a.open++
@@ -65,8 +65,8 @@ func (r *refusal) answer(w http.ResponseWriter) {
 	refuse(w, r.status, r.code, r.message)
 }
 
-// networkOf is whom a bound is for: an IPv4 address, or the /64 that one IPv6 host can take addresses from as it likes.
-// Peers without an address share one place.
+// networkOf is what the bound of one address counts: an IPv4 address, or a /64, from which one IPv6 host can choose
+// any address. Peers without an address share one slot.
 func networkOf(remote string) netip.Prefix {
 	at, err := netip.ParseAddrPort(remote)
 	if err != nil {

@@ -16,7 +16,7 @@ func TestAdmission(t *testing.T) {
 		if refused != nil {
 			got = refused.reason
 			if !strings.Contains(refused.message,
-				map[string]string{"address": "HARNESS_WS_MAX_PER_ADDRESS", "connections": "HARNESS_WS_MAX_CONNECTIONS"}[reason]) {
+				map[string]string{"address": "streams-per-address of HARNESS_LIMITS", "connections": "streams of HARNESS_LIMITS"}[reason]) {
 				t.Errorf("%s: the message names no remedy: %s", remote, refused.message)
 			}
 		}

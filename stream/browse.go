@@ -10,42 +10,42 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// Browse selects events of the journal for display. An empty field does not filter.
+// Browse selects journal events for display. An empty field does not filter.
 type Browse struct {
-	// After lists what follows a cursor, the oldest first; Before what was before one, the newest first. With neither the
-	// newest events come first.
+	// After lists the events after a cursor, oldest first. Before lists those before one, newest first. Without
+	// either, the newest events come first.
 	After, Before *int64
 	// Session selects the events of one session, Actor those caused by one actor. Type matches
 	// BrowsedEvent.Name; a trailing * matches a prefix.
 	Session, Actor, Type string
 	// Since and Until bound the time (ms): at Since or later, and before Until.
 	Since, Until int64
-	// Limit is how many events are wanted at most.
+	// Limit is the maximum number of events.
 	Limit int
 }
 
-// BrowsedEvent is an event as it is listed.
+// BrowsedEvent is one event of a list.
 type BrowsedEvent struct {
 	journal.Record
-	// Cursor is that of the event stream behind the event.
+	// Cursor is the stream cursor right after the event.
 	Cursor int64
-	// Name is the method of what a runtime said, else the type.
+	// Name is the method of a runtime's message, else the event's type.
 	Name string
-	// Runtime says that a runtime said it.
+	// Runtime is true for a message of a runtime.
 	Runtime bool
 }
 
-// BrowsedPage is what was found.
+// BrowsedPage is one page of a list.
 type BrowsedPage struct {
 	Events []BrowsedEvent
-	// Next goes on (as the next After, or Before); nil at the end. A page may have few events and yet have a next one:
-	// what is looked through for one page is bounded.
+	// Next is the After or Before of the next page, nil on the last one. Even a short page may have a next one,
+	// because the search for one page is bounded.
 	Next *int64
-	// Head is the cursor at which the answer is true.
+	// Head is the cursor of the journal's head when the page was read.
 	Head int64
 }
 
-// browsed is how many positions one page looks through, browsedAtOnce how many of them at once.
+// browsed is how many positions one page searches, browsedAtOnce how many of them in one read.
 const (
 	browsed       = 20_000
 	browsedAtOnce = 1_000
@@ -69,7 +69,7 @@ func (b Browser) Browse(ctx context.Context, want Browse) (page BrowsedPage, err
 	page.Head = CursorAfter(head)
 	s := journal.Selection{Session: want.Session, Actor: want.Actor, Since: want.Since, Until: want.Until,
 		Backwards: want.After == nil}
-	low, high := oldest-1, head+1 // what is looked through lies between
+	low, high := oldest-1, head+1 // the search covers the positions between them
 	if want.After != nil {
 		low = max(low, *want.After/framesPerEvent)
 	}
@@ -115,7 +115,7 @@ func (b Browser) Browse(ctx context.Context, want Browse) (page BrowsedPage, err
 	return page, nil
 }
 
-// nextOf is the cursor that goes on behind the event at a position, or before it.
+// nextOf is the cursor after the event at a position or, backwards, before it.
 func nextOf(pos int64, backwards bool) *int64 {
 	next := CursorAfter(pos)
 	if backwards {
@@ -124,7 +124,7 @@ func nextOf(pos int64, backwards bool) *int64 {
 	return &next
 }
 
-// browsedOf is an event as it is listed, false when it is not.
+// browsedOf makes the list entry of an event; false when the filter excludes it.
 func browsedOf(rec journal.Record, want Browse) (BrowsedEvent, bool, error) {
 	one := BrowsedEvent{Record: rec, Cursor: CursorAfter(rec.Pos), Name: rec.Type}
 	meta, err := MetaOf(&rec.Event)
@@ -145,10 +145,10 @@ func browsedOf(rec journal.Record, want Browse) (BrowsedEvent, bool, error) {
 	return one, one.Name == want.Type, nil
 }
 
-// longPayload is from how many bytes on a list leaves a payload out.
+// longPayload is the size above which lists omit a payload.
 const longPayload = 16 << 10
 
-// Listed is the payload as lists show it: nil for a long one.
+// Listed is the payload for a list: nil for a long one.
 func (e *BrowsedEvent) Listed() json.RawMessage {
 	if len(e.Payload) > longPayload {
 		return nil

@@ -7,20 +7,20 @@ import (
 )
 
 const (
-	// smallMessage is read without asking: a command has a hundred bytes or two.
+	// smallMessage is read without a charge: a command has one or two hundred bytes.
 	smallMessage = 64 << 10
-	// messageBytes bounds what large messages of all connections may have come to while they are read.
+	// messageBytes bounds the memory of all large messages that are being read.
 	messageBytes = 64 << 20
 )
 
-// errBusy ends the reading of a large message for which there is no memory.
+// errBusy ends the read of a large message that exceeds the budget.
 var errBusy = errors.New("too many large messages at once")
 
-// budget is the memory for large messages, shared by all connections: a thousand of them, each a byte short, would be a
+// budget is the memory for large messages of all connections. Without it, a thousand unfinished ones would take a
 // gigabyte.
 type budget struct{ used atomic.Int64 }
 
-// meter charges what is read from a message; call release when the message is dealt with.
+// meter charges the bytes read from a message; call release once the message is handled.
 func (b *budget) meter(message io.Reader) *metered { return &metered{from: message, budget: b} }
 
 type metered struct {

@@ -6,7 +6,7 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// page is a piece of the journal a client that catches up is working through.
+// page is a range of the journal that a client is catching up on.
 type page struct {
 	records  []journal.Record
 	audience audience
@@ -14,13 +14,13 @@ type page struct {
 	head     int64 // the journal position that was the last one then
 	epoch    uint64
 	gap      *Message
-	ready    []*shared // frames of the record at hand
+	ready    []*shared // frames of the current record
 }
 
 func (p *page) pending() bool { return p.gap != nil || len(p.ready) > 0 || len(p.records) > 0 }
 
-// catchUp writes to a client that is not live: what it is owed from the journal, at its own pace. It is the client's
-// only writer until it gives it back to the shard.
+// catchUp writes the journal to a client that is not live, at the client's pace. It is the client's only writer until
+// it returns the client to the shard.
 func (c *client) catchUp() {
 	var (
 		work  page
@@ -40,7 +40,7 @@ func (c *client) catchUp() {
 	}
 }
 
-// writeAll writes a batch however long it takes, within the stall limit.
+// writeAll writes a whole batch, within the stall limit.
 func (c *client) writeAll(batch []*Message) bool {
 	for len(batch) > 0 {
 		sent, full, err := c.conn.Write(batch)
@@ -57,8 +57,8 @@ func (c *client) writeAll(batch []*Message) bool {
 	return true
 }
 
-// next gathers what may be written now: answers, what was owed before, the resume status, frames of the page at hand.
-// An empty batch asks for another round; on is false when there is nothing to catch up with any more.
+// next collects the next batch: answers, queued frames, the resume status, frames of the current page. An empty batch
+// asks for another round; on is false once the client has caught up.
 func (c *client) next(batch []*Message, work *page) (out []*Message, on bool) {
 	c.mu.Lock()
 	if c.closing != nil {
@@ -150,7 +150,7 @@ func (c *client) count(batch []*Message) {
 	if len(batch) == 0 {
 		return
 	}
-	if !c.met { // only the one who writes comes here
+	if !c.met { // only the current writer gets here
 		c.met = true
 		close(c.greeted)
 	}

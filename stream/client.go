@@ -19,8 +19,7 @@ const (
 	slowReason     = "slow_consumer"
 	maxPastFilters = 64
 	maxControls    = 64
-	// What a client that changed its filter may still be owed from the ring of the old one; one owed more reads the
-	// journal.
+	// These bound the frames kept for a client that changed its filter; a client with more reads the journal.
 	maxOwedFrames = 1024
 	maxOwedBytes  = 1 << 20
 )
@@ -33,7 +32,7 @@ const (
 	live mode = iota
 	// behind: frames come from the journal, after the cursor.
 	behind
-	// joining: frames come from the journal up to joinAt; what comes after it waits in the ring.
+	// joining: frames come from the journal up to joinAt; later ones are in the ring.
 	joining
 )
 
@@ -61,13 +60,13 @@ type client struct {
 	done    chan struct{} // closed when the connection has ended
 	ctx     context.Context
 	cancel  context.CancelFunc
-	timer   *time.Timer // of the pings
+	timer   *time.Timer // stops the pings
 
 	queuedUp bool // shard.mu guards it
 
 	// Hub.mu guards these three.
 	view *view
-	slot int    // place among the view's members
+	slot int    // index among the view's members
 	at   uint64 // number of the next frame in the view's ring
 
 	mu           sync.Mutex
@@ -75,18 +74,18 @@ type client struct {
 	closing      *closeReason
 	busy         bool
 	met          bool     // greeted is closed
-	pinged       bool     // the next tick looks for a sign of life
+	pinged       bool     // the next tick checks for a sign of life
 	audience     audience // changed under hub.mu and mu, so reading it under either is safe
 	positions    bool     // frames carry pos and seq
 	mode         mode
-	answers      []*Message     // they go before events
-	replies      []reply        // each goes behind the events before it
-	queue        []*shared      // owed from before the ring: frames of an earlier view, and what a full connection gave back
-	progress     []textProgress // groups of pieces of text the client is in the middle of
+	answers      []*Message     // sent before events
+	replies      []reply        // each sent after the events before it
+	queue        []*shared      // frames due before those of the ring: of an earlier view, or not accepted by a full connection
+	progress     []textProgress // groups of deltas the client has in part
 	queued       int            // bytes of queue, estimated
 	resumeStatus *Message
-	epoch        uint64          // changes when resume throws away what was owed
-	cursor       int64           // everything up to here was taken from ring or journal
+	epoch        uint64          // changes when resume drops the frames that were due
+	cursor       int64           // every frame up to here was read from the ring or the journal
 	joinAt       int64           // joining: journal position up to which the journal is read
 	past         []audienceUntil // not live: audiences that still apply to events before their until
 	short        bool            // the last page reached the head it aimed at
@@ -94,8 +93,8 @@ type client struct {
 	gapEnd       int64           // the client knows that frames up to here may be missing
 }
 
-// attachTo adds a connection with the audience of choose, which is called under h.mu; first is the message before
-// everything else. Without one the connection counts as greeted. Call detach when its reader ends.
+// attachTo adds a connection with the audience of choose, which it calls under h.mu. first is the first message;
+// without one the connection counts as greeted. Call detach when its reader ends.
 func (h *Hub) attachTo(conn Conn, choose func() audience, first *Message, at *resumeStatus, reach Reach) (*client, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &client{hub: h, conn: conn, reach: reach, greeted: make(chan struct{}), done: make(chan struct{}), ctx: ctx, cancel: cancel}
@@ -148,14 +147,14 @@ func (h *Hub) detach(c *client) {
 	h.running.Done()
 }
 
-// end asks for the end of the connection, once: with a close frame of this code, or without one when code is 0.
+// end requests the end of the connection once: with a close frame of this code, or without one when code is 0.
 func (c *client) end(code int, reason string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.endLocked(code, reason)
 }
 
-// answer queues a message that goes before events. A client that asks without reading answers is made to wait.
+// answer queues a message that is sent before events. It blocks while the client does not read its answers.
 func (c *client) answer(message *Message) {
 	c.mu.Lock()
 	for len(c.answers) >= maxControls && c.closing == nil {
@@ -168,7 +167,7 @@ func (c *client) answer(message *Message) {
 	c.shard.enqueue(c)
 }
 
-// takeAnswers takes what waits; c.mu is held.
+// takeAnswers removes and returns the queued answers; c.mu is held.
 func (c *client) takeAnswers() []*Message {
 	taken := c.answers
 	if len(taken) > maxControls {
@@ -181,8 +180,8 @@ func (c *client) takeAnswers() []*Message {
 	return taken
 }
 
-// setFilter replaces the thread filter ("" clears it) for every event from now on. What was owed under the old filter
-// stays owed.
+// setFilter replaces the thread filter ("" clears it) for later events. Frames due under the old filter are still
+// sent.
 func (c *client) setFilter(filter string) {
 	h := c.hub
 	h.mu.Lock()
@@ -218,14 +217,14 @@ func (c *client) setAudience(next audience) {
 	h.exit(c)
 	c.audience = next
 	h.enter(c)
-	// A visit for the old view's sake would not find the client there any more.
+	// A visit on behalf of the old view would no longer find the client.
 	if len(c.queue) > 0 {
 		c.shard.enqueue(c)
 	}
 }
 
-// keepOwed moves what the ring still owes into the client's own queue, within the bounds of a ring; h.mu and c.mu are
-// held.
+// keepOwed moves the frames due from the ring into the client's own queue, within the bounds of a ring; h.mu and c.mu
+// are held.
 func (c *client) keepOwed() bool {
 	if c.at < c.view.base {
 		return false
@@ -258,10 +257,10 @@ func (c *client) keepOwed() bool {
 	return true
 }
 
-// fallBehind turns a live client to the journal; h.mu and c.mu are held.
+// fallBehind switches a live client to the journal; h.mu and c.mu are held.
 func (c *client) fallBehind() {
-	if m := &c.view.members[c.shard.number]; c.at == m.mark && c.at < c.view.head() {
-		c.cursor = max(c.cursor, m.markPos)
+	if m := &c.view.members[c.shard.number]; c.at == m.dirtyFrom && c.at < c.view.head() {
+		c.cursor = max(c.cursor, m.dirtyPos)
 	}
 	c.mode, c.short, c.past = behind, false, nil
 	c.hub.opts.Metrics.CatchUp("overflow")
@@ -292,7 +291,7 @@ func (c *client) resumeAs(next audience, at resumeStatus) {
 	c.shard.enqueue(c)
 }
 
-// restart turns the client to the journal at the cursor of a resume status.
+// restart switches the client to the journal at the cursor of a resume status.
 func (c *client) restart(at resumeStatus) {
 	c.positions = true
 	c.mode, c.short = behind, false
@@ -303,7 +302,7 @@ func (c *client) restart(at resumeStatus) {
 	c.hub.opts.Metrics.CatchUp("resume")
 }
 
-// trimPast forgets filters of events that were all taken; c.mu is held.
+// trimPast drops filters whose events were all read; c.mu is held.
 func (c *client) trimPast() {
 	for len(c.past) > 0 && endOf(c.past[0].until) <= c.cursor {
 		c.past = c.past[1:]
@@ -323,7 +322,7 @@ func (c *client) endLocked(code int, reason string) {
 	c.shard.enqueue(c)
 }
 
-// tick pings, and some time later looks for a sign of life.
+// tick pings, and later checks for a sign of life.
 func (c *client) tick() {
 	c.mu.Lock()
 	if c.closing != nil {

@@ -14,7 +14,7 @@ const (
 	commandPing
 )
 
-// command is what a client asked. A subscribe has a filter ("" means every thread) and perhaps a cursor.
+// command is a client's request. A subscribe has a filter ("" means every thread) and perhaps a cursor.
 type command struct {
 	kind   commandKind
 	filter string
@@ -32,7 +32,7 @@ func parseCursor(s string) (cursor, bool) {
 	if s == "latest" {
 		return cursor{latest: true}, true
 	}
-	// ParseInt would also take a sign.
+	// ParseInt would also accept a sign.
 	if s == "" || s[0] < '0' || s[0] > '9' {
 		return cursor{}, false
 	}

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// consoleView is the value of ?view= of a page that shows lists of sessions and the texts of a few: each event is one
-// frame, of every thread, and texts piece by piece come of the threads it names.
+// consoleView is the ?view= of a page that lists sessions and shows the texts of a few. It gets one frame per event
+// of every thread, and text deltas of the threads it names.
 const consoleView = "console"
 
 // maxNamed bounds the threads a connection may name.
 const maxNamed = 64
 
-// naming is the audience of the console's view.
+// naming is the audience of the console view.
 func (h *Hub) naming(threads []string, reach Reach) audience {
 	named := slices.Sorted(slices.Values(threads))
 	a := audience{channel: h.own, key: "\x00" + consoleView + "\x00" + strings.Join(named, "\x00"), sees: func(f *Frame) bool {
@@ -31,8 +31,8 @@ func (h *Hub) naming(threads []string, reach Reach) audience {
 	return a.within(reach)
 }
 
-// viewOf is how a handshake wants to see the stream: the threads it names, nil for the view of codex-manager. problem
-// is what is wrong with it, "" for nothing.
+// viewOf reads the view of a handshake: the threads it names, nil for the view of codex-manager. problem is "" for a
+// valid one.
 func viewOf(query url.Values) (named []string, problem string) {
 	views, asked := query["view"]
 	if !asked {
@@ -52,12 +52,12 @@ func nameable(threads []string) bool {
 	return len(threads) <= maxNamed && !slices.Contains(threads, "")
 }
 
-// consoleListener obeys the commands of the console's view.
+// consoleListener executes the commands of the console view.
 type consoleListener struct{ client *client }
 
-// Hear implements Listener. The subscriber gets its confirmation once the subscription is active. A REST read
+// OnMessage implements Listener. The subscriber gets its confirmation once the subscription is active. A REST read
 // after that includes every event the subscription did not send.
-func (l consoleListener) Hear(data []byte) {
+func (l consoleListener) OnMessage(data []byte) {
 	if len(data) == 0 {
 		return
 	}
@@ -76,7 +76,7 @@ func (l consoleListener) Hear(data []byte) {
 	}
 }
 
-// name has a client of the console's view get the texts of these threads from now on.
+// name sends the client of a console view the texts of these threads from now on.
 func (c *client) name(threads []string) {
 	c.hub.mu.Lock()
 	defer c.hub.mu.Unlock()

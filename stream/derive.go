@@ -9,9 +9,9 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// Frames derives what clients see of one journal record, in the original's order. It depends on the record
-// alone, so a replay yields the same bytes as the live stream. Texts are the exception: deltas are published
-// early and stored joined (TextRef). Types with a dot show nothing, except EventNotification and EventRequest.
+// Frames derives what clients see of one journal record, in the original's order. It depends on the record alone, so
+// a replay yields the same bytes as the live stream. Texts are the exception: deltas are published one by one and
+// stored joined (TextRef). Types with a dot show nothing, except EventNotification and EventRequest.
 func Frames(rec journal.Record) ([]Frame, error) {
 	d := derivation{rec: rec}
 	native := rec.Type == EventNotification || rec.Type == EventRequest
@@ -42,8 +42,8 @@ func Frames(rec journal.Record) ([]Frame, error) {
 	return d.frames, nil
 }
 
-// Broadcasts reports whether a notification has an alias that goes to every reader. Who appends such an event sets
-// journal.Event.Broadcast, so that a filtered client finds it again when it catches up.
+// Broadcasts reports whether a notification has an alias that goes to every reader. Its writer sets
+// journal.Event.Broadcast, so that a filtered client also finds it when it catches up.
 func Broadcasts(method string) bool { return wire.Lookup(method).Broadcast }
 
 // derivation is the work of Frames on one record.
@@ -58,8 +58,8 @@ type derivation struct {
 	frames  []Frame
 }
 
-// runtimeOf is who said a record's line, "" for wire.Origin and for rows from before lines of ours named the runtime
-// they speak for.
+// runtimeOf is the runtime that sent a record's message. It is "" for wire.Origin and for old rows, whose own
+// messages named no runtime.
 func runtimeOf(rec journal.Record) string {
 	if rec.Source == wire.Origin || rec.Source == ownSource {
 		return ""
@@ -151,8 +151,7 @@ func (d *derivation) signal(signalType, prefix string) {
 	d.frames[len(d.frames)-1].Repeats = true
 }
 
-// appendRequestID names the request a signal is about by our id, the one every answer is given by; the runtime's own
-// stands beside it.
+// appendRequestID appends our id of the signal's request, which answers name, and the runtime's own id.
 func (d *derivation) appendRequestID(dst []byte, signalType string) []byte {
 	ours, request := d.meta.RequestID, signalType == "request"
 	switch {
@@ -178,7 +177,7 @@ func appendSession(dst []byte, ref *SessionRef) []byte {
 	dst = appendString(dst, ref.ID)
 	dst = appendMember(dst, "title")
 	if ref.Title == "" {
-		dst = append(dst, "null"...) // the thread's first signals come before it has a name
+		dst = append(dst, "null"...) // a thread has no name yet at its first signals
 	} else {
 		dst = appendString(dst, ref.Title)
 	}

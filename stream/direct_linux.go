@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// direct hands many frames to a socket in one system call that does not wait. net.Buffers would wait for a peer that
-// does not read.
+// direct writes many frames to a socket in one system call that does not block. net.Buffers would block on a peer
+// that does not read.
 type direct struct {
 	raw     syscall.RawConn
 	vectors *vectors
@@ -31,10 +31,10 @@ type vector struct {
 	parts   []syscall.Iovec
 	written int
 	errno   syscall.Errno
-	call    func(fd uintptr) // made once, or every batch would allocate it
+	call    func(fd uintptr) // allocated once instead of for every batch
 }
 
-// vectors keep that memory for the next batch, of any socket.
+// vectors keeps that memory for the next batch of any socket.
 type vectors struct{ pool sync.Pool }
 
 func newVectors() *vectors {
@@ -47,8 +47,8 @@ func newVectors() *vectors {
 
 func (v *vector) writev(fd uintptr) {
 	for {
-		// It never blocks, so the scheduler need not know. A regular syscall could give this thread's processor
-		// away, and the shard would then queue for one.
+		// A raw call, because it never blocks. A regular syscall could lose this thread's processor, and the shard
+		// would then queue for one.
 		n, _, errno := syscall.RawSyscall(syscall.SYS_WRITEV, fd, uintptr(unsafe.Pointer(&v.parts[0])), uintptr(len(v.parts)))
 		if errno == syscall.EINTR {
 			continue
@@ -58,8 +58,8 @@ func (v *vector) writev(fd uintptr) {
 	}
 }
 
-// write returns how many messages were begun, and what is left of the last of them. A full connection takes the first
-// one as begun, so that there is something to wait with.
+// write returns how many messages were begun, and the rest of the last one. On a full connection the first message
+// counts as begun, so that Wait has something to send.
 func (d *direct) write(messages []*Message) (sent int, rest []byte, err error) {
 	v := d.vectors.pool.Get().(*vector) // the pool holds nothing else
 	v.parts = v.parts[:0]
@@ -68,7 +68,7 @@ func (d *direct) write(messages []*Message) (sent int, rest []byte, err error) {
 		part.SetLen(len(message.wire))
 		v.parts = append(v.parts, part)
 	}
-	err = d.raw.Control(v.call) // not Write, which makes ready to wait
+	err = d.raw.Control(v.call) // not Write, which prepares to block
 	written, errno := v.written, v.errno
 	clear(v.parts)
 	d.vectors.pool.Put(v)

@@ -4,7 +4,7 @@ package stream
 
 import "net"
 
-// direct is what other systems do without: there a batch is joined, and written by a goroutine that may wait.
+// direct does not exist on other systems: a goroutine that may block writes the joined batch there.
 type direct struct{}
 
 type vectors struct{}

@@ -1,7 +1,7 @@
 // Package stream shows the journal to clients: frames derived from events by pure functions, filters, and the websocket
 // at /api/stream.
 //
-// It owns the codex-manager wire words of the stream and the order, filtering and resuming of frames.
+// It owns the codex-manager wire names of the stream and the order, filtering and resuming of frames.
 // It must never know package session, HTTP resources, or a runtime process; of runtimes it knows the canonical
 // vocabulary alone.
 package stream
@@ -18,7 +18,7 @@ import (
 // Event types the stream derives several frames from. Any other journal event whose type has no dot is one frame of
 // that type with the event's payload; a type with a dot is internal and shows no frame.
 const (
-	// EventNotification is a runtime notification; its payload is the native line byte for byte, its meta a Meta, its
+	// EventNotification is a runtime notification. Its payload is the native line byte for byte, its meta a Meta, its
 	// source the runtime.
 	EventNotification = "runtime.notification"
 	// EventRequest is a runtime's request; its payload is the native line byte for byte, its meta a Meta, its source the
@@ -26,10 +26,10 @@ const (
 	EventRequest = "runtime.request"
 )
 
-// ownSource is journal.Event.Source of lines of ours in older rows, which were codex's then.
+// ownSource is journal.Event.Source of our own lines in older rows; codex was the only runtime then.
 const ownSource = "harness"
 
-// Meta is what must be known at the time of an event so that a replay yields the frames that were live.
+// Meta is the state at the time of an event that a replay needs to yield the same frames.
 type Meta struct {
 	// ReceivedAt is when the harness read the line, in ms.
 	ReceivedAt int64 `json:"receivedAt,omitempty"`
@@ -41,35 +41,34 @@ type Meta struct {
 	SystemOwned bool `json:"systemOwned,omitempty"`
 	// Purged: the session is deleted; no app_server signal is made.
 	Purged bool `json:"purged,omitempty"`
-	// RequestID is our id of the interactive request a line is about, "" when it is about none: set on every
-	// EventRequest, and on the news that a request is closed. Rows from before one id held everywhere have none; their
-	// signals show the runtime's id, as they did.
+	// RequestID is our id of the line's interactive request, "" for none. Every EventRequest and every notification
+	// that a request is closed has it. Older rows lack it; their signals show the runtime's id, as before.
 	RequestID *string `json:"requestId,omitempty"`
-	// Request is set on an EventRequest that waits for a person.
+	// Request is set on an EventRequest that needs an answer by a person.
 	Request *RequestRef `json:"request,omitempty"`
 	// Text is set on a notification that adds to a text.
 	Text *TextRef `json:"text,omitempty"`
-	// Messages is set on the end of a turn: how many entries it left in the transcript.
+	// Messages is set on the end of a turn: the number of its transcript entries.
 	Messages *int64 `json:"messages,omitempty"`
-	// Node is the node whose runtime said what is about no session, "" where there is one node, and of older servers.
+	// Node is the node of a runtime's message without a session, "" on a single node and in older rows.
 	Node string `json:"node,omitempty"`
-	// Layout is where the parts of a runtime's line stand in the payload, nil of other events.
+	// Layout holds the offsets of the parts of a runtime's line in the payload, nil for other events.
 	Layout *runtime.Layout `json:"layout,omitempty"`
 }
 
-// TextRef is the position of a delta in its text. Deltas are published early, one by one, then stored joined,
-// one event for each group.
+// TextRef is the position of a delta in its text. Deltas are published one by one before they are stored, and stored
+// joined, one event for each group.
 type TextRef struct {
-	// Group names the pieces that are stored together: no two groups have the same number.
+	// Group names the deltas that are stored together: no two groups have the same number.
 	Group int64 `json:"group"`
 	// Offset is the length of the text before this delta and Length what the delta adds, both in UTF-16 code units.
 	Offset int64 `json:"offset"`
 	Length int64 `json:"length"`
 	// At is where the delta, a JSON string, begins in the event's payload.
 	At int `json:"at"`
-	// Into is where in its entry the text shows (runtime.TextDelta.Into), "" in events of servers that did not store it.
+	// Into is the text's place in its entry (runtime.TextDelta.Into), "" in events of older servers.
 	Into string `json:"into,omitempty"`
-	// First marks the first piece of a group.
+	// First is set on the first delta of a group.
 	First bool `json:"first,omitempty"`
 }
 
@@ -116,14 +115,14 @@ func MetaOf(event *journal.Event) (*Meta, error) {
 	return meta, nil
 }
 
-// Line is a runtime's line in its parts. They are pieces of the event's payload; Params and ID are nil when the line
-// has none.
+// Line holds the parts of a runtime's line. They are slices of the event's payload; Params and ID are nil when the
+// line has none.
 type Line struct {
 	// Method is JSON, as the runtime wrote it.
 	Method, Params, ID json.RawMessage
 }
 
-// LineOf cuts the line of an EventNotification or EventRequest into its parts; false when it names no method.
+// LineOf splits the line of an EventNotification or EventRequest into its parts; false when it names no method.
 func LineOf(event *journal.Event, meta *Meta) (line Line, ok bool) {
 	if meta.Layout == nil {
 		return line, false

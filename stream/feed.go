@@ -4,20 +4,20 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// Feed is the journal in the words of a protocol: what its connections are shown. One value of it serves them all; it
-// must be comparable.
+// Feed derives a protocol's frames from the journal. One value serves all connections of the protocol; it must be
+// comparable.
 type Feed interface {
-	// Frames are those of a record, in the order of their positions (FramePosition). It must give the same for the same
-	// record, live and on replay.
+	// Frames returns the frames of a record, in the order of their positions (FramePosition). It must return the same
+	// for a record, live and on replay.
 	Frames(record journal.Record) ([]Frame, error)
-	// AppendFrame appends a frame as it is sent, with its position and number for who asked for them.
+	// AppendFrame appends a frame as it is sent, with its position and number for connections that asked for them.
 	AppendFrame(dst []byte, frame *Frame, positions bool) []byte
-	// AppendNotice appends the notice a connection gets about frames it does not get.
+	// AppendNotice appends the notice of frames that a connection does not get.
 	AppendNotice(dst []byte, notice Notice) []byte
 }
 
-// Notice is how a connection stands to the journal: after a cursor it came with, or when frames between two positions
-// are missing.
+// Notice is the state of a connection against the journal: after it resumed at a cursor, or when frames between two
+// positions are missing.
 type Notice struct {
 	// Kind is resumed, gap or ahead.
 	Kind string
@@ -30,9 +30,9 @@ type Notice struct {
 // Audience chooses frames of a feed. Those with the same Key choose the same, and share one ring and one encoding.
 type Audience struct {
 	Key string
-	// Sessions are those whose events are wanted; broadcasts of others are offered, too.
+	// Sessions are those whose events are included; broadcasts of others are offered, too.
 	Sessions []string
-	// Sees chooses among them. It is called by several goroutines.
+	// Sees selects frames among them. Several goroutines call it.
 	Sees func(frame *Frame) bool
 }
 
@@ -66,7 +66,7 @@ func newChannel(feed Feed) *channel {
 	return &channel{feed: feed, all: map[*view]struct{}{}, wide: map[*view]struct{}{}, of: map[string]map[*view]struct{}{}}
 }
 
-// wants reports whether a record may have a frame for anybody.
+// wants reports whether a record may have a frame for any connection.
 func (c *channel) wants(record *journal.Record) bool {
 	return len(c.all) > 0 && (record.Broadcast || len(c.wide) > 0 || len(c.of[record.SessionID]) > 0)
 }
@@ -127,16 +127,16 @@ func (h *Hub) byThread(filter string, reach Reach) audience {
 	return a.within(reach)
 }
 
-// notice is a notice as its connections get it.
+// notice encodes a notice for these connections.
 func (a audience) notice(n Notice) *Message {
 	return newMessage(96, func(dst []byte) []byte { return a.channel.feed.AppendNotice(dst, n) })
 }
 
-// wide reports whether events of all sessions are wanted.
+// wide reports whether the audience includes events of all sessions.
 func (a audience) wide() bool { return a.channel.feed == ownFeed{} && len(a.sessions) == 0 }
 
-// session is the only one whose events are wanted, "" when there are others: a query of the journal for it finds all an
-// audience sees.
+// session is the only session of an audience, "" when there are others: a journal query for it finds every event of
+// the audience.
 func (a audience) session() string {
 	if len(a.sessions) == 1 {
 		return a.sessions[0]

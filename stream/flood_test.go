@@ -303,9 +303,9 @@ func TestConnectionBounds(t *testing.T) {
 		remedy string
 	}{
 		"all together": {HandlerOptions{MaxConnections: 2}, http.StatusServiceUnavailable, "too_many_connections",
-			"HARNESS_WS_MAX_CONNECTIONS"},
+			"streams of HARNESS_LIMITS"},
 		"of one address": {HandlerOptions{MaxPerAddress: 2}, http.StatusTooManyRequests, "too_many_connections_per_address",
-			"HARNESS_WS_MAX_PER_ADDRESS"},
+			"streams-per-address of HARNESS_LIMITS"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -6,7 +6,7 @@ import (
 )
 
 // A position names one frame: the journal position of its event times framesPerEvent, plus the index of the frame
-// within the event. A cursor taken from any frame therefore resumes exactly after it, also in the middle of an event.
+// within the event. A cursor at any frame therefore resumes exactly after it, even in the middle of an event.
 const (
 	framesPerEvent = 16
 	lastIndex      = framesPerEvent - 1
@@ -15,7 +15,7 @@ const (
 // Frame is one event frame as clients see it: {"type":..,"threadId":..|null,"payload":..}.
 type Frame struct {
 	Type string
-	// ThreadID is "" for a frame of no thread (null on the wire).
+	// ThreadID is "" for a frame without a thread (null on the wire).
 	ThreadID string
 	// Payload is raw JSON.
 	Payload json.RawMessage
@@ -23,20 +23,20 @@ type Frame struct {
 	Broadcast bool
 	// SystemOwned frames reach only sockets filtered on exactly ThreadID, even when they are broadcasts.
 	SystemOwned bool
-	// Replaceable frames are outdated by a later one: text deltas (the finished item has the whole), token usage, plan and
-	// diff.
+	// Replaceable frames are superseded by a later one: text deltas (the finished item has the whole text), token
+	// usage, plan and diff.
 	Replaceable bool
 	// Repeats says that a later frame of the same event has the same content.
 	Repeats bool
-	// Text is set on a frame that adds to a text. Early says that it is published before it is stored: it has
-	// no position and no number yet.
-	Text  *TextRef
-	Early bool
+	// Text is set on a frame that adds to a text. An Ephemeral frame is not stored yet: it has no position and no
+	// number.
+	Text      *TextRef
+	Ephemeral bool
 	// Runtime is the runtime that sent it, "" for none or wire.Origin.
 	Runtime string
-	// About is the feed's own word on whom the frame is for; the stream's has none.
+	// About is the feed's own data for selecting receivers; the stream's feed has none.
 	About any
-	// project is the project of its record, "" for none or when no client needs it (Hub.projects).
+	// project is the project of its record, "" for none or when no client is limited to projects (Hub.projects).
 	project string
 	// Pos is the frame's position (journal pos*16 + index within the event), Seq its event's number within the session.
 	Pos, Seq int64
@@ -55,7 +55,7 @@ func (f *Frame) AppendJSON(dst []byte, positions bool) []byte {
 		dst = appendMember(dst, "runtime")
 		dst = appendString(dst, f.Runtime)
 	}
-	if positions && !f.Early {
+	if positions && !f.Ephemeral {
 		dst = append(dst, `,"pos":`...)
 		dst = strconv.AppendInt(dst, f.Pos, 10)
 		dst = append(dst, `,"seq":`...)
@@ -98,5 +98,5 @@ func startOf(journalPos int64) int64 { return journalPos * framesPerEvent }
 // eventOf is the journal position of the event a cursor points into.
 func eventOf(cursor int64) int64 { return cursor / framesPerEvent }
 
-// midEvent reports whether frames of the cursor's own event may still be owed.
+// midEvent reports whether frames of the cursor's own event may still be due.
 func midEvent(cursor int64) bool { return eventOf(cursor) > 0 && cursor%framesPerEvent != lastIndex }

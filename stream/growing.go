@@ -7,15 +7,15 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// GrownText is a text of an item as far as it is stored.
+// GrownText is the stored part of an item's text.
 type GrownText struct {
 	// Into is TextRef.Into.
 	Into string
 	Text string
 }
 
-// GrowTexts folds an item's stored deltas, in order, into the texts they make, by the rule clients are given: each is
-// laid at its offset.
+// GrowTexts folds an item's stored deltas, in order, into texts. It follows the rule for clients: each delta is
+// placed at its offset.
 func GrowTexts(records []journal.Record) ([]GrownText, error) {
 	var grown []growing
 	for _, record := range records {
@@ -42,7 +42,7 @@ func GrowTexts(records []journal.Record) ([]GrownText, error) {
 	texts := make([]GrownText, len(grown))
 	for i, text := range grown {
 		texts[i].Into = text.into
-		// The pieces are joined before they are read: one may end in the middle of a character's escape.
+		// The deltas are joined before they are parsed: one may end in the middle of a character's escape.
 		if err := json.Unmarshal(append(append([]byte{'"'}, text.literal...), '"'), &texts[i].Text); err != nil {
 			return nil, fmt.Errorf("a text joined from the journal is not readable: %w", err)
 		}
@@ -50,8 +50,7 @@ func GrowTexts(records []journal.Record) ([]GrownText, error) {
 	return texts, nil
 }
 
-// growing is a text as JSON, without the quotes, and where it ends in UTF-16 code units. What was pruned of its
-// beginning is not in it.
+// growing is a text as JSON without the quotes, and its end in UTF-16 code units. A pruned beginning is not in it.
 type growing struct {
 	into       string
 	literal    []byte
@@ -60,7 +59,7 @@ type growing struct {
 
 func (g *growing) add(ref *TextRef, delta []byte) {
 	switch {
-	case ref.Offset > g.end: // what came between was pruned
+	case ref.Offset > g.end: // the deltas between were pruned
 		g.literal, g.begin = g.literal[:0], ref.Offset
 	case ref.Offset < g.end:
 		keep := max(0, ref.Offset-g.begin)
@@ -70,7 +69,7 @@ func (g *growing) add(ref *TextRef, delta []byte) {
 	g.literal, g.end = append(g.literal, delta...), ref.Offset+ref.Length
 }
 
-// literal is where the JSON string that begins at a place of a payload stands, without its quotes.
+// literal returns the JSON string that begins at an offset of a payload, without its quotes.
 func literal(payload []byte, at int) (from, to int, err error) {
 	if at < 0 || at >= len(payload) || payload[at] != '"' {
 		return 0, 0, fmt.Errorf("its text is not at %d", at)
@@ -86,6 +85,6 @@ func literal(payload []byte, at int) (from, to int, err error) {
 	return 0, 0, fmt.Errorf("its text at %d has no end", at)
 }
 
-// CursorAfter is the cursor (?after=) behind every frame of the event at a position of the journal: who reads a state
-// that holds all events up to there misses nothing and gets nothing twice from it on.
+// CursorAfter is the cursor (?after=) after all frames of the event at a journal position. A client that read a state
+// with all events up to there misses nothing from it on and gets nothing twice.
 func CursorAfter(journalPos int64) int64 { return endOf(journalPos) }

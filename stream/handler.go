@@ -16,25 +16,24 @@ import (
 type HandlerOptions struct {
 	// OriginAllowed decides about the request's Origin before the upgrade; nil allows every request.
 	OriginAllowed func(*http.Request) bool
-	// Access, when set, gives the context that ends when who made a request may not be here any more; their socket is
-	// closed with 1008 then, those of other protocols, too.
+	// Access, when set, returns a context that ends when the caller loses access. The socket is then closed with 1008,
+	// in other protocols, too.
 	Access func(*http.Request) context.Context
 	// Reach, when set, returns the projects the caller is limited to, nil for no limit; the hub needs
 	// Options.ProjectOf for that. It applies to other protocols, too.
 	Reach func(*http.Request) Reach
-	// ReadLimit bounds a client's message in bytes (1 MiB); a longer one closes the socket with 1009.
+	// ReadLimit bounds a client's message in bytes (1 MiB); a longer message closes the socket with 1009.
 	ReadLimit int64
-	// Stall is how long a client may take nothing at all before it is closed with 4008 (10 s).
+	// Stall is how long a client may accept no bytes before it is closed with 4008 (10 s).
 	Stall time.Duration
 	// MaxConnections bounds open connections (503 beyond), MaxPerAddress those of one client address (429). 0: no bound.
 	MaxConnections, MaxPerAddress int
-	// Rate bounds a client's frames per second, Burst those at once (200, 1,000); every 4 KiB count as one more. Beyond:
-	// 1008.
+	// Rate bounds a client's frames per second, Burst those at once (200, 1,000); every 4 KiB count as one more. A
+	// client over it is closed with 1008.
 	Rate, Burst int
-	// MessageTimeout is for a whole message, from its first byte to its last (10 s); then 1008.
+	// MessageTimeout bounds the time from a message's first byte to its last (10 s); then the close code is 1008.
 	MessageTimeout time.Duration
-	// CloseTimeout is for the peer's answer to our close frame, and for the rest of what it was sending (5 s, which is
-	// also the most).
+	// CloseTimeout bounds the wait for the peer's close frame and the rest of its message (5 s, also the maximum).
 	CloseTimeout time.Duration
 }
 
@@ -69,7 +68,7 @@ func NewHandler(hub *Hub, opts HandlerOptions) *Handler {
 	}
 }
 
-// invalidCommand is the answer to everything a client says that is no command.
+// invalidCommand is the answer to a message that is not a command.
 const invalidCommand = `{"type":"error","message":"invalid websocket command"}`
 
 // ServeHTTP implements http.Handler.
@@ -143,7 +142,7 @@ func (h *Handler) accept(w http.ResponseWriter, r *http.Request) *websocketConn 
 	wrapped := &hijacker{ResponseWriter: w, stall: h.opts.Stall, memory: h.memory, limits: h.limits}
 	ws, err := websocket.Accept(wrapped, r, &websocket.AcceptOptions{
 		Subprotocols: firstSubprotocol(r),
-		// Decided above: the library knows only patterns of hosts.
+		// Checked above: the library knows only patterns of hosts.
 		InsecureSkipVerify: true,
 		CompressionMode:    websocket.CompressionDisabled,
 	})
@@ -155,7 +154,7 @@ func (h *Handler) accept(w http.ResponseWriter, r *http.Request) *websocketConn 
 	return &websocketConn{ws: ws, socket: wrapped.socket}
 }
 
-// serve makes the connection, and reports whether it did; then leave is called at its end. named is what viewOf gives.
+// serve opens the connection and reports whether it did; leave is then called at its end. named comes from viewOf.
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request, named []string, at *resumeStatus, leave func()) bool {
 	conn := h.accept(w, r)
 	if conn == nil {
@@ -176,8 +175,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, named []string, 
 		return false
 	}
 	h.endWithAccess(client, r)
-	// A goroutine of its own, which the hub waits for: with the handler's return net/http's 20 KiB per connection are
-	// free.
+	// A goroutine of its own, which the hub waits for: the handler's return frees net/http's 20 KiB per connection.
 	go func() {
 		defer leave()
 		if named != nil {
@@ -189,7 +187,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, named []string, 
 	return true
 }
 
-// reach is the limit of who made a request, nil for none.
+// reach is the project limit of the caller, nil for none.
 func (h *Handler) reach(r *http.Request) Reach {
 	if h.opts.Reach == nil {
 		return nil
@@ -197,10 +195,10 @@ func (h *Handler) reach(r *http.Request) Reach {
 	return h.opts.Reach(r)
 }
 
-// withdrawn is how a socket is closed whose token was revoked, has expired or has another role.
+// withdrawn closes a socket whose token was revoked, has expired or has another role.
 const withdrawn = "access was withdrawn"
 
-// endWithAccess closes a client once who opened it may not be here any more, which may be so already.
+// endWithAccess closes a client once its caller has lost access, which may have happened already.
 func (h *Handler) endWithAccess(client *client, r *http.Request) {
 	if h.opts.Access == nil {
 		return
@@ -214,10 +212,10 @@ func (h *Handler) endWithAccess(client *client, r *http.Request) {
 	}
 }
 
-// follow is the life of a connection.
+// follow serves a connection until it ends.
 func (h *Handler) follow(client *client, conn *websocketConn, listener Listener) {
 	defer h.hub.detach(client)
-	// ready is the first thing a client gets, even one that speaks, errs or closes before it could read it.
+	// ready is a client's first message, even if the client sends, fails or closes before it reads it.
 	select {
 	case <-client.greeted:
 	case <-client.done:
@@ -225,7 +223,7 @@ func (h *Handler) follow(client *client, conn *websocketConn, listener Listener)
 	client.end(h.read(client, conn, listener))
 }
 
-// read hands the listener what the connection says until it fails or breaks a rule, and returns the close code owed.
+// read passes messages to the listener until the connection fails or breaks a rule, and returns the close code.
 func (h *Handler) read(client *client, conn *websocketConn, listener Listener) (code int, reason string) {
 	var earlier int64 // bytes of the messages that were read
 	for {
@@ -246,18 +244,18 @@ func (h *Handler) read(client *client, conn *websocketConn, listener Listener) (
 		if err != nil {
 			return h.owed(err)
 		}
-		listener.Hear(data)
+		listener.OnMessage(data)
 	}
 }
 
-// ownListener obeys the commands of the stream.
+// ownListener executes the commands of the stream.
 type ownListener struct {
 	handler *Handler
 	client  *client
 }
 
-// Hear implements Listener.
-func (l ownListener) Hear(data []byte) {
+// OnMessage implements Listener.
+func (l ownListener) OnMessage(data []byte) {
 	if len(data) == 0 {
 		return
 	}
@@ -281,7 +279,7 @@ func (l ownListener) Hear(data []byte) {
 	}
 }
 
-// owed is what a peer whose reading failed is closed with.
+// owed is the close frame for a peer after a failed read.
 func (h *Handler) owed(err error) (code int, reason string) {
 	code, reason, label := readFailure(err)
 	if label != "" {
@@ -302,7 +300,7 @@ func isUpgrade(r *http.Request) bool {
 	return r.Header.Get("Upgrade") != "" && hasToken(r.Header.Values("Connection"), "upgrade")
 }
 
-// handshakeProblem is the original's complaint about a bad handshake, "" for a good one.
+// handshakeProblem is the original's error text for a bad handshake, "" for a good one.
 func handshakeProblem(r *http.Request) string {
 	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
 		return "Invalid Upgrade header"
@@ -321,7 +319,7 @@ func refuseHandshake(w http.ResponseWriter, problem string) {
 	header.Set("Connection", "close")
 	header.Set("Content-Type", "text/html")
 	if strings.Contains(problem, "Version") {
-		// 8 is what the original also says it speaks; this server answers 13 only.
+		// The original also offers version 8; this server accepts 13 only.
 		header.Set("Sec-WebSocket-Version", "13, 8")
 	}
 	w.WriteHeader(http.StatusBadRequest)

@@ -15,29 +15,28 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// Journal is what the stream needs of the event log; *journal.Journal implements it.
+// Journal is the part of the event log that the stream uses; *journal.Journal implements it.
 type Journal interface {
-	// Subscribe hands committed records to fn, in order, from one goroutine; head is the position before the first of
-	// them.
+	// Subscribe passes committed records to fn, in order, from one goroutine; head is the position before the first
+	// one.
 	Subscribe(fn journal.Subscriber) (head int64, cancel func())
 	// SubscribeEphemeral calls fn for events published before they are stored, in order with the records, never
 	// concurrently.
 	SubscribeEphemeral(fn journal.EphemeralSubscriber) (cancel func())
-	// Pending reports whether more is about to be handed to fn: something is being written, or waits for that.
+	// Pending reports whether fn is about to get more records: a write is under way or queued.
 	Pending() bool
-	// Bounds are the oldest position still kept and the last committed one.
+	// Bounds returns the oldest position still kept and the last committed one.
 	Bounds(ctx context.Context) (oldest, head int64, err error)
 	// Read returns committed records after a position; with Session set, that session's, global ones and broadcasts.
 	Read(ctx context.Context, query journal.Query) ([]journal.Record, error)
 }
 
-// Conn is what the hub needs of a connection: the seam behind which a transport can change how bytes leave. Write and
-// Wait are called by one goroutine at a time.
+// Conn is the transport of one connection. One goroutine at a time calls Write and Wait.
 type Conn interface {
 	// Write sends messages in order as far as the peer accepts them now, without waiting. It returns how many
 	// it accepted; a partly written one counts. full: call Wait before the next Write.
 	Write(messages []*Message) (sent int, full bool, err error)
-	// Wait returns when everything taken over has left. ErrStalled: no byte moved for the stall limit.
+	// Wait returns when all accepted bytes are sent. ErrStalled: no byte moved for the stall limit.
 	Wait() error
 	// Ping asks the peer for a sign of life; Alive reports whether there was any since.
 	Ping()
@@ -50,8 +49,8 @@ type Conn interface {
 
 // Sentinels of Conn and Hub, to be tested with errors.Is.
 var (
-	// ErrStalled: the peer took nothing for the stall limit.
-	ErrStalled = errors.New("the reader took nothing within the stall limit")
+	// ErrStalled: the peer accepted nothing within the stall limit.
+	ErrStalled = errors.New("the reader accepted nothing within the stall limit")
 	// ErrStopped: the hub is not running.
 	ErrStopped = errors.New("the stream is not running")
 )
@@ -90,15 +89,15 @@ type Options struct {
 	// CatchUpPage is how many records a connection that catches up reads at a time (128), CatchUpReads how many
 	// connections read at once (8).
 	CatchUpPage, CatchUpReads int
-	// PingEvery is the time between pings (15 s, since proxies cut what is silent for 20 s), PingTimeout the time a peer
-	// has for any sign of life after one (15 s).
+	// PingEvery is the time between pings (15 s, because proxies close connections that are idle for 20 s).
+	// PingTimeout is the time a peer has for any sign of life after one (15 s).
 	PingEvery, PingTimeout time.Duration
 	// StopTimeout bounds the closing of open connections on Stop (5 s).
 	StopTimeout time.Duration
-	// ProjectOf is the project a session belongs to, "" for none and for a session that is not there. It is asked for
-	// connections that are limited to projects (HandlerOptions.Reach), which are shown nothing when it is nil.
+	// ProjectOf is the project a session belongs to, "" for none and for a session that is not there. The hub calls it
+	// for connections limited to projects (HandlerOptions.Reach); they get no frames when it is nil.
 	ProjectOf func(ctx context.Context, sessionID string) (string, error)
-	// Watched, when set, is called when there may be others to be asked about with Hub.Watched. It must not block.
+	// Watched, when set, is called when the result of Hub.Watched may have changed. It must not block.
 	Watched func()
 	Metrics Metrics
 }
@@ -138,7 +137,7 @@ func positive[T int | time.Duration](value, fallback T) T {
 	return fallback
 }
 
-// Hub hands the frames of committed events to the connections whose filter lets them through. Lock order: journal,
+// Hub sends the frames of committed events to the connections whose filter includes them. Lock order: journal,
 // Hub.mu, client.mu, shard.mu. No lock is held across a system call or a read of the journal.
 type Hub struct {
 	journal Journal
@@ -158,7 +157,7 @@ type Hub struct {
 	clients  map[*client]struct{}
 	views    map[string]*view // by their audience's key
 	own      *channel
-	channels []*channel // own among them
+	channels []*channel // includes own
 	log      []*shared  // the frames of all views, oldest first
 	logBytes int
 	shards   []*shard
@@ -202,8 +201,8 @@ func (h *Hub) Start(context.Context) error {
 	return nil
 }
 
-// Stop closes every connection with 1012 and waits for them, within ctx and StopTimeout; what is left then is cut off.
-// Calling it twice is allowed.
+// Stop closes every connection with 1012 and waits for them, within ctx and StopTimeout; it then aborts the remaining
+// ones. Calling it twice is allowed.
 func (h *Hub) Stop(ctx context.Context) error {
 	h.lifecycle.Lock()
 	defer h.lifecycle.Unlock()
@@ -235,7 +234,7 @@ func (h *Hub) Stop(ctx context.Context) error {
 	return err
 }
 
-// await waits for the connections; those that are left at the bound are cut off.
+// await waits for the connections and aborts those that are left at the bound.
 func (h *Hub) await(ctx context.Context, finished <-chan struct{}) (err error) {
 	select {
 	case <-finished:
@@ -254,7 +253,7 @@ func (h *Hub) await(ctx context.Context, finished <-chan struct{}) (err error) {
 	return err
 }
 
-// isOpen reports whether the hub takes connections.
+// isOpen reports whether the hub accepts connections.
 func (h *Hub) isOpen() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -294,7 +293,7 @@ type derived struct {
 	frames       []*shared
 }
 
-// by adds the frames of channels whose are not there yet.
+// by adds the frames of channels that are still missing.
 func (d *derived) by(h *Hub, channels []*channel, record journal.Record) {
 	for _, c := range channels {
 		if !slices.Contains(d.done, c) {
@@ -304,8 +303,8 @@ func (d *derived) by(h *Hub, channels []*channel, record journal.Record) {
 	}
 }
 
-// publishEphemeral is publish for events that are not stored yet. A client that joins meanwhile gets them from
-// the store.
+// publishEphemeral is publish for events that are not stored yet. A client that joins meanwhile reads them from the
+// store.
 func (h *Hub) publishEphemeral(events []journal.Event) {
 	for i := range events {
 		record := journal.Record{Event: events[i]}
@@ -319,7 +318,7 @@ func (h *Hub) publishEphemeral(events []journal.Event) {
 		outgoing.by(h, wanted, record)
 		owners := h.lockKnowing([]journal.Record{record})
 		for _, frame := range outgoing.frames {
-			frame.Early, frame.project = true, owners.at(0)
+			frame.Ephemeral, frame.project = true, owners.at(0)
 			h.offer(frame)
 		}
 		h.wakeShards()
@@ -331,12 +330,12 @@ func (h *Hub) publishEphemeral(events []journal.Event) {
 func (h *Hub) wakeShards() {
 	for _, s := range h.shards {
 		if len(s.dirty) > 0 {
-			s.signal()
+			s.wake.Set()
 		}
 	}
 }
 
-// wanting are the channels in which a record may have a frame for anybody; h.mu is held.
+// wanting are the channels in which a record may have a frame for some connection; h.mu is held.
 func (h *Hub) wanting(record *journal.Record) (wanting []*channel) {
 	for _, c := range h.channels {
 		if c.wants(record) {

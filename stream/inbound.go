@@ -15,30 +15,30 @@ const libraryCloseWait = 5 * time.Second
 
 const sinkBuffer = 16 << 10
 
-// inbound is the reading side of a socket: it holds the peer to its rate, and to finishing what it began.
+// inbound is the reading side of a socket: it enforces the peer's rate and the time limit of a message.
 type inbound struct {
 	conn     net.Conn
-	early    []byte // came in with the handshake
-	intake   intake // owned by the reader, as fault, reported and sink are
+	early    []byte // bytes that arrived with the handshake
+	intake   intake // owned by the reader, like fault, reported and sink
 	fault    error
-	reported bool   // the library has the fault
+	reported bool   // the fault was returned to the library
 	sink     []byte // for bytes that are discarded
-	// payload is how many bytes of messages were handed out, so that the reader of a message knows how many to
-	// read. The library's buffer knows too, but another goroutine owns it while a connection is being closed.
+	// payload counts the message bytes handed out, so that the reader of a message knows how many to read. The
+	// library's buffer knows too, but another goroutine owns it during a close.
 	payload atomic.Int64
 
 	mu       sync.Mutex
 	deadline time.Time
-	closing  bool // our close frame was sent: the deadline is its
+	closing  bool // our close frame was sent: the deadline belongs to it
 }
 
 func newInbound(conn net.Conn, limits *intakeLimits) *inbound {
 	return &inbound{conn: conn, intake: newIntake(limits, time.Now())}
 }
 
-// read fails once with the peer's fault, after the bytes that made it one. From then on, and once our close frame is
-// sent, what comes is thrown away up to the peer's close frame: unread bytes would reset the connection and cost the
-// peer our close frame, and the library would take them one by one.
+// read fails once with the peer's fault, after the bytes that caused it. From then on, or once our close frame is
+// sent, it discards bytes up to the peer's close frame. Unread bytes would reset the connection before the peer gets
+// our close frame, and the library would read them one by one.
 func (f *inbound) read(p []byte) (int, error) {
 	for {
 		if f.fault != nil && !f.reported {
@@ -69,7 +69,7 @@ func (f *inbound) read(p []byte) (int, error) {
 		f.payload.Store(f.intake.payload)
 		switch {
 		case draining && err == nil:
-			if n == len(p) && f.sink == nil { // a polite peer has little to say now
+			if n == len(p) && f.sink == nil { // a correct peer sends little now
 				f.sink = make([]byte, sinkBuffer)
 			}
 		case draining:
@@ -93,7 +93,7 @@ func (f *inbound) receive(p []byte) (int, error) {
 	return n, nil
 }
 
-// aim sets the deadline of the next read unless it is set already, and reports whether our close frame has set its own.
+// aim sets the deadline of the next read unless it is set. It reports whether our close frame set its own.
 func (f *inbound) aim(at time.Time) (closing bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -101,7 +101,7 @@ func (f *inbound) aim(at time.Time) (closing bool) {
 		return f.closing
 	}
 	f.deadline = at
-	// A connection that is gone says so when it is read.
+	// A closed connection fails at the next read.
 	_ = f.conn.SetReadDeadline(at)
 	return false
 }
@@ -112,7 +112,7 @@ func (f *inbound) isClosing() bool {
 	return f.closing
 }
 
-// closeSent gives the peer its time to answer. The library would wait for the rest of a frame for as long as it takes.
+// closeSent starts the peer's time to answer. The library would wait for the rest of a frame without a limit.
 func (f *inbound) closeSent() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Why a peer is turned out for what it sends.
+// The reasons for closing a peer because of its input.
 var (
 	errTooFast    = errors.New("too many messages")
 	errUnfinished = errors.New("message not finished in time")
@@ -15,14 +15,14 @@ var (
 const (
 	// byteCost is how many bytes cost a peer as much as a frame.
 	byteCost = 4 << 10
-	// fragmentCost is that of a further fragment of a message, in frames: small fragments are legal, and an empty one is
-	// not free.
+	// fragmentCost is the cost of a further fragment of a message, in frames: small fragments are legal, and even an
+	// empty one costs time.
 	fragmentCost = 1.0 / 16
 	frameHeader  = 14 // of a frame: two bytes, eight of length, four of mask
 )
 
-// intake follows what a peer sends, frame by frame, without looking at what it says: how much there is of it, and since
-// when something is unfinished. The library hides both: pings, pongs and empty fragments never get as far as a command.
+// intake measures a peer's input frame by frame without reading its content: its amount, and since when a message is
+// unfinished. The library hides both: pings, pongs and empty fragments never become a command.
 type intake struct {
 	limits *intakeLimits
 	tokens float64
@@ -34,13 +34,13 @@ type intake struct {
 	payload int64  // bytes of messages so far, without headers and control frames
 	open    bool   // a fragmented message is not finished
 	started time.Time
-	closed  bool // the peer's close frame is there
+	closed  bool // the peer's close frame arrived
 }
 
-// intakeLimits are what each peer may send.
+// intakeLimits bound the input of each peer.
 type intakeLimits struct {
 	rate, burst float64       // frames per second, and at once
-	largest     uint64        // bytes of a message; longer ones are refused anyway
+	largest     uint64        // bytes of a message; longer ones are refused elsewhere
 	patience    time.Duration // for a whole message
 	closeWait   time.Duration // for the answer to a close frame
 }
@@ -49,7 +49,7 @@ func newIntake(limits *intakeLimits, now time.Time) intake {
 	return intake{limits: limits, tokens: limits.burst, filled: now}
 }
 
-// count follows bytes that came in; it fails when the peer sends too much.
+// count measures received bytes; it fails when the peer sends too much.
 func (i *intake) count(data []byte, now time.Time) error {
 	var cost float64
 	for len(data) > 0 && !i.closed {

@@ -7,8 +7,8 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// Message is one complete text message, encoded for its receivers once: as plain text, and with the header of a
-// websocket frame in front (a server's frames are not masked, so these bytes are the same for every socket).
+// Message is one complete text message, encoded once for all its receivers: as plain text, and after a websocket
+// frame header. A server's frames are not masked, so these bytes are the same for every socket.
 type Message struct {
 	wire   []byte
 	header int
@@ -56,7 +56,7 @@ type shared struct {
 	Frame
 	channel *channel // nil of a reply
 	reply   *Message // stands in for the frame
-	// Of frames that add to a text: the record they come from, and whether this is its last one.
+	// Of frames that add to a text: their record, and whether this is its last frame.
 	record                    *journal.Record
 	last                      bool
 	plain, positioned         *Message

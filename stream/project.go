@@ -18,7 +18,7 @@ type Reach interface {
 	Key() string
 }
 
-// within is the audience less what is out of reach.
+// within is the audience without frames out of reach.
 func (a audience) within(reach Reach) audience {
 	if reach == nil {
 		return a
@@ -29,13 +29,13 @@ func (a audience) within(reach Reach) audience {
 	return a
 }
 
-// projects caches the projects of sessions that were looked up. Records that change them must arrive in order.
+// projects caches the projects of sessions. Records that change them must arrive in order.
 type projects struct {
 	of func(ctx context.Context, sessionID string) (string, error)
 
 	mu      sync.Mutex
 	known   map[string]string
-	changes int // grows with each change, so that what was read before one is not kept after it
+	changes int // grows with each change, so that a result read before a change is not cached after it
 }
 
 const (
@@ -43,7 +43,7 @@ const (
 	projectPatience  = 5 * time.Second
 )
 
-// observe takes note of a record.
+// observe updates the cache by a record.
 func (p *projects) observe(record *journal.Record) {
 	switch record.Type {
 	case "session_created", "session.created", "session_project_updated", "session_deleted":
@@ -56,7 +56,7 @@ func (p *projects) observe(record *journal.Record) {
 	delete(p.known, record.SessionID)
 }
 
-// project is the project a record belongs to: that of its session, as it is now, or of one without a session the one it
+// project is the project of a record: its session's present project or, without a session, the one that the record
 // names.
 func (p *projects) project(ctx context.Context, record *journal.Record) (string, error) {
 	if record.SessionID == "" {
@@ -104,7 +104,7 @@ func namedProject(payload json.RawMessage) string {
 	return cmp.Or(named.ProjectID, named.OfID, named.Project.ProjectID)
 }
 
-// owners are the projects of records, nil when no client needs them.
+// owners are the projects of records, nil when no client is limited to projects.
 type owners []string
 
 func (o owners) at(i int) string {
@@ -114,8 +114,8 @@ func (o owners) at(i int) string {
 	return o[i]
 }
 
-// lockKnowing locks h.mu, with the projects of the records where a connection is limited to some. The store is asked
-// without the lock.
+// lockKnowing locks h.mu and returns the projects of the records if a connection is limited to some. It reads the
+// store without the lock.
 func (h *Hub) lockKnowing(records []journal.Record) (of owners) {
 	h.mu.Lock()
 	for h.limited > 0 && of == nil {
@@ -123,7 +123,7 @@ func (h *Hub) lockKnowing(records []journal.Record) (of owners) {
 		of = make(owners, len(records))
 		var err error
 		for i := 0; i < len(records) && err == nil; i++ {
-			if records[i].Type == "session_deleted" { // it was of the project it is known by
+			if records[i].Type == "session_deleted" { // it belonged to the cached project
 				of[i], err = h.projects.project(context.Background(), &records[i])
 				h.projects.observe(&records[i])
 				continue

@@ -5,19 +5,19 @@ import (
 	"net/http"
 )
 
-// Protocol is what is spoken on the sockets of a further route. They share the bounds, the writers and the slow-reader
+// Protocol is the protocol of another websocket route. Its sockets share the bounds, the writers and the slow-reader
 // rules of the stream.
 type Protocol interface {
-	// Join is called with a new socket, which sees nothing yet, before anything is read from it.
+	// Join is called with a new socket, before it gets any frame and before anything is read from it.
 	Join(r *http.Request, socket *Socket) Listener
-	// Feed is what its sockets are shown; it does not change.
+	// Feed derives the frames of its sockets; it does not change.
 	Feed() Feed
 }
 
 // Listener receives the messages of one socket; calls come from one goroutine.
 type Listener interface {
-	// Hear gets one message. The socket reads no further until it returns.
-	Hear(message []byte)
+	// OnMessage handles one message. The socket reads no further until it returns.
+	OnMessage(message []byte)
 }
 
 // Socket is one connection of a Protocol. Its methods may be called from any goroutine, and do nothing once it has
@@ -50,7 +50,7 @@ func (h *Handler) serveProtocol(w http.ResponseWriter, r *http.Request, leave fu
 	}
 	h.endWithAccess(client, r)
 	listener := h.protocol.Join(r, &Socket{client: client, feed: feed})
-	// As in serve: with the handler's return what net/http keeps of the connection is free.
+	// As in serve: the handler's return frees net/http's memory of the connection.
 	go func() {
 		defer leave()
 		defer h.hub.detach(client)
@@ -59,27 +59,27 @@ func (h *Handler) serveProtocol(w http.ResponseWriter, r *http.Request, leave fu
 	return true
 }
 
-// Send gives the socket a message, which leaves behind the events that are committed by now and before those that come.
-// It waits while too many messages wait, and reports whether the socket is still there.
+// Send queues a message after the events committed by now and before later ones. It blocks while too many messages
+// are queued, and reports whether the socket is still open.
 func (s *Socket) Send(message *Message) bool { return s.client.send(message) }
 
-// See replaces what the socket is shown of events from now on.
-func (s *Socket) See(next Audience) {
+// SetAudience replaces the audience of the socket for later events.
+func (s *Socket) SetAudience(next Audience) {
 	h := s.client.hub
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	s.client.setAudience(h.audience(s.feed, next, s.client.reach))
 }
 
-// ShowPositions has frames carry their positions from now on.
+// ShowPositions adds positions to later frames.
 func (s *Socket) ShowPositions() {
 	s.client.mu.Lock()
 	defer s.client.mu.Unlock()
 	s.client.positions = true
 }
 
-// Resume has the socket start over behind a position: first goes what answer makes of how that stands to the journal,
-// then what was missed. Frames that had not left yet are dropped: they are repeated.
+// Resume restarts the socket after a position. It sends the message that answer makes of the resume status, then the
+// missed frames. Frames that were not sent yet are dropped, because the replay repeats them.
 func (s *Socket) Resume(ctx context.Context, after int64, answer func(Notice) *Message) error {
 	h := s.client.hub
 	notice, from, err := h.resumePoint(ctx, cursor{after: after})
@@ -98,16 +98,15 @@ func (s *Socket) Close(code int, reason string) { s.client.end(code, reason) }
 // Context ends with the socket.
 func (s *Socket) Context() context.Context { return s.client.ctx }
 
-// NewMessage makes a text message that may be sent to many sockets; append adds its text to dst.
+// NewMessage makes a text message for any number of sockets; append adds its text to dst.
 func NewMessage(capacity int, fill func(dst []byte) []byte) *Message {
 	return newMessage(capacity, fill)
 }
 
-// Tell is Send for messages that may be dropped: it does not wait, and drops the message when too many are
-// queued.
-func (s *Socket) Tell(message *Message) { s.client.trySend(message) }
+// TrySend is Send for messages that may be dropped: it drops the message when too many are queued.
+func (s *Socket) TrySend(message *Message) { s.client.trySend(message) }
 
-// Drain waits until what was sent is on its way, or the socket has ended.
+// Drain waits until all queued messages are sent or the socket has ended.
 func (s *Socket) Drain() {
 	c := s.client
 	c.mu.Lock()

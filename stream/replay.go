@@ -9,7 +9,7 @@ import (
 // Pages adapt to the size of records: a page of large ones is followed by a shorter one.
 const largePage = 1 << 20
 
-// aim is what the next page is read for.
+// aim is the range of the next page.
 type aim struct {
 	epoch    uint64
 	cursor   int64
@@ -18,8 +18,8 @@ type aim struct {
 	audience audience
 }
 
-// replay moves a client that is not live one step: it reads the next page, or finds that the client has caught up and
-// makes it live. It reports whether there is anything more to do now.
+// replay advances a client that is not live by one step: it reads the next page, or makes a client live that has
+// caught up. It reports whether there is more to do now.
 func (c *client) replay(work *page) bool {
 	target, caughtUp := c.aim()
 	if caughtUp {
@@ -39,7 +39,7 @@ func (c *client) replay(work *page) bool {
 	for i := range records {
 		bytes += len(records[i].Payload)
 		if records[i].Pos > target.limit {
-			// Committed after the aim was taken: it waits in the ring, or the next page has it.
+			// Committed after the aim was chosen: it is in the ring or on the next page.
 			records, reached = records[:i], true
 			break
 		}
@@ -57,7 +57,7 @@ func (c *client) replay(work *page) bool {
 	var gap *Message
 	if lost(target.cursor, oldest) {
 		if !c.positions {
-			// A client that does not know positions cannot learn what it missed.
+			// A client without positions cannot find out what it missed.
 			c.hub.opts.Metrics.SlowConsumer("pruned")
 			c.endLocked(closeSlow, slowReason)
 			return false
@@ -72,7 +72,7 @@ func (c *client) replay(work *page) bool {
 	return true
 }
 
-// aim decides what to read next, and makes the client live when there is nothing left to read.
+// aim chooses the next page, and makes the client live when nothing is left to read.
 func (c *client) aim() (target aim, caughtUp bool) {
 	h := c.hub
 	h.mu.Lock()
@@ -81,8 +81,8 @@ func (c *client) aim() (target aim, caughtUp bool) {
 	defer c.mu.Unlock()
 	c.trimPast()
 	if c.mode == behind && c.short && len(c.past) == 0 {
-		// One page from the head: what comes now waits in the ring, so that a busy journal cannot keep the client behind for
-		// ever.
+		// One page before the head: later events stay in the ring, so that a busy journal cannot keep the client behind
+		// for ever.
 		c.mode, c.joinAt, c.at = joining, h.head, c.view.head()
 	}
 	target = aim{epoch: c.epoch, cursor: c.cursor, limit: h.head, head: h.head, audience: c.audience}
@@ -95,7 +95,7 @@ func (c *client) aim() (target aim, caughtUp bool) {
 	if c.cursor < endOf(target.limit) {
 		return target, false
 	}
-	// Nothing is owed up to the head (behind) or to the place in the ring (joining).
+	// Nothing is due up to the head (behind) or up to the client's position in the ring (joining).
 	if c.mode == behind {
 		c.at = c.view.head()
 	}
@@ -120,7 +120,7 @@ func (c *client) read(target aim) ([]journal.Record, int64, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	// Asked after the read: what was pruned before it shows.
+	// Read after the page, so that it includes what was pruned before.
 	oldest, _, err := h.journal.Bounds(c.ctx)
 	return records, oldest, err
 }

@@ -1,13 +1,13 @@
 package stream
 
-// A reply is a message to one connection that keeps its place among the events: it leaves behind those that were there
-// when it was given, and before those that came later. Answers (client.answer) do not.
+// A reply is a message to one connection with a position among the events: it is sent after those that existed when
+// it was queued, and before later ones. Answers (client.answer) have no position.
 
-// maxReplies bounds the replies of a connection that wait; who gives one more is made to wait.
+// maxReplies bounds the queued replies of a connection; the sender of one more blocks.
 const maxReplies = 256
 
-// reply is a message and its place: the number of the next frame in the ring of its time, and the cursor behind the
-// last event.
+// reply is a message and its position: the number of the next frame in the ring at that time, and the cursor after
+// the last event.
 type reply struct {
 	frame *shared
 	at    uint64
@@ -34,7 +34,7 @@ func (c *client) trySend(message *Message) {
 	}
 }
 
-// enqueue queues a reply behind the events that are there.
+// enqueue queues a reply after the present events.
 func (c *client) enqueue(message *Message) bool {
 	frame := &shared{reply: message}
 	h := c.hub
@@ -63,8 +63,8 @@ func (c *client) takeReply() *shared {
 	return frame
 }
 
-// loosenReplies is for a client that reads the journal and changes its ring: their cursors alone say where its replies
-// belong. c.mu is held.
+// loosenReplies handles a client that reads the journal and changes its ring: from now on only the cursors place its
+// replies. c.mu is held.
 func (c *client) loosenReplies() {
 	for i := range c.replies {
 		c.replies[i].at = 0
@@ -81,8 +81,8 @@ func (c *client) spareReplies(dropped []*shared) (replies []*shared) {
 	return replies
 }
 
-// freeReplies has the replies leave before what a client that starts over is owed: the frames they waited for are
-// dropped. c.mu is held.
+// freeReplies sends the replies first when a client starts over, because the frames before them are dropped. c.mu is
+// held.
 func (c *client) freeReplies() {
 	for _, frame := range c.spareReplies(c.queue) {
 		c.answers = append(c.answers, frame.reply)

@@ -13,16 +13,16 @@ const (
 	kindToolCall  = "tool_call"
 )
 
-// RequestPayload is a pending interactive request as clients see it: the payload of the approval,
+// RequestPayload is a pending interactive request for clients: the payload of the approval,
 // tool_user_input_requested and tool_call_requested frames, and an entry of the REST lists (the golden recordings have
 // the same object in both). params are the runtime's own, passed through byte for byte as details.
 func RequestPayload(ref RequestRef, method string, params json.RawMessage) json.RawMessage {
 	return AppendRequestPayload(nil, ref, method, params)
 }
 
-// AppendRequestPayload appends what RequestPayload is, of which a long one is not copied on the way.
+// AppendRequestPayload appends the RequestPayload to out without another copy.
 func AppendRequestPayload(out []byte, ref RequestRef, method string, params json.RawMessage) []byte {
-	// A request whose params are no object has no members to show; these are then null.
+	// A request whose params are not an object has no members to show; these are then null.
 	shown := []string{"callId", "tool", "arguments"}
 	fields := wire.Members(params, append(shown, "questions")...)
 	asked := fields[len(shown)]
@@ -38,13 +38,7 @@ func AppendRequestPayload(out []byte, ref RequestRef, method string, params json
 		idName = "approvalId"
 	}
 
-	size := len(params) + len(ref.Summary) + len(ref.Decisions) + 512
-	switch ref.Kind {
-	case kindToolCall:
-		size += len(fields[0]) + len(fields[1]) + len(fields[2])
-	case kindToolInput:
-		size += max(len(asked), len(ref.Questions))
-	}
+	size := len(params) + len(ref.Summary) + len(ref.Decisions) + 512 + shownSize(&ref, fields)
 	out = append(slices.Grow(out, size), '{')
 	out = appendMember(out, idName)
 	out = appendString(out, ref.ID)
@@ -82,6 +76,18 @@ func AppendRequestPayload(out []byte, ref RequestRef, method string, params json
 	out = appendTime(out, ref.CreatedAt)
 	out = appendMember(out, "status")
 	return append(out, `"pending"}`...)
+}
+
+// shownSize bounds the bytes of the members that only some kinds of request show.
+func shownSize(ref *RequestRef, fields []json.RawMessage) int {
+	switch ref.Kind {
+	case kindToolCall:
+		return len(fields[0]) + len(fields[1]) + len(fields[2])
+	case kindToolInput:
+		return max(len(fields[3]), len(ref.Questions))
+	default:
+		return 0
+	}
 }
 
 // appendQuestions rewrites the questions with the original's members in the original's order, and after them multiple and

@@ -6,13 +6,13 @@ import (
 	"strconv"
 )
 
-// resumeStatus is the answer to a cursor: the notice the client gets, and where its frames begin.
+// resumeStatus is the answer to a cursor: the notice for the client, and where its frames begin.
 type resumeStatus struct {
 	message *Message
 	cursor  int64
 }
 
-// compare compares a cursor with what the journal still has.
+// compare compares a cursor with the range that the journal still has.
 func (h *Hub) compare(ctx context.Context, at cursor) (resumeStatus, error) {
 	answer, from, err := h.resumePoint(ctx, at)
 	return resumeStatus{noticeMessage(answer), from}, err

@@ -4,10 +4,12 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"harness/internal/lib/wake"
 )
 
-// A batch is what is handed to a connection at once: enough to make system calls rare, little enough that an answer to
-// the client is not held up for long.
+// A batch is written to a connection at once: large enough for few system calls, small enough not to delay an answer
+// to the client.
 const (
 	maxBatchFrames = 64
 	maxBatchBytes  = 256 << 10
@@ -17,12 +19,12 @@ const (
 type shard struct {
 	hub    *Hub
 	number int
-	wake   chan struct{}
+	wake   wake.Signal
 	quit   chan struct{}
 	dirty  []*view // views with frames its sockets have not seen; Hub.mu guards it
 
-	mu    sync.Mutex // the last in the lock order
-	ready []*client  // sockets with something to do besides frames of their ring
+	mu    sync.Mutex // last in the lock order
+	ready []*client  // sockets with other work than frames of their ring
 
 	turn   []*client
 	frames []*shared
@@ -30,7 +32,7 @@ type shard struct {
 }
 
 func newShard(h *Hub, number int) *shard {
-	return &shard{hub: h, number: number, wake: make(chan struct{}, 1), quit: make(chan struct{})}
+	return &shard{hub: h, number: number, wake: wake.New(), quit: make(chan struct{})}
 }
 
 func (s *shard) run() {
@@ -40,7 +42,7 @@ func (s *shard) run() {
 			return
 		case <-s.wake:
 		}
-		// Goroutines about to publish more run first: fewer system calls, and no delay when there are none.
+		// Goroutines that are about to publish run first: fewer system calls, and no delay when there are none.
 		runtime.Gosched()
 		if !s.gather() {
 			return
@@ -66,7 +68,7 @@ const (
 	maxPause  = 4 * time.Millisecond
 )
 
-// pause follows a round; false when the shard is to end.
+// pause waits after a round; false when the shard must end.
 func (s *shard) pause(round time.Duration) bool {
 	if round < longRound {
 		return true
@@ -79,14 +81,14 @@ func (s *shard) pause(round time.Duration) bool {
 	}
 }
 
-// A round through crowdSize sockets or more takes long enough to wait for what the journal is about to hand out,
-// crowdWait for each of them, at most maxPause: about half of what the round takes.
+// A round through burstSize sockets or more takes long, so it first waits for records that the journal is about to
+// publish. The wait is burstWait for each socket, at most maxPause: about half the time of the round.
 const (
 	gatherThreshold = 128
 	gatherPerConn   = 4 * time.Microsecond
 )
 
-// gather comes before a round; false when the shard is to end.
+// gather waits before a round; false when the shard must end.
 func (s *shard) gather() bool {
 	waiting := 0
 	s.hub.mu.Lock()
@@ -102,7 +104,7 @@ func (s *shard) gather() bool {
 		select {
 		case <-s.quit:
 			return false
-		case <-s.wake: // something was handed out
+		case <-s.wake: // records were published
 		case <-timer:
 			return true
 		}
@@ -110,7 +112,7 @@ func (s *shard) gather() bool {
 	return true
 }
 
-// enqueue asks for a visit to a client. It never waits.
+// enqueue requests a visit to a client. It never blocks.
 func (s *shard) enqueue(c *client) {
 	s.mu.Lock()
 	already := c.queuedUp
@@ -120,14 +122,7 @@ func (s *shard) enqueue(c *client) {
 	}
 	s.mu.Unlock()
 	if !already {
-		s.signal()
-	}
-}
-
-func (s *shard) signal() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
+		s.wake.Set()
 	}
 }
 
@@ -158,7 +153,7 @@ func (s *shard) round() bool {
 	return len(s.turn) > 0
 }
 
-// task is what a client needs next.
+// task is the next step for a client.
 type task int
 
 const (
@@ -168,7 +163,7 @@ const (
 	taskLeave
 )
 
-// claim is what was taken from a client's answers and rings to be written; until it is settled the client is busy.
+// claim is a batch of a client's answers and frames that is being written; the client is busy until it is settled.
 type claim struct {
 	task      task
 	answers   []*Message
@@ -178,8 +173,8 @@ type claim struct {
 	epoch     uint64
 }
 
-// serve does what a client needs now. What would wait - a full connection, the journal, a close - goes to a goroutine
-// that lives only as long.
+// serve does the next step for a client. Work that would block (a full connection, the journal, a close) gets a
+// temporary goroutine.
 func (s *shard) serve(c *client) {
 	taken := c.claim(s.frames[:0])
 	s.frames = taken.frames
@@ -209,7 +204,7 @@ func (s *shard) serve(c *client) {
 	}
 }
 
-// claim takes the next batch of a client that is not busy.
+// claim builds the next batch of a client that is not busy.
 func (c *client) claim(frames []*shared) claim {
 	h := c.hub
 	h.mu.Lock()
@@ -238,8 +233,8 @@ func (c *client) claim(frames []*shared) claim {
 	return taken
 }
 
-// takeFrames takes what is owed: frames of an earlier view first, then those of the ring. A client the ring has moved
-// past falls behind. h.mu and c.mu are held.
+// takeFrames adds the frames that are due: those of an earlier view first, then those of the ring. A client that the
+// ring has overtaken falls behind. h.mu and c.mu are held.
 func (c *client) takeFrames(frames []*shared, limit int) (taken []*shared, more bool) {
 	bytes := 0
 	for len(c.queue) > 0 && len(frames) < limit && bytes < maxBatchBytes {
@@ -284,9 +279,9 @@ func (c *client) takeFrames(frames []*shared, limit int) (taken []*shared, more 
 	return frames, false
 }
 
-// share is what a client is owed of the next frame of its ring, nil when nothing; c.mu is held.
+// share is the part of the next ring frame that is due to a client, nil for none; c.mu is held.
 func (c *client) share(frame *shared) *shared {
-	if !frame.Early {
+	if !frame.Ephemeral {
 		if frame.Pos <= c.cursor {
 			return nil // read from the journal already
 		}
@@ -298,8 +293,7 @@ func (c *client) share(frame *shared) *shared {
 	return frame
 }
 
-// write hands a claim's batch to the connection and gives back to the client what did not leave. full: wait before the
-// next one.
+// write sends a claim's batch and returns unsent messages to the client. full: wait before the next one.
 func (c *client) write(batch []*Message, taken *claim) (full, ok bool) {
 	sent, full, err := c.conn.Write(batch)
 	c.count(batch[:sent])
@@ -327,7 +321,7 @@ func (c *client) write(batch []*Message, taken *claim) (full, ok bool) {
 	return full, true
 }
 
-// settle ends a claim that was written by the shard itself; more asks for another visit.
+// settle ends a claim that the shard itself wrote; more requests another visit.
 func (c *client) settle(more bool) {
 	c.mu.Lock()
 	c.busy = false
@@ -339,10 +333,10 @@ func (c *client) settle(more bool) {
 	}
 }
 
-// release gives the client back to its shard.
+// release returns the client to its shard.
 func (c *client) release() { c.settle(true) }
 
-// park waits, on its own goroutine, until the connection takes bytes again.
+// park waits, on its own goroutine, until the connection accepts bytes again.
 func (c *client) park() {
 	if err := c.conn.Wait(); err != nil {
 		c.failed(err)

@@ -12,7 +12,7 @@ func signalName(method string) string {
 			parts = append(parts, "unknown")
 			continue
 		}
-		// A segment without a single letter or digit leaves nothing.
+		// A segment without letters and digits adds nothing.
 		if name := snake(segment); name != "" {
 			parts = append(parts, name)
 		}

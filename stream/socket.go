@@ -15,34 +15,34 @@ import (
 )
 
 const (
-	// controlTimeout bounds the writing of a control frame, and of what is left of a frame before it.
+	// controlTimeout bounds the write of a control frame and of an unfinished frame before it.
 	controlTimeout = 5 * time.Second
-	// maxControlBytes bounds control frames waiting behind a batch: a peer that floods pings without reading is cut off.
+	// maxControlBytes bounds control frames queued behind a batch: a peer that floods pings without reading is disconnected.
 	maxControlBytes = 8 << 10
-	// closeGrace is how long a close frame may wait behind a batch once the library wants the connection gone.
+	// closeGrace is how long a close frame may wait behind a batch once the library closes the connection.
 	closeGrace = time.Second
 	opcodeMask = 0x0f
-	// The library's buffers: clients say little, and it writes control frames only.
+	// The library's buffers: clients send little, and it writes control frames only.
 	readBuffer, writeBuffer = 512, 256
 	opClose                 = 0x08
 )
 
 // socket is the network connection under a websocket. The library reads and writes control frames through it; event
-// frames are written past the library, many in one system call that does not wait. It keeps the two apart: a frame once
-// begun is finished before another starts, and nothing follows a close frame.
+// frames bypass the library, many in one system call that does not block. The socket keeps the two apart: it finishes
+// a frame before the next one, and sends nothing after a close frame.
 type socket struct {
 	net.Conn
-	direct   *direct // nil when bytes cannot be handed to the system directly, as under TLS
+	direct   *direct // nil when frames cannot bypass the connection, as under TLS
 	stall    time.Duration
 	inbound  *inbound
-	lastMove atomic.Int64 // when the last byte came in, or event frames last went out: ns of boottime
+	lastMove atomic.Int64 // time of the last received byte or sent event frames: ns of boottime
 	held     bool         // Write left the connection busy for Wait; the event writer's own
 
 	mu       sync.Mutex
 	idle     sync.Cond
 	busy     bool
 	controls []byte // control frames that wait for the batch being written
-	rest     []byte // what is left of a frame begun, or of a joined batch
+	rest     []byte // the rest of an unfinished frame or joined batch
 	closing  bool   // a close frame was written or is in controls
 	closed   bool
 	grace    *time.Timer
@@ -55,7 +55,7 @@ func newSocket(conn net.Conn, stall time.Duration, memory *vectors, limits *inta
 	return s
 }
 
-// hijacker hands the library a socket in place of the bare connection.
+// hijacker gives the library a socket instead of the bare connection.
 type hijacker struct {
 	http.ResponseWriter
 	stall  time.Duration
@@ -71,17 +71,16 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		return nil, nil, fmt.Errorf("take over the connection: %w", err)
 	}
 	h.socket = newSocket(bare(conn), h.stall, h.memory, h.limits)
-	// What the client sent along with its handshake waits in net/http's buffer, which is 4 KiB: ours is smaller and takes
-	// its place.
+	// Bytes sent along with the handshake are in net/http's 4 KiB buffer; ours is smaller and replaces it.
 	if n := buffered.Reader.Buffered(); n > 0 {
-		early, _ := buffered.Peek(n) // cannot fail: so much is there
+		early, _ := buffered.Peek(n) // cannot fail: the bytes are buffered
 		h.socket.inbound.early = append([]byte(nil), early...)
 	}
 	return h.socket, bufio.NewReadWriter(bufio.NewReaderSize(h.socket, readBuffer),
 		bufio.NewWriterSize(h.socket, writeBuffer)), nil
 }
 
-// bare takes off wrappers that only matter to HTTP: behind them a batch would cost one system call per frame.
+// bare removes wrappers that only HTTP needs: through them a batch would cost one system call per frame.
 func bare(conn net.Conn) net.Conn {
 	for {
 		wrapper, is := conn.(interface{ Unwrap() net.Conn })
@@ -101,8 +100,8 @@ func (s *socket) Read(p []byte) (int, error) {
 	return n, err //nolint:wrapcheck // callers match the library's errors
 }
 
-// Write implements net.Conn for the library: one whole control frame per call. Behind a batch being written it is
-// queued.
+// Write implements net.Conn for the library: one whole control frame per call. It queues the frame while a batch is
+// being written.
 func (s *socket) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	if s.closed || s.closing {
@@ -140,7 +139,7 @@ func (s *socket) WriteMessages(messages []*Message) (sent int, full bool, err er
 	case s.closed || s.closing:
 		s.mu.Unlock()
 		return 0, false, net.ErrClosed
-	case s.busy, len(s.rest) > 0: // with a control frame, or one that left in part
+	case s.busy, len(s.rest) > 0: // with a control frame or an unfinished one
 		s.mu.Unlock()
 		return 0, true, nil
 	}
@@ -169,9 +168,9 @@ func (s *socket) WriteMessages(messages []*Message) (sent int, full bool, err er
 	return sent, false, nil
 }
 
-// WaitWritten sees the rest of a frame off, and the control frames behind it. It goes on as long as the peer takes
-// anything, and returns ErrStalled when it took nothing for the stall limit; the frame is then finished before the next
-// control frame.
+// WaitWritten sends the rest of a frame and the control frames after it. It continues as long as the peer accepts
+// bytes, and returns ErrStalled when it accepts none within the stall limit. The frame is then finished before the
+// next control frame.
 func (s *socket) WaitWritten() error {
 	s.mu.Lock()
 	for !s.held && s.busy {
@@ -189,8 +188,8 @@ func (s *socket) WaitWritten() error {
 
 	progress := time.Now()
 	for len(left) > 0 {
-		// Looked at more often than the limit asks for: a connection may take bytes without the system saying so. TLS cannot
-		// go on after a deadline, so there it is the whole limit, for a record at a time.
+		// Checked more often than the limit requires: a connection may accept bytes without a report by the system. TLS
+		// cannot continue after a deadline, so there it is the whole limit, for each record.
 		patience, delta := max(s.stall/4, time.Millisecond), left
 		if s.direct == nil {
 			patience, delta = s.stall, left[:min(len(left), 16<<10)]
@@ -215,14 +214,14 @@ func (s *socket) WaitWritten() error {
 			return ErrStalled
 		}
 	}
-	// The next batch is written without a deadline, since it does not wait.
+	// The next batch needs no deadline, since its write does not block.
 	return s.SetWriteDeadline(time.Time{}) //nolint:wrapcheck // see above
 }
 
 func (s *socket) moved() { s.lastMove.Store(int64(boottime.Now())) }
 
-// push writes what is left of a stalled frame and then p; the caller holds busy. What it cannot write within its bound
-// is left in rest.
+// push writes the rest of a stalled frame and then p; the caller holds busy. Bytes that it cannot write within its
+// bound stay in rest.
 func (s *socket) push(p []byte) error {
 	s.mu.Lock()
 	rest := s.rest
@@ -243,7 +242,7 @@ func (s *socket) push(p []byte) error {
 	return s.SetWriteDeadline(time.Time{}) //nolint:wrapcheck // callers match the library's errors
 }
 
-// release gives the connection to the next writer, after the control frames that waited.
+// release frees the connection for the next writer, after the queued control frames.
 func (s *socket) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -264,7 +263,7 @@ func (s *socket) release() {
 	}
 }
 
-// Close implements net.Conn. A close frame that is being written, or waits behind a batch, gets a moment to leave.
+// Close implements net.Conn. A close frame that is being written or queued gets a moment to be sent.
 func (s *socket) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -292,14 +291,14 @@ func (s *socket) shut() error {
 		s.grace.Stop()
 	}
 	conn := s.Conn
-	// TLS would send its alert first, and wait for seconds for a peer that did not read the earlier bytes.
+	// TLS would first send its alert, and wait seconds for a peer that did not read the earlier bytes.
 	if secure, is := conn.(interface{ NetConn() net.Conn }); is && len(s.rest) > 0 {
 		conn = secure.NetConn()
 	}
 	return conn.Close() //nolint:wrapcheck // callers match the library's errors
 }
 
-// joined are the bytes of all messages, for a connection that takes them at once only as one.
+// joined are the bytes of all messages, for a connection without a write of many buffers.
 func joined(messages []*Message) []byte {
 	size := 0
 	for _, message := range messages {

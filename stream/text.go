@@ -8,15 +8,15 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// A client gets each text once: early, piece by piece, or joined from the journal, or begun early and the rest joined.
-// Pieces come only to who had the ones before them of the same group; the joined frame is cut to what its client does
-// not have yet.
+// A client gets each text once: as live deltas, joined from the journal, or live deltas first and then the joined
+// rest. Only a client with the earlier deltas of a group gets the next one. The joined frame is cut to the part that
+// the client lacks.
 
-// maxTextProgress bounds the groups a client is remembered to be in the middle of. Groups end within moments; only those whose
-// joined frame a changed filter hid stay, and the oldest of them give way.
+// maxTextProgress bounds the unfinished groups kept for a client. Groups end within moments; only those whose joined
+// frame a changed filter hid remain, and the oldest are dropped.
 const maxTextProgress = 1024
 
-// textProgress is how far a client got with the pieces of a group.
+// textProgress is how much of a group's text a client has.
 type textProgress struct {
 	group int64
 	of    textName
@@ -27,7 +27,7 @@ type textProgress struct {
 
 const nothingSent = -1
 
-// end is how far the client got in any of its frames.
+// end is the client's furthest progress in any of its frames.
 func (h *textProgress) end() int64 { return max(h.ends[0], h.ends[1]) }
 
 // textName is what the groups of one text have in common, empty for events without it.
@@ -57,8 +57,7 @@ func (c *client) progressOf(frame *shared) int {
 	return at
 }
 
-// textShare is what a client is owed of a frame that adds to a text: the frame, the rest of it, or nothing. c.mu is
-// held.
+// textShare is the part of a text frame that is due to a client: the frame, the rest of it, or nothing. c.mu is held.
 func (c *client) textShare(frame *shared) *shared {
 	ref, index := frame.Text, int(frame.Pos%framesPerEvent)
 	at := c.progressOf(frame)
@@ -66,7 +65,7 @@ func (c *client) textShare(frame *shared) *shared {
 	if at >= 0 {
 		end = c.progress[at].ends[index]
 	}
-	if !frame.Early {
+	if !frame.Ephemeral {
 		if at >= 0 && frame.last && c.progress[at].end() <= ref.Offset+ref.Length {
 			c.progress = append(c.progress[:at], c.progress[at+1:]...)
 		}
@@ -93,7 +92,7 @@ func (c *client) textShare(frame *shared) *shared {
 	return frame
 }
 
-// remainder is a joined frame without what comes before a place in the text.
+// remainder is a joined frame without the text before an offset.
 func (h *Hub) remainder(frame *shared, from int64) *shared {
 	record, err := remainderOf(*frame.record, from)
 	if err == nil {
@@ -103,12 +102,12 @@ func (h *Hub) remainder(frame *shared, from int64) *shared {
 			return &shared{Frame: frames[at], channel: frame.channel}
 		}
 	}
-	// It was readable a moment ago.
-	h.opts.Logger.Error().Err(err).Int64("pos", record.Pos).Msg("the rest of a text is not shown on the stream")
+	// It was readable before, so this does not happen.
+	h.opts.Logger.Error().Err(err).Int64("pos", record.Pos).Msg("the stream cannot send the rest of a text")
 	return nil
 }
 
-// remainderOf is a stored delta without what comes before a place in its text.
+// remainderOf is a stored delta without the text before an offset.
 func remainderOf(record journal.Record, from int64) (journal.Record, error) {
 	known, err := MetaOf(&record.Event)
 	if err != nil {
@@ -141,7 +140,7 @@ func TextLength(literal []byte) (units int64) {
 	return units
 }
 
-// textIndex is where in a JSON string, given without its opening quote, so many UTF-16 code units have passed.
+// textIndex is the index after so many UTF-16 code units of a JSON string, given without its opening quote.
 func textIndex(literal []byte, units int64) (index int) {
 	for units > 0 && index < len(literal) {
 		size, n := character(literal[index:])
@@ -151,7 +150,7 @@ func textIndex(literal []byte, units int64) (index int) {
 	return index
 }
 
-// character is the length in bytes of the character or escape a JSON string goes on with, and what it counts in UTF-16.
+// character is the size in bytes of the next character or escape of a JSON string, and its length in UTF-16.
 func character(literal []byte) (size int, units int64) {
 	switch c := literal[0]; {
 	case c == '\\' && len(literal) > 1 && literal[1] == 'u':

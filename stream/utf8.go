@@ -7,15 +7,15 @@ import (
 	"unicode/utf8"
 )
 
-// errUTF8 ends the reading of a text message that can not become valid UTF-8 any more.
+// errUTF8 ends the read of a text message that is not valid UTF-8.
 var errUTF8 = errors.New("invalid UTF-8")
 
-// readText reads a text message and fails as soon as it is wrong, even in the middle of a frame (RFC 6455,
-// 8.1). A peer need not send a megabyte to learn that its third byte was invalid. arrived returns how much can
-// be read without waiting.
+// readText reads a text message and fails as soon as it is invalid, even in the middle of a frame (RFC 6455, 8.1). A
+// peer need not send a megabyte to learn that its third byte was invalid. arrived returns how much can be read
+// without waiting.
 func readText(reader io.Reader, arrived func() int64) ([]byte, error) {
 	var data []byte
-	valid := 0 // so many bytes are whole characters
+	valid := 0 // the number of bytes of whole characters
 	for {
 		want := int(max(1, arrived()))
 		data = slices.Grow(data, want)
@@ -49,8 +49,7 @@ func wholeRunes(data []byte) int {
 	return n
 }
 
-// closeFrame is a close frame the library wants to write, put right: it repeats the peer's reason without looking at
-// it.
+// closeFrame corrects a close frame of the library, which repeats the peer's reason without a check.
 func closeFrame(frame []byte) []byte {
 	const head = 4 // two bytes of frame, two of code
 	if len(frame) > head && !utf8.Valid(frame[head:]) {

@@ -1,7 +1,7 @@
 package stream
 
-// view is what sockets of one audience share: a ring of its frames, oldest first, and the sockets themselves. Hub.mu
-// guards it.
+// view is the shared state of the sockets of one audience: a ring of its frames, oldest first, and the sockets.
+// Hub.mu guards it.
 type view struct {
 	audience audience
 	frames   []*shared
@@ -13,10 +13,10 @@ type view struct {
 type members struct {
 	clients []*client
 	dirty   bool
-	// markPos is the position before frame number mark, the first one that made the view dirty: nothing before it is owed
-	// to a socket that stands there.
-	mark    uint64
-	markPos int64
+	// dirtyFrom is the number of the first frame that made the view dirty, dirtyPos the position before it. A socket
+	// at that number has all earlier frames.
+	dirtyFrom uint64
+	dirtyPos  int64
 }
 
 func newView(audience audience, shards int) *view {
@@ -26,10 +26,10 @@ func newView(audience audience, shards int) *view {
 // head is the number of the next frame.
 func (v *view) head() uint64 { return v.base + uint64(len(v.frames)) }
 
-// after are the frames from a number on that is still in the ring.
+// after are the frames from a number on; the number is still in the ring.
 func (v *view) after(number uint64) []*shared { return v.frames[number-v.base:] }
 
-// drop forgets the oldest frame if it is this one.
+// drop removes the oldest frame if it is this one.
 func (v *view) drop(frame *shared) {
 	if len(v.frames) == 0 || v.frames[0] != frame {
 		return
@@ -62,7 +62,7 @@ func (h *Hub) enter(c *client) {
 	m.clients = append(m.clients, c)
 }
 
-// exit takes a client out of its view. A view without clients is forgotten; its frames leave with the log.
+// exit removes a client from its view. A view without clients is removed; its frames go with the log.
 func (h *Hub) exit(c *client) {
 	m := &c.view.members[c.shard.number]
 	last := len(m.clients) - 1
@@ -80,8 +80,8 @@ func (h *Hub) exit(c *client) {
 	}
 }
 
-// offer puts a frame into the rings of the views it belongs to: an event costs its views, not its readers. h.mu is
-// held.
+// offer adds a frame to the rings of its views: the cost of an event depends on its views, not on its readers. h.mu
+// is held.
 func (h *Hub) offer(frame *shared) {
 	kept := false
 	frame.channel.offered(&frame.Frame, func(v *view) {
@@ -104,9 +104,9 @@ func (h *Hub) offer(frame *shared) {
 func (h *Hub) push(v *view, frame *shared) {
 	for i := range v.members {
 		if m := &v.members[i]; !m.dirty && len(m.clients) > 0 {
-			m.dirty, m.mark, m.markPos = true, v.head(), frame.Pos-1
-			if frame.Early {
-				m.markPos = endOf(h.head)
+			m.dirty, m.dirtyFrom, m.dirtyPos = true, v.head(), frame.Pos-1
+			if frame.Ephemeral {
+				m.dirtyPos = endOf(h.head)
 			}
 			h.shards[i].dirty = append(h.shards[i].dirty, v)
 		}
@@ -114,7 +114,7 @@ func (h *Hub) push(v *view, frame *shared) {
 	v.frames = append(v.frames, frame)
 }
 
-// evict forgets the oldest frame of all. It is the oldest of every ring that still has it.
+// evict removes the oldest frame of all rings. It is the oldest of every ring that still has it.
 func (h *Hub) evict() {
 	frame := h.log[0]
 	h.log[0] = nil
@@ -129,7 +129,7 @@ func (h *Hub) watched() {
 	}
 }
 
-// Watched are the sessions whose events clients follow now; all: those of any session.
+// Watched are the sessions whose events clients follow now; all is true when a client follows every session.
 func (h *Hub) Watched() (sessions map[string]struct{}, all bool) {
 	sessions = map[string]struct{}{}
 	h.mu.Lock()

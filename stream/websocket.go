@@ -29,12 +29,12 @@ func (w *websocketConn) Wait() error { return w.socket.WaitWritten() }
 // Ping implements Conn. Browsers answer it without notifying the page.
 func (w *websocketConn) Ping() {
 	w.pinged.Store(int64(boottime.Now()))
-	// An unmasked ping without payload. A connection that cannot take it is found out by Alive or by the next batch.
+	// An unmasked ping without payload. Alive or the next batch detects a connection that cannot accept it.
 	_, _ = w.socket.Write([]byte{0x89, 0})
 }
 
-// Alive implements Conn: whatever the peer sent since the ping is a sign of life. So are frames it took: the pong of a
-// slow reader may be far behind them, and a dead one soon takes no more.
+// Alive implements Conn: any byte since the ping is a sign of life. So are frames that the peer accepted: a slow
+// reader's pong may be far behind them, and a dead peer soon accepts no more.
 func (w *websocketConn) Alive() bool { return w.socket.lastMove.Load() >= w.pinged.Load() }
 
 // Close implements Conn. The library waits up to five seconds for the peer's close frame, reading on meanwhile: closing
@@ -45,11 +45,11 @@ func (w *websocketConn) Close(code int, reason string) {
 
 // Abort implements Conn.
 func (w *websocketConn) Abort() {
-	_ = w.socket.Close() // the library does not, while it waits for the peer to close
+	_ = w.socket.Close() // the library does not close it while it waits for the peer
 	_ = w.ws.CloseNow()
 }
 
-// readFailure is the close code owed to a peer after a failed read, 0 when the connection is gone or closed properly;
+// readFailure is the close code for a peer after a failed read, 0 when the connection is gone or closed properly.
 // label is for the metrics.
 func readFailure(err error) (code int, reason, label string) {
 	var network net.Error

@@ -16,7 +16,7 @@ import (
 	"harness/stream"
 )
 
-// What an operator looks at over all sessions and projects: jobs, events and usage.
+// The operators' lists over all sessions and projects: jobs, events and usage.
 
 var (
 	boardLimit    = rest.Optional("limit", schema.Integer().Coerce().Min(1).Max(operations.MaxBoard))
@@ -49,7 +49,7 @@ func (s *boardAPI) boardRoutes() []rest.Route {
 	}
 }
 
-// timeOf reads a time, RFC 3339 or a day (UTC), in ms; 0 when it is not given.
+// timeOf parses an RFC 3339 time or a day (UTC) into milliseconds; 0 when it is not given.
 func timeOf(v schema.Value, name string) (int64, error) {
 	given := v.Get(name)
 	if !given.Defined() {
@@ -64,7 +64,7 @@ func timeOf(v schema.Value, name string) (int64, error) {
 		schema.Custom("Give a time as 2026-01-02T03:04:05Z, or a day as 2026-01-02", name)}}
 }
 
-// between reads since and until.
+// between parses since and until.
 func between(v schema.Value) (since, until int64, err error) {
 	if since, err = timeOf(v, "since"); err != nil {
 		return 0, 0, err
@@ -134,7 +134,7 @@ func (s *boardAPI) runJobAgain(ctx context.Context, in *rest.Input) (rest.Reply,
 	}{"ok", result.Job, result.Status}}, nil
 }
 
-// eventView is an event as it is listed.
+// eventView is an event in the list.
 type eventView struct {
 	Pos       int64           `json:"pos"`
 	Seq       int64           `json:"seq"`
@@ -194,12 +194,12 @@ func (s *boardAPI) readEvent(ctx context.Context, in *rest.Input) (rest.Reply, e
 	}
 	if !found {
 		return rest.Reply{Status: http.StatusNotFound, Body: rest.ErrorBody{Status: "error", Code: "not_found",
-			Message: "no event is kept at this position"}}, nil
+			Message: "no event is stored at this position"}}, nil
 	}
 	return rest.OK(viewEvent(&event, event.Payload))
 }
 
-// usageView is what was used; Key is absent in a total.
+// usageView is the usage of a group; Key is absent in a total.
 type usageView struct {
 	Key       string `json:"key,omitempty"`
 	Requests  int64  `json:"requests"`

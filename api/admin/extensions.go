@@ -11,7 +11,7 @@ import (
 	"harness/internal/platform/auth"
 )
 
-// Lifecycle are the parts of the two extension routes: the operations, and who may do them.
+// Lifecycle has what the two extension routes need: the operations and the roles that may call them.
 type Lifecycle struct {
 	operations.Lifecycle
 	RBAC *auth.RBAC
@@ -25,7 +25,7 @@ func (s *extensionAPI) extensionRoutes() []rest.Route {
 	}
 }
 
-// moduleBody is a module as codex-manager lists it; one that is not well says so.
+// moduleBody is a module as codex-manager lists it; an unhealthy module includes its error.
 type moduleBody struct {
 	extensions.ModuleInfo
 	Health *extensions.Health `json:"health,omitempty"`
@@ -50,7 +50,7 @@ func (s *extensionAPI) listExtensions(w http.ResponseWriter, r *http.Request) {
 		SnapshotVersion string       `json:"snapshotVersion"`
 		LoadedAt        string       `json:"loadedAt"`
 		Modules         []moduleBody `json:"modules"`
-		// Ours.
+		// Members that codex-manager does not have.
 		Untrusted []*extensions.LoadError `json:"untrusted,omitempty"`
 	}{"ok", listing.SnapshotVersion, javascript.ISOTime(listing.LoadedAt.UnixMilli()), modules, listing.Untrusted})
 }
@@ -63,9 +63,9 @@ func (s *extensionAPI) refuse(w http.ResponseWriter, r *http.Request, refusal *a
 	rest.WriteJSON(r.Context(), w, refusal.HTTPStatus, refusal)
 }
 
-// reloadExtensions reads the extensions anew. An attempt that could not be recorded is not answered with success.
+// reloadExtensions reloads the extensions. A reload that could not be recorded is never reported as a success.
 func (s *extensionAPI) reloadExtensions(w http.ResponseWriter, r *http.Request) {
-	if err := s.readBody(r); err != nil { // no member of it means anything
+	if err := s.readBody(r); err != nil { // the body is ignored
 		s.fail(w, r, err)
 		return
 	}

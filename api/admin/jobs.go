@@ -12,7 +12,7 @@ import (
 var jobsQuery = schema.Struct(rest.Optional("state", schema.Enum(
 	string(queue.Queued), string(queue.Running), string(queue.Completed), string(queue.Failed), string(queue.Canceled))))
 
-// cancelReason is what a job canceled over REST says.
+// cancelReason is the recorded reason of a job that REST canceled.
 const cancelReason = "api_cancel"
 
 func (s *boardAPI) jobRoutes() []rest.Route {

@@ -16,7 +16,7 @@ var loginTokenBody = schema.Struct(rest.Required("token", schema.Text{}.Trim().M
 
 const loginLinksPath = "/api/login/links"
 
-// loginRoutes log a browser in by a cookie, and show it who it is.
+// loginRoutes log in a browser with a cookie, and show it the caller's identity.
 func (s *loginAPI) loginRoutes() []rest.Route {
 	routes := []rest.Route{
 		{Method: http.MethodPost, Path: "/api/login", Body: loginTokenBody, Handle: s.login},
@@ -43,13 +43,13 @@ func (s *loginAPI) login(ctx context.Context, in *rest.Input) (rest.Reply, error
 	principal, cookie, refusal := s.logins.Open(in.Request, in.Body.Get("token").Text())
 	if refusal != nil {
 		telemetry.Log(ctx).Warn().Str("remote", in.Request.RemoteAddr).Str("code", refusal.Code).
-			Msg("refused a login: the token does not count here")
+			Msg("refused a login: the token is not valid")
 		return rest.Reply{}, loginError{refusal}
 	}
 	return rest.Reply{Body: viewMe(principal, true), Cookie: cookie}, nil
 }
 
-// createLoginLink makes a link that logs one browser in as who asks.
+// createLoginLink creates a link that logs in one browser as the caller.
 func (s *loginAPI) createLoginLink(_ context.Context, in *rest.Input) (rest.Reply, error) {
 	url, expires, refusal := s.logins.Link(in.Request)
 	if refusal != nil {
@@ -61,8 +61,8 @@ func (s *loginAPI) createLoginLink(_ context.Context, in *rest.Input) (rest.Repl
 	}{url, javascript.ISOTime(expires.UnixMilli())}}, nil
 }
 
-// logout ends the login at a provider that is shown. Of any other it takes the browser's cookie alone: the token in it belongs
-// to a person.
+// logout ends a login at a provider. For any other login it only removes the cookie, because the token still belongs
+// to the person.
 func (s *loginAPI) logout(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	if secret := s.logins.Shown(in.Request); secret != "" && s.oidc.Kept != nil {
 		if err := s.oidc.Kept.End(ctx, secret); err != nil {
@@ -82,19 +82,19 @@ func (s *loginAPI) me(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	return rest.OK(viewMe(principal, auth.HasCookie(in.Request)))
 }
 
-// meView is who asks and what that one may do.
+// meView is the caller and its permissions.
 type meView struct {
 	Status string `json:"status"`
 	Actor  string `json:"actor"`
-	// Name is what people call who logged in at a provider, absent for others.
+	// Name is the display name of a person who logged in at a provider; otherwise absent.
 	Name string `json:"name,omitempty"`
-	// Role is that of the token, or "owner".
+	// Role is the role of the token, or "owner".
 	Role string `json:"role"`
-	// Allowed are the kinds of operation, see allowedKinds.
+	// Allowed lists the kinds of operation; see allowedKinds.
 	Allowed []string `json:"allowed"`
-	// Projects are those it is limited to, absent for no limit.
+	// Projects limits the caller to these projects; absent for no limit.
 	Projects *[]string `json:"projects,omitempty"`
-	// Login: by a cookie, which logging out takes away.
+	// Login: the caller used a cookie, which logging out removes.
 	Login bool `json:"login"`
 }
 
@@ -108,8 +108,8 @@ func viewMe(principal auth.Principal, login bool) meView {
 	return view
 }
 
-// allowedKinds says what a role may do, in the words of the documentation: read, write transcripts, work with sessions,
-// administer the server.
+// allowedKinds returns what a role may do, with the documentation's names: read, write transcripts, work with
+// sessions, administer the server.
 func allowedKinds(role auth.Role) []string {
 	allowed := []string{}
 	for _, kind := range []struct {
@@ -126,7 +126,7 @@ func allowedKinds(role auth.Role) []string {
 	return allowed
 }
 
-// loginFailures are about logins.
+// loginFailures are the failures of logins.
 func loginFailures(err error, _ *rest.Route, _ *rest.Input) (rest.Failure, bool) {
 	var refused loginError
 	if errors.As(err, &refused) {

@@ -15,7 +15,7 @@ import (
 	"harness/internal/platform/telemetry"
 )
 
-// OIDC are the providers people log in at, and where their logins are kept.
+// OIDC has the login providers and the store of their logins.
 type OIDC struct {
 	Providers *oidc.Set
 	Kept      *logins.Service
@@ -23,13 +23,13 @@ type OIDC struct {
 
 const (
 	oneProvider = "/api/login/oidc/:provider"
-	// cookieSeconds is how long a browser keeps the cookie of a login, which may end before.
+	// cookieSeconds is how long a browser stores the login cookie. The login may end earlier.
 	cookieSeconds = 12 * 60 * 60
 )
 
 var deviceBody = schema.Struct(rest.Required("deviceCode", schema.Text{}.Trim().Min(1).Max(4096)))
 
-// oidcRoutes let people in who log in at a provider.
+// oidcRoutes log in people through OpenID Connect providers.
 func (s *loginAPI) oidcRoutes() []rest.Route {
 	routes := []rest.Route{
 		{Method: http.MethodGet, Path: "/api/login/methods", Handle: s.loginMethods},
@@ -48,7 +48,7 @@ func (s *loginAPI) oidcRoutes() []rest.Route {
 	return append(routes, rest.Route{Method: http.MethodGet, Path: "/api/people", Handle: s.listPeople})
 }
 
-// listPeople names the actors that are people who log in at providers.
+// listPeople returns the names of actors who logged in at providers.
 func (s *loginAPI) listPeople(ctx context.Context, _ *rest.Input) (rest.Reply, error) {
 	people := []logins.Person{}
 	if s.oidc.Kept != nil {
@@ -61,10 +61,10 @@ func (s *loginAPI) listPeople(ctx context.Context, _ *rest.Input) (rest.Reply, e
 	return rest.OK(rest.List[logins.Person]{Data: people})
 }
 
-// loginMethod is a provider to log in at.
+// loginMethod is a login provider.
 type loginMethod struct {
 	Name string `json:"name"`
-	// URL is where a browser goes for it, relative to the API's root.
+	// URL is the login path for a browser, relative to the API's root.
 	URL string `json:"url"`
 }
 
@@ -81,7 +81,7 @@ func (s *loginAPI) loginMethods(context.Context, *rest.Input) (rest.Reply, error
 	}{"ok", methods})
 }
 
-// providerOf is the provider that a path names.
+// providerOf returns the provider in the path.
 func providerOf(r *http.Request) string {
 	name, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/api/login/oidc/"), "/")
 	return name
@@ -91,7 +91,7 @@ func (s *loginAPI) callback(r *http.Request, provider string) string {
 	return s.logins.Address(r) + "/api/login/oidc/" + provider + "/callback"
 }
 
-// beginLogin sends a browser to its provider.
+// beginLogin redirects a browser to its provider.
 func (s *loginAPI) beginLogin(w http.ResponseWriter, r *http.Request) {
 	provider := providerOf(r)
 	at, flow, err := s.oidc.Providers.Begin(r.Context(), provider, s.callback(r, provider))
@@ -109,7 +109,7 @@ func (s *loginAPI) beginLogin(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, at, http.StatusSeeOther)
 }
 
-// finishLogin lets a browser in that comes back from its provider. It goes on to the console and nowhere else.
+// finishLogin completes the login of a browser that returns from its provider. It redirects only to the console.
 func (s *loginAPI) finishLogin(w http.ResponseWriter, r *http.Request) {
 	provider := providerOf(r)
 	kept, gone := s.logins.Back(r)
@@ -133,7 +133,8 @@ func (s *loginAPI) finishLogin(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, s.logins.Home(), http.StatusSeeOther)
 }
 
-// endLogins ends what a provider says has ended there (OpenID Connect Back-Channel Logout 1.0, sections 2.5 to 2.8).
+// endLogins ends logins that the provider reports as ended (OpenID Connect Back-Channel Logout 1.0, sections 2.5 to
+// 2.8).
 func (s *loginAPI) endLogins(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	r.Body = http.MaxBytesReader(w, r.Body, maxLogoutToken)
@@ -142,12 +143,12 @@ func (s *loginAPI) endLogins(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		var ended int
 		if ended, err = s.oidc.Kept.EndAt(r.Context(), provider, subject, session); err == nil {
-			telemetry.Log(r.Context()).Info().Str("provider", provider).Int("logins", ended).Msg("a provider ended logins")
+			telemetry.Log(r.Context()).Info().Str("provider", provider).Int("logins", ended).Msg("logins ended by their provider")
 			w.WriteHeader(http.StatusOK)
 			return
 		}
 	}
-	telemetry.Log(r.Context()).Warn().Err(err).Str("provider", provider).Msg("refused to end logins for a provider")
+	telemetry.Log(r.Context()).Warn().Err(err).Str("provider", provider).Msg("refused a provider's request to end logins")
 	answer := struct {
 		Error       string `json:"error"`
 		Description string `json:"error_description"`

@@ -12,7 +12,7 @@ import (
 	"harness/internal/platform/telemetry"
 )
 
-// providerFailure is what becomes of a login at a provider that does not come about.
+// providerFailure is a failed login at a provider.
 func providerFailure(err error) (rest.Failure, bool) {
 	var refused *oidc.RefusedError
 	switch {
@@ -35,11 +35,11 @@ func providerFailure(err error) (rest.Failure, bool) {
 }
 
 func (s *loginAPI) loginRefused(ctx context.Context, err error) error {
-	telemetry.Log(ctx).Warn().Err(err).Msg("a login at an OpenID Connect provider did not come about")
+	telemetry.Log(ctx).Warn().Err(err).Msg("login at an OpenID Connect provider failed")
 	return err
 }
 
-// loginPage shows a browser why its login failed, and programs as any other error.
+// loginPage shows a browser why its login failed. Other clients get the usual error.
 func (s *loginAPI) loginPage(w http.ResponseWriter, r *http.Request, err error) {
 	_ = s.loginRefused(r.Context(), err)
 	failed := s.failureOf(err)
@@ -50,14 +50,14 @@ func (s *loginAPI) loginPage(w http.ResponseWriter, r *http.Request, err error) 
 	}
 	said := err.Error()
 	if failed.Status == http.StatusInternalServerError {
-		said = "this server failed; its log says why"
+		said = "this server failed; its log has the cause"
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(failed.Status)
 	page := template.Must(template.New("").Parse(refusedPage))
-	_ = page.Execute(w, struct{ Said, Home string }{said, s.logins.Home()}) // the browser may be gone
+	_ = page.Execute(w, struct{ Said, Home string }{said, s.logins.Home()}) // the browser may have disconnected
 }
 
 const refusedPage = `<!doctype html>

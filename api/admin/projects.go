@@ -65,7 +65,7 @@ func (s *projectAPI) createProject(ctx context.Context, in *rest.Input) (rest.Re
 	return rest.OK(struct {
 		Status  string      `json:"status"`
 		Project projectView `json:"project"`
-		// Orchestration is null: workers get their sessions when they are first needed.
+		// Orchestration is null because workers get their sessions on first use.
 		Orchestration *struct{} `json:"orchestrationSession"`
 	}{Status: "ok", Project: viewProject(project)})
 }

@@ -11,17 +11,17 @@ import (
 	"harness/internal/services/notify"
 )
 
-// Push keeps the browsers that are notified while no page is open.
+// Push stores the browsers that get notifications while no page is open.
 type Push interface {
-	// PublicKey is what browsers subscribe with.
+	// PublicKey is the key that browsers subscribe with.
 	PublicKey() string
-	// Subscriber is who makes a request.
+	// Subscriber returns the caller of a request.
 	Subscriber(ctx context.Context) notify.Subscriber
-	// List returns the browsers of a holder, the oldest first.
+	// List returns the caller's browsers, oldest first.
 	List(ctx context.Context, holder string) ([]notify.Subscription, error)
 	// Subscribe adds a browser; *notify.BrowserError refuses it.
 	Subscribe(ctx context.Context, who notify.Subscriber, browser notify.Browser) (notify.Subscription, error)
-	// Unsubscribe ends one of a holder's; notify.ErrNoSubscription when there is none.
+	// Unsubscribe removes one of the caller's browsers; notify.ErrNoSubscription if there is none.
 	Unsubscribe(ctx context.Context, holder, id string) error
 }
 
@@ -31,7 +31,7 @@ var (
 		rest.Required("keys", schema.Struct(rest.Required("p256dh", pushKey), rest.Required("auth", pushKey))))
 )
 
-// pushRoutes are about the browsers of who asks, whatever that one may do else.
+// pushRoutes manage the caller's browsers. Every role may use them.
 func (s *pushAPI) pushRoutes() []rest.Route {
 	const all = "/api/push"
 	routes := []rest.Route{
@@ -48,7 +48,7 @@ func (s *pushAPI) pushRoutes() []rest.Route {
 	return routes
 }
 
-// subscriptionView is a browser that is notified. Its endpoint is secret.
+// subscriptionView is a browser that gets notifications. Its endpoint is secret.
 type subscriptionView struct {
 	ID        string `json:"id"`
 	Service   string `json:"service"`
@@ -98,7 +98,7 @@ func (s *pushAPI) unsubscribe(ctx context.Context, in *rest.Input) (rest.Reply, 
 	}{"ok", id})
 }
 
-// pushFailures are about browsers that are notified.
+// pushFailures are the failures of push subscriptions.
 func pushFailures(err error, _ *rest.Route, in *rest.Input) (rest.Failure, bool) {
 	var refused *notify.BrowserError
 	switch {

@@ -1,7 +1,7 @@
 // Package admin serves the REST routes about the server as a whole: projects, jobs, events, usage, search, tokens,
 // logins, push subscriptions and extensions.
 //
-// It owns what these routes read and answer. It must never know how an answer is written, or whether its caller may ask.
+// It owns what these routes read and return. It must never know how a response is written, or how access is checked.
 package admin
 
 import (
@@ -14,25 +14,26 @@ import (
 	"harness/internal/platform/auth"
 )
 
-// Options are what the routes stand on. Operations and the functions are required.
+// Options are the dependencies of the routes. Operations and the functions are required.
 type Options struct {
 	Operations *operations.Service
-	// Tokens are the named access tokens, Push the browsers that are notified. nil: 404.
+	// Tokens are the named access tokens; Push stores browsers for notifications. nil: 404.
 	Tokens Tokens
 	Push   Push
-	// Logins lets browsers in by a cookie, OIDC people at OpenID Connect providers. nil: 404.
+	// Logins sets login cookies; OIDC logs in people at OpenID Connect providers. nil: 404.
 	Logins *auth.Logins
 	OIDC   OIDC
 	// Lifecycle lists and reloads extensions. nil: those routes do not exist.
 	Lifecycle *Lifecycle
 	Clock     func() time.Time
-	// ReadBody reads a body of which no member is used, Fail answers with an error, and FailureOf is what that looks like.
+	// ReadBody reads a body without using its members. Fail responds with an error, and FailureOf returns that
+	// response.
 	ReadBody  func(r *http.Request) error
 	Fail      func(w http.ResponseWriter, r *http.Request, err error)
 	FailureOf func(err error) rest.Failure
 }
 
-// Routes are those of this package. Each subject has the operations that it uses.
+// Routes returns the routes of this package. Each subject gets only the operations it uses.
 func Routes(o Options) []rest.Route {
 	ops := o.Operations
 	projects := &projectAPI{ops.Projects}
@@ -49,7 +50,7 @@ func Routes(o Options) []rest.Route {
 	return all
 }
 
-// Failures are errors that only these routes meet.
+// Failures are errors that only these routes return.
 func Failures(err error, rt *rest.Route, in *rest.Input) (rest.Failure, bool) {
 	for _, row := range []func(error, *rest.Route, *rest.Input) (rest.Failure, bool){
 		loginFailures, tokenFailures, pushFailures,

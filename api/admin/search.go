@@ -12,7 +12,7 @@ import (
 	"harness/internal/operations"
 )
 
-// maxQuery is how many characters what is looked for may have.
+// maxQuery is the maximum length of a search query in characters.
 const maxQuery = 500
 
 var searchQuery = schema.Struct(rest.Required("q", schema.Text{}.Trim().Min(1).Max(maxQuery)),

@@ -17,11 +17,11 @@ import (
 
 // Tokens are the named access tokens; *tokens.Service implements it.
 type Tokens interface {
-	// List returns all there are and were, the oldest first.
+	// List returns all tokens, including revoked ones, oldest first.
 	List(ctx context.Context) ([]tokens.Token, error)
-	// Create makes one, and returns its secret this once.
+	// Create creates a token and returns its secret. No other method returns it.
 	Create(ctx context.Context, wanted tokens.Token) (made tokens.Token, secret string, err error)
-	// ChangeRole and Revoke return when who came in by the token is out.
+	// ChangeRole and Revoke return after the token's open connections are closed.
 	ChangeRole(ctx context.Context, id string, role tokens.Role) (tokens.Token, error)
 	Revoke(ctx context.Context, id string) (tokens.Token, error)
 }
@@ -61,7 +61,7 @@ type tokenView struct {
 	CreatedBy string      `json:"createdBy"`
 	ExpiresAt *string     `json:"expiresAt"`
 	RevokedAt *string     `json:"revokedAt"`
-	// Projects are those it is limited to, absent for no limit.
+	// Projects limits the token to these projects; absent for no limit.
 	Projects *[]string `json:"projects,omitempty"`
 }
 
@@ -106,7 +106,7 @@ func (s *tokenAPI) createToken(ctx context.Context, in *rest.Input) (rest.Reply,
 			return rest.Reply{}, &tokens.InvalidError{Field: "expiresAt",
 				Message: "Use a time as 2026-12-31T00:00:00Z"}
 		}
-		// What is long past is refused as any other time that is.
+		// A time in the past is refused like any other invalid time.
 		wanted.ExpiresAt = max(at.UnixMilli(), 1)
 	}
 	var err error
@@ -124,8 +124,8 @@ func (s *tokenAPI) createToken(ctx context.Context, in *rest.Input) (rest.Reply,
 	}{"ok", s.viewToken(made), secret})
 }
 
-// projectsOf are the projects a token is to be limited to, nil for no limit. One that is not there is refused: a
-// mistyped id would be found out by who gets the token.
+// projectsOf returns the projects that a token is limited to, nil for no limit. An unknown project is refused, so
+// that a mistyped id is noticed when the token is created.
 func (s *tokenAPI) projectsOf(ctx context.Context, given schema.Value) ([]string, error) {
 	if given.Kind() != schema.Array {
 		return nil, nil
@@ -138,7 +138,7 @@ func (s *tokenAPI) projectsOf(ctx context.Context, given schema.Value) ([]string
 	for _, one := range given.Items() {
 		id := one.Text()
 		if !slices.ContainsFunc(all, func(p session.Project) bool { return p.ID == id }) {
-			return nil, &tokens.InvalidError{Field: "projects", Message: "There is no project " + id}
+			return nil, &tokens.InvalidError{Field: "projects", Message: "Unknown project " + id}
 		}
 		if !slices.Contains(wanted, id) {
 			wanted = append(wanted, id)
@@ -167,7 +167,7 @@ func (s *tokenAPI) tokenChanged(changed tokens.Token, err error) (rest.Reply, er
 	}{"ok", s.viewToken(changed)})
 }
 
-// tokenFailures are about named access tokens.
+// tokenFailures are the failures of named access tokens.
 func tokenFailures(err error, _ *rest.Route, in *rest.Input) (rest.Failure, bool) {
 	var refused *tokens.InvalidError
 	var taken *tokens.NameTakenError

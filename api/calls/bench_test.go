@@ -11,7 +11,7 @@ import (
 	"harness/internal/services/audit"
 )
 
-// BenchmarkRecordedRequest is what a recorded request costs beside what answers it.
+// BenchmarkRecordedRequest measures the cost of recording a request, apart from handling it.
 func BenchmarkRecordedRequest(b *testing.B) {
 	recorder := audit.NewRecorder(nil, nil, zerolog.Nop())
 	route := calls.Route{Protocol: "rest", Name: "POST /api/sessions/{sessionId}/transcript/upsert",

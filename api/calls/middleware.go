@@ -13,16 +13,16 @@ import (
 	"harness/internal/services/audit"
 )
 
-// Route is what a request was for. Name has the method and the pattern of the path, never the path itself: a path may
-// have a secret.
+// Route is the route of a request. Name has the method and the path pattern, never the path itself, which may contain
+// a secret.
 type Route struct {
 	Protocol, Name string
 	Params         map[string]string
-	// OwnRecords says that the handler records what it carries out: only what is refused before is recorded here.
+	// OwnRecords: the handler records what it does, and the middleware records only requests refused before it.
 	OwnRecords bool
 }
 
-// Changes reports whether requests of an HTTP method may change something.
+// Changes reports whether requests with an HTTP method may change something.
 func Changes(method string) bool {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
@@ -31,9 +31,9 @@ func Changes(method string) bool {
 	return true
 }
 
-// Middleware records each request that may change something, whatever next answers. It stands outside of the guard, with
-// Admit inside of it. find returns what a request was for that did not get as far as Found: it was refused before; false of
-// what no route is for. A nil sink records nothing.
+// Middleware records each request that may change something, whatever the response. It wraps the guard, with Admit
+// inside it. find returns the route of a request that was refused before Found; false if there is none. A nil sink
+// records nothing.
 func Middleware(sink Sink, find func(*http.Request) (Route, bool), next http.Handler) http.Handler {
 	if sink == nil {
 		return next
@@ -42,7 +42,7 @@ func Middleware(sink Sink, find func(*http.Request) (Route, bool), next http.Han
 		n := &note{sink: sink}
 		r = r.WithContext(context.WithValue(r.Context(), noteKey{}, n))
 		if !Changes(r.Method) {
-			next.ServeHTTP(w, r) // its socket may bring calls that do
+			next.ServeHTTP(w, r) // its socket may carry calls that do
 			return
 		}
 		seen := &statusWatcher{ResponseWriter: w}
@@ -58,7 +58,7 @@ func Middleware(sink Sink, find func(*http.Request) (Route, bool), next http.Han
 	})
 }
 
-// record records a request; status 0 is one whose handler gave up its connection.
+// record records a request; status 0 means that its handler took over the connection.
 func (n *note) record(r *http.Request, find func(*http.Request) (Route, bool), status int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -76,7 +76,7 @@ func (n *note) record(r *http.Request, find func(*http.Request) (Route, bool), s
 	actor, role := n.who()
 	call := audit.Call{Actor: actor, Role: role, Protocol: route.Protocol, Route: route.Name,
 		Outcome: outcomeOf(status), Status: status, Code: n.code}
-	if n.admitted { // no other caller chooses what stands in the log
+	if n.admitted { // no other caller may choose the content of the log
 		call.SessionID = short(cmp.Or(n.session, route.Params["sessionId"]))
 		call.TaskID = short(cmp.Or(n.task, route.Params["taskId"]))
 		call.Params = paramsOf(route.Params)
@@ -84,7 +84,7 @@ func (n *note) record(r *http.Request, find func(*http.Request) (Route, bool), s
 	n.sink.Record(call, n.traceID)
 }
 
-// outcomeOf is what a status says in one word.
+// outcomeOf converts a status into an outcome.
 func outcomeOf(status int) string {
 	switch {
 	case status == 0, status == statusClientGone:
@@ -97,15 +97,15 @@ func outcomeOf(status int) string {
 	return "ok"
 }
 
-// statusClientGone is what requests are answered with whose client hung up.
+// statusClientGone is the status of requests whose client disconnected.
 const statusClientGone = 499
 
-// maxParam bounds a parameter in the log, in bytes.
+// maxParam limits a parameter in the log, in bytes.
 const maxParam = 200
 
 func short(value string) string { return value[:min(len(value), maxParam)] }
 
-// paramsOf are the parameters of a path as the log has them.
+// paramsOf returns the path parameters for the log.
 func paramsOf(params map[string]string) string {
 	if len(params) == 0 {
 		return ""
@@ -115,13 +115,13 @@ func paramsOf(params map[string]string) string {
 		bounded[name] = short(value)
 	}
 	text, err := json.Marshal(bounded)
-	if err != nil { // texts always marshal
+	if err != nil { // strings always marshal
 		return ""
 	}
 	return string(text)
 }
 
-// Admit notes who a request is of. It stands inside of the guard: who does not get here is anonymous.
+// Admit notes the principal of a request. It runs inside the guard: a request that does not get here is anonymous.
 func Admit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if n := noteOf(r.Context()); n != nil {
@@ -134,7 +134,7 @@ func Admit(next http.Handler) http.Handler {
 	})
 }
 
-// statusWatcher remembers how a request was answered.
+// statusWatcher records the status of a response.
 type statusWatcher struct {
 	http.ResponseWriter
 	status int
@@ -142,7 +142,7 @@ type statusWatcher struct {
 
 // WriteHeader implements http.ResponseWriter.
 func (w *statusWatcher) WriteHeader(status int) {
-	if w.status == 0 && status >= http.StatusOK { // what comes before is no answer
+	if w.status == 0 && status >= http.StatusOK { // an informational status is no response
 		w.status = status
 	}
 	w.ResponseWriter.WriteHeader(status)

@@ -12,13 +12,13 @@ import (
 	"harness/internal/services/audit"
 )
 
-// log keeps what is recorded.
+// log collects the records.
 type log struct{ all []audit.Call }
 
 // Record implements calls.Sink.
 func (l *log) Record(call audit.Call, _ string) { l.all = append(l.all, call) }
 
-// ask has one request answered behind a guard that lets in who shows a token, and returns what was recorded.
+// ask sends one request through a guard that requires a token, and returns the records.
 func ask(t *testing.T, method string, admitted bool, route calls.Route, answer http.HandlerFunc) []audit.Call {
 	t.Helper()
 	recorded := &log{}
@@ -35,14 +35,14 @@ func ask(t *testing.T, method string, admitted bool, route calls.Route, answer h
 	handler := calls.Middleware(recorded, func(*http.Request) (calls.Route, bool) { return route, route.Name != "" },
 		guard(calls.Admit(answer)))
 	func() {
-		defer func() { _ = recover() }() // a handler may give up its connection
+		defer func() { _ = recover() }() // a handler may take over its connection
 		handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(method, "/x", strings.NewReader("a body")))
 	}()
 	return recorded.all
 }
 
-// What is recorded of a request is who asked, for which route, and what came of it; of who was not let in nothing that a
-// stranger may choose.
+// A record has the caller, the route and the outcome. For a refused caller it has nothing that the caller could
+// choose.
 func TestRequestsAreRecorded(t *testing.T) {
 	route := calls.Route{Protocol: "rest", Name: "POST /x/{sessionId}",
 		Params: map[string]string{"sessionId": strings.Repeat("s", 300)}}
@@ -69,10 +69,10 @@ func TestRequestsAreRecorded(t *testing.T) {
 		answer   http.HandlerFunc
 		want     []audit.Call
 	}{
-		"without a word": {http.MethodPost, true, route, func(http.ResponseWriter, *http.Request) {}, []audit.Call{ann("ok", 200, "")}},
-		"a limit":        {http.MethodPatch, true, route, status(429), []audit.Call{ann("refused", 429, "a_code")}},
-		"a failure":      {http.MethodDelete, true, route, status(500), []audit.Call{ann("failed", 500, "a_code")}},
-		"what it made": {http.MethodPost, true, route, func(_ http.ResponseWriter, r *http.Request) {
+		"without a response": {http.MethodPost, true, route, func(http.ResponseWriter, *http.Request) {}, []audit.Call{ann("ok", 200, "")}},
+		"a limit":            {http.MethodPatch, true, route, status(429), []audit.Call{ann("refused", 429, "a_code")}},
+		"a failure":          {http.MethodDelete, true, route, status(500), []audit.Call{ann("failed", 500, "a_code")}},
+		"a created object": {http.MethodPost, true, route, func(_ http.ResponseWriter, r *http.Request) {
 			calls.About(r.Context(), "made", "task")
 		}, []audit.Call{made}},
 		"cut off": {http.MethodPost, true, route, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
@@ -96,8 +96,8 @@ func TestRequestsAreRecorded(t *testing.T) {
 	}
 }
 
-// A call that comes by a socket is recorded where its request is, and nowhere else.
-func TestCallsOfSocketsAreRecorded(t *testing.T) {
+// A call on a socket is recorded where its request is, and nowhere else.
+func TestSocketCallsAreRecorded(t *testing.T) {
 	recorded := &log{}
 	calls.Middleware(recorded, nil, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		outlives := context.WithoutCancel(r.Context())

@@ -1,7 +1,7 @@
-// Package calls reports to the audit log the requests that may change something, of every protocol: who asked for what, and
-// what came of it.
+// Package calls reports requests that may change something to the audit log, for every protocol: the caller, the
+// operation and the outcome.
 //
-// It owns which requests are recorded and what is known of one while it is carried out. It must never read a body, and
+// It owns which requests are recorded and what is known about a request while it runs. It must never read a body, and
 // must never know how a row is stored.
 package calls
 
@@ -15,12 +15,12 @@ import (
 	"harness/internal/services/audit"
 )
 
-// Sink takes calls that are over. It must not block. *audit.Recorder implements it.
+// Sink receives finished calls. It must not block. *audit.Recorder implements it.
 type Sink interface {
 	Record(call audit.Call, traceID string)
 }
 
-// note is what is known of a request apart from its answer.
+// note is what is known about a request apart from its response.
 type note struct {
 	sink Sink
 
@@ -40,7 +40,7 @@ func noteOf(ctx context.Context) *note {
 	return n
 }
 
-// About notes the session, or the task, that a request turned out to be about; "" changes nothing.
+// About notes the session or task of a request; "" changes nothing.
 func About(ctx context.Context, session, task string) {
 	if n := noteOf(ctx); n != nil {
 		n.mu.Lock()
@@ -49,7 +49,7 @@ func About(ctx context.Context, session, task string) {
 	}
 }
 
-// Found notes the route that takes a request.
+// Found notes the route of a request.
 func Found(ctx context.Context, route Route) {
 	if n := noteOf(ctx); n != nil {
 		n.mu.Lock()
@@ -58,7 +58,7 @@ func Found(ctx context.Context, route Route) {
 	}
 }
 
-// Failed notes the code of the error that a request is answered with.
+// Failed notes the error code of the response.
 func Failed(ctx context.Context, code string) {
 	if n := noteOf(ctx); n != nil {
 		n.mu.Lock()
@@ -67,8 +67,8 @@ func Failed(ctx context.Context, code string) {
 	}
 }
 
-// Record records a call that is no request of its own, as one of a socket, when the request is recorded that brought it.
-// Its actor and role are those of principal.
+// Record records a call that is not its own request, such as a call on a socket, if that socket's request is
+// recorded. Its actor and role are those of principal.
 func Record(ctx context.Context, principal auth.Principal, call audit.Call) {
 	if n := noteOf(ctx); n != nil && n.sink != nil {
 		call.Actor, call.Role = cmp.Or(principal.Actor, local), principal.Role.Word()
@@ -78,12 +78,12 @@ func Record(ctx context.Context, principal auth.Principal, call audit.Call) {
 }
 
 const (
-	// local is who asks a server without rules of access, anonymous who was not let in.
+	// local is the caller of a server without access rules; anonymous is a caller that was not admitted.
 	local     = "local"
 	anonymous = "anonymous"
 )
 
-// who names the actor and the role of a request.
+// who returns the actor and the role of a request.
 func (n *note) who() (actor, role string) {
 	if !n.admitted {
 		return anonymous, ""

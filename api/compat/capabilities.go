@@ -21,8 +21,8 @@ const (
 	methodUnknown   = "unknown"
 )
 
-// probedMethods are the methods clients learn about, in the order they know. The three of items are the server's to
-// call, not ours, so no runtime offers them; clients expect them listed.
+// probedMethods are the methods that clients expect, in their order. The server sends the three of items, so no
+// runtime offers them; clients expect them in the list.
 var probedMethods = []string{
 	"thread/fork", "thread/compact/start", "thread/rollback", "thread/backgroundTerminals/clean", "turn/steer",
 	"review/start", "command/exec", "experimentalFeature/list", "collaborationMode/list", "skills/list",
@@ -32,7 +32,7 @@ var probedMethods = []string{
 	"account/login/start", "account/login/cancel", "account/logout", "account/rateLimits/read",
 }
 
-// capabilityFeatures are what clients may offer, and the methods all of which it takes; none means always.
+// capabilityFeatures are the features of clients with the methods each requires; none means always.
 var capabilityFeatures = []struct {
 	name    string
 	methods []string
@@ -51,20 +51,20 @@ var capabilityFeatures = []struct {
 	{"planUpdates", nil}, {"diffUpdates", nil}, {"tokenUsage", nil},
 }
 
-// probe is what the runtime said it can do. The zero probe knows nothing.
+// probe is what the runtime reported about its methods. The zero probe knows nothing.
 type probe struct {
 	known      bool
 	methods    map[string]bool
 	reason     string // why nothing is known
-	generation string // the process that said so
+	generation string // the process that reported it
 	at         string
-	// lacks says why a method is not there, features are those that no method stands for; both have what is true of codex
-	// as their default.
+	// lacks is the reason of a missing method; features are those that no method represents. Both default to codex's
+	// values.
 	lacks    string
 	features map[string]bool
 }
 
-// probes keeps the last one.
+// probes stores the last probe.
 type probes struct {
 	mu   sync.Mutex
 	last probe
@@ -85,14 +85,14 @@ func (m *Mount) getCapabilities(ctx context.Context, in *rest.Input) (rest.Reply
 	return rest.OK(last.body(status.State == runtime.StateReady))
 }
 
-// probe asks for a method no runtime has: the refusal lists those it has. codex-manager called each method with nothing
-// instead, which some of them carry out.
+// probe calls a method that no runtime has: the refusal lists the known ones. codex-manager called each method
+// without parameters instead, which executes some of them.
 func (m *Mount) probe(ctx context.Context, generation string) probe {
 	result := probe{generation: generation, at: javascript.ISOTime(m.opts.Clock().UnixMilli())}
 	_, err := m.call(ctx, "harness/probe", struct{}{})
 	var refusal *runtime.Error
 	if !errors.As(err, &refusal) {
-		result.reason = "the runtime did not say what it can do"
+		result.reason = "the runtime did not report its methods"
 		if errors.Is(err, runtime.ErrUnavailable) {
 			result.reason = err.Error()
 		}
@@ -110,7 +110,7 @@ func (m *Mount) probe(ctx context.Context, generation string) probe {
 	return result
 }
 
-// status is a method's state and, unless it is available, why.
+// status returns the state of a method and, unless it is available, the reason.
 func (p probe) status(method string) (string, *string) {
 	switch {
 	case !p.known:
@@ -122,7 +122,7 @@ func (p probe) status(method string) (string, *string) {
 	return methodDisabled, &reason
 }
 
-// offers reports whether a feature works. Rolling back does on runtimes that can only revert, see rollback.
+// offers reports whether a feature works. Rollback works on runtimes that can only revert, see rollback.
 func (p probe) offers(name string, methods []string) bool {
 	if offered, said := p.features[name]; said {
 		return offered
@@ -166,7 +166,7 @@ func (p probe) body(initialized bool) capabilitiesBody {
 	return capabilitiesBody{"ok", runtimeView{initialized, p.at}, methods, details, features}
 }
 
-// ordered is a JSON object whose members keep their order.
+// ordered is a JSON object that preserves the order of its members.
 type ordered []pair
 
 type pair struct {

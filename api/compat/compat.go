@@ -1,6 +1,8 @@
-// Package compat serves the routes of codex-manager that are about its one provider: models, account, configuration,
-// skills, apps, MCP servers, commands. They are passed through in codex's words to the adapter of the mount, and
-// answered with its words. It is the only package of REST that knows a provider's method names.
+// Package compat serves codex-manager's routes about its single provider: models, account, configuration, skills,
+// apps, MCP servers, commands.
+//
+// It owns their paths and passes them through to the adapter of the mount, unchanged. It is the only REST package
+// that knows a provider's method names. It must never know a session.
 package compat
 
 import (
@@ -15,26 +17,26 @@ import (
 	"harness/internal/runtime"
 )
 
-// Options are what a Mount stands on. Runtime may be nil, Clock too.
+// Options are the dependencies of a Mount. Runtime and Clock may be nil.
 type Options struct {
-	// Operations knows the runtimes of the server. Provider is the name of the one the routes are about.
+	// Operations knows the runtimes of the server. Provider is the name of the runtime that the routes are about.
 	Operations *operations.Service
 	Provider   string
-	// Runtime takes the requests that are passed through. nil: they are refused with runtime.ErrUnavailable.
-	Runtime runtime.Passer
-	// Status is the state of that runtime. It must not block.
+	// Runtime executes the requests that are passed through. nil: they are refused with runtime.ErrUnavailable.
+	Runtime runtime.RawCaller
+	// Status returns the state of that runtime. It must not block.
 	Status func() runtime.Status
 	// Clock is time.Now when nil.
 	Clock func() time.Time
 }
 
-// Mount are the routes about one provider.
+// Mount has the routes of one provider.
 type Mount struct {
 	opts   Options
 	probes probes
 }
 
-// New makes a Mount.
+// New creates a Mount.
 func New(options Options) *Mount {
 	if options.Clock == nil {
 		options.Clock = time.Now
@@ -42,7 +44,7 @@ func New(options Options) *Mount {
 	return &Mount{opts: options}
 }
 
-// Routes are all of them. Those of models and capabilities answer for every runtime, the others for the provider alone.
+// Routes returns all routes. Those for models and capabilities serve every runtime, the others only the provider.
 func (m *Mount) Routes() []rest.Route {
 	all := m.modelRoutes()
 	for _, resource := range [][]rest.Route{m.providerRoutes(), m.accountRoutes(), m.configRoutes()} {
@@ -56,7 +58,7 @@ func (m *Mount) Routes() []rest.Route {
 	return all
 }
 
-// call passes a request through; params nil sends none.
+// call passes a request through; nil params are omitted.
 func (m *Mount) call(ctx context.Context, method string, params any) (json.RawMessage, error) {
 	if m.opts.Provider != "" {
 		if err := m.opts.Operations.CheckEnabled(m.opts.Provider); err != nil {

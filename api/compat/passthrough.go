@@ -9,10 +9,10 @@ import (
 	"harness/api/schema"
 )
 
-// paramsFunc makes a provider's params of a request.
+// paramsFunc builds a provider's params from a request.
 type paramsFunc func(in *rest.Input) any
 
-// noParams sends none: codex refuses even an empty object where it expects nothing.
+// noParams omits params: codex refuses even an empty object where it expects none.
 func noParams(*rest.Input) any { return nil }
 
 // ofBody sends the validated body.
@@ -23,7 +23,7 @@ func ofBody(in *rest.Input) any {
 	return in.Body
 }
 
-// ofQuery sends the validated query, its flags as booleans.
+// ofQuery sends the validated query, with flags as booleans.
 func ofQuery(in *rest.Input) any {
 	members := make([]schema.Member, 0, len(in.Query.Members()))
 	for _, member := range in.Query.Members() {
@@ -36,7 +36,7 @@ func ofQuery(in *rest.Input) any {
 	return schema.ObjectValue(members...)
 }
 
-// passList answers with a provider's page; what has no further page says null.
+// passList returns a provider's page; without a next page, the cursor is null.
 func (m *Mount) passList(method string, params paramsFunc) func(context.Context, *rest.Input) (rest.Reply, error) {
 	return func(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 		result, err := m.call(ctx, method, params(in))
@@ -48,7 +48,7 @@ func (m *Mount) passList(method string, params paramsFunc) func(context.Context,
 			NextCursor json.RawMessage `json:"nextCursor"`
 		}
 		if err := json.Unmarshal(result, &page); err != nil {
-			return rest.Reply{}, fmt.Errorf("%s answered with no page: %w", method, err)
+			return rest.Reply{}, fmt.Errorf("%s returned no page: %w", method, err)
 		}
 		if page.Data == nil {
 			page.Data = json.RawMessage("[]")
@@ -57,7 +57,7 @@ func (m *Mount) passList(method string, params paramsFunc) func(context.Context,
 	}
 }
 
-// passPlain answers with the provider's result as it is.
+// passPlain returns the provider's result unchanged.
 func (m *Mount) passPlain(method string, params paramsFunc) func(context.Context, *rest.Input) (rest.Reply, error) {
 	return func(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 		result, err := m.call(ctx, method, params(in))
@@ -84,7 +84,7 @@ func (m *Mount) passResult(method string, params paramsFunc) func(context.Contex
 	}
 }
 
-// about makes details that name one member of the body and the method.
+// about returns details with one member of the body and the method.
 func about(name string) func(string, *rest.Input) any {
 	return func(method string, in *rest.Input) any {
 		return schema.ObjectValue(

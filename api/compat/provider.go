@@ -64,7 +64,7 @@ func (m *Mount) providerRoutes() []rest.Route {
 	}
 }
 
-// ofPage is ofQuery for a list that is longer than a page: clients that name no limit know pages of 100.
+// ofPage is ofQuery for lists of several pages. Clients that give no limit expect pages of 100.
 func ofPage(in *rest.Input) any {
 	members := in.Query.Members()
 	if !in.Query.Get("limit").Defined() {
@@ -73,7 +73,7 @@ func ofPage(in *rest.Input) any {
 	return schema.ObjectValue(members...)
 }
 
-// skillsParams asks for one directory's skills, or the runtime's own directory's.
+// skillsParams requests the skills of one directory, by default the runtime's own.
 func skillsParams(in *rest.Input) any {
 	var members []schema.Member
 	if cwd := in.Query.Get("cwd"); cwd.Defined() {

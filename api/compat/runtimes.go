@@ -13,12 +13,12 @@ import (
 	"harness/internal/runtime"
 )
 
-// NotSupportedError refuses a route about one provider for another runtime.
+// NotSupportedError refuses a codex-only route for another runtime.
 type NotSupportedError struct{ Runtime, Provider string }
 
 // Error implements error.
 func (e *NotSupportedError) Error() string {
-	return fmt.Sprintf("this route is about %s alone; the %s runtime has nothing like it", e.Provider, e.Runtime)
+	return fmt.Sprintf("this route exists only for %s; the %s runtime has no equivalent", e.Provider, e.Runtime)
 }
 
 // query is the schema of a query that may name a runtime.
@@ -26,7 +26,8 @@ func query(fields ...schema.Field) schema.Schema {
 	return schema.Struct(append([]schema.Field{rest.Optional("runtime", rest.RuntimeName)}, fields...)...)
 }
 
-// asked is the runtime a request names, else otherwise, and the request without it. *session.UnknownRuntimeError.
+// asked returns the runtime that a request names, or the default, and the request without it.
+// *session.UnknownRuntimeError.
 func (m *Mount) asked(ctx context.Context, in *rest.Input, otherwise string) (string, *rest.Input, error) {
 	name := in.Query.Get("runtime").Text()
 	if name == "" {
@@ -42,7 +43,7 @@ func (m *Mount) asked(ctx context.Context, in *rest.Input, otherwise string) (st
 	return name, &plain, nil
 }
 
-// ownAlone makes a route answer for this mount's provider and refuse every other runtime.
+// ownAlone restricts a route to this mount's provider and refuses every other runtime.
 func (m *Mount) ownAlone(route rest.Route) rest.Route {
 	handle := route.Handle
 	if route.Query == nil {
@@ -65,8 +66,8 @@ func (m *Mount) ownAlone(route rest.Route) rest.Route {
 	return route
 }
 
-// ofEach makes a route answer for any runtime, the default one when none is named: own of this mount's provider, other
-// of the others.
+// ofEach serves a route for any runtime, by default the default one: own for this mount's provider, other for the
+// rest.
 func (m *Mount) ofEach(own func(context.Context, *rest.Input) (rest.Reply, error),
 	other func(context.Context, *rest.Input, string) (rest.Reply, error)) func(context.Context, *rest.Input) (
 	rest.Reply, error) {
@@ -82,7 +83,7 @@ func (m *Mount) ofEach(own func(context.Context, *rest.Input) (rest.Reply, error
 	}
 }
 
-// listModels lists a runtime's models in the shape clients know.
+// listModels lists a runtime's models in the format that clients expect.
 func (m *Mount) listModels(ctx context.Context, in *rest.Input, name string) (rest.Reply, error) {
 	models, err := m.opts.Operations.Models(ctx, name)
 	if err != nil {
@@ -142,8 +143,7 @@ func viewModel(model runtime.Model) modelView {
 	return view
 }
 
-// otherCapabilities says what a runtime that is not this provider can do: the methods are the ways clients know to ask
-// for it.
+// otherCapabilities describes what another runtime can do, using the methods through which clients call it.
 func (m *Mount) otherCapabilities(ctx context.Context, _ *rest.Input, name string) (rest.Reply, error) {
 	one, err := m.opts.Operations.Runtime(ctx, name)
 	if err != nil {
@@ -167,7 +167,7 @@ func (m *Mount) otherCapabilities(ctx context.Context, _ *rest.Input, name strin
 	}{known.body(one.Status.State == runtime.StateReady), can})
 }
 
-// modelRoutes are about any runtime.
+// modelRoutes serve any runtime.
 func (m *Mount) modelRoutes() []rest.Route {
 	return []rest.Route{
 		{Method: http.MethodGet, Path: "/api/models", Query: pageQuery,

@@ -1,6 +1,6 @@
-// Package compress compresses answers for clients that take them so.
+// Package compress compresses responses for clients that accept it.
 //
-// It owns what Accept-Encoding means. It must never know what is answered.
+// It owns the meaning of Accept-Encoding. It must never know the content of a response.
 package compress
 
 import (
@@ -15,25 +15,24 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// gzipFrom is the size in bytes from which an answer is worth compressing: a smaller one fits into one packet as it is.
+// gzipFrom is the minimum size in bytes of a compressed response: a smaller one fits into one packet as it is.
 const gzipFrom = 1024
 
-// Coder compresses answers of requests that ask for it. Its zero value is ready.
+// Coder compresses responses on request. Its zero value is ready.
 //
-// Compressed answers leak, by their length, whether what one party wrote occurs in what another one keeps secret, when
-// both are in one answer. No answer holds a credential; what clients wrote is read by those who may read the rest of
-// the answer.
+// The length of a compressed response reveals whether one party's text occurs in another's secret, if both are in one
+// response. No response contains a credential, and readers of a client's text may read the rest of the response.
 type Coder struct{ writers sync.Pool }
 
-// Coding is how a request wants its answer. A nil Coder stands for plain.
+// Coding is the encoding a request accepts. A nil Coder means uncompressed.
 type Coding struct {
 	*Coder
-	// always asks for gzip whatever the size, because the client refuses plain answers.
+	// always compresses regardless of size, because the client refuses plain responses.
 	always bool
 }
 
-// Wanted reads a request's Accept-Encoding. gzip is used when the client takes it no less gladly than the plain answer.
-// A client that refuses both gets the plain one.
+// Wanted parses a request's Accept-Encoding. It chooses gzip if the client prefers it at least as much as plain. A
+// client that refuses both gets plain.
 func (c *Coder) Wanted(r *http.Request) Coding {
 	zipped, plain, rest := -1.0, -1.0, -1.0
 	for _, header := range r.Header.Values("Accept-Encoding") {
@@ -59,7 +58,8 @@ func (c *Coder) Wanted(r *http.Request) Coding {
 	return Coding{Coder: c, always: refusesPlain}
 }
 
-// quality reads the weight of one coding, 1 when there is none; one that is no number from 0 to 1 refuses the coding.
+// quality parses the weight of one coding, by default 1. A weight that is not a number from 0 to 1 refuses the
+// coding.
 func quality(parameter string) float64 {
 	name, value, given := strings.Cut(parameter, "=")
 	if !given || !strings.EqualFold(strings.TrimSpace(name), "q") {
@@ -72,7 +72,7 @@ func quality(parameter string) float64 {
 	return q
 }
 
-// Encode compresses a body if that is wanted and worth it, and says so in the header.
+// Encode compresses a body if requested and large enough, and sets the header.
 func (c Coding) Encode(header http.Header, body []byte) []byte {
 	if len(body) >= gzipFrom {
 		header.Add("Vary", "Accept-Encoding")
@@ -84,26 +84,26 @@ func (c Coding) Encode(header http.Header, body []byte) []byte {
 	writer := c.Writer(packed)
 	defer c.Free(writer)
 	if _, err := writer.Write(body); err != nil || writer.Close() != nil {
-		return body // a buffer takes everything; plain is right in any case
+		return body // a buffer accepts every write; plain is always correct
 	}
 	header.Set("Content-Encoding", "gzip")
 	return packed.Bytes()
 }
 
-// Writer is one that compresses to w.
+// Writer compresses to w.
 func (c *Coder) Writer(w io.Writer) *gzip.Writer {
 	writer, ok := c.writers.Get().(*gzip.Writer)
 	if !ok {
-		writer, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed) // fails for unknown levels only
+		writer, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed) // fails only for unknown levels
 	}
 	writer.Reset(w)
 	return writer
 }
 
-// Free keeps a writer for another answer.
+// Free returns a writer to the pool.
 func (c *Coder) Free(writer *gzip.Writer) { c.writers.Put(writer) }
 
-// Name names an answer of that version in this coding.
+// Name names a response of that version in this coding.
 func (c Coding) Name(version string) string {
 	if c.Coder == nil {
 		return version

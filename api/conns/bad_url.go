@@ -3,26 +3,26 @@ package conns
 import (
 	"bytes"
 	"fmt"
-	"harness/api/rest"
 	"net/http"
 	"strings"
 	"sync"
+
+	"harness/api/rest"
 )
 
-// rememberedHead bounds what is remembered of a request, in bytes. For a longer request line net/http's own answer goes
-// out.
+// rememberedHead limits the stored part of a request, in bytes. A longer request line gets net/http's own response.
 const rememberedHead = 2048
 
-// requestHead is what a peer has sent of a request that no handler has begun to answer. net/http refuses a URL with a
-// broken percent escape in plain text before any handler sees it; only on the connection can that answer be put into
-// the API's words.
+// requestHead is what a peer has sent of a request that no handler has started on. net/http refuses a URL with a
+// broken percent escape in plain text before any handler runs. Only the connection can replace that response with the
+// API's format.
 type requestHead struct {
 	mu       sync.Mutex
 	sent     []byte
 	answered bool // by a handler, from here to the next request
 }
 
-// read remembers what came from the peer, up to the end of the request line.
+// read stores what the peer sent, up to the end of the request line.
 func (h *requestHead) read(p []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -35,7 +35,7 @@ func (h *requestHead) read(p []byte) {
 	h.sent = append(h.sent, p[:min(len(p), rememberedHead-len(h.sent))]...)
 }
 
-// begin says that a handler answers the request, end that the next one is waited for.
+// begin notes that a handler serves the request, end that the connection waits for the next one.
 func (h *requestHead) begin() { h.set(true) }
 func (h *requestHead) end()   { h.set(false) }
 
@@ -45,7 +45,7 @@ func (h *requestHead) set(answered bool) {
 	h.sent, h.answered = nil, answered
 }
 
-// refusal is the answer in place of the one that net/http is about to give, nil to leave that.
+// refusal replaces the response that net/http is about to send; nil keeps it.
 func (h *requestHead) refusal() []byte {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -62,7 +62,7 @@ func (h *requestHead) refusal() []byte {
 		http.StatusBadRequest, http.StatusText(http.StatusBadRequest), len(body), body)
 }
 
-// brokenURI finds the target of a request line whose path has a broken escape.
+// brokenURI returns the target of a request line whose path has a broken escape.
 func brokenURI(head []byte) (string, bool) {
 	line, _, whole := bytes.Cut(head, []byte("\r\n"))
 	parts := strings.Split(string(line), " ")

@@ -16,7 +16,7 @@ import (
 	"harness/api/rest"
 )
 
-// answerPiece is how much of an answer a peer has to take within AnswerTimeout.
+// answerPiece is the part of a response that a peer must read within AnswerTimeout.
 const answerPiece = 64 << 10
 
 // What a connection waits for.
@@ -24,7 +24,7 @@ const (
 	phaseHeader int32 = iota
 	phaseBody
 	phaseIdle
-	phaseBusy // nothing: it is being answered
+	phaseBusy // nothing: a handler is running
 )
 
 type limitedListener struct {
@@ -41,20 +41,20 @@ func (l limitedListener) Accept() (net.Conn, error) {
 	return &Conn{Conn: conn, limiter: l.limiter}, nil
 }
 
-// Conn is a connection that notices when its peer is late, and gives it time for an answer by what it takes.
+// Conn is a connection that detects when its peer is late, and extends its write time as the peer reads.
 type Conn struct {
 	net.Conn
 	limiter   *Limiter
 	head      requestHead
 	deadlines deadlines
 	phase     atomic.Int32
-	refused   atomic.Bool   // came beyond the bound
-	long      atomic.Bool   // a long answer is under way
-	place     *list.Element // among those that wait; limiter.mu guards it
+	refused   atomic.Bool   // was accepted beyond the limit
+	long      atomic.Bool   // a long response is being sent
+	place     *list.Element // its place in the list of idle connections; limiter.mu guards it
 
 }
 
-// limitedOf finds the limiter's connection under wrappers, nil when there is none.
+// limitedOf finds the limiter's connection under wrappers, nil if there is none.
 func limitedOf(conn net.Conn) *Conn {
 	for {
 		if c, found := conn.(*Conn); found {
@@ -68,13 +68,13 @@ func limitedOf(conn net.Conn) *Conn {
 	}
 }
 
-// Of is the connection of a request, nil when there is no limiter.
+// Of returns the connection of a request, nil without a limiter.
 func Of(ctx context.Context) *Conn {
 	c, _ := ctx.Value(limitedKey{}).(*Conn)
 	return c
 }
 
-// Inner is a connection without the limiter's wrapper, for a handler that takes it over.
+// Inner returns the connection without the limiter's wrapper, for a handler that takes it over.
 func Inner(conn net.Conn) net.Conn {
 	if limited := limitedOf(conn); limited != nil {
 		return limited.Conn
@@ -82,7 +82,7 @@ func Inner(conn net.Conn) net.Conn {
 	return conn
 }
 
-// Writes notes how much of an answer is written at once. A long one has less time for each piece.
+// Writes notes the size of a response that is written at once. A long one has less time for each part.
 func (c *Conn) Writes(bytes int) {
 	if c != nil && bytes >= answerPiece {
 		c.long.Store(true)
@@ -102,8 +102,8 @@ func (c *Conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// late counts a timeout once. net/http also sets deadlines of its own to get a read back: never while the peer is
-// waited for.
+// late counts a timeout once. net/http also sets deadlines to interrupt a read, but never while the server waits for
+// the peer.
 func (c *Conn) late() {
 	switch c.phase.Swap(phaseBusy) {
 	case phaseHeader:
@@ -115,7 +115,7 @@ func (c *Conn) late() {
 	}
 }
 
-// Write implements net.Conn. What net/http says to a URL it cannot read is put into the API's words.
+// Write implements net.Conn. It replaces net/http's response to an unreadable URL with the API's format.
 func (c *Conn) Write(p []byte) (written int, err error) {
 	if refusal := c.head.refusal(); refusal != nil {
 		if _, err := c.send(refusal); err != nil {
@@ -149,10 +149,10 @@ func (c *Conn) send(p []byte) (written int, err error) {
 	}
 }
 
-// Unwrap is the connection itself, for who takes it over from net/http.
+// Unwrap returns the connection itself, for a handler that takes it over from net/http.
 func (c *Conn) Unwrap() net.Conn { return c.Conn }
 
-// CloseWrite lets net/http finish an answer before the peer is reset.
+// CloseWrite lets net/http finish a response before it resets the peer.
 func (c *Conn) CloseWrite() error {
 	if half, can := c.Conn.(interface{ CloseWrite() error }); can {
 		return half.CloseWrite()
@@ -160,7 +160,7 @@ func (c *Conn) CloseWrite() error {
 	return nil
 }
 
-// bound gives request bodies their time and refuses what came beyond the bound.
+// bound sets the timeout of request bodies and refuses connections beyond the limit.
 func (l *Limiter) bound(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c, known := r.Context().Value(limitedKey{}).(*Conn)
@@ -168,7 +168,7 @@ func (l *Limiter) bound(next http.Handler) http.Handler {
 			c.head.begin()
 			c.long.Store(false)
 		}
-		if headerBytes(r) > maxHeaderBytes { // net/http lets some more pass
+		if headerBytes(r) > maxHeaderBytes { // net/http accepts slightly more
 			w.Header().Set("Connection", "close")
 			l.refuse(w, r, http.StatusRequestHeaderFieldsTooLarge, "request_failed", headerTooLongBody())
 			return
@@ -185,12 +185,12 @@ func (l *Limiter) bound(next http.Handler) http.Handler {
 			l.await(c, phaseBody)
 			control := http.NewResponseController(w)
 			if err := control.SetReadDeadline(time.Now().Add(l.opts.BodyTimeout)); err == nil {
-				// net/http looks at its own request to see what of a body was left unread, and only then lets the peer read the
-				// answer before the connection is reset.
+				// net/http checks its own request for an unread body. Only then does it let the peer read the
+				// response before the reset.
 				timed := *r
 				r = &timed
 				r.Body = &timedBody{ReadCloser: r.Body, arrived: func() {
-					// The connection may be gone; then there is no deadline to lift either.
+					// The connection may be closed; then there is no deadline to lift either.
 					_ = control.SetReadDeadline(time.Time{})
 					l.occupy(c)
 				}}
@@ -200,7 +200,7 @@ func (l *Limiter) bound(next http.Handler) http.Handler {
 	})
 }
 
-// refuse answers in place of the handler, and has that recorded as what the handler answers is.
+// refuse responds in place of the handler, and records the refusal like a handler's response.
 func (l *Limiter) refuse(w http.ResponseWriter, r *http.Request, status int, code string, body []byte) {
 	var answer http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		calls.Failed(r.Context(), code)
@@ -215,7 +215,7 @@ func (l *Limiter) refuse(w http.ResponseWriter, r *http.Request, status int, cod
 	answer.ServeHTTP(w, r)
 }
 
-// headerBytes is how long the request line and the header of a request are.
+// headerBytes returns the length of the request line and the header.
 func headerBytes(r *http.Request) int {
 	const separators = len(": ") + len("\r\n")
 	bytes := len(r.Method) + len(r.RequestURI) + len(r.Proto) + len("Host") + len(r.Host) + 2*separators
@@ -234,11 +234,11 @@ func headerTooLongBody() []byte {
 
 func tooManyConnectionsBody() []byte {
 	return []byte(`{"status":"error","code":"too_many_connections",` +
-		`"message":"all connections of this server are busy; try again in a moment, or raise HARNESS_HTTP_MAX_CONNECTIONS"}`)
+		`"message":"all connections of this server are busy; try again in a moment, or raise connections of HARNESS_LIMITS"}`)
 }
 
-// timedBody lifts the deadline when the body is there: the handler may take longer. What a handler leaves unread,
-// net/http throws away within the same deadline.
+// timedBody lifts the deadline once the body is read: the handler may take longer. net/http discards an unread rest
+// within the same deadline.
 type timedBody struct {
 	io.ReadCloser
 	arrived func()

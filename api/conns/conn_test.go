@@ -5,9 +5,8 @@ import (
 	"testing"
 )
 
-// Who takes a connection over for a stream gets at the bare one: through a wrapper every frame would be a system call
-// of its own.
-func TestAnAcceptedConnectionCanBeUnwrapped(t *testing.T) {
+// A stream that takes over a connection gets the bare one: a wrapper would cost one system call for every frame.
+func TestAcceptedConnectionCanBeUnwrapped(t *testing.T) {
 	t.Parallel()
 	bare, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// deadlines are those of a connection. net/http sets a reading deadline some eight times for a request, most of them
-// while nothing is read: only the last one before a read, or during one, reaches the connection.
+// deadlines are the deadlines of a connection. net/http sets a read deadline about eight times for each request,
+// mostly while nothing is read. Only the last one before a read, or during one, is applied.
 type deadlines struct {
 	mu          sync.Mutex
 	wanted, set time.Time // for reading
-	reads       int       // under way
-	written     time.Time // until when the peer has time for what is written, zero for ever
+	reads       int       // in progress
+	written     time.Time // until when the peer has time to read what is written, zero for no limit
 }
 
-// SetReadDeadline implements net.Conn. It holds from the next read on, and for one that is under way.
+// SetReadDeadline implements net.Conn. It applies to a current read and from the next read on.
 func (c *Conn) SetReadDeadline(at time.Time) error {
 	c.deadlines.mu.Lock()
 	defer c.deadlines.mu.Unlock()
@@ -26,7 +26,7 @@ func (c *Conn) SetReadDeadline(at time.Time) error {
 	return c.deadlines.apply(c.Conn)
 }
 
-// apply wants mu held.
+// apply requires mu.
 func (d *deadlines) apply(conn net.Conn) error {
 	if d.wanted.Equal(d.set) {
 		return nil
@@ -38,7 +38,7 @@ func (d *deadlines) apply(conn net.Conn) error {
 	return nil
 }
 
-// read reads under the deadline wanted.
+// read reads under the requested deadline.
 func (d *deadlines) read(conn net.Conn, p []byte) (int, error) {
 	d.mu.Lock()
 	if err := d.apply(conn); err != nil {
@@ -54,11 +54,11 @@ func (d *deadlines) read(conn net.Conn, p []byte) (int, error) {
 	return n, err
 }
 
-// SetWriteDeadline implements net.Conn. There is nothing to do: each write has its own deadline (allow), and net/http
-// only lifts it between two.
+// SetWriteDeadline implements net.Conn. It does nothing: each write has its own deadline (allow), and net/http only
+// clears it in between.
 func (c *Conn) SetWriteDeadline(time.Time) error { return nil }
 
-// SetDeadline implements net.Conn: at once, for who takes the connection over.
+// SetDeadline implements net.Conn: at once, for a handler that takes over the connection.
 func (c *Conn) SetDeadline(at time.Time) error {
 	c.deadlines.mu.Lock()
 	defer c.deadlines.mu.Unlock()
@@ -66,11 +66,11 @@ func (c *Conn) SetDeadline(at time.Time) error {
 	return c.Conn.SetDeadline(at)
 }
 
-// allow gives the peer time for the next write, or a little less: a deadline set just now is as good as another.
+// allow sets the peer's time for the next write. It reuses a recent deadline, which may be slightly shorter.
 func (d *deadlines) allow(conn net.Conn, patience time.Duration) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	const justNow = 16 // a part of patience
+	const justNow = 16 // a fraction of the timeout
 	at := time.Now().Add(patience)
 	if later := at.Sub(d.written); later >= 0 && later < patience/justNow {
 		return nil

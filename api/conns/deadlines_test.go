@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// deadlineRecorder is a connection that notes its deadlines.
+// deadlineRecorder is a connection that records its deadlines.
 type deadlineRecorder struct {
 	net.Conn
 	reading, writing, both []time.Time
@@ -36,8 +36,8 @@ func (r *deadlineRecorder) Read([]byte) (int, error) {
 
 func (r *deadlineRecorder) Write(p []byte) (int, error) { return len(p), nil }
 
-// A deadline reaches the connection when somebody waits under it, and each write has time.
-func TestDeadlinesAreSetWhereTheyCount(t *testing.T) {
+// A deadline is applied to the connection while a read waits under it, and each write has time.
+func TestDeadlinesApplyToCurrentReadAndWrites(t *testing.T) {
 	t.Parallel()
 	inner := &deadlineRecorder{during: func() {}}
 	c := &Conn{Conn: inner, limiter: NewLimiter(Options{AnswerTimeout: time.Hour})}
@@ -56,7 +56,7 @@ func TestDeadlinesAreSetWhereTheyCount(t *testing.T) {
 	set(at(1))
 	set(at(2))
 	if len(inner.reading) != 0 {
-		t.Errorf("%v are set while nobody reads", inner.reading)
+		t.Errorf("%v are set while nothing reads", inner.reading)
 	}
 	read()
 	read()
@@ -72,14 +72,14 @@ func TestDeadlinesAreSetWhereTheyCount(t *testing.T) {
 		if _, err := c.Write([]byte("answer")); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.SetWriteDeadline(time.Time{}); err != nil { // as net/http does behind each answer
+		if err := c.SetWriteDeadline(time.Time{}); err != nil { // as net/http does after each response
 			t.Fatal(err)
 		}
 	}
 	if len(inner.writing) != 1 || inner.writing[0].Before(began.Add(time.Hour)) {
 		t.Errorf("set for writing: %v", inner.writing)
 	}
-	// Who takes the connection over has none of ours.
+	// A handler that takes over the connection gets it without deadlines.
 	set(at(4))
 	if err := c.SetDeadline(time.Time{}); err != nil || len(inner.both) != 1 {
 		t.Errorf("set for both: %v, %v", inner.both, err)
@@ -90,8 +90,8 @@ func TestDeadlinesAreSetWhereTheyCount(t *testing.T) {
 	}
 }
 
-// A peer has less time for the next piece of a long answer than for one of any other, whatever it had before.
-func TestALongAnswerHasLessTime(t *testing.T) {
+// A peer has less time for the next part of a long response than for a short one, whatever it had before.
+func TestLongAnswerHasShorterWriteTimeout(t *testing.T) {
 	t.Parallel()
 	recorder := &deadlineRecorder{}
 	c := &Conn{Conn: recorder, limiter: NewLimiter(Options{})}

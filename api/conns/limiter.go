@@ -1,5 +1,5 @@
-// Package conns is where connections come in: it bounds how many there are and how long each may wait for its peer, and
-// answers while the server starts.
+// Package conns accepts connections: it limits their number and how long each may wait for its peer, and responds
+// while the server starts.
 //
 // It owns the deadlines of connections. It must never know what a route does.
 package conns
@@ -17,49 +17,50 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Options bound what peers can take of the HTTP server. Zero durations take the defaults named.
+// Options limit what peers can use of the HTTP server. Zero durations mean the defaults given below.
 type Options struct {
-	// MaxConnections bounds open connections that are no streams; 0 is no bound. At the bound the one that has waited
-	// longest without a whole request gives way; when all of them are being answered the new one gets 503.
+	// MaxConnections limits open connections that are not streams; 0 means no limit. At the limit, the connection
+	// that has waited longest without a whole request is closed. If all are being served, the new one gets 503.
 	MaxConnections int
-	// HeaderTimeout is for a whole request header (5 s), BodyTimeout for a whole body (30 s), AnswerTimeout for the peer
-	// to take the next 64 KiB of an answer (30 s), LongAnswerTimeout the same for an answer that has so many (10 s),
-	// IdleTimeout for the next request to begin (2 min).
+	// HeaderTimeout is for a whole request header (5 s), BodyTimeout for a whole body (30 s), and AnswerTimeout for
+	// the peer to read the next 64 KiB of a response (30 s). LongAnswerTimeout replaces AnswerTimeout for longer
+	// responses (10 s), and IdleTimeout is for the next request to begin (2 min).
 	HeaderTimeout, BodyTimeout, AnswerTimeout, LongAnswerTimeout, IdleTimeout time.Duration
-	// BasePath may stand before the paths of the handler's routes.
+	// BasePath may precede the paths of the handler's routes.
 	BasePath string
 	Metrics  Metrics
 	Logger   zerolog.Logger
 }
 
-// Metrics count what the limiter does. Every function may be nil; none may block.
+// Metrics count the limiter's actions. Every function may be nil; none may block.
 type Metrics struct {
-	// Connections gets +1 and -1 for connections that are no streams.
+	// Connections gets +1 and -1 for connections that are not streams.
 	Connections func(delta int)
-	// Reaped gets each connection closed for what its peer left undone: header, body, answer, idle, or evicted at the
-	// bound.
+	// Reaped gets each connection closed for an incomplete exchange: header, body, answer, idle, or evicted at the
+	// limit.
 	Reaped func(reason string)
-	// Refused gets each connection answered 503 at the bound.
+	// Refused gets each connection that gets 503 at the limit.
 	Refused func()
 }
 
-// maxHeaderBytes bounds a request header. net/http reads twice as much, so that most clients of longer ones get the bound.
+// maxHeaderBytes limits a request header. net/http reads twice as much, so that most clients with longer ones see the
+// limit in the response.
 const maxHeaderBytes = 64 << 10
 
-// Limiter is where connections come in: it knows which of them wait for their peer, and for how long they may.
-// net/http's own ReadTimeout and WriteTimeout are no use here: they count the handler's time too, and a turn may be
-// waited for as long as it takes.
+// Limiter accepts connections. It knows which of them wait for their peer, and for how long they may. net/http's own
+// ReadTimeout and WriteTimeout do not work here: they include the handler's time, and a client may wait for a turn of
+// any length.
 type Limiter struct {
 	opts Options
-	// recorded has a refusal recorded; nil while no handler knows the routes.
+	// recorded records a refusal; nil until a handler knows the routes.
 	recorded atomic.Pointer[func(refusal http.Handler) http.Handler]
 
 	mu      sync.Mutex
 	open    map[*Conn]struct{}
-	waiting list.List // of *Conn without a whole request, the longest wait first
+	waiting list.List // *Conn without a whole request, longest wait first
 }
 
-// NewLimiter makes a limiter for one server.
+// NewLimiter creates a limiter for one server.
 func NewLimiter(o Options) *Limiter {
 	for _, bound := range []struct {
 		field    *time.Duration
@@ -84,10 +85,10 @@ func NewLimiter(o Options) *Limiter {
 	return &Limiter{opts: o, open: map[*Conn]struct{}{}}
 }
 
-// Listener gives the limiter the connections of a listener. Serve it with Server's server.
+// Listener puts the connections of a listener under the limiter. Serve it with Server's server.
 func (l *Limiter) Listener(inner net.Listener) net.Listener { return limitedListener{inner, l} }
 
-// Server is the HTTP server of a handler, bounded.
+// Server returns the limited HTTP server of a handler.
 func (l *Limiter) Server(handler http.Handler) *http.Server {
 	return &http.Server{
 		Handler: l.bound(handler), ReadHeaderTimeout: l.opts.HeaderTimeout, IdleTimeout: l.opts.IdleTimeout,
@@ -99,7 +100,7 @@ func (l *Limiter) Server(handler http.Handler) *http.Server {
 	}
 }
 
-// Record has refusals of the limiter recorded as answers of the handler are.
+// Record makes the limiter record its refusals like a handler's responses.
 func (l *Limiter) Record(by func(refusal http.Handler) http.Handler) { l.recorded.Store(&by) }
 
 type limitedKey struct{}
@@ -146,8 +147,7 @@ func (l *Limiter) admit(c *Conn) {
 	}
 }
 
-// CloseWaiting closes every connection on which no request has begun to be answered and no body is under way: nothing
-// is lost with it.
+// CloseWaiting closes every connection without a started response or a partial body: this loses nothing.
 func (l *Limiter) CloseWaiting() {
 	l.mu.Lock()
 	var waiting []*Conn
@@ -162,7 +162,7 @@ func (l *Limiter) CloseWaiting() {
 	}
 }
 
-// await notes that a connection waits for its peer, occupy that it has a request to answer.
+// await notes that a connection waits for its peer, occupy that it serves a request.
 func (l *Limiter) await(c *Conn, phase int32) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -192,7 +192,7 @@ func (l *Limiter) forget(c *Conn) {
 	}
 }
 
-// drop and leave want l.mu held.
+// drop and leave require l.mu.
 func (l *Limiter) drop(c *Conn) {
 	c.phase.Store(phaseBusy)
 	l.leave(c)
@@ -206,7 +206,7 @@ func (l *Limiter) leave(c *Conn) {
 	}
 }
 
-// warnings takes net/http's own complaints into the log.
+// warnings sends net/http's own messages to the log.
 type warnings struct{ log zerolog.Logger }
 
 // Write implements io.Writer.

@@ -1,28 +1,29 @@
 package conns
 
 import (
-	"harness/api/rest"
 	"net/http"
 	"time"
+
+	"harness/api/rest"
 )
 
-// AliveBody is the answer to whether the process lives, whatever else is wrong.
+// AliveBody is the response of the liveness check, whatever else is wrong.
 const AliveBody = `{"status":"alive"}`
 
-// startupPatience is how long a request waits for a server that starts: most start within it, and no client notices.
+// startupPatience is how long a request waits for a starting server: most start within it, and no client notices.
 const startupPatience = 5 * time.Second
 
-// StartupGate is the handler of a server that starts: requests wait for it to open, not longer than 5 s; then they get
-// 503 with Retry-After. Readiness is answered at once, and so is that the process lives. Open it once.
+// StartupGate is the handler of a starting server. Requests wait up to 5 s for it to open; then they get 503 with
+// Retry-After. Readiness and liveness checks get a response at once. Open it once.
 type StartupGate struct {
 	opened  chan struct{}
 	handler http.Handler
 }
 
-// NewStartupGate makes a closed gate.
+// NewStartupGate creates a closed gate.
 func NewStartupGate() *StartupGate { return &StartupGate{opened: make(chan struct{})} }
 
-// Open lets all requests through to the handler, those that wait and those to come.
+// Open passes all pending and future requests to the handler.
 func (g *StartupGate) Open(handler http.Handler) {
 	g.handler = handler
 	close(g.opened)

@@ -1,17 +1,18 @@
 package conns
 
 import (
-	"harness/api/rest"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"harness/api/rest"
 )
 
-// A server that starts answers readiness at once and lets others wait for it, but not for ever.
-func TestDoor(t *testing.T) {
+// A starting server answers readiness checks at once. Other requests wait for it for a limited time.
+func TestStartupGate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		gate := NewStartupGate()
@@ -38,7 +39,7 @@ func TestDoor(t *testing.T) {
 		synctest.Wait()
 		gate.Open(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
 		if code := <-waited; code != http.StatusTeapot {
-			t.Errorf("who waited got %d", code)
+			t.Errorf("the waiting request got %d", code)
 		}
 		if w, _ := ask("/api/ready"); w.Code != http.StatusTeapot {
 			t.Errorf("once open, readiness is %d", w.Code)

@@ -10,7 +10,7 @@ import (
 	"harness/tests/dbtest"
 )
 
-// claimed fails unless a request is handed out, and gives its claim.
+// claimed fails unless a request is handed out, and returns its claim.
 func claimed(t *testing.T, s *idempotency.Store, r idempotency.Request) *idempotency.Claim {
 	t.Helper()
 	claim, answer, err := s.Claim(t.Context(), r)
@@ -20,9 +20,9 @@ func claimed(t *testing.T, s *idempotency.Store, r idempotency.Request) *idempot
 	return claim
 }
 
-// A request that may be done again is handed out again, by the same name, when its server ended or does not know what
-// became of it, and what another server began when that cannot go on with it. Once answered it is answered.
-func TestARequestThatMayBeDoneAgain(t *testing.T) {
+// A repeatable request is handed out again under the same name when its server exited or lost the outcome. The same
+// applies when another server that started it can no longer continue. Once it has a response, it gets that.
+func TestRepeatableRequestIsHandedOutAgain(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
 		s := open(t, db)
@@ -37,7 +37,7 @@ func TestARequestThatMayBeDoneAgain(t *testing.T) {
 			}
 		}
 		name := claimed(t, a, request).Name()
-		a = s.server(t, "a") // the first one was killed
+		a = s.server(t, "a") // the first server was killed
 		want(a, other, idempotency.ErrReused)
 		claim := claimed(t, a, request)
 		if claim.Name() != name || claimed(t, b, nextKey).Name() == name {
@@ -49,11 +49,11 @@ func TestARequestThatMayBeDoneAgain(t *testing.T) {
 		want(b, request, idempotency.ErrUnderWay)
 		taken := claimed(t, b, alone)
 		if err := errors.Join(lost.Conclude(t.Context(), idempotency.Answer{Status: 500}), lost.GiveBack(t.Context())); err != nil {
-			t.Error(err) // which changes nothing of what another one has taken
+			t.Error(err) // this does not change a claim that another server holds
 		}
 		want(a, request, idempotency.ErrUnderWay)
 		s.now.Add(time.Hour.Milliseconds())
-		want(b, request, idempotency.ErrUnderWay) // it knows that it goes on
+		want(b, request, idempotency.ErrUnderWay) // it knows that the request is in progress
 		late := claimed(t, a, request)
 		if err := taken.GiveBack(t.Context()); err != nil {
 			t.Error(err)
@@ -70,8 +70,8 @@ func TestARequestThatMayBeDoneAgain(t *testing.T) {
 	})
 }
 
-// Who is through with a request does not touch the claim of who does it next.
-func TestAClaimEndsOnce(t *testing.T) {
+// A finished caller does not affect the claim of the next one.
+func TestClaimEndsOnce(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
 		server := open(t, db).server(t, "a")

@@ -1,10 +1,10 @@
-// Package idempotency answers a request that is sent again as it was answered the first time, so that a client that did
-// get an answer may ask again without having anything done twice.
+// Package idempotency returns the stored response when a request is sent again. A client that lost a response may
+// repeat the request without a second execution.
 //
-// A request is claimed in the store before it is done and its answer is stored before it is given. It owns the keys and
-// what was answered, for Lifetime. It must never know HTTP or what a request does: a claim that will never be
-// concluded, because its server ended, is reported as such and never done again, unless who does the request finds what it
-// did by its name (Request.Again).
+// A request is claimed in the store before it runs, and its response is stored before it is sent. The package owns
+// the keys and their responses, for Lifetime. It must never know HTTP or what a request does. When a server exits
+// before it concludes a claim, the claim is reported as lost and never executed again. The exception is a caller that
+// finds its earlier result by name (Request.Again).
 package idempotency
 
 import (
@@ -21,13 +21,13 @@ import (
 )
 
 const (
-	// Lifetime is how long an answer is given again.
+	// Lifetime is how long a response is stored.
 	Lifetime = 24 * time.Hour
-	// silence is after which time a claim of another server that still stands counts as one that will not be concluded.
+	// silence is when an open claim of another server counts as lost.
 	silence = 10 * time.Minute
 )
 
-// What stands in the place of a status.
+// Stored in place of a status.
 const (
 	underWay = 0
 	lost     = -1
@@ -35,43 +35,43 @@ const (
 
 // Refusals of a key that was used before.
 var (
-	// ErrReused is a key that came with another request.
-	ErrReused = errors.New("this idempotency key was used for another request; every request has a key of its own")
-	// ErrUnderWay is a key whose request is being done: its answer can be had later.
-	ErrUnderWay = errors.New("the request with this idempotency key is under way; send it again in a moment for its answer")
-	// ErrLost is a key whose request may or may not have been done.
-	ErrLost = errors.New("the server ended while it did the request with this idempotency key: look whether it was done, " +
-		"and send it with a new key if it was not")
+	// ErrReused is a key that was used for a different request.
+	ErrReused = errors.New("this idempotency key was used for another request; use a new key for every request")
+	// ErrUnderWay is a key whose request is in progress: retry for its response.
+	ErrUnderWay = errors.New("the request with this idempotency key is in progress; send it again in a moment for its response")
+	// ErrLost is a key whose request may or may not have been executed.
+	ErrLost = errors.New("the server exited during the request with this idempotency key: check whether it took effect, " +
+		"and send it with a new key if it did not")
 )
 
-// Options are what a Store stands on; all but Clock are required.
+// Options are the dependencies of a Store; all but Clock are required.
 type Options struct {
 	Journal *journal.Journal
 	DB      *database.DB
-	// NodeID is this server's, which no other one has.
+	// NodeID is the unique id of this server.
 	NodeID string
 	// Clock is time.Now when nil.
 	Clock func() time.Time
 }
 
-// Store keeps the keys and the answers.
+// Store stores keys and responses.
 type Store struct {
 	opts Options
 
 	mu sync.Mutex
-	// claimed are the claims of this process that stand. A row that says so and is not here was never handed out: the
-	// connection broke as it was written.
+	// claimed has the open claims of this process. An open row that is missing here was never handed out: its insert
+	// lost the connection.
 	claimed map[string]*claimed
 }
 
-// claimed is a claim that stands: under way, or lost because its answer could not be stored. One that may be done again
-// is not kept as lost.
+// claimed is an open claim: in progress, or lost because its response could not be stored. A repeatable claim is
+// never stored as lost.
 type claimed struct {
 	request     string
 	again, lost bool
 }
 
-// New makes a Store. Call Start before the first Claim.
+// New creates a Store. Call Start before the first Claim.
 func New(options Options) *Store {
 	if options.Clock == nil {
 		options.Clock = time.Now
@@ -79,8 +79,8 @@ func New(options Options) *Store {
 	return &Store{opts: options, claimed: map[string]*claimed{}}
 }
 
-// Start gives up what an earlier process of this server left under way, as soon as the store takes writes and before
-// anything is claimed.
+// Start gives up claims of an earlier process of this server, once the store accepts writes and before the first
+// claim.
 func (s *Store) Start(ctx context.Context) error {
 	return s.opts.Journal.Submit(context.WithoutCancel(ctx), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		_, err := tx.ExecContext(ctx, `update idempotency_keys set status = $2 where node_id = $1 and status = 0`,
@@ -89,35 +89,36 @@ func (s *Store) Start(ctx context.Context) error {
 	}, nil)
 }
 
-// Request is what a key came with.
+// Request identifies the request that uses a key.
 type Request struct {
-	// Caller is who asks: keys of different callers have nothing to do with each other.
+	// Caller is the principal: keys of different callers are independent.
 	Caller, Key string
-	// Parts are all that makes it this request.
+	// Parts are everything that distinguishes this request.
 	Parts []string
-	// Again says that who does it finds by Claim.Name what it did before: it is handed out again when its server ended in
-	// the middle. Alone says that no other server can be doing it, so that what another one has claimed is handed out, too.
+	// Again: the executor finds its earlier result by Claim.Name, so the request is handed out again after its server
+	// exited. Alone: no other server can be executing it, so another server's claim is handed out too.
 	Again, Alone bool
 }
 
-// Answer is what a request was answered.
+// Answer is the response to a request.
 type Answer struct {
-	// Status is HTTP's.
+	// Status is the HTTP status.
 	Status int
 	Body   []byte
 }
 
-// Claim is a request that its holder alone is to do. It ends with Conclude, GiveBack or Lose.
+// Claim is a request that only its holder executes. It ends with Conclude, GiveBack or Lose.
 type Claim struct {
 	store    *Store
 	id       string
 	standing *claimed
 }
 
-// Name names the request: the same for the same request with the same key of the same caller, and for no other.
+// Name identifies the request: the same request of the same caller with the same key has the same name, and no other
+// does.
 func (c *Claim) Name() string { return digest(c.id, c.standing.request) }
 
-// Claim takes a request to do it, or returns how it was answered before. ErrReused, ErrUnderWay, ErrLost.
+// Claim claims a request or returns its stored response. ErrReused, ErrUnderWay, ErrLost.
 func (s *Store) Claim(ctx context.Context, r Request) (*Claim, *Answer, error) {
 	id, request := digest(r.Caller, r.Key), digest(r.Parts...)
 	claim := &Claim{s, id, &claimed{request: request, again: r.Again}}
@@ -160,7 +161,7 @@ func (s *Store) take(claim *Claim) error {
 	return ErrUnderWay
 }
 
-// drop ends a claim in this process; another one of its key may stand by then.
+// drop ends a claim in this process. By then the key may have a newer claim.
 func (c *Claim) drop() {
 	c.store.mu.Lock()
 	defer c.store.mu.Unlock()
@@ -169,9 +170,8 @@ func (c *Claim) drop() {
 	}
 }
 
-// store claims a key in the store, or returns what is known of it: one that is there counts when it is younger than
-// Lifetime, and not when this server wrote it without handing it out, or when its request may be done again and no
-// server does it.
+// store claims a key in the store, or returns the existing row if it is younger than Lifetime. It replaces a row that
+// this server wrote without handing it out, and a repeatable one that no server executes.
 func (s *Store) store(ctx context.Context, id, request string, r Request) (before *row, err error) {
 	now := s.opts.Clock().UnixMilli()
 	_, err = s.opts.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
@@ -197,8 +197,8 @@ func (s *Store) store(ctx context.Context, id, request string, r Request) (befor
 	return before, err
 }
 
-// Conclude stores how the request was answered. When it cannot be stored the request counts as lost: it is not done
-// again, unless it may be.
+// Conclude stores the response. If that fails, the request counts as lost and is not executed again, unless it is
+// repeatable.
 func (c *Claim) Conclude(ctx context.Context, answer Answer) error {
 	err := c.store.change(ctx, `update idempotency_keys set status = $3, answer = $4 where id = $1 and node_id = $2`, c.id,
 		c.store.opts.NodeID, answer.Status, database.EncodeText(string(answer.Body)))
@@ -210,14 +210,14 @@ func (c *Claim) Conclude(ctx context.Context, answer Answer) error {
 	return nil
 }
 
-// GiveBack says that the request was not done: it may be sent again with the same key.
+// GiveBack notes that the request was not executed: it may be sent again with the same key.
 func (c *Claim) GiveBack(ctx context.Context) error {
 	defer c.drop()
 	return c.store.change(ctx, `delete from idempotency_keys where id = $1 and node_id = $2`, c.id, c.store.opts.NodeID)
 }
 
-// Lose says that it is unknown whether the request was done. One that may be done again is handed out to who sends it
-// next. After Conclude and GiveBack it does nothing.
+// Lose notes that the outcome is unknown. A repeatable request is handed out to the next caller. After Conclude and
+// GiveBack it does nothing.
 func (c *Claim) Lose() {
 	if c.standing.again {
 		c.drop()
@@ -239,7 +239,7 @@ func (s *Store) change(ctx context.Context, query string, args ...any) error {
 	return nil
 }
 
-// Prune removes what is older than Lifetime and returns how many rows went.
+// Prune removes rows older than Lifetime and returns their number.
 func (s *Store) Prune(ctx context.Context, pruned func(table string, rows int64)) error {
 	rows, err := s.opts.Journal.SweepRows(ctx, "idempotency_keys", "id", `created_at <= $1`,
 		s.opts.Clock().Add(-Lifetime).UnixMilli())
@@ -269,11 +269,11 @@ func read(ctx context.Context, tx database.Tx, id string) (*row, error) {
 	return &r, nil
 }
 
-// digest distinguishes texts, and where one ends and the next begins.
+// digest hashes texts and their boundaries.
 func digest(parts ...string) string {
 	sum := sha256.New()
 	for _, part := range parts {
-		_, _ = fmt.Fprintf(sum, "%d:%s", len(part), part) // a hash takes everything
+		_, _ = fmt.Fprintf(sum, "%d:%s", len(part), part) // a hash never fails
 	}
 	return hex.EncodeToString(sum.Sum(nil))
 }

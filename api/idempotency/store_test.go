@@ -51,18 +51,18 @@ func (s *site) server(t rapid.TB, node string) *idempotency.Store {
 	return server
 }
 
-// known is what a server has to know of a key.
+// known is the expected state of a key.
 type known struct {
 	request string
-	claim   *idempotency.Claim // under way
+	claim   *idempotency.Claim // in progress
 	answer  string
 	lost    bool
 	at      int64
 }
 
-// Whatever is asked, answered, given back, lost and killed in whatever order: a request is handed out once, every later
-// one with its key is told what became of it, and a day after that the key is as new.
-func TestAKeyIsHandedOutOnce(t *testing.T) {
+// In any order of claims, results, releases, losses and kills, a request is handed out once. Every later request with
+// its key gets the outcome, and after a day the key is new again.
+func TestIdempotencyKeyIsHandedOutOnce(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestAKeyIsHandedOutOnce(t *testing.T) {
 				settled := func(t *rapid.T) *known {
 					k := keys[key.Draw(t, "of")]
 					if k == nil || k.claim == nil || k.lost {
-						t.Skip("it is not under way") // rapid takes another step instead; the test goes on
+						t.Skip("it is not under way") // rapid tries another step instead; the test continues
 					}
 					return k
 				}
@@ -151,9 +151,9 @@ func prune(t rapid.TB, server *idempotency.Store) (rows int64) {
 	return rows
 }
 
-// Of many at once, at several servers, one does it. What another server never answers is told to be unknown after a
-// while. Callers do not meet, and after a day nothing is left.
-func TestOneOfManyDoesIt(t *testing.T) {
+// Of many concurrent requests on several servers, one is executed. An unanswered claim of another server becomes
+// unknown after a while. Callers are independent, and after a day nothing is left.
+func TestOneOfManyConcurrentClaimsWins(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
 		s := open(t, db)
@@ -185,8 +185,8 @@ func TestOneOfManyDoesIt(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if refused != 1 { // the other one has it, and knows that it goes on
-			t.Errorf("%d servers take it for lost", refused)
+		if refused != 1 { // the other server has it, and knows that it is in progress
+			t.Errorf("%d servers report it as lost", refused)
 		}
 		request.Caller = "bob"
 		if claim, _, err := a.Claim(t.Context(), request); claim == nil {

@@ -1,6 +1,7 @@
-// Package openapi reads an OpenAPI document written in YAML and shows it: as JSON for programs, as a page for people.
+// Package openapi reads an OpenAPI document written in YAML and renders it: as JSON for programs, as a page for
+// people.
 //
-// It owns the reading and the rendering, not a word of the document. It must never know a route or a handler.
+// It owns the parsing and the rendering, not the content of the document. It must never know a route or a handler.
 package openapi
 
 import (
@@ -19,7 +20,7 @@ type Document struct {
 	page []byte
 }
 
-// New parses a document and renders both of its forms. An error names what is wrong in the text.
+// New parses a document and renders both forms. An error names the problem in the text.
 func New(text []byte) (*Document, error) {
 	root, err := read(text)
 	if err != nil {
@@ -33,7 +34,7 @@ func New(text []byte) (*Document, error) {
 	return d, err
 }
 
-// JSON is a document of any kind, AsyncAPI for one, as compact JSON, its members in the order of the text.
+// JSON converts a document of any kind, such as AsyncAPI, to compact JSON with the members in text order.
 func JSON(text []byte) ([]byte, error) {
 	root, err := read(text)
 	if err != nil {
@@ -59,13 +60,13 @@ func encode(root *yaml.Node) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// JSON is the document as compact JSON, its members in the order of the text. It must not be changed.
+// JSON returns the document as compact JSON, with the members in text order. Do not modify it.
 func (d *Document) JSON() []byte { return d.json }
 
-// Page is the document as one HTML page that loads nothing else. It must not be changed.
+// Page returns the document as one self-contained HTML page. Do not modify it.
 func (d *Document) Page() []byte { return d.page }
 
-// get is a mapping's member, nil when there is none.
+// get returns a member of a mapping, nil if there is none.
 func get(node *yaml.Node, path ...string) *yaml.Node {
 	for _, key := range path {
 		var found *yaml.Node
@@ -79,7 +80,7 @@ func get(node *yaml.Node, path ...string) *yaml.Node {
 	return node
 }
 
-// text is a scalar's value, "" when there is none.
+// text returns the value of a scalar, "" if there is none.
 func text(node *yaml.Node) string {
 	if node == nil {
 		return ""
@@ -103,7 +104,7 @@ func items(node *yaml.Node) []*yaml.Node {
 	return node.Content
 }
 
-// writeJSON keeps the order of members, which decoding into maps would lose.
+// writeJSON preserves the order of members, unlike decoding into maps.
 func writeJSON(out *bytes.Buffer, node *yaml.Node) error {
 	switch node.Kind {
 	case yaml.MappingNode:
@@ -139,7 +140,7 @@ func writeJSON(out *bytes.Buffer, node *yaml.Node) error {
 		}
 		return writeValue(out, value)
 	default:
-		return fmt.Errorf("line %d of the document: anchors and aliases are not for a document people read",
+		return fmt.Errorf("line %d of the document: anchors and aliases are not allowed, for readability",
 			node.Line)
 	}
 	return nil

@@ -13,7 +13,7 @@ import (
 //go:embed page.html
 var pageTemplate string
 
-// The page's content, taken out of the document.
+// The page's content, extracted from the document.
 type (
 	pageView struct {
 		Title, Version, Description string
@@ -39,7 +39,7 @@ type (
 		Name string
 		Rows []row
 	}
-	// row is one line of an outline: a member of an object, or what a value is when Name is "".
+	// row is one line of an outline: a member of an object, or the type of a value when Name is "".
 	row struct {
 		Depth    int
 		Name     string
@@ -47,7 +47,7 @@ type (
 		Type     []word
 		Note     string
 	}
-	// word is a piece of a type; a Ref is the name of a schema to link to.
+	// word is a part of a type; a Ref is the name of a schema to link to.
 	word struct{ Text, Ref string }
 )
 
@@ -119,7 +119,7 @@ func (d *Document) resolve(node *yaml.Node) *yaml.Node {
 	return node
 }
 
-// content outlines the body of a request or response, whichever media type it has.
+// content outlines the body of a request or response, whatever its media type.
 func content(node *yaml.Node) (rows []row) {
 	each(get(node, "content"), func(mediaType string, media *yaml.Node) {
 		outlined := outline(get(media, "schema"))
@@ -131,7 +131,7 @@ func content(node *yaml.Node) (rows []row) {
 	return rows
 }
 
-// outline lists the members of a schema, inner ones deeper; what is no object is one row.
+// outline lists the members of a schema, nested ones indented; a type other than object is one row.
 func outline(schema *yaml.Node) []row {
 	if members := outlineMembers(schema, 0); len(members) > 0 {
 		return members
@@ -161,10 +161,10 @@ func outlineMembers(schema *yaml.Node, depth int) (rows []row) {
 	return rows
 }
 
-// notBlank is the pattern of texts that must say something.
+// notBlank is the pattern of strings that must not be blank.
 const notBlank = `\S`
 
-// typeOf says in a few words what a value may be.
+// typeOf summarizes the allowed values in a few words.
 func typeOf(schema *yaml.Node) []word {
 	if ref := text(get(schema, "$ref")); ref != "" {
 		name := ref[strings.LastIndexByte(ref, '/')+1:]
@@ -222,7 +222,7 @@ func choices(options []*yaml.Node, between string) (words []word) {
 	return words
 }
 
-// prose escapes a description and sets what is between backticks as code, and its lines as paragraphs.
+// prose escapes a description, formats text between backticks as code, and splits lines into paragraphs.
 func prose(description string) template.HTML {
 	var out strings.Builder
 	for line := range strings.SplitSeq(strings.TrimSpace(description), "\n") {

@@ -1,17 +1,18 @@
 package rest
 
 import (
-	"harness/internal/platform/auth"
 	"net/http"
 	"slices"
+
+	"harness/internal/platform/auth"
 )
 
-// MayUse reports whether a person's role is enough for a route.
+// MayUse reports whether a role may use a route.
 func MayUse(role auth.Role, rt *Route) bool {
 	return role == auth.RoleOwner || role == auth.RoleSystem || slices.Contains(RolesOf(rt), role)
 }
 
-// RolesOf are the roles a route is for, below the owner. What knows no rule is an admin's.
+// RolesOf returns the roles that may use a route, below the owner. Without a rule, only an admin may.
 func RolesOf(rt *Route) []auth.Role {
 	access := rt.Access
 	if access == AccessByMethod {

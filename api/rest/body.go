@@ -10,23 +10,23 @@ import (
 	"unsafe"
 )
 
-// MaxBody is the longest body of a request, in bytes, where a route allows no more.
+// MaxBody is the default maximum of a request body, in bytes.
 const MaxBody = 1 << 20
 
-// What keeps a body from being read. Each protocol has its own words for them.
+// Why a body cannot be read. Each protocol has its own messages for these.
 var (
 	ErrBodyTooLarge   = errors.New("the body is too large")
 	ErrBodyLate       = errors.New("the body did not arrive in time")
 	ErrBodyUnreadable = errors.New("the body cannot be read")
 )
 
-// Bodies reads bodies, those of unknown length into buffers that are used again. Its zero value is ready.
+// Bodies reads bodies; those of unknown length use pooled buffers. Its zero value is ready.
 type Bodies struct{ buffers sync.Pool }
 
-// largestKept is the size in bytes of the largest buffer that is kept.
+// largestKept is the maximum size in bytes of a pooled buffer.
 const largestKept = 64 << 10
 
-// Read reads a body of at most so many bytes: ErrBodyTooLarge, ErrBodyLate, ErrBodyUnreadable.
+// Read reads a body of limited size: ErrBodyTooLarge, ErrBodyLate, ErrBodyUnreadable.
 func (b *Bodies) Read(r *http.Request, most int64) (string, error) {
 	if r.ContentLength > most {
 		return "", ErrBodyTooLarge

@@ -6,13 +6,13 @@ import (
 	"harness/api/schema"
 )
 
-// Failure is how an error looks on the wire.
+// Failure is the wire form of an error.
 type Failure struct {
 	Status int
 	Body   any
-	// Retry says that the same request may be sent again later.
+	// Retry: the same request may be sent again later.
 	Retry bool
-	// RetryAfter is in how many seconds; "" is as usual.
+	// RetryAfter is the delay in seconds; "" means the default.
 	RetryAfter string
 	// Opaque failures are the server's fault: the error is logged, and the client gets no reason.
 	Opaque bool
@@ -27,19 +27,19 @@ type ErrorBody struct {
 	Details any            `json:"details,omitempty"`
 }
 
-// Problem is a failure without details.
+// Problem returns a failure without details.
 func Problem(status int, code, message string) Failure {
 	return Failure{Status: status, Body: ErrorBody{Status: "error", Code: code, Message: message}}
 }
 
-// Invalid is a request that does not follow its rules.
+// Invalid returns the failure of a request that violates its rules.
 func Invalid(issues ...schema.Issue) Failure {
 	return Failure{Status: http.StatusBadRequest, Body: ErrorBody{
 		Status: "error", Code: "invalid_request", Message: "request validation failed", Issues: issues,
 	}}
 }
 
-// Internal is a failure of which the client gets no reason.
+// Internal returns a failure without a reason for the client.
 func Internal() Failure {
 	f := Problem(http.StatusInternalServerError, "internal_error", "internal server error")
 	f.Opaque = true

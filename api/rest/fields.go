@@ -15,15 +15,15 @@ var (
 	Key  = schema.Text{}.Trim().Min(1).Max(database.MaxKey)
 	// RuntimeName names one of the server's runtimes.
 	RuntimeName = schema.Text{}.Trim().Min(1).Max(operations.MaxRuntimeName)
-	// Limit and Cursor choose a page.
+	// Limit and Cursor select a page.
 	Limit  = schema.Integer().Coerce().Min(1).Max(operations.MaxPage)
 	Cursor = schema.Text{}.Trim().Min(1)
 )
 
-// Required is a member that must be there.
+// Required is a mandatory member.
 func Required(name string, s schema.Schema) schema.Field { return schema.Field{Name: name, Schema: s} }
 
-// Optional is a member that may be left out.
+// Optional is an optional member.
 func Optional(name string, s schema.Schema) schema.Field {
 	return schema.Field{Name: name, Schema: schema.Optional(s)}
 }

@@ -6,22 +6,22 @@ import (
 	"harness/api/calls"
 )
 
-// Note collects what the access log says of a request apart from its head.
+// Note collects what the access log records about a request, besides its first line.
 type Note struct {
 	SessionID, TurnID string
-	// Route is that of the request, "" when none matched.
+	// Route is the route of the request, "" if none matched.
 	Route string
 	Err   error
 }
 
 type noteKey struct{}
 
-// WithNote is a context whose request is noted.
+// WithNote returns a context that collects notes.
 func WithNote(ctx context.Context, n *Note) context.Context {
 	return context.WithValue(ctx, noteKey{}, n)
 }
 
-// NoteOf is the note of a request; without one, what is noted is lost.
+// NoteOf returns the note of a request; without one, notes are discarded.
 func NoteOf(ctx context.Context) *Note {
 	if n, ok := ctx.Value(noteKey{}).(*Note); ok {
 		return n
@@ -29,13 +29,13 @@ func NoteOf(ctx context.Context) *Note {
 	return &Note{}
 }
 
-// NoteSession notes the session a request is about, for the audit log, too.
+// NoteSession notes the session of a request, also for the audit log.
 func NoteSession(ctx context.Context, id string) {
 	NoteOf(ctx).SessionID = id
 	calls.About(ctx, id, "")
 }
 
-// NoteTurn notes the turn a request is about.
+// NoteTurn notes the turn of a request.
 func NoteTurn(ctx context.Context, id string) { NoteOf(ctx).TurnID = id }
 
 // NoteError notes why a request was refused.

@@ -2,10 +2,10 @@ package rest
 
 import "context"
 
-// Reads keeps what is read of rows from being shown before it survives what an acknowledged write does.
+// Reads prevents a response from showing rows before they are as durable as an acknowledged write.
 type Reads interface {
-	// Reading is a context whose reads Settled waits for.
+	// Reading returns a context that records reads for Settled.
 	Reading(ctx context.Context) context.Context
-	// Settled returns when what was read with the context may be shown; an error says why it may not.
+	// Settled returns when everything read with the context may be shown; an error is the reason why it may not.
 	Settled(ctx context.Context) error
 }

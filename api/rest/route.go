@@ -1,6 +1,8 @@
-// Package rest is what a REST route is: how it is described, what its handler is given and what it answers, and the
-// rules several bodies share. Routes of the server's own (package api) and those passed through to one runtime (package
-// compat) are described alike.
+// Package rest defines a REST route: its description, the input of its handler, its response, and the rules that
+// several bodies share.
+//
+// It owns these types for the server's own routes (package api) and those passed through to one runtime (package
+// compat). It must never know a particular route.
 package rest
 
 import (
@@ -12,68 +14,70 @@ import (
 	"harness/internal/operations"
 )
 
-// Route is one operation of REST: where it is, what must hold before its handler runs, and the handler.
+// Route is one REST operation: its path, the conditions for its handler, and the handler.
 type Route struct {
 	// Path has parameters as in /api/sessions/:sessionId.
 	Method, Path string
-	// Operation is what it does to the session its path names, "" for nothing: what is wrong with the session is reported
-	// before what is wrong with query and body, unless BodyFirst.
+	// Operation is what the route does to the session in its path, "" for nothing. Problems with the session are
+	// reported before those with query and body, unless BodyFirst.
 	Operation operations.Operation
 	BodyFirst bool
-	// Agent is what an agent's request may do here; nothing as a rule.
+	// Agent defines what an agent's request may do here; by default nothing.
 	Agent AgentRule
-	// Access is which named tokens may come here; by the method as a rule.
+	// Access defines which named tokens may use the route; by default it depends on the method.
 	Access Access
-	// OwnReach says that the handler itself keeps who is limited to projects to those. Other routes are refused them, but
-	// those about a session or project of their path, which is checked.
+	// OwnReach: the handler itself enforces project limits. Other routes are refused to limited callers, unless the
+	// path has a session or project, which is checked.
 	OwnReach bool
-	// OwnRoles says that the handler itself asks signed tokens (JWT) for their role.
+	// OwnRoles: the handler itself checks the role of signed tokens (JWT).
 	OwnRoles bool
 	// Query and Body are the schemas of what the handler reads; nil leaves that part unread.
 	Query, Body schema.Schema
-	// Upload routes take any body of at most so many bytes as it is (Input.Sent); 0: the body is JSON.
+	// Upload routes accept any body of at most so many bytes, unparsed (Input.Sent); 0: the body is JSON.
 	Upload int64
-	// Once routes do a request that comes with an Idempotency-Key once, however often it comes.
+	// Once routes execute a request with an Idempotency-Key only once.
 	Once bool
-	// Again routes are Once routes that can be done again when the server ended in the middle: their handlers find what they
-	// did by Input.Key, or cannot do it twice.
+	// Again routes are Once routes that can be repeated after the server exited during the request: their handlers
+	// find the earlier result by Input.Key, or are idempotent.
 	Again bool
-	// Begins routes make a session: another node is asked for it when this one makes none.
+	// Begins routes create a session: another node gets the request if this one creates none.
 	Begins bool
-	// OfRuntimes routes describe the runtimes of a node: another node is asked where there are none.
+	// OfRuntimes routes describe the runtimes of a node: another node gets the request if this one has none.
 	OfRuntimes bool
-	// LongParams lifts the limit of 100 characters per path parameter.
+	// LongParams removes the limit of 100 characters for path parameters.
 	LongParams bool
-	// Mapped routes show clients what the runtime refused. Others do not, as codex-manager's did not.
+	// Mapped routes show clients the runtime's refusal. Others do not, like codex-manager's.
 	Mapped bool
-	// Details words what a mapped refusal was about, {method, [sessionId]} when nil.
+	// Details describe a mapped refusal; {method, [sessionId]} when nil.
 	Details func(method string, in *Input) any
 	Handle  func(context.Context, *Input) (Reply, error)
-	// OwnRecords routes report what they carry out to the audit log; only what is refused before is recorded for them.
+	// OwnRecords routes report what they do to the audit log; only earlier refusals are recorded for them.
 	OwnRecords bool
-	// Raw routes speak HTTP themselves; of everything above they have method, path and the rules of access.
+	// Raw routes handle HTTP themselves; of the fields above they use only method, path and the access rules.
 	Raw http.Handler
-	// Refuse answers with what checkReach refuses, in the words of the route's protocol. nil: in those of REST.
+	// Refuse responds to a refusal of checkReach in the route's own protocol. nil: in REST's.
 	Refuse func(w http.ResponseWriter, r *http.Request, err error)
 }
 
-// Access is which roles of named tokens a route is for. Owners come everywhere.
+// Access defines which roles of named tokens may use a route. Owners may use every route.
 type Access uint8
 
 // The rules for named tokens.
 const (
 	// AccessByMethod is AccessViewer for a GET, and AccessOperator for everything else.
 	AccessByMethod Access = iota
-	// AccessAnybody is for what needs no token either, AccessTranscript for writing transcripts, which is all that CI may.
+	// AccessAnybody is for routes that need no token; AccessTranscript is for writing transcripts, which is all that
+	// CI may do.
 	AccessAnybody
 	AccessTranscript
-	// AccessViewer is for who may read, AccessOperator for who works with sessions, AccessAdmin for who changes the server.
+	// AccessViewer is for readers, AccessOperator for users of sessions, AccessAdmin for administrators of the
+	// server.
 	AccessViewer
 	AccessOperator
 	AccessAdmin
 )
 
-// AgentRule is what an agent's request may do on a route.
+// AgentRule defines what an agent's request may do on a route.
 type AgentRule uint8
 
 // The rules for agents.
@@ -81,14 +85,14 @@ const (
 	AgentNothing AgentRule = iota
 	// AgentAnything is for routes that reveal no secrets.
 	AgentAnything
-	// AgentSession is for routes about the session of the agent's job, AgentTurn about the job's turn, AgentApproval about
-	// an approval of that session.
+	// AgentSession is for routes about the session of the agent's job, AgentTurn about the job's turn, AgentApproval
+	// about an approval of that session.
 	AgentSession
 	AgentTurn
 	AgentApproval
 )
 
-// String is the rule as documented, "" for AgentNothing.
+// String returns the rule as documented, "" for AgentNothing.
 func (r AgentRule) String() string {
 	switch r {
 	case AgentAnything:
@@ -104,28 +108,27 @@ func (r AgentRule) String() string {
 	return ""
 }
 
-// Input is one request, decoded and validated.
+// Input is one decoded and validated request.
 type Input struct {
-	// Params are those of the path.
+	// Params are the path parameters.
 	Params      map[string]string
 	Query, Body schema.Value
-	// Sent is the body as it was sent.
+	// Sent is the raw body.
 	Sent string
-	// Actor is who asks, for the record of decisions.
+	// Actor is the caller, for the record of decisions.
 	Actor string
-	// Request is it as it came, for what is about the connection itself; its body was read.
+	// Request is the original request, for details of the connection; its body was read.
 	Request *http.Request
-	// IfNoneMatch are the versions the client has, as its header names them.
+	// IfNoneMatch are the versions in the header of that name.
 	IfNoneMatch string
-	// Key names a request that came with an Idempotency-Key to a route with Again: it is the same when it comes again. ""
-	// for any other.
+	// Key names a request with an Idempotency-Key to a route with Again; a retry has the same key. "" for any other.
 	Key string
 }
 
-// SessionID is the session the path names, "" for none.
+// SessionID returns the session in the path, "" for none.
 func (in *Input) SessionID() string { return in.Params["sessionId"] }
 
-// Has reports whether If-None-Match names a version. Weakly compared, as RFC 9110 13.1.2 has it for that header.
+// Has reports whether If-None-Match names a version, by weak comparison as in RFC 9110 13.1.2.
 func (in *Input) Has(version string) bool {
 	for tag := range strings.SplitSeq(in.IfNoneMatch, ",") {
 		tag = strings.TrimSpace(tag)
@@ -136,28 +139,28 @@ func (in *Input) Has(version string) bool {
 	return false
 }
 
-// Reply is a handler's answer; Status 0 is 200. A Version goes out as its ETag, and a Replayed one was given before. An
-// answer with a Cookie is not kept.
+// Reply is a handler's response; Status 0 is 200. Version becomes its ETag, and Replayed means it was sent before. A
+// response with a Cookie is not stored.
 type Reply struct {
 	Status   int
 	Body     any
 	Version  string
 	Replayed bool
 	Cookie   *http.Cookie
-	// Serve answers instead of Body, with other content than JSON. What it returns an error for is not answered yet.
+	// Serve writes the response instead of Body, for content other than JSON. On an error it has written nothing.
 	Serve func(w http.ResponseWriter, r *http.Request) error
 }
 
-// OK answers 200.
+// OK returns a 200 response.
 func OK(body any) (Reply, error) { return Reply{Body: body}, nil }
 
-// ValidationError is a request whose parameters, query or body do not follow the route's schema.
+// ValidationError is a request whose parameters, query or body violate the route's schema.
 type ValidationError struct{ Issues []schema.Issue }
 
 // Error implements error.
 func (e *ValidationError) Error() string { return "request validation failed" }
 
-// List is the envelope of lists that have no pages.
+// List is the envelope of lists without pages.
 type List[T any] struct {
 	Data []T `json:"data"`
 }

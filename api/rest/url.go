@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// DecodePath is JavaScript's decodeURI, with %25 kept escaped so that a parameter is not decoded twice.
+// DecodePath is JavaScript's decodeURI, but leaves %25 escaped so that a parameter is not decoded twice.
 func DecodePath(escaped string) (path string, valid bool) {
 	decoded, err := url.PathUnescape(escaped)
 	if err != nil || !utf8.ValidString(decoded) {
@@ -40,7 +40,7 @@ func unhex(digit byte) byte {
 	return digit - '0'
 }
 
-// BadURLBody is the body of the answer to a URL that cannot be read.
+// BadURLBody is the response body for a URL that cannot be read.
 func BadURLBody(uri string) []byte {
 	encoded, err := Encode(struct {
 		Error      string `json:"error"`

@@ -2,7 +2,7 @@ package rest
 
 import "harness/api/schema"
 
-// Valid is a part of a request by its rule: *ValidationError.
+// Valid validates a part of a request: *ValidationError.
 func Valid(s schema.Schema, v schema.Value) (schema.Value, error) {
 	checked, issues := schema.Check(s, v)
 	if len(issues) > 0 {
@@ -11,8 +11,8 @@ func Valid(s schema.Schema, v schema.Value) (schema.Value, error) {
 	return checked, nil
 }
 
-// ValidRefusing is Valid for a part of a request of which the route reads what s says, nothing when s is nil: unknown
-// members are dropped unless they are to be refused.
+// ValidRefusing is Valid for a part of a request of which the route reads only what s defines, nothing when s is nil.
+// Unknown members are dropped unless they must be refused.
 func ValidRefusing(s schema.Schema, v schema.Value, refuse func(name string) bool) (schema.Value, error) {
 	unread := s == nil
 	if unread && v.Kind() != schema.Object {

@@ -15,7 +15,7 @@ const JSONType = "application/json; charset=utf-8"
 // Encoded is a body that is JSON already.
 type Encoded []byte
 
-// Encode is a body as JSON.
+// Encode returns a body as JSON.
 func Encode(body any) ([]byte, error) {
 	if text, done := body.(Encoded); done {
 		return text, nil
@@ -23,23 +23,23 @@ func Encode(body any) ([]byte, error) {
 	return javascript.Stringify(body)
 }
 
-// WriteJSON sends an answer.
+// WriteJSON sends a response.
 func WriteJSON(ctx context.Context, w http.ResponseWriter, status int, body any) {
 	encoded, err := Encode(body)
 	if err != nil {
-		telemetry.Log(ctx).Error().Err(err).Msg("reply does not encode as JSON")
+		telemetry.Log(ctx).Error().Err(err).Msg("response does not encode as JSON")
 		status, encoded = http.StatusInternalServerError, InternalErrorBody()
 	}
 	WriteRaw(w, status, JSONType, encoded)
 }
 
-// Compressor is a writer whose client may take compressed answers.
+// Compressor is a writer whose client may accept compressed responses.
 type Compressor interface {
-	// Compress is a body as the client takes it; it says in the header how.
+	// Compress returns a body in an encoding that the client accepts, and sets the header.
 	Compress(header http.Header, body []byte) []byte
 }
 
-// WriteRaw sends an answer, compressed if the client asked for it, with its length, which HEAD requests get too.
+// WriteRaw sends a response, compressed if the client accepts that, with its length, which HEAD requests get too.
 func WriteRaw(w http.ResponseWriter, status int, contentType string, body []byte) {
 	header := w.Header()
 	if contentType != "" {
@@ -50,11 +50,11 @@ func WriteRaw(w http.ResponseWriter, status int, contentType string, body []byte
 	}
 	header.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
-	// A client that went away is not the handler's to mend.
+	// the handler cannot do anything about a client that disconnected
 	_, _ = w.Write(body)
 }
 
-// NotFound answers what no route matches, whatever the reason.
+// NotFound responds to every request that matches no route.
 func NotFound(w http.ResponseWriter, r *http.Request) {
 	method := r.Method
 	WriteJSON(r.Context(), w, http.StatusNotFound, struct {
@@ -64,12 +64,12 @@ func NotFound(w http.ResponseWriter, r *http.Request) {
 	}{"Route " + method + ":" + r.RequestURI + " not found", "Not Found", http.StatusNotFound})
 }
 
-// InternalErrorBody is the body of a failure of which the client gets no reason.
+// InternalErrorBody is the body of a failure without a reason for the client.
 func InternalErrorBody() []byte {
 	return []byte(`{"status":"error","code":"internal_error","message":"internal server error"}`)
 }
 
-// TextOrNull is a text, null for "".
+// TextOrNull returns a text, null for "".
 func TextOrNull(text string) *string {
 	if text == "" {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// Handler serves a request, with the names and the values of the parameters of its path. The values are as the client
-// sent them; those of Request.PathValue are unescaped.
+// Handler serves a request, with the names and the values of its path parameters. The values are raw; those of
+// Request.PathValue are unescaped.
 type Handler func(w http.ResponseWriter, r *http.Request, names, values []string)
 
 // Router serves requests by their paths.
@@ -20,16 +20,16 @@ type Router struct {
 	notFound http.HandlerFunc
 }
 
-// New makes a Router without routes. notFound answers a request of none, whatever the reason.
+// New creates a Router without routes. notFound responds to every request that matches none.
 func New(notFound http.HandlerFunc) *Router {
 	e := echo.New()
 	e.HideBanner, e.HidePort = true, true
-	// Handlers answer for themselves: only the router's own "not found" and "method not allowed" get here.
+	// Handlers handle their own errors: only the router's "not found" and "method not allowed" get here.
 	e.HTTPErrorHandler = func(_ error, c echo.Context) { notFound(c.Response().Writer, c.Request()) }
 	return &Router{echo: e, notFound: notFound}
 }
 
-// Add serves a path, which has parameters as in /api/sessions/:sessionId. HEAD is served wherever GET is.
+// Add registers a path, with parameters as in /api/sessions/:sessionId. HEAD is served wherever GET is.
 func (router *Router) Add(method, path string, handle Handler) {
 	serve := func(c echo.Context) error {
 		r, names, values := c.Request(), c.ParamNames(), c.ParamValues()
@@ -47,7 +47,7 @@ func (router *Router) Add(method, path string, handle Handler) {
 	}
 }
 
-// Find returns the path of the route that a request would get, "" for none.
+// Find returns the path of the route that a request would match, "" for none.
 func (router *Router) Find(method, path string) (route string, names, values []string) {
 	c := router.echo.NewContext(nil, nil)
 	router.echo.Router().Find(method, path, c)
@@ -57,7 +57,7 @@ func (router *Router) Find(method, path string) (route string, names, values []s
 // ServeHTTP implements http.Handler.
 func (router *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodOptions {
-		router.notFound(w, r) // Echo would answer 204 with an Allow header
+		router.notFound(w, r) // Echo would respond with 204 and an Allow header
 		return
 	}
 	router.echo.ServeHTTP(w, r)

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// RR-16: each method that goes to a runtime takes the runtime's name, so that an unknown one is refused with
-// agent_type, method and supported_agent_types whatever the method.
-func TestEveryMethodOfARuntimeTakesItsName(t *testing.T) {
+// RR-16: every method that goes to a runtime accepts the runtime's name. An unknown one is refused with agent_type,
+// method and supported_agent_types, whatever the method.
+func TestEveryRuntimeMethodAcceptsRuntimeName(t *testing.T) {
 	t.Parallel()
 	seen := 0
 	for _, m := range table() {

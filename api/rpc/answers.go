@@ -11,10 +11,10 @@ import (
 	"harness/internal/services/session"
 )
 
-// answer is what a call answers to a classified error; nil is an internal error.
+// answer builds the response to a classified error; nil is an internal error.
 type answer func(*call, operations.Failure) *wire.Error
 
-// says answers with words of JSON-RPC, saysCause with the message of the cause.
+// says responds with a message of JSON-RPC, saysCause with the message of the cause.
 func says(code, message string, retryable bool) answer {
 	return func(c *call, _ operations.Failure) *wire.Error {
 		return failure(code, c.method.name, message, retryable)
@@ -28,11 +28,11 @@ func saysCause(code string, retryable bool) answer {
 }
 
 const (
-	storeAway = "The store does not take this now; send it again later"
-	timedOut  = "The runtime or the store timed out; what was asked may still take effect"
+	storeAway = "The store refuses this now; send it again later"
+	timedOut  = "The runtime or the store timed out; the operation may still take effect"
 )
 
-// answers are the codes and the messages of each code. A code that is not here is an internal error.
+// answers maps each code to an error code and a message. A missing code is an internal error.
 var answers = map[operations.Code]answer{
 	operations.CodeInvalidFolder: func(_ *call, f operations.Failure) *wire.Error {
 		folder := operations.CauseOf[*session.FolderError](f)
@@ -79,7 +79,7 @@ var answers = map[operations.Code]answer{
 	operations.CodeSessionNotFound: func(c *call, f operations.Failure) *wire.Error {
 		return sessionNotFound(c.text("session_id"), f.Cause)
 	},
-	operations.CodeNotMaterialized:  says("not_materialized", "Nothing was said in the session yet", false),
+	operations.CodeNotMaterialized:  says("not_materialized", "The session has no messages yet", false),
 	operations.CodeNotOwner:         saysCause("not_owner", false),
 	operations.CodeTurnLeftOpen:     saysCause("owner_unreachable", true),
 	operations.CodeOwnerUnreachable: saysCause("owner_unreachable", true),
@@ -90,7 +90,7 @@ var answers = map[operations.Code]answer{
 	},
 	operations.CodeSystemSession:   says("system_session", "The session belongs to a worker of the server", false),
 	operations.CodeProjectNotFound: says(failedWorkspace, "Workspace not found", false),
-	operations.CodeDuplicateName:   says("workspace_exists", "A workspace has this name", false),
+	operations.CodeDuplicateName:   says("workspace_exists", "Another workspace has this name", false),
 	operations.CodeProjectNotEmpty: func(c *call, f operations.Failure) *wire.Error {
 		return failure("workspace_not_empty", c.method.name, fmt.Sprintf("The workspace has %d sessions; delete them first",
 			operations.CauseOf[*session.ProjectNotEmptyError](f).SessionCount), false)
@@ -98,11 +98,11 @@ var answers = map[operations.Code]answer{
 
 	operations.CodeLimitReached: saysCause("limit_reached", true),
 	operations.CodeRuntimeDisabled: func(c *call, _ operations.Failure) *wire.Error {
-		return c.away(failedDisabled, string(operations.RuntimeDisabled), "switched off by the operator", false)
+		return c.away(failedDisabled, string(operations.RuntimeDisabled), "disabled by the operator", false)
 	},
 	operations.CodeRuntimeUnavailable: func(c *call, _ operations.Failure) *wire.Error {
 		return c.away(failedUnavailable, string(runtime.StateUnavailable),
-			"the runtime is down; it is started again by itself", true)
+			"the runtime is down; the server restarts it", true)
 	},
 	operations.CodeTurnActive:         says("turn_active", "A turn is running", true),
 	operations.CodeRuntimeTimeout:     says("timeout", timedOut, false),
@@ -117,14 +117,14 @@ var answers = map[operations.Code]answer{
 	operations.CodeStoreRefuses:    says("store_unavailable", storeAway, true),
 	operations.CodeStoreUnreadable: says("store_unavailable", storeAway, true),
 	operations.CodeStoreDeadline:   says("store_unavailable", storeAway, true),
-	operations.CodeDeadline:        says("timeout", "It took too long", true),
+	operations.CodeDeadline:        says("timeout", "The operation timed out", true),
 }
 
 func badCursor(*call, operations.Failure) *wire.Error {
-	return invalidParams("cursor", "not one this server gave out", "The cursor is not one this server gave out")
+	return invalidParams("cursor", "not one of this server's", "The cursor is not one of this server's")
 }
 
-// refused answers with the words of the runtime, adapterRefused with those of its adapter.
+// refused responds with the runtime's message, adapterRefused with its adapter's.
 func (c *call) refused(err error) *wire.Error {
 	return failure("refused_by_runtime", c.method.name, err.Error(), false)
 }

@@ -18,21 +18,21 @@ import (
 
 const agentField = registry.AgentField
 
-// call is one request of a method, read and routed.
+// call is one parsed and routed request of a method.
 type call struct {
 	server  *Server
 	peer    *peer
 	method  *method
 	request wire.Request
 	params  map[string]any
-	// agent is the runtime it goes to, of a runtime's method; session is the one it names, nil when it names none.
+	// agent is the runtime of the call, if its method needs one; session is the one it names, or nil.
 	agent   string
 	session *session.Session
 }
 
 func (c *call) ops() *operations.Service { return c.server.opts.Operations }
 
-// text is a member that is a text, "" when it is not given.
+// text returns a string member, "" when it is not given.
 func (c *call) text(name string) string {
 	s, _ := c.params[name].(string)
 	return s
@@ -43,7 +43,7 @@ func (c *call) flag(name string) bool {
 	return b
 }
 
-// count is a member that is a number, fallback when it is not given or 0.
+// count returns a number member, fallback when it is not given or 0.
 func (c *call) count(name string, fallback int64) int64 {
 	if n, given := c.params[name].(int64); given && n > 0 {
 		return n
@@ -51,13 +51,13 @@ func (c *call) count(name string, fallback int64) int64 {
 	return fallback
 }
 
-// member is a member of params that is an object.
+// member returns an object member of params.
 func (c *call) member(name string) map[string]json.RawMessage {
 	o, _ := c.params[name].(map[string]json.RawMessage)
 	return o
 }
 
-// carryOut does what one request asks for.
+// carryOut executes one request.
 func (p *peer) carryOut(ctx context.Context, request wire.Request) (result any, failed *wire.Error) {
 	m := p.server.methods[request.Method]
 	if m == nil {
@@ -76,7 +76,7 @@ func (p *peer) carryOut(ctx context.Context, request wire.Request) (result any, 
 	c := &call{server: p.server, peer: p, method: m, request: request}
 	if reads := p.server.opts.Reads; reads != nil && m.role == roleViewer {
 		ctx = reads.Reading(ctx)
-		defer func() { // what it answers, or refuses, it has read
+		defer func() { // what the call returns, or refuses, depends on what it has read
 			if err := reads.Settled(ctx); err != nil {
 				result, failed = nil, c.failed(ctx, err)
 			}
@@ -109,7 +109,7 @@ func (p *peer) carryOut(ctx context.Context, request wire.Request) (result any, 
 	return result, nil
 }
 
-// shown bounds a name of a client in an answer.
+// shown limits the length of a client's name in a response.
 func shown(name string) string {
 	const most = 100
 	if runes := []rune(name); len(runes) > most {
@@ -133,7 +133,7 @@ func (c *call) admit() *wire.Error {
 	return nil
 }
 
-// allows reports whether a role of the server is enough for what a method needs.
+// allows reports whether a role of the server is sufficient for a method.
 func allows(has auth.Role, needs role) bool {
 	switch has {
 	case auth.RoleOwner, auth.RoleSystem, auth.RoleAdmin:
@@ -146,8 +146,8 @@ func allows(has auth.Role, needs role) bool {
 	return false
 }
 
-// route finds the session and the runtime a call is about. Refusals come in this order: the runtime is known, enabled and
-// up; the session exists and is of that runtime.
+// route finds the session and the runtime of a call. Refusals come in this order: the runtime is known, enabled and
+// up; the session exists and has that runtime.
 func (c *call) route(ctx context.Context) error {
 	if c.method.scope != scopeRuntime {
 		return nil
@@ -166,7 +166,7 @@ func (c *call) route(ctx context.Context) error {
 		found, err := c.find(ctx, id)
 		if err == nil && found != nil && !c.server.opts.Owns(*found) && (!named || c.agent == found.Runtime) {
 			c.session, c.agent = found, found.Runtime
-			return nil // it is its owner's runtime that counts, and the owner looks at it
+			return nil // its owner's runtime matters, and the owner checks it
 		}
 	}
 	if !named {
@@ -194,7 +194,7 @@ func (c *call) route(ctx context.Context) error {
 	return nil
 }
 
-// usable refuses a runtime that is unknown, disabled, or down while the method has work for it.
+// usable refuses a runtime that is unknown or disabled, or down while the method needs it.
 func (c *call) usable(states []operations.RuntimeState, agent string) *wire.Error {
 	at := slices.IndexFunc(states, func(one operations.RuntimeState) bool { return one.Name == agent })
 	if at < 0 {
@@ -207,17 +207,17 @@ func (c *call) usable(states []operations.RuntimeState, agent string) *wire.Erro
 		return c.away(failedDisabled, string(state.Offered), reason, false)
 	case !c.method.works, c.othersWork():
 	case state.Status.State == runtime.StateUnavailable:
-		return c.away(failedUnavailable, string(state.Offered), "the runtime is down; it is started again by itself", true)
+		return c.away(failedUnavailable, string(state.Offered), "the runtime is down; the server restarts it", true)
 	case state.Status.State == runtime.StateStopped:
 		return c.away(failedUnavailable, string(state.Offered), "the runtime is stopped", true)
 	}
 	return nil
 }
 
-// othersWork reports whether it is not this node's runtime that a new session would be in.
+// othersWork reports whether a new session would use another node's runtime.
 func (c *call) othersWork() bool { return c.server.opts.Owners != nil && c.ops().CheckNew() != nil }
 
-// find is the session of an id, which may be a temporary one; nil for none. session/start takes unknown ids.
+// find returns the session of an id, which may be a temporary one; nil for none. session/start accepts unknown ids.
 func (c *call) find(ctx context.Context, id string) (*session.Session, error) {
 	if id == "" {
 		return nil, nil

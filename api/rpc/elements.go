@@ -18,10 +18,10 @@ const (
 )
 
 func elementsMethod() method {
-	return method{name: "session/elements", summary: "What was said and done in a session, one by one, by cursor.",
+	return method{name: "session/elements", summary: "The elements of a session's messages, paged by cursor.",
 		role: roleViewer, scope: scopeRuntime, params: []param{text("session_id", "The session.").must(),
-			count("limit", "At most so many, 100."), text("before", "Those before the element of this id."),
-			text("after", "Those after it."), agentParam()},
+			count("limit", "The maximum number, by default 100."), text("before", "Only those before the element with this id."),
+			text("after", "Only those after the element with this id."), agentParam()},
 		result: ref("ElementPage"), handle: listElements}
 }
 
@@ -40,7 +40,7 @@ type elementPage struct {
 	Pagination pagination `json:"pagination"`
 }
 
-// pagination says where a page stands. Total counts messages, of which one may have several elements.
+// pagination describes the position of a page. Total counts messages, which may have several elements.
 type pagination struct {
 	Total    int64  `json:"total"`
 	Returned int    `json:"returned"`
@@ -74,7 +74,7 @@ func listElements(ctx context.Context, c *call) (any, error) {
 	return page, nil
 }
 
-// cut leaves out whole messages of the far end until the page is no longer than asked for.
+// cut removes whole messages from the far end until the page fits the limit.
 func (p *elementPage) cut(limit int, fromStart bool) {
 	for len(p.Elements) > limit && p.Elements[0].entry != p.Elements[len(p.Elements)-1].entry {
 		if fromStart {
@@ -93,7 +93,7 @@ func (p *elementPage) cut(limit int, fromStart bool) {
 	}
 }
 
-// elementsOf are the parts of an entry. Their ids begin with its own, so that one is a cursor.
+// elementsOf returns the parts of an entry. Their ids begin with its id, so that each is a cursor.
 func elementsOf(entry transcript.Entry) (all []element) {
 	message := events.Stored(entry)
 	for i, part := range message.Content {
@@ -130,7 +130,7 @@ func elementsOf(entry transcript.Entry) (all []element) {
 	return all
 }
 
-// entryOf is the message an element's id belongs to.
+// entryOf returns the message of an element's id.
 func entryOf(elementID string) string {
 	if _, entry, found := strings.Cut(elementID, ":"); found {
 		return entry

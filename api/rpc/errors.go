@@ -16,7 +16,7 @@ import (
 
 // Codes of errors in addition to those of JSON-RPC 2.0.
 const (
-	codeNotConfigured   = -32004 // cdev's word for a runtime that is away, for its old clients
+	codeNotConfigured   = -32004 // cdev's name for an unavailable runtime, for its old clients
 	codeSessionNotFound = -32010
 	codeSessionDeleted  = -32012
 	codeForbidden       = -32013
@@ -40,7 +40,7 @@ type fieldData struct {
 	Reason string `json:"reason"`
 }
 
-// failureData is the data of an internal error: what it is, and of which runtime.
+// failureData is the data of an internal error: its code, and its runtime.
 type failureData struct {
 	Code         string `json:"code"`
 	AgentType    string `json:"agent_type,omitempty"`
@@ -51,18 +51,18 @@ type failureData struct {
 	Retryable    bool   `json:"retryable"`
 }
 
-// sessionData names the session an error is about.
+// sessionData names the session of an error.
 type sessionData struct {
 	SessionID string       `json:"session_id"`
 	DeletedAt string       `json:"deleted_at,omitempty"`
 	Details   *lookDetails `json:"details,omitempty"`
-	// AgentType, Method and Supported are those of a runtime's method; AgentType is "" when the client names none.
+	// AgentType, Method and Supported are for methods of a runtime; AgentType is "" when the client names none.
 	AgentType string   `json:"agent_type,omitempty"`
 	Method    string   `json:"method,omitempty"`
 	Supported []string `json:"supported_agent_types,omitempty"`
 }
 
-// lookDetails are the runtimes that may have an unknown session and could not be asked.
+// lookDetails are the runtimes that may have an unknown session and could not be queried.
 type lookDetails struct {
 	NotAsked []session.NotAsked `json:"not_asked"`
 }
@@ -71,13 +71,13 @@ func invalidParams(field, reason, message string) *wire.Error {
 	return &wire.Error{Code: wire.CodeInvalidParams, Message: message, Data: fieldData{field, reason}}
 }
 
-// failure is an internal error with its code.
+// failure returns an internal error with its code.
 func failure(code, method, message string, retryable bool) *wire.Error {
 	return &wire.Error{Code: wire.CodeInternal, Message: message,
 		Data: failureData{Code: code, Method: method, Retryable: retryable}}
 }
 
-// unknownAgent refuses a runtime that is none of the server's.
+// unknownAgent refuses a runtime that this server does not have.
 func unknownAgent(agent, method string, known []string) *wire.Error {
 	ids := slices.Sorted(slices.Values(known))
 	return &wire.Error{Code: wire.CodeInvalidParams, Message: fmt.Sprintf("Unknown agent_type: this server has %v", ids),
@@ -97,7 +97,7 @@ func sessionNotFound(id string, err error) *wire.Error {
 	return &wire.Error{Code: codeSessionNotFound, Message: "Session not found", Data: data}
 }
 
-// away refuses a call to a runtime that does nothing now.
+// away refuses a call to a runtime that is currently unavailable.
 func (c *call) away(code, status, reason string, retryable bool) *wire.Error {
 	if code == failedUnavailable && c.peer.legacy() {
 		return &wire.Error{Code: codeNotConfigured, Message: "The runtime is not available", Data: struct {
@@ -114,7 +114,7 @@ func (c *call) away(code, status, reason string, retryable bool) *wire.Error {
 	}}
 }
 
-// failed is the answer to an error. A fault of the server is logged, and the client gets no more than that it is one.
+// failed converts an error into a response. A server fault is logged, and the client learns only that it is one.
 func (c *call) failed(ctx context.Context, err error) *wire.Error {
 	worded := c.worded(ctx, err)
 	if c.method.scope != scopeRuntime {

@@ -17,34 +17,34 @@ func followMethods() []method {
 	sessionID, space := text("session_id", "The session."), text("workspace_id", "The project.")
 	spaceOnly := []param{space.must()}
 	return []method{
-		{name: registry.Watch, summary: "Be told what happens in a session.", role: roleViewer, scope: scopeRuntime,
+		{name: registry.Watch, summary: "Receive the events of a session.", role: roleViewer, scope: scopeRuntime,
 			socket: true, params: []param{space.must(), sessionID.must(), agentParam()}, result: ref("WatchResult"),
 			handle: watch},
 		{name: "session/watch", summary: "As workspace/session/watch.", role: roleViewer, scope: scopeRuntime, socket: true,
 			params: []param{sessionID.must(), agentParam()}, result: ref("WatchResult"), handle: watch},
-		{name: registry.Unwatch, summary: "Be told no more; without a session, of the first one of the runtime.",
+		{name: registry.Unwatch, summary: "Stop receiving them; without a session, those of the runtime's first one.",
 			role: roleViewer, scope: scopeRuntime, socket: true, params: []param{sessionID, agentParam()},
 			result: ref("WatchResult"), handle: unwatch},
 		{name: "session/unwatch", summary: "As workspace/session/unwatch.", role: roleViewer, scope: scopeRuntime,
 			socket: true, params: []param{sessionID, agentParam()}, result: ref("WatchResult"), handle: unwatch},
-		{name: "workspace/subscribe", summary: "Be told what happens to a workspace's list of sessions.", role: roleViewer,
+		{name: "workspace/subscribe", summary: "Receive changes of a workspace's list of sessions.", role: roleViewer,
 			scope: scopeSocket, params: spaceOnly, result: object("success", "workspace_id", "subscribed"), handle: subscribe},
-		{name: "workspace/unsubscribe", summary: "Be told no more of a workspace.", role: roleViewer, scope: scopeSocket,
+		{name: "workspace/unsubscribe", summary: "Stop receiving changes of a workspace.", role: roleViewer, scope: scopeSocket,
 			params: spaceOnly, result: object("success", "workspace_id", "subscribed"), handle: unsubscribe},
-		{name: "workspace/subscriptions", summary: "The workspaces this socket subscribed to.", role: roleViewer,
+		{name: "workspace/subscriptions", summary: "The workspaces that this socket subscribes to.", role: roleViewer,
 			scope: scopeSocket, result: object("workspaces", "is_filtering", "count"), handle: subscriptions},
-		{name: "workspace/subscribeAll", summary: "Be told of every workspace.", role: roleViewer, scope: scopeSocket,
+		{name: "workspace/subscribeAll", summary: "Receive changes of every workspace.", role: roleViewer, scope: scopeSocket,
 			result: object("success", "is_filtering"), handle: subscribeAll},
-		{name: "client/session/focus", summary: "Say which session is on the screen.", role: roleViewer, scope: scopeSocket,
+		{name: "client/session/focus", summary: "Report which session is on the screen.", role: roleViewer, scope: scopeSocket,
 			params: []param{space.must(), sessionID.must()},
 			result: object("success", "other_viewers", "viewer_count", "workspace_id", "session_id"), handle: setFocus},
-		{name: "events/resume", summary: "Get what was missed after a position.", role: roleViewer, scope: scopeSocket,
-			params: []param{count("after", "The position of the last notification that was got.").must()},
+		{name: "events/resume", summary: "Receive the events after a position.", role: roleViewer, scope: scopeSocket,
+			params: []param{count("after", "The position of the last notification received.").must()},
 			result: ref("Verdict"), handle: resume},
 	}
 }
 
-// watchResult is what a socket follows now.
+// watchResult is what a socket now watches.
 type watchResult struct {
 	Status      string `json:"status"`
 	Watching    bool   `json:"watching"`
@@ -71,7 +71,7 @@ func unwatch(_ context.Context, c *call) (any, error) {
 	return watchResult{"unwatched", false, place.Workspace, gone}, nil
 }
 
-// subscribed are the workspaces of a socket, sorted; mu is held.
+// subscribed returns the workspaces of a socket, sorted; requires mu.
 func (p *peer) subscribed() []string {
 	return append([]string{}, slices.Sorted(maps.Keys(p.workspaces))...)
 }
@@ -90,7 +90,7 @@ func unsubscribe(_ context.Context, c *call) (any, error) {
 	return c.changeSpaces(func(p *peer) { delete(p.workspaces, c.text("workspace_id")) })
 }
 
-// maxSubscriptions bounds the workspaces of a socket.
+// maxSubscriptions limits the workspaces of a socket.
 const maxSubscriptions = 1000
 
 func (c *call) changeSpaces(change func(*peer)) (any, error) {
@@ -130,11 +130,11 @@ func subscribeAll(_ context.Context, c *call) (any, error) {
 	}{true, false}, nil
 }
 
-// maxViewers is how many viewers of a session are named, and notified of each other: in a crowd no viewer needs to know who
-// comes.
+// maxViewers limits how many viewers of a session are named and notified of each other: with more, no viewer needs to
+// know who joins.
 const maxViewers = 50
 
-// viewing are the sockets that have a session on their screen.
+// viewing has the sockets that have a session on their screen.
 func (s *Server) viewing(sessionID string) (all []*peer) {
 	s.each(func(p *peer) {
 		p.mu.Lock()
@@ -146,7 +146,7 @@ func (s *Server) viewing(sessionID string) (all []*peer) {
 	return all
 }
 
-// ids are the names of sockets but one, sorted, as many as are named.
+// ids returns the sorted names of sockets except one, at most maxViewers.
 func ids(peers []*peer, but *peer) []string {
 	named := []string{}
 	for _, p := range peers {
@@ -158,7 +158,7 @@ func ids(peers []*peer, but *peer) []string {
 	return named[:min(len(named), maxViewers)]
 }
 
-// setFocus puts another session on a socket's screen, and notifies the others who have it, or had it, there.
+// setFocus puts another session on a socket's screen, and notifies the other viewers of the old and new one.
 func (p *peer) setFocus(next focus) {
 	p.mu.Lock()
 	last := p.focus
@@ -167,11 +167,11 @@ func (p *peer) setFocus(next focus) {
 	if last == next {
 		return
 	}
-	p.tellViewers(events.Left, last)
-	p.tellViewers(events.Joined, next)
+	p.notifyViewers(events.Left, last)
+	p.notifyViewers(events.Joined, next)
 }
 
-// blur takes a session from the screen.
+// blur removes a session from the screen.
 func (p *peer) blur(sessionID string) {
 	p.mu.Lock()
 	showing := p.focus.session == sessionID
@@ -181,8 +181,8 @@ func (p *peer) blur(sessionID string) {
 	}
 }
 
-// tellViewers notifies the others who have a session on their screen that one comes or goes.
-func (p *peer) tellViewers(method string, about focus) {
+// notifyViewers notifies the other viewers of a session that one joins or leaves.
+func (p *peer) notifyViewers(method string, about focus) {
 	if about.session == "" {
 		return
 	}
@@ -193,7 +193,7 @@ func (p *peer) tellViewers(method string, about focus) {
 		return
 	}
 	viewers := ids(all, nil)
-	told := notification(method, struct {
+	notice := notification(method, struct {
 		ClientID string   `json:"client_id"`
 		Viewers  []string `json:"viewers"`
 		Count    int      `json:"viewer_count"`
@@ -201,7 +201,7 @@ func (p *peer) tellViewers(method string, about focus) {
 	}{p.id, viewers, len(all),
 		common{about.workspace, about.session, about.agent, javascript.ISOTime(s.opts.Clock().UnixMilli())}})
 	for _, other := range others {
-		other.socket.Tell(told)
+		other.socket.TrySend(notice)
 	}
 }
 
@@ -222,7 +222,7 @@ func setFocus(ctx context.Context, c *call) (any, error) {
 	}{true, others, len(all), found.Owner(), found.ID}, nil
 }
 
-// resume answers by itself: the answer goes before what was missed, and what had not left yet is repeated behind it.
+// resume sends its own response: it precedes the missed events, and undelivered ones are repeated after it.
 func resume(ctx context.Context, c *call) (any, error) {
 	if c.request.Batched {
 		return nil, &wire.Error{Code: wire.CodeInvalidRequest,

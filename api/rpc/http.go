@@ -11,7 +11,7 @@ import (
 	"harness/internal/lib/javascript"
 )
 
-// maxPost is the longest message of a POST, as of a socket.
+// maxPost is the maximum length of a POST message, the same as on a socket.
 const maxPost = 1 << 20
 
 // Post serves POST /rpc: one message or batch, without a socket.
@@ -64,7 +64,7 @@ func writeJSON(w http.ResponseWriter, status int, body []byte) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // a client that went away is not ours to mend
+	_, _ = w.Write(body) // nothing can be done about a client that disconnected
 }
 
 // Document serves GET /rpc/openrpc.json.
@@ -79,7 +79,7 @@ func (s *Server) Document() http.Handler {
 	})
 }
 
-// Upgrades lets a handler of sockets see handshakes only; others get an answer that says what to do.
+// Upgrades admits only websocket handshakes to a handler; other requests get an explanation.
 func Upgrades(sockets http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {

@@ -11,22 +11,22 @@ import (
 	"harness/api/rpc/wire"
 )
 
-// protocolVersion is the version of the protocol, which all of its first major version agree with.
+// protocolVersion is the protocol version; all versions with this major number are compatible.
 const protocolVersion = "1.0"
 
 const methodInitialize = "initialize"
 
 func lifecycleMethods() []method {
 	return []method{
-		{name: methodInitialize, summary: "Say who calls; learn the runtimes, what each can do and the methods to call.",
+		{name: methodInitialize, summary: "Identify the client; returns the runtimes, their capabilities and the methods.",
 			role: roleViewer, params: []param{text("protocolVersion", "1.0"), members("clientInfo", "{name, version}"),
-				members("client_info", "The same, as some clients spell it."),
-				members("capabilities", "notifications: the methods wanted, runtimes: any, cursor: true for positions."),
+				members("client_info", "An alias that some clients use."),
+				members("capabilities", "notifications: a list of methods; runtimes: any; cursor: true for positions."),
 				text("rootPath", "Unused.")},
 			result: ref("InitializeResult"), handle: initialize},
-		{name: "initialized", summary: "Say that initialize was understood.", role: roleViewer,
+		{name: "initialized", summary: "Confirm the response to initialize.", role: roleViewer,
 			result: schema{"type": "object"}, handle: func(context.Context, *call) (any, error) { return struct{}{}, nil }},
-		{name: "shutdown", summary: "Close this socket after the answer.", role: roleViewer, scope: scopeSocket,
+		{name: "shutdown", summary: "Close this socket after the response.", role: roleViewer, scope: scopeSocket,
 			result: object("success"), handle: shutdown},
 		{name: "rpc.discover", summary: "The OpenRPC document.", role: roleViewer, result: schema{"type": "object"},
 			handle: func(_ context.Context, c *call) (any, error) { return c.server.document() }},
@@ -39,7 +39,7 @@ type named struct {
 	Version string `json:"version"`
 }
 
-// initializeResult is the answer to initialize. Where clients and servers disagree about a name, both are there.
+// initializeResult is the response to initialize. Where clients and servers use different names, it has both.
 type initializeResult struct {
 	ProtocolVersion string       `json:"protocolVersion"`
 	ServerInfo      named        `json:"serverInfo"`
@@ -96,17 +96,17 @@ func initialize(_ context.Context, c *call) (any, error) {
 	}, nil
 }
 
-// introduce notes what a socket says of itself, the first time it does.
+// introduce records a socket's first description of itself.
 func (p *peer) introduce(c *call) error {
 	info := c.member("clientInfo")
 	if info == nil {
 		info = c.member("client_info")
 	}
-	told := c.member("capabilities")
+	capabilities := c.member("capabilities")
 	var wanted []string
-	if raw, listed := told["notifications"]; listed && string(raw) != "null" && json.Unmarshal(raw, &wanted) != nil {
-		return invalidParams("capabilities", "notifications must be a list of texts",
-			"capabilities.notifications must be a list of texts")
+	if raw, listed := capabilities["notifications"]; listed && string(raw) != "null" && json.Unmarshal(raw, &wanted) != nil {
+		return invalidParams("capabilities", "notifications must be a list of strings",
+			"capabilities.notifications must be a list of strings")
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -116,8 +116,8 @@ func (p *peer) introduce(c *call) error {
 	p.initialized = true
 	_ = json.Unmarshal(info["name"], &p.client.name) // a client without a name stays without one
 	_ = json.Unmarshal(info["version"], &p.client.version)
-	_ = json.Unmarshal(told["cursor"], &p.cursor)
-	_, p.runtimes = told["runtimes"]
+	_ = json.Unmarshal(capabilities["cursor"], &p.cursor)
+	_, p.runtimes = capabilities["runtimes"]
 	if wanted != nil {
 		p.wanted = map[string]bool{}
 		for _, name := range wanted {
@@ -145,7 +145,7 @@ func shutdown(ctx context.Context, c *call) (any, error) {
 	return success{true}, nil
 }
 
-// success is the result of what only succeeds.
+// success is the result of methods without data.
 type success struct {
 	Success bool `json:"success"`
 }

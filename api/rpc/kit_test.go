@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"harness/transcript"
-
 	"github.com/sourcegraph/jsonrpc2"
+
+	"harness/transcript"
 )
 
 // upsert stores an entry of a session.
@@ -63,7 +63,7 @@ func (n *notes) await(t *testing.T, method string) {
 		select {
 		case <-n.news:
 		case <-deadline:
-			t.Fatalf("never told %s", method)
+			t.Fatalf("never notified of %s", method)
 		}
 	}
 }

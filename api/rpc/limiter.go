@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// limiter bounds the messages of each caller: as many at once as may be sent in a minute, and then at that rate.
+// limiter limits the messages of each caller: a burst of one minute's messages, then that rate.
 type limiter struct {
-	rate int // messages per minute; 0 is no bound
+	rate int // messages per minute; 0 means no limit
 	now  func() time.Time
 
 	mu      sync.Mutex
@@ -19,10 +19,10 @@ type tokens struct {
 	at   time.Time
 }
 
-// maxCallers is how many callers are remembered; those who could send as many as ever are forgotten first.
+// maxCallers is the number of remembered callers; idle ones are removed first.
 const maxCallers = 10_000
 
-// take counts a message, and returns how long to wait when there are too many.
+// take counts a message, and returns how long to wait if there are too many.
 func (l *limiter) take(caller string) (wait time.Duration) {
 	if l.rate <= 0 {
 		return 0
@@ -47,7 +47,7 @@ func (l *limiter) take(caller string) (wait time.Duration) {
 	return 0
 }
 
-// forget drops who has not sent anything for a minute; mu is held.
+// forget removes callers that were idle for a minute; requires mu.
 func (l *limiter) forget(now time.Time) {
 	kept := map[string]*tokens{}
 	for caller, t := range l.callers {

@@ -19,7 +19,7 @@ const (
 	roleAdmin    role = "admin"
 )
 
-// scope says what a call is about.
+// scope is the kind of object of a call.
 type scope int
 
 const (
@@ -28,19 +28,18 @@ const (
 	scopeRuntime
 )
 
-// method is one row of the table that all of JSON-RPC follows: dispatch, validation, the registry's check and the
-// OpenRPC document.
+// method is one row of the table behind dispatch, validation, the registry's check and the OpenRPC document.
 type method struct {
 	name, summary string
 	params        []param
 	result        schema
 	role          role
 	scope         scope
-	// works says of a runtime's method that the runtime has something to do: it must be up.
+	// works: the runtime method needs a running runtime.
 	works bool
-	// socket says of a runtime's method that it needs a websocket.
+	// socket: the runtime method needs a websocket.
 	socket bool
-	// check, when set, refuses params that do not go together, before the runtime is looked for.
+	// check, when set, refuses invalid combinations of params, before the runtime is looked up.
 	check  func(c *call) error
 	handle func(ctx context.Context, c *call) (any, error)
 }
@@ -53,7 +52,7 @@ type param struct {
 	name, kind, doc string
 	required        bool
 	oneOf           []string
-	least, most     int64 // of an integer; most 0 is no bound
+	least, most     int64 // of an integer; most 0 means no limit
 }
 
 func text(name, doc string) param    { return param{name: name, kind: "string", doc: doc} }
@@ -67,13 +66,13 @@ func (p param) must() param {
 	return p
 }
 
-// of lists the words it may be.
+// of lists the allowed strings.
 func (p param) of(words ...string) param {
 	p.oneOf = words
 	return p
 }
 
-// schema is the member's JSON Schema. agents are the words of a member that names a runtime.
+// schema returns the member's JSON Schema. agents are the values of a member that names a runtime.
 func (p param) schema(agents []string) schema {
 	s := schema{"type": p.kind, "description": p.doc}
 	switch {
@@ -91,7 +90,7 @@ func (p param) schema(agents []string) schema {
 	return s
 }
 
-// check reads a member. null is none.
+// check validates a member. null means not given.
 func (p param) check(raw json.RawMessage) (any, *wire.Error) {
 	wrong := func(reason string) *wire.Error { return invalidParams(p.name, reason, p.name+" "+reason) }
 	var (
@@ -133,8 +132,7 @@ func (p param) check(raw json.RawMessage) (any, *wire.Error) {
 	return value, nil
 }
 
-// read checks params by position in this order: an object, what is required, and every member. Unknown ones are
-// ignored.
+// read validates params in this order: an object, required members, then every member. Unknown ones are ignored.
 func (m *method) read(raw json.RawMessage) (map[string]any, *wire.Error) {
 	given := map[string]json.RawMessage{}
 	if len(raw) > 0 && string(raw) != "null" && json.Unmarshal(raw, &given) != nil {

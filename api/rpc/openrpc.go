@@ -11,7 +11,7 @@ import (
 
 func ref(name string) schema { return schema{"$ref": "#/components/schemas/" + name} }
 
-// object is the schema of a result that has these members.
+// object returns the schema of a result with these members.
 func object(members ...string) schema {
 	return schema{"type": "object", "required": append([]string{}, members...)}
 }
@@ -19,7 +19,7 @@ func object(members ...string) schema {
 // openRPC is the version of the document's format.
 const openRPC = "1.2.6"
 
-// document describes every method, sorted by name. Members that name a runtime list those of this server.
+// document describes every method, sorted by name. Members that name a runtime list this server's runtimes.
 func (s *Server) document() (any, error) {
 	made, err := s.registry()
 	if err != nil {
@@ -38,7 +38,7 @@ func (s *Server) document() (any, error) {
 	return schema{
 		"openrpc": openRPC,
 		"info": schema{"title": "Harness JSON-RPC", "version": protocolVersion,
-			"description": "One websocket at /rpc, or POST /rpc. Say initialize first: its answer names the runtimes and their methods."},
+			"description": "One websocket at /rpc, or POST /rpc. Call initialize first: its response names the runtimes and their methods."},
 		"methods":    methods,
 		"components": schema{"schemas": schemas(agents), "errors": documentedErrors()},
 	}, nil
@@ -61,7 +61,7 @@ func (m *method) document(agents []string) schema {
 	}
 }
 
-// failures are the names of the errors a method may have in addition to those of the protocol.
+// failures returns the names of the errors of a method, besides those of the protocol.
 func (m *method) failures() []string {
 	names := []string{"InvalidParams", "InternalError", "Forbidden"}
 	for _, p := range m.params {
@@ -85,7 +85,7 @@ func documentedErrors() schema {
 	}
 }
 
-// props is the schema of an object with typed members, all of them required but those whose name ends in a question
+// props returns the schema of an object with typed members, all required except those whose name ends in a question
 // mark.
 func props(members map[string]any) schema {
 	required, properties := []string{}, schema{}
@@ -107,7 +107,7 @@ func list(of any) schema { return schema{"type": "array", "items": of} }
 
 func words(all ...string) schema { return schema{"type": "string", "enum": all} }
 
-// schemas are the shapes several methods share.
+// schemas are the types that several methods share.
 func schemas(agents []string) schema {
 	agent := words(agents...)
 	texts, null := list(schema{"type": "string"}), schema{"type": []string{"string", "null"}}
@@ -176,7 +176,7 @@ func methodNames() schema {
 	return props(methods)
 }
 
-// pageSchemas are the shapes of lists, of decisions and of what follows a session.
+// pageSchemas are the types of lists, of decisions and of what follows a session.
 func pageSchemas() schema {
 	return schema{
 		"PermissionResult": props(map[string]any{"success": "boolean", "message?": "string", "error?": "string",

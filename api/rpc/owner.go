@@ -12,19 +12,20 @@ import (
 	"harness/internal/platform/cluster/forward"
 )
 
-// Owners asks the nodes that own sessions.
+// Owners forwards calls to the nodes that own sessions.
 type Owners interface {
-	// Ask hands a request and its body to a node. forward.ErrClientsTurn, *forward.UnreachableError,
+	// Ask forwards a request and its body to a node. forward.ErrClientsTurn, *forward.UnreachableError,
 	// *forward.LostAnswerError.
 	Ask(r *http.Request, owner, body string) (*http.Response, error)
-	// Takers are the nodes that make sessions when this one makes none.
+	// Takers are the nodes that create sessions when this one does not.
 	Takers(ctx context.Context) ([]string, error)
 }
 
-// maxAnswer bounds what is read of an owner's answer, in bytes.
+// maxAnswer limits how much of an owner's response is read, in bytes.
 const maxAnswer = 64 << 20
 
-// askOwner has a call about a session of another node carried out there. asked is false when it is not: then outcome stands.
+// askOwner forwards a call for another node's session. asked is false if it was not forwarded: then outcome is
+// returned unchanged.
 func (c *call) askOwner(ctx context.Context, outcome error) (result any, failed *wire.Error, asked bool) {
 	if c.server.opts.Owners == nil || c.method.scope == scopeSocket || c.method.socket {
 		return nil, nil, false
@@ -51,7 +52,7 @@ func (c *call) askOwner(ctx context.Context, outcome error) (result any, failed 
 	return answer.Result, nil, true
 }
 
-// answered is an owner's answer.
+// answered is an owner's response.
 type answered struct {
 	Result json.RawMessage `json:"result"`
 	Error  *struct {
@@ -62,7 +63,7 @@ type answered struct {
 }
 
 func (c *call) ask(ctx context.Context, owner string) (answer answered, err error) {
-	body, err := javascript.Encode(struct { // it escapes nothing, so that what may be sent here may be sent there
+	body, err := javascript.Encode(struct { // the encoder escapes nothing, so that every value accepted here is accepted there
 		Version string          `json:"jsonrpc"`
 		ID      int             `json:"id"`
 		Method  string          `json:"method"`
@@ -82,7 +83,7 @@ func (c *call) ask(ctx context.Context, owner string) (answer answered, err erro
 	}
 	defer reply.Body.Close()
 	if reply.StatusCode != http.StatusOK {
-		return answer, &forward.LostAnswerError{NodeID: owner, Cause: fmt.Errorf("it answered %s", reply.Status)}
+		return answer, &forward.LostAnswerError{NodeID: owner, Cause: fmt.Errorf("it responded with %s", reply.Status)}
 	}
 	if err := json.NewDecoder(http.MaxBytesReader(nil, reply.Body, maxAnswer)).Decode(&answer); err != nil {
 		return answer, &forward.LostAnswerError{NodeID: owner, Cause: err}

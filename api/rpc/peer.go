@@ -19,21 +19,21 @@ import (
 	"harness/stream"
 )
 
-// peer is who calls: a socket with what it said of itself and what it follows, or the caller of one POST.
+// peer is the caller: a socket with its description and what it watches, or the caller of one POST.
 type peer struct {
 	server    *Server
 	id        string
 	principal auth.Principal
 	rateKey   string
 	ctx       context.Context
-	socket    *stream.Socket // nil of a POST
-	places    chan struct{}  // one per message that is being carried out
+	socket    *stream.Socket // nil for a POST
+	places    chan struct{}  // one per message in progress
 
 	mu          sync.Mutex
 	gone        bool
 	client      client
 	initialized bool
-	wanted      map[string]bool // notifications it listed, nil for cdev's
+	wanted      map[string]bool // the notifications it listed, nil for cdev's
 	cursor      bool
 	runtimes    bool
 	watches     map[string]events.Place
@@ -42,7 +42,7 @@ type peer struct {
 	focus       focus
 }
 
-// client is what a caller says it is.
+// client is how a caller describes itself.
 type client struct{ name, version string }
 
 // focus is the session a socket has on its screen.
@@ -61,7 +61,7 @@ func (s *Server) newPeer(r *http.Request, socket *stream.Socket) *peer {
 		}
 	}
 	if socket != nil {
-		// The request ends with the handshake; what it carried stays.
+		// The request ends with the handshake; its values are still needed.
 		ctx, cancel := context.WithCancel(context.WithoutCancel(p.ctx))
 		context.AfterFunc(socket.Context(), cancel)
 		p.ctx, p.places = ctx, make(chan struct{}, maxInFlight)
@@ -70,7 +70,7 @@ func (s *Server) newPeer(r *http.Request, socket *stream.Socket) *peer {
 }
 
 // Hear implements stream.Listener.
-func (p *peer) Hear(message []byte) {
+func (p *peer) OnMessage(message []byte) {
 	s := p.server
 	if wait := s.limiter.take(p.rateKey); wait > 0 {
 		p.reply(p.refuse(message, rateLimited(wait)))
@@ -96,7 +96,7 @@ func (p *peer) Hear(message []byte) {
 	}()
 }
 
-// reply sends an answer, behind the events that were committed before it.
+// reply sends a response, after the events that were committed before it.
 func (p *peer) reply(answer []byte) {
 	if len(answer) > 0 {
 		p.socket.Send(stream.NewMessage(len(answer), func(dst []byte) []byte { return append(dst, answer...) }))
@@ -126,7 +126,7 @@ func (p *peer) wantsLocked(method string) bool {
 	return p.wanted[method] || method == events.Gap
 }
 
-// see sets what the stream shows the socket; p.mu is held. Sockets that follow the same share one ring.
+// see sets what the stream sends to the socket; requires p.mu. Sockets that watch the same share one ring.
 func (p *peer) see() {
 	if p.socket == nil || p.gone {
 		return
@@ -143,14 +143,14 @@ func (p *peer) see() {
 		strings.Join(sessions, "\x01"), strings.Join(slices.Sorted(maps.Keys(spaces)), "\x01"), strconv.FormatBool(all),
 		strconv.FormatBool(wanted == nil), strings.Join(slices.Sorted(maps.Keys(wanted)), "\x01"),
 	}, "\x00")
-	p.socket.See(stream.Audience{Key: key, Sessions: sessions, Sees: func(frame *stream.Frame) bool {
+	p.socket.SetAudience(stream.Audience{Key: key, Sessions: sessions, Sees: func(frame *stream.Frame) bool {
 		return wants(frame.Type) && events.Sees(frame,
 			func(session string) bool { _, watched := watches[session]; return watched },
 			func(workspace string) bool { return all || spaces[workspace] })
 	}})
 }
 
-// watch follows a session from now on.
+// watch starts to watch a session.
 func (p *peer) watch(session string, place events.Place) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -162,7 +162,7 @@ func (p *peer) watch(session string, place events.Place) {
 	p.see()
 }
 
-// unwatch stops to; session "" is the first one of a runtime in order. It returns what was followed.
+// unwatch stops watching; session "" is the first one of a runtime in order. It returns what was watched.
 func (p *peer) unwatch(session, agent string) (string, events.Place) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -178,7 +178,7 @@ func (p *peer) unwatch(session, agent string) (string, events.Place) {
 	return "", events.Place{}
 }
 
-// forget ends what the socket followed.
+// forget ends everything the socket watches.
 func (p *peer) forget() {
 	p.setFocus(focus{})
 	p.mu.Lock()

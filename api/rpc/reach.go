@@ -7,8 +7,8 @@ import (
 	"harness/internal/platform/auth"
 )
 
-// checkReach refuses who is limited to projects what belongs to none of them: a session or workspace that is named as if
-// it were not there, and every method that names neither and is not known to keep to the limit by itself.
+// checkReach refuses calls of a project-limited caller outside its projects. A named session or workspace looks as if
+// it did not exist. A method that names neither is refused, unless it enforces the limit itself.
 func (c *call) checkReach(ctx context.Context) error {
 	if auth.ProjectsFrom(ctx) == nil {
 		return nil
@@ -20,7 +20,7 @@ func (c *call) checkReach(ctx context.Context) error {
 		}
 		named = true
 	}
-	if c.method.name == "workspace/update" { // it calls it so
+	if c.method.name == "workspace/update" { // the client's name for it
 		return c.ops().CheckProject(ctx, c.text("id"))
 	}
 	for _, name := range []string{"session_id", "resume_session_id"} {
@@ -40,10 +40,10 @@ func (c *call) checkReach(ctx context.Context) error {
 	if named || keepsToReach(c.method.name) {
 		return nil
 	}
-	return &operations.LimitedError{Reason: c.method.name + " is about none of them"}
+	return &operations.LimitedError{Reason: c.method.name + " is for none of them"}
 }
 
-// keepsToReach names the methods that need no session or workspace, and show what is within the limit alone.
+// keepsToReach lists the methods that need no session or workspace, and show only what is within the limit.
 func keepsToReach(method string) bool {
 	switch method {
 	case methodInitialize, "initialized", "shutdown", "rpc.discover", "status/health", "session/active", "session/list",

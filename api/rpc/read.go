@@ -22,37 +22,37 @@ const (
 func readMethods() []method {
 	sessionID := text("session_id", "The session.")
 	page := func(needs ...param) []param {
-		return append(needs, count("limit", "At most so many, 500."), count("offset", "Leave so many out."),
+		return append(needs, count("limit", "The maximum number, by default 500."), count("offset", "How many to skip."),
 			text("order", "").of("asc", "desc"), agentParam())
 	}
-	history := []param{text("workspace_id", "The project.").must(), count("limit", "At most so many, 50."), agentParam()}
+	history := []param{text("workspace_id", "The project.").must(), count("limit", "The maximum number, by default 50."), agentParam()}
 	return []method{
 		{name: registry.History, summary: "The sessions of a workspace, newest first.", role: roleViewer, scope: scopeRuntime,
 			params: history, result: ref("HistoryPage"), handle: listHistory},
 		{name: "session/history", summary: "As workspace/session/history.", role: roleViewer, scope: scopeRuntime,
 			params: history, result: ref("HistoryPage"), handle: listHistory},
-		{name: registry.Messages, summary: "What was said in a session, by page.", role: roleViewer, scope: scopeRuntime,
+		{name: registry.Messages, summary: "The messages of a session, by page.", role: roleViewer, scope: scopeRuntime,
 			params: page(text("workspace_id", "The project.").must(), sessionID.must()), result: ref("MessagePage"),
 			handle: listMessages},
 		{name: "session/messages", summary: "As workspace/session/messages.", role: roleViewer, scope: scopeRuntime,
 			params: page(sessionID.must()), result: ref("MessagePage"), handle: listMessages},
 		elementsMethod(),
-		{name: registry.State, summary: "What a session does and waits for.", role: roleViewer, scope: scopeRuntime,
+		{name: registry.State, summary: "The state of a session and its pending requests.", role: roleViewer, scope: scopeRuntime,
 			params: []param{sessionID.must(), agentParam()}, result: ref("SessionState"), handle: sessionState},
 		{name: "session/info", summary: "A session.", role: roleViewer, scope: scopeRuntime,
 			params: []param{sessionID.must(), agentParam()}, result: ref("Session"), handle: sessionInfo},
 		{name: "session/get", summary: "As session/info.", role: roleViewer, scope: scopeRuntime,
 			params: []param{sessionID.must(), agentParam()}, result: ref("Session"), handle: sessionInfo},
 		{name: "session/active", summary: "The sessions in which a turn runs.", role: roleViewer,
-			params: []param{text("workspace_id", "Of this project only.")}, result: object("sessions"), handle: listActive},
+			params: []param{text("workspace_id", "Only sessions of this project.")}, result: object("sessions"), handle: listActive},
 		{name: "session/list", summary: "Sessions, newest first.", role: roleViewer,
-			params: []param{text(agentField, "Of this runtime only."), text("workspace_id", "Of this project only."),
-				count("limit", "At most so many, 50.")},
+			params: []param{text(agentField, "Only sessions of this runtime."), text("workspace_id", "Only sessions of this project."),
+				count("limit", "The maximum number, by default 50.")},
 			result: object("sessions", "total"), handle: listSessions},
 	}
 }
 
-// sessionView is a session in a list. Its id stands under both names clients know.
+// sessionView is a session in a list. Its id has both names that clients know.
 type sessionView struct {
 	SessionID   string  `json:"session_id"`
 	ID          string  `json:"id"`
@@ -65,9 +65,9 @@ type sessionView struct {
 	LastUpdated string  `json:"last_updated"`
 	LastActive  string  `json:"last_active"`
 	Model       *string `json:"model,omitempty"`
-	// StartTime is StartedAt as session/get calls it.
+	// StartTime is session/get's name for StartedAt.
 	StartTime string `json:"start_time"`
-	// MessageCount is how many messages workspace/session/messages has.
+	// MessageCount is the number of messages of workspace/session/messages.
 	MessageCount int64 `json:"message_count"`
 	// Activity is the running turn and the background work.
 	Activity session.Doing `json:"activity"`
@@ -85,7 +85,7 @@ func viewSession(s session.Session) sessionView {
 	return v
 }
 
-// counted fills in how many messages sessions have.
+// counted adds the number of messages to sessions.
 func (c *call) counted(ctx context.Context, views ...*sessionView) error {
 	ids := make([]string, len(views))
 	for i, view := range views {
@@ -106,7 +106,7 @@ func (c *call) countedAll(ctx context.Context, list []sessionView) error {
 	return c.counted(ctx, views...)
 }
 
-// every calls fn with the sessions a query selects, all pages of them, until it returns false.
+// every calls fn with all sessions of a query, page by page, until it returns false.
 func (c *call) every(ctx context.Context, query session.ListQuery, fn func(session.Session) bool) error {
 	query.Limit = operations.MaxPage
 	for {
@@ -125,7 +125,7 @@ func (c *call) every(ctx context.Context, query session.ListQuery, fn func(sessi
 	}
 }
 
-// page lists the first sessions of a query, and counts them all.
+// page lists the first sessions of a query, and counts all of them.
 func (c *call) page(ctx context.Context, query session.ListQuery, limit int64) (list []sessionView, total int,
 	err error) {
 	list = []sessionView{}
@@ -143,8 +143,8 @@ func (c *call) page(ctx context.Context, query session.ListQuery, limit int64) (
 	return list, total, err
 }
 
-// shows reports whether the client can be shown sessions of a runtime: one that did not say it knows of runtimes may know
-// two only.
+// shows reports whether the client can show sessions of a runtime: one that did not announce support for runtimes may
+// know only two.
 func (c *call) shows(agent, asked string) bool {
 	c.peer.mu.Lock()
 	defer c.peer.mu.Unlock()
@@ -188,7 +188,7 @@ func listActive(ctx context.Context, c *call) (any, error) {
 	}{list}, err
 }
 
-// read is a session with what goes on in it.
+// read is a session with its current activity.
 func (c *call) read(ctx context.Context, sessionID string) (session.Session, error) {
 	detail, _, err := c.ops().Read(ctx, sessionID, operations.Reading{Limit: 1})
 	return detail.Session, err
@@ -204,7 +204,7 @@ func sessionInfo(ctx context.Context, c *call) (any, error) {
 	return view, err
 }
 
-// stateResult is what a session does. The names with claude in them are what cdev's clients read, of every runtime.
+// stateResult is the state of a session. cdev's clients read the names with claude for every runtime.
 type stateResult struct {
 	sessionView
 	RuntimeState    string   `json:"runtime_state"`
@@ -255,7 +255,7 @@ func sessionState(ctx context.Context, c *call) (any, error) {
 	return result, err
 }
 
-// messageView is one message of a transcript. Its number is its place in it, from 1.
+// messageView is one message of a transcript. Its number is its position in it, from 1.
 type messageView struct {
 	ID        int64              `json:"id"`
 	SessionID string             `json:"session_id"`

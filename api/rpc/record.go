@@ -11,14 +11,14 @@ import (
 	"harness/internal/services/audit"
 )
 
-// call implements wire.Call. The audit log gets every call that may change something, whatever came of it.
+// call implements wire.Call. The audit log gets every call that may change something, whatever its outcome.
 func (p *peer) call(ctx context.Context, request wire.Request) (any, *wire.Error) {
 	result, failed := p.carryOut(ctx, request)
 	p.record(ctx, request, result, failed)
 	return result, failed
 }
 
-// refuse is the answer to a message none of whose requests is carried out, nil when no client waits for one.
+// refuse responds to a message none of whose requests is executed; nil if no client waits for a response.
 func (p *peer) refuse(message []byte, failed *wire.Error) json.RawMessage {
 	return wire.Serve(p.ctx, message, func(ctx context.Context, request wire.Request) (any, *wire.Error) {
 		p.record(ctx, request, nil, failed)
@@ -38,7 +38,7 @@ func (p *peer) record(ctx context.Context, request wire.Request, result any, fai
 	calls.Record(ctx, p.principal, about)
 }
 
-// outcomeOf is what an error says in one word, and its code.
+// outcomeOf converts an error into an outcome and its code.
 func outcomeOf(failed *wire.Error) (outcome, code string) {
 	code = strconv.Itoa(failed.Code)
 	if data, is := failed.Data.(failureData); is {
@@ -54,10 +54,10 @@ func outcomeOf(failed *wire.Error) (outcome, code string) {
 	return "refused", code
 }
 
-// changes reports whether calls of a method may change more than what their socket follows.
+// changes reports whether calls of a method may change more than what their socket watches.
 func (m *method) changes() bool { return m.role == roleOperator || m.role == roleAdmin }
 
-// sessionOf is the session that a call turned out to be about, or that it names; "" for none.
+// sessionOf returns the session of a call, found or named; "" for none.
 func sessionOf(request wire.Request, result any) string {
 	switch done := result.(type) {
 	case startResult:
@@ -70,7 +70,7 @@ func sessionOf(request wire.Request, result any) string {
 		Resumed   string `json:"resume_session_id"`
 	}
 	if json.Unmarshal(request.Params, &named) != nil {
-		return "" // params of another form are refused
+		return "" // other params are refused
 	}
 	return cmp.Or(named.SessionID, named.Resumed)
 }

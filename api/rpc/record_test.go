@@ -11,7 +11,7 @@ import (
 	"harness/internal/services/audit"
 )
 
-// recordedCalls are what the audit log is told.
+// recordedCalls collects the records of the audit log.
 type recordedCalls struct {
 	mu  sync.Mutex
 	all []audit.Call
@@ -24,8 +24,8 @@ func (c *recordedCalls) Record(call audit.Call, _ string) {
 	c.all = append(c.all, call)
 }
 
-// Calls that may change something are recorded with who made them and what came of them: those of a socket, of a batch,
-// refused ones, and those above the rate. Reading leaves no record.
+// Calls that may change something are recorded with their caller and outcome: on a socket, in a batch, refused, and
+// above the rate. Reads leave no record.
 func TestCallsAreRecorded(t *testing.T) {
 	b := setup(t, func(o *rpc.Options) { o.Rate = 4 })
 	s := b.dial(t, "ann")

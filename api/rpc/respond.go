@@ -17,10 +17,10 @@ import (
 
 func requestMethods() []method {
 	return []method{
-		{name: registry.Input, summary: "Type into a session: an answer, a message, or a key.", role: roleOperator,
+		{name: registry.Input, summary: "Send input to a session: an answer, a message, or a key.", role: roleOperator,
 			scope: scopeRuntime, works: true, params: []param{text("session_id", "The session.").must(),
-				text("input", "A text: it answers the open question, else it is sent."),
-				text("key", "escape interrupts; enter, digits, y and n choose of what is asked."), agentParam()},
+				text("input", "Text: it answers the open question, or is sent as a message."),
+				text("key", "escape interrupts; enter, digits, y and n choose an option."), agentParam()},
 			result: ref("InputResult"), check: checkInput, handle: input},
 		{name: "session/background", summary: "The background work of a session.", role: roleViewer, scope: scopeRuntime,
 			works: true, params: []param{text("session_id", "The session.").must(), agentParam()},
@@ -28,18 +28,18 @@ func requestMethods() []method {
 		{name: "session/background/stop", summary: "End background work of a session.", role: roleOperator, scope: scopeRuntime,
 			works: true, params: []param{text("session_id", "The session.").must(), text("id", "The task."), agentParam()},
 			result: object("session_id", "background"), handle: stopBackground},
-		{name: registry.Respond, summary: "Answer what a session asks first.", role: roleOperator, scope: scopeRuntime,
+		{name: registry.Respond, summary: "Answer the oldest request of a session.", role: roleOperator, scope: scopeRuntime,
 			works: true, params: []param{text("session_id", "The session.").must(),
-				text("type", "What is answered.").must().of("permission", "question"),
-				text("response", "yes or no; or the answer, a JSON list of texts where several are allowed.").must(), agentParam()},
+				text("type", "The kind of request.").must().of("permission", "question"),
+				text("response", "yes or no; or the answer, a JSON list of strings where several are allowed.").must(), agentParam()},
 			result: object("status", "agent_type"), handle: respond},
-		{name: "permission/respond", summary: "Decide a request for a permission.", role: roleOperator,
+		{name: "permission/respond", summary: "Decide a permission request.", role: roleOperator,
 			params: []param{text("tool_use_id", "The request.").must(), text("decision", "").must().of("allow", "deny"),
-				text("scope", "").of("once", "session"), text("message", "Why, for the agent where it takes a reason.")},
+				text("scope", "").of("once", "session"), text("message", "The reason, for agents that accept one.")},
 			result: ref("PermissionResult"), handle: decide},
-		{name: "permission/pending", summary: "What waits for a person, oldest first.", role: roleViewer,
-			params: []param{text("session_id", "Of this session only.")}, result: object("requests", "count"), handle: pending},
-		{name: "permission/stats", summary: "How much waits for a person.", role: roleViewer,
+		{name: "permission/pending", summary: "The pending requests, oldest first.", role: roleViewer,
+			params: []param{text("session_id", "Only requests of this session.")}, result: object("requests", "count"), handle: pending},
+		{name: "permission/stats", summary: "The number of pending requests.", role: roleViewer,
 			result: object("active_sessions", "total_patterns", "pending_requests"), handle: stats},
 	}
 }
@@ -55,7 +55,7 @@ func (c *call) audit() operations.Audit {
 	return operations.Audit{Actor: c.actor(), Source: "json-rpc"}
 }
 
-// oldest is the request of a kind that a session asked first.
+// oldest returns the oldest request of a kind in a session.
 func (c *call) oldest(ctx context.Context, kind runtime.RequestKind) (*session.Request, error) {
 	open, err := c.ops().Requests(ctx, c.session.ID, kind)
 	if err != nil || len(open) == 0 {
@@ -90,16 +90,16 @@ func respond(ctx context.Context, c *call) (any, error) {
 	}{"responded", c.agent}, nil
 }
 
-// overtaken says that another client answered first.
+// overtaken reports that another client responded first.
 func (c *call) overtaken(err error) error {
 	var settled *session.SettledError
 	if errors.As(err, &settled) {
-		return failure(failedNoRequest, c.method.name, "Somebody else answered first", false)
+		return failure(failedNoRequest, c.method.name, "Another client answered first", false)
 	}
 	return err
 }
 
-// decideAs decides an approval by a person's word.
+// decideAs decides an approval by a person's input.
 func (c *call) decideAs(ctx context.Context, open session.Request, word string) error {
 	decision := operations.ApprovalDecision{Decision: "accept", Scope: "turn"}
 	switch strings.ToLower(strings.TrimSpace(word)) {
@@ -115,8 +115,8 @@ func (c *call) decideAs(ctx context.Context, open session.Request, word string) 
 	return err
 }
 
-// answer answers a session's questions: the only one with the text, several with an object of texts by question. Where
-// a question takes several answers, a JSON list of texts is several.
+// answer answers a session's questions: a single one with the text, several with an object of texts by question. If a
+// question accepts several answers, a JSON list of texts provides them.
 func (c *call) answer(ctx context.Context, open session.Request, text string) error {
 	type question struct {
 		ID       string `json:"id"`
@@ -128,7 +128,7 @@ func (c *call) answer(ctx context.Context, open session.Request, text string) er
 		var params struct {
 			Questions json.RawMessage `json:"questions"`
 		}
-		_ = json.Unmarshal(open.Params, &params) // of another shape: none
+		_ = json.Unmarshal(open.Params, &params) // another type: none
 		questions = params.Questions
 	}
 	_ = json.Unmarshal(questions, &asked)
@@ -145,7 +145,7 @@ func (c *call) answer(ctx context.Context, open session.Request, text string) er
 			var one string
 			many := slices.ContainsFunc(asked, func(q question) bool { return q.ID == id && q.Multiple })
 			if json.Unmarshal(given, &one) != nil && !many {
-				return invalidParams("response", "must be a text", "response must have a text for "+id)
+				return invalidParams("response", "must be a string", "response must have a string for "+id)
 			}
 			answers[id] = reply{texts(given, one, many)}
 		}
@@ -158,7 +158,7 @@ func (c *call) answer(ctx context.Context, open session.Request, text string) er
 	return err
 }
 
-// texts are the answers to a question: the one, or those of a JSON list where it takes several.
+// texts returns the answers to a question: one, or those of a JSON list if it accepts several.
 func texts(given json.RawMessage, one string, multiple bool) (list []string) {
 	if multiple && json.Unmarshal(given, &list) == nil && list != nil {
 		return list
@@ -166,14 +166,14 @@ func texts(given json.RawMessage, one string, multiple bool) (list []string) {
 	return []string{one}
 }
 
-// inputResult is what became of session/input.
+// inputResult is the result of session/input.
 type inputResult struct {
 	Status    string `json:"status"`
 	AgentType string `json:"agent_type"`
 	Key       string `json:"key,omitempty"`
 }
 
-// keys are those of session/input and what they say to what is asked; escape says nothing to it.
+// keys maps the keys of session/input to the choices they make; escape makes none.
 func keys() map[string]string {
 	return map[string]string{"escape": "", "esc": "", "enter": "yes", "return": "yes", "y": "yes", events.KeyAllow: "yes",
 		events.KeyAllowSession: "session", events.KeyDeny: "no", "3": "no"}
@@ -203,7 +203,7 @@ func input(ctx context.Context, c *call) (any, error) {
 	return result, c.press(ctx, result.Key)
 }
 
-// typeText answers the open question, or is a message.
+// typeText answers the open question, or sends a message.
 func (c *call) typeText(ctx context.Context, typed string) error {
 	open, err := c.oldest(ctx, runtime.RequestToolInput)
 	if err != nil {
@@ -216,7 +216,7 @@ func (c *call) typeText(ctx context.Context, typed string) error {
 	return err
 }
 
-// press is a key: escape ends the turn, the others choose of what is asked.
+// press handles a key: escape ends the turn, the others choose an option.
 func (c *call) press(ctx context.Context, key string) error {
 	word := keys()[key]
 	if word == "" {
@@ -231,12 +231,12 @@ func (c *call) press(ctx context.Context, key string) error {
 		return err
 	}
 	if open == nil {
-		return failure(failedNoRequest, c.method.name, "Nothing is asked", false)
+		return failure(failedNoRequest, c.method.name, "No request is pending", false)
 	}
 	return c.overtaken(c.decideAs(ctx, *open, word))
 }
 
-// decided is what became of permission/respond. Who comes later gets the same members, so that clients can read it.
+// decided is the result of permission/respond. A late caller gets the same members, so that clients can read it.
 type decided struct {
 	Success    bool        `json:"success"`
 	Message    string      `json:"message,omitempty"`
@@ -291,7 +291,7 @@ func late(request session.Request) decided {
 	if request.SettledAt != 0 {
 		r.DecidedAt = javascript.ISOTime(request.SettledAt)
 	}
-	const message = "The request was answered before"
+	const message = "The request was already answered"
 	return decided{Message: message, Error: message, Resolution: r}
 }
 
@@ -308,7 +308,7 @@ type pendingRequest struct {
 	CreatedAt   string          `json:"created_at"`
 }
 
-// open lists what waits for a person in a session, or in all for "".
+// open lists the pending requests of a session, or of all for "".
 func (c *call) open(ctx context.Context, sessionID string) ([]session.Request, error) {
 	if sessionID != "" {
 		real, err := c.ops().RealID(ctx, sessionID)

@@ -32,7 +32,7 @@ func TestTheAnswerSaysWhetherAMessageWasSteered(t *testing.T) {
 	})
 	sessions.Service = b.Service
 	id := b.NewSession()
-	s := b.dial(t, "somebody")
+	s := b.dial(t, "alice")
 	send := func() string {
 		s.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"session/send","params":{"session_id":%q,"prompt":"more"}}`, id))
 		for {

@@ -1,7 +1,7 @@
-// Package rpc serves JSON-RPC 2.0: a client says initialize and learns which runtimes there are, what each can do and
-// which methods to call; every later call goes to the runtime it names.
+// Package rpc serves JSON-RPC 2.0: a client calls initialize and gets the runtimes, their capabilities and the
+// methods to call. Every later call goes to the runtime it names.
 //
-// It owns the methods, their names on the wire and the words of their errors; what is done is an operation (package
+// It owns the methods, their wire names and the messages of their errors; the work is done by operations (package
 // operations), as for REST. It must never know a runtime's protocol, SQL, or how bytes leave a socket.
 package rpc
 
@@ -22,35 +22,35 @@ import (
 	"harness/stream"
 )
 
-// Options are what a Server stands on. Operations is required; zero fields take the defaults named.
+// Options are the dependencies of a Server. Operations is required; zero fields mean the defaults given below.
 type Options struct {
 	Operations *operations.Service
 	// Version is the server's.
 	Version string
 	// Strict refuses other methods of a socket before initialize.
 	Strict bool
-	// Rate is how many messages one caller may send per minute; 0 is no bound.
+	// Rate limits the messages of one caller per minute; 0 means no limit.
 	Rate int
-	// Yolo lets clients switch sandbox and approvals off.
+	// Yolo lets clients disable sandbox and approvals.
 	Yolo bool
-	// Owners asks the node that owns a session, when that is another one. nil: not_owner, its clients have to ask it.
+	// Owners forwards calls to the node that owns a session. nil: not_owner, and clients must call that node.
 	Owners Owners
-	// Owns reports whether a session is this node's; it goes with Owners.
+	// Owns reports whether this node owns a session; required with Owners.
 	Owns func(session.Session) bool
-	// Reads keeps what is read from being answered before it may be shown. nil: all of it may.
+	// Reads delays a response until what it read may be shown. nil: no delay.
 	Reads rest.Reads
 	// Heartbeat is the time between heartbeats (30 s).
 	Heartbeat time.Duration
-	// Context, when set, puts into the context of each call what the server's services look for there.
+	// Context, when set, adds the values that the server's services need to the context of each call.
 	Context func(ctx context.Context) context.Context
 	// Clock is time.Now when nil.
 	Clock func() time.Time
 }
 
-// maxInFlight is how many messages of one socket are carried out at once.
+// maxInFlight limits the concurrent messages of one socket.
 const maxInFlight = 64
 
-// Server carries out calls, and notifies sockets of what happens. Start it before it serves.
+// Server executes calls, and sends notifications to sockets. Start it before it serves.
 type Server struct {
 	opts      Options
 	methods   map[string]*method
@@ -63,13 +63,13 @@ type Server struct {
 
 	mu      sync.Mutex
 	peers   map[*peer]struct{}
-	running sync.WaitGroup // one per message, one per promise of a session
+	running sync.WaitGroup // one per message, one per pending session
 	stopped bool
 	quit    chan struct{}
 	beats   sync.WaitGroup
 }
 
-// New makes a Server. It fails when the registry names a method that is not in the table.
+// New creates a Server. It fails when the registry names a method that is not in the table.
 func New(options Options) (*Server, error) {
 	if options.Heartbeat <= 0 {
 		options.Heartbeat = 30 * time.Second
@@ -86,7 +86,7 @@ func New(options Options) (*Server, error) {
 		quit: make(chan struct{})}
 	for _, m := range table() {
 		if s.methods[m.name] != nil {
-			return nil, fmt.Errorf("JSON-RPC method %s stands in the table twice", m.name)
+			return nil, fmt.Errorf("JSON-RPC method %s is in the table twice", m.name)
 		}
 		s.methods[m.name] = &m
 	}
@@ -104,8 +104,7 @@ func (s *Server) Start(context.Context) error {
 	return nil
 }
 
-// Stop takes no more messages and waits, within ctx, for those that are being carried out. Sockets are the stream's to
-// close.
+// Stop accepts no more messages and waits, within ctx, for those in progress. The stream closes the sockets.
 func (s *Server) Stop(ctx context.Context) error {
 	s.mu.Lock()
 	first := !s.stopped
@@ -128,7 +127,7 @@ func (s *Server) Stop(ctx context.Context) error {
 	}
 }
 
-// begin counts something that Stop waits for; false once the server stops. Call running.Done after it.
+// begin counts work that Stop waits for; false once the server stops. Call running.Done after it.
 func (s *Server) begin() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,7 +138,7 @@ func (s *Server) begin() bool {
 	return true
 }
 
-// beat sends heartbeats: clients take silence for a dead connection.
+// beat sends heartbeats, because clients treat silence as a dead connection.
 func (s *Server) beat() {
 	ticker := time.Tick(s.opts.Heartbeat)
 	for sequence := 1; ; sequence++ {
@@ -156,13 +155,13 @@ func (s *Server) beat() {
 		}{now, sequence, common{Timestamp: now}})
 		s.each(func(p *peer) {
 			if p.wants(events.Heartbeat) {
-				p.socket.Tell(beat)
+				p.socket.TrySend(beat)
 			}
 		})
 	}
 }
 
-// common are the members every notification has.
+// common are the members of every notification.
 type common struct {
 	WorkspaceID string `json:"workspace_id"`
 	SessionID   string `json:"session_id"`
@@ -189,7 +188,7 @@ func (s *Server) each(fn func(*peer)) {
 	}
 }
 
-// closeNormal is the close code of a socket that ends as its client asked.
+// closeNormal is the close code of a socket that its client ends.
 const closeNormal = 1000
 
 // Feed implements stream.Protocol.
@@ -212,7 +211,7 @@ func (s *Server) leave(p *peer) {
 	p.forget()
 }
 
-// Registry is what clients get about the runtimes now.
+// Registry returns the runtimes as clients see them now.
 func (s *Server) registry() (registry.Registry, error) {
 	states, err := s.opts.Operations.RuntimeStates()
 	if err != nil {
@@ -223,7 +222,7 @@ func (s *Server) registry() (registry.Registry, error) {
 	return r, nil
 }
 
-// agents are the names of the runtimes.
+// agents returns the names of the runtimes.
 func (s *Server) agents() []string {
 	states, err := s.opts.Operations.RuntimeStates()
 	if err != nil {

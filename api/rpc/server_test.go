@@ -36,12 +36,12 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// bench is a server of JSON-RPC on real sessions of the scripted agent.
+// bench is a server of JSON-RPC with real sessions of the scripted agent.
 type bench struct {
 	*sessiontest.Site
 	server *rpc.Server
 	url    string
-	role   auth.Role // of everybody who comes
+	role   auth.Role // of every caller
 	calls  recordedCalls
 	access context.Context
 	revoke context.CancelFunc // ends the access of the actor "revoked"
@@ -123,10 +123,10 @@ func (s *socket) read() string {
 	return string(text)
 }
 
-// R19: whatever is said, the socket stays and says what JSON-RPC 2.0 asks for.
+// R19: whatever the input, the socket stays open and responds as JSON-RPC 2.0 requires.
 func TestMalformedInputKeepsTheSocket(t *testing.T) {
 	t.Parallel()
-	s := setup(t, nil).dial(t, "somebody")
+	s := setup(t, nil).dial(t, "alice")
 	for _, one := range []struct{ said, want string }{
 		{`not json`, `"id":null,"error":{"code":-32700`},
 		{``, `"id":null,"error":{"code":-32700`},
@@ -152,27 +152,27 @@ func TestMalformedInputKeepsTheSocket(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":6,"method":"status/health","more":1,"params":{"strange":[{}]}}`, `"id":6,"result"`},
 		{strings.Repeat("[", 20_000), `"id":null,"error":{"code":-32700`},
 	} {
-		s.send(`{"jsonrpc":"2.0","method":"none/such"}`) // a notification is not answered, whatever it is
+		s.send(`{"jsonrpc":"2.0","method":"none/such"}`) // a notification gets no response, whatever it is
 		s.send(one.said)
 		if got := s.read(); !strings.Contains(got, one.want) || strings.Contains(got, "json:") ||
 			strings.Contains(got, ".go") {
-			t.Errorf("%.80s is answered\n%s, want\n%s", one.said, got, one.want)
+			t.Errorf("%.80s got\n%s, want\n%s", one.said, got, one.want)
 		}
 	}
 }
 
-// An answer leaves behind every event that was committed before it, and before those that come later.
-func TestNoAnswerOvertakesAnEvent(t *testing.T) {
+// A response comes after every event that was committed before it, and before later ones.
+func TestResponseFollowsEarlierEvents(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(o *rpc.Options) { o.Rate = 0 })
-	s := b.dial(t, "somebody")
+	s := b.dial(t, "alice")
 	session := b.NewSession()
 	s.send(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"capabilities":{"notifications":["event/harness"],"cursor":true}}}`)
 	s.read()
 	s.send(`{"jsonrpc":"2.0","id":0,"method":"session/watch","params":{"session_id":"` + session + `"}}`)
 	s.read()
 	const times = 200
-	told := make(map[int]bool)
+	seen := make(map[int]bool)
 	for n := range times {
 		if _, err := b.StopSession(t.Context(), session, false); err != nil { // an internal event: it shows no frame of the stream
 			t.Fatal(err)
@@ -181,7 +181,7 @@ func TestNoAnswerOvertakesAnEvent(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.upsert(session, n)
-		// What was stored before the call is there before its answer.
+		// What was stored before the call arrives before its response.
 		s.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"status/health"}`, n+1))
 		for answered := false; !answered; {
 			var m struct {
@@ -200,18 +200,18 @@ func TestNoAnswerOvertakesAnEvent(t *testing.T) {
 				t.Fatal(err)
 			}
 			if m.ID == nil {
-				told[n] = told[n] || strings.Contains(text, fmt.Sprintf("entry-%d\"", n))
+				seen[n] = seen[n] || strings.Contains(text, fmt.Sprintf("entry-%d\"", n))
 				continue
 			}
-			if answered = true; !told[n] {
+			if answered = true; !seen[n] {
 				t.Fatalf("answer %d came before the event of entry %d", *m.ID, n)
 			}
 		}
 	}
 }
 
-// Who may not be here any more is closed with 1008, and nobody else; a role that is not enough is told so.
-func TestAccessIsWithdrawn(t *testing.T) {
+// A socket whose access was withdrawn is closed with 1008, and no other one; an insufficient role is refused.
+func TestRevokedAccessClosesSocket(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil)
 	revoked, other := b.dial(t, "revoked"), b.dial(t, "other")
@@ -229,7 +229,7 @@ func TestAccessIsWithdrawn(t *testing.T) {
 	if got := other.read(); !strings.Contains(got, `"id":2,"result"`) {
 		t.Error(got)
 	}
-	// Who was withdrawn between the question who it is and the handshake is closed, too.
+	// A caller whose access ends between authentication and the handshake is closed too.
 	late := b.dial(t, "revoked")
 	if _, _, err := late.conn.Read(ctx); websocket.CloseStatus(err) != websocket.StatusPolicyViolation {
 		t.Errorf("a socket that came late ended with %v", err)
@@ -260,7 +260,7 @@ func TestAccessIsWithdrawn(t *testing.T) {
 	}
 }
 
-// Heartbeats come by themselves; too many messages are answered, not punished; shutdown ends the socket it came from.
+// The server sends heartbeats; excess messages get an error, not a disconnect; shutdown closes the calling socket.
 func TestHeartbeatsRateAndShutdown(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(o *rpc.Options) { o.Heartbeat, o.Rate = 5*time.Millisecond, 3 })
@@ -278,7 +278,7 @@ func TestHeartbeatsRateAndShutdown(t *testing.T) {
 		}
 	}
 	if !limited {
-		t.Error("the fourth message of a minute with three was carried out")
+		t.Error("the fourth message of a minute with three was executed")
 	}
 	quiet := b.dial(t, "quiet")
 	for {
@@ -303,7 +303,7 @@ func TestHeartbeatsRateAndShutdown(t *testing.T) {
 	}
 }
 
-// 64 messages of a socket are carried out at once; the next one is told so, and the socket goes on.
+// 64 messages of a socket run at once; the next one gets an error, and the socket stays open.
 func TestBusy(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(o *rpc.Options) { o.Rate = 0 })
@@ -335,7 +335,7 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// objects carries a client of another maker over a websocket.
+// objects sends a third-party client's messages over a websocket.
 type objects struct{ conn *websocket.Conn }
 
 func (o objects) WriteObject(v any) error {
@@ -356,12 +356,12 @@ func (o objects) ReadObject(v any) error {
 
 func (o objects) Close() error { return o.conn.CloseNow() }
 
-// A JSON-RPC client that is not ours drives a turn, gets its errors with their data, and hears the notifications.
-func TestAnIndependentClient(t *testing.T) {
+// A third-party JSON-RPC client runs a turn, gets its errors with their data, and receives the notifications.
+func TestThirdPartyClientRunsATurn(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil)
-	heard := &notes{news: make(chan struct{}, 1)}
-	client := jsonrpc2.NewConn(t.Context(), objects{b.dial(t, "independent").conn}, heard)
+	received := &notes{news: make(chan struct{}, 1)}
+	client := jsonrpc2.NewConn(t.Context(), objects{b.dial(t, "independent").conn}, received)
 	t.Cleanup(func() { _ = client.Close() })
 	var hello struct {
 		Capabilities struct {
@@ -398,21 +398,21 @@ func TestAnIndependentClient(t *testing.T) {
 			t.Fatalf("%s: %v", step.use, err)
 		}
 	}
-	heard.await(t, "event/claude_message")
-	heard.await(t, "event/stream_read_complete")
+	received.await(t, "event/claude_message")
+	received.await(t, "event/stream_read_complete")
 	if err := client.Call(t.Context(), known.Methods["messages"], params(nil), &result); err != nil ||
 		!strings.Contains(fmt.Sprint(result), "hello there") {
 		t.Errorf("%v: %v", err, result)
 	}
 	var refused *jsonrpc2.Error
-	err := client.Call(t.Context(), known.Methods["send"], map[string]any{"prompt": "x", "agent_type": "nobody"}, nil)
+	err := client.Call(t.Context(), known.Methods["send"], map[string]any{"prompt": "x", "agent_type": "unknown"}, nil)
 	if !errors.As(err, &refused) || refused.Code != -32602 ||
 		!strings.Contains(string(*refused.Data), `"supported_agent_types":["scripted"]`) {
 		t.Errorf("%v", err)
 	}
 }
 
-// POST answers one message or batch, nothing to notifications, and refuses what needs a socket.
+// POST responds to one message or batch, sends nothing for notifications, and refuses what needs a socket.
 func TestPost(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil)
@@ -438,17 +438,17 @@ func TestPost(t *testing.T) {
 		}
 		body := readAll(t, response)
 		if response.StatusCode != one.status || !strings.Contains(body, one.want) || one.want == "" && body != "" {
-			t.Errorf("%.80s is answered %d %s", one.said, response.StatusCode, body)
+			t.Errorf("%.80s got %d %s", one.said, response.StatusCode, body)
 		}
 	}
 	http.DefaultClient.CloseIdleConnections()
 }
 
-// What is watched no more is not told: what is stored before a call would be there before its answer.
-func TestUnwatchedSessionsAreQuiet(t *testing.T) {
+// An unwatched session sends no notifications: an event stored before a call would arrive before its response.
+func TestUnwatchedSessionSendsNothing(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil)
-	s, session := b.dial(t, "somebody"), b.NewSession()
+	s, session := b.dial(t, "alice"), b.NewSession()
 	ask := func(method, params string) (answer string) {
 		s.send(`{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":` + params + `}`)
 		return s.read()
@@ -456,8 +456,8 @@ func TestUnwatchedSessionsAreQuiet(t *testing.T) {
 	ask("initialize", `{"capabilities":{"notifications":["event/harness"]}}`)
 	ask("session/watch", `{"session_id":"`+session+`"}`)
 	b.upsert(session, 1)
-	if told := s.read(); !strings.Contains(told, "entry-1") {
-		t.Errorf("watching, it is told %s", told)
+	if frame := s.read(); !strings.Contains(frame, "entry-1") {
+		t.Errorf("watching, it receives %s", frame)
 	}
 	if answer := ask("session/unwatch", `{"session_id":"`+session+`"}`); !strings.Contains(answer, `"watching":false,`) ||
 		!strings.Contains(answer, session) {
@@ -465,6 +465,6 @@ func TestUnwatchedSessionsAreQuiet(t *testing.T) {
 	}
 	b.upsert(session, 2)
 	if answer := ask("status/health", `{}`); !strings.Contains(answer, `"id":1,"result"`) {
-		t.Errorf("not watching, it is told %s", answer)
+		t.Errorf("not watching, it receives %s", answer)
 	}
 }

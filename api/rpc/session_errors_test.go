@@ -5,16 +5,16 @@ import (
 	"testing"
 )
 
-// RR-16: what session/state and its like refuse says which runtime, method and runtimes it is about, whether the runtime
-// is unknown, the session, or the session is deleted.
-func TestErrorsOfASessionTellTheRuntime(t *testing.T) {
+// RR-16: refusals of session/state and similar methods name the runtime, the method and the runtimes, whether the
+// runtime is unknown, the session is unknown, or it is deleted.
+func TestSessionErrorsNameRuntime(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil)
 	gone := b.NewSession()
 	if _, err := b.Delete(t.Context(), gone); err != nil {
 		t.Fatal(err)
 	}
-	s := b.dial(t, "somebody")
+	s := b.dial(t, "alice")
 	for _, method := range []string{"session/state", "session/info", "session/get", "session/watch", "session/messages"} {
 		for _, one := range []struct{ params, code, agent string }{
 			{`{"session_id":"nope","agent_type":"who"}`, "-32602", "who"},

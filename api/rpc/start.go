@@ -12,42 +12,42 @@ import (
 	"harness/internal/services/session"
 )
 
-// permissionModes are cdev's words for how much an agent may do without approval.
+// permissionModes are cdev's names for how much an agent may do without approval.
 var permissionModes = [...]string{"", "default", "acceptEdits", "bypassPermissions", "plan", "interactive"}
 
 // agentParam names the runtime of a call.
 func agentParam() param {
-	return text(agentField, "The runtime; the session's, or the default one, when left out.")
+	return text(agentField, "The runtime; by default the session's, or the default one.")
 }
 
 func permissionParams() []param {
-	return []param{text("permission_mode", "How much is done unasked.").of(permissionModes[:]...),
-		flag("yolo_mode", "As permission_mode bypassPermissions."), agentParam()}
+	return []param{text("permission_mode", "What the agent may do without approval.").of(permissionModes[:]...),
+		flag("yolo_mode", "Equivalent to permission_mode bypassPermissions."), agentParam()}
 }
 
 func sessionMethods() []method {
 	return []method{
-		{name: registry.Start, summary: "Open a session in a workspace, or take one up.", role: roleOperator,
+		{name: registry.Start, summary: "Open or continue a session in a workspace.", role: roleOperator,
 			scope: scopeRuntime, works: true, params: append([]param{text("workspace_id", "The project.").must(),
-				text("session_id", "The session to take up; without one, the newest, or a new one."),
-				text("resume_session_id", "The same, as some clients spell it."),
-				text("mode", "new makes a session whatever there is.").of("new", "resume"),
-				text("model", "The model of a new session."), text("prompt", "What to say first.")}, permissionParams()...),
+				text("session_id", "The session to continue; by default the newest one, or a new one."),
+				text("resume_session_id", "An alias that some clients use."),
+				text("mode", "new always creates a session.").of("new", "resume"),
+				text("model", "The model of a new session."), text("prompt", "The first message.")}, permissionParams()...),
 			result: ref("StartResult"), handle: start},
-		{name: registry.Send, summary: "Say something in a session; a turn begins, or the running one hears it.",
+		{name: registry.Send, summary: "Send a message to a session; it starts a turn or steers the running one.",
 			role: roleOperator, scope: scopeRuntime, works: true,
-			params: append([]param{text("prompt", "What to say.").must(), text("session_id", "The session."),
-				text("workspace_id", "Without a session: open one here."),
+			params: append([]param{text("prompt", "The message.").must(), text("session_id", "The session."),
+				text("workspace_id", "Without a session: open one in this workspace."),
 				text("mode", "").of("new", "continue")}, permissionParams()...),
 			result: ref("SendResult"), handle: send},
-		{name: registry.Stop, summary: "End what a session is doing.", role: roleOperator, scope: scopeRuntime, works: true,
+		{name: registry.Stop, summary: "Stop the running turn of a session.", role: roleOperator, scope: scopeRuntime, works: true,
 			params: []param{text("session_id", "The session.").must(),
-				flag("keep_background", "Leave the background work running that the turn began."), agentParam()},
+				flag("keep_background", "Leave the background work of the turn running."), agentParam()},
 			result: ref("StopResult"), handle: stop},
 	}
 }
 
-// controls are what a permission mode asks for; parts are nil where it asks for nothing.
+// controls are the controls of a permission mode; parts are nil if it sets none.
 func (c *call) controls() (controls operations.Permissions, err error) {
 	word := func(s string) *string { return &s }
 	edits := func(accepted bool) *bool { return &accepted }
@@ -72,7 +72,7 @@ func (c *call) controls() (controls operations.Permissions, err error) {
 	return controls, nil
 }
 
-// startResult is what became of session/start.
+// startResult is the result of session/start.
 type startResult struct {
 	SessionID   string  `json:"session_id"`
 	ID          string  `json:"id"`
@@ -102,13 +102,13 @@ func start(ctx context.Context, c *call) (any, error) {
 		return c.takeUp(ctx, *found, wants)
 	case named != "":
 		return startResult{WorkspaceID: space.ID, AgentType: c.agent, Status: "not_found",
-			Message: "No session of this id; workspace/session/history lists those there are"}, nil
+			Message: "No session with this id; workspace/session/history lists the sessions"}, nil
 	}
 	return c.openNew(ctx, space, wants)
 }
 
-// toTakeUp is the session session/start is about: the one it names, else the newest of the workspace and runtime; nil
-// for a new one.
+// toTakeUp returns the session of session/start: the named one, or the newest of the workspace and runtime; nil for a
+// new one.
 func (c *call) toTakeUp(ctx context.Context, workspaceID, named string) (*session.Session, error) {
 	if named != "" {
 		return c.session, nil
@@ -123,7 +123,7 @@ func (c *call) toTakeUp(ctx context.Context, workspaceID, named string) (*sessio
 	return &page.Sessions[0], nil
 }
 
-// takeUp goes on with a session. It is loaded by the next message, not before: to look at it costs nothing.
+// takeUp continues a session. The next message loads it, not this call: viewing a session costs nothing.
 func (c *call) takeUp(ctx context.Context, found session.Session, wants operations.Permissions) (any, error) {
 	if err := c.setControls(ctx, found.ID, wants); err != nil {
 		return nil, err
@@ -154,14 +154,14 @@ func (c *call) setControls(ctx context.Context, sessionID string, wants operatio
 	return c.ops().SetPermissions(ctx, sessionID, wants, c.audit())
 }
 
-// create are the wishes of a new session.
+// create are the requested properties of a new session.
 func create(agent string, wants operations.Permissions) session.Create {
 	return session.Create{Runtime: agent, ApprovalPolicy: wants.ApprovalPolicy, FilesystemSandbox: wants.FilesystemSandbox,
 		AcceptEdits: wants.AcceptEdits != nil && *wants.AcceptEdits}
 }
 
-// openNew makes a session. Where the registry says that new ids are resolved, the client gets a temporary one and is
-// sent the other one by an event.
+// openNew creates a session. If the registry resolves new ids, the client first gets a temporary id, and an event
+// announces the real one.
 func (c *call) openNew(ctx context.Context, space session.Project, wants operations.Permissions) (any, error) {
 	in := create(c.agent, wants)
 	if space.WorkingDirectory != nil {
@@ -198,7 +198,7 @@ func (c *call) openNew(ctx context.Context, space session.Project, wants operati
 	return result, c.sayFirst(ctx, made.ID)
 }
 
-// sayFirst sends the prompt of session/start, if it has one.
+// sayFirst sends the prompt of session/start, if there is one.
 func (c *call) sayFirst(ctx context.Context, sessionID string) error {
 	prompt := c.text("prompt")
 	if prompt == "" {
@@ -211,7 +211,7 @@ func (c *call) sayFirst(ctx context.Context, sessionID string) error {
 	return err
 }
 
-// later runs something behind the answer, whatever becomes of the socket; the server waits for it when it stops.
+// later runs something after the response, even if the socket closes; a stopping server waits for it.
 func (c *call) later(ctx context.Context, fn func(context.Context) error) {
 	ctx = context.WithoutCancel(ctx)
 	c.server.running.Add(1) // the call itself is counted, so Wait has not returned yet
@@ -219,13 +219,13 @@ func (c *call) later(ctx context.Context, fn func(context.Context) error) {
 		go func() {
 			defer c.server.running.Done()
 			if err := fn(ctx); err != nil {
-				telemetry.Log(ctx).Warn().Err(err).Str("method", c.method.name).Msg("what was answered already failed afterwards")
+				telemetry.Log(ctx).Warn().Err(err).Str("method", c.method.name).Msg("work after a response failed")
 			}
 		}()
 	})
 }
 
-// word is the message of an error in an event.
+// word returns the message of an error in an event.
 func (c *call) word(ctx context.Context) func(error) string {
 	return func(err error) string { return c.failed(ctx, err).Message }
 }
@@ -239,7 +239,7 @@ func turning(state session.State) bool {
 	return slices.Contains([]session.State{session.StateRunning, session.StateWaiting, session.StateUnresponsive}, state)
 }
 
-// sendResult is what became of session/send.
+// sendResult is the result of session/send.
 type sendResult struct {
 	Status      string `json:"status"`
 	SessionID   string `json:"session_id"`
@@ -266,7 +266,7 @@ func send(ctx context.Context, c *call) (any, error) {
 	}
 	result.SessionID = to.ID
 	if !result.AutoCreated {
-		// Before the message: what its turn asks at once meets the mode already.
+		// Before the message, so that the first request of its turn already meets the mode.
 		if err := c.setControls(ctx, to.ID, wants); err != nil {
 			return nil, err
 		}
@@ -282,7 +282,7 @@ func send(ctx context.Context, c *call) (any, error) {
 	return result, nil
 }
 
-// sessionToSendTo is the session of a message that names none: the newest of its workspace to continue, or a new one.
+// sessionToSendTo returns the session of a message that names none: the newest of its workspace, or a new one.
 func (c *call) sessionToSendTo(ctx context.Context, wants operations.Permissions, result *sendResult) (*session.Session, error) {
 	workspace := c.text("workspace_id")
 	if workspace == "" {
@@ -309,13 +309,13 @@ func (c *call) sessionToSendTo(ctx context.Context, wants operations.Permissions
 	return &made, err
 }
 
-// stopResult is what became of session/stop.
+// stopResult is the result of session/stop.
 type stopResult struct {
 	Success   bool   `json:"success"`
 	Status    string `json:"status"`
 	SessionID string `json:"session_id"`
 	AgentType string `json:"agent_type"`
-	// Ended is the background work that ended with the turn, Background what goes on.
+	// Ended is the background work that ended with the turn, Background what continues.
 	Ended      []session.BackgroundTask `json:"ended_background,omitempty"`
 	Background []session.BackgroundTask `json:"background,omitempty"`
 }

@@ -6,8 +6,8 @@ import (
 	"harness/internal/runtime"
 )
 
-// table is every method there is. Clients see it as the OpenRPC document, the dispatcher follows it, and the registry
-// may name nothing else.
+// table has every method. Clients see it as the OpenRPC document, the dispatcher follows it, and the registry names
+// only its methods.
 func table() []method {
 	var all []method
 	for _, family := range [][]method{
@@ -21,9 +21,9 @@ func table() []method {
 
 func statusMethods() []method {
 	return []method{
-		{name: "status/health", summary: "Whether the server is there.", role: roleViewer,
+		{name: "status/health", summary: "Check the connection to the server.", role: roleViewer,
 			result: object("status", "uptime_seconds"), handle: health},
-		{name: "status/get", summary: "The server at a glance.", role: roleViewer,
+		{name: "status/get", summary: "A summary of the server's state.", role: roleViewer,
 			result: object("claude_state", "connected_clients", "repo_path", "repo_name", "uptime_seconds", "agent_version",
 				"watcher_enabled", "git_enabled"), handle: status},
 	}

@@ -9,10 +9,10 @@ import (
 	"harness/api/rpc"
 )
 
-// RR-31: a server that is strict answers no other method of a socket before initialize, and all of them after it.
-func TestAStrictServerWaitsForInitialize(t *testing.T) {
+// RR-31: a strict server refuses all methods of a socket before initialize, and accepts them after it.
+func TestStrictServerRequiresInitialize(t *testing.T) {
 	t.Parallel()
-	s := setup(t, func(o *rpc.Options) { o.Strict = true }).dial(t, "somebody")
+	s := setup(t, func(o *rpc.Options) { o.Strict = true }).dial(t, "alice")
 	for _, one := range []struct{ said, want string }{
 		{`{"jsonrpc":"2.0","id":1,"method":"session/list","params":{}}`, `"id":1,"error":{"code":-32600`},
 		{`{"jsonrpc":"2.0","id":2,"method":"initialize","params":{}}`, `"id":2,"result"`},
@@ -25,10 +25,10 @@ func TestAStrictServerWaitsForInitialize(t *testing.T) {
 	}
 }
 
-// RR-10: by the document a runtime has to name nine methods, may name that for its state, and may name others.
-func TestTheMethodsOfARuntimeMayGrow(t *testing.T) {
+// RR-10: the document requires nine methods of a runtime, makes its state optional, and allows more.
+func TestRuntimeMethodSetMayGrow(t *testing.T) {
 	t.Parallel()
-	s := setup(t, nil).dial(t, "somebody")
+	s := setup(t, nil).dial(t, "alice")
 	s.conn.SetReadLimit(1 << 20)
 	s.send(`{"jsonrpc":"2.0","id":1,"method":"rpc.discover"}`)
 	var said struct {

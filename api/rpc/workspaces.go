@@ -13,26 +13,26 @@ func workspaceMethods() []method {
 	inSession := []param{text("workspace_id", "The project.").must(), text("session_id", "The session.").must(),
 		agentParam()}
 	return []method{
-		{name: "workspace/list", summary: "The projects that have a folder, with their sessions.", role: roleViewer,
+		{name: "workspace/list", summary: "The projects that have a directory, with their sessions.", role: roleViewer,
 			params: []param{flag("include_git", "Unused.")}, result: object("workspaces"), handle: listWorkspaces},
 		{name: "workspace/get", summary: "A workspace with its sessions.", role: roleViewer, params: one,
 			result: ref("Workspace"), handle: getWorkspace},
-		{name: "workspace/status", summary: "A workspace and whether this socket watches in it.", role: roleViewer,
+		{name: "workspace/status", summary: "A workspace, and whether this socket watches a session in it.", role: roleViewer,
 			params: one, result: ref("Workspace"), handle: workspaceStatus},
-		{name: "workspace/add", summary: "Make a project of a folder.", role: roleAdmin,
-			params: []param{text("name", "Its name.").must(), text("path", "The folder on the server.").must(),
+		{name: "workspace/add", summary: "Create a project for a directory.", role: roleAdmin,
+			params: []param{text("name", "Its name.").must(), text("path", "The directory on the server.").must(),
 				flag("auto_start", "Unused.")},
 			result: ref("Workspace"), handle: addWorkspace},
 		{name: "workspace/update", summary: "Rename a workspace.", role: roleAdmin,
 			params: []param{text("id", "The project.").must(), text("name", "Its new name.").must()}, result: ref("Workspace"),
 			handle: updateWorkspace},
-		{name: "workspace/remove", summary: "Remove a project without sessions.", role: roleAdmin, params: one,
+		{name: "workspace/remove", summary: "Delete a project without sessions.", role: roleAdmin, params: one,
 			result: object("success"), handle: removeWorkspace},
 		{name: "workspace/session/activate",
-			summary: "Say which session of a workspace is gone on with; nothing has to be done for that.", role: roleOperator,
+			summary: "Select the session of a workspace to continue; this has no effect.", role: roleOperator,
 			scope: scopeRuntime, params: inSession, result: object("success", "workspace_id", "session_id", "message"),
 			handle: activate},
-		{name: "workspace/session/delete", summary: "Delete a session for good.", role: roleOperator, scope: scopeRuntime,
+		{name: "workspace/session/delete", summary: "Delete a session permanently.", role: roleOperator, scope: scopeRuntime,
 			params: inSession, result: object("success", "status", "workspace_id", "session_id"), handle: deleteSession},
 		{name: "session/delete", summary: "As workspace/session/delete.", role: roleOperator, scope: scopeRuntime,
 			params: []param{text("session_id", "The session.").must(), agentParam()},
@@ -40,7 +40,7 @@ func workspaceMethods() []method {
 	}
 }
 
-// workspaceView is a project that has a folder.
+// workspaceView is a project that has a directory.
 type workspaceView struct {
 	ID              string        `json:"id"`
 	WorkspaceID     string        `json:"workspace_id"`
@@ -58,13 +58,13 @@ type workspaceView struct {
 	WatchedSession *string `json:"watched_session_id,omitempty"`
 }
 
-// workspaces are the projects with a folder.
+// workspaces returns the projects with a directory.
 func (c *call) workspaces(ctx context.Context) ([]session.Project, error) {
 	projects, _, err := c.ops().ProjectsAt(ctx)
 	return slices.DeleteFunc(projects, func(p session.Project) bool { return p.WorkingDirectory == nil }), err
 }
 
-// workspace is one of them. session.ErrProjectNotFound.
+// workspace returns one of them. session.ErrProjectNotFound.
 func (c *call) workspace(ctx context.Context, id string) (session.Project, error) {
 	all, err := c.workspaces(ctx)
 	if err != nil {
@@ -76,7 +76,7 @@ func (c *call) workspace(ctx context.Context, id string) (session.Project, error
 	return session.Project{}, session.ErrProjectNotFound
 }
 
-// mostListed is how many sessions of a workspace are shown with it.
+// mostListed limits the sessions shown with a workspace.
 const mostListed = 50
 
 func (c *call) viewWorkspace(ctx context.Context, p session.Project) (workspaceView, error) {
@@ -174,7 +174,7 @@ func removeWorkspace(ctx context.Context, c *call) (any, error) {
 	return success{err == nil}, err
 }
 
-// sessionDone is what was done to a session of a workspace.
+// sessionDone is the result of an operation on a workspace's session.
 type sessionDone struct {
 	Success     bool   `json:"success"`
 	Status      string `json:"status"`

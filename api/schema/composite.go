@@ -5,13 +5,13 @@ import (
 	"strconv"
 )
 
-// Field is one member an object schema knows.
+// Field is one member that an object schema knows.
 type Field struct {
 	Name   string
 	Schema Schema
 }
 
-// Struct accepts an object with these members, checked in this order. Unknown members are dropped, but for those
+// Struct accepts an object with these members, checked in this order. Unknown members are dropped, except those that
 // CheckRefusing refuses.
 func Struct(fields ...Field) Schema { return structSchema{fields: fields} }
 
@@ -44,7 +44,7 @@ func (s structSchema) refuseUnknown(c *checker, v Value) {
 		known := slices.ContainsFunc(s.fields, func(field Field) bool { return field.Name == member.Name })
 		if !known && c.refuse(member.Name) {
 			c.refused = append(c.refused,
-				c.issue("Unrecognized key: "+strconv.Quote(member.Name)+" is not taken here, and is refused rather than ignored",
+				c.issue("Unrecognized key: "+strconv.Quote(member.Name)+" is not accepted here, and is refused rather than ignored",
 					issueMember{"code", "unrecognized_keys"}, issueMember{"keys", []string{member.Name}}))
 		}
 	}
@@ -79,7 +79,7 @@ type List struct {
 // ListOf accepts an array of items.
 func ListOf(items Schema) List { return List{items: items} }
 
-// Min asks for at least n elements.
+// Min requires at least n elements.
 func (s List) Min(n int) List { s.min = n; return s }
 
 // Max allows at most n elements.
@@ -92,7 +92,7 @@ func (s List) check(c *checker, v Value) Value {
 	}
 	looked := v.items
 	if s.max > 0 {
-		// of what is far too long: each element has several times its length of issues
+		// of a list that is far too long: each element has several times its length of issues
 		looked = looked[:min(len(looked), 2*s.max)]
 	}
 	items := make([]Value, 0, len(looked))

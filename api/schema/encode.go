@@ -9,9 +9,9 @@ import (
 	"harness/internal/lib/javascript"
 )
 
-// JSON is the value on one line, without HTML escaping; an untouched value keeps its source bytes, unless there is
-// something in them that strict readers refuse: half of a surrogate pair becomes U+FFFD, a number beyond the range of a
-// double null. nil when Undefined.
+// JSON returns the value on one line, without HTML escaping. An untouched value keeps its source bytes, except parts
+// that strict parsers refuse: an unpaired surrogate becomes U+FFFD, a number beyond the range of a double null. nil
+// when Undefined.
 func (v Value) JSON() json.RawMessage {
 	if v.kind == Undefined {
 		return nil
@@ -34,7 +34,8 @@ func (v Value) MarshalJSON() ([]byte, error) {
 
 func (v Value) write(out *bytes.Buffer) {
 	if v.raw != "" {
-		// Line breaks outside strings would end a line of a JSON-lines peer too early; inside strings JSON has none.
+		// A line break outside a string would end a line of a JSON-lines peer too early; inside strings JSON has
+		// none.
 		if err := json.Compact(out, []byte(v.raw)); err != nil {
 			panic("schema: compact valid JSON: " + err.Error())
 		}

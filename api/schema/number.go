@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// Numeric accepts an integer of JavaScript's safe range.
+// Numeric accepts a number.
 type Numeric struct {
 	coerce                bool
 	hasMin, hasMax, above bool
@@ -16,14 +16,14 @@ type Numeric struct {
 // Integer accepts an integer of JavaScript's safe range.
 func Integer() Numeric { return Numeric{} }
 
-// Coerce converts the value with JavaScript's Number first, as query parameters and some bodies have it: "" is 0, "abc"
-// is NaN.
+// Coerce first converts the value with JavaScript's Number, as query parameters and some bodies require: "" is 0,
+// "abc" is NaN.
 func (s Numeric) Coerce() Numeric { s.coerce = true; return s }
 
-// Min asks for at least n.
+// Min requires at least n.
 func (s Numeric) Min(n float64) Numeric { s.hasMin, s.above, s.min = true, false, n; return s }
 
-// Above asks for more than n.
+// Above requires more than n.
 func (s Numeric) Above(n float64) Numeric { s.hasMin, s.above, s.min = true, true, n; return s }
 
 // Max allows at most n.
@@ -64,7 +64,7 @@ func (s Numeric) check(c *checker, v Value) Value {
 	return v
 }
 
-// checkInteger reports whether the range is worth looking at.
+// checkInteger reports whether the range needs to be checked.
 func (s Numeric) checkInteger(c *checker, number float64) bool {
 	const note = "Integers must be within the safe integer range."
 	if number != math.Trunc(number) {
@@ -90,8 +90,8 @@ func (c *checker) notNumber(received string) {
 		issueMember{"expected", "number"}, issueMember{"code", "invalid_type"}, issueMember{"received", received})
 }
 
-// tooSmall reports a lower bound; origin is what was measured, unit its plural with a leading space ("" for a bare
-// number).
+// tooSmall reports a lower bound; origin is the measured property, unit its plural with a leading space ("" for a
+// plain number).
 func (c *checker) tooSmall(origin, minimum string, inclusive bool, unit string) {
 	c.add("Too small: expected "+origin+bound(">", minimum, inclusive, unit),
 		issueMember{"origin", origin}, issueMember{"code", "too_small"}, issueMember{"minimum", json.Number(minimum)},

@@ -10,12 +10,12 @@ import (
 	"harness/internal/lib/javascript"
 )
 
-// ErrInvalidJSON says that the text is no JSON document, or one with member names that poison a JavaScript prototype
-// (`__proto__`, or `prototype` inside `constructor`), which codex-manager refuses in the same words.
+// ErrInvalidJSON reports text that is not a JSON document, or has member names that poison a JavaScript prototype
+// (`__proto__`, or `prototype` inside `constructor`). codex-manager refuses both with the same message.
 var ErrInvalidJSON = errors.New("text is not acceptable JSON")
 
-// Parse decodes a JSON document. Duplicate names: the last value wins, at the place of the first. Invalid UTF-8 becomes
-// U+FFFD.
+// Parse decodes a JSON document. With duplicate names, the last value wins, at the position of the first. Invalid
+// UTF-8 becomes U+FFFD.
 func Parse(data string) (Value, error) {
 	data = strings.TrimPrefix(data, "\ufeff")
 	if !utf8.ValidString(data) {
@@ -31,18 +31,17 @@ func Parse(data string) (Value, error) {
 	return value, nil
 }
 
-// maxDepth bounds the nesting. What is accepted here is passed on and stored inside of other documents, and codex reads
-// 128 levels, encoding/json 10,000: a document at either's own limit would go unanswered there, or make the row it is
-// stored in unreadable.
+// maxDepth limits the nesting. Accepted documents are passed on and stored inside others. codex reads 128 levels,
+// encoding/json 10,000: at those limits codex would not respond, or the stored row would be unreadable.
 const maxDepth = 100
 
-// reader reads and checks a document in one go. Once failed it stands at the end of the data.
+// reader parses and checks a document in one pass. After a failure it is at the end of the data.
 type reader struct {
 	data             string
 	at, depth        int
 	failed, poisoned bool
-	// unfit counts what is not passed on byte for byte: halves of surrogate pairs and numbers beyond the range of a
-	// double. Strict readers, codex among them, drop the whole document for one of those.
+	// unfit counts parts that cannot be passed on unchanged: unpaired surrogates and numbers beyond the range of a
+	// double. Strict parsers such as codex refuse the whole document for one of them.
 	unfit int
 }
 
@@ -51,7 +50,7 @@ func (r *reader) fail() {
 	r.at = len(r.data)
 }
 
-// next is the byte to be read, 0 at the end, which is no byte of any document outside of strings.
+// next returns the next byte, 0 at the end; outside strings, no document has a 0 byte.
 func (r *reader) next() byte {
 	if r.at < len(r.data) {
 		return r.data[r.at]
@@ -148,8 +147,8 @@ func (r *reader) number() {
 	}
 }
 
-// smallDocument is up to what size, in bytes, the texts of a document are parts of it. Of a larger one they are copies:
-// a name that is kept must not keep the whole.
+// smallDocument is the maximum size, in bytes, of a document whose strings share its memory. Strings of a larger one
+// are copies: a stored name must not keep the whole document in memory.
 const smallDocument = 8 << 10
 
 func (r *reader) part(from, to int) string {
@@ -175,7 +174,7 @@ func (r *reader) text() string {
 			}
 			var text string
 			if err := json.Unmarshal([]byte(r.data[start:r.at]), &text); err != nil {
-				break // a wrong escape
+				break // an invalid escape
 			}
 			if strings.ContainsRune(text, utf8.RuneError) {
 				r.unfit++
@@ -183,7 +182,7 @@ func (r *reader) text() string {
 			return text
 		case c == '\\':
 			escaped = true
-			i++ // a quote behind it ends nothing
+			i++ // a quote after it ends nothing
 			continue
 		case c < ' ':
 		default:
@@ -203,7 +202,7 @@ func (r *reader) deeper() {
 	}
 }
 
-// another stands behind an element and reports whether one more follows; the end is read.
+// another follows an element and reports whether one more comes; it also reads the end.
 func (r *reader) another(end byte) bool {
 	r.space()
 	switch r.next() {
@@ -243,11 +242,11 @@ func (r *reader) array() Value {
 	return Value{kind: Array, items: items}
 }
 
-// indexedFrom is the member count from which duplicates are found through a map: many members must not cost quadratic
+// indexedFrom is the member count from which a map detects duplicates, so that many members do not cost quadratic
 // time.
 const indexedFrom = 24
 
-// usualMembers is how many members there is room for at first: what most bodies have at most.
+// usualMembers is the initial capacity for members: most bodies have no more.
 const usualMembers = 10
 
 func (r *reader) object() Value {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// ParseQuery decodes a URL's query into an object of strings; a repeated name becomes an array, a bad escape stays as
-// it is written.
+// ParseQuery decodes a URL's query into an object of strings; a repeated name becomes an array, an invalid escape
+// stays unchanged.
 func ParseQuery(query string) Value {
 	var members []Member
 	places := map[string]int{}

@@ -2,22 +2,21 @@ package schema
 
 // Schema is a rule a value must follow. Schemas are immutable and may be shared by any number of goroutines.
 type Schema interface {
-	// check reports what is wrong with v to c and returns the value to go on with: trimmed, coerced, unknown members
-	// dropped.
+	// check reports problems of v to c and returns the resulting value: trimmed, coerced, without unknown members.
 	check(c *checker, v Value) Value
 }
 
-// checker collects the issues of one validation and knows where it is.
+// checker collects the issues of one validation and its current position.
 type checker struct {
 	path   []step
 	issues []Issue
-	// refuse is asked about members no Struct knows; nil refuses none. refused members are reported only when there is no
-	// other problem.
+	// refuse decides about members that no Struct knows; nil refuses none. refused members are reported only when
+	// there is no other problem.
 	refuse  func(name string) bool
 	refused []Issue
 }
 
-// step is a name or an index; as an any it would be allocated for every member of every body.
+// step is a name or an index; an any would be allocated for every member of every body.
 type step struct {
 	name  string
 	index int // -1 for a name
@@ -28,7 +27,7 @@ func named(name string) step { return step{name, -1} }
 // Check validates v. The value is only meaningful when there are no issues.
 func Check(s Schema, v Value) (Value, []Issue) { return CheckRefusing(s, v, nil) }
 
-// CheckRefusing is Check that refuses those members no Struct knows of which refuse says so. The others are dropped.
+// CheckRefusing is Check, but refuses unknown members for which refuse returns true. The others are dropped.
 func CheckRefusing(s Schema, v Value, refuse func(name string) bool) (Value, []Issue) {
 	c := checker{refuse: refuse}
 	checked := s.check(&c, v)
@@ -50,7 +49,7 @@ func (c *checker) add(message string, members ...issueMember) {
 	c.issues = append(c.issues, c.issue(message, members...))
 }
 
-// issue is one about the value c is at.
+// issue is one about the current value of c.
 func (c *checker) issue(message string, members ...issueMember) Issue {
 	path := make([]any, len(c.path))
 	for i, where := range c.path {
@@ -66,7 +65,7 @@ func (c *checker) wrongType(expected string, v Value) {
 		issueMember{"expected", expected}, issueMember{"code", "invalid_type"})
 }
 
-// Any accepts every value as it is, absent ones included.
+// Any accepts every value unchanged, including an absent one.
 func Any() Schema { return anySchema{} }
 
 type anySchema struct{}
@@ -97,7 +96,7 @@ func (s nullableSchema) check(c *checker, v Value) Value {
 	return s.inner.check(c, v)
 }
 
-// Default puts value in the place of an absent one, else follows s.
+// Default replaces an absent value, otherwise follows s.
 func Default(s Schema, value Value) Schema { return defaultSchema{inner: s, value: value} }
 
 type defaultSchema struct {

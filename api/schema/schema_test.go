@@ -32,7 +32,7 @@ func parse(t *testing.T, text string) schema.Value {
 	return v
 }
 
-// TestIssues holds member order and words of each kind of issue; most are recorded, see api/testdata.
+// TestIssues checks the member order and messages of each kind of issue; most are recorded, see api/testdata.
 func TestIssues(t *testing.T) {
 	t.Parallel()
 	text := schema.Text{}.Trim().Min(2).Max(3)
@@ -152,7 +152,7 @@ func canonical(t *testing.T, text []byte) string {
 	return fmt.Sprint(v)
 }
 
-// A body of many names must cost about as much as its size: quadratic work on 1 MiB would be minutes.
+// A body with many names must cost about as much as its size: quadratic work on 1 MiB would take minutes.
 func TestParseManyNames(t *testing.T) {
 	t.Parallel()
 	var body strings.Builder
@@ -199,8 +199,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// What strict readers refuse is not passed on; everything around it stays as it was written.
-func TestUnfitJSONIsReworded(t *testing.T) {
+// What strict parsers refuse is not passed on; everything around it stays unchanged.
+func TestUnportableJSONIsReplaced(t *testing.T) {
 	t.Parallel()
 	for given, want := range map[string]string{
 		`{"a":"\ud800","b": [1.50, "\u0041"]}`:                             `{"a":"` + "\ufffd" + `","b":[1.50,"\u0041"]}`,

@@ -14,10 +14,10 @@ type Text struct {
 	min, max int // in UTF-16 units; max 0 is unlimited
 }
 
-// Trim removes white space at both ends, before the length is looked at.
+// Trim removes white space at both ends, before the length is checked.
 func (s Text) Trim() Text { s.trim = true; return s }
 
-// Min asks for at least n UTF-16 units.
+// Min requires at least n UTF-16 units.
 func (s Text) Min(n int) Text { s.min = n; return s }
 
 // Max allows at most n UTF-16 units.

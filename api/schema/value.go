@@ -1,5 +1,5 @@
-// Package schema validates decoded JSON and query values the way codex-manager's clients saw it done: trimming,
-// coercion, dropped unknown fields, and issue objects with zod 4's members, order and messages.
+// Package schema validates decoded JSON and query values as codex-manager does: trimming, coercion, dropped unknown
+// fields, and issue objects with zod 4's members, order and messages.
 //
 // It owns values, schemas and issues. It must never know HTTP, a route, or a domain type.
 package schema
@@ -12,7 +12,7 @@ import (
 // Kind is the JSON type of a Value.
 type Kind uint8
 
-// The kinds. Undefined is an absent body, member or query parameter; it is no JSON.
+// The kinds. Undefined is an absent body, member or query parameter; JSON has no such value.
 const (
 	Undefined Kind = iota
 	Null
@@ -23,8 +23,8 @@ const (
 	Object
 )
 
-// Value is one decoded JSON value. The zero Value is Undefined. Numbers keep their literal, so nothing is lost before a
-// schema asks for a type, and an untouched value keeps its source bytes, so it can be passed on byte for byte.
+// Value is one decoded JSON value. The zero Value is Undefined. Numbers keep their literal, so that nothing is lost
+// before a schema requires a type. An untouched value keeps its source bytes, so that it can be passed on unchanged.
 type Value struct {
 	kind    Kind
 	flag    bool
@@ -58,10 +58,10 @@ func ObjectValue(members ...Member) Value { return Value{kind: Object, members: 
 // Kind is the type of the value.
 func (v Value) Kind() Kind { return v.kind }
 
-// Defined reports whether there is a value at all, null included.
+// Defined reports whether there is a value, including null.
 func (v Value) Defined() bool { return v.kind != Undefined }
 
-// Text is the string, "" for anything else.
+// Text returns the string, "" for anything else.
 func (v Value) Text() string {
 	if v.kind != String {
 		return ""
@@ -69,7 +69,7 @@ func (v Value) Text() string {
 	return v.text
 }
 
-// TextPointer is the string, nil for anything else.
+// TextPointer returns the string, nil for anything else.
 func (v Value) TextPointer() *string {
 	if v.kind != String {
 		return nil
@@ -81,7 +81,7 @@ func (v Value) TextPointer() *string {
 // True reports whether the value is the boolean true.
 func (v Value) True() bool { return v.kind == Bool && v.flag }
 
-// Float is the number as JavaScript reads it (out of range is infinite), NaN for anything else.
+// Float returns the number as JavaScript reads it (out of range is infinite), NaN for anything else.
 func (v Value) Float() float64 {
 	if v.kind != Number {
 		return math.NaN()
@@ -91,7 +91,7 @@ func (v Value) Float() float64 {
 	return number
 }
 
-// Int is the number as an integer, 0 for anything that is no integer of JavaScript's safe range.
+// Int returns the number as an integer, 0 for anything outside JavaScript's safe integers.
 func (v Value) Int() int64 {
 	number := v.Float()
 	if number != math.Trunc(number) || math.Abs(number) > maxSafeInteger {
@@ -100,7 +100,7 @@ func (v Value) Int() int64 {
 	return int64(number)
 }
 
-// IntPointer is Int, nil when the value is no number.
+// IntPointer is Int, but nil when the value is not a number.
 func (v Value) IntPointer() *int64 {
 	if v.kind != Number {
 		return nil
@@ -109,13 +109,13 @@ func (v Value) IntPointer() *int64 {
 	return &number
 }
 
-// Items are the elements of an array.
+// Items returns the elements of an array.
 func (v Value) Items() []Value { return v.items }
 
-// Members are the members of an object, in source order.
+// Members returns the members of an object, in source order.
 func (v Value) Members() []Member { return v.members }
 
-// Get is the member of that name, Undefined when there is none.
+// Get returns the member with that name, Undefined when there is none.
 func (v Value) Get(name string) Value {
 	for i := range v.members {
 		if v.members[i].Name == name {

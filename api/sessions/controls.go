@@ -26,7 +26,7 @@ var (
 	approvalPolicyBody = schema.Struct(rest.Required("approvalPolicy", approvalPolicyField))
 )
 
-// controlRoutes are about what a session's turns run with.
+// controlRoutes are about the controls of a session's turns.
 func (s *controls) controlRoutes() []rest.Route {
 	const one = "/api/sessions/:sessionId"
 	return []rest.Route{
@@ -38,7 +38,7 @@ func (s *controls) controlRoutes() []rest.Route {
 	}
 }
 
-// controlsView is both controls of a session, and whether the defaults are the client's to change.
+// controlsView has the controls and the defaults of a session, and whether the client may change the defaults.
 type controlsView struct {
 	SessionID string           `json:"sessionId"`
 	Controls  session.Controls `json:"controls"`

@@ -6,13 +6,13 @@ import (
 	"harness/internal/operations"
 )
 
-// The rules several bodies about sessions share. Schemas are immutable.
+// Rules that several bodies about sessions share. Schemas are immutable.
 var (
 	approvalPolicyField    = schema.Enum("untrusted", "on-failure", "on-request", "never")
 	networkAccessField     = schema.Enum("restricted", "enabled")
 	filesystemSandboxField = schema.Enum("read-only", "workspace-write", "danger-full-access")
 	effortField            = schema.Enum("none", "minimal", "low", "medium", "high", "xhigh")
-	// modelField is not trimmed before its length is looked at: "  " passes and then means no model.
+	// modelField is not trimmed before its length is checked: "  " passes and then means no model.
 	modelField        = schema.Text{}.Min(1)
 	dynamicToolsField = schema.ListOf(schema.Struct(
 		rest.Required("name", rest.Name),

@@ -10,13 +10,13 @@ import (
 	"harness/internal/operations"
 )
 
-// imageRoutes are where the images of a session's transcript are read, by everybody who may read the session.
+// imageRoutes serve the images of a session's transcript to every reader of the session.
 func (s *transcripts) imageRoutes() []rest.Route {
 	return []rest.Route{{Method: http.MethodGet, Path: "/api/sessions/:sessionId/images/:imageId", Operation: operations.Read,
 		Handle: s.image}}
 }
 
-// image answers with the bytes of an image. One of another session is not found.
+// image returns the bytes of an image. One of another session is not found.
 func (s *transcripts) image(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	if err := s.access.Check(ctx, operations.Read, in.SessionID()); err != nil {
 		return rest.Reply{}, err

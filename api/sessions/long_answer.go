@@ -20,29 +20,29 @@ type LongAnswer struct {
 	spool  *spool.Spool
 	size   int64
 	zipped bool
-	// name is that by which others join, "" for none; LongAnswers.mu guards readers.
+	// name identifies a shared answer, "" for an unshared one; LongAnswers.mu guards readers.
 	name    string
 	readers int
 }
 
-// part is a text, or else a stretch of what is kept.
+// part is a text, or a range of kept.
 type part struct {
 	text     []byte
 	from, to int64
 }
 
-// kept is where stretches are: a spool, or memory.
+// kept stores ranges: in a spool or in memory.
 type kept interface {
 	io.Writer
 	Size() int64
 	CopyTo(w io.Writer, from, to int64) error
 }
 
-// memory is a kept that takes no more than longestInMemory.
+// memory is a kept of at most longestInMemory.
 type memory struct{ text []byte }
 
-// errLong says that an answer is longer than may be in memory.
-var errLong = errors.New("the answer is long")
+// errLong reports that an answer is too long for memory.
+var errLong = errors.New("the answer is too long for memory")
 
 // Write implements io.Writer.
 func (m *memory) Write(p []byte) (int, error) {
@@ -53,10 +53,10 @@ func (m *memory) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Size is how much was written.
+// Size returns how much was written.
 func (m *memory) Size() int64 { return int64(len(m.text)) }
 
-// CopyTo writes a stretch of what was written.
+// CopyTo writes a range of what was written.
 func (m *memory) CopyTo(w io.Writer, from, to int64) error {
 	_, err := w.Write(m.text[from:to])
 	return err
@@ -85,14 +85,14 @@ func sizeOfParts(parts []part) (size int64) {
 	return size
 }
 
-// inMemory is a short answer as one text.
+// inMemory returns a short answer as one text.
 func inMemory(parts []part, from kept) (rest.Encoded, error) {
 	whole := bytes.NewBuffer(make([]byte, 0, sizeOfParts(parts)))
 	err := writeParts(whole, parts, from)
 	return whole.Bytes(), err
 }
 
-// finish makes the answer of parts, compressed if the request wants that. The spool is the answer's then.
+// finish builds the answer from parts, compressed if the request accepts that. The answer then owns the spool.
 func (s *sessions) finish(wanted compress.Coding, parts []part, from *spool.Spool) (*LongAnswer, error) {
 	answer := &LongAnswer{parts: parts, spool: from, size: sizeOfParts(parts), readers: 1}
 	if wanted.Coder == nil {
@@ -123,7 +123,7 @@ func (s *sessions) finish(wanted compress.Coding, parts []part, from *spool.Spoo
 	return &LongAnswer{parts: []part{{to: zipped.Size()}}, spool: zipped, size: zipped.Size(), zipped: true, readers: 1}, nil
 }
 
-// Send sends the answer. One that breaks off ends its connection, so that no client takes it for whole.
+// Send sends the answer. If it breaks off, it closes the connection, so that no client takes the answer for complete.
 func (a *LongAnswer) Send(ctx context.Context, w http.ResponseWriter, status int) {
 	header := w.Header()
 	header.Set("Content-Type", rest.JSONType)
@@ -134,14 +134,14 @@ func (a *LongAnswer) Send(ctx context.Context, w http.ResponseWriter, status int
 	header.Set("Content-Length", strconv.FormatInt(a.size, 10))
 	w.WriteHeader(status)
 	err := writeParts(w, a.parts, a.spool)
-	if err == nil || errors.Is(err, http.ErrBodyNotAllowed) { // HEAD gets the length alone
+	if err == nil || errors.Is(err, http.ErrBodyNotAllowed) { // HEAD gets only the length
 		return
 	}
 	telemetry.Log(ctx).Debug().Err(err).Msg("a long answer broke off")
 	panic(http.ErrAbortHandler)
 }
 
-// Release gives up what a reply keeps. It may have been sent.
+// Release frees the resources of a reply. It may have been sent.
 func (l *LongAnswers) Release(reply rest.Reply) {
 	if long, is := reply.Body.(*LongAnswer); is {
 		l.leave(long)

@@ -15,39 +15,39 @@ import (
 )
 
 const (
-	// longFrom is the size from which an answer is long: it takes its share of LongAnswers.
+	// longFrom is the minimum size of a long answer, which takes a share of LongAnswers.
 	longFrom = 64 << 10
-	// longestInMemory is how long a whole transcript may be to be answered from memory.
+	// longestInMemory is the maximum size of a whole transcript that is built in memory.
 	longestInMemory = 256 << 10
-	// madeAtOnce is how many longer ones are read from the store at once: SQLite has four readers for everybody.
+	// madeAtOnce limits how many longer ones are read from the store at once: SQLite has four readers in total.
 	madeAtOnce = 3
-	// spooledBytes bounds those that wait for their readers in files, spooledMemory in memory; sentBytes bounds all other long
-	// answers, in memory.
+	// spooledBytes limits finished answers that wait in files, spooledMemory those in memory; sentBytes limits all
+	// other long answers, in memory.
 	spooledBytes  = 1 << 30
 	spooledMemory = 1 << 20
 	sentBytes     = 64 << 20
-	// A request waits that long for its turn to have a long answer made, and for room in memory.
+	// How long a request waits for a slot to build a long answer, and for room in memory.
 	makingWait = 30 * time.Second
 	memoryWait = 2 * time.Second
 )
 
-// LongAnswers bounds what long answers take of the server. Those that wait for a place get it in the order they came in.
+// LongAnswers limits the resources of long answers. Waiting requests get slots in order of arrival.
 type LongAnswers struct {
 	folder         *spool.Folder
 	making, memory *semaphore.Weighted
 
 	mu sync.Mutex
-	// shared are the answers that are being sent, by version and coding: who asks for one meanwhile gets the same.
+	// shared has the answers that are being sent, by version and coding, so that concurrent requests share them.
 	shared map[string]*LongAnswer
 }
 
-// NewLongAnswers has the longest answers kept in files without names in a folder until they are sent.
+// NewLongAnswers stores the longest answers in unnamed files in a directory until they are sent.
 func NewLongAnswers(folder string) *LongAnswers {
 	return &LongAnswers{folder: spool.NewFolder(folder, spooledBytes, spooledMemory), making: semaphore.NewWeighted(madeAtOnce),
 		memory: semaphore.NewWeighted(sentBytes), shared: map[string]*LongAnswer{}}
 }
 
-// join is the answer of that name that is being sent, nil for none.
+// join returns the answer with that name that is being sent, nil for none.
 func (l *LongAnswers) join(name string) *LongAnswer {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -58,7 +58,7 @@ func (l *LongAnswers) join(name string) *LongAnswer {
 	return answer
 }
 
-// share lets others join an answer that is going to be sent.
+// share lets others join an answer that is about to be sent.
 func (l *LongAnswers) share(name string, answer *LongAnswer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -67,7 +67,7 @@ func (l *LongAnswers) share(name string, answer *LongAnswer) {
 	}
 }
 
-// leave gives up an answer for one of its readers.
+// leave releases an answer for one of its readers.
 func (l *LongAnswers) leave(answer *LongAnswer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -80,10 +80,10 @@ func (l *LongAnswers) leave(answer *LongAnswer) {
 	answer.spool.Close()
 }
 
-// errCrowded refuses a long answer for which there is no room.
-var errCrowded = errors.New("too many long answers are under way")
+// errBusy refuses a long answer for which there is no room.
+var errBusy = errors.New("too many long answers are in progress")
 
-// acquire waits for a share until a moment has passed: errCrowded.
+// acquire waits for a share for a limited time: errBusy.
 func acquire(ctx context.Context, of *semaphore.Weighted, share int64, patience time.Duration) (release func(), err error) {
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -91,13 +91,13 @@ func acquire(ctx context.Context, of *semaphore.Weighted, share int64, patience 
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		return nil, errCrowded
+		return nil, errBusy
 	}
 	return func() { of.Release(share) }, nil
 }
 
-// MakeRoom waits for room in memory for what a long answer to a GET takes while it is sent. An answer to anything else
-// says what was done, and is not refused.
+// MakeRoom waits for memory for a long response to a GET while it is sent. A response to any other method reports a
+// change, and is not refused.
 func (l *LongAnswers) MakeRoom(ctx context.Context, rt *rest.Route, answer *rest.Reply) (leave func(), err error) {
 	if _, spooled := answer.Body.(*LongAnswer); spooled || answer.Body == nil || rt.Method != http.MethodGet {
 		return func() {}, nil
@@ -113,19 +113,19 @@ func (l *LongAnswers) MakeRoom(ctx context.Context, rt *rest.Route, answer *rest
 	return acquire(ctx, l.memory, min(int64(len(body)), sentBytes), memoryWait)
 }
 
-// Failures are long answers for which there is no room.
+// Failures are long answers without room.
 func Failures(err error, _ *rest.Route, _ *rest.Input) (rest.Failure, bool) {
 	const remedy = "; ask again in a moment, or read the transcript in windows (?limit=100)"
 	var disk *fs.PathError
 	var f rest.Failure
 	switch {
-	case errors.Is(err, errCrowded), errors.Is(err, spool.ErrFull):
+	case errors.Is(err, errBusy), errors.Is(err, spool.ErrFull):
 		f = rest.Problem(http.StatusServiceUnavailable, "too_many_long_answers",
-			"this server sends as many long answers as it has room for"+remedy)
+			"this server has no room for another long response"+remedy)
 		f.RetryAfter = "1"
 	case errors.As(err, &disk) && errors.Is(err, errNotKept):
 		f = rest.Problem(http.StatusServiceUnavailable, "long_answer_not_kept",
-			"the server cannot keep a long answer in its data directory ("+disk.Err.Error()+"): make room there"+remedy)
+			"the server cannot store a long response in its data directory ("+disk.Err.Error()+"): free some space there"+remedy)
 	default:
 		return rest.Failure{}, false
 	}
@@ -133,7 +133,7 @@ func Failures(err error, _ *rest.Route, _ *rest.Input) (rest.Failure, bool) {
 	return f, true
 }
 
-// notKept is an error of keeping an answer.
+// notKept is an error of storing an answer.
 func notKept(err error) error {
 	if errors.Is(err, errLong) || errors.Is(err, spool.ErrFull) {
 		return err
@@ -141,5 +141,5 @@ func notKept(err error) error {
 	return errors.Join(errNotKept, err)
 }
 
-// errNotKept marks errors of the folder of spools.
-var errNotKept = errors.New("a long answer cannot be kept")
+// errNotKept wraps errors of the spool directory.
+var errNotKept = errors.New("a long response cannot be stored")

@@ -25,8 +25,8 @@ import (
 	"harness/internal/services/session"
 )
 
-// Who waits for a place gets it in the order of coming; who waits too long is told to come again.
-func TestPlacesAreGivenInOrder(t *testing.T) {
+// Waiting requests get slots in order of arrival; one that waits too long is refused with a retry.
+func TestSlotsAreGivenInOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		places := semaphore.NewWeighted(4)
@@ -48,13 +48,13 @@ func TestPlacesAreGivenInOrder(t *testing.T) {
 			synctest.Wait()
 		}
 		began := time.Now()
-		if _, err := acquire(t.Context(), places, 1, memoryWait); !errors.Is(err, errCrowded) || time.Since(began) != memoryWait {
+		if _, err := acquire(t.Context(), places, 1, memoryWait); !errors.Is(err, errBusy) || time.Since(began) != memoryWait {
 			t.Errorf("refused after %v with %v", time.Since(began), err)
 		}
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
 		if _, err := acquire(gone, places, 1, time.Minute); !errors.Is(err, context.Canceled) {
-			t.Errorf("who is gone is told %v", err)
+			t.Errorf("a canceled request gets %v", err)
 		}
 		leave()
 		if first, second := <-order, <-order; first != 4 || second != 1 {
@@ -63,8 +63,8 @@ func TestPlacesAreGivenInOrder(t *testing.T) {
 	})
 }
 
-// A long answer to a GET beyond the budget is refused; one that tells what was done, or is short, is not.
-func TestALongAnswerNeedsRoom(t *testing.T) {
+// A long response to a GET beyond the budget is refused; one that reports a change, or is short, is not.
+func TestLongAnswerBeyondBudgetIsRefused(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		long := NewLongAnswers("")
@@ -86,7 +86,7 @@ func TestALongAnswerNeedsRoom(t *testing.T) {
 		body, _ := got.Body.(rest.ErrorBody)
 		if sent || got.Status != http.StatusServiceUnavailable || !got.Retry || got.RetryAfter != "1" ||
 			body.Code != "too_many_long_answers" || !strings.Contains(body.Message, "?limit=100") {
-			t.Errorf("answered %t %+v", sent, got)
+			t.Errorf("got %t %+v", sent, got)
 		}
 		for method, size := range map[string]int{http.MethodPost: longFrom, http.MethodGet: longFrom - 1} {
 			if got, sent := send(method, size); !sent {
@@ -95,13 +95,13 @@ func TestALongAnswerNeedsRoom(t *testing.T) {
 		}
 		leave()
 		if got, sent := send(http.MethodGet, sentBytes+1); !sent {
-			t.Errorf("a single one is answered %+v", got)
+			t.Errorf("a single one got %+v", got)
 		}
 	})
 }
 
-// A data directory without room is named, with what to do.
-func TestALongAnswerThatCannotBeKept(t *testing.T) {
+// A full data directory is named, with the remedy.
+func TestFullDataDirectoryIsNamed(t *testing.T) {
 	t.Parallel()
 	file := spool.NewFolder(t.TempDir()+"/none", 1<<20, 0).New()
 	defer file.Close()
@@ -120,12 +120,12 @@ func TestALongAnswerThatCannotBeKept(t *testing.T) {
 	}
 }
 
-// The items of turns come between the pieces of the description that say so, in whatever order they were read, and the
-// answer is the same from memory, from a file and compressed.
-func TestAWholeAnswerIsPutTogether(t *testing.T) {
+// The items of turns are inserted at their places in the description, in whatever order they were read. The result is
+// the same from memory, from a file and compressed.
+func TestWholeReadIsAssembledInOrder(t *testing.T) {
 	t.Parallel()
 	s := &sessions{long: NewLongAnswers(t.TempDir()), coder: &compress.Coder{}}
-	detail := &session.Detail{Pos: 7, Thread: []runtime.DescribedPiece{
+	detail := &session.Detail{Pos: 7, Thread: []runtime.DescribedPart{
 		{JSON: []byte(`{"id":"x","turns":[{"items":[`), Items: true, Turn: 1},
 		{JSON: []byte(`]},{"items":[`), Items: true, Turn: 0}, {JSON: []byte(`]}]}`)}}}
 	long := strings.Repeat("z", 100_000)
@@ -180,7 +180,7 @@ func TestAWholeAnswerIsPutTogether(t *testing.T) {
 	}
 }
 
-// Who asks for an answer that is being sent gets the same, until its last reader has left.
+// Concurrent requests for an answer share it until its last reader leaves.
 func TestReadersShareAnAnswer(t *testing.T) {
 	t.Parallel()
 	long := NewLongAnswers(t.TempDir())

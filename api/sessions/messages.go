@@ -18,7 +18,7 @@ var (
 		rest.Optional("keepBackground", schema.Boolean())))
 )
 
-// messageBody is a message and what else may go with it; messageOf reads it.
+// messageBody is a message with its options; messageOf reads it.
 func messageBody(more ...schema.Field) schema.Schema {
 	fields := append([]schema.Field{
 		rest.Required("text", schema.Text{}.Trim().Min(1)), rest.Optional("model", modelField),
@@ -38,10 +38,10 @@ func messageOf(in *rest.Input) session.Message {
 	}
 }
 
-// imagesField takes images; what one may be is the operation's rule.
+// imagesField accepts images; the operation validates each.
 var imagesField = schema.ListOf(schema.Any()).Max(operations.MaxImages)
 
-// imageURLs are the images of a message: texts or {"url": text}.
+// imageURLs returns the images of a message: strings or {"url": text}.
 func imageURLs(images []schema.Value) []string {
 	urls := make([]string, len(images))
 	for i, image := range images {
@@ -68,7 +68,7 @@ type turnBody struct {
 	Status    string `json:"status"`
 	SessionID string `json:"sessionId"`
 	TurnID    string `json:"turnId"`
-	// MessageID and Position are those of a message that is queued behind the running turn; its TurnID is "".
+	// MessageID and Position are set for a message that is queued behind the running turn; its TurnID is "".
 	MessageID string `json:"messageId,omitempty"`
 	Position  int    `json:"position,omitempty"`
 }
@@ -84,7 +84,7 @@ func (s *messages) retry(ctx context.Context, in *rest.Input) (rest.Reply, error
 	})
 }
 
-// beginTurn answers with the turn that begin makes, or the one that the same request made before.
+// beginTurn returns the turn that begin starts, or the one that the same request started before.
 func (s *messages) beginTurn(ctx context.Context, in *rest.Input, begin func() (session.Sent, error)) (rest.Reply, error) {
 	made, err := s.made(ctx, in)
 	found := made != ""
@@ -92,7 +92,7 @@ func (s *messages) beginTurn(ctx context.Context, in *rest.Input, begin func() (
 	switch {
 	case found:
 		var queue []session.Waiting
-		queue, err = s.queue.Waiting(ctx, in.SessionID())
+		queue, err = s.queue.Queued(ctx, in.SessionID())
 		if at := session.PositionOf(queue, made); at > 0 {
 			sent = session.Sent{QueuedID: made, Position: at}
 		}
@@ -124,7 +124,7 @@ func (s *messages) interrupt(ctx context.Context, in *rest.Input) (rest.Reply, e
 	}{turnBody{Status: "ok", SessionID: in.SessionID(), TurnID: stopped.TurnID}, stopped.Ended, stopped.GoesOn})
 }
 
-// made is what a request made that came before with its key, "" for nothing: its server ended before it had answered.
+// made returns what an earlier request with the key started, "" for nothing: its server exited before it responded.
 func (s *messages) made(ctx context.Context, in *rest.Input) (string, error) {
 	if in.Key == "" {
 		return "", nil

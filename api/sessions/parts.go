@@ -9,7 +9,7 @@ import (
 	"harness/internal/services/session"
 )
 
-// wholeRead keeps what a whole read shows, and where. It implements session.Pieces.
+// wholeRead stores the parts of a whole read and their places. It implements session.Pieces.
 type wholeRead struct {
 	into       kept
 	transcript []part
@@ -32,7 +32,7 @@ func (r *wholeRead) Item(turn int, encoded []byte) (err error) {
 	return err
 }
 
-// keep keeps the next elements of a list, of which those before are in parts.
+// keep stores the next elements of a list; parts has the ones before.
 func (r *wholeRead) keep(list []part, elements []byte) ([]part, error) {
 	from := r.into.Size()
 	if len(list) > 0 {
@@ -50,9 +50,9 @@ func (r *wholeRead) keep(list []part, elements []byte) ([]part, error) {
 	return append(list, part{from: from, to: r.into.Size()}), nil
 }
 
-// parts is the answer: its body, with the transcript and the description of the conversation in their places.
+// parts returns the response: its body, with the transcript and the description of the conversation at their places.
 func (r *wholeRead) parts(body sessionDetail, detail *session.Detail) ([]part, error) {
-	// What is behind the places has texts only, in which a quote is escaped.
+	// After the places there is only text, in which quotes are escaped.
 	place := []byte(`"transcript":[]`)
 	if detail.Thread != nil {
 		body.Thread = json.RawMessage("null")
@@ -79,7 +79,7 @@ func (r *wholeRead) parts(body sessionDetail, detail *session.Detail) ([]part, e
 	return append(parts, part{text: text[at+len(place)-len("]"):]}), nil
 }
 
-// entriesOf are the entries of a window, with commas between.
+// entriesOf returns the entries of a window, separated by commas.
 func entriesOf(detail *session.Detail) []byte {
 	size := 1
 	for i := range detail.Transcript {

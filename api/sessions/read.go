@@ -22,20 +22,20 @@ type sessionDetail struct {
 	Thread     json.RawMessage `json:"thread"`
 	Transcript [0]struct{}     `json:"transcript"` // in wholeRead.parts
 	Window     *windowView     `json:"window,omitempty"`
-	// HistoryPending says that older turns of the conversation, from elsewhere, are still being imported.
+	// HistoryPending reports that older turns of the conversation, from elsewhere, are still being imported.
 	HistoryPending bool `json:"historyPending,omitempty"`
-	// Pos is the cursor of the event stream (?after=) at which all of this is true.
+	// Pos is the cursor of the event stream (?after=) at which the response is true.
 	Pos int64 `json:"pos"`
-	// Capabilities is what can be done in this session.
+	// Capabilities describe what this session supports.
 	Capabilities json.RawMessage `json:"capabilities,omitempty"`
 }
 
-// windowView says where to go on: the values of `before` and `after` that read the next window, null where there is
-// nothing more for now.
+// windowView has the cursors to continue: the values of `before` and `after` for the next window, null where there is
+// currently nothing more.
 type windowView struct {
 	Before *string `json:"before"`
 	After  *string `json:"after"`
-	// Count is how many entries there are in all, where that was asked for.
+	// Count is the total number of entries, on request.
 	Count *int64 `json:"count,omitempty"`
 }
 
@@ -73,9 +73,9 @@ func (s *sessions) readSession(ctx context.Context, in *rest.Input) (rest.Reply,
 	return rest.Reply{Body: whole, Version: version}, err
 }
 
-// readLong is readSession for a transcript that may be too long for memory. It is read from one snapshot of the store into
-// a file, at the pace of the store: a slow reader holds no snapshot, and gets what was true at one position. Who asks for
-// what another one is being sent gets the same.
+// readLong is readSession for a transcript that may be too long for memory. It is read from one snapshot of the store
+// into a file, at the store's pace, so that a slow reader holds no snapshot. Concurrent requests for the same version
+// share the file.
 func (s *sessions) readLong(ctx context.Context, in *rest.Input, want operations.Reading) (rest.Reply, error) {
 	var same *LongAnswer
 	has, coding := want.Has, s.coder.Wanted(in.Request)
@@ -115,8 +115,7 @@ func (s *sessions) readLong(ctx context.Context, in *rest.Input, want operations
 	return rest.Reply{Body: answer, Version: version}, nil
 }
 
-// readParts reads a session: its answer in parts, of which the longest are where into is. The parts are nil when the
-// reader has this version.
+// readParts reads a session as parts; into has the longest ones. The parts are nil when the reader has this version.
 func (s *sessions) readParts(ctx context.Context, in *rest.Input, want operations.Reading, into kept) (
 	parts []part, version string, err error) {
 	read := &wholeRead{into: into, items: map[int][]part{}}

@@ -9,14 +9,14 @@ import (
 
 var markReadBody = schema.Struct(rest.Required("messageId", schema.Text{}.Min(1)))
 
-// readView is how far who asks has read a session, null for not at all.
+// readView is the caller's read marker in a session, null if it read nothing.
 type readView struct {
 	Status    string  `json:"status"`
 	SessionID string  `json:"sessionId"`
 	ReadTo    *string `json:"readTo"`
 }
 
-// markRead notes what who asks has read; what was read already changes nothing.
+// markRead records what the caller has read; it never moves the marker back.
 func (s *sessions) markRead(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	message := in.Body.Get("messageId").Text()
 	further, err := s.reader.MarkRead(ctx, in.Actor, in.SessionID(), message)

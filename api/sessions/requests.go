@@ -69,7 +69,7 @@ func (s *requests) listRequests(ctx context.Context, in *rest.Input, kind runtim
 	return encodeRequests(requests, func(session.Request) string { return "" })
 }
 
-// requestKind is the word for what waits, in a list that has all.
+// requestKind names the kind of a request in a list of all kinds.
 func requestKind(r session.Request) string {
 	switch r.Kind {
 	case runtime.RequestToolInput:
@@ -81,7 +81,7 @@ func requestKind(r session.Request) string {
 	}
 }
 
-// listAllRequests lists what waits for a person in any session but workers'.
+// listAllRequests lists the pending requests of all sessions except workers'.
 func (s *requests) listAllRequests(ctx context.Context, _ *rest.Input) (rest.Reply, error) {
 	requests, err := s.decider.Pending(ctx, "")
 	if err != nil {
@@ -90,7 +90,7 @@ func (s *requests) listAllRequests(ctx context.Context, _ *rest.Input) (rest.Rep
 	return encodeRequests(requests, requestKind)
 }
 
-// encodeRequests words requests as the stream's frames do, with their kind in front when that is not "".
+// encodeRequests formats requests like the stream's frames, preceded by their kind unless that is "".
 func encodeRequests(requests []session.Request, kind func(session.Request) string) (rest.Reply, error) {
 	body := []byte(`{"data":[`) // as rest.List; requests may be long
 	for i, r := range requests {
@@ -156,7 +156,7 @@ type settledBody struct {
 	ApprovalID string `json:"approvalId,omitempty"`
 	RequestID  string `json:"requestId,omitempty"`
 	ThreadID   string `json:"threadId"`
-	// Reaches says that the reason of a denial reaches the agent with the next message, "" when it does at once.
+	// Reaches reports that the agent gets the reason of a denial with the next message, "" when it gets it at once.
 	Reaches string `json:"reasonReaches,omitempty"`
 }
 
@@ -169,9 +169,9 @@ func (s *requests) settled(ctx context.Context, request session.Request, body se
 	body.ThreadID = request.SessionID
 	waits, err := s.decider.ReasonWaits(ctx, request)
 	switch {
-	case err != nil: // it is decided all the same
+	case err != nil: // the decision is valid nevertheless
 		telemetry.Log(ctx).Warn().Err(err).Str("session", request.SessionID).
-			Msg("it is not known when the reason of a denial reaches the agent")
+			Msg("cannot determine when the agent gets the reason of a denial")
 	case waits:
 		body.Reaches = withNextMessage
 	}

@@ -1,7 +1,7 @@
-// Package sessions serves the REST routes about sessions: their life, messages and turns, transcripts, requests and
-// controls.
+// Package sessions serves the REST routes about sessions: their lifecycle, messages and turns, transcripts, requests
+// and controls.
 //
-// It owns what these routes read and answer. It must never know how an answer is written, or whether its caller may ask.
+// It owns what these routes read and return. It must never know how a response is written, or how access is checked.
 package sessions
 
 import (
@@ -13,18 +13,18 @@ import (
 	"harness/internal/operations"
 )
 
-// Options are what the routes stand on. Operations, Long and Coder are required.
+// Options are the dependencies of the routes. Operations, Long and Coder are required.
 type Options struct {
 	Operations *operations.Service
 	Long       *LongAnswers
 	Coder      *compress.Coder
-	// Artifacts have the images of transcripts. nil: there are none.
+	// Artifacts has the images of transcripts. nil: there are none.
 	Artifacts *artifact.Store
-	// Settings are what the server was started with.
+	// Settings are the settings at the start of the server.
 	Settings []Setting
 }
 
-// Routes are those of this package. Each subject has the operations that it uses.
+// Routes returns the routes of this package. Each subject gets only the operations it uses.
 func Routes(o Options) []rest.Route {
 	ops := o.Operations
 	all := &sessions{opener: ops.Opener, reader: ops.Reader, editor: ops.Editor, long: o.Long, coder: o.Coder}

@@ -11,8 +11,8 @@ import (
 	"harness/internal/services/session"
 )
 
-// Setting is one of what this server was started with, fit to be shown: a secret is redacted. Source is where it was
-// set, "default" where it was not.
+// Setting is one setting at the start of this server, safe to show: a secret is redacted. Source is where it was set,
+// otherwise "default".
 type Setting struct {
 	Name   string `json:"name"`
 	Value  string `json:"value"`
@@ -21,8 +21,8 @@ type Setting struct {
 
 var serverSettingsBody = schema.Struct(rest.Required("defaults", controlsField))
 
-// serverSettingsRoutes show what the server runs with, and change what of it is no matter of its start. Who administers
-// it may know paths and addresses.
+// serverSettingsRoutes show the server's settings, and change those that need no restart. Administrators may see
+// paths and addresses.
 func (s *controls) serverSettingsRoutes() []rest.Route {
 	const all = "/api/server/settings"
 	return []rest.Route{
@@ -31,7 +31,7 @@ func (s *controls) serverSettingsRoutes() []rest.Route {
 	}
 }
 
-// defaultsView is what new sessions start with, and whether that is a client's to change.
+// defaultsView has the defaults of new sessions, and whether a client may change them.
 type defaultsView struct {
 	Defaults   session.Controls `json:"defaults"`
 	Editable   bool             `json:"defaultsEditable"`

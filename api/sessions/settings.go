@@ -26,7 +26,7 @@ var (
 	settingsKeyParam = schema.Struct(rest.Required("key", settingsKeyField))
 )
 
-// settingsRoutes are about the free-form part of controls. Their queries are validated before the session is looked at.
+// settingsRoutes are about the free-form part of controls. Their queries are validated before the session is checked.
 func (s *controls) settingsRoutes() []rest.Route {
 	const all = "/api/sessions/:sessionId/settings"
 	return []rest.Route{
@@ -34,7 +34,7 @@ func (s *controls) settingsRoutes() []rest.Route {
 			Handle: s.getSettings},
 		{Method: http.MethodPost, Path: all, Operation: operations.EditControls, Body: writeSettingsBody,
 			Handle: s.setSettings},
-		// Keys may be 240 characters long, so the limit of path parameters is not theirs.
+		// Keys may have 240 characters, so the limit of path parameters does not apply.
 		{Method: http.MethodDelete, Path: all + "/:key", LongParams: true, Operation: operations.EditControls,
 			BodyFirst: true, Query: dropSettingsQuery, Handle: s.deleteSetting},
 	}
@@ -48,7 +48,7 @@ func settingsOf(record schema.Value) map[string]json.RawMessage {
 	return settings
 }
 
-// settingsView answers about all settings of a scope; Key names the one a request was about.
+// settingsView has all settings of a scope; Key names the one in a request.
 type settingsView struct {
 	Status    string                     `json:"status"`
 	SessionID string                     `json:"sessionId"`
@@ -101,7 +101,7 @@ func (s *controls) deleteSetting(ctx context.Context, in *rest.Input) (rest.Repl
 	return settingsChanged(in, change, err, settingsView{Key: key, Removed: &change.Changed})
 }
 
-// settingsChanged completes the answer to a change of settings.
+// settingsChanged completes the response to a change of settings.
 func settingsChanged(in *rest.Input, change operations.Change, err error, view settingsView) (rest.Reply, error) {
 	var locked *operations.LockedError
 	if errors.As(err, &locked) {

@@ -7,10 +7,10 @@ import (
 	"harness/internal/runtime"
 )
 
-// sourceView is a file that a session's agent reads by itself, as it is now; of a removed one, as it was.
+// sourceView is a file that a session's agent reads on its own, in its current state; for a removed one, its last.
 type sourceView struct {
 	runtime.Source
-	// State is same, changed, added or removed since the session began, or unknown. Began is how it was then.
+	// State is same, changed, added or removed since the session began, or unknown. Began is its state at that time.
 	State string       `json:"state"`
 	Began *beganSource `json:"began"`
 }

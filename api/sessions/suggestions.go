@@ -25,7 +25,7 @@ func (s *suggestions) suggestionRoutes() []rest.Route {
 	const base = "/api/sessions/:sessionId/suggested-request"
 	body := suggestBody
 	if !s.suggestions.CanSuggest() {
-		body = nil // a server without suggestions says so before it reads the body
+		body = nil // a server without suggestions responds before it reads the body
 	}
 	return []rest.Route{
 		{Method: http.MethodPost, Path: base, Operation: operations.Suggest, Body: body,
@@ -39,7 +39,7 @@ func (s *suggestions) suggestionRoutes() []rest.Route {
 	}
 }
 
-// suggest has a suggestion made, and answers with it, or with the job that makes it.
+// suggest requests a suggestion, and returns it or its job.
 func suggest(
 	request func(ctx context.Context, sessionID string, wish operations.SuggestionWish) (jobs.Suggested, error),
 ) func(context.Context, *rest.Input) (rest.Reply, error) {

@@ -23,8 +23,8 @@ var (
 	steerBody = schema.Struct(rest.Required("input", rest.Name))
 )
 
-// threadRoutes act on a session's conversation in its runtime, whose words about an unknown one are part of the
-// contract.
+// threadRoutes act on a session's conversation in its runtime. The runtime's message about an unknown one is part of
+// the contract.
 func (s *threads) threadRoutes() []rest.Route {
 	const one = "/api/sessions/:sessionId"
 	return []rest.Route{
@@ -61,7 +61,7 @@ func answered(in *rest.Input, result json.RawMessage, err error) (rest.Reply, er
 	return rest.OK(resultBody{Status: "ok", SessionID: in.SessionID(), Result: result})
 }
 
-// asked answers with what the runtime said to an operation that only needs to know the session.
+// asked returns the runtime's response to an operation that only needs the session.
 func asked(operation func(ctx context.Context, sessionID string) (json.RawMessage, error)) func(context.Context,
 	*rest.Input) (rest.Reply, error) {
 	return func(ctx context.Context, in *rest.Input) (rest.Reply, error) {
@@ -83,7 +83,7 @@ func (s *threads) forkSession(ctx context.Context, in *rest.Input) (rest.Reply, 
 	}{"ok", in.SessionID(), viewSession(forked.Session), forked.Thread})
 }
 
-// rollback drops the last turns, one when the client does not count.
+// rollback drops the last turns, by default one.
 func (s *threads) rollback(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	turns := int64(1)
 	if given := in.Body.Get("numTurns"); given.Defined() {
@@ -122,7 +122,7 @@ type steerDetails struct {
 	Error    string `json:"error,omitempty"`
 }
 
-// steer adds input to a running turn. The runtime's refusals have an envelope of their own.
+// steer adds input to a running turn. The runtime's refusals have a separate envelope.
 func (s *threads) steer(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	turnID := in.Params["turnId"]
 	rest.NoteTurn(ctx, turnID)

@@ -41,7 +41,7 @@ func entryOf(body schema.Value) transcript.Entry {
 	}
 }
 
-// upsertTranscript answers with the entry of the request; what it was merged into shows in the session.
+// upsertTranscript returns the entry of the request; the session shows the merged entry.
 func (s *transcripts) upsertTranscript(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	stored, err := s.upsert(ctx, in, []schema.Value{in.Body})
 	if err != nil {
@@ -50,7 +50,7 @@ func (s *transcripts) upsertTranscript(ctx context.Context, in *rest.Input) (res
 	return upserted(transcript.AppendAnswer(make([]byte, 0, sizeOf(stored)), in.SessionID(), stored[0]))
 }
 
-// upsertTranscripts is many of upsertTranscript at once: all of them are stored, or none.
+// upsertTranscripts stores many entries, all or none.
 func (s *transcripts) upsertTranscripts(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	stored, err := s.upsert(ctx, in, in.Body.Get("entries").Items())
 	if err != nil {
@@ -63,7 +63,7 @@ func upserted(answer []byte) (rest.Reply, error) {
 	return rest.OK(rest.Encoded(javascript.PlainSeparators(answer)))
 }
 
-// sizeOf is about how long an answer with these entries is.
+// sizeOf estimates the length of a response with these entries.
 func sizeOf(entries []json.RawMessage) int {
 	size := 256
 	for _, entry := range entries {
@@ -81,7 +81,7 @@ func (s *transcripts) upsert(ctx context.Context, in *rest.Input, bodies []schem
 	return s.editor.Upsert(ctx, in.SessionID(), entries)
 }
 
-// commonTurn is the turn of all entries, "" when they have several.
+// commonTurn returns the turn of all entries, "" when they have several.
 func commonTurn(entries []transcript.Entry) string {
 	turn := entries[0].TurnID
 	for i := range entries {

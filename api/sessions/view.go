@@ -21,33 +21,33 @@ type sessionView struct {
 	Cwd             string           `json:"cwd"`
 	Source          string           `json:"source"`
 	ProjectID       *string          `json:"projectId"`
-	// What goes on in it now; codex-manager has no such members.
+	// The current activity; codex-manager has no such members.
 	State        session.State  `json:"state"`
 	Activity     session.Doing  `json:"activity"`
 	ActiveTurnID *string        `json:"activeTurnId"`
 	PendingCount int64          `json:"pendingCount"`
 	LastError    *turnErrorView `json:"lastError"`
-	// RetryableTurnID is the last turn when it can be tried again.
+	// RetryableTurnID is the last turn if it can be retried.
 	RetryableTurnID string `json:"retryableTurnId,omitempty"`
-	// Runtime is the name of what drives it; codex-manager has codex only.
+	// Runtime is the name of its runtime; codex-manager has only codex.
 	Runtime string `json:"runtime"`
-	// Of the answers of ?view=console.
+	// Present with ?view=console.
 	*figuresView
 }
 
-// figuresView is what lists show of a session on request, apart from its activity.
+// figuresView is the additional data of a session in lists, apart from its activity.
 type figuresView struct {
 	Plan        json.RawMessage `json:"plan"`
 	Usage       json.RawMessage `json:"usage"`
 	LastEntryAt *int64          `json:"lastEntryAt"` // seconds
-	// ReadTo is the entry up to which who asks has read.
+	// ReadTo is the entry up to which the caller has read.
 	ReadTo *string `json:"readTo"`
 	Unread bool    `json:"unread"`
 }
 
 var viewField = rest.Optional("view", schema.Enum("console"))
 
-// figures reports whether a query asks for the members of figuresView.
+// figures reports whether a query requests the members of figuresView.
 func figures(in *rest.Input) bool { return in.Query.Get("view").Text() == "console" }
 
 // turnErrorView is why a session's last turn failed.
@@ -85,7 +85,7 @@ func viewSession(s session.Session) sessionView {
 	return view
 }
 
-// sessionBody is a session with the runtime's own description of it; Status is only part of some answers.
+// sessionBody is a session with the runtime's own description of it; only some responses have Status.
 type sessionBody struct {
 	Status  string          `json:"status,omitempty"`
 	Session sessionView     `json:"session"`

@@ -4,19 +4,20 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"harness/api/rest"
 	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+
+	"harness/api/rest"
 )
 
 // body is a request's JSON object, by names in snake_case.
 type body map[string]json.RawMessage
 
-// read reads a body whose members are all among names. An empty one has none. camelCase is taken as snake_case.
+// read parses a body whose members are all in names. An empty body has none. camelCase becomes snake_case.
 func (s *Server) read(r *http.Request, names ...string) (body, error) {
 	raw, err := s.readAll(r)
 	if err != nil {
@@ -27,13 +28,13 @@ func (s *Server) read(r *http.Request, names ...string) (body, error) {
 	}
 	var given map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(raw), &given); err != nil || given == nil {
-		return nil, invalid("the body is no JSON object")
+		return nil, invalid("the body is not a JSON object")
 	}
 	b := body{}
 	for name, value := range given {
 		plain := snake(name)
 		if !slices.Contains(names, plain) {
-			return nil, invalid(fmt.Sprintf("%q is not known here; there are %s", name, strings.Join(names, ", ")))
+			return nil, invalid(fmt.Sprintf("%q is unknown; the known names are %s", name, strings.Join(names, ", ")))
 		}
 		if _, twice := b[plain]; twice {
 			return nil, invalid(plain + " is given in both spellings")
@@ -56,7 +57,7 @@ func (s *Server) readAll(r *http.Request) (string, error) {
 	return raw, nil
 }
 
-// readQuery reads a query whose names are all among those given, in snake_case: what would be ignored is refused.
+// readQuery parses a query whose names are all known, in snake_case: anything it would ignore is refused.
 func readQuery(r *http.Request, names []string) (url.Values, error) {
 	given, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -67,9 +68,9 @@ func readQuery(r *http.Request, names []string) (url.Values, error) {
 		plain := snake(name)
 		switch {
 		case !slices.Contains(names, plain) && len(names) == 0:
-			return nil, invalid(fmt.Sprintf("%q is not known here; there is no query", name))
+			return nil, invalid(fmt.Sprintf("%q is unknown; this route has no query parameters", name))
 		case !slices.Contains(names, plain):
-			return nil, invalid(fmt.Sprintf("%q is not known here; there are %s", name, strings.Join(names, ", ")))
+			return nil, invalid(fmt.Sprintf("%q is unknown; the known names are %s", name, strings.Join(names, ", ")))
 		case len(values) > 1 || query.Has(plain):
 			return nil, invalid(plain + " is given more than once")
 		}
@@ -78,7 +79,7 @@ func readQuery(r *http.Request, names []string) (url.Values, error) {
 	return query, nil
 }
 
-// snake is a name in snake_case.
+// snake converts a name to snake_case.
 func snake(name string) string {
 	var out strings.Builder
 	for _, r := range name {
@@ -91,26 +92,26 @@ func snake(name string) string {
 	return out.String()
 }
 
-// has reports whether a member is there and not null.
+// has reports whether a member is present and not null.
 func (b body) has(name string) bool { return len(b[name]) > 0 && string(b[name]) != "null" }
 
-// text is a member that is a text, "" when it is not there.
+// text returns a string member, "" when it is absent.
 func (b body) text(name string) (text string, err error) {
 	if b.has(name) && json.Unmarshal(b[name], &text) != nil {
-		return "", invalid(name + " is no text")
+		return "", invalid(name + " must be a string")
 	}
 	return text, nil
 }
 
-// flag is a member that is true or false, false when it is not there.
+// flag returns a boolean member, false when it is absent.
 func (b body) flag(name string) (flag bool, err error) {
 	if b.has(name) && json.Unmarshal(b[name], &flag) != nil {
-		return false, invalid(name + " is true or false")
+		return false, invalid(name + " must be true or false")
 	}
 	return flag, nil
 }
 
-// only refuses a member that has to be left out, or be one of some values (as JSON).
+// only refuses a member unless it is absent or one of some values (as JSON).
 func (b body) only(name, why string, values ...string) error {
 	if !b.has(name) || slices.Contains(values, string(b[name])) {
 		return nil
@@ -118,27 +119,26 @@ func (b body) only(name, why string, values ...string) error {
 	return &refusal{http.StatusBadRequest, "not_supported", name + ": " + why, members{"field": name}}
 }
 
-// runtimeConfig refuses what is to be configured of a runtime, with a list of what is not taken and of what there is in
-// its place.
+// runtimeConfig refuses configuration of a runtime, with the unsupported members and the alternatives.
 func (b body) runtimeConfig() error {
 	if !b.has("runtime_config") {
 		return nil
 	}
 	var asked map[string]json.RawMessage
 	if json.Unmarshal(b["runtime_config"], &asked) != nil {
-		return invalid("runtime_config is no object")
+		return invalid("runtime_config is not an object")
 	}
 	if len(asked) == 0 {
 		return nil
 	}
 	refused := slices.Sorted(maps.Keys(asked))
-	return &refusal{http.StatusBadRequest, "not_supported", "runtime_config: this server does not take " +
-		strings.Join(refused, ", ") + "; say what is for a session with members of its own",
+	return &refusal{http.StatusBadRequest, "not_supported", "runtime_config: this server does not accept " +
+		strings.Join(refused, ", ") + "; use the members of the session instead",
 		members{"field": "runtime_config", "refused": refused, "supported": []string{"cwd", "model", "native_tools",
 			"non_interactive", "permission_mode", "runtime"}}}
 }
 
-// count reads a number of the query, or what stands for it when it is not given.
+// count returns a number in the query, or its default.
 func count(r *http.Request, name string, missing, least, most int64) (int64, error) {
 	given := r.URL.Query().Get(name)
 	if given == "" {
@@ -146,7 +146,7 @@ func count(r *http.Request, name string, missing, least, most int64) (int64, err
 	}
 	n, err := strconv.ParseInt(given, 10, 64)
 	if err != nil || n < least || n > most {
-		return 0, invalid(fmt.Sprintf("%s is a number from %d to %d", name, least, most))
+		return 0, invalid(fmt.Sprintf("%s must be a number from %d to %d", name, least, most))
 	}
 	return n, nil
 }

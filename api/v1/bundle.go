@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// bundle answers with the support bundle of a session.
+// bundle returns the support bundle of a session.
 func (s *Server) bundle(w http.ResponseWriter, r *http.Request) (err error) {
 	id, task := sessionOf(r), r.URL.Query().Get("task_id")
 	if s.opts.Bundle == nil {
-		return &refusal{http.StatusNotFound, "not_found", "this server makes no support bundles", nil}
+		return &refusal{http.StatusNotFound, "not_found", "this server creates no support bundles", nil}
 	}
 	file, err := s.opts.Bundle(r.Context(), id, task)
 	if err != nil {

@@ -10,12 +10,12 @@ import (
 	"harness/tests/runtimetest/scripted"
 )
 
-// RA-01: what a runtime can do is told in ten flags and limits, and ten facts each with the words clients know, as its
-// adapter says.
-func TestARuntimeTellsWhatItCan(t *testing.T) {
+// RA-01: the capabilities of a runtime are ten flags and limits, and ten facts with values that clients know, as its
+// adapter reports them.
+func TestCapabilitiesMatchAdapter(t *testing.T) {
 	t.Parallel()
 	s := open(t, database.SQLite)
-	told := s.want(http.StatusOK, http.MethodGet, "/v1/capabilities?runtime="+scripted.Name, nil)
+	got := s.want(http.StatusOK, http.MethodGet, "/v1/capabilities?runtime="+scripted.Name, nil)
 	adapter, err := s.Chosen(scripted.Name)
 	if err != nil {
 		t.Fatal(err)
@@ -26,12 +26,12 @@ func TestARuntimeTellsWhatItCan(t *testing.T) {
 		"supportsStop": can.Interrupt, "supportsArtifacts": true, "supportsUsageReporting": can.Usage,
 		"reconstructsLostSessions": can.Reconstruct,
 		"supportsNonInteractive":   slices.Contains(can.ApprovalPolicies, "never")} {
-		if is, there := told[flag].(bool); !there || is != want {
-			t.Errorf("%s is %v, want %v", flag, told[flag], want)
+		if is, there := got[flag].(bool); !there || is != want {
+			t.Errorf("%s is %v, want %v", flag, got[flag], want)
 		}
 	}
-	if most, is := told["maxOutstandingToolCalls"].(float64); !is || int(most) != can.MaxToolCalls() {
-		t.Errorf("maxOutstandingToolCalls is %v", told["maxOutstandingToolCalls"])
+	if most, is := got["maxOutstandingToolCalls"].(float64); !is || int(most) != can.MaxToolCalls() {
+		t.Errorf("maxOutstandingToolCalls is %v", got["maxOutstandingToolCalls"])
 	}
 	for fact, words := range map[string][]string{
 		"authModel":               {"oauth_local", "api_key", "both"},
@@ -46,7 +46,7 @@ func TestARuntimeTellsWhatItCan(t *testing.T) {
 		"supportedIsolationModes": {"in_process", "subprocess", "server_side"},
 	} {
 		var given []any
-		switch value := told[fact].(type) {
+		switch value := got[fact].(type) {
 		case string:
 			given = []any{value}
 		case []any:
@@ -63,18 +63,18 @@ func TestARuntimeTellsWhatItCan(t *testing.T) {
 	for fact, want := range map[string]string{"authModel": can.Facts.Auth, "toolExecutionModel": can.Facts.ToolExecution,
 		"permissionModel": can.Facts.Permission, "stateModel": can.Facts.State, "resumeModel": can.Facts.Resume,
 		"toolReplaySafety": can.Facts.Replay, "mcpSupport": can.Facts.MCP, "cancellationModel": can.Facts.Cancellation} {
-		if told[fact] != want || want == "" {
-			t.Errorf("%s is %v, its adapter says %q", fact, told[fact], want)
+		if got[fact] != want || want == "" {
+			t.Errorf("%s is %v, its adapter says %q", fact, got[fact], want)
 		}
 	}
-	if http := told["mcpSupport"] == "client_only"; http != (can.OwnedTools == runtime.OwnedMCP || can.OwnedTools == runtime.OwnedControl) {
-		t.Errorf("mcpSupport is %v, and it reaches tools of ours by %s", told["mcpSupport"], can.OwnedTools)
+	if http := got["mcpSupport"] == "client_only"; http != (can.OwnedTools == runtime.OwnedMCP || can.OwnedTools == runtime.OwnedControl) {
+		t.Errorf("mcpSupport is %v, and it reaches tools of ours by %s", got["mcpSupport"], can.OwnedTools)
 	}
 }
 
-// RA-12, SE-01: a session says its runtime, where that is hosted and how much is done unasked, wherever it is shown.
-// That is nothing in particular of a session somebody else opened, unless the server has a mode.
-func TestWhatASessionSaysOfItself(t *testing.T) {
+// RA-12, SE-01: every view of a session has its runtime, where that is hosted, and the permission mode. A session
+// that another API opened has no mode, unless the server has one.
+func TestSessionViewHasRuntimeAndMode(t *testing.T) {
 	t.Parallel()
 	s := open(t, database.SQLite)
 	can := s.want(http.StatusOK, http.MethodGet, "/v1/capabilities?runtime="+scripted.Name, nil)

@@ -11,7 +11,7 @@ import (
 	"harness/internal/services/tasks"
 )
 
-// decide answers a call; more are further members of the body.
+// decide decides a call; more are further members of the body.
 func (s *site) decide(base, word string, call object, more object) (int, object) {
 	s.t.Helper()
 	body := object{"attempt": call["attempt"], "input_hash": call["input_hash"]}
@@ -21,13 +21,13 @@ func (s *site) decide(base, word string, call object, more object) (int, object)
 	return s.call(http.MethodPost, base+"/tool-calls/"+url.PathEscape(text(call, "tool_call_id"))+"/"+word, body)
 }
 
-// decided is decide that has to be answered with that status and code.
+// decided is decide with an expected status and code.
 func (s *site) decided(status int, code, base, word string, call object, more object) object {
 	s.t.Helper()
 	got, answer := s.decide(base, word, call, more)
 	if got != status || text(answer, "error") != code || text(answer, "tool_call_id") != text(call, "tool_call_id") &&
 		got != http.StatusBadRequest {
-		s.t.Errorf("%s %v is answered %d %v, want %d %s", word, more, got, answer, status, code)
+		s.t.Errorf("%s %v got %d %v, want %d %s", word, more, got, answer, status, code)
 	}
 	return answer
 }
@@ -43,9 +43,9 @@ const (
 	notRun = "tool.call.denied "
 )
 
-// SE-06, SE-07, SE-08, SE-09, SE-10, EV-09, EV-11: in mode ask a tool of the runtime waits for a decision about this very call,
-// which is made once and told with who and why; a reason reaches the agent and the task goes on; after a stop nothing
-// runs.
+// SE-06, SE-07, SE-08, SE-09, SE-10, EV-09, EV-11: in mode ask, a tool of the runtime waits for a decision about this
+// very call. It is made once and published with its author and reason. A reason reaches the agent and the task
+// continues; after a stop nothing runs.
 func TestToolsOfTheRuntimeAreDecided(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		base := s.ask()
@@ -53,8 +53,8 @@ func TestToolsOfTheRuntimeAreDecided(t *testing.T) {
 		pending := func(task, command string) object {
 			s.task(base, task, "RUN["+command+"]")
 			call := stream.event(tasks.CallRequested, task)
-			if judged := stream.event(tasks.CallEvaluated, task); text(judged, "result") != "ask" {
-				t.Errorf("%s is judged %v", task, judged)
+			if policy := stream.event(tasks.CallEvaluated, task); text(policy, "result") != "ask" {
+				t.Errorf("%s has the policy %v", task, policy)
 			}
 			return call
 		}
@@ -63,9 +63,9 @@ func TestToolsOfTheRuntimeAreDecided(t *testing.T) {
 			t.Errorf("asked is %v", call)
 		}
 		for name, wrong := range map[string]any{"attempt": 2, "input_hash": "sha256:0"} {
-			told := s.decided(http.StatusConflict, name+"_mismatch", base, "approve", call, object{name: wrong})
-			if text(told, "attempt") != "1" || text(told, "input_hash") != text(call, "input_hash") {
-				t.Errorf("a wrong %s is answered %v", name, told)
+			answer := s.decided(http.StatusConflict, name+"_mismatch", base, "approve", call, object{name: wrong})
+			if text(answer, "attempt") != "1" || text(answer, "input_hash") != text(call, "input_hash") {
+				t.Errorf("a wrong %s got %v", name, answer)
 			}
 		}
 		for name, value := range map[string]any{"attempt": nil, "input_hash": 5, "answers": object{"q1": object{}}, "result": "x"} {
@@ -79,9 +79,9 @@ func TestToolsOfTheRuntimeAreDecided(t *testing.T) {
 			t.Errorf("the approved task is %s, and its file is there: %v", status, s.there("made"))
 		}
 		for _, word := range []string{"approve", "deny"} {
-			told := s.decided(http.StatusNotFound, "tool_call_not_pending", base, word, call, nil)
-			if text(told, "status") != "resolved" || text(told, "decided_by") != "me" {
-				t.Errorf("%s once more is answered %v", word, told)
+			answer := s.decided(http.StatusNotFound, "tool_call_not_pending", base, word, call, nil)
+			if text(answer, "status") != "resolved" || text(answer, "decided_by") != "me" {
+				t.Errorf("%s once more got %v", word, answer)
 			}
 		}
 
@@ -95,9 +95,9 @@ func TestToolsOfTheRuntimeAreDecided(t *testing.T) {
 		if status := s.over(base, "stopped"); status != "stopped" {
 			t.Errorf("the stopped task is %s", status)
 		}
-		told := s.decided(http.StatusNotFound, "tool_call_not_pending", base, "approve", call, nil)
-		if text(told, "decided_by") != "" {
-			t.Errorf("nobody decided, and told is %v", told)
+		answer := s.decided(http.StatusNotFound, "tool_call_not_pending", base, "approve", call, nil)
+		if text(answer, "decided_by") != "" {
+			t.Errorf("without a decision, the event is %v", answer)
 		}
 		s.task(base, "last", "REPLY[fine]")
 		s.over(base, "last")
@@ -110,7 +110,7 @@ func TestToolsOfTheRuntimeAreDecided(t *testing.T) {
 			"yes": asked + ran, "no": asked + notRun + "model.output.delta", "stopped": asked + notRun + "task.stopped",
 		} {
 			if got := kinds(all, task); !strings.HasPrefix(got, want) {
-				t.Errorf("%s is told as %s", task, got)
+				t.Errorf("%s is published as %s", task, got)
 			}
 		}
 		log := strings.Join(all, "\n")
@@ -123,8 +123,8 @@ func TestToolsOfTheRuntimeAreDecided(t *testing.T) {
 	})
 }
 
-// Questions of the agent are calls, which are approved with answers.
-func TestQuestionsAreAnswered(t *testing.T) {
+// The agent's questions are calls, which are approved with answers.
+func TestQuestionsAreApprovedWithAnswers(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		base := s.ask()
 		stream := s.follow(base, "", "")
@@ -144,22 +144,22 @@ func TestQuestionsAreAnswered(t *testing.T) {
 		s.task(base, "again", "ASK")
 		call = stream.event(tasks.CallRequested, "again")
 		stream.event(tasks.CallEvaluated, "again")
-		s.decided(http.StatusOK, "", base, "deny", call, object{"reason": "ask somebody else"})
+		s.decided(http.StatusOK, "", base, "deny", call, object{"reason": "ask another person"})
 		s.over(base, "again")
 		all := s.page(base)
 		if got := kinds(all, "ask"); !strings.HasPrefix(got, asked+ran+"tool.call.completed model.output") ||
 			!strings.Contains(strings.Join(all, "\n"), "the blue one") {
-			t.Errorf("the answered question is told as %s\n%s", got, strings.Join(all, "\n"))
+			t.Errorf("the answered question is published as %s\n%s", got, strings.Join(all, "\n"))
 		}
 		if got := kinds(all, "again"); !strings.HasPrefix(got, asked+notRun+"model.output") ||
-			!strings.Contains(strings.Join(all, "\n"), "ask somebody else") {
-			t.Errorf("the other one is told as %s", got)
+			!strings.Contains(strings.Join(all, "\n"), "ask another person") {
+			t.Errorf("the other one is published as %s", got)
 		}
 	})
 }
 
-// RA-14: an agent that dies fails its task, which says that it may be tried again, and the next one runs.
-func TestAnAgentThatDiesFailsItsTask(t *testing.T) {
+// RA-14: an agent that exits fails its task, which is reported as retryable, and the next one runs.
+func TestAgentExitFailsTask(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		base := s.ask()
 		stream := s.follow(base, "", "")
@@ -181,12 +181,12 @@ func TestAnAgentThatDiesFailsItsTask(t *testing.T) {
 			t.Errorf("stored is %v", stored)
 		}
 		if got := kinds(s.page(base), "dies"); !strings.HasSuffix(got, ran+"tool.call.completed task.failed") {
-			t.Errorf("told is %s", got)
+			t.Errorf("published is %s", got)
 		}
 	})
 }
 
-// awaitNothingPending waits until nothing is asked in a session.
+// awaitNothingPending waits until a session has no pending request.
 func (s *site) awaitNothingPending(base string) {
 	s.t.Helper()
 	s.Until("the questions are over", func(ctx context.Context) bool {

@@ -19,7 +19,7 @@ func invalid(message string) error {
 	return &refusal{http.StatusBadRequest, "invalid_request", message, nil}
 }
 
-// refusalOf is what the task API answers to an error: by an error of tasks, else by its code.
+// refusalOf converts an error into a response: an error of tasks, otherwise by its code.
 func refusalOf(err error, r *http.Request) *refusal {
 	if known := taskRefusal(err, r); known != nil {
 		return known
@@ -33,7 +33,7 @@ func refusalOf(err error, r *http.Request) *refusal {
 	return &refusal{http.StatusInternalServerError, "server_error", "internal server error", nil}
 }
 
-// taskRefusal is about errors of tasks, which only this API serves.
+// taskRefusal handles errors of tasks, which only this API serves.
 func taskRefusal(err error, r *http.Request) *refusal {
 	task, call := members{"task_id": r.PathValue("taskId")}, members{"tool_call_id": r.PathValue("toolCallId")}
 	var (
@@ -46,7 +46,7 @@ func taskRefusal(err error, r *http.Request) *refusal {
 	case errors.Is(err, tasks.ErrNotFound):
 		return &refusal{http.StatusNotFound, "task_not_found", "", task}
 	case errors.Is(err, tasks.ErrExists):
-		return &refusal{http.StatusConflict, "task_exists", "there is a task of that id already; leave task_id out for a new one",
+		return &refusal{http.StatusConflict, "task_exists", "a task with this id exists; omit task_id for a new one",
 			nil}
 	case errors.Is(err, tasks.ErrYolo):
 		return &refusal{http.StatusForbidden, "yolo_not_allowed", err.Error(), nil}
@@ -55,9 +55,9 @@ func taskRefusal(err error, r *http.Request) *refusal {
 	case errors.As(err, &mismatch):
 		call["attempt"], call["input_hash"] = mismatch.Attempt, mismatch.InputHash
 		return &refusal{http.StatusConflict, mismatch.Field + "_mismatch", err.Error(), call}
-	case errors.As(err, &settled): // before ErrNotPending, which it may come with
+	case errors.As(err, &settled): // before ErrNotPending, which it may wrap
 		call["status"], call["decided_by"] = settled.Request.Status, settled.Request.DecidedBy
-		return &refusal{http.StatusNotFound, "tool_call_not_pending", "it was decided before", call}
+		return &refusal{http.StatusNotFound, "tool_call_not_pending", "the call was already decided", call}
 	case errors.Is(err, tasks.ErrNotPending):
 		return &refusal{http.StatusNotFound, "tool_call_not_pending", "", call}
 	case errors.As(err, &part):
@@ -66,7 +66,7 @@ func taskRefusal(err error, r *http.Request) *refusal {
 	return nil
 }
 
-// failed is a classified error and the request it refuses.
+// failed is a classified error with the request that it refuses.
 type failed struct {
 	operations.Failure
 	err error
@@ -82,7 +82,7 @@ func (f failed) about(more members) members {
 	return all
 }
 
-// says answers with a status, a code and the message of the error, silent without a message.
+// says responds with a status, a code and the message of the error, silent without a message.
 func says(status int, code string) func(failed) *refusal {
 	return func(f failed) *refusal { return &refusal{status, code, f.Message, nil} }
 }
@@ -96,7 +96,7 @@ func saysAbout(status int, code string) func(failed) *refusal {
 	return func(f failed) *refusal { return &refusal{status, code, f.Message, f.about(nil)} }
 }
 
-// answers are the status and the body of each code. A code that is not here is an internal error.
+// answers maps each code to a status and a body. A missing code is an internal error.
 var answers = map[operations.Code]func(failed) *refusal{
 	operations.CodeInvalid:        says(http.StatusBadRequest, "invalid_request"),
 	operations.CodeInvalidReply:   says(http.StatusBadRequest, "invalid_request"),
@@ -177,7 +177,7 @@ var answers = map[operations.Code]func(failed) *refusal{
 	},
 	operations.CodeCanceled: func(f failed) *refusal {
 		if errors.Is(f.err, context.Canceled) && f.r.Context().Err() != nil {
-			return &refusal{499, "client_gone", "", nil} // the client reads no answer
+			return &refusal{499, "client_gone", "", nil} // the client reads no response
 		}
 		return nil
 	},
@@ -187,7 +187,7 @@ func ownerRefusal(status int, code string, f failed, node string) *refusal {
 	return &refusal{status, code, f.Cause.Error(), members{"node_id": node}}
 }
 
-// sessionNotFound names the runtimes that may have the session and could not be asked.
+// sessionNotFound names the runtimes that may have the session but could not be queried.
 func sessionNotFound(f failed) *refusal {
 	var unknown *session.UnknownError
 	if errors.As(f.err, &unknown) {
@@ -202,13 +202,12 @@ func unsupportedControl(f failed) *refusal {
 	if control.Field != "nativeTools" || control.Value != runtime.NativeToolsOff {
 		return &refusal{http.StatusBadRequest, "not_supported", f.Message, members{"field": control.Field}}
 	}
-	return &refusal{http.StatusBadRequest, "unsupported_control", fmt.Sprintf("sessions of this API have no native tools unless they "+
-		"ask for them, and the %s runtime cannot be kept from its own: open the session with \"native_tools\": \"on\"",
+	return &refusal{http.StatusBadRequest, "unsupported_control", fmt.Sprintf("sessions of this API have no native tools by default, "+
+		"and the %s runtime cannot turn its own off: open the session with \"native_tools\": \"on\"",
 		control.Runtime) + control.Because, members{"field": "native_tools", "runtime": control.Runtime}}
 }
 
-// runtimeRefusal is about a runtime that is away, or that refuses; its adapter may refuse in its place. nil is none of
-// these.
+// runtimeRefusal handles a runtime that is unavailable or refuses, or whose adapter refuses. nil for other errors.
 func runtimeRefusal(f failed) *refusal {
 	switch err := f.err; {
 	case errors.Is(err, runtime.ErrAuthRequired):
@@ -226,6 +225,6 @@ func runtimeRefusal(f failed) *refusal {
 }
 
 func storeRefusal(f failed) *refusal {
-	return &refusal{http.StatusServiceUnavailable, "store_unavailable", "the store is out of reach: " +
+	return &refusal{http.StatusServiceUnavailable, "store_unavailable", "the store is unavailable: " +
 		database.Reason(f.err) + "; send the request again later", nil}
 }

@@ -13,15 +13,15 @@ import (
 	"harness/internal/services/tasks"
 )
 
-// pageSize is how many events a page has when no limit is given, maxPage how many it may have; maxSeq is the highest
-// number that a client may name, which JavaScript still counts exactly.
+// pageSize is the default number of events in a page, maxPage the maximum; maxSeq is the highest number that a client
+// may name, which is exact in JavaScript.
 const (
 	pageSize = 500
 	maxPage  = 5000
 	maxSeq   = 1 << 53
 )
 
-// events answers with a page, or with a stream of all there are and will be.
+// events returns a page, or a stream of all stored and new events.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 	after, err := afterOf(r)
 	if err != nil {
@@ -45,7 +45,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 	page := struct {
 		Events  []tasks.Event `json:"events"`
 		NextSeq int64         `json:"next_seq"`
-		// Oldest is there when older events are not kept any more.
+		// Oldest is present when older events are no longer stored.
 		Oldest int64 `json:"oldest_seq,omitempty"`
 	}{append([]tasks.Event{}, found...), after, 0}
 	if len(found) > 0 {
@@ -57,7 +57,8 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 	return reply(w, http.StatusOK, page)
 }
 
-// afterOf is the number after which events are wanted: of the query, else of the last event a stream's client had.
+// afterOf returns the number after which events are requested: from the query, otherwise from a stream's
+// Last-Event-ID.
 func afterOf(r *http.Request) (int64, error) {
 	for _, name := range []string{"after_seq", "from_seq"} {
 		if r.URL.Query().Has(name) {
@@ -75,12 +76,12 @@ func afterOf(r *http.Request) (int64, error) {
 	return after, nil
 }
 
-// stream sends events as they happen, until the client leaves, the session is deleted, the server stops, or the client
-// falls too far behind.
+// stream sends events as they happen, until the client leaves, the session is deleted, the server stops, or the
+// client falls too far behind.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, reader *tasks.Reader, after int64) error {
 	if !s.join() {
 		return &refusal{http.StatusTooManyRequests, "sse_limit",
-			fmt.Sprintf("there are %d streams, as many as there may be", s.opts.MaxStreams), nil}
+			fmt.Sprintf("this server has %d streams, which is its limit", s.opts.MaxStreams), nil}
 	}
 	defer s.part()
 	session := sessionOf(r)
@@ -123,7 +124,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, reader *tasks.Re
 
 // sendNext sends the next events of a stream, if there are any, or ends the stream.
 func (s *Server) sendNext(r *http.Request, reader *tasks.Reader, out *sse, live bool) (sent, ended bool) {
-	// Replay is as fast as the reader. One that was up to date and falls far behind had better come again.
+	// A replay goes at the reader's pace. A reader that was up to date and falls far behind must reconnect.
 	if live {
 		behind, err := reader.Behind(r.Context())
 		if err == nil && behind > s.opts.Behind {
@@ -131,7 +132,7 @@ func (s *Server) sendNext(r *http.Request, reader *tasks.Reader, out *sse, live 
 			return false, true
 		}
 	}
-	// The session may have been moved out of the projects its reader is limited to.
+	// The session may have been moved out of the reader's projects.
 	err := s.opts.Operations.CheckSession(r.Context(), sessionOf(r))
 	var found []tasks.Event
 	if err == nil {
@@ -166,7 +167,7 @@ func (s *Server) overflow(out *sse) {
 	out.event("overflow", map[string]any{"last_seq": out.last})
 }
 
-// closed reports whether the server stops: a long replay is no reason to wait.
+// closed reports whether the server is stopping, which does not wait for a long replay.
 func (s *Server) closed() bool {
 	select {
 	case <-s.closing:
@@ -192,19 +193,19 @@ func (s *Server) part() {
 	s.streams--
 }
 
-// sse writes a stream; err is what the first failed write said.
+// sse writes a stream; err is the error of the first failed write.
 type sse struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	timeout time.Duration
 	last    int64 // number of the last event
 	err     error
-	// slow says that the client took nothing for the timeout.
+	// slow reports that the client read nothing until the timeout.
 	slow bool
 }
 
-// lingers is for how many timeouts a client that takes nothing is waited for. It reads what was on its way and that the
-// stream ended (overflow); after that the connection is cut.
+// lingers is for how many timeouts the server waits for a client that reads nothing. The client still reads what was
+// sent and the end of the stream (overflow); then it is disconnected.
 const lingers = 5
 
 func (o *sse) write(text []byte) {
@@ -216,25 +217,25 @@ func (o *sse) write(text []byte) {
 
 func (o *sse) flush() { o.patiently(o.control.Flush) }
 
-// patiently does something that waits for the client.
+// patiently runs something that waits for the client.
 func (o *sse) patiently(do func() error) {
 	if o.err != nil {
 		return
 	}
 	began := time.Now()
-	// A connection whose writes have no deadlines waits as long as its client does.
+	// Without write deadlines, a connection waits as long as its client does.
 	_ = o.control.SetWriteDeadline(began.Add(lingers * o.timeout))
 	o.err = do()
 	o.slow = o.slow || time.Since(began) > o.timeout
 }
 
-// event is one about the stream itself.
+// event sends an event about the stream itself.
 func (o *sse) event(name string, data any) {
 	o.write([]byte("event: " + name + "\ndata: " + string(javascript.MustEncode(data)) + "\n\n"))
 	o.flush()
 }
 
-// send is one of the session.
+// send sends an event of the session.
 func (o *sse) send(e *tasks.Event) {
 	var frame bytes.Buffer
 	fmt.Fprintf(&frame, "id: %d\ndata: %s\n\n", e.Seq, javascript.MustEncode(e))
@@ -242,10 +243,10 @@ func (o *sse) send(e *tasks.Event) {
 	o.last = e.Seq
 }
 
-// fail says why the stream ends.
+// fail gives the reason why the stream ends.
 func (o *sse) fail(err error, r *http.Request) {
 	if r.Context().Err() == nil {
-		told := refusalOf(err, r)
-		o.event("error", map[string]any{"error": told.code, "message": told.message, "last_seq": o.last})
+		answer := refusalOf(err, r)
+		o.event("error", map[string]any{"error": answer.code, "message": answer.message, "last_seq": o.last})
 	}
 }

@@ -27,7 +27,7 @@ import (
 	"harness/tests/sessiontest"
 )
 
-// patience bounds every wait; only a fault uses it up.
+// patience limits every wait; only a fault reaches it
 const patience = time.Minute
 
 func TestMain(m *testing.M) { scripted.Main(m) }
@@ -41,9 +41,9 @@ type site struct {
 	url   string
 	// served is the API by its paths.
 	served http.Handler
-	// ended has one for each stream whose handler has returned.
+	// ended gets a value for each stream whose handler has returned.
 	ended chan struct{}
-	// deciding has one for each decision about a call that has arrived.
+	// deciding gets a value for each decision about a call.
 	deciding chan struct{}
 }
 
@@ -63,7 +63,7 @@ func open(t *testing.T, engine database.Engine, edits ...func(*v1.Options)) *sit
 	s.served = byPath(s.api)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
 	server.Config.RegisterOnShutdown(s.api.Close)
-	// Little is on its way to a reader that stalls.
+	// Buffers to a reader that stalls are small.
 	server.Config.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
 		if err := conn.(*net.TCPConn).SetWriteBuffer(4096); err != nil {
 			t.Error(err)
@@ -119,7 +119,7 @@ func (s *site) awaitEnd() {
 
 type object = map[string]any
 
-// call makes a request; a body that is a string is sent as it is, nil is none.
+// call sends a request; a string body is sent unchanged, nil is none.
 func (s *site) call(method, path string, body any) (int, object) {
 	s.t.Helper()
 	var sent io.Reader = http.NoBody
@@ -149,27 +149,27 @@ func (s *site) call(method, path string, body any) (int, object) {
 	}
 	var answer object
 	if err := json.Unmarshal(raw, &answer); err != nil {
-		s.t.Fatalf("%s %s is answered %d %q", method, path, response.StatusCode, raw)
+		s.t.Fatalf("%s %s got %d %q", method, path, response.StatusCode, raw)
 	}
 	return response.StatusCode, answer
 }
 
-// want is call for an answer of that status.
+// want is call with an expected status.
 func (s *site) want(status int, method, path string, body any) object {
 	s.t.Helper()
 	got, answer := s.call(method, path, body)
 	if got != status {
-		s.t.Fatalf("%s %s %v is answered %d %v, want %d", method, path, body, got, answer, status)
+		s.t.Fatalf("%s %s %v got %d %v, want %d", method, path, body, got, answer, status)
 	}
 	return answer
 }
 
-// refused is call for an answer of that status and code.
+// refused is call with an expected status and code.
 func (s *site) refused(status int, code, method, path string, body any) object {
 	s.t.Helper()
 	got, answer := s.call(method, path, body)
 	if got != status || answer["error"] != code {
-		s.t.Errorf("%s %s %.200v is answered %d %v, want %d %s", method, path, body, got, answer, status, code)
+		s.t.Errorf("%s %s %.200v got %d %v, want %d %s", method, path, body, got, answer, status, code)
 	}
 	return answer
 }
@@ -181,7 +181,7 @@ func (s *site) ask() string {
 	return "/v1/sessions/" + text(made, "session_id")
 }
 
-// task asks for one.
+// task creates one.
 func (s *site) task(base, id, said string) {
 	s.t.Helper()
 	s.want(http.StatusAccepted, http.MethodPost, base+"/tasks",
@@ -205,7 +205,7 @@ func (s *site) over(base, id string) string {
 	return string(task.Status)
 }
 
-// page is all events of a session, as they are written.
+// page returns all events of a session, as written.
 func (s *site) page(base string) []string {
 	s.t.Helper()
 	var all []string
@@ -235,7 +235,8 @@ func text(value any, path ...string) string {
 	return fmt.Sprint(value)
 }
 
-// frame is one of a stream: an event of the session has an id, what is about the stream an event, a heartbeat a comment.
+// frame is one frame of a stream: an event of the session has an id, one about the stream a name, a heartbeat is a
+// comment.
 type frame struct {
 	event, id, comment string
 	data               object
@@ -249,7 +250,7 @@ type reader struct {
 	cancel   context.CancelFunc
 }
 
-// follow opens a stream; header is what is sent as Last-Event-ID, "" for nothing.
+// follow opens a stream; header is its Last-Event-ID, "" for none.
 func (s *site) follow(base, query, header string) *reader {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
@@ -271,7 +272,7 @@ func (s *site) follow(base, query, header string) *reader {
 	return &reader{s.t, bufio.NewReader(response.Body), response, cancel}
 }
 
-// next is the next frame; io.EOF when the stream ended in order.
+// next returns the next frame; io.EOF when the stream ended normally.
 func (r *reader) next() (f frame, err error) {
 	r.t.Helper()
 	for {
@@ -300,7 +301,7 @@ func (r *reader) next() (f frame, err error) {
 	}
 }
 
-// until reads to the first frame that fits and returns all.
+// until reads up to the first matching frame and returns all.
 func (r *reader) until(what string, fits func(frame) bool) (all []frame) {
 	r.t.Helper()
 	for {
@@ -315,7 +316,7 @@ func (r *reader) until(what string, fits func(frame) bool) (all []frame) {
 	}
 }
 
-// event reads to the first event of a type of a task and returns its payload.
+// event reads up to the first event of a type of a task and returns its payload.
 func (r *reader) event(kind, task string) object {
 	r.t.Helper()
 	all := r.until(kind+" of "+task, func(f frame) bool {
@@ -324,7 +325,7 @@ func (r *reader) event(kind, task string) object {
 	return all[len(all)-1].data["payload"].(object)
 }
 
-// rest reads to the end, which has to be in order.
+// rest reads to the normal end.
 func (r *reader) rest() (all []frame) {
 	r.t.Helper()
 	for {
@@ -339,7 +340,7 @@ func (r *reader) rest() (all []frame) {
 	}
 }
 
-// events are those of the session among frames, as they are written.
+// events returns the session's events among frames, as written.
 func events(frames []frame) (all []string) {
 	for _, f := range frames {
 		if f.id != "" {
@@ -349,7 +350,7 @@ func events(frames []frame) (all []string) {
 	return all
 }
 
-// kinds are the types of a task's events, several of one type after each other as one.
+// kinds returns the types of a task's events, consecutive equal types as one.
 func kinds(page []string, task string) string {
 	var all []string
 	for _, one := range page {

@@ -7,11 +7,11 @@ import (
 	"harness/internal/services/tasks"
 )
 
-// maxOrigin is how long (bytes) an id of a caller may be.
+// maxOrigin is the maximum length in bytes of a caller's id.
 const maxOrigin = 256
 
-// originOf reads what the caller says of itself. Without a request_id it is that of the HTTP request, which the answer and the
-// log have, too.
+// originOf reads how the caller identifies its request. The default request_id is that of the HTTP request, which the
+// response and the log have too.
 func originOf(w http.ResponseWriter, b body) (o tasks.Origin, err error) {
 	for _, member := range []struct {
 		name string

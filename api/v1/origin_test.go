@@ -9,15 +9,15 @@ import (
 	"harness/internal/services/tasks"
 )
 
-// EV-30: what a caller says of itself is in the events that its request causes, in either spelling; a request_id that it
-// does not give is that of the HTTP request.
-func TestWhoAsksIsInTheEvents(t *testing.T) {
+// EV-30: the caller's ids are in the events of its request, in either spelling; the default request_id is that of the
+// HTTP request.
+func TestCallerIsInTheEvents(t *testing.T) {
 	t.Parallel()
 	s := open(t, database.SQLite)
 	made := s.want(http.StatusCreated, http.MethodPost, "/v1/sessions", object{"clientId": "app", "request_id": "r-session", "user_id": "u"})
 	base := "/v1/sessions/" + made["session_id"].(string)
 	s.want(http.StatusAccepted, http.MethodPost, base+"/tasks", object{"task_id": "one", "client_id": "other", "requestId": "r-task",
-		"userId": "somebody", "messages": []object{{"role": "user", "content": "hello"}}})
+		"userId": "alice", "messages": []object{{"role": "user", "content": "hello"}}})
 	s.over(base, "one")
 	seen := 0
 	for _, one := range s.want(http.StatusOK, http.MethodGet, base+"/events", nil)["events"].([]any) {
@@ -25,7 +25,7 @@ func TestWhoAsksIsInTheEvents(t *testing.T) {
 		trace := event["trace"].(object)
 		want := object{"client_id": "app", "request_id": "r-session", "user_id": "u"}
 		if trace["task_id"] != nil {
-			want = object{"client_id": "other", "request_id": "r-task", "user_id": "somebody"}
+			want = object{"client_id": "other", "request_id": "r-task", "user_id": "alice"}
 			seen++
 		}
 		for name, value := range want {
@@ -45,9 +45,9 @@ func TestWhoAsksIsInTheEvents(t *testing.T) {
 	s.refused(http.StatusBadRequest, "invalid_request", http.MethodPost, base+"/tasks/one/stop", object{"user_id": 3})
 }
 
-// EV-30: who decides about a call, and who stops a task, is in the events of that, whoever asked for the task; every event
-// names its session, and those of a task the task.
-func TestWhoDecidesIsInTheEvents(t *testing.T) {
+// EV-30: the caller that decides a call, or stops a task, is in the events of that, regardless of who requested the task. Every
+// event names its session, and a task's events the task.
+func TestDeciderIsInTheEvents(t *testing.T) {
 	t.Parallel()
 	s := open(t, database.SQLite)
 	base := s.ask()
@@ -93,6 +93,6 @@ func TestWhoDecidesIsInTheEvents(t *testing.T) {
 		}
 	}
 	if bobs != 3 {
-		t.Errorf("%d events are of who decided", bobs)
+		t.Errorf("%d events name the decider", bobs)
 	}
 }

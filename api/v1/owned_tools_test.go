@@ -23,7 +23,7 @@ import (
 	"harness/internal/services/tools/workspace"
 )
 
-// person asks by the approvals of sessions.
+// person asks through the approvals of sessions.
 type person struct {
 	*manager.Service
 	// before is called before a question is asked.
@@ -38,7 +38,7 @@ func (p person) Ask(ctx context.Context, call tools.Call, class tools.Class, _ s
 	return tools.Answer(answer), err
 }
 
-// slowly has a call that writes the file at-once asked about no earlier than somebody decides it.
+// slowly delays the request for the call that writes the file at-once until the decision arrives.
 func (s *site) slowly(call tools.Call) {
 	if strings.Contains(string(call.Input), "at-once") {
 		<-s.deciding
@@ -54,7 +54,7 @@ func (b withBearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// agent is one that has the tools of this server, in mode ask, for its session; they work in folder.
+// agent has the server's tools, in mode ask, for its session; they work in folder.
 func (s *site) agent(base, folder string) *mcp.ClientSession {
 	s.t.Helper()
 	grants, err := mcphost.NewGrants(bytes.Repeat([]byte("k"), mcphost.SecretBytes), s.DB, s.Journal, nil)
@@ -82,8 +82,8 @@ func (s *site) agent(base, folder string) *mcp.ClientSession {
 	return connected
 }
 
-// SE-06, SE-07, SE-08, EV-09, EV-11: tools of this server are decided as those of the runtime are; what the agent gave up, or
-// whose task was stopped, does not run when it is approved late.
+// SE-06, SE-07, SE-08, EV-09, EV-11: tools of this server are decided like those of the runtime. A call that the
+// agent gave up, or whose task was stopped, does not run when it is approved late.
 func TestToolsOfTheServerAreDecided(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		folder := t.TempDir()
@@ -98,7 +98,7 @@ func TestToolsOfTheServerAreDecided(t *testing.T) {
 			_, err := os.Stat(filepath.Join(folder, name))
 			return err == nil
 		}
-		// write has the agent call a tool, and returns the call as soon as it waits for a decision.
+		// write has the agent call a tool, and returns the call once it waits for a decision.
 		write := func(ctx context.Context, name string) (call object, answer <-chan string) {
 			said := make(chan string, 1)
 			go func() {
@@ -110,8 +110,8 @@ func TestToolsOfTheServerAreDecided(t *testing.T) {
 					said <- "error: " + err.Error()
 					return
 				}
-				told, _ := result.Content[0].(*mcp.TextContent)
-				said <- fmt.Sprint(result.IsError, " ", told.Text)
+				content, _ := result.Content[0].(*mcp.TextContent)
+				said <- fmt.Sprint(result.IsError, " ", content.Text)
 			}()
 			call = stream.event(tasks.CallRequested, "task")
 			if name != "at-once" {
@@ -174,11 +174,11 @@ func TestToolsOfTheServerAreDecided(t *testing.T) {
 		const asks, not = "tool.call.requested tool.call.policy_evaluated ", "tool.call.denied "
 		const done = "tool.call.approved tool.call.started tool.call.completed "
 		want := "task.started model.input " + asks + done + asks + done + asks + not + asks + not + asks + not + "task.stopped"
-		// What the agent says meanwhile comes somewhere between.
+		// The agent's output meanwhile comes somewhere in between.
 		said := strings.NewReplacer("model.output.delta ", "", "model.output.completed tool.call.policy_evaluated ", "",
 			"model.output.completed ", "")
 		if got := said.Replace(kinds(s.page(base), "task")); got != want {
-			t.Errorf("told is\n%s, want\n%s", got, want)
+			t.Errorf("published are\n%s, want\n%s", got, want)
 		}
 	})
 }

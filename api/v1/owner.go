@@ -10,16 +10,16 @@ import (
 	"harness/internal/platform/cluster/forward"
 )
 
-// Owners asks the nodes that own sessions.
+// Owners forwards requests to the nodes that own sessions.
 type Owners interface {
-	// Ask hands a request and its body to a node. forward.ErrClientsTurn, *forward.UnreachableError,
+	// Ask forwards a request and its body to a node. forward.ErrClientsTurn, *forward.UnreachableError,
 	// *forward.LostAnswerError.
 	Ask(r *http.Request, owner, body string) (*http.Response, error)
-	// Takers are the nodes that make sessions when this one makes none.
+	// Takers are the nodes that create sessions when this one does not.
 	Takers(ctx context.Context) ([]string, error)
 }
 
-// handle does what a request asks for, here or at the node that owns its session.
+// handle executes a request here or at the node that owns its session.
 func (s *Server) handle(w http.ResponseWriter, r *http.Request, rt route) error {
 	if s.opts.Owners == nil {
 		return rt.handle(s, w, r)

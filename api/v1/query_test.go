@@ -9,8 +9,8 @@ import (
 	v1 "harness/api/v1"
 )
 
-// What a query asks for is read or refused, before anything is done.
-func TestNoQueryIsIgnored(t *testing.T) {
+// Every query parameter is read or refused before anything is done.
+func TestUnknownQueryIsRefused(t *testing.T) {
 	t.Parallel()
 	server := byPath(v1.New(v1.Options{}))
 	for _, route := range v1.Routes() {
@@ -23,7 +23,7 @@ func TestNoQueryIsIgnored(t *testing.T) {
 			answer := httptest.NewRecorder()
 			server.ServeHTTP(answer, httptest.NewRequest(route.Method, target+"?"+query, http.NoBody))
 			if answer.Code != http.StatusBadRequest || !strings.Contains(answer.Body.String(), `"invalid_request"`) {
-				t.Errorf("%s %s?%s is answered %d %s", route.Method, target, query, answer.Code, answer.Body)
+				t.Errorf("%s %s?%s got %d %s", route.Method, target, query, answer.Code, answer.Body)
 			}
 		}
 	}

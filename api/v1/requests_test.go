@@ -8,8 +8,8 @@ import (
 	"harness/internal/platform/database"
 )
 
-// Requests are read in both spellings, answers are in one.
-func TestBothSpellingsAreRead(t *testing.T) {
+// Requests may use both spellings, responses use one.
+func TestBothSpellingsAreAccepted(t *testing.T) {
 	t.Parallel()
 	s := open(t, database.SQLite)
 	message := []object{{"role": "user", "content": []object{{"type": "text", "text": "REPLY[hi]"}}}}
@@ -36,8 +36,8 @@ func TestBothSpellingsAreRead(t *testing.T) {
 	}
 }
 
-// What cannot be done is refused with a code and, where it helps, a remedy, on either store, and changes nothing.
-func TestWhatIsWrongIsRefused(t *testing.T) {
+// An impossible request is refused with a code and, where it helps, a remedy, on either store, and changes nothing.
+func TestInvalidRequestsAreRefused(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		base := s.ask()
 		const sessions = "/v1/sessions"
@@ -52,7 +52,7 @@ func TestWhatIsWrongIsRefused(t *testing.T) {
 			{400, "invalid_request", sessions, `{"permissionMode":"ask","permission_mode":"ask"}`},
 			{400, "invalid_request", sessions, `{"permission_mode":"sometimes"}`}, {400, "invalid_request", sessions, `{"title":"x"}`},
 			{400, "unknown_runtime", sessions, `{"runtime":"none"}`}, {400, "unknown_runtime", sessions, `{"runtime":"a\u0000b"}`},
-			{400, "not_supported", sessions, `{"permission_mode":"auto"}`}, // the scripted agent asks about everything
+			{400, "not_supported", sessions, `{"permission_mode":"auto"}`}, // the scripted agent requests approval for everything
 			{403, "yolo_not_allowed", sessions, `{"permission_mode":"yolo"}`},
 			{400, "invalid_request", sessions, `{"non_interactive":"yes"}`}, {400, "invalid_request", sessions, `{"native_tools":"some"}`},
 			{503, "namespace_unavailable", sessions, `{"credential_namespace":"user:1"}`},
@@ -66,7 +66,7 @@ func TestWhatIsWrongIsRefused(t *testing.T) {
 			{400, "invalid_request", base + "/tasks", say(`" \n"`)}, {400, "invalid_request", base + "/tasks", say(`null`)},
 			{400, "invalid_request", base + "/tasks", say(`[]`)}, {400, "invalid_request", base + "/tasks", say(`["x"]`)},
 			{400, "invalid_request", base + "/tasks", say(`5`)},
-			{400, "invalid_request", base + "/tasks", `{"messages":[{"role":"nobody","content":"x"}]}`},
+			{400, "invalid_request", base + "/tasks", `{"messages":[{"role":"unknown","content":"x"}]}`},
 			{400, "invalid_request", base + "/tasks", `{"messages":[{"role":"user"}]}`},
 			{400, "invalid_request", base + "/tasks", strings.TrimSuffix(say(`"x"`), "}") + `,"task_id":5}`},
 			{400, "invalid_request", base + "/tasks",

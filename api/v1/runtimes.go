@@ -31,7 +31,7 @@ func (s *Server) root(w http.ResponseWriter, _ *http.Request) error {
 	}{true, "harness", s.opts.Version, tasks.ContractVersion, names})
 }
 
-// abilities are what a runtime can do, in the members clients know.
+// abilities are the capabilities of a runtime, with the members that clients know.
 type abilities struct {
 	Streaming       bool     `json:"supportsStreaming"`
 	ToolCalls       bool     `json:"supportsToolCalls"`
@@ -55,11 +55,11 @@ type abilities struct {
 	Cancellation    string   `json:"cancellationModel"`
 	Isolation       []string `json:"supportedIsolationModes"`
 	Recommended     string   `json:"recommendedIsolationMode"`
-	// Unasked are the runtime's own tools that run without approval in mode ask.
+	// Unasked are the runtime's built-in tools that run without approval in mode ask.
 	Unasked []string `json:"unaskedTools"`
 }
 
-// unknown stands for a fact that an adapter does not give.
+// unknown stands for a fact that an adapter does not provide.
 const unknown = "unknown"
 
 func abilitiesOf(c runtime.Capabilities) abilities {
@@ -72,10 +72,10 @@ func abilitiesOf(c runtime.Capabilities) abilities {
 		ResumeModel: cmp.Or(f.Resume, runtime.ResumeNone), ReplaySafety: cmp.Or(f.Replay, unknown), MCP: cmp.Or(f.MCP, runtime.MCPNone),
 		Transports: append([]string{}, f.Transports...), Cancellation: cmp.Or(f.Cancellation, unknown),
 		Isolation: append([]string{}, f.Isolation...), Recommended: isolation, Reconstructs: c.Reconstruct,
-		Unasked: append([]string{}, c.Unasked...)}
+		Unasked: append([]string{}, c.AutoApproved...)}
 }
 
-// authBody is what is known of a runtime's credentials; it names none.
+// authBody describes a runtime's credentials without naming any.
 type authBody struct {
 	OK        bool        `json:"ok"`
 	LoggedIn  bool        `json:"loggedIn"`
@@ -95,7 +95,7 @@ func viewAuth(auth runtime.AuthStatus, can runtime.Capabilities) authBody {
 		Details: authDetails{auth.State, append([]string{}, auth.Credentials...), auth.Remedy}}
 }
 
-// healthBody is how a runtime does.
+// healthBody is the health of a runtime.
 type healthBody struct {
 	OK           bool          `json:"ok"`
 	Runtime      string        `json:"runtime"`
@@ -108,7 +108,7 @@ type healthBody struct {
 	Runtimes     []healthBody  `json:"runtimes,omitempty"`
 }
 
-// each looks at one runtime, or at all: the default one is first.
+// each queries one runtime, or all, the default one first.
 func (s *Server) each(ctx context.Context, named string, look func(operations.Runtime, error)) error {
 	if named != "" {
 		one, err := s.opts.Operations.Runtime(ctx, s.runtimeName(named))

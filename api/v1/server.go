@@ -1,8 +1,8 @@
 // Package v1 serves the task API: sessions, tasks, their events as pages and as a stream of server-sent events, and
 // decisions about tool calls.
 //
-// It owns the routes, statuses and JSON of that API and reads requests in both spellings of names. What is done is the
-// tasks' and operations' business; it must never know SQL or a runtime's protocol.
+// It owns the routes, statuses and JSON of that API and accepts both spellings of names. Tasks and operations do the
+// work; it must never know SQL or a runtime's protocol.
 package v1
 
 import (
@@ -26,38 +26,40 @@ import (
 	"harness/internal/services/tasks"
 )
 
-// Options are what a Server stands on. Tasks and Operations are required; zero fields take the defaults named.
+// Options are the dependencies of a Server. Tasks and Operations are required; zero fields mean the defaults given
+// below.
 type Options struct {
 	Tasks      *tasks.Service
 	Operations *operations.Service
-	// Actor names who makes a request, for the record of decisions. nil: "local".
+	// Actor returns the caller of a request, for the record of decisions. nil: "local".
 	Actor func(*http.Request) string
-	// Context, when set, puts into the context of each request what the server's services look for there.
+	// Context, when set, adds the values that the server's services need to the context of each request.
 	Context func(ctx context.Context) context.Context
 	Version string
-	// Bundle makes a session's support bundle, which is closed when it was sent. nil: there are none.
+	// Bundle creates a session's support bundle, which is closed once sent. nil: there are none.
 	Bundle func(ctx context.Context, sessionID, taskID string) (*os.File, error)
-	// MaxStreams bounds the streams of events that are open at once; 0 is no bound.
+	// MaxStreams limits the open streams of events; 0 means no limit.
 	MaxStreams int
-	// Heartbeat is the time between heartbeats of a stream (15 s), Behind how many records a stream that was up to date
-	// may fall behind before it is ended (20,000), WriteTimeout how long a reader may take nothing (30 s).
+	// Heartbeat is the time between heartbeats of a stream (15 s). Behind is how many records a stream that was up to
+	// date may fall behind before it ends (20,000). WriteTimeout is how long a reader may read nothing (30 s).
 	Heartbeat    time.Duration
 	Behind       int64
 	WriteTimeout time.Duration
-	// Overflowed, when set, is called for each stream that was ended because its reader fell behind.
+	// Overflowed, when set, is called for each stream that ended because its reader fell behind.
 	Overflowed func()
-	// Owners asks the node that owns a session, when that is another one. nil: 421, its clients have to ask it.
+	// Owners forwards requests to the node that owns a session. nil: 421, and clients must send the request to that
+	// node.
 	Owners Owners
-	// Reads keeps what is read from being answered before it may be shown. nil: all of it may.
+	// Reads delays a response until what it read may be shown. nil: no delay.
 	Reads rest.Reads
-	// Credentials returns the level at which (shared, namespaced, ephemeral) a runtime keeps its logins and state, and the
-	// credential namespace of this server. nil: shared, default.
+	// Credentials returns the level (shared, namespaced, ephemeral) at which a runtime stores its logins and state,
+	// and this server's credential namespace. nil: shared, default.
 	Credentials func(runtime string) (level, namespace string)
 	// Clock is time.Now when nil.
 	Clock func() time.Time
 }
 
-// Server answers the requests of the task API.
+// Server serves the task API.
 type Server struct {
 	opts   Options
 	bodies rest.Bodies
@@ -68,21 +70,21 @@ type Server struct {
 	closing chan struct{}
 }
 
-// Route is one operation, with the parameters of its path as in /v1/sessions/:sessionId, and the names its query may have.
+// Route is one operation, with path parameters as in /v1/sessions/:sessionId, and its allowed query names.
 type Route struct {
 	Method, Path string
 	Query        []string
-	// Operator keeps it from who may only look.
+	// Operator excludes callers that may only read.
 	Operator bool
-	// OwnReach routes limit a caller to its projects themselves. On others the session of the path is checked before.
+	// OwnReach routes enforce project limits themselves. On others the session of the path is checked before.
 	OwnReach bool
 }
 
-// route is a Route and what it does.
+// route is a Route with its handler.
 type route struct {
 	Route
 	handle func(*Server, http.ResponseWriter, *http.Request) error
-	// ofRuntimes routes describe the runtimes of a node: another node is asked where there are none.
+	// ofRuntimes routes describe the runtimes of a node: another node gets the request if this one has none.
 	ofRuntimes bool
 }
 
@@ -127,7 +129,7 @@ func table() []route {
 	}
 }
 
-// Routes are what is served.
+// Routes returns the served routes.
 func Routes() []Route {
 	var all []Route
 	for _, r := range table() {
@@ -136,7 +138,7 @@ func Routes() []Route {
 	return all
 }
 
-// New makes a Server.
+// New creates a Server.
 func New(options Options) *Server {
 	if options.Actor == nil {
 		options.Actor = func(*http.Request) string { return "local" }
@@ -162,7 +164,7 @@ func New(options Options) *Server {
 	return &Server{opts: options, closing: make(chan struct{})}
 }
 
-// Handler serves a route of Routes, to requests whose PathValue has the parameters of its path. Access is checked before.
+// Handler serves a route of Routes, for requests whose PathValue has the path parameters. Access is checked before.
 func (s *Server) Handler(of Route) http.Handler {
 	all := table()
 	rt := all[slices.IndexFunc(all, func(r route) bool { return r.Method == of.Method && r.Path == of.Path })]
@@ -182,13 +184,13 @@ func (s *Server) Handler(of Route) http.Handler {
 	})
 }
 
-// sessionOf is the session that the path names, "" for none.
+// sessionOf returns the session in the path, "" for none.
 func sessionOf(r *http.Request) string { return r.PathValue("sessionId") }
 
-// Close ends the streams of events; who follows one comes back with the number of the last event.
+// Close ends the streams of events; a follower reconnects with the number of its last event.
 func (s *Server) Close() { s.once.Do(func() { close(s.closing) }) }
 
-// reply answers with JSON.
+// reply sends a JSON response.
 func reply(w http.ResponseWriter, status int, body any) error {
 	encoded, err := javascript.Encode(body)
 	if err != nil {
@@ -197,13 +199,13 @@ func reply(w http.ResponseWriter, status int, body any) error {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = w.Write(encoded) // a client that went away is not ours to mend
+	_, _ = w.Write(encoded) // nothing can be done about a client that disconnected
 	return nil
 }
 
 func (s *Server) now() string { return javascript.ISOTime(s.opts.Clock().UnixMilli()) }
 
-// refusal is an answer that says why not.
+// refusal is a response with the reason of a refusal.
 type refusal struct {
 	status        int
 	code, message string
@@ -215,31 +217,31 @@ type members map[string]any
 // Error implements error.
 func (r *refusal) Error() string { return r.code + ": " + r.message }
 
-// Refuse answers with an error.
+// Refuse responds with an error.
 func (s *Server) Refuse(w http.ResponseWriter, r *http.Request, err error) {
-	var told *refusal
-	if !errors.As(err, &told) {
-		told = refusalOf(err, r)
+	var answer *refusal
+	if !errors.As(err, &answer) {
+		answer = refusalOf(err, r)
 	}
-	if told.status >= http.StatusInternalServerError && told.code == "server_error" {
-		telemetry.Log(r.Context()).Error().Err(err).Str("path", r.URL.Path).Msg("a request of the task API failed")
+	if answer.status >= http.StatusInternalServerError && answer.code == "server_error" {
+		telemetry.Log(r.Context()).Error().Err(err).Str("path", r.URL.Path).Msg("task API request failed")
 	}
-	calls.Failed(r.Context(), told.code)
-	body := members{"error": told.code}
-	for name, value := range told.context {
+	calls.Failed(r.Context(), answer.code)
+	body := members{"error": answer.code}
+	for name, value := range answer.context {
 		body[name] = value
 	}
-	if told.message != "" {
-		body["message"] = told.message
+	if answer.message != "" {
+		body["message"] = answer.message
 	}
 	var unreachable *forward.UnreachableError
 	switch {
 	case errors.As(err, &unreachable):
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(unreachable.RetryAfter.Seconds()))))
-	case told.status == http.StatusTooManyRequests:
+	case answer.status == http.StatusTooManyRequests:
 		w.Header().Set("Retry-After", "1")
-	case told.status == http.StatusServiceUnavailable:
+	case answer.status == http.StatusServiceUnavailable:
 		w.Header().Set("Retry-After", "5")
 	}
-	_ = reply(w, told.status, body) // texts and numbers encode
+	_ = reply(w, answer.status, body) // strings and numbers encode
 }

@@ -24,23 +24,23 @@ type sessionBody struct {
 	Cwd              string  `json:"cwd"`
 	Title            string  `json:"title"`
 	Model            *string `json:"model"`
-	// Mode is how much its tasks do without approval, null where the levels of its controls say so.
+	// Mode is how much its tasks do without approval, null where the levels of its controls decide.
 	Mode *tasks.Mode `json:"permission_mode"`
 	// Isolation is where its runtime is hosted.
 	Isolation string `json:"isolation_mode"`
-	// NativeTools is "off" of an agent without tools of its own.
+	// NativeTools is "off" for an agent without built-in tools.
 	NativeTools string `json:"native_tools,omitempty"`
 	// Activity is the running turn and the background work.
 	Activity session.Doing `json:"activity"`
-	// Level and Namespace are where its runtime keeps logins and state.
+	// Level and Namespace are where its runtime stores logins and state.
 	Level     string `json:"isolation_level"`
 	Namespace string `json:"credential_namespace"`
 }
 
-// isolation is where every runtime is hosted: in a process of its own.
+// isolation is how every runtime is hosted: in its own process.
 const isolation = "subprocess"
 
-// view is how clients see sessions.
+// view converts a session for clients.
 func (s *Server) view(ctx context.Context, sessions ...session.Session) ([]sessionBody, error) {
 	ids := make([]string, len(sessions))
 	for i := range sessions {
@@ -67,7 +67,7 @@ func (s *Server) view(ctx context.Context, sessions ...session.Session) ([]sessi
 	return views, nil
 }
 
-// replyOne answers with a session.
+// replyOne returns a session.
 func (s *Server) replyOne(ctx context.Context, w http.ResponseWriter, status int, one session.Session) error {
 	views, err := s.view(ctx, one)
 	if err != nil {
@@ -84,8 +84,8 @@ func (s *Server) createSession(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	for _, err := range []error{
-		b.only("isolation_mode", "every runtime is a process of its own here", `"`+isolation+`"`),
-		b.only("env", "agents get the environment the operator gives them", `{}`),
+		b.only("isolation_mode", "every runtime has its own process here", `"`+isolation+`"`),
+		b.only("env", "the operator sets the environment of agents", `{}`),
 		b.runtimeConfig(),
 	} {
 		if err != nil {
@@ -111,7 +111,7 @@ func (s *Server) createSession(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if !slices.Contains([]string{"", runtime.NativeToolsOn, runtime.NativeToolsOff}, in.NativeTools) {
-		return invalid("native_tools is on or off")
+		return invalid("native_tools must be on or off")
 	}
 	in.NativeTools = cmp.Or(in.NativeTools, runtime.NativeToolsOff)
 	if in.ImplicitSources, err = b.text("implicit_sources"); err != nil {
@@ -137,17 +137,16 @@ func modeOf(b body) (tasks.Mode, error) {
 	mode, err := b.text("permission_mode")
 	if err == nil && mode != "" && !slices.Contains([]tasks.Mode{tasks.ModeAsk, tasks.ModeAuto, tasks.ModeYolo},
 		tasks.Mode(mode)) {
-		err = invalid("permission_mode is ask, auto or yolo")
+		err = invalid("permission_mode must be ask, auto or yolo")
 	}
 	return tasks.Mode(mode), err
 }
 
-// runtimeName is one of this server's runtimes for a name by which clients of other servers know it, as
-// NAME-agent-sdk.
+// runtimeName returns one of this server's runtimes for the name NAME-agent-sdk that clients of other servers use.
 func (s *Server) runtimeName(name string) string {
 	states, err := s.opts.Operations.RuntimeStates()
 	if err != nil {
-		return name // it is refused where it is used
+		return name // its user refuses it
 	}
 	for _, one := range states {
 		for _, suffix := range []string{"-agent-sdk", "-sdk", "-cli-core", "-server"} {

@@ -8,8 +8,8 @@ import (
 	"harness/internal/services/tasks"
 )
 
-// settled is handle that holds an answer back until what it read may be shown. What was done may be: it was committed
-// after whatever it read.
+// settled is handle that delays a response until what it read may be shown. A change may be shown: it was committed
+// after everything it read.
 func (s *Server) settled(w http.ResponseWriter, r *http.Request, rt route) error {
 	if s.opts.Reads == nil {
 		return s.handle(w, r, rt)
@@ -41,7 +41,7 @@ func (s *Server) next(ctx context.Context, reader *tasks.Reader) ([]tasks.Event,
 	return found, cmp.Or(err, s.opts.Reads.Settled(ctx))
 }
 
-// heldWriter begins an answer when what was read may be shown. When it may not, nothing is sent.
+// heldWriter begins a response once what was read may be shown. If it may not, nothing is sent.
 type heldWriter struct {
 	http.ResponseWriter
 	ctx     context.Context

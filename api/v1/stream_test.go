@@ -28,9 +28,9 @@ func isEvent(kind, task string) func(frame) bool {
 	}
 }
 
-// EV-04, EV-05, EV-24, EV-28: a stream begins with what it is about, and a reader that comes back, by the header or by the query,
-// gets exactly what it missed, whenever it left.
-func TestAReaderThatComesBackMissesNothing(t *testing.T) {
+// EV-04, EV-05, EV-24, EV-28: a stream begins with its subject. A reader that reconnects, by header or query, gets
+// exactly the missed events, whenever it left.
+func TestReconnectedReaderMissesNoEvent(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		base := s.ask()
 		first := s.follow(base, "", "")
@@ -43,8 +43,8 @@ func TestAReaderThatComesBackMissesNothing(t *testing.T) {
 		}
 		s.task(base, "one", "REPLY[hello world]")
 		seen := first.until("a delta", isEvent(tasks.OutputDelta, "one"))
-		first.cancel() // it leaves while the task goes on
-		s.task(base, "two", "FAIL[told to fail]")
+		first.cancel() // it leaves while the task continues
+		s.task(base, "two", "FAIL[asked to fail]")
 		s.over(base, "two")
 		all := s.page(base)
 		again := s.follow(base, "", seen[len(seen)-1].id)
@@ -78,14 +78,14 @@ func TestAReaderThatComesBackMissesNothing(t *testing.T) {
 		for _, wrong := range []string{"x", "-1", "1.5", "9223372036854775807", "99999999999999999999"} {
 			refused := s.follow(base, "", wrong)
 			if refused.response.StatusCode != http.StatusBadRequest {
-				t.Errorf("Last-Event-ID %s is answered %s", wrong, refused.response.Status)
+				t.Errorf("Last-Event-ID %s got %s", wrong, refused.response.Status)
 			}
 		}
 	})
 }
 
-// A stream on which nothing happens has heartbeats, and ends in order with the server and with its session.
-func TestAStreamBeatsAndEnds(t *testing.T) {
+// An idle stream has heartbeats, and ends normally with the server and with its session.
+func TestIdleStreamSendsHeartbeatsAndEnds(t *testing.T) {
 	t.Parallel()
 	s := open(t, database.SQLite, func(o *v1.Options) { o.Heartbeat = 5 * time.Millisecond })
 	base, gone := s.ask(), s.ask()
@@ -111,7 +111,7 @@ func TestAStreamBeatsAndEnds(t *testing.T) {
 	}
 }
 
-// held is a reader that takes all up to a text, and goes on when it is free.
+// held is a reader that reads up to a text, and continues once released.
 type held struct {
 	*httptest.ResponseRecorder
 	at    string
@@ -131,8 +131,8 @@ func (h *held) Write(p []byte) (int, error) {
 	return h.ResponseRecorder.Write(p)
 }
 
-// hold has a stream of a session served to a reader that waits at a text, and returns when it does; goOn lets it go on
-// and returns what it was sent to the end.
+// hold serves a session's stream to a reader that stops at a text, and returns then; goOn releases it and returns
+// everything it got.
 func (s *site) hold(base, at string) (goOn func() string) {
 	s.t.Helper()
 	h := &held{ResponseRecorder: httptest.NewRecorder(), at: at, waits: make(chan struct{}), free: make(chan struct{})}
@@ -158,9 +158,9 @@ func (s *site) hold(base, at string) (goOn func() string) {
 	}
 }
 
-// EV-29: a reader that was up to date and falls too far behind is told so, and with which event to go on; one that comes
-// back is given all of it, at its pace.
-func TestAReaderThatFallsBehindIsTold(t *testing.T) {
+// EV-29: a reader that was up to date and falls too far behind gets an overflow, with the event to continue from.
+// After a reconnect it gets everything, at its pace.
+func TestSlowReaderGetsOverflow(t *testing.T) {
 	t.Parallel()
 	var overflows atomic.Int64
 	s := open(t, database.SQLite, func(o *v1.Options) {
@@ -184,8 +184,8 @@ func TestAReaderThatFallsBehindIsTold(t *testing.T) {
 	}
 }
 
-// A server that stops does not wait for the end of a long replay.
-func TestAReplayEndsWithTheServer(t *testing.T) {
+// A stopping server does not wait for the end of a long replay.
+func TestServerStopEndsReplay(t *testing.T) {
 	t.Parallel()
 	s := open(t, database.SQLite)
 	base := s.ask()
@@ -206,9 +206,8 @@ func TestAReplayEndsWithTheServer(t *testing.T) {
 	}
 }
 
-// EV-29: a reader that took nothing for a while, and reads again, is told that its stream ended and where it goes on: an
-// overflow is readable.
-func TestAReaderThatPausesReadsOfItsOverflow(t *testing.T) {
+// EV-29: a reader that read nothing for a while, and resumes, can read that its stream ended and where to continue.
+func TestPausedReaderCanReadOverflow(t *testing.T) {
 	t.Parallel()
 	s := open(t, database.SQLite, func(o *v1.Options) { o.WriteTimeout = 20 * time.Millisecond })
 	base := s.ask()
@@ -227,8 +226,8 @@ func TestAReaderThatPausesReadsOfItsOverflow(t *testing.T) {
 	}
 }
 
-// EV-29: a reader that takes nothing is left after a while, and its place is another's.
-func TestAReaderThatTakesNothingIsLeft(t *testing.T) {
+// EV-29: a reader that reads nothing is disconnected after a while, and its slot is free.
+func TestStalledReaderIsDisconnected(t *testing.T) {
 	t.Parallel()
 	s := open(t, database.SQLite, func(o *v1.Options) { o.WriteTimeout, o.MaxStreams = time.Second, 1 })
 	base := s.ask()
@@ -254,12 +253,12 @@ func TestAReaderThatTakesNothingIsLeft(t *testing.T) {
 	}
 	s.awaitEnd()
 	if again := s.follow(base, "", ""); again.response.StatusCode != http.StatusOK {
-		t.Errorf("the next reader is answered %s", again.response.Status)
+		t.Errorf("the next reader got %s", again.response.Status)
 	}
 }
 
-// There are only so many streams, and one that is left makes room.
-func TestStreamsAreBounded(t *testing.T) {
+// The number of streams is limited, and a closed one frees its slot.
+func TestStreamLimit(t *testing.T) {
 	t.Parallel()
 	s := open(t, database.SQLite, func(o *v1.Options) { o.MaxStreams = 1 })
 	base := s.ask()
@@ -271,7 +270,7 @@ func TestStreamsAreBounded(t *testing.T) {
 	}
 	if second.response.StatusCode != http.StatusTooManyRequests || refusal["error"] != "sse_limit" ||
 		second.response.Header.Get("Retry-After") == "" {
-		t.Errorf("the second stream is answered %s %v", second.response.Status, refusal)
+		t.Errorf("the second stream got %s %v", second.response.Status, refusal)
 	}
 	s.awaitEnd() // of the second
 	s.page(base) // pages are no streams
@@ -279,12 +278,12 @@ func TestStreamsAreBounded(t *testing.T) {
 	first.cancel()
 	s.awaitEnd()
 	if third := s.follow(base, "", ""); third.response.StatusCode != http.StatusOK {
-		t.Errorf("the third is answered %s", third.response.Status)
+		t.Errorf("the third got %s", third.response.Status)
 	}
 }
 
-// EV-02: when old records are not kept any more, numbers stay, a stream tells of the gap and a page where it begins.
-func TestWhatIsNotKeptIsTold(t *testing.T) {
+// EV-02: when old records are pruned, numbers stay, a stream reports the gap, and a page where it begins.
+func TestPrunedEventsAreReportedAsGap(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		base := s.ask()
 		s.task(base, "one", "REPLY[a b c]")
@@ -299,7 +298,7 @@ func TestWhatIsNotKeptIsTold(t *testing.T) {
 		kept := len(page["events"].([]any))
 		oldest := len(before) - kept + 1
 		if kept == 0 || oldest < 3 || text(page, "oldest_seq") != strconv.Itoa(oldest) {
-			t.Fatalf("%d of %d events are kept, and the page begins with %v", kept, len(before), page["oldest_seq"])
+			t.Fatalf("%d of %d events are stored, and the page begins with %v", kept, len(before), page["oldest_seq"])
 		}
 		for after := range oldest {
 			frames := s.follow(base, "?after_seq="+strconv.Itoa(after), "").until("the end",
@@ -308,7 +307,7 @@ func TestWhatIsNotKeptIsTold(t *testing.T) {
 			want := fmt.Sprintf(`{"from_seq":%d,"to_seq":%d}`, after+1, oldest-1)
 			if after == oldest-1 && len(gaps) != 0 ||
 				after < oldest-1 && (len(gaps) != 1 || frames[1].event != "gap" || written(gaps[0].data) != want) {
-				t.Errorf("after %d the gap is told as %+v, want %s", after, gaps, want)
+				t.Errorf("after %d the gap is sent as %+v, want %s", after, gaps, want)
 			}
 			if got := events(frames); !slices.Equal(got, before[oldest-1:]) {
 				t.Errorf("after %d streamed were\n%s", after, strings.Join(got, "\n"))

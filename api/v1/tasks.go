@@ -58,7 +58,7 @@ func (s *Server) createTask(w http.ResponseWriter, r *http.Request) error {
 	task := tasks.Task{SessionID: sessionOf(r)}
 	for _, err := range []error{
 		b.runtimeConfig(),
-		b.only("tool_manifest", "which tools there are the operator says (HARNESS_TOOLS)", `[]`, `{}`),
+		b.only("tool_manifest", "the operator selects the tools (HARNESS_TOOLS)", `[]`, `{}`),
 	} {
 		if err != nil {
 			return err
@@ -96,19 +96,19 @@ func (s *Server) createTask(w http.ResponseWriter, r *http.Request) error {
 	}{made.SessionID, made.ID, status, made.Ahead})
 }
 
-// messagesOf reads the messages of a task. The content of one is a list of blocks, or a text.
+// messagesOf reads the messages of a task. Content is a list of blocks, or a string.
 func messagesOf(raw json.RawMessage) ([]tasks.Message, error) {
 	var given []struct {
 		Role    string          `json:"role"`
 		Content json.RawMessage `json:"content"`
 	}
 	if len(raw) == 0 || json.Unmarshal(raw, &given) != nil || len(given) == 0 {
-		return nil, invalid("messages required: a list of {role, content}")
+		return nil, invalid("messages is required: a list of {role, content}")
 	}
 	all := make([]tasks.Message, 0, len(given))
 	for i, m := range given {
 		if !slices.Contains([]string{"user", "system", "assistant", "tool"}, m.Role) {
-			return nil, invalid(fmt.Sprintf("messages[%d].role is user, system, assistant or tool", i))
+			return nil, invalid(fmt.Sprintf("messages[%d].role must be user, system, assistant or tool", i))
 		}
 		var text string
 		var blocks []json.RawMessage
@@ -117,14 +117,14 @@ func messagesOf(raw json.RawMessage) ([]tasks.Message, error) {
 		case text != "":
 			blocks = []json.RawMessage{javascript.MustEncode(map[string]string{"type": "text", "text": text})}
 		case json.Unmarshal(m.Content, &blocks) != nil:
-			return nil, invalid(fmt.Sprintf("messages[%d].content is a text or a list of blocks", i))
+			return nil, invalid(fmt.Sprintf("messages[%d].content must be a string or a list of blocks", i))
 		}
 		if len(blocks) == 0 {
-			return nil, invalid(fmt.Sprintf("messages[%d].content says nothing", i))
+			return nil, invalid(fmt.Sprintf("messages[%d].content is empty", i))
 		}
 		for _, block := range blocks {
 			if len(block) == 0 || block[0] != '{' {
-				return nil, invalid(fmt.Sprintf("messages[%d].content has a block that is no object", i))
+				return nil, invalid(fmt.Sprintf("messages[%d].content has a block that is not an object", i))
 			}
 		}
 		all = append(all, tasks.Message{Role: m.Role, Content: blocks})
@@ -198,11 +198,11 @@ func (s *Server) decide(w http.ResponseWriter, r *http.Request, allow bool) erro
 	}
 	if !b.has("attempt") || !b.has("input_hash") || json.Unmarshal(b["attempt"], &d.Attempt) != nil ||
 		json.Unmarshal(b["input_hash"], &d.InputHash) != nil {
-		return invalid("attempt (number) and input_hash (string) required")
+		return invalid("attempt (number) and input_hash (string) are required")
 	}
 	if b.has("answers") {
 		if b["answers"][0] != '{' {
-			return invalid("answers is an object: of each question's id what is answered")
+			return invalid("answers must be an object of answers by question id")
 		}
 		d.Answers = b["answers"]
 	}

@@ -48,7 +48,7 @@ func TestTheCapabilityMatrixIsCurrent(t *testing.T) {
 	}
 	for _, name := range server.RuntimeNames() {
 		if !strings.Contains(page, "| `"+name+"` |") {
-			t.Errorf("the page does not tell how to install %s", name)
+			t.Errorf("the page does not say how to install %s", name)
 		}
 	}
 }
@@ -103,7 +103,7 @@ func everyAdapter(t *testing.T) (adapters []runtime.Adapter) {
 			Env: []string{"PATH=" + programs}}}
 	}
 	adapters = []runtime.Adapter{
-		codex.New(codex.Options{Shims: &shim.Host{RunDir: t.TempDir()}, Detach: true}), claude.New("", setup(claude.Name)),
+		codex.New(codex.Options{Setup: setup(codex.Name)}), claude.New("", setup(claude.Name)),
 		opencode.New(opencode.Options{Setup: setup(opencode.Name), Bridge: []string{"harness"}}),
 	}
 	own, err := acp.Configured(`{"name":"any command"}`)

@@ -18,7 +18,7 @@ import (
 
 // Outcomes of the packages behind the interfaces, to be wrapped by their adapters. Any other error is a failure.
 var (
-	// ErrGone: what the action is about was deleted or never existed.
+	// ErrGone: the subject of the action was deleted or never existed.
 	ErrGone = errors.New("there is nothing left to act on")
 	// ErrResolved: another actor decided first.
 	ErrResolved = errors.New("already resolved")
@@ -35,7 +35,7 @@ type Transcripts interface {
 
 // Approvals reads and decides interactive requests; package session implements it.
 type Approvals interface {
-	// Approval describes a request, ErrGone when there is none of that id.
+	// Approval describes a request; ErrGone when there is none with that id.
 	Approval(ctx context.Context, approvalID string) (Approval, error)
 	// Decide settles it. ErrResolved when another actor did.
 	Decide(ctx context.Context, decision Decision) error
@@ -45,7 +45,7 @@ type Approvals interface {
 // extension.
 type Decision struct{ ApprovalID, Decision, Scope, Message, Actor string }
 
-// Approval is what a request is about.
+// Approval is the subject of a request.
 type Approval struct{ SessionID, TurnID string }
 
 // Turns steers running turns.
@@ -54,12 +54,12 @@ type Turns interface {
 	Steer(ctx context.Context, sessionID, turnID, text string) error
 }
 
-// Journal is where results are kept; *journal.Journal implements it.
+// Journal stores results; *journal.Journal implements it.
 type Journal interface {
 	Commit(ctx context.Context, unit journal.Unit) ([]journal.Record, error)
 }
 
-// Options are what an Executor is built from. Journal and DB are required; an action whose package is nil fails.
+// Options configure an Executor. Journal and DB are required; an action whose package is nil fails.
 type Options struct {
 	Journal     Journal
 	DB          *database.DB
@@ -87,7 +87,7 @@ func New(opts Options) *Executor {
 	return &Executor{opts: opts}
 }
 
-// outcome is what one action came to.
+// outcome is the result of one action.
 type outcome struct {
 	status  sdk.ActionStatus
 	code    string
@@ -117,7 +117,7 @@ func (o outcome) details() json.RawMessage {
 	}
 	encoded, err := json.Marshal(details)
 	if err != nil {
-		return nil // strings and what was decoded from JSON always encode
+		return nil // strings and decoded JSON always encode
 	}
 	return encoded
 }
@@ -125,10 +125,9 @@ func (o outcome) details() json.RawMessage {
 // prepared is a valid action within its scope.
 type prepared func(ctx context.Context) outcome
 
-// Execute runs one request and returns its outcome. The same idempotency key acts once: a repeat with the
-// same request gets the first answer; with another request, conflict. A request without a key gets one
-// derived from its content when it belongs to an event or job with an id (CorrelationID), so that an event
-// dispatched twice acts once.
+// Execute runs one request and returns its outcome. One idempotency key acts once: a repeat with the same request
+// gets the first answer, another request a conflict. A request without a key gets one derived from its content if its
+// event or job has an id (CorrelationID). An event that is dispatched twice therefore acts once.
 func (e *Executor) Execute(ctx context.Context, call extensions.ActionCall) sdk.EmitResult {
 	result := sdk.EmitResult{Kind: sdk.ActionResult, ModuleName: call.ModuleName, ActionType: call.Request.ActionType,
 		RequestID: call.Request.RequestID, IdempotencyKey: call.Request.IdempotencyKey}

@@ -16,7 +16,7 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// signatureOf is the SHA-256 of what a request says and is about, the same for every spelling of the same JSON.
+// signatureOf is the SHA-256 of a request's content and subject, the same for every spelling of the same JSON.
 func signatureOf(call extensions.ActionCall) (string, error) {
 	payload, err := jcs.Transform(call.Request.Payload)
 	if err != nil {
@@ -26,23 +26,23 @@ func signatureOf(call extensions.ActionCall) (string, error) {
 		nil
 }
 
-// hash is the SHA-256 of a list of texts; where one ends is part of it.
+// hash is the SHA-256 of a list of texts and their boundaries.
 func hash(parts ...string) string {
 	sum := sha256.New()
 	for _, part := range parts {
-		_, _ = fmt.Fprintf(sum, "%d:", len(part)) // a hash takes everything
+		_, _ = fmt.Fprintf(sum, "%d:", len(part)) // writing to a hash never fails
 		_, _ = sum.Write([]byte(part))
 	}
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// stored is a result as it is kept; Status "" marks an execution under way.
+// stored is a stored result; Status "" means that the execution is under way.
 type stored struct {
 	Status  sdk.ActionStatus `json:"status"`
 	Details json.RawMessage  `json:"details,omitempty"`
 }
 
-// replayable outcomes are kept: asking again would change nothing. The others may go well the next time.
+// replayable outcomes are stored: a repeat would change nothing. The others may succeed the next time.
 func replayable(status sdk.ActionStatus) bool {
 	switch status {
 	case sdk.Performed, sdk.AlreadyResolved, sdk.NotEligible, sdk.Forbidden:
@@ -71,9 +71,9 @@ func (e *Executor) once(ctx context.Context, key, signature, sessionID string, a
 		return replay(previous.result)
 	}
 	done := act(ctx)
-	// The outcome stands, whether the caller still waits or not.
+	// The outcome is stored even if the caller no longer waits.
 	if err := e.keep(context.WithoutCancel(ctx), key, done); err != nil {
-		e.opts.Logger.Error().Err(err).Msg("the result of an action could not be kept; asked again, it runs again")
+		e.opts.Logger.Error().Err(err).Msg("cannot store the result of an action; a repeat will run it again")
 	}
 	return done
 }
@@ -92,7 +92,7 @@ type claimed struct {
 	result    stored
 }
 
-// claim stores the key, or reads what is stored under it.
+// claim stores the key, or reads its stored result.
 func (e *Executor) claim(ctx context.Context, key, signature, sessionID string) (previous claimed, found bool,
 	err error) {
 	at := e.opts.Clock().UnixMilli()
@@ -122,7 +122,7 @@ func (e *Executor) claim(ctx context.Context, key, signature, sessionID string) 
 	return previous, found, err
 }
 
-// keep stores a replayable outcome and forgets the key of any other.
+// keep stores a replayable outcome, and removes the key of any other.
 func (e *Executor) keep(ctx context.Context, key string, done outcome) error {
 	_, err := e.opts.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		if !replayable(done.status) {

@@ -13,8 +13,8 @@ import (
 	"harness/transcript"
 )
 
-// prepare validates a request and holds it against its scope: an action may touch only the project, session and turn
-// its event is about.
+// prepare validates a request and checks its scope: an action may touch only the project, session and turn of its
+// event.
 func (e *Executor) prepare(ctx context.Context, call extensions.ActionCall) (prepared, *outcome) {
 	switch call.Request.ActionType {
 	case sdk.ActionTranscriptUpsert:

@@ -12,11 +12,11 @@ const maxTitle = 200
 
 // Titles names sessions; package session implements it.
 type Titles interface {
-	// Rename gives a session a title. With onlyFrom it must have that title until then: ErrResolved when it has another.
+	// Rename sets a session's title. With onlyFrom the session must have that title before: ErrResolved when it has another.
 	Rename(ctx context.Context, sessionID, title, onlyFrom string) error
 }
 
-// rename is session.rename, our own action: codex-manager's supervisor has its worker run a command line client for it.
+// rename is session.rename, our own action; codex-manager's supervisor runs a command line client instead.
 func (e *Executor) rename(call extensions.ActionCall) (prepared, *outcome) {
 	var in struct {
 		SessionID string `json:"sessionId"`
@@ -43,5 +43,5 @@ func (e *Executor) rename(call extensions.ActionCall) (prepared, *outcome) {
 	}, nil
 }
 
-// actionRename is its name. It is no constant of the SDK, whose four actions are those every runtime has.
+// actionRename is its name. The SDK has constants only for the four actions of every runtime.
 const actionRename = "session.rename"

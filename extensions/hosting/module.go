@@ -1,5 +1,6 @@
-// Package hosting is what the hosts of extensions share: the queue of an extension's events, the life of the worker
-// that runs its handlers (a JavaScript machine, a child process) and the tools handlers call.
+// Package hosting is the shared part of the hosts of extensions. It owns the queue of an extension's events, the
+// lifecycle of the worker that runs its handlers (a JavaScript machine, a child process), and the tools that handlers
+// call.
 //
 // It must never know what a worker is, or what events mean.
 package hosting
@@ -18,13 +19,13 @@ import (
 	"harness/extensions"
 )
 
-// Module is one extension that workers of type W run; S is what a host keeps of each invocation. A host's own module
+// Module is one extension that workers of type W run; S is a host's state of each invocation. A host's own module
 // embeds it, and with that implements extensions.Module.
 type Module[W comparable, S any] struct {
 	host     Host[W, S]
 	source   extensions.Source
 	log      zerolog.Logger
-	what     string // a worker is to the operator
+	what     string // the operator's name for a worker
 	maxQueue int
 
 	// loaded gets the outcome of the first load; quit ends the supervisor, which closes ended.
@@ -35,7 +36,7 @@ type Module[W comparable, S any] struct {
 	// Work are the goroutines Close waits for.
 	Work sync.WaitGroup
 
-	// Mu guards what follows, and whatever the host keeps beside it.
+	// Mu guards the following fields and the host's own state.
 	Mu sync.Mutex
 	// Registered are the handlers of the first load, nil before it.
 	Registered []extensions.Subscription
@@ -46,13 +47,13 @@ type Module[W comparable, S any] struct {
 	// State is the extension's health.
 	State extensions.Health
 
-	served  bool // whether a worker ever took events
+	served  bool // whether a worker ever accepted events
 	waiting []*Invocation[W, S]
 	lastID  int
-	refusal error // why Handle answers at once, nil while events are taken
+	refusal error // the error of Handle, nil while events are accepted
 }
 
-// Invocation is one run of a handler. Its fields are guarded by its module's Mu once it was submitted.
+// Invocation is one run of a handler. Its module's Mu guards its fields once it was submitted.
 type Invocation[W comparable, S any] struct {
 	ID           int
 	Ctx          context.Context //nolint:containedctx // it is the handler's, which runs elsewhere
@@ -60,7 +61,7 @@ type Invocation[W comparable, S any] struct {
 	Subscription int
 	Event        *extensions.Event
 	Tools        extensions.Tools
-	// On is the worker that runs it, the zero value while it waits. Lines is how many it has logged.
+	// On is the worker that runs it, the zero value while it is queued. Lines counts its log lines.
 	On    W
 	Ended bool
 	Lines int
@@ -69,18 +70,18 @@ type Invocation[W comparable, S any] struct {
 	out chan Outcome
 }
 
-// Outcome is what came of an invocation.
+// Outcome is the result of an invocation.
 type Outcome struct {
 	Value json.RawMessage
 	Err   error
 }
 
-// Host is what a module needs of the host that embeds it.
+// Host is the part of the embedding host that a module uses.
 type Host[W comparable, S any] interface {
 	// Serve runs one worker until it fails or Quit is closed, and returns why. It is the only place where
 	// workers begin and end.
 	Serve() error
-	// Exhausted says why there will be no further worker, nil when there may be one.
+	// Exhausted is why no further worker may start, nil when one may.
 	Exhausted() error
 	// Submitted is called when an invocation waits, Expired when the caller of a running one has stopped
 	// waiting, Finished when one ended. Mu is held.
@@ -148,7 +149,7 @@ func (m *Module[W, S]) Handle(ctx context.Context, number int, event *extensions
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	event.JSON() // encoded here, because it is the caller's time
+	event.JSON() // encoded here, in the caller's time
 	inv := NewInvocation[W, S](ctx)
 	defer inv.Cancel()
 	inv.Subscription, inv.Event, inv.Tools = number, event, tools
@@ -175,7 +176,7 @@ func (m *Module[W, S]) submit(inv *Invocation[W, S]) error {
 		return m.refusal
 	}
 	if len(m.waiting) >= m.maxQueue {
-		return fmt.Errorf("%d events wait for the extension already", len(m.waiting))
+		return fmt.Errorf("%d events are already queued for the extension", len(m.waiting))
 	}
 	m.lastID++
 	inv.ID = m.lastID
@@ -200,7 +201,7 @@ func (m *Module[W, S]) expire(inv *Invocation[W, S]) {
 	}
 }
 
-// Next returns the invocation that waited longest, for a worker; nil when none waits. Mu is held.
+// Next returns the oldest queued invocation for a worker; nil for none. Mu is held.
 func (m *Module[W, S]) Next(worker W) *Invocation[W, S] {
 	for len(m.waiting) > 0 {
 		inv := m.waiting[0]
@@ -226,7 +227,7 @@ func (m *Module[W, S]) Finish(inv *Invocation[W, S], o Outcome) {
 	inv.out <- o
 }
 
-// Retire gives a worker nothing more to do. Mu is held.
+// Retire sends a worker no further events. Mu is held.
 func (m *Module[W, S]) Retire(worker W) {
 	if m.Serving == worker {
 		var none W
@@ -234,7 +235,7 @@ func (m *Module[W, S]) Retire(worker W) {
 	}
 }
 
-// Dismiss ends everything a worker was running; what only waited is for the next one. Mu is held.
+// Dismiss ends a worker's running invocations; the next worker gets the queued ones. Mu is held.
 func (m *Module[W, S]) Dismiss(worker W, why error) {
 	m.Retire(worker)
 	for _, inv := range m.Invocations {
@@ -244,8 +245,7 @@ func (m *Module[W, S]) Dismiss(worker W, why error) {
 	}
 }
 
-// refuse makes Handle fail at once, or accept events again with a nil error. All waiting invocations are
-// answered, too.
+// refuse makes Handle fail at once, or accept events again with a nil error. It also ends all queued invocations.
 func (m *Module[W, S]) refuse(err error) {
 	m.Mu.Lock()
 	defer m.Mu.Unlock()

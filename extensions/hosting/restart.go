@@ -2,8 +2,8 @@ package hosting
 
 import "time"
 
-// How long an extension that broke its worker waits before it gets another one: the first restarts within the span come
-// at once, because a worker costs milliseconds; each further one waits twice as long as the one before.
+// The delays before an extension that broke its worker gets another one. The first restarts within the span are
+// immediate, because a worker costs milliseconds; the delay then doubles with each restart.
 const (
 	Free    = 5
 	Span    = time.Minute
@@ -11,11 +11,11 @@ const (
 	Longest = 30 * time.Second
 )
 
-// History remembers one extension's restarts. The zero value has none; it belongs to one goroutine.
+// History records one extension's restarts. The zero value has none; it belongs to one goroutine.
 type History struct{ times []time.Time }
 
-// Next notes a restart at the given time and returns how many there were within the span and how long this one has to
-// wait.
+// Next records a restart at the given time. It returns the number of restarts within the span and the delay of this
+// one.
 func (h *History) Next(now time.Time) (count int, wait time.Duration) {
 	for len(h.times) > 0 && now.Sub(h.times[0]) > Span {
 		h.times = h.times[1:]

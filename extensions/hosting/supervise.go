@@ -9,8 +9,8 @@ import (
 	"harness/extensions"
 )
 
-// Load starts the first worker and waits until the extension has registered its handlers. What failed is closed again,
-// within patience.
+// Load starts the first worker and waits until the extension has registered its handlers. On a failure it closes the
+// module, within patience.
 func (m *Module[W, S]) Load(ctx context.Context, patience time.Duration) (err error) {
 	go m.supervise()
 	select {
@@ -21,7 +21,7 @@ func (m *Module[W, S]) Load(ctx context.Context, patience time.Duration) (err er
 	if err != nil {
 		closing, done := context.WithTimeout(context.Background(), patience)
 		defer done()
-		_ = m.Close(closing) // the error is why it is closed; its host counts a worker that does not end
+		_ = m.Close(closing) // the error is the load's; the host counts a worker that does not end
 	}
 	return err
 }
@@ -73,7 +73,7 @@ func (m *Module[W, S]) broke(state extensions.HealthState, err error) {
 	m.State.State, m.State.LastError = state, err.Error()
 }
 
-// pause waits before another worker is made. False means that the module is being closed.
+// pause waits before another worker starts. False means that the module is being closed.
 func (m *Module[W, S]) pause(restarts int, wait time.Duration) bool {
 	if wait == 0 {
 		return true

@@ -18,8 +18,8 @@ const (
 	maxLog     = 8 << 10
 )
 
-// hostCall is the only way out of the machine: an operation, the invocation it belongs to and a text. Only some
-// operations have an answer.
+// hostCall is the machine's only way out: an operation, its invocation and a text. Only some operations have an
+// answer.
 type hostCall func(operation string, invocation int, text string) string
 
 // engine is one QuickJS machine with the prelude in it. All methods but interrupt belong to the goroutine that owns it.
@@ -43,8 +43,8 @@ func compilePrelude() ([]byte, error) {
 	return code, nil
 }
 
-// newEngine makes a machine with a heap of at most memory bytes and the compiled prelude in it; settings is what that
-// is called with, as JSON.
+// newEngine makes a machine with the compiled prelude and a heap of at most memory bytes; settings is the prelude's
+// argument, as JSON.
 func newEngine(memory int, prelude, settings []byte, host hostCall) (*engine, error) {
 	vm, err := quickjs.NewVM()
 	if err != nil {
@@ -115,8 +115,8 @@ func number(v any) int {
 // limit bounds the next call into JavaScript.
 func (e *engine) limit(d time.Duration) { _ = e.vm.SetEvalTimeout(max(d, time.Nanosecond)) }
 
-// load evaluates the bundle and hands its exports to the prelude, which reports through the host function. The error is
-// what the extension threw at its top level.
+// load evaluates the bundle and passes its exports to the prelude, which reports through the host function. The error
+// is the one that the extension threw at its top level.
 func (e *engine) load(code string) error {
 	exports, err := e.vm.EvalValue(code, quickjs.EvalGlobal)
 	if err != nil {
@@ -125,7 +125,7 @@ func (e *engine) load(code string) error {
 			return errors.New(clip(thrown.Message, maxMessage))
 		}
 		if err.Error() == "null" {
-			// The engine throws it when there is no room left even for its error.
+			// The engine throws null when no memory is left for an error.
 			return errors.New("null (thrown by the extension, or there was no memory left for an error)")
 		}
 		return errors.New(clip(err.Error(), maxMessage))
@@ -145,7 +145,7 @@ func (e *engine) call(function quickjs.Value, args ...any) error {
 
 // drain runs promise jobs; more says that some are left.
 func (e *engine) drain() (more bool, err error) {
-	const most = 1 << 20 // where the engine itself gives way
+	const most = 1 << 20 // where the engine itself yields
 	n, err := e.vm.ExecutePendingJobs()
 	if n >= most {
 		return true, nil
@@ -156,7 +156,7 @@ func (e *engine) drain() (more bool, err error) {
 // interrupt ends the JavaScript that runs now; any goroutine may call it, also after close.
 func (e *engine) interrupt() { e.vm.Interrupt() }
 
-// close frees the machine, its memory is not the garbage collector's.
+// close frees the machine, whose memory the garbage collector does not manage.
 func (e *engine) close() {
 	for _, v := range []*quickjs.Value{&e.register, &e.invoke, &e.settle, &e.fire, &e.end} {
 		if v.VM() != nil {

@@ -22,18 +22,18 @@ const (
 	maxBody = 4 << 20
 	// maxHeaders bounds the headers of an answer in bytes.
 	maxHeaders = 256 << 10
-	// maxRedirects is how often an answer may lead elsewhere.
+	// maxRedirects is the maximum number of redirects.
 	maxRedirects = 10
-	// fetchTimeout bounds one fetch beside the handler's own time.
+	// fetchTimeout bounds one fetch, in addition to the handler's timeout.
 	fetchTimeout = 30 * time.Second
-	// maxFetches is how many fetches of one extension are under way at once; others wait for their turn.
+	// maxFetches is how many fetches of one extension run at once; others wait.
 	maxFetches = 8
 )
 
-// fetchAdvice is what fetch says to an extension that did not declare it.
+// fetchAdvice is the error of fetch in an extension that did not declare it.
 const fetchAdvice = `fetch is not declared: name the hosts in the manifest, as in "capabilities": {"host": ["net:api.example.com"]}`
 
-// network is what one extension may fetch from, nil without a declaration.
+// network are the hosts that an extension may fetch from, nil without a declaration.
 type network struct {
 	client *http.Client
 	tokens chan struct{}
@@ -99,8 +99,8 @@ func (m *module) fetch(ctx context.Context, _ *invocation, _, arguments string) 
 	return json.Marshal(response)
 }
 
-// hopByHop are headers that belong to the connection, which is not the extension's; without Accept-Encoding what is
-// compressed arrives plain.
+// hopByHop are headers of the connection, which the extension does not control. Without Accept-Encoding the client
+// decompresses the body.
 func hopByHop(name string) bool {
 	switch name = http.CanonicalHeaderKey(name); name {
 	case "Host", "Connection", "Keep-Alive", "Transfer-Encoding", "Content-Length", "Te", "Trailer", "Upgrade", "Expect",

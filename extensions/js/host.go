@@ -1,10 +1,10 @@
 // Package js runs extensions written in JavaScript or TypeScript inside the server: one QuickJS virtual machine per
 // extension, owned by one goroutine, without any authority but the tools a handler is given.
 //
-// It owns the machine's life (load, run, cut, replace) and the messages between JavaScript and Go. It must never know
-// what events mean, which extensions exist or what a tool does; those are the root package's.
+// It owns the machine's lifecycle (load, run, interrupt, replace) and the messages between JavaScript and Go. It must
+// never know what events mean, which extensions exist or what a tool does; those belong to the root package.
 //
-// How a misbehaving extension is held (docs/extensions-hosts.md):
+// How a misbehaving extension is limited (docs/extensions-hosts.md):
 //   - JavaScript that runs too long is interrupted at the invocation's deadline and its machine is replaced;
 //   - memory and stack are capped by the engine, results, calls, timers, log lines and the queue by this package;
 //   - a native loop of the engine can not be interrupted: its machine is abandoned, a fresh one serves, and only a few may be abandoned.
@@ -28,13 +28,13 @@ import (
 // Kind is the host's name.
 const Kind = "embedded"
 
-// Limits bound what one extension may take. The zero value of a field means its default.
+// Limits bound the resources of one extension. The zero value of a field means its default.
 type Limits struct {
 	// Memory is the heap of one machine in bytes, default 64 MiB.
 	Memory int
-	// MaxTurn is how long JavaScript may run without giving way when nothing shorter bounds it, default 30 s.
+	// MaxTurn is how long JavaScript may run without yielding when no shorter limit applies, default 30 s.
 	MaxTurn time.Duration
-	// AfterTurn bounds what still runs for an invocation that ended (finally blocks), default 250 ms.
+	// AfterTurn bounds code that runs after the end of an invocation (finally blocks), default 250 ms.
 	AfterTurn time.Duration
 	// Grace is how long after its limit a machine may still be busy before it counts as stuck, default 250 ms.
 	Grace time.Duration
@@ -44,7 +44,7 @@ type Limits struct {
 	MaxResult int
 	// MaxCalls, MaxTimers and MaxHandlers bound what waits or is registered in one machine, defaults 256, 1000 and 1000.
 	MaxCalls, MaxTimers, MaxHandlers int
-	// MaxQueue is how many events may wait for the extension, default 1024.
+	// MaxQueue is how many events may be queued for the extension, default 1024.
 	MaxQueue int
 	// MaxLogLines is how many lines one invocation may log, default 200.
 	MaxLogLines int
@@ -79,9 +79,9 @@ func set[T int | time.Duration](field *T, value T) {
 // Options configure a Host.
 type Options struct {
 	Limits Limits
-	// Own returns where this server listens ("host:port"), which no fetch may reach; nil for nowhere.
+	// Own returns this server's address ("host:port"), which no fetch may reach; nil for none.
 	Own func() string
-	// Logger receives what extensions write outside of an invocation and what happens to their machines.
+	// Logger receives log lines of extensions outside an invocation, and the events of their machines.
 	Logger zerolog.Logger
 }
 
@@ -149,7 +149,7 @@ func (h *Host) Load(ctx context.Context, source extensions.Source) (extensions.M
 	return m, nil
 }
 
-// importRoot is the folder imports are confined to.
+// importRoot is the folder that must contain all imports.
 func importRoot(source extensions.Source) string {
 	if source.Trust == extensions.TrustEnforced || source.SourceRoot == "" {
 		return source.Root
@@ -157,7 +157,7 @@ func importRoot(source extensions.Source) string {
 	return source.SourceRoot
 }
 
-// needs is what an extension uses and only Node has.
+// needs are the names that an extension uses and only Node has.
 type needs []extensions.Missing
 
 func needsNode(missing []extensions.Missing, inNode []bool) (out needs) {

@@ -11,6 +11,7 @@ import (
 
 	"harness/extensions"
 	"harness/extensions/hosting"
+	"harness/internal/lib/wake"
 )
 
 // instance is one machine and the goroutine that owns it. It ends when the machine must stop (an overrun, an
@@ -21,7 +22,7 @@ type instance struct {
 	started time.Time
 
 	// wake is signalled when there is something to do; stop is closed when the instance should end.
-	wake chan struct{}
+	wake wake.Signal
 	stop chan struct{}
 	// ready gets the outcome of loading, once. done is closed when no JavaScript runs any more and reason is set;
 	// freeing the machine, which takes a while when it is full, follows and is part of the module's Work.
@@ -37,9 +38,9 @@ type instance struct {
 	// running is the machine while it may be interrupted from outside.
 	running atomic.Pointer[engine]
 
-	// loading stands for the load in the place of an invocation. Guarded by m.Mu.
+	// loading represents the load as an invocation. Guarded by m.Mu.
 	loading *invocation
-	// internal are turns owed to this very machine: answers of tools, timers, ends. Guarded by m.Mu.
+	// internal are turns due to this machine: answers of tools, timers, ends. Guarded by m.Mu.
 	internal []turn
 	// outOfMemory is set by the prelude when an error says so; only the instance's goroutine uses it.
 	outOfMemory bool
@@ -56,12 +57,12 @@ type turn struct {
 // errOverran ends an instance whose JavaScript ran past its limit.
 var errOverran = errors.New("JavaScript ran past its time limit")
 
-// errMemory ends an instance whose heap was full: what filled it may still be held.
+// errMemory ends an instance whose heap was full: the memory may still be in use.
 var errMemory = errors.New("JavaScript ran out of memory")
 
 func newInstance(m *module) *instance {
 	i := &instance{
-		m: m, started: time.Now(), wake: make(chan struct{}, 1), stop: make(chan struct{}),
+		m: m, started: time.Now(), wake: wake.New(), stop: make(chan struct{}),
 		ready: make(chan error, 1), done: make(chan struct{}), stuck: make(chan struct{}),
 	}
 	i.watch = time.AfterFunc(time.Hour, i.checkOverrun)
@@ -69,7 +70,7 @@ func newInstance(m *module) *instance {
 	return i
 }
 
-// checkOverrun runs when a turn should be long over.
+// checkOverrun runs when a turn should have ended long ago.
 func (i *instance) checkOverrun() {
 	if until := i.busyUntil.Load(); until != nil && time.Since(*until) >= i.m.host.limits.Grace {
 		i.stuckOnce.Do(func() { close(i.stuck) })
@@ -178,14 +179,13 @@ func (i *instance) enter(t turn) error {
 	case err == nil:
 		return nil
 	case !time.Now().Before(limit):
-		// Interrupted code may be half done, and an endless chain of promise jobs would continue at the next
-		// turn.
+		// Interrupted code may be incomplete, and an endless chain of promise jobs would continue in the next turn.
 		return errOverran
 	}
 	return fmt.Errorf("the JavaScript engine: %w", err)
 }
 
-// hostCall is what the prelude calls; it runs on the instance's goroutine inside a turn.
+// hostCall is called by the prelude; it runs on the instance's goroutine inside a turn.
 func (i *instance) hostCall(operation string, id int, text string) string {
 	switch operation {
 	case "done":
@@ -251,7 +251,7 @@ func (i *instance) loaded(text string) {
 	i.report(i.m.registered(i, subscriptions))
 }
 
-// report hands the outcome of loading on; only the first one counts.
+// report publishes the outcome of loading; only the first one counts.
 func (i *instance) report(err error) {
 	select {
 	case i.ready <- err:

@@ -19,10 +19,10 @@ func begin(inv *invocation) turn {
 	}}
 }
 
-// shortestTurn is what every turn gets.
+// shortestTurn is the minimum time of a turn.
 const shortestTurn = 5 * time.Millisecond
 
-// turnLimit is when a turn of the invocation has to be over.
+// turnLimit is when a turn of the invocation must end.
 func (m *module) turnLimit(inv *invocation) time.Time {
 	m.Mu.Lock()
 	ended := inv.Ended
@@ -39,8 +39,8 @@ func (m *module) turnLimit(inv *invocation) time.Time {
 	case deadline.Before(now):
 		return now.Add(m.host.limits.AfterTurn)
 	case deadline.Before(now.Add(shortestTurn)):
-		// A turn that begins just before the deadline is most likely a short one: cutting it would cost the machine for
-		// nothing.
+		// A turn that begins just before the deadline is probably short: interrupting it would cost a machine
+		// needlessly.
 		return now.Add(shortestTurn)
 	}
 	return deadline
@@ -78,20 +78,13 @@ func (m *module) finished(i *instance, id int, text string) {
 	m.Finish(inv, o)
 }
 
-// owe gives the machine another turn. The caller holds m.Mu.
+// owe queues another turn for the machine. The caller holds m.Mu.
 func (m *module) owe(i *instance, t turn) {
 	i.internal = append(i.internal, t)
-	signal(i.wake)
+	i.wake.Set()
 }
 
-func signal(wake chan struct{}) {
-	select {
-	case wake <- struct{}{}:
-	default:
-	}
-}
-
-// callTool runs one tool call beside the machine and owes it the answer. text is "callId name arguments".
+// callTool runs one tool call concurrently with the machine and queues its answer. text is "callId name arguments".
 func (m *module) callTool(i *instance, id int, text string) {
 	number, rest, _ := strings.Cut(text, " ")
 	name, arguments, _ := strings.Cut(rest, " ")
@@ -138,7 +131,7 @@ func (m *module) callTool(i *instance, id int, text string) {
 	}()
 }
 
-// abandonCall ends a call whose caller does not wait any more: an aborted fetch.
+// abandonCall ends a call whose caller no longer waits: an aborted fetch.
 func (m *module) abandonCall(i *instance, id int, number string) {
 	m.Mu.Lock()
 	defer m.Mu.Unlock()
@@ -155,7 +148,7 @@ func useTool(ctx context.Context, inv *invocation, name, arguments string) (json
 	return hosting.UseTool(ctx, inv.Tools, name, args)
 }
 
-// setTimer owes the machine a turn later. text is "timerId milliseconds".
+// setTimer queues a turn after a delay. text is "timerId milliseconds".
 func (m *module) setTimer(i *instance, id int, text string) {
 	number, delay, _ := strings.Cut(text, " ")
 	timer, err := strconv.Atoi(number)
@@ -202,7 +195,7 @@ func (m *module) clearTimer(i *instance, _ int, number string) {
 	}
 }
 
-// logLine writes what the extension logs: through the invocation's tools, or to the server's log when none runs.
+// logLine writes a log line of the extension: through the invocation's tools, or to the server's log when none runs.
 func (m *module) logLine(i *instance, id int, text string) {
 	var parts []json.RawMessage
 	var level, message string

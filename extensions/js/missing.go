@@ -12,7 +12,7 @@ import (
 	"harness/extensions/js/bundle"
 )
 
-// nodeOnly are the globals of Node this host has not; "globalThis." and members of those it has are added by members.
+// nodeOnly are the globals of Node that this host lacks; members adds "globalThis." and members of present globals.
 var nodeOnly = strings.Fields(
 	`process Buffer global require module exports __dirname __filename Intl WebAssembly Blob File FormData
 	ReadableStream ReadableStreamDefaultReader ReadableStreamBYOBReader ReadableStreamBYOBRequest ReadableByteStreamController
@@ -31,7 +31,7 @@ func members() []string {
 	out := []string{"globalThis.fetch"}
 	for _, name := range nodeOnly {
 		switch {
-		case strings.HasPrefix(name, "import.meta."): // the bundle reports them anyway
+		case strings.HasPrefix(name, "import.meta."): // the bundler already reports them
 		case strings.Contains(name, "."):
 			out = append(out, name)
 		default:
@@ -67,15 +67,15 @@ func (h *Host) globalNames() (map[string]bool, error) {
 	return have, nil
 }
 
-// missing lists what the code uses and this host lacks. inNode says of each, in the same order, whether Node
-// has it.
+// missing lists the names that the code uses and this host lacks. inNode says, in the same order, which ones Node
+// has.
 func (h *Host) missing(used []bundle.Use, fetch bool) (list []extensions.Missing, inNode []bool, err error) {
 	have, err := h.globals()
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, use := range used {
-		one := extensions.Missing{Name: use.Name, Place: use.Place(), Guarded: use.Guarded}
+		one := extensions.Missing{Name: use.Name, Position: use.Position(), Guarded: use.Guarded}
 		inRuntime := use.Module || slices.Contains(nodeOnly, use.Name)
 		switch {
 		case use.Module:

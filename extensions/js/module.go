@@ -18,7 +18,8 @@ type module struct {
 	source extensions.Source
 	code   string
 	log    zerolog.Logger
-	// missing is what the code uses and the host has not; network is nil when the manifest declares no host to fetch from.
+	// missing are the names that the code uses and the host lacks; network is nil when the manifest declares no host
+	// for fetch.
 	missing []extensions.Missing
 	network *network
 	// stuck are the machines that were abandoned and still run. Guarded by Mu.
@@ -30,10 +31,10 @@ type (
 	outcome    = hosting.Outcome
 )
 
-// held is what an invocation holds in Go.
+// held are an invocation's resources in Go.
 type held struct {
 	timers map[string]*time.Timer
-	// calls are the fetches that are under way, by the number of the call.
+	// calls are the running fetches, by the number of the call.
 	calls map[string]context.CancelFunc
 }
 
@@ -64,7 +65,7 @@ func (m *module) registered(i *instance, list []extensions.Subscription) error {
 // Submitted implements hosting.Host.
 func (m *module) Submitted() {
 	if m.Serving != nil {
-		signal(m.Serving.wake)
+		m.Serving.wake.Set()
 	}
 }
 
@@ -79,7 +80,7 @@ func (*module) Finished(inv *invocation) {
 	inv.Own.timers = nil
 }
 
-// nextTurn is the next turn for an instance: what is owed to its machine first, then a new invocation.
+// nextTurn is the next turn for an instance: first those due to its machine, then a new invocation.
 func (m *module) nextTurn(i *instance) (turn, bool) {
 	m.Mu.Lock()
 	defer m.Mu.Unlock()
@@ -97,7 +98,7 @@ func (m *module) nextTurn(i *instance) (turn, bool) {
 	return turn{}, false
 }
 
-// dismiss ends everything a machine was running; what only waited is for the next one.
+// dismiss ends a machine's running invocations; the next machine gets the queued ones.
 func (m *module) dismiss(i *instance, why error) {
 	m.Mu.Lock()
 	defer m.Mu.Unlock()
@@ -108,6 +109,5 @@ func (m *module) dismiss(i *instance, why error) {
 	i.internal = nil
 }
 
-// interval is how often a machine that should stop is interrupted again; a request that comes between two calls is
-// lost.
+// interval is how often a machine that should stop is interrupted again, because a request between two calls is lost.
 const interval = 5 * time.Millisecond

@@ -23,7 +23,7 @@ type netRule struct {
 	port string // "" stands for 80 and 443
 }
 
-// netRules reads the declarations of the network among capabilities.host; those of other kinds are passed over.
+// netRules reads the network declarations in capabilities.host and skips other kinds.
 func netRules(capabilities []string) (rules []netRule, err error) {
 	for _, capability := range capabilities {
 		text, isNet := strings.CutPrefix(capability, "net:")
@@ -63,11 +63,11 @@ func (r netRule) covers(host, port string) bool {
 	return r.host == host
 }
 
-// dialer connects to what the rules name. What is decided is decided about the address that is connected to, after the
-// name was resolved and for every redirect, so that no name and no redirect leads past it.
+// dialer connects to the hosts of the rules. It checks the resolved address of every connection, so that no name and
+// no redirect bypasses the rules.
 type dialer struct {
 	rules []netRule
-	// own is where this server listens, "" for nowhere.
+	// own is this server's address, "" for none.
 	own func() string
 }
 

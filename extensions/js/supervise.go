@@ -64,11 +64,11 @@ func (m *module) admit(i *instance) {
 	if m.stuck > 0 {
 		m.State.State = extensions.HealthQuarantined
 	}
-	signal(i.wake)
+	i.wake.Set()
 }
 
-// leave ends an instance: it is asked to stop and interrupted until it does. One that is stuck is abandoned
-// and counted until it ends.
+// leave ends an instance: it interrupts the instance until it stops. A stuck one is abandoned and counted until it
+// ends.
 func (m *module) leave(i *instance, reason error) {
 	m.dismiss(i, reason)
 	close(i.stop)
@@ -93,7 +93,7 @@ func (m *module) leave(i *instance, reason error) {
 	}
 }
 
-// abandon leaves a machine to itself. It is freed when its loop ends, whenever that is.
+// abandon gives a machine up. The machine is freed when its loop ends.
 func (m *module) abandon(i *instance) {
 	m.Mu.Lock()
 	m.stuck++

@@ -6,7 +6,7 @@ import (
 	whatwg "github.com/nlnwa/whatwg-url/url"
 )
 
-// maxURL is the longest URL in bytes; a longer one is an invalid one.
+// maxURL is the longest valid URL in bytes.
 const maxURL = 128 << 10
 
 // askURL serves web/url.js: ["parse", url, base or null] and ["set", href, member, value] are answered with the URL's
@@ -44,7 +44,7 @@ func askURL(text string) string {
 	return string(answer)
 }
 
-// setURL sets one member. What the standard does not let pass leaves the URL as it was.
+// setURL sets one member. A value that the standard refuses leaves the URL unchanged.
 func setURL(u *whatwg.Url, member, value string) (*whatwg.Url, error) {
 	before := u.Href(false)
 	switch member {
@@ -69,7 +69,7 @@ func setURL(u *whatwg.Url, member, value string) (*whatwg.Url, error) {
 	case "hash":
 		u.SetHash(value)
 	}
-	// A setter that stopped half-way must not leave something that is no URL.
+	// A setter that stopped half-way must not leave an invalid URL.
 	if _, err := whatwg.Parse(u.Href(false)); err != nil {
 		return whatwg.Parse(before)
 	}

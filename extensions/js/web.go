@@ -17,7 +17,7 @@ import (
 //go:embed web/*.js
 var webSources embed.FS
 
-// webGlobals are the web's globals a machine makes at their first use, with the part of web/ they come from.
+// webGlobals are the web globals that a machine creates at their first use, with their part of web/.
 func webGlobals() map[string]string {
 	globals := map[string]string{}
 	for part, names := range map[string][]string{
@@ -35,7 +35,7 @@ func webGlobals() map[string]string {
 	return globals
 }
 
-// nodeAdvice is what to do about something Node has and the embedded host has not.
+// nodeAdvice is the remedy for a name that Node has and the embedded host lacks.
 const nodeAdvice = `Run this extension in Node: "runtime": {"host": "node"} in its manifest.`
 
 // settings is the configuration of the prelude.
@@ -48,10 +48,10 @@ func (m *module) settings() ([]byte, error) {
 	})
 }
 
-// maxRandom is what one call of crypto.getRandomValues may ask for, in bytes.
+// maxRandom bounds one call of crypto.getRandomValues, in bytes.
 const maxRandom = 64 << 10
 
-// answer serves a synchronous request of the machine: none takes long or has effects.
+// answer serves a synchronous request of the machine: all are fast and have no effects.
 func (i *instance) answer(operation, text string) string {
 	switch operation {
 	case "source":
@@ -94,7 +94,7 @@ func (i *instance) answer(operation, text string) string {
 	return ""
 }
 
-// milliseconds writes a duration as JavaScript counts it, down to the microsecond.
+// milliseconds writes a duration in JavaScript's milliseconds, to the microsecond.
 func milliseconds(d time.Duration) string {
 	return strconv.FormatFloat(float64(d.Microseconds())/1000, 'f', 3, 64)
 }

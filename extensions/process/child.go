@@ -15,15 +15,16 @@ import (
 
 	"harness/extensions"
 	"harness/extensions/hosting"
+	"harness/internal/lib/wake"
 	runtimeprocess "harness/internal/runtime/process"
 )
 
-// child is one running process of an extension. It fails once, for one reason; then its module kills it and starts
+// child is one running process of an extension. It fails once, for one reason; its module then kills it and starts
 // another.
 type child struct {
 	m       *module
 	process *runtimeprocess.Process
-	mark    string
+	marker  string
 	dir     string
 
 	// failed gets the reason why the child must stop, once. readDone and writeDone are closed when its
@@ -34,7 +35,7 @@ type child struct {
 
 	outMu  sync.Mutex
 	out    [][]byte
-	wake   chan struct{}
+	wake   wake.Signal
 	closed chan struct{}
 
 	stderrMu sync.Mutex
@@ -42,10 +43,10 @@ type child struct {
 
 	// The rest is guarded by the module's mutex.
 	ready    bool
-	running  int            // invocations the child works on
-	parallel int            // how many it may work on
-	suspects map[int]func() // invocations it was asked to give up; the function stops the clock
-	calls    int            // tool calls that wait for answers
+	running  int            // the child's running invocations
+	parallel int            // how many may run at once
+	suspects map[int]func() // invocations it was asked to give up; the function stops the timeout
+	calls    int            // tool calls without an answer yet
 }
 
 // start starts a child and sends it the extension to load.
@@ -55,17 +56,17 @@ func (m *module) start(ctx context.Context) (*child, error) {
 			return nil, err
 		}
 	}
-	mark := m.host.newMark()
+	marker := m.host.newMarker()
 	c := &child{
-		m: m, mark: mark, dir: filepath.Join(m.host.options.Dir, mark), failed: make(chan error, 1),
-		readDone: make(chan struct{}), writeDone: make(chan struct{}), wake: make(chan struct{}, 1),
+		m: m, marker: marker, dir: filepath.Join(m.host.options.Dir, marker), failed: make(chan error, 1),
+		readDone: make(chan struct{}), writeDone: make(chan struct{}), wake: wake.New(),
 		closed: make(chan struct{}), suspects: map[int]func(){},
 	}
 	args, err := m.command.prepare(c.dir)
 	if err == nil {
 		path, args := m.host.limits.limited(m.command.path, args)
 		c.process, err = runtimeprocess.Start(ctx, runtimeprocess.Spec{
-			Path: path, Args: args, Env: m.host.environment(m.source, c.dir), Dir: m.source.Root, Mark: mark,
+			Path: path, Args: args, Env: m.host.environment(m.source, c.dir), Dir: m.source.Root, Marker: marker,
 			DieWithParent: true, Stderr: c.noteStderr,
 		})
 	}
@@ -97,7 +98,7 @@ func (c *child) noteStderr(line []byte) {
 	c.m.log.Info().Str("stderr", text).Msg("an extension's process wrote to stderr")
 }
 
-// fail notes why the child must stop; only the first reason counts.
+// fail records why the child must stop; only the first reason counts.
 func (c *child) fail(err error) {
 	select {
 	case c.failed <- err:
@@ -105,29 +106,22 @@ func (c *child) fail(err error) {
 	}
 }
 
-// send queues a message. What may wait is bounded: by the invocations and tool calls under way.
+// send queues a message. The running invocations and tool calls bound the queue.
 func (c *child) send(o outgoing) {
 	line, err := o.line()
 	if err != nil {
-		// Only raw JSON that a tool or the core made can be at fault.
+		// Only JSON of a tool or of the core can fail to encode.
 		c.fail(fmt.Errorf("encode %s for the child: %w", o.Type, err))
 		return
 	}
 	c.outMu.Lock()
 	c.out = append(c.out, line)
 	c.outMu.Unlock()
-	signal(c.wake)
+	c.wake.Set()
 }
 
-func signal(wake chan struct{}) {
-	select {
-	case wake <- struct{}{}:
-	default:
-	}
-}
-
-// write owns stdin. A child that does not read blocks it; the clock of the invocation that waits then fails the child,
-// and its end the write.
+// write owns stdin. A child that does not read blocks it; the invocation's timeout then fails the child, and the
+// child's end fails the write.
 func (c *child) write() {
 	defer close(c.writeDone)
 	for {
@@ -172,7 +166,7 @@ func (c *child) read() {
 		}
 		var message incoming
 		if err := json.Unmarshal(line, &message); err != nil {
-			c.fail(fmt.Errorf("the child wrote a line that is no message: %q", clip(string(line), 200)))
+			c.fail(fmt.Errorf("the child wrote a line that is not a message: %q", clip(string(line), 200)))
 			break
 		}
 		wanted, err := c.m.receive(c, message)
@@ -188,7 +182,7 @@ func (c *child) read() {
 	drain(reader)
 }
 
-// errEnded says that stdout ended: the child exited or closed it.
+// errEnded is the end of stdout: the child exited or closed it.
 var errEnded = errors.New("the child ended")
 
 // readLine returns the next line, nil at the end of the stream. A half line at the end is dropped.
@@ -220,8 +214,7 @@ func drain(reader *bufio.Reader) {
 	}
 }
 
-// stop ends the child and everything it started: with a shutdown message when it is polite, at once
-// otherwise.
+// stop ends the child and all its processes: after a shutdown message when polite, else at once.
 func (c *child) stop(polite bool) {
 	if polite {
 		c.process.Stop(c.m.host.limits.StopGrace)
@@ -232,8 +225,8 @@ func (c *child) stop(polite bool) {
 	<-c.process.Done()
 	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 	defer cancel()
-	if _, err := runtimeprocess.Sweep(ctx, c.mark); err != nil {
-		c.m.log.Error().Err(err).Msg("an extension's processes do not go away")
+	if _, err := runtimeprocess.Sweep(ctx, c.marker); err != nil {
+		c.m.log.Error().Err(err).Msg("an extension's processes do not end")
 	}
 	c.process.Release()
 	<-c.readDone

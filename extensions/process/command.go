@@ -17,7 +17,7 @@ import (
 //go:embed host.mjs
 var nodeHost []byte
 
-// command is what to start for an extension, made once per load; a restart runs the same code again.
+// command is the command line of an extension, made once per load; a restart runs the same code again.
 type command struct {
 	path string
 	args []string
@@ -27,14 +27,14 @@ type command struct {
 	script string
 	// uses are the globals the script uses.
 	uses []bundle.Use
-	// runs are the files it is known to run.
+	// runs are the files that it runs.
 	runs []string
 }
 
 const (
 	hostFile   = "host.mjs"
 	scriptFile = "extension.mjs"
-	dirMark    = "{dir}"
+	dirMarker  = "{dir}"
 )
 
 func (h *Host) command(source extensions.Source) (command, error) {
@@ -60,7 +60,7 @@ func (h *Host) command(source extensions.Source) (command, error) {
 	}
 	heap := h.limits.Memory / 2 >> 20
 	return command{
-		path: node, args: []string{"--max-old-space-size=" + strconv.FormatInt(heap, 10), filepath.Join(dirMark, hostFile)},
+		path: node, args: []string{"--max-old-space-size=" + strconv.FormatInt(heap, 10), filepath.Join(dirMarker, hostFile)},
 		files: map[string][]byte{hostFile: nodeHost, scriptFile: built.Code}, script: scriptFile, uses: built.Uses,
 		runs: built.Files,
 	}, nil
@@ -104,8 +104,8 @@ func program(root, name string) (string, error) {
 	return real, nil
 }
 
-// limited wraps a command so that the limits hold before its first instruction. The shell is replaced by the program;
-// what it can not set (ulimit differs between systems) it leaves.
+// limited wraps a command so that the limits apply before its first instruction. The program replaces the shell,
+// which skips limits that the system lacks.
 func (l Limits) limited(path string, args []string) (string, []string) {
 	script := fmt.Sprintf(
 		`ulimit -d %d 2>/dev/null; ulimit -n %d 2>/dev/null; ulimit -t %d 2>/dev/null; ulimit -c 0 2>/dev/null; exec "$@"`,
@@ -113,13 +113,13 @@ func (l Limits) limited(path string, args []string) (string, []string) {
 	return "/bin/sh", append([]string{"-c", script, "sh", path}, args...)
 }
 
-// environment is a child's environment: harmless variables and those the operator passes on, never the
-// server's secrets.
+// environment is a child's environment: harmless variables and those that the operator passes on, never the server's
+// secrets.
 func (h *Host) environment(source extensions.Source, dir string) []string {
 	env := []string{
 		"TMPDIR=" + dir, "HARNESS_EXTENSION_NAME=" + source.Name, "HARNESS_EXTENSION_ROOT=" + source.Root,
 		"HARNESS_EXTENSION_PROTOCOL=" + strconv.Itoa(protocol), "PYTHONUNBUFFERED=1",
-		// It would write code into the extension's folder that the operator has not consented to.
+		// The cache would put code without consent into the extension's folder.
 		"PYTHONDONTWRITEBYTECODE=1",
 	}
 	for _, name := range append([]string{"PATH", "HOME", "USER", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "SSL_CERT_FILE",
@@ -143,7 +143,7 @@ func (c command) prepare(dir string) ([]string, error) {
 	}
 	args := make([]string, len(c.args))
 	for i, arg := range c.args {
-		args[i] = strings.ReplaceAll(arg, dirMark, dir)
+		args[i] = strings.ReplaceAll(arg, dirMarker, dir)
 	}
 	return args, nil
 }

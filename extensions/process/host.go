@@ -1,7 +1,7 @@
 // Package process runs extensions as child processes: one supervised child per extension that speaks JSON lines over
 // stdin and stdout, either Node with the built-in script or any command the manifest names.
 //
-// It owns the child's life (start, handshake, hang, restart, end), the line protocol (wire.go) and the limits
+// It owns the child's lifecycle (start, handshake, hang, restart, end), the line protocol (wire.go) and the limits
 // of the child. It must never know what events mean, which extensions exist or what a tool does; those belong
 // to the root package.
 package process
@@ -26,8 +26,8 @@ const Kind = "process"
 
 // Limits bound one child. The zero value of a field means its default.
 type Limits struct {
-	// Memory is the private memory of each process in bytes (RLIMIT_DATA), default 1 GiB; what a runtime only reserves
-	// does not count.
+	// Memory is the private memory of each process in bytes (RLIMIT_DATA), default 1 GiB; reserved address space does
+	// not count.
 	Memory int64
 	// OpenFiles and CPU bound each process (RLIMIT_NOFILE, RLIMIT_CPU), defaults 256 and 10 minutes. A child that used up
 	// its processor time is killed by the kernel and started anew.
@@ -40,9 +40,9 @@ type Limits struct {
 	Grace, StopGrace time.Duration
 	// MaxLine is the longest line in bytes, default 8 MiB; MaxResult the longest result or tool argument, default 1 MiB.
 	MaxLine, MaxResult int
-	// MaxCalls is how many tool calls may wait for their answers, default 256; MaxQueue how many events may wait, default
-	// 1024; MaxConcurrency how many handlers may run at once, default 64 (a child says how many it wants, 1 when it says
-	// nothing).
+	// MaxCalls is how many tool calls may wait for their answers, default 256; MaxQueue how many events may wait,
+	// default 1024; MaxConcurrency how many handlers may run at once, default 64 (a child requests its number, 1 by
+	// default).
 	MaxCalls, MaxQueue, MaxConcurrency int
 	// MaxLogLines is how many lines one invocation may log, default 200. MaxIdle is how many unsolicited
 	// messages a child may send per second before it is killed, default 2000.
@@ -75,14 +75,14 @@ func set[T int | int64 | time.Duration](field *T, value T) {
 // Options configure a Host.
 type Options struct {
 	Limits Limits
-	// Dir is a folder of this host alone: every child gets one below it, named by the mark its processes carry.
+	// Dir is a folder of this host alone: every child gets one below it, named by the marker of its processes.
 	Dir string
 	// Node is the Node program, default "node" in PATH. Version 20 or later.
 	Node string
 	// PassEnv names variables of the server's environment children get besides PATH, HOME, LANG, TZ and the like. Secrets
 	// of the server are never passed on unless they are named here.
 	PassEnv []string
-	// Logger receives stderr of children, what they log outside of an invocation, and what happens to them.
+	// Logger receives stderr of children, their log lines outside an invocation, and their lifecycle events.
 	Logger zerolog.Logger
 }
 
@@ -94,7 +94,7 @@ type Host struct {
 	last    atomic.Int64
 }
 
-// New makes a host and removes what children of a killed server left: processes and folders.
+// New makes a host and removes the processes and folders of a killed server's children.
 func New(ctx context.Context, o Options) (*Host, error) {
 	if o.Dir == "" {
 		return nil, fmt.Errorf("the process host needs a folder of its own")
@@ -118,14 +118,14 @@ func New(ctx context.Context, o Options) (*Host, error) {
 	for _, entry := range entries {
 		killed, err := runtimeprocess.Sweep(ctx, entry.Name())
 		if err != nil {
-			return nil, fmt.Errorf("sweep what an extension left behind: %w", err)
+			return nil, fmt.Errorf("end leftover processes of an extension: %w", err)
 		}
 		if err := os.RemoveAll(filepath.Join(dir, entry.Name())); err != nil {
-			return nil, fmt.Errorf("remove what an extension left behind: %w", err)
+			return nil, fmt.Errorf("remove a leftover folder of an extension: %w", err)
 		}
 		if killed > 0 {
 			h.log.Warn().Int("processes", killed).Str("mark", entry.Name()).
-				Msg("killed what an extension of an earlier server left running")
+				Msg("killed leftover processes of an earlier server's extension")
 		}
 	}
 	return h, nil
@@ -134,8 +134,8 @@ func New(ctx context.Context, o Options) (*Host, error) {
 // Kind implements extensions.Host.
 func (h *Host) Kind() string { return Kind }
 
-// Load starts the extension's child and waits until it has registered its handlers. Whether the extension may have a
-// process at all (trust) was decided by the registry.
+// Load starts the extension's child and waits until it has registered its handlers. The registry decided before
+// whether the extension may have a process (trust).
 func (h *Host) Load(ctx context.Context, source extensions.Source) (extensions.Module, error) {
 	ctx, cancel := context.WithTimeout(ctx, h.limits.LoadTimeout)
 	defer cancel()
@@ -151,11 +151,11 @@ func (h *Host) Load(ctx context.Context, source extensions.Source) (extensions.M
 	return m, nil
 }
 
-// closeTime is what killing, draining and sweeping a child may take.
+// closeTime bounds killing, draining and sweeping a child.
 const closeTime = 5 * time.Second
 
-// newMark is the mark, and the name of the folder, of the next child.
-func (h *Host) newMark() string {
-	return runtimeprocess.Mark(h.options.Dir, "extension") + "-" + strconv.FormatInt(time.Now().UnixNano(), 36) + "-" +
+// newMarker is the marker, and the folder's name, of the next child.
+func (h *Host) newMarker() string {
+	return runtimeprocess.Marker(h.options.Dir, "extension") + "-" + strconv.FormatInt(time.Now().UnixNano(), 36) + "-" +
 		strconv.FormatInt(h.last.Add(1), 10)
 }

@@ -58,7 +58,7 @@ func nodeSource(t testing.TB, code string) extensions.Source {
 	return extensions.Source{
 		ModuleName: "probe", Name: "@test/probe", Version: "1.0.0", AgentID: "probe", Root: dir, SourceRoot: dir,
 		Entrypoint: filepath.Join(dir, "events.mjs"), Trust: extensions.TrustWarn,
-		Runtime: extensions.RuntimeWish{Host: "node"},
+		Runtime: extensions.RuntimeChoice{Host: "node"},
 	}
 }
 
@@ -68,7 +68,7 @@ func shellSource(t testing.TB, script string) extensions.Source {
 	dir := extensionstest.Write(t, map[string]string{"events.sh": script})
 	return extensions.Source{
 		ModuleName: "probe", Name: "@test/probe", Root: dir, SourceRoot: dir, Entrypoint: filepath.Join(dir, "events.sh"),
-		Trust: extensions.TrustWarn, Runtime: extensions.RuntimeWish{Host: "process", Command: []string{"sh", "events.sh"}},
+		Trust: extensions.TrustWarn, Runtime: extensions.RuntimeChoice{Host: "process", Command: []string{"sh", "events.sh"}},
 	}
 }
 

@@ -245,7 +245,7 @@ func TestServerProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	source := extensions.Source{Name: "x", Root: os.Getenv("HARNESS_TEST_ROOT"),
-		Runtime: extensions.RuntimeWish{Host: "process", Command: []string{"sh", "events.sh"}}}
+		Runtime: extensions.RuntimeChoice{Host: "process", Command: []string{"sh", "events.sh"}}}
 	if _, err = host.Load(t.Context(), source); err != nil {
 		t.Fatal(err)
 	}

@@ -41,10 +41,10 @@ func (m *module) Submitted() { m.dispatch() }
 // Finished implements hosting.Host.
 func (*module) Finished(*invocation) {}
 
-// Exhausted implements hosting.Host: a process is ended whatever it does, so there can always be another one.
+// Exhausted implements hosting.Host: any process can be killed, so there can always be another one.
 func (*module) Exhausted() error { return nil }
 
-// dispatch hands waiting invocations to the child while it accepts some. A child that has not confirmed the
+// dispatch sends queued invocations to the child while it accepts some. A child that has not confirmed the
 // end of an invocation may hang: it gets nothing new. The caller holds m.Mu.
 func (m *module) dispatch() {
 	c := m.Serving
@@ -59,7 +59,7 @@ func (m *module) dispatch() {
 	}
 }
 
-// Expired asks the child to confirm that it gave an invocation up. One that does not is hung. It implements
+// Expired asks the child to confirm that it gave an invocation up. A child without an answer hangs. It implements
 // hosting.Host.
 func (m *module) Expired(inv *invocation) {
 	c, grace := inv.On, m.host.limits.Grace
@@ -70,14 +70,14 @@ func (m *module) Expired(inv *invocation) {
 	c.send(outgoing{Type: "end", ID: inv.ID})
 }
 
-// retire gives a child nothing more to do.
+// retire sends a child no further events.
 func (m *module) retire(c *child) {
 	m.Mu.Lock()
 	defer m.Mu.Unlock()
 	m.Retire(c)
 }
 
-// dismiss ends everything a child was running; what only waited is for the next one.
+// dismiss ends a child's running invocations; the next child gets the queued ones.
 func (m *module) dismiss(c *child, why error) {
 	m.Mu.Lock()
 	defer m.Mu.Unlock()

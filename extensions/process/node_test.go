@@ -88,7 +88,7 @@ func TestNodeSubscriptionsAndTypeScript(t *testing.T) {
 	})
 	module := extensionstest.Load(t, newSite(t, nil),
 		extensions.Source{Name: "x", Root: dir, Entrypoint: dir + "/events.ts",
-			Runtime: extensions.RuntimeWish{Host: "node"}})
+			Runtime: extensions.RuntimeChoice{Host: "node"}})
 	want := []extensions.Subscription{{EventType: "a", Priority: -5, HasPriority: true, TimeoutMs: 8001}, {EventType: "b"}}
 	if got := module.Subscriptions(); !slices.Equal(got, want) {
 		t.Errorf("%+v", got)

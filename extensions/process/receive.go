@@ -11,8 +11,8 @@ import (
 	"harness/extensions/js/bundle"
 )
 
-// receive acts on one message of a child. wanted says whether the server had reason to expect it. An error is
-// a breach of the protocol: the child is then stopped.
+// receive handles one message of a child. wanted says whether the server expected it. An error is a violation of the
+// protocol and stops the child.
 func (m *module) receive(c *child, message incoming) (wanted bool, err error) {
 	switch message.Type {
 	case "ready":
@@ -64,18 +64,18 @@ func (m *module) ready(c *child, message incoming) error {
 	return nil
 }
 
-// missing is what the script uses and the child says its Node does not have.
+// missing are the names that the script uses and the child's Node lacks.
 func missing(uses []bundle.Use, names []string) (list []extensions.Missing) {
 	for _, use := range uses {
 		if slices.Contains(names, use.Name) {
-			list = append(list, extensions.Missing{Name: use.Name, Place: use.Place(), Guarded: use.Guarded,
+			list = append(list, extensions.Missing{Name: use.Name, Position: use.Position(), Guarded: use.Guarded,
 				Remedy: "is declared nowhere, and the Node of this server does not have it. Import it, declare it or correct its name."})
 		}
 	}
 	return list
 }
 
-// returned handles the child's message that an invocation is over, in one way or another.
+// returned handles the child's message that an invocation ended.
 func (m *module) returned(c *child, message incoming) bool {
 	m.Mu.Lock()
 	defer m.Mu.Unlock()
@@ -108,7 +108,7 @@ func (m *module) returned(c *child, message incoming) bool {
 	return true
 }
 
-// callTool runs one tool call beside the reader and sends the answer.
+// callTool runs one tool call concurrently with the reader and sends the answer.
 func (m *module) callTool(c *child, message incoming) (wanted bool, err error) {
 	m.Mu.Lock()
 	defer m.Mu.Unlock()
@@ -155,7 +155,7 @@ func (m *module) callTool(c *child, message incoming) (wanted bool, err error) {
 	return true, nil
 }
 
-// logLine writes what the extension logs: through the invocation's tools, or to the server's log when none runs.
+// logLine writes a log line of the extension: through the invocation's tools, or to the server's log when none runs.
 func (m *module) logLine(c *child, message incoming) bool {
 	level := message.Level
 	if !slices.Contains([]string{"debug", "info", "warn", "error"}, level) {

@@ -24,7 +24,7 @@ func (m *module) Serve() error {
 				c.stop(false)
 				return reason
 			}
-			// One that closed its output may still run; how it ended is known afterwards.
+			// A child that closed its output may still run; its exit status is known afterwards.
 			m.retire(c)
 			c.stop(true)
 			reason = c.explain()

@@ -76,7 +76,7 @@ type outgoing struct {
 	Error *string         `json:"error,omitempty"`
 }
 
-// line is the message as it goes over the wire.
+// line is the encoded message.
 func (o outgoing) line() ([]byte, error) {
 	raw, err := json.Marshal(o)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package sdk is what an extension author needs: the types of the extension contract, the helper functions
-// over them, and the registry a native Go extension registers its handlers with.
+// Package sdk is the API for authors of extensions. It owns the types of the extension contract, helper functions for
+// them, and the registry for the handlers of a native Go extension.
 //
 // It must never know a runtime, a host, or the server: it imports nothing of this module.
 package sdk

@@ -7,8 +7,8 @@ import (
 
 // Extension is a native Go extension: compiled into the binary, run like any other.
 type Extension struct {
-	// ModuleName orders its handlers among others of the same priority and names it in results; Name, Version, AgentID and
-	// DisplayName are what a manifest would say. Name, Version, AgentID and DisplayName default to ModuleName and 0.0.0.
+	// ModuleName orders its handlers among others of the same priority and names it in results. Name, Version, AgentID
+	// and DisplayName correspond to a manifest and default to ModuleName and 0.0.0.
 	ModuleName, Name, Version, AgentID, DisplayName string
 	// Events and Actions are the declared capabilities; both nil means none were declared.
 	Events, Actions []string
@@ -24,19 +24,19 @@ type Event struct {
 	CorrelationID string          `json:"correlationId,omitempty"`
 }
 
-// Tools is what a handler may use while it runs; afterwards every call is refused.
+// Tools are the calls of a running handler; afterwards every call is refused.
 type Tools interface {
 	// EnqueueJob queues a job.
 	EnqueueJob(ctx context.Context, input EnqueueInput) (EnqueueOutcome, error)
-	// SessionSettings are a session's settings, SessionSetting is one of them (nil when there is none). An error when
-	// the server supplies none.
+	// SessionSettings are a session's settings, SessionSetting is one of them (nil when absent). Both return an error
+	// when the server supplies none.
 	SessionSettings(ctx context.Context, sessionID string) (map[string]json.RawMessage, error)
 	SessionSetting(ctx context.Context, sessionID, key string) (json.RawMessage, error)
 	// Log writes a line of the extension's log; level is debug, info, warn or error.
 	Log(level string, fields map[string]any, message string)
 }
 
-// Handler handles one event. What it returns is encoded as JSON and read like the result of any extension: nil, an
+// Handler handles one event. Its result is encoded as JSON and read like the result of any extension: nil, an
 // EnqueueOutcome, an ActionRequest, or anything else as details. It must end when ctx does.
 type Handler func(ctx context.Context, event Event, tools Tools) (any, error)
 

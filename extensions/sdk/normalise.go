@@ -48,8 +48,8 @@ func AsActionRequest(raw json.RawMessage) (request ActionRequest, ok bool) {
 	return request, true
 }
 
-// ToAgentEventEmitResult turns whatever a handler returned into one of the four kinds. raw is JSON; nil and null stand
-// for a handler that returned nothing. The module's name is always ours: a handler cannot speak in another's name.
+// ToAgentEventEmitResult converts a handler's result into one of the four kinds. raw is JSON; nil and null mean no
+// result. The caller sets the module's name, so that a handler cannot use another's name.
 func ToAgentEventEmitResult(moduleName, eventType string, raw json.RawMessage) EmitResult {
 	nothing := EmitResult{Kind: HandlerResult, ModuleName: moduleName}
 	if trimmed := bytes.TrimSpace(raw); len(trimmed) == 0 || bytes.Equal(trimmed, []byte("null")) {
@@ -117,7 +117,7 @@ func actionResult(moduleName string, members map[string]json.RawMessage) (EmitRe
 	return result, true
 }
 
-// ToAgentEventHandlerError makes a result of what a handler threw.
+// ToAgentEventHandlerError makes a result of a handler's error.
 func ToAgentEventHandlerError(moduleName, eventType string, err error) EmitResult {
 	message := "unknown error"
 	if err != nil {

@@ -85,13 +85,13 @@ type EnqueueInput struct {
 	Payload         json.RawMessage `json:"payload"`
 }
 
-// EnqueueOutcome is what enqueueJob gives.
+// EnqueueOutcome is the result of enqueueJob.
 type EnqueueOutcome struct {
 	Status string `json:"status"`
 	Job    Job    `json:"job"`
 }
 
-// ActionRequest asks the core to do something; a handler returns it.
+// ActionRequest asks the core to perform an action; a handler returns it.
 type ActionRequest struct {
 	Kind           string          `json:"kind"` // action_request
 	ActionType     string          `json:"actionType"`
@@ -100,8 +100,8 @@ type ActionRequest struct {
 	IdempotencyKey string          `json:"idempotencyKey,omitempty"`
 }
 
-// NewAction makes an action request. payload is encoded as JSON; a payload that cannot be encoded is left out
-// and refused as invalid.
+// NewAction makes an action request with payload as JSON. A payload that cannot be encoded is omitted, and the
+// request is refused as invalid.
 func NewAction(actionType string, payload any) ActionRequest {
 	encoded, err := json.Marshal(payload)
 	if err != nil {

@@ -9,9 +9,9 @@ const (
 	PreferExisting EnqueueStrategy = "prefer_existing"
 )
 
-// SelectEnqueueWinner picks the job a route that needs one answers with: the first enqueued, else the first
-// already_queued. With PreferExisting it is the first already_queued, else the first. nil when nothing was enqueued:
-// the route then answers with its explicit queue conflict.
+// SelectEnqueueWinner selects the job for a route's answer: the first enqueued, else the first already_queued. With
+// PreferExisting it is the first already_queued, else the first. It returns nil when nothing was enqueued: the route
+// then answers with its queue conflict.
 func SelectEnqueueWinner(results []EmitResult, strategy EnqueueStrategy) *EmitResult {
 	first, second := Enqueued, AlreadyQueued
 	if strategy == PreferExisting {
@@ -47,8 +47,8 @@ const (
 	FailedPath ActionClass = "failed"
 )
 
-// ClassifyReconciledActionStatus says whether an outcome won, was reconciled without harm, or failed. An unknown
-// outcome failed.
+// ClassifyReconciledActionStatus says whether an outcome won, was reconciled, or failed. An unknown outcome counts as
+// failed.
 func ClassifyReconciledActionStatus(status ActionStatus) ActionClass {
 	switch status {
 	case Performed:
@@ -63,12 +63,11 @@ func ClassifyReconciledActionStatus(status ActionStatus) ActionClass {
 type ActionSelection struct {
 	// Winner is the first performed action, nil when none was.
 	Winner *EmitResult
-	// Reconciled and Failed are the others by class; a second performed action counts as reconciled, it did no harm to the
-	// plan.
+	// Reconciled and Failed are the others by class; a second performed action counts as reconciled.
 	Reconciled, Failed []EmitResult
 }
 
-// SelectActionExecutionPlan names the authoritative action of a pass and sorts the rest.
+// SelectActionExecutionPlan names the authoritative action of an emit and classifies the others.
 func SelectActionExecutionPlan(results []EmitResult) ActionSelection {
 	plan := ActionSelection{Winner: SelectFirstSuccessfulAction(results)}
 	for i := range results {

@@ -11,20 +11,20 @@ import (
 
 // Lookups is what the checks need of sessions.
 type Lookups interface {
-	// Lookup finds a session in the stored rows, adopting one the runtime knows and we do not. It returns
-	// *session.DeletedError for a deleted one and session.ErrNotFound for an unknown one. Rows are read first: a known
-	// session costs no runtime call.
+	// Lookup finds a session in the stored rows, adopting one that only the runtime knows. It returns
+	// *session.DeletedError for a deleted one and session.ErrNotFound for an unknown one. Rows are read first, so
+	// that a known session costs no runtime call.
 	Lookup(ctx context.Context, sessionID string) (session.Session, error)
-	// Own refuses with *session.NotOwnerError what needs the runtime of a session that is another node's, unless that is not
-	// alive, and the session was taken; *session.PinnedError when it cannot be.
+	// Own returns *session.NotOwnerError if another live node owns the session. If that node is down, this one takes
+	// over the session; *session.PinnedError if it cannot.
 	Own(ctx context.Context, session session.Session) error
-	// SessionOfRequest is the session an interactive request belongs to, whatever became of it. ErrRequestNotFound.
+	// SessionOfRequest returns the session of an interactive request, whatever its state. ErrRequestNotFound.
 	SessionOfRequest(ctx context.Context, requestID string, kind runtime.RequestKind) (sessionID string, err error)
-	// ProjectsOf are the projects of stored sessions, by session, without those that are in none.
+	// ProjectsOf returns the projects of stored sessions by session, without sessions in none.
 	ProjectsOf(ctx context.Context, sessionIDs ...string) (map[string]string, error)
 }
 
-// Access checks whether an operation may be done, and what the caller is limited to.
+// Access checks whether an operation may be done, and enforces the caller's limits.
 type Access struct {
 	lookups  Lookups
 	jobs     Jobs
@@ -63,7 +63,7 @@ const (
 	StoreSuggested Operation = "store suggestion"
 )
 
-// rules are what must be true of a session, apart from that it was not deleted.
+// rules are the conditions of a session for an operation, besides that it is not deleted.
 type rules uint8
 
 const (
@@ -76,9 +76,9 @@ const (
 	ownedSession = userSession | owned
 )
 
-// rulesOf are the rules of an operation. Workers write transcripts of their own system-owned sessions; lists of unknown
-// sessions are empty; what a runtime does to a conversation it is asked for even when the session is not stored here,
-// and its words are the answer.
+// rulesOf returns the rules of an operation. Workers write transcripts of their system-owned sessions. Lists of
+// unknown sessions are empty. Operations on a conversation go to the runtime even if the session is not stored here,
+// and its response is returned.
 func rulesOf(op Operation) rules {
 	switch op {
 	case Read, Upsert:
@@ -94,13 +94,13 @@ func rulesOf(op Operation) rules {
 		return notSystem | owned
 	case Steer, Fork, Compact, Review:
 		return notSystem | owned | enabled
-	case AssignProject, ListRequests: // the project is looked for before the session
+	case AssignProject, ListRequests: // the project is looked up before the session
 		return notSystem
 	}
 	return ownedSession | enabled // an operation without a rule has the strictest one
 }
 
-// SystemSessionError refuses a session that belongs to the server's own workers.
+// SystemSessionError refuses a session of the server's own workers.
 type SystemSessionError struct{ SessionID string }
 
 // Error implements error.
@@ -108,16 +108,15 @@ func (e *SystemSessionError) Error() string {
 	return fmt.Sprintf("session %s is reserved for workers of the server", e.SessionID)
 }
 
-// Check reports whether an operation may be done on a session: *session.DeletedError, *SystemSessionError,
-// session.ErrNotFound or *session.NotOwnerError or *DisabledRuntimeError when it may not. Every operation checks this
-// itself; a caller that has found a problem with a request checks first, so that a problem with the session is
-// reported first.
+// Check returns why an operation may not be done on a session: *session.DeletedError, *SystemSessionError,
+// session.ErrNotFound, *session.NotOwnerError or *DisabledRuntimeError. Every operation calls it. A caller that found
+// a problem with a request calls it first, so that a problem with the session is reported first.
 func (s *Access) Check(ctx context.Context, op Operation, sessionID string) error {
 	_, _, err := s.find(ctx, op, sessionID)
 	return err
 }
 
-// find looks a session up for an operation; false when it is unknown and need not be known.
+// find looks up a session for an operation; false when it is unknown and may be.
 func (s *Access) find(ctx context.Context, op Operation, sessionID string) (session.Session, bool, error) {
 	if err := s.CheckSession(ctx, sessionID); err != nil {
 		return session.Session{}, false, err
@@ -136,7 +135,7 @@ func (s *Access) find(ctx context.Context, op Operation, sessionID string) (sess
 		return session.Session{}, false, &SystemSessionError{SessionID: sessionID}
 	case must&owned != 0:
 		if err = s.lookups.Own(ctx, found); err == nil {
-			found, err = s.lookups.Lookup(ctx, sessionID) // it may have been taken
+			found, err = s.lookups.Lookup(ctx, sessionID) // this node may have taken it over
 		}
 	}
 	if err == nil && must&enabled != 0 {
@@ -145,7 +144,7 @@ func (s *Access) find(ctx context.Context, op Operation, sessionID string) (sess
 	return found, true, err
 }
 
-// CheckEnabled refuses a runtime that the operator switched off: *DisabledRuntimeError.
+// CheckEnabled refuses a runtime that the operator disabled: *DisabledRuntimeError.
 func (s *Access) CheckEnabled(name string) error {
 	if s.statuses[name] == RuntimeDisabled {
 		return &DisabledRuntimeError{Runtime: name}

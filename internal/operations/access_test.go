@@ -16,9 +16,9 @@ import (
 	"harness/tests/dbtest"
 )
 
-// Which operation may be done on which session: deleted ones on none, workers' own and unknown ones on few, another
-// node's on those that do not need its runtime.
-func TestWhichSessionsAnOperationIsFor(t *testing.T) {
+// Which operation is allowed on which session: none on a deleted one, few on a worker's or an unknown one, and on
+// another node's those that do not need its runtime.
+func TestOperationsBySession(t *testing.T) {
 	t.Parallel()
 	db := dbtest.Open(t, database.SQLite)
 	s, _ := openScripted(t, db)
@@ -35,14 +35,14 @@ func TestWhichSessionsAnOperationIsFor(t *testing.T) {
 	}
 	elsewhere := operations.New(
 		operations.Options{
-			Sessions: manager.New(manager.Options{Journal: s.journal, DB: db, NodeID: "other", Logger: zerolog.Nop()})})
+			Sessions: manager.New(manager.Options{Journal: s.journal, DB: db, NodeOptions: manager.NodeOptions{NodeID: "other"}, Logger: zerolog.Nop()})})
 	const notSystem, known, owned, all = 1, 2, 4, 7
 	for op, want := range map[operations.Operation]int{
 		operations.Read: known, operations.Upsert: known,
 		operations.ReadControls: notSystem | known, operations.EditControls: notSystem | known,
 		operations.StoreSuggested: notSystem | known, operations.Rename: all, operations.Archive: all,
 		operations.Unarchive: all, operations.Resume: all, operations.Delete: all, operations.Send: all,
-		operations.Suggest: all, "one that nobody thought of": all, operations.Interrupt: notSystem | owned,
+		operations.Suggest: all, "an unknown operation": all, operations.Interrupt: notSystem | owned,
 		operations.Steer: notSystem | owned, operations.Fork: notSystem | owned, operations.Compact: notSystem | owned,
 		operations.CleanTerminals: notSystem | owned, operations.RollBack: all,
 		operations.Review: notSystem | owned, operations.AssignProject: notSystem, operations.ListRequests: notSystem,
@@ -73,8 +73,8 @@ func TestWhichSessionsAnOperationIsFor(t *testing.T) {
 	}
 }
 
-// What is done to an unknown session's conversation is asked of the default runtime, whose words are the answer.
-func TestAnUnknownSessionIsAskedOfTheRuntime(t *testing.T) {
+// Operations on an unknown session's conversation go to the default runtime, whose response is returned.
+func TestUnknownSessionGoesToDefaultRuntime(t *testing.T) {
 	t.Parallel()
 	s, _ := openScripted(t, dbtest.Open(t, database.SQLite))
 	ctx := t.Context()
@@ -100,11 +100,11 @@ func TestAnUnknownSessionIsAskedOfTheRuntime(t *testing.T) {
 	}
 }
 
-// bare is a runtime that can do nothing beyond what each of them can.
+// bare is a runtime without optional capabilities.
 type bare struct{ runtime.Adapter }
 
-// What a runtime cannot do is refused by name, and never asked of it.
-func TestWhatARuntimeCannotDoIsRefused(t *testing.T) {
+// What a runtime cannot do is refused by name, without a call.
+func TestUnsupportedOperationIsRefused(t *testing.T) {
 	t.Parallel()
 	a := newAgent()
 	s := open(t, dbtest.Open(t, database.SQLite), func(sink func(string) runtime.Sink) runtime.Adapter {
@@ -115,10 +115,10 @@ func TestWhatARuntimeCannotDoIsRefused(t *testing.T) {
 	one, err := s.Create(ctx, session.Create{})
 	s.do(err)
 	if can := runtime.CapabilitiesOf(bare{a}); can.Fork || can.Compact || can.Review || can.Steer || can.Rollback {
-		t.Errorf("a runtime that can do none of it says %+v", can)
+		t.Errorf("a runtime without capabilities reports %+v", can)
 	}
 	if can := runtime.CapabilitiesOf(a); !can.Fork || !can.Compact || !can.Review || !can.Steer || !can.Rollback {
-		t.Errorf("a runtime that can do all of it says %+v", can)
+		t.Errorf("a runtime with all capabilities reports %+v", can)
 	}
 	for operation, do := range map[string]func() error{
 		runtime.OpFork:      func() error { _, err := s.Fork(ctx, one.ID); return err },
@@ -135,8 +135,8 @@ func TestWhatARuntimeCannotDoIsRefused(t *testing.T) {
 	}
 }
 
-// Locked defaults and a queue that is off are told as that, after what is wrong with the session.
-func TestWhatConfigurationRefuses(t *testing.T) {
+// Locked defaults and a disabled queue are reported after problems with the session.
+func TestLockedDefaultsAndDisabledQueueAreRefused(t *testing.T) {
 	t.Parallel()
 	s, _ := openScripted(t, dbtest.Open(t, database.SQLite), func(o *operations.Options) {
 		o.DefaultsLocked, o.Jobs, o.Suggester, o.Suggestions = true, nil, nil, nil

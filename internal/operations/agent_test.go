@@ -16,19 +16,19 @@ import (
 	"harness/internal/runtime"
 )
 
-// agent is a runtime that does what the marks of the mock model say, without a process or a model.
+// agent is a runtime that follows the markers of the mock model, without a process or a model.
 type agent struct {
 	sink       runtime.Sink
 	generation string
 
 	mu      sync.Mutex
 	threads map[string]*conversation
-	asked   map[string]string // running turns by the id of the request they wait for
+	asked   map[string]string // running turns by the id of their pending request
 	turns   int
 	reviews []runtime.Review
 	steered []string
 	replies []runtime.Reply
-	telling sync.WaitGroup
+	ending  sync.WaitGroup
 }
 
 type conversation struct {
@@ -41,6 +41,8 @@ func newAgent() *agent {
 }
 
 func (a *agent) Name() string { return "scripted" }
+
+func (a *agent) Threads() runtime.Threads { return a }
 
 func (a *agent) Capabilities() runtime.Capabilities {
 	return runtime.Capabilities{Interrupt: true, Approvals: true, ToolInput: true, DynamicTools: true, Images: true,
@@ -61,16 +63,16 @@ func (a *agent) Status() runtime.Status {
 }
 
 func (a *agent) Start(context.Context) error {
-	a.tell(runtime.Signal{Kind: runtime.SignalStarted})
+	a.send(runtime.Signal{Kind: runtime.SignalStarted})
 	return nil
 }
 
 func (a *agent) Stop(context.Context) error {
-	a.telling.Wait()
+	a.ending.Wait()
 	return nil
 }
 
-func (a *agent) tell(signal runtime.Signal) {
+func (a *agent) send(signal runtime.Signal) {
 	signal.Generation, signal.ReceivedAt = a.generation, time.Now()
 	if signal.Method != "" {
 		signal.Params = javascript.MustEncode(map[string]string{"threadId": signal.ThreadID, "turnId": signal.TurnID})
@@ -81,7 +83,7 @@ func (a *agent) tell(signal runtime.Signal) {
 }
 
 func (a *agent) notify(threadID, turnID, method string, change runtime.Change) {
-	a.tell(runtime.Signal{Kind: runtime.SignalNotification, Method: method, ThreadID: threadID, TurnID: turnID,
+	a.send(runtime.Signal{Kind: runtime.SignalNotification, Method: method, ThreadID: threadID, TurnID: turnID,
 		Change: change})
 }
 
@@ -92,7 +94,7 @@ func (a *agent) add(turns []runtime.Turn) runtime.Thread {
 	return thread
 }
 
-// find wants a.mu held.
+// find requires a.mu.
 func (a *agent) find(threadID string) (*conversation, error) {
 	if found, known := a.threads[threadID]; known {
 		return found, nil
@@ -182,7 +184,7 @@ func (a *agent) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.St
 		a.mu.Lock()
 		a.asked[string(id)] = turnID
 		a.mu.Unlock()
-		a.tell(runtime.Signal{Kind: runtime.SignalRequest, Method: "test/" + string(kind), ThreadID: in.ThreadID,
+		a.send(runtime.Signal{Kind: runtime.SignalRequest, Method: "test/" + string(kind), ThreadID: in.ThreadID,
 			TurnID: turnID, RequestID: id, Change: runtime.InteractiveRequested{Kind: kind, Summary: "May I?",
 				Questions: json.RawMessage(`[{"id":"q"}]`)}})
 	}
@@ -211,7 +213,7 @@ func (a *agent) end(threadID, turnID string, status runtime.TurnStatus) {
 	a.notify(threadID, turnID, "turn/completed", runtime.TurnCompleted{TurnID: turnID, Status: status})
 }
 
-// running wants a.mu held.
+// running requires a.mu.
 func (a *agent) running(threadID, turnID string) error {
 	found, err := a.find(threadID)
 	if err != nil {
@@ -238,7 +240,7 @@ func (a *agent) InterruptTurn(_ context.Context, threadID, turnID string) error 
 	if err := a.running(threadID, turnID); err != nil {
 		return err
 	}
-	a.telling.Go(func() { a.end(threadID, turnID, runtime.TurnInterrupted) })
+	a.ending.Go(func() { a.end(threadID, turnID, runtime.TurnInterrupted) })
 	return nil
 }
 
@@ -254,7 +256,7 @@ func (a *agent) Answer(_ context.Context, ref runtime.RequestRef, reply runtime.
 	defer a.mu.Unlock()
 	turnID := a.asked[string(ref.RequestID)]
 	a.replies = append(a.replies, reply)
-	a.telling.Go(func() { a.end(ref.ThreadID, turnID, runtime.TurnDone) })
+	a.ending.Go(func() { a.end(ref.ThreadID, turnID, runtime.TurnDone) })
 	return nil
 }
 

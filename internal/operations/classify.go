@@ -14,10 +14,10 @@ import (
 	"harness/transcript"
 )
 
-// Code says what an error means to a client. Each protocol maps it to a status and to its own name on the wire.
+// Code is the meaning of an error for a client. Each protocol maps it to a status and to its wire name.
 type Code string
 
-// The codes of Classify. CodeInternal is also the code of every error that no row knows.
+// The codes of Classify. CodeInternal is also the code of every error without a row.
 const (
 	CodeInternal Code = "internal_error"
 	CodeCanceled Code = "canceled"
@@ -98,25 +98,25 @@ const (
 // Failure is a classified error.
 type Failure struct {
 	Code Code
-	// Message is fit for clients. A protocol may have words of its own for a code.
+	// Message is safe for clients. A protocol may have its own message for a code.
 	Message string
-	// Retry says that the same request may be sent again later, RetryAfter when; 0 is not known.
+	// Retry: the same request may be sent again later; RetryAfter is when, 0 if unknown.
 	Retry      bool
 	RetryAfter time.Duration
-	// Cause is the typed error of the row, or the whole error where the row is about a sentinel.
+	// Cause is the typed error of the row, or the whole error if the row matches a sentinel.
 	Cause error
-	// Native is the runtime's own refusal, nil when the error is none.
+	// Native is the runtime's own refusal, or nil.
 	Native *runtime.Error
 }
 
-// CauseOf is the cause of a failure whose row is about a type.
+// CauseOf returns the cause of a failure whose row matches a type.
 func CauseOf[E error](f Failure) E {
 	var found E
 	errors.As(f.Cause, &found)
 	return found
 }
 
-// Classify finds the first row of the table that knows an error.
+// Classify uses the first row of the table that matches an error.
 func Classify(err error) Failure {
 	for _, one := range table {
 		cause := one.match(err)
@@ -132,7 +132,7 @@ func Classify(err error) Failure {
 	return Failure{Code: CodeInternal, Message: "internal server error", Cause: err}
 }
 
-// row is one row of the table: match returns the cause of an error that the row knows, nil of any other.
+// row is one row of the table: match returns the cause of a matching error, nil for any other.
 type row struct {
 	code   Code
 	match  func(error) error
@@ -140,7 +140,7 @@ type row struct {
 	refine func(error, *Failure)
 }
 
-// typed is a row about an error of a type.
+// typed is a row that matches an error type.
 func typed[E error](code Code, also ...func(E) bool) row {
 	return row{code: code, match: func(err error) error {
 		var found E
@@ -156,7 +156,7 @@ func typed[E error](code Code, also ...func(E) bool) row {
 	}}
 }
 
-// sentinel is a row about some errors of errors.Is.
+// sentinel is a row that matches some errors by errors.Is.
 func sentinel(code Code, known ...error) row {
 	return when(code, func(err error) bool {
 		for _, one := range known {
@@ -177,13 +177,13 @@ func when(code Code, holds func(error) bool) row {
 	}}
 }
 
-// retried marks a row whose request may be sent again.
+// retried adds to a row that its request may be sent again.
 func retried(one row) row {
 	one.retry = true
 	return one
 }
 
-// native has a row note the runtime's own refusal.
+// native adds the runtime's own refusal to a row.
 func native(one row) row {
 	refine := one.refine
 	one.refine = func(err error, f *Failure) {
@@ -195,7 +195,7 @@ func native(one row) row {
 	return one
 }
 
-// unreachable notes when the owner can be asked again.
+// unreachable adds when the owner can be asked again.
 func unreachable() row {
 	one := retried(typed[*forward.UnreachableError](CodeOwnerUnreachable))
 	one.refine = func(_ error, f *Failure) {
@@ -207,8 +207,8 @@ func unreachable() row {
 	return one
 }
 
-// unavailable notes whether the runtime may soon be back: a turn is unsettled until its runtime has said so, and
-// another process follows one that is gone.
+// unavailable adds whether the runtime may soon be back: after a restart, or once the runtime has reported an
+// unsettled turn.
 func unavailable() row {
 	one := sentinel(CodeRuntimeUnavailable, runtime.ErrUnavailable)
 	one.refine = func(err error, f *Failure) {
@@ -222,10 +222,10 @@ func outage(err error) bool {
 	return errors.As(err, new(*journal.OutageError)) && !errors.Is(err, journal.ErrStopped)
 }
 
-// table is the one list of errors that clients may meet. The first row that knows an error decides, so that a special
-// case stands before the general one.
+// table is the single list of errors that clients may get. The first matching row decides, so that a special case
+// precedes the general one.
 var table = []row{
-	typed[*UnrecordedError](CodeInternal), // whatever kept the record from being stored
+	typed[*UnrecordedError](CodeInternal), // any reason why the record was not stored
 	typed[*LimitedError](CodeProjectLimited),
 	typed[*InvalidError](CodeInvalid),
 	typed[*PartsError](CodeInvalidParts),
@@ -242,7 +242,7 @@ var table = []row{
 	typed[*forward.LostAnswerError](CodeOwnerAnswerLost),
 	sentinel(CodeEntryNotFound, session.ErrNoEntry),
 
-	// The runtime did already what was asked: sent again it would be done twice.
+	// The runtime already did this: a repetition would do it twice.
 	when(CodeStoreLate, func(err error) bool { return outage(err) && errors.Is(err, runtime.ErrTimeout) }),
 	retried(when(CodeStoreRefuses, outage)),
 	retried(when(CodeStoreUnreadable, func(err error) bool {
@@ -296,7 +296,7 @@ var table = []row{
 	native(sentinel(CodeDeadline, context.DeadlineExceeded)),
 	native(typed[*runtime.Error](CodeRuntimeRefused)),
 
-	// What the adapter refused before the runtime got it, in the adapter's own words.
+	// A refusal by the adapter before the runtime got the request, with the adapter's message.
 	sentinel(CodeTurnActive, runtime.ErrTurnActive),
 	sentinel(CodeThreadNotFound, runtime.ErrThreadNotFound),
 	sentinel(CodeTooLarge, runtime.ErrTooLarge),
@@ -307,7 +307,7 @@ var table = []row{
 	sentinel(CodeProviderTimeout, runtime.ErrProviderTimeout),
 
 	typed[*database.KeyError](CodeInvalidKey),
-	// The connections of runtimes are known by now.
+	// Earlier rows handle the connections of runtimes.
 	retried(when(CodeStoreUnreadable, database.Transient)),
 	sentinel(CodeCanceled, context.Canceled),
 }

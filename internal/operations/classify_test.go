@@ -14,7 +14,7 @@ import (
 	"harness/internal/services/session"
 )
 
-// A special case stands before the general one, and a wrapped error is the same as a plain one.
+// A special case precedes the general one, and a wrapped error is classified like a plain one.
 func TestClassify(t *testing.T) {
 	t.Parallel()
 	outage := &journal.OutageError{Cause: errors.New("disk full")}

@@ -11,26 +11,26 @@ import (
 
 // Controls is what ControlEditor needs of controls and settings. *session.Service implements it.
 type Controls interface {
-	// Controls reads a session's controls and those new sessions start with.
+	// Controls returns a session's controls and the defaults of new sessions.
 	Controls(ctx context.Context, sessionID string) (controls, defaults session.Controls, err error)
-	// Defaults reads those new sessions start with.
+	// Defaults returns the defaults of new sessions.
 	Defaults(ctx context.Context) (session.Controls, error)
-	// EditDefaults replaces those by what edit makes of them, in one step.
+	// EditDefaults replaces the defaults with the result of edit, in one step.
 	EditDefaults(ctx context.Context, edit func(session.Controls) session.Controls) (next session.Controls, changed bool,
 		err error)
-	// EditControls replaces the session's controls, or with defaults set those of new sessions, by what edit makes of
-	// them, in one step: nothing changes between the value edit is given and the write.
+	// EditControls replaces the session's controls, or with defaults set the defaults of new sessions, with the
+	// result of edit. It is atomic: nothing changes between edit's input and the write.
 	EditControls(ctx context.Context, sessionID string, edit session.ControlEdit) (session.ControlChange, error)
 }
 
-// ControlEditor reads and changes what turns run with.
+// ControlEditor reads and changes the controls of turns.
 type ControlEditor struct {
 	access *Access
 	store  Controls
 	locked bool
 }
 
-// Scope says whose controls are meant: a session's own, or those new sessions start with.
+// Scope selects the controls: a session's own, or the defaults of new sessions.
 type Scope string
 
 // The scopes of controls and settings.
@@ -39,10 +39,10 @@ const (
 	ScopeDefault Scope = "default"
 )
 
-// Audit is who changes controls and through what, as clients give it. An empty Actor is "user".
+// Audit is who changes controls and through which client, as clients give it. An empty Actor is "user".
 type Audit struct{ Actor, Source string }
 
-// entry is the audit as the transcript has it; through is the source of a client that names none.
+// entry returns the audit for the transcript; through is the source of a client that names none.
 func (a Audit) entry(through string) *session.ControlAudit {
 	audit := &session.ControlAudit{Actor: "user", Source: through}
 	if a.Actor != "" {
@@ -54,10 +54,10 @@ func (a Audit) entry(through string) *session.ControlAudit {
 	return audit
 }
 
-// DefaultsLocked reports whether the controls of new sessions are the configuration's to change only.
+// DefaultsLocked reports whether only the configuration may change the defaults of new sessions.
 func (s *ControlEditor) DefaultsLocked() bool { return s.locked }
 
-// Controls reads a session's controls and those new sessions start with.
+// Controls returns a session's controls and the defaults of new sessions.
 func (s *ControlEditor) Controls(ctx context.Context, sessionID string) (controls, defaults session.Controls, err error) {
 	if err := s.access.Check(ctx, ReadControls, sessionID); err != nil {
 		return session.Controls{}, session.Controls{}, err
@@ -66,19 +66,19 @@ func (s *ControlEditor) Controls(ctx context.Context, sessionID string) (control
 	return withSettings(controls), withSettings(defaults), err
 }
 
-// Defaults reads the controls new sessions start with.
+// Defaults returns the defaults of new sessions.
 func (s *ControlEditor) Defaults(ctx context.Context) (session.Controls, error) {
 	defaults, err := s.store.Defaults(ctx)
 	return withSettings(defaults), err
 }
 
-// Change is the outcome of an edit: both controls as they are afterwards.
+// Change is the result of an edit: both controls afterwards.
 type Change struct {
 	Scope Scope
 	session.ControlChange
 }
 
-// Applied are the controls of the scope that was edited.
+// Applied returns the controls of the edited scope.
 func (c Change) Applied() session.Controls {
 	if c.Scope == ScopeDefault {
 		return c.Defaults
@@ -86,7 +86,7 @@ func (c Change) Applied() session.Controls {
 	return c.Controls
 }
 
-// SetControls replaces the controls of a scope; Settings nil keeps those there are. *LockedError,
+// SetControls replaces the controls of a scope; nil Settings keep the current ones. *LockedError,
 // *session.SettingsLimitError, *runtime.ControlError.
 func (s *ControlEditor) SetControls(ctx context.Context, sessionID string, scope Scope, next session.Controls, audit Audit) (
 	Change, error) {
@@ -97,20 +97,20 @@ func (s *ControlEditor) SetControls(ctx context.Context, sessionID string, scope
 	return s.edit(ctx, sessionID, scope, audit.entry("ui"), replaceBy(next))
 }
 
-// replaceBy is the edit that leaves what clients do not name in controls.
+// replaceBy is the edit that preserves controls which clients do not name.
 func replaceBy(next session.Controls) func(session.Controls) session.Controls {
 	return func(current session.Controls) session.Controls {
 		replaced := next
 		if replaced.Settings == nil {
 			replaced.Settings = current.Settings
 		}
-		replaced.AcceptEdits = current.AcceptEdits // as long as the approval policy stays
+		replaced.AcceptEdits = current.AcceptEdits // while the approval policy stays
 		replaced.NonInteractive, replaced.NativeTools = current.NonInteractive, current.NativeTools
 		return replaced
 	}
 }
 
-// SetDefaults replaces the controls new sessions start with; Settings nil keeps those there are. *LockedError,
+// SetDefaults replaces the defaults of new sessions; nil Settings keep the current ones. *LockedError,
 // *session.SettingsLimitError.
 func (s *ControlEditor) SetDefaults(ctx context.Context, next session.Controls) (now session.Controls, changed bool, err error) {
 	if err := checkScope(ctx, ScopeDefault); err != nil {
@@ -126,7 +126,7 @@ func (s *ControlEditor) SetDefaults(ctx context.Context, next session.Controls) 
 	return withSettings(now), changed, err
 }
 
-// SetApprovalPolicy changes one of a session's controls, which its transcript does not show.
+// SetApprovalPolicy changes one of a session's controls, without an entry in its transcript.
 func (s *ControlEditor) SetApprovalPolicy(ctx context.Context, sessionID, policy string) error {
 	_, err := s.edit(ctx, sessionID, ScopeSession, nil, func(current session.Controls) session.Controls {
 		current.ApprovalPolicy = policy
@@ -135,14 +135,14 @@ func (s *ControlEditor) SetApprovalPolicy(ctx context.Context, sessionID, policy
 	return err
 }
 
-// Permissions say how much a session's agent may do without approval; nil parts stay.
+// Permissions define how much a session's agent may do without approval; nil parts stay.
 type Permissions struct {
 	ApprovalPolicy, FilesystemSandbox *string
-	// AcceptEdits has the server approve changes of files by itself; it goes with the approval policy on-request only.
+	// AcceptEdits makes the server approve file changes itself; it requires the approval policy on-request.
 	AcceptEdits *bool
 }
 
-// SetPermissions changes those of a session's controls. *runtime.ControlError.
+// SetPermissions changes these controls of a session. *runtime.ControlError.
 func (s *ControlEditor) SetPermissions(ctx context.Context, sessionID string, next Permissions, audit Audit) error {
 	if err := audit.check(); err != nil {
 		return err
@@ -162,7 +162,7 @@ func (s *ControlEditor) SetPermissions(ctx context.Context, sessionID string, ne
 	return err
 }
 
-// Settings reads the settings of a scope.
+// Settings returns the settings of a scope.
 func (s *ControlEditor) Settings(ctx context.Context, sessionID string, scope Scope) (map[string]json.RawMessage, error) {
 	controls, defaults, err := s.Controls(ctx, sessionID)
 	if err == nil {
@@ -177,8 +177,8 @@ func (s *ControlEditor) Settings(ctx context.Context, sessionID string, scope Sc
 	return controls.Settings, nil
 }
 
-// SettingsEdit is a change of settings: one Key with its Value, or several Settings, which are laid over those there
-// are, or with Replace are all there are afterwards.
+// SettingsEdit is a change of settings: one Key with its Value, or several Settings, which are merged into the
+// current ones or, with Replace, replace them.
 type SettingsEdit struct {
 	Key      *string
 	Value    json.RawMessage
@@ -186,7 +186,7 @@ type SettingsEdit struct {
 	Replace  bool
 }
 
-// check refuses parts that do not go together: *PartsError.
+// check refuses invalid combinations: *PartsError.
 func (e SettingsEdit) check() error {
 	key, value, settings := e.Key != nil, e.Value != nil, e.Settings != nil
 	switch {
@@ -200,7 +200,7 @@ func (e SettingsEdit) check() error {
 	return nil
 }
 
-// merged are the settings after the edit.
+// merged returns the settings after the edit.
 func (e SettingsEdit) merged(current map[string]json.RawMessage) map[string]json.RawMessage {
 	switch {
 	case e.Key != nil:
@@ -230,7 +230,7 @@ func (s *ControlEditor) EditSettings(ctx context.Context, sessionID string, scop
 	return s.editSettings(ctx, sessionID, scope, audit, edit.merged)
 }
 
-// DeleteSetting removes one setting of a scope; errors as of EditSettings.
+// DeleteSetting removes one setting of a scope; errors as for EditSettings.
 func (s *ControlEditor) DeleteSetting(ctx context.Context, sessionID string, scope Scope, key string, audit Audit) (
 	Change, error) {
 	if err := s.access.Check(ctx, EditControls, sessionID); err != nil {
@@ -256,7 +256,7 @@ func (s *ControlEditor) editSettings(
 	})
 }
 
-// edit is apply for who has not checked the session yet.
+// edit is apply for callers that have not checked the session yet.
 func (s *ControlEditor) edit(
 	ctx context.Context, sessionID string, scope Scope, audit *session.ControlAudit,
 	edit func(session.Controls) session.Controls,
@@ -293,7 +293,7 @@ func (s *ControlEditor) apply(
 	return Change{Scope: scope, ControlChange: changed}, err
 }
 
-// withSettings makes settings an object, so that they never show as null.
+// withSettings makes settings an object, so that they are never null.
 func withSettings(c session.Controls) session.Controls {
 	if c.Settings == nil {
 		c.Settings = map[string]json.RawMessage{}

@@ -7,13 +7,12 @@ import (
 	"harness/internal/services/session"
 )
 
-// InvalidError says that a request does not follow the rules of its operation. Nothing was done.
+// InvalidError is a request that violates the rules of its operation. Nothing was done.
 type InvalidError struct{ Problems []Problem }
 
-// Problem is one thing that is wrong with a request.
+// Problem is one problem of a request.
 type Problem struct {
-	// Field is the part of the request it is about, as the operation's parameters are called; Index is the element of a
-	// list, -1 for none.
+	// Field is the affected parameter of the operation; Index is the list element, -1 for none.
 	Field   string
 	Index   int
 	Message string
@@ -32,14 +31,14 @@ func invalid(field, message string) error {
 	return &InvalidError{[]Problem{{Field: field, Index: -1, Message: message}}}
 }
 
-// PartsError says that the parts of a change of settings do not go together.
+// PartsError is a change of settings with an invalid combination of parts.
 type PartsError struct{ Message string }
 
 // Error implements error.
 func (e *PartsError) Error() string { return e.Message }
 
-// LockedError refuses a change of the controls new sessions start with, which the server's configuration sets. It has
-// both controls as they are.
+// LockedError refuses a change of the defaults of new sessions, which the configuration sets. It has the current
+// controls and defaults.
 type LockedError struct {
 	SessionID          string
 	Controls, Defaults session.Controls
@@ -51,7 +50,7 @@ const LockReason = "Managed by harness configuration"
 // Error implements error.
 func (e *LockedError) Error() string { return "default controls are locked by configuration" }
 
-// UnknownProjectError refuses to put a session into a project that is not there.
+// UnknownProjectError refuses to assign a session to an unknown project.
 type UnknownProjectError struct{ SessionID, ProjectID string }
 
 // Error implements error.
@@ -59,8 +58,8 @@ func (e *UnknownProjectError) Error() string { return "project " + e.ProjectID +
 
 // Sentinels, to be tested with errors.Is.
 var (
-	// ErrQueueOff: the job queue is switched off.
+	// ErrQueueOff: the job queue is disabled.
 	ErrQueueOff = errors.New("orchestrator queue is unavailable")
-	// ErrMissingSuggestion: a suggestion that is complete has a text.
+	// ErrMissingSuggestion: a complete suggestion requires a text.
 	ErrMissingSuggestion = errors.New("suggestion is required when status is complete")
 )

@@ -18,27 +18,27 @@ type Extensions interface {
 	TrustMode() extensions.TrustMode
 }
 
-// ReloadAudit keeps the record of reload attempts; *extensions.Audit implements it.
+// ReloadAudit records reload attempts; *extensions.Audit implements it.
 type ReloadAudit interface {
 	Append(ctx context.Context, record extensions.AuditRecord) error
 }
 
-// Lifecycle lists and reloads extensions. All parts but Reloaded are required.
+// Lifecycle lists and reloads extensions. All parts except Reloaded are required.
 type Lifecycle struct {
 	Extensions Extensions
 	Audit      ReloadAudit
-	// Reloaded, when set, is called after every reload that went well. It must not block.
+	// Reloaded, when set, is called after every successful reload. It must not block.
 	Reloaded func()
 }
 
-// Attempt is who wants extensions reloaded, and from where. An empty Role is an unknown caller. Refused is the code of why
-// they may not, "" for who may.
+// Attempt is the caller of a reload, and its origin. An empty Role is an unknown caller. Refused is the code of a
+// refusal, "" for an allowed caller.
 type Attempt struct {
 	Role, Actor, Refused string
 	Origin               extensions.RequestOrigin
 }
 
-// UnrecordedError says that an attempt to reload could not be recorded, whatever became of it.
+// UnrecordedError reports that a reload attempt could not be recorded, whatever its outcome.
 type UnrecordedError struct {
 	ReloadID, Result string
 	Err              error
@@ -49,16 +49,16 @@ func (e *UnrecordedError) Error() string {
 	return fmt.Sprintf("reload %s (%s) of extensions could not be recorded: %v", e.ReloadID, e.Result, e.Err)
 }
 
-// Unwrap is why.
+// Unwrap returns the reason.
 func (e *UnrecordedError) Unwrap() error { return e.Err }
 
-// auditTimeout bounds the record of an attempt whose client went away.
+// auditTimeout limits the record of an attempt whose client disconnected.
 const auditTimeout = 10 * time.Second
 
-// Reload reads the extensions anew, for who may, and records every attempt before it is answered, a refused one too.
-// *UnrecordedError.
+// Reload reloads the extensions for an allowed caller. It records every attempt before it returns, including refused
+// ones. *UnrecordedError.
 func (l *Lifecycle) Reload(ctx context.Context, by Attempt) (extensions.ReloadResult, error) {
-	// What began is ended and recorded, whether its client waits or not: half of a reload is of no use.
+	// A started reload is completed and recorded even if its client disconnects: half a reload is useless.
 	ctx = context.WithoutCancel(ctx)
 	record := extensions.AuditRecord{ReloadID: uuid.NewString(), ActorRole: "unknown", RequestOrigin: by.Origin,
 		TrustMode: l.Extensions.TrustMode(), SnapshotBefore: l.Extensions.SnapshotVersion()}

@@ -15,7 +15,7 @@ type Events interface {
 
 // UsageStore is what History needs of sessions.
 type UsageStore interface {
-	// Usage adds up what the runtimes of sessions reported as used.
+	// Usage adds up the reported token usage of sessions.
 	Usage(ctx context.Context, want session.UsageQuery) (rows []session.Usage, total session.Usage, err error)
 }
 
@@ -25,11 +25,10 @@ type History struct {
 	store  UsageStore
 }
 
-// MaxBoard is how many rows of jobs, events or usage a client may ask for at once; it gets defaultPage when it names
-// none.
+// MaxBoard is the maximum page of jobs, events or usage; the default is defaultPage.
 const MaxBoard = 500
 
-// Events lists what happened.
+// Events lists events.
 func (s *History) Events(ctx context.Context, want stream.Browse) (stream.BrowsedPage, error) {
 	if want.After != nil && want.Before != nil {
 		return stream.BrowsedPage{}, invalid("after", "Give before or after, not both")
@@ -40,12 +39,12 @@ func (s *History) Events(ctx context.Context, want stream.Browse) (stream.Browse
 	return s.events.Browse(ctx, want)
 }
 
-// Event reads one event by its position on the stream; false when it is not kept.
+// Event returns one event by its position on the stream; false when it is not stored.
 func (s *History) Event(ctx context.Context, cursor int64) (stream.BrowsedEvent, bool, error) {
 	return s.events.Event(ctx, cursor)
 }
 
-// Usage adds up what the runtimes of sessions reported as used.
+// Usage adds up the reported token usage of sessions.
 func (s *History) Usage(ctx context.Context, want session.UsageQuery) ([]session.Usage, session.Usage, error) {
 	if err := boardLimit(&want.Limit); err != nil {
 		return nil, session.Usage{}, err

@@ -21,16 +21,16 @@ func checkImages(images []string) error {
 	return &InvalidError{problems}
 }
 
-// imageTypes are those of the pictures that messages take.
+// imageTypes are the image types that messages accept.
 func imageTypes() []string { return []string{"image/png", "image/jpeg", "image/gif", "image/webp"} }
 
-const imageForms = "An image is a data URL (data:image/png;base64,...), as a text or in {\"url\":...}, or an upload of " +
+const imageForms = "An image is a data URL (data:image/png;base64,...), as a string or in {\"url\":...}, or an upload of " +
 	"the session (upload:ID); remote images and files are not read: " +
 	"send the picture itself, or name it in the text for the agent to open"
 
-// imageProblem says what is wrong with an image, "" when nothing is. A path would be read with the rights of the
-// runtime's own process, whatever the session may read; a remote image codex refuses, and a server that loads one can
-// be sent to any address it reaches.
+// imageProblem describes the problem of an image, "" for none. A path would be read with the rights of the runtime's
+// process, regardless of the session's. codex refuses remote images, and a server that loads them can be directed to
+// any address it reaches.
 func imageProblem(text string) string {
 	rest, isData := strings.CutPrefix(text, "data:")
 	if !isData {

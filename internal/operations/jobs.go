@@ -8,17 +8,17 @@ import (
 
 // Jobs is what the operations need of the queue. *queue.Queue implements it.
 type Jobs interface {
-	// Job reads a job: queue.ErrNotFound.
+	// Job returns a job: queue.ErrNotFound.
 	Job(ctx context.Context, id string) (queue.Job, error)
-	// Jobs lists a project's jobs, oldest first, of one state or of all (""). An unknown project has none.
+	// Jobs lists a project's jobs, oldest first, in one state or in all (""). An unknown project has none.
 	Jobs(ctx context.Context, projectID string, state queue.State) ([]queue.Job, error)
-	// Cancel ends a queued job or asks a running one to end: queue.ErrNotFound, *queue.TerminalError.
+	// Cancel ends a queued job or requests the end of a running one: queue.ErrNotFound, *queue.TerminalError.
 	Cancel(ctx context.Context, id, reason string) (queue.Job, error)
-	// Counts are the health figures.
+	// Counts returns the figures for health.
 	Counts(ctx context.Context) (queue.Counts, error)
 	// Browse lists jobs of all projects. queue.ErrBadCursor.
 	Browse(ctx context.Context, want queue.Browse) (queue.JobPage, error)
-	// Again enqueues a job that ended once more. queue.ErrNotFound, queue.ErrNotOver, *queue.Error.
+	// Again enqueues a finished job once more. queue.ErrNotFound, queue.ErrNotOver, *queue.Error.
 	Again(ctx context.Context, id string) (queue.EnqueueResult, error)
 	// CancelAll cancels many jobs.
 	CancelAll(ctx context.Context, filter queue.Filter, reason string) (canceled []queue.Job, more bool, err error)
@@ -33,7 +33,7 @@ type JobAdmin struct {
 // QueueEnabled reports whether there is a job queue.
 func (s *JobAdmin) QueueEnabled() bool { return s.jobs != nil }
 
-// Job reads a job: queue.ErrNotFound, ErrQueueOff.
+// Job returns a job: queue.ErrNotFound, ErrQueueOff.
 func (s *JobAdmin) Job(ctx context.Context, jobID string) (queue.Job, error) {
 	if s.jobs == nil {
 		return queue.Job{}, ErrQueueOff
@@ -44,7 +44,7 @@ func (s *JobAdmin) Job(ctx context.Context, jobID string) (queue.Job, error) {
 	return s.jobs.Job(ctx, jobID)
 }
 
-// Jobs lists a project's jobs, oldest first, of one state or of all (""). An unknown project has none. ErrQueueOff.
+// Jobs lists a project's jobs, oldest first, in one state or in all (""). An unknown project has none. ErrQueueOff.
 func (s *JobAdmin) Jobs(ctx context.Context, projectID string, state queue.State) ([]queue.Job, error) {
 	if s.jobs == nil {
 		return nil, ErrQueueOff
@@ -55,7 +55,8 @@ func (s *JobAdmin) Jobs(ctx context.Context, projectID string, state queue.State
 	return s.jobs.Jobs(ctx, projectID, state)
 }
 
-// CancelJob ends a queued job or asks a running one to end: queue.ErrNotFound, *queue.TerminalError, ErrQueueOff.
+// CancelJob ends a queued job or requests the end of a running one: queue.ErrNotFound, *queue.TerminalError,
+// ErrQueueOff.
 func (s *JobAdmin) CancelJob(ctx context.Context, jobID, reason string) (queue.Job, error) {
 	if s.jobs == nil {
 		return queue.Job{}, ErrQueueOff
@@ -66,7 +67,7 @@ func (s *JobAdmin) CancelJob(ctx context.Context, jobID, reason string) (queue.J
 	return s.jobs.Cancel(ctx, jobID, reason)
 }
 
-// CountJobs are the figures of the queue. ErrQueueOff.
+// CountJobs returns the figures of the queue. ErrQueueOff.
 func (s *JobAdmin) CountJobs(ctx context.Context) (queue.Counts, error) {
 	if s.jobs == nil {
 		return queue.Counts{}, ErrQueueOff
@@ -74,7 +75,7 @@ func (s *JobAdmin) CountJobs(ctx context.Context) (queue.Counts, error) {
 	return s.jobs.Counts(ctx)
 }
 
-// BrowseJobs lists jobs of all projects, the youngest first. queue.ErrBadCursor, ErrQueueOff.
+// BrowseJobs lists jobs of all projects, newest first. queue.ErrBadCursor, ErrQueueOff.
 func (s *JobAdmin) BrowseJobs(ctx context.Context, want queue.Browse) (queue.JobPage, error) {
 	if s.jobs == nil {
 		return queue.JobPage{}, ErrQueueOff
@@ -85,7 +86,7 @@ func (s *JobAdmin) BrowseJobs(ctx context.Context, want queue.Browse) (queue.Job
 	return s.jobs.Browse(ctx, want)
 }
 
-// JobAgain enqueues a job that ended once more. queue.ErrNotFound, queue.ErrNotOver, *queue.Error, ErrQueueOff.
+// JobAgain enqueues a finished job once more. queue.ErrNotFound, queue.ErrNotOver, *queue.Error, ErrQueueOff.
 func (s *JobAdmin) JobAgain(ctx context.Context, jobID string) (queue.EnqueueResult, error) {
 	if s.jobs == nil {
 		return queue.EnqueueResult{}, ErrQueueOff
@@ -93,14 +94,14 @@ func (s *JobAdmin) JobAgain(ctx context.Context, jobID string) (queue.EnqueueRes
 	return s.jobs.Again(ctx, jobID)
 }
 
-// CancelJobs cancels the jobs of a filter that are not over, and reports whether more are left. *InvalidError for a
-// filter that selects all there are; ErrQueueOff.
+// CancelJobs cancels the unfinished jobs that match a filter, and reports whether more are left. *InvalidError for an
+// empty filter; ErrQueueOff.
 func (s *JobAdmin) CancelJobs(ctx context.Context, filter queue.Filter, reason string) ([]queue.Job, bool, error) {
 	if s.jobs == nil {
 		return nil, false, ErrQueueOff
 	}
 	if filter == (queue.Filter{}) {
-		return nil, false, invalid("state", "Say which jobs: give at least one of state, type, project, session, since and until")
+		return nil, false, invalid("state", "Select jobs: give at least one of state, type, project, session, since and until")
 	}
 	return s.jobs.CancelAll(ctx, filter, reason)
 }

@@ -23,10 +23,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience bounds every wait; only a fault uses it up.
+// patience limits every wait; only a fault reaches it
 const patience = time.Minute
 
-// site are the operations over real sessions, a real queue and one runtime.
+// site has the operations over real sessions, a real queue and one runtime.
 type site struct {
 	*operations.Service
 	t        *testing.T
@@ -35,14 +35,14 @@ type site struct {
 	dir      string
 }
 
-// open starts a site; adapter makes its runtime, which is started and stopped with it. Its jobs run until they are
+// open starts a site; adapter creates its runtime, which starts and stops with it. Its jobs run until they are
 // canceled.
 func open(t *testing.T, db *database.DB, adapter func(sink func(name string) runtime.Sink) runtime.Adapter,
 	edit ...func(*operations.Options)) *site {
 	t.Helper()
 	s := &site{t: t, dir: t.TempDir(), journal: journal.New(db, journal.Options{Logger: zerolog.Nop()})}
 	lifecycletest.Run(t, s.journal)
-	s.sessions = manager.New(manager.Options{Journal: s.journal, DB: db, NodeID: "node", WorkspaceRoot: s.dir,
+	s.sessions = manager.New(manager.Options{Journal: s.journal, DB: db, NodeOptions: manager.NodeOptions{NodeID: "node"}, WorkspaceRoot: s.dir,
 		Logger: zerolog.Nop(), Defaults: session.Controls{ApprovalPolicy: "untrusted", NetworkAccess: "restricted",
 			FilesystemSandbox: "read-only"}})
 	lifecycletest.Run(t, s.sessions)
@@ -73,7 +73,7 @@ func (s *site) do(err error) {
 	}
 }
 
-// until waits for what the journal brings about.
+// until waits for an effect of the journal.
 func (s *site) until(what string, holds func() bool) {
 	s.t.Helper()
 	news := make(chan struct{}, 1)
@@ -104,7 +104,7 @@ func (s *site) ended(sessionID, turnID string) {
 	})
 }
 
-// send sends a message whose turn is not waited for.
+// send sends a message without waiting for its turn.
 func (s *site) send(sessionID, text string) (turnID string) {
 	s.t.Helper()
 	sent, err := s.Send(s.t.Context(), sessionID, session.Message{Text: text})
@@ -112,7 +112,7 @@ func (s *site) send(sessionID, text string) (turnID string) {
 	return sent.TurnID
 }
 
-// asked sends a message and waits for the request its turn makes.
+// asked sends a message and waits for the request of its turn.
 func (s *site) asked(sessionID, text string, kind runtime.RequestKind) (turnID string, request session.Request) {
 	s.t.Helper()
 	turnID = s.send(sessionID, text)

@@ -13,9 +13,9 @@ import (
 	"harness/transcript"
 )
 
-// The most that parts of a request may have, whatever protocol it came by: texts in UTF-16 code units, as clients
-// count, and lists in elements. What is required is never blank. A protocol may refuse sooner, in its own words; the
-// operations refuse with *InvalidError.
+// The limits for parts of a request, in every protocol: strings in UTF-16 code units, as clients count, and lists in
+// elements. Required parts are never blank. A protocol may refuse earlier with its own message; the operations return
+// *InvalidError.
 const (
 	MaxTitle            = 200
 	MaxProjectName      = 120
@@ -38,21 +38,21 @@ const (
 	MaxWindow           = 1000
 )
 
-// problems collects what is wrong with a request.
+// problems collects the problems of a request.
 type problems []Problem
 
 func (p *problems) add(field, format string, args ...any) {
 	*p = append(*p, Problem{Field: field, Index: -1, Message: fmt.Sprintf(format, args...)})
 }
 
-// most refuses a text that is longer than a maximum; 0 is none.
+// most refuses a string that is longer than a maximum; 0 means no limit.
 func (p *problems) most(field, text string, maximum int) {
 	if length := javascript.Length(text); maximum > 0 && length > maximum {
-		p.add(field, "Has %d characters; at most %d are taken", length, maximum)
+		p.add(field, "Has %d characters; at most %d are allowed", length, maximum)
 	}
 }
 
-// text is most for one that must be there, too.
+// text is most for a required string.
 func (p *problems) text(field, text string, maximum int) {
 	if javascript.Trim(text) == "" {
 		p.add(field, "Is missing or blank")
@@ -63,18 +63,18 @@ func (p *problems) text(field, text string, maximum int) {
 // count refuses a list, or a page, that is larger than a maximum.
 func (p *problems) count(field string, n, maximum int) {
 	if n > maximum {
-		p.add(field, "Is %d; at most %d are taken", n, maximum)
+		p.add(field, "Is %d; at most %d are allowed", n, maximum)
 	}
 }
 
-// oneOf refuses a word that is none of a few.
+// oneOf refuses a string outside a list.
 func (p *problems) oneOf(field, word string, words ...string) {
 	if !slices.Contains(words, word) {
 		p.add(field, "Is %q; use one of %s", word, strings.Join(words, ", "))
 	}
 }
 
-// err is *InvalidError, nil when nothing is wrong.
+// err returns *InvalidError, nil without a problem.
 func (p problems) err() error {
 	if len(p) == 0 {
 		return nil
@@ -82,7 +82,7 @@ func (p problems) err() error {
 	return &InvalidError{p}
 }
 
-// checkText is about one required text.
+// checkText validates one required string.
 func checkText(field, text string, maximum int) error {
 	var p problems
 	p.text(field, text, maximum)
@@ -98,7 +98,7 @@ func checkProject(name string, workingDirectory *string) error {
 	return p.err()
 }
 
-// tools counts a list of client tools; what one may be is the session's rule.
+// tools limits a list of client tools; the session validates each tool.
 func (p *problems) tools(dynamicTools json.RawMessage) {
 	var list []json.RawMessage
 	if len(dynamicTools) > 0 && json.Unmarshal(dynamicTools, &list) == nil {
@@ -135,7 +135,7 @@ func (a Audit) check() error {
 	return p.err()
 }
 
-// checkEntries is about what clients write into transcripts. Their ids become parts of keys.
+// checkEntries validates what clients write into transcripts. Their ids become parts of keys.
 func checkEntries(entries []transcript.Entry) error {
 	var p problems
 	p.count("entries", len(entries), MaxUpserts)

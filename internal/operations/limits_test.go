@@ -15,9 +15,9 @@ import (
 	"harness/transcript"
 )
 
-// What is too long, blank or unknown is refused by the operation itself, so that it is in every protocol, and nothing
-// is done; at its limit it is taken. Texts are counted as clients count them: a character beyond the first 65,536 is
-// two.
+// A part that is too long, blank or unknown is refused by the operation itself, so that this holds in every protocol.
+// Nothing is done then. At its limit it is accepted. Strings are counted as clients count them: a character beyond
+// the first 65,536 is two.
 func TestLimitsHoldInEveryProtocol(t *testing.T) {
 	t.Parallel()
 	s, a := openScripted(t, dbtest.Open(t, database.SQLite))
@@ -150,7 +150,7 @@ func TestLimitsHoldInEveryProtocol(t *testing.T) {
 		}
 	}
 	if len(a.reviews)+len(a.steered)+len(a.replies) != 0 {
-		t.Error("the runtime was asked all the same")
+		t.Error("the runtime was called anyway")
 	}
 	for what, do := range map[string]func() error{
 		"a title": rename(long(operations.MaxTitle)), "a project": project(long(operations.MaxProjectName), nil),

@@ -11,8 +11,8 @@ import (
 	"harness/tests/dbtest"
 )
 
-// Names that every JavaScript object has are no projects, and keys of settings like others.
-func TestNamesOfObjectsAreNamesLikeOthers(t *testing.T) {
+// Names that every JavaScript object has are unknown projects, and ordinary keys of settings.
+func TestJavaScriptObjectNamesAreOrdinaryNames(t *testing.T) {
 	t.Parallel()
 	dbtest.EachEngine(t, func(t *testing.T, engine database.Engine) {
 		s, _ := openScripted(t, dbtest.Open(t, engine))

@@ -2,24 +2,25 @@ package operations
 
 import (
 	"context"
-	"harness/internal/platform/auth"
-	"harness/internal/services/session"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"harness/internal/platform/auth"
+	"harness/internal/services/session"
 )
 
 // OpenerStore is what Opener needs of sessions.
 type OpenerStore interface {
-	// CheckNew refuses with *session.ElsewhereError sessions at a node that makes none.
+	// CheckNew returns *session.ElsewhereError on a node that creates no sessions.
 	CheckNew() error
-	// CheckRuns refuses with *session.ElsewhereError what needs an agent at a node that runs none.
+	// CheckRuns returns *session.ElsewhereError on a node that runs no agents.
 	CheckRuns() error
-	// CheckFolder is the absolute path of the folder a session is to work in: *session.FolderError.
+	// CheckFolder returns the absolute path of a session's working directory: *session.FolderError.
 	CheckFolder(cwd string) (string, error)
 	Create(ctx context.Context, in session.Create) (session.Session, error)
-	// PromiseSession gives out a temporary id for a session that KeepPromise then opens; RealID is the session's own for
-	// it.
+	// PromiseSession returns a temporary id for a session that KeepPromise then opens; RealID returns the session's
+	// own id for it.
 	PromiseSession(ctx context.Context, runtimeName, projectID string) (session.Temporary, error)
 	KeepPromise(ctx context.Context, t session.Temporary, in session.Create, word func(error) string) error
 	RealID(ctx context.Context, id string) (string, error)
@@ -33,7 +34,7 @@ type Opener struct {
 	projects *Projects
 }
 
-// Create opens a session. A blank folder or model is none. session.ErrProjectNotFound, *LimitedError,
+// Create opens a session. A blank directory or model means none. session.ErrProjectNotFound, *LimitedError,
 // *session.ElsewhereError.
 func (s *Opener) Create(ctx context.Context, in session.Create) (session.Session, error) {
 	in, err := s.prepare(ctx, in)
@@ -43,16 +44,16 @@ func (s *Opener) Create(ctx context.Context, in session.Create) (session.Session
 	return s.store.Create(ctx, in)
 }
 
-// CheckNew refuses sessions at a node that makes none: *session.ElsewhereError.
+// CheckNew refuses sessions on a node that creates none: *session.ElsewhereError.
 func (s *Opener) CheckNew() error { return s.store.CheckNew() }
 
-// CheckRuns refuses what needs an agent at a node that runs none: *session.ElsewhereError.
+// CheckRuns refuses what needs an agent on a node that runs none: *session.ElsewhereError.
 func (s *Opener) CheckRuns() error { return s.store.CheckRuns() }
 
-// prepare checks what a client wants of a new session and fills in the runtime it gets.
+// prepare checks a request for a new session and sets its runtime.
 func (s *Opener) prepare(ctx context.Context, in session.Create) (session.Create, error) {
 	if err := s.CheckNew(); err != nil {
-		return in, err // who makes it checks it, by what is set there
+		return in, err // the creator checks it, with its own settings
 	}
 	var p problems
 	p.most("runtime", in.Runtime, MaxRuntimeName)
@@ -74,7 +75,7 @@ func (s *Opener) prepare(ctx context.Context, in session.Create) (session.Create
 	return in, err
 }
 
-// named is a model's name without blanks around it; a blank one is no model.
+// named trims a model's name; a blank one means no model.
 func named(model *string) *string {
 	if model == nil {
 		return nil
@@ -86,20 +87,19 @@ func named(model *string) *string {
 	return &name
 }
 
-// PendingSession is a session that is being opened, by the temporary id a client has for it.
+// PendingSession is a session that is being opened, with the client's temporary id.
 type PendingSession struct {
 	ID   string
 	keep func(ctx context.Context, word func(error) string) error
 }
 
-// Keep opens the session, and announces the outcome by an event. It goes on when ctx ends; word puts an error for
-// clients.
+// Keep opens the session, and publishes an event with the outcome. It continues when ctx ends; word converts an error
+// for clients.
 func (p PendingSession) Keep(ctx context.Context, word func(error) string) error {
 	return p.keep(ctx, word)
 }
 
-// CreateLater is Create in a project for a client that gets the session's id afterwards. Call Keep of what it
-// returns.
+// CreateLater is Create in a project for a client that gets the session's id later. Call Keep on the result.
 func (s *Opener) CreateLater(ctx context.Context, in session.Create, projectID string) (PendingSession, error) {
 	in.ProjectID = projectID
 	in, err := s.prepare(ctx, in)
@@ -112,13 +112,13 @@ func (s *Opener) CreateLater(ctx context.Context, in session.Create, projectID s
 	}}, err
 }
 
-// RealID is the session's own id for a temporary one; others are returned as they are. session.ErrNotFound.
+// RealID returns the session's own id for a temporary one; other ids are returned unchanged. session.ErrNotFound.
 func (s *Opener) RealID(ctx context.Context, id string) (string, error) {
 	return s.store.RealID(ctx, id)
 }
 
-// settle puts a new session of who is limited to projects into one of them, and keeps it in its folder. The folder is
-// compared by name; links in it lead where they lead.
+// settle assigns a new session of a project-limited caller to one of its projects, and restricts it to that
+// directory. Directories are compared by name; symbolic links are followed as they are.
 func (s *Opener) settle(ctx context.Context, in session.Create) (session.Create, error) {
 	limit := auth.ProjectsFrom(ctx)
 	if limit == nil {
@@ -128,7 +128,7 @@ func (s *Opener) settle(ctx context.Context, in session.Create) (session.Create,
 		in.ProjectID = ids[0]
 	}
 	if in.ProjectID == "" {
-		return in, &LimitedError{"name the one the session is to be opened in (projectId)"}
+		return in, &LimitedError{"name the project of the session (projectId)"}
 	}
 	all, _, err := s.projects.ProjectsAt(ctx)
 	if err != nil {
@@ -141,17 +141,17 @@ func (s *Opener) settle(ctx context.Context, in session.Create) (session.Create,
 	folder := all[at].WorkingDirectory
 	switch {
 	case folder == nil && in.Cwd != "":
-		return in, &LimitedError{"the project has no folder, so that its sessions work in the server's; leave cwd out"}
+		return in, &LimitedError{"the project has no directory, so its sessions use the server's; omit cwd"}
 	case folder == nil:
 	case in.Cwd == "":
 		in.Cwd = *folder
 	case !under(in.Cwd, *folder):
-		return in, &LimitedError{"its sessions work in the folder of the project or below it; leave cwd out"}
+		return in, &LimitedError{"its sessions work in or below the project's directory; omit cwd"}
 	}
 	return in, nil
 }
 
-// under reports whether a path is a folder or below it.
+// under reports whether a path is a directory or below it.
 func under(path, folder string) bool {
 	if !filepath.IsAbs(path) {
 		return false

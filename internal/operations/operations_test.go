@@ -6,13 +6,12 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/rs/zerolog"
-
 	"harness/internal/operations"
 	"harness/internal/platform/database"
 	"harness/internal/runtime"
 	"harness/internal/runtime/codex"
 	"harness/internal/runtime/process"
+	"harness/internal/runtime/stdio"
 	"harness/internal/services/session"
 	"harness/queue"
 	"harness/queue/jobs"
@@ -22,7 +21,7 @@ import (
 	"harness/transcript"
 )
 
-// Every operation does what it says without a protocol: on a scripted runtime over both engines, and on the real codex.
+// Every operation works without a protocol: on a scripted runtime with both engines, and on the real codex.
 func TestEveryOperation(t *testing.T) {
 	t.Parallel()
 	t.Run("scripted", func(t *testing.T) {
@@ -46,7 +45,8 @@ func TestEveryOperation(t *testing.T) {
 		home := codextest.Home(t, model.URL(), codextest.For(codextest.Default))
 		s := open(t, dbtest.Open(t, database.SQLite), func(sink func(string) runtime.Sink) runtime.Adapter {
 			return codex.New(codex.Options{Bin: codextest.Binary(t, codextest.Default), Home: home,
-				Mark: process.Mark(home, codex.Name), Sink: sink(codex.Name), Env: []string{"HOME=" + home}, Logger: zerolog.Nop()})
+				Setup: stdio.Setup{Launch: stdio.Launch{Marker: process.Marker(home, codex.Name), Env: []string{"HOME=" + home}},
+					Supervise: stdio.Options{Sink: sink(codex.Name)}}})
 		})
 		drive(s, func() {
 			if err := model.WaitHeld(t.Context(), "a"); err != nil {
@@ -68,7 +68,7 @@ func openScripted(t *testing.T, db *database.DB, edit ...func(*operations.Option
 // tools are the client's tools of the sessions below.
 const tools = `[{"name":"lookup","description":"d","inputSchema":{"type":"object"}}]`
 
-// drive does everything with a session. held waits until a turn that was asked to hold does.
+// drive does everything with a session. held waits until a held turn is held.
 func drive(s *site, held func()) {
 	t, ctx := s.t, s.t.Context()
 	blank := "  "

@@ -13,29 +13,30 @@ type ProjectStore interface {
 	// ProjectsAt lists all projects, and the cursor of the event stream at which the list is true.
 	ProjectsAt(ctx context.Context) (projects []session.Project, pos int64, err error)
 	CreateProject(ctx context.Context, name string, workingDirectory *string) (session.Project, error)
-	// RenameProject changes name and, when setDirectory, the working directory (nil clears it).
+	// RenameProject changes the name and, with setDirectory, the working directory (nil clears it).
 	RenameProject(ctx context.Context, projectID, name string, workingDirectory *string, setDirectory bool) (
 		session.Project, error)
 	DeleteProject(ctx context.Context, projectID string) (session.Project, error)
-	// MoveChats takes the chats out of the project, archived first when archive is set. ErrProjectNotFound,
+	// MoveChats removes the chats from the project, archived first when archive is set. ErrProjectNotFound,
 	// *session.NotMaterializedError.
 	MoveChats(ctx context.Context, projectID string, archive bool) (session.MovedChats, error)
-	// DeleteChats deletes the chats; skipped are those that another caller deleted meanwhile. ErrProjectNotFound.
+	// DeleteChats deletes the chats; skipped are those that another caller deleted in the meantime.
+	// ErrProjectNotFound.
 	DeleteChats(ctx context.Context, projectID string) (deleted, skipped int, err error)
 	// AgentSessions lists the worker sessions of a project or of "session:<id>". ErrProjectNotFound.
 	AgentSessions(ctx context.Context, owner string) ([]session.AgentSession, error)
 }
 
-// Projects keeps the projects that sessions are in.
+// Projects manages the projects of sessions.
 type Projects struct {
 	access *Access
 	store  ProjectStore
 }
 
-// CreateProject makes a project. *InvalidError, *session.DuplicateNameError.
+// CreateProject creates a project. *InvalidError, *session.DuplicateNameError.
 func (s *Projects) CreateProject(ctx context.Context, name string, workingDirectory *string) (session.Project, error) {
 	if auth.ProjectsFrom(ctx) != nil {
-		return session.Project{}, &LimitedError{"it makes no further ones"}
+		return session.Project{}, &LimitedError{"it cannot create projects"}
 	}
 	if err := checkProject(name, workingDirectory); err != nil {
 		return session.Project{}, err
@@ -43,7 +44,7 @@ func (s *Projects) CreateProject(ctx context.Context, name string, workingDirect
 	return s.store.CreateProject(ctx, name, workingDirectory)
 }
 
-// RenameProject changes a project's name and, when setDirectory, its working directory (nil clears it); errors as of
+// RenameProject changes a project's name and, with setDirectory, its working directory (nil clears it); errors as for
 // CreateProject, and session.ErrProjectNotFound.
 func (s *Projects) RenameProject(ctx context.Context, projectID, name string, workingDirectory *string,
 	setDirectory bool) (session.Project, error) {
@@ -51,7 +52,7 @@ func (s *Projects) RenameProject(ctx context.Context, projectID, name string, wo
 		return session.Project{}, err
 	}
 	if setDirectory && auth.ProjectsFrom(ctx) != nil { // it is where its sessions may work
-		return session.Project{}, &LimitedError{"where a project has its folder is for others to say; leave workingDirectory out"}
+		return session.Project{}, &LimitedError{"it cannot change the directory of a project; omit workingDirectory"}
 	}
 	if err := checkProject(name, workingDirectory); err != nil {
 		return session.Project{}, err

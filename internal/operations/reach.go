@@ -12,19 +12,19 @@ import (
 	"harness/queue"
 )
 
-// Who is limited to projects (auth.Principal.Projects) meets what belongs to another one, or to none, as what is not
-// there: the answers are the same, word for word, so that no caller learns of it by asking.
+// For a caller that is limited to projects (auth.Principal.Projects), objects of other projects do not exist: the
+// responses are identical, so that no caller can detect them.
 
-// LimitedError refuses who is limited to projects what belongs to none of them.
+// LimitedError refuses a project-limited caller what belongs to none of its projects.
 type LimitedError struct{ Reason string }
 
 // Error implements error.
 func (e *LimitedError) Error() string {
-	return "this access is limited to some projects: " + e.Reason
+	return "this caller is limited to some projects: " + e.Reason
 }
 
-// CheckSession reports whether a session is within the limit of who asks: session.ErrNotFound when it is not, and when it
-// is not there.
+// CheckSession checks that a session is within the caller's limit: session.ErrNotFound when it is not, or does not
+// exist.
 func (s *Access) CheckSession(ctx context.Context, sessionID string) error {
 	limit := auth.ProjectsFrom(ctx)
 	if limit == nil {
@@ -37,8 +37,8 @@ func (s *Access) CheckSession(ctx context.Context, sessionID string) error {
 	return err
 }
 
-// CheckProject reports whether a project, or the session that stands in a project's place as "session:<id>", is within the
-// limit of who asks: session.ErrProjectNotFound.
+// CheckProject checks that a project, or the session of "session:<id>", is within the caller's limit:
+// session.ErrProjectNotFound.
 func (s *Access) CheckProject(ctx context.Context, owner string) error {
 	limit := auth.ProjectsFrom(ctx)
 	if limit.Has(owner) {
@@ -54,7 +54,7 @@ func (s *Access) CheckProject(ctx context.Context, owner string) error {
 	return session.ErrProjectNotFound
 }
 
-// CheckRequest reports whether an interactive request is of a session within the limit of who asks:
+// CheckRequest checks that the session of an interactive request is within the caller's limit:
 // session.ErrRequestNotFound.
 func (s *Access) CheckRequest(ctx context.Context, requestID string, kind runtime.RequestKind) error {
 	if auth.ProjectsFrom(ctx) == nil {
@@ -70,7 +70,7 @@ func (s *Access) CheckRequest(ctx context.Context, requestID string, kind runtim
 	return err
 }
 
-// CheckJob reports whether a job is within the limit of who asks: queue.ErrNotFound.
+// CheckJob checks that a job is within the caller's limit: queue.ErrNotFound.
 func (s *Access) CheckJob(ctx context.Context, jobID string) error {
 	if auth.ProjectsFrom(ctx) == nil {
 		return nil
@@ -88,15 +88,15 @@ func (s *Access) CheckJob(ctx context.Context, jobID string) error {
 	return err
 }
 
-// checkScope refuses who is limited to projects what is for all sessions.
+// checkScope refuses a project-limited caller what applies to all sessions.
 func checkScope(ctx context.Context, scope Scope) error {
 	if scope == ScopeDefault && auth.ProjectsFrom(ctx) != nil {
-		return &LimitedError{"the defaults of new sessions are the server's"}
+		return &LimitedError{"the defaults of new sessions apply to all projects"}
 	}
 	return nil
 }
 
-// within are the requests of sessions within the limit of who asks.
+// within returns the requests of sessions within the caller's limit.
 func (s *Access) within(ctx context.Context, requests []session.Request) ([]session.Request, error) {
 	limit := auth.ProjectsFrom(ctx)
 	if limit == nil || len(requests) == 0 {

@@ -2,6 +2,7 @@ package operations
 
 import (
 	"context"
+
 	"harness/internal/platform/auth"
 	"harness/internal/services/session"
 	"harness/transcript"
@@ -10,16 +11,17 @@ import (
 // ReaderStore is what Reader needs of sessions.
 type ReaderStore interface {
 	List(ctx context.Context, query session.ListQuery) (session.Page, error)
-	// Read reads the session, its native thread (with turns) and the assembled transcript, or a window of it (without
-	// turns).
+	// Read returns the session, its native thread (with turns) and the assembled transcript, or a window of it
+	// (without turns).
 	Read(ctx context.Context, sessionID string, want session.Reading) (session.Detail, error)
-	// TranscriptPage reads a range of a transcript by number; MessageCounts are the lengths of transcripts, by session.
+	// TranscriptPage reads a range of a transcript by number; MessageCounts returns the lengths of transcripts, by
+	// session.
 	TranscriptPage(ctx context.Context, sessionID string, offset, limit int, newestFirst bool) (
 		session.TranscriptPage, error)
 	MessageCounts(ctx context.Context, sessionIDs []string) (map[string]int64, error)
-	// Sources says which files the session's agent reads by itself.
+	// Sources lists the files that the session's agent reads on its own.
 	Sources(ctx context.Context, sessionID string) (session.Sources, error)
-	// MarkRead and MarkUnread note how far a reader has read a session.
+	// MarkRead and MarkUnread set a reader's marker in a session.
 	MarkRead(ctx context.Context, reader, sessionID, messageID string) (further bool, err error)
 	MarkUnread(ctx context.Context, reader, sessionID string) error
 }
@@ -30,15 +32,13 @@ type Reader struct {
 	store  ReaderStore
 }
 
-// defaultPage is the number of sessions of a page when a client names none, defaultWindow that of a transcript's
-// entries.
+// defaultPage is the default number of sessions in a page, defaultWindow that of entries in a window.
 const (
 	defaultPage   = 100
 	defaultWindow = 100
 )
 
-// Find is the session of an id, whatever is to be done with it: errors as of Check with Read. Its Activity is not
-// filled in.
+// Find returns the session of an id for any purpose: errors as for Check with Read. Its Activity is not set.
 func (s *Reader) Find(ctx context.Context, sessionID string) (session.Session, error) {
 	found, _, err := s.access.find(ctx, Read, sessionID)
 	return found, err
@@ -61,23 +61,23 @@ func (s *Reader) List(ctx context.Context, query session.ListQuery) (session.Pag
 	return s.store.List(ctx, query)
 }
 
-// Reading says which part of a session's transcript is wanted, and what the reader has.
+// Reading selects the part of a session's transcript, and describes what the reader has.
 type Reading struct {
-	// Limit, Before, After, Around and FromStart choose a window of entries, and so do Count, which adds how many
-	// there are, and OmitDetails; all of them empty is the whole transcript. Limit 0 is 100.
+	// Limit, Before, After, Around and FromStart select a window of entries. So do Count, which adds the total, and
+	// OmitDetails. All empty means the whole transcript. Limit 0 is 100.
 	Limit                         int
 	Before, After, Around         string
 	FromStart, Count, OmitDetails bool
-	// Figures has session.Session.Figures filled in, with what Reader has read.
+	// Figures sets session.Session.Figures, with what Reader has read.
 	Figures bool
 	Reader  string
-	// Has reports whether the reader has a version already; nil: it has none.
+	// Has reports whether the reader already has a version; nil: it has none.
 	Has func(version string) bool
-	// Pieces takes what a whole read shows. nil: the answer has it.
+	// Pieces receives what a whole read shows. nil: the result has it.
 	Pieces session.Pieces
 }
 
-// window is the stretch a reading asks for, nil when it asks for the whole.
+// window returns the requested range, nil for the whole.
 func (r Reading) window() (*transcript.Window, error) {
 	window := &transcript.Window{Limit: r.Limit, Before: r.Before, After: r.After, Around: r.Around, FromStart: r.FromStart}
 	if *window == (transcript.Window{}) && !r.Count && !r.OmitDetails {
@@ -102,7 +102,7 @@ func (r Reading) window() (*transcript.Window, error) {
 	return window, nil
 }
 
-// Read reads a session with its transcript, or a window of it (true). transcript.ErrBadCursor.
+// Read returns a session with its transcript, or a window of it (true). transcript.ErrBadCursor.
 func (s *Reader) Read(ctx context.Context, sessionID string, want Reading) (session.Detail, bool, error) {
 	if err := s.access.Check(ctx, Read, sessionID); err != nil {
 		return session.Detail{}, false, err
@@ -116,14 +116,14 @@ func (s *Reader) Read(ctx context.Context, sessionID string, want Reading) (sess
 	return detail, window != nil, err
 }
 
-// MarkRead notes that a reader has read a session up to an entry: session.ErrNoEntry.
+// MarkRead records that a reader has read a session up to an entry: session.ErrNoEntry.
 func (s *Reader) MarkRead(ctx context.Context, reader, sessionID, messageID string) (further bool, err error) {
 	return after(s.access.Check(ctx, Read, sessionID), func() (bool, error) {
 		return s.store.MarkRead(ctx, reader, sessionID, messageID)
 	})
 }
 
-// MarkUnread makes a session unread for a reader.
+// MarkUnread marks a session as unread for a reader.
 func (s *Reader) MarkUnread(ctx context.Context, reader, sessionID string) error {
 	if err := s.access.Check(ctx, Read, sessionID); err != nil {
 		return err
@@ -131,8 +131,8 @@ func (s *Reader) MarkUnread(ctx context.Context, reader, sessionID string) error
 	return s.store.MarkUnread(ctx, reader, sessionID)
 }
 
-// TranscriptPage reads at most limit entries of a session's transcript behind the first offset ones, from its beginning
-// or, newest first, from its end, and returns how many there are.
+// TranscriptPage returns at most limit entries of a session's transcript after the first offset ones, from its
+// beginning or, newest first, from its end, and the total.
 func (s *Reader) TranscriptPage(ctx context.Context, sessionID string, offset, limit int, newestFirst bool) (
 	session.TranscriptPage, error) {
 	if err := s.access.Check(ctx, Read, sessionID); err != nil {
@@ -145,13 +145,12 @@ func (s *Reader) TranscriptPage(ctx context.Context, sessionID string, offset, l
 	return s.store.TranscriptPage(ctx, sessionID, offset, limit, newestFirst)
 }
 
-// MessageCounts is how many entries the transcripts of sessions have, by session.
+// MessageCounts returns the number of entries in the transcripts of sessions, by session.
 func (s *Reader) MessageCounts(ctx context.Context, sessionIDs []string) (map[string]int64, error) {
 	return s.store.MessageCounts(ctx, sessionIDs)
 }
 
-// Sources lists the files the agent of a session reads by itself, and which are not what they were when the session
-// began.
+// Sources lists the files that the agent of a session reads on its own, and their changes since the session began.
 func (s *Reader) Sources(ctx context.Context, sessionID string) (session.Sources, error) {
 	return after(s.access.Check(ctx, ReadSources, sessionID), func() (session.Sources, error) {
 		return s.store.Sources(ctx, sessionID)

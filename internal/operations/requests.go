@@ -38,7 +38,7 @@ func (s *Decider) Requests(ctx context.Context, sessionID string, kind runtime.R
 	return s.store.Requests(ctx, sessionID, kind)
 }
 
-// SessionOfRequest is the session an interactive request belongs to, whatever became of it. session.ErrRequestNotFound.
+// SessionOfRequest returns the session of an interactive request, whatever its state. session.ErrRequestNotFound.
 func (s *Decider) SessionOfRequest(ctx context.Context, requestID string, kind runtime.RequestKind) (sessionID string,
 	err error) {
 	if err := s.access.CheckRequest(ctx, requestID, kind); err != nil {
@@ -47,12 +47,12 @@ func (s *Decider) SessionOfRequest(ctx context.Context, requestID string, kind r
 	return s.access.lookups.SessionOfRequest(ctx, requestID, kind)
 }
 
-// accepted is the decision that lets a runtime go on.
+// accepted is the decision that lets a runtime continue.
 const accepted = "accept"
 
-// ApprovalDecision is a person's answer to an approval: Decision is accept, decline or cancel, Scope turn or session,
-// Choice one of the decisions the runtime offered as it is, Option the name of one, Message the reason, UpdatedInput the
-// arguments that the tool is to be used with in place of those that were asked about.
+// ApprovalDecision is a person's decision on an approval. Decision is accept, decline or cancel; Scope is turn or
+// session. Choice is one of the runtime's offered decisions, unchanged; Option is the name of one. Message is the
+// reason; UpdatedInput replaces the arguments of the tool.
 type ApprovalDecision struct {
 	Decision, Scope, Message, Option string
 	Choice, UpdatedInput             json.RawMessage
@@ -75,15 +75,15 @@ func (s *Decider) DecideApproval(ctx context.Context, requestID string, in Appro
 			UpdatedInput: in.UpdatedInput}, decidedBy)
 }
 
-// ToolInputDecision is a person's answer to questions: Answers is the object of answers by question, Response the whole
-// answer in the runtime's words in their place.
+// ToolInputDecision is a person's answer to questions: Answers is the object of answers by question, Response the
+// whole answer in the runtime's own form instead.
 type ToolInputDecision struct {
 	Decision, Message string
 	Answers, Response json.RawMessage
 }
 
-// DecideToolInput settles a request for input; errors as of DecideApproval, and *InvalidError for answers that would go
-// nowhere.
+// DecideToolInput settles a request for input; errors as for DecideApproval, and *InvalidError for answers that would
+// have no effect.
 func (s *Decider) DecideToolInput(ctx context.Context, requestID string, in ToolInputDecision, decidedBy string) (
 	session.Request, error) {
 	if err := s.access.CheckRequest(ctx, requestID, runtime.RequestToolInput); err != nil {
@@ -114,8 +114,8 @@ func hasMembers(object json.RawMessage) bool {
 	return json.Unmarshal(object, &members) == nil && len(members) > 0
 }
 
-// ToolCallAnswer is the result of a tool of the client: a Text or ContentItems, or Response, the whole answer in the
-// runtime's words. Success nil is true. Refusal says, for the record, why the tool was not run, "" when it was.
+// ToolCallAnswer is the result of a client tool: a Text or ContentItems, or Response, the whole answer in the
+// runtime's own form. Success nil is true. Refusal records why the tool was not run, "" if it ran.
 type ToolCallAnswer struct {
 	Success                *bool
 	Text                   *string
@@ -123,8 +123,8 @@ type ToolCallAnswer struct {
 	Refusal                string
 }
 
-// AnswerToolCall settles a tool call; errors as of DecideApproval, and *InvalidError for parts of which only one would
-// be passed on.
+// AnswerToolCall settles a tool call; errors as for DecideApproval, and *InvalidError for combinations of which only
+// one would be passed on.
 func (s *Decider) AnswerToolCall(ctx context.Context, requestID string, in ToolCallAnswer, decidedBy string) (
 	session.Request, error) {
 	if err := s.access.CheckRequest(ctx, requestID, runtime.RequestToolCall); err != nil {
@@ -133,22 +133,22 @@ func (s *Decider) AnswerToolCall(ctx context.Context, requestID string, in ToolC
 	if err := checkReply(accepted, "", in.Refusal); err != nil {
 		return session.Request{}, err
 	}
-	told := successOf(in.Response)
+	stated := successOf(in.Response)
 	switch {
 	case in.Response != nil && (in.Text != nil || in.ContentItems != nil):
 		return session.Request{}, invalid("response", "Give response, or text or contentItems, not both")
 	case in.Text != nil && in.ContentItems != nil:
 		return session.Request{}, invalid("text", "Give text or contentItems, not both")
-	case in.Response != nil && in.Success != nil && (told == nil || *told != *in.Success):
+	case in.Response != nil && in.Success != nil && (stated == nil || *stated != *in.Success):
 		return session.Request{}, invalid("success",
-			"The response is passed on as it is; it says of itself whether the call succeeded")
+			"The response is passed on unchanged; it states itself whether the call succeeded")
 	}
 	reply := runtime.Reply{Success: true, ContentItems: json.RawMessage("[]"), Raw: in.Response, Message: in.Refusal}
 	if in.Response == nil {
-		told = in.Success
+		stated = in.Success
 	}
-	if told != nil {
-		reply.Success = *told
+	if stated != nil {
+		reply.Success = *stated
 	}
 	switch {
 	case in.ContentItems != nil:
@@ -159,7 +159,7 @@ func (s *Decider) AnswerToolCall(ctx context.Context, requestID string, in ToolC
 	return s.store.Settle(ctx, requestID, runtime.RequestToolCall, reply, decidedBy)
 }
 
-// successOf is what a runtime's own form of an answer says of its success, nil when it says nothing.
+// successOf returns the success in a runtime's own form of an answer, nil if it has none.
 func successOf(response json.RawMessage) *bool {
 	var said struct {
 		Success json.RawMessage `json:"success"`
@@ -195,7 +195,7 @@ func (s *Decider) Pending(ctx context.Context, sessionID string) ([]session.Requ
 	return s.store.Pending(ctx, sessionID)
 }
 
-// RuntimeOfRequest is the runtime that asked an interactive request. session.ErrRequestNotFound.
+// RuntimeOfRequest returns the runtime of an interactive request. session.ErrRequestNotFound.
 func (s *Decider) RuntimeOfRequest(ctx context.Context, requestID string, kind runtime.RequestKind) (string, error) {
 	sessionID, err := s.SessionOfRequest(ctx, requestID, kind)
 	if err != nil {
@@ -205,8 +205,8 @@ func (s *Decider) RuntimeOfRequest(ctx context.Context, requestID string, kind r
 	return found.Runtime, err
 }
 
-// ReasonWaits reports whether the reason of a denial reaches the agent with the next message only: its runtime takes none
-// with the denial.
+// ReasonWaits reports whether the agent gets the reason of a denial only with the next message, because its runtime
+// accepts none with the denial.
 func (s *Decider) ReasonWaits(ctx context.Context, denied session.Request) (bool, error) {
 	if !denied.ReasonGiven() {
 		return false, nil

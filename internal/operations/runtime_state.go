@@ -7,10 +7,10 @@ import (
 	"harness/internal/runtime"
 )
 
-// RuntimeStatus is whether a runtime may be used, as its operator says.
+// RuntimeStatus is the operator's status of a runtime.
 type RuntimeStatus string
 
-// The statuses of runtimes. All but RuntimeDisabled work alike; clients see them.
+// The statuses of runtimes. Only RuntimeDisabled changes behavior; clients see them all.
 const (
 	RuntimeActive     RuntimeStatus = "active"
 	RuntimePreview    RuntimeStatus = "preview"
@@ -18,29 +18,29 @@ const (
 	RuntimeDisabled   RuntimeStatus = "disabled"
 )
 
-// RuntimeState is what a runtime is to clients now.
+// RuntimeState is the current state of a runtime for clients.
 type RuntimeState struct {
 	Name    string
 	Default bool
-	// Offered is the operator's word, or RuntimeDisabled for a runtime whose program is not on this machine (Missing).
+	// Offered is the operator's status, or RuntimeDisabled if the runtime's program is not on this machine (Missing).
 	Offered      RuntimeStatus
 	Missing      bool
 	Status       runtime.Status
 	Capabilities runtime.Capabilities
 }
 
-// DisabledRuntimeError refuses what would be done by a runtime that the operator switched off.
+// DisabledRuntimeError refuses work for a runtime that the operator disabled.
 type DisabledRuntimeError struct{ Runtime string }
 
 // DisabledReason is why a disabled runtime does nothing.
-const DisabledReason = "the operator switched it off (HARNESS_RUNTIME_STATUS)"
+const DisabledReason = "the operator disabled it (HARNESS_RUNTIME_STATUS)"
 
 // Error implements error.
 func (e *DisabledRuntimeError) Error() string {
 	return fmt.Sprintf("the %s runtime is disabled: %s", e.Runtime, DisabledReason)
 }
 
-// RuntimeStates are those of all runtimes, the default one first. Nothing is asked of any.
+// RuntimeStates returns the states of all runtimes, the default first, without querying any.
 func (s *RuntimeAdmin) RuntimeStates() ([]RuntimeState, error) {
 	var all []RuntimeState
 	for _, name := range s.runtimeNames() {
@@ -56,7 +56,7 @@ func (s *RuntimeAdmin) RuntimeStates() ([]RuntimeState, error) {
 	return all, nil
 }
 
-// offered is the word on a runtime, and whether that is RuntimeDisabled for want of its program.
+// offered returns the status of a runtime, and whether a missing program makes it RuntimeDisabled.
 func (s *RuntimeAdmin) offered(name string, status runtime.Status) (word RuntimeStatus, missing bool) {
 	word = cmp.Or(s.statuses[name], RuntimeActive)
 	if word != RuntimeDisabled && status.State == runtime.StateUnavailable && status.Missing {

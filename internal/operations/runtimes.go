@@ -13,11 +13,11 @@ import (
 
 // Runtimes is what the operations need of the runtimes. *session.Service implements it.
 type Runtimes interface {
-	// Runtimes are the names of those there are, the default one first.
+	// Runtimes returns the names of all runtimes, the default first.
 	Runtimes() []string
-	// Chosen finds one by its name, the default one by "". *session.UnknownRuntimeError.
+	// Chosen returns a runtime by name, the default for "". *session.UnknownRuntimeError.
 	Chosen(name string) (runtime.Adapter, error)
-	// Load is what one has to do now.
+	// Load returns the current load of a runtime.
 	Load(name string) session.Load
 }
 
@@ -29,7 +29,7 @@ type RuntimeAdmin struct {
 	providers func(name string) []environment.ProviderStatus
 }
 
-// Runtime is what is known of one of the server's runtimes.
+// Runtime describes one of the server's runtimes.
 type Runtime struct {
 	Name    string
 	Default bool
@@ -38,21 +38,22 @@ type Runtime struct {
 	Status       runtime.Status
 	Capabilities runtime.Capabilities
 	Auth         runtime.AuthStatus
-	// Install is nil of a runtime whose adapter does not know how to get it. Logins are the ways to log in from here.
+	// Install is nil if the adapter cannot describe its installation. Logins are the ways to log in through this
+	// server.
 	Install *runtime.Install
 	Logins  []string
 	Load    session.Load
-	// Providers are the clouds in which it can reach its models.
+	// Providers are the clouds that can serve its models.
 	Providers []environment.ProviderStatus
 }
 
-// Ways to log in, as in Runtime.Logins: at a page of the provider's (Login), and with a key (TakeKey).
+// Ways to log in, as in Runtime.Logins: on a provider's page (Login), and with a key (TakeKey).
 const (
 	LoginPage = "page"
 	LoginKey  = "key"
 )
 
-// Runtimes are those of this server, the default one first.
+// Runtimes returns this server's runtimes, the default first.
 func (s *RuntimeAdmin) Runtimes(ctx context.Context) ([]Runtime, error) {
 	all := []Runtime{}
 	for _, name := range s.runtimeNames() {
@@ -65,7 +66,7 @@ func (s *RuntimeAdmin) Runtimes(ctx context.Context) ([]Runtime, error) {
 	return all, nil
 }
 
-// Runtime is one of them, the default one for "". *session.UnknownRuntimeError.
+// Runtime returns one of them, the default for "". *session.UnknownRuntimeError.
 func (s *RuntimeAdmin) Runtime(ctx context.Context, name string) (Runtime, error) {
 	adapter, err := s.chosen(name)
 	if err != nil {
@@ -94,7 +95,7 @@ func (s *RuntimeAdmin) Runtime(ctx context.Context, name string) (Runtime, error
 	return one, nil
 }
 
-// DefaultRuntime is the name of the runtime new sessions get, "" of a server without any.
+// DefaultRuntime returns the name of the runtime of new sessions, "" on a server without any.
 func (s *RuntimeAdmin) DefaultRuntime() string {
 	if names := s.runtimeNames(); len(names) > 0 {
 		return names[0]
@@ -102,7 +103,7 @@ func (s *RuntimeAdmin) DefaultRuntime() string {
 	return ""
 }
 
-// Models are those a runtime offers, the default one's for "". *session.UnknownRuntimeError, *DisabledRuntimeError.
+// Models returns the models of a runtime, the default for "". *session.UnknownRuntimeError, *DisabledRuntimeError.
 func (s *RuntimeAdmin) Models(ctx context.Context, name string) ([]runtime.Model, error) {
 	adapter, err := s.usable(name)
 	if err != nil {
@@ -111,7 +112,7 @@ func (s *RuntimeAdmin) Models(ctx context.Context, name string) ([]runtime.Model
 	return adapter.Models(ctx)
 }
 
-// Login begins a login of a runtime. *session.UnknownRuntimeError, *runtime.UnsupportedError.
+// Login starts a login of a runtime. *session.UnknownRuntimeError, *runtime.UnsupportedError.
 func (s *RuntimeAdmin) Login(ctx context.Context, name string) (runtime.Login, error) {
 	adapter, err := s.usable(name)
 	if err != nil {
@@ -128,7 +129,7 @@ func (s *RuntimeAdmin) Login(ctx context.Context, name string) (runtime.Login, e
 	return authenticator.Login(ctx)
 }
 
-// FinishLogin ends a login of a runtime with the code its page showed. *session.UnknownRuntimeError,
+// FinishLogin completes a login of a runtime with the code from its page. *session.UnknownRuntimeError,
 // *runtime.UnsupportedError, and errors of runtime.LoginFinisher.
 func (s *RuntimeAdmin) FinishLogin(ctx context.Context, name, id, code string) error {
 	adapter, err := s.usable(name)
@@ -138,23 +139,23 @@ func (s *RuntimeAdmin) FinishLogin(ctx context.Context, name, id, code string) e
 	finisher, can := runtime.Has[runtime.LoginFinisher](adapter, runtime.OpLogin)
 	if !can {
 		return &runtime.UnsupportedError{Runtime: adapter.Name(), Operation: runtime.OpLogin,
-			Remedy: "none of its logins expects a code from here"}
+			Remedy: "none of its logins expects a code"}
 	}
 	return finisher.FinishLogin(ctx, id, code)
 }
 
-// cannotLogIn refuses a way to log in that a runtime does not have, with the way it has.
+// cannotLogIn refuses an unsupported way to log in, with the supported one.
 func (s *RuntimeAdmin) cannotLogIn(ctx context.Context, adapter runtime.Adapter, operation string) error {
 	auth, err := adapter.Auth(ctx)
 	if err != nil {
 		return err
 	}
 	return &runtime.UnsupportedError{Runtime: adapter.Name(), Operation: operation,
-		Remedy: cmp.Or(auth.Remedy, "it has credentials already")}
+		Remedy: cmp.Or(auth.Remedy, "it already has credentials")}
 }
 
-// TakeKey logs a runtime in with the key of a model provider, which is kept nowhere here.
-// *session.UnknownRuntimeError, *runtime.UnsupportedError, and errors of runtime.KeyTaker, none of which has the key.
+// TakeKey logs in a runtime with the key of a model provider, which is not stored here. *session.UnknownRuntimeError,
+// *runtime.UnsupportedError, and errors of runtime.KeyTaker, none of which contains the key.
 func (s *RuntimeAdmin) TakeKey(ctx context.Context, name string, key runtime.ProviderKey) (runtime.TakenKey, error) {
 	adapter, err := s.usable(name)
 	if err != nil {
@@ -166,7 +167,7 @@ func (s *RuntimeAdmin) TakeKey(ctx context.Context, name string, key runtime.Pro
 	}
 	if strings.ContainsFunc(key.Key, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return runtime.TakenKey{}, &runtime.Error{Runtime: adapter.Name(), Method: runtime.OpLogin,
-			Kind: runtime.ErrInvalidParams, Message: "the key has white space or letters in it that no key has; it is one word"}
+			Kind: runtime.ErrInvalidParams, Message: "the key has white space or other characters that no key has"}
 	}
 	taken, err := taker.TakeKey(ctx, key)
 	var said *runtime.Error
@@ -184,7 +185,7 @@ func (s *RuntimeAdmin) runtimeNames() []string {
 	return s.runtimes.Runtimes()
 }
 
-// usable is chosen for what asks or starts the runtime: *DisabledRuntimeError.
+// usable is chosen for operations that call or start the runtime: *DisabledRuntimeError.
 func (s *RuntimeAdmin) usable(name string) (runtime.Adapter, error) {
 	adapter, err := s.chosen(name)
 	if err == nil {

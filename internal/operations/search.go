@@ -16,13 +16,13 @@ type Searching interface {
 // Finder searches titles and transcripts.
 type Finder struct{ index Searching }
 
-// MaxHits is how many hits a client may ask for at once; it gets defaultHits when it names none.
+// MaxHits is the maximum number of hits in a page; the default is defaultHits.
 const (
 	MaxHits     = 100
 	defaultHits = 20
 )
 
-// Search finds titles and entries of sessions within the limit of who asks.
+// Search finds titles and entries of sessions within the caller's limit.
 func (s *Finder) Search(ctx context.Context, query search.Query) (search.Page, error) {
 	var p problems
 	p.count("limit", query.Limit, MaxHits)

@@ -1,18 +1,17 @@
-// Package operations is what a client may ask of the server, whatever protocol it asks in: REST, JSON-RPC, the task API
-// and the command line call the same methods.
+// Package operations is what a client may request from the server, whatever its protocol: REST, JSON-RPC, the task
+// API and the command line call the same methods.
 //
-// It owns the rules a client meets: which sessions an operation may be done on, which parts of a request go together,
-// what is taken when a client names nothing. Errors are typed; a protocol only words them. It must never know HTTP, a
-// wire name or a runtime's protocol. What the server itself wants (job workers, extensions) is asked of the packages
-// below, where these rules are not met.
+// It owns the rules for clients: which sessions an operation is allowed on, which parts of a request can be combined,
+// and the defaults. Errors are typed; protocols only format them. It must never know HTTP, a wire name or a runtime's
+// protocol. Work of the server itself (job workers, extensions) calls the packages below, without these rules.
 package operations
 
 import (
 	"harness/internal/runtime/environment"
 )
 
-// Sessions is all that the operations need of sessions. *session.Service implements it. Each subject has the part of it
-// that it uses.
+// Sessions is everything that the operations need of sessions. *session.Service implements it. Each subject uses a
+// part of it.
 type Sessions interface {
 	Lookups
 	OpenerStore
@@ -23,7 +22,7 @@ type Sessions interface {
 	UsageStore
 }
 
-// Conversations is what the operations need of what is said in sessions.
+// Conversations is what the operations need of the content of sessions.
 type Conversations interface {
 	TurnStore
 	ThreadStore
@@ -31,31 +30,31 @@ type Conversations interface {
 	RequestStore
 }
 
-// Options are the parts a Service stands on. Sessions and Controls are required.
+// Options are the parts of a Service. Sessions and Controls are required.
 type Options struct {
 	Sessions Sessions
 	Controls Controls
 	// Runtimes are those sessions run in; nil: there are none.
 	Runtimes Runtimes
-	// RuntimeStatus is what is said of runtimes, by name; those it does not name are active.
+	// RuntimeStatus is the status of runtimes by name; missing ones are active.
 	RuntimeStatus map[string]RuntimeStatus
-	// DefaultsLocked refuses to change the controls of new sessions (*LockedError).
+	// DefaultsLocked refuses changes of the defaults of new sessions (*LockedError).
 	DefaultsLocked bool
-	// Jobs is the job queue, Suggestions keeps suggested requests, Suggester has them made. nil: ErrQueueOff.
+	// Jobs is the job queue, Suggestions stores suggested requests, Suggester requests them. nil: ErrQueueOff.
 	Jobs Jobs
-	// Providers lists the clouds in which a runtime can reach its models, by the runtime's name; nil: none.
+	// Providers lists the clouds that can serve a runtime's models, by the runtime's name; nil: none.
 	Providers func(name string) []environment.ProviderStatus
-	// Searching finds titles and entries. Required where Service.Search is called.
+	// Searching finds titles and entries. Required for Service.Search.
 	Searching Searching
-	// Events lists what happened. Required where Service.Events and Service.Event are called.
+	// Events lists events. Required for Service.Events and Service.Event.
 	Events Events
-	// Uploads keeps pictures for messages. Required where Service.Upload is called, and messages name them.
+	// Uploads stores pictures for messages. Required for Service.Upload and messages that refer to uploads.
 	Uploads     Uploads
 	Suggestions SuggestionStore
 	Suggester   Suggester
 }
 
-// Service carries out what clients ask for. Its parts are the subjects; a caller that needs one subject takes that part.
+// Service executes client requests. Its parts are the subjects; a caller that needs one subject uses that part.
 type Service struct {
 	*Access
 	*Opener
@@ -75,7 +74,7 @@ type Service struct {
 	*Uploader
 }
 
-// New makes a Service.
+// New creates a Service.
 func New(o Options) *Service {
 	access := &Access{lookups: o.Sessions, jobs: o.Jobs, statuses: o.RuntimeStatus}
 	runtimes := &RuntimeAdmin{access: access, runtimes: o.Runtimes, statuses: o.RuntimeStatus, providers: o.Providers}

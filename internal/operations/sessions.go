@@ -16,12 +16,12 @@ type EditorStore interface {
 	Rename(ctx context.Context, sessionID, title string) (session.Session, error)
 	Archive(ctx context.Context, sessionID string) (session.Session, error)
 	Unarchive(ctx context.Context, sessionID string) (session.Session, error)
-	// Resume loads the session in its runtime with these tools of the client.
+	// Resume loads the session in its runtime with these client tools.
 	Resume(ctx context.Context, sessionID string, dynamicTools json.RawMessage) (session.Session, error)
 	Delete(ctx context.Context, sessionID string) (session.Deleted, error)
 	AssignProject(ctx context.Context, sessionID string, projectID *string) (session.Session, error)
-	// UpsertTranscripts stores the entries, all or none, and announces each as it is, which is also returned as JSON. The
-	// session must exist (Lookup).
+	// UpsertTranscripts stores the entries, all or none, and publishes each stored entry, which it also returns as
+	// JSON. The session must exist (Lookup).
 	UpsertTranscripts(ctx context.Context, sessionID string, entries []transcript.Entry) ([]json.RawMessage, error)
 }
 
@@ -31,11 +31,11 @@ type Editor struct {
 	store  EditorStore
 }
 
-// lookupPatience is how long a deletion waits for a runtime to say whether it knows a session that is not stored here.
-// With what the deletion itself may wait, that is less than 10 s.
+// lookupPatience is how long a deletion waits for a runtime to report whether it knows a session that is not stored
+// here. Including the deletion's own wait, it stays below 10 s.
 const lookupPatience = 3 * time.Second
 
-// Rename gives a session a title. *InvalidError.
+// Rename sets the title of a session. *InvalidError.
 func (s *Editor) Rename(ctx context.Context, sessionID, title string) (session.Session, error) {
 	if err := s.access.Check(ctx, Rename, sessionID); err != nil {
 		return session.Session{}, err
@@ -46,26 +46,26 @@ func (s *Editor) Rename(ctx context.Context, sessionID, title string) (session.S
 	return s.store.Rename(ctx, sessionID, title)
 }
 
-// Archive puts a session away: session.ErrNotMaterialized for one that is, or that has nothing to put away.
+// Archive archives a session: session.ErrNotMaterialized if it already is, or has nothing to archive.
 func (s *Editor) Archive(ctx context.Context, sessionID string) (session.Session, error) {
 	found, _, err := s.access.find(ctx, Archive, sessionID)
 	if err != nil {
 		return session.Session{}, err
 	}
 	if found.Archived {
-		return session.Session{}, session.ErrNotMaterialized // what codex-manager calls it, too
+		return session.Session{}, session.ErrNotMaterialized // codex-manager's name for this
 	}
 	return s.store.Archive(ctx, sessionID)
 }
 
-// Unarchive takes a session back. session.ErrNotMaterialized.
+// Unarchive restores a session from the archive. session.ErrNotMaterialized.
 func (s *Editor) Unarchive(ctx context.Context, sessionID string) (session.Session, error) {
 	return after(s.access.Check(ctx, Unarchive, sessionID), func() (session.Session, error) {
 		return s.store.Unarchive(ctx, sessionID)
 	})
 }
 
-// Resume loads a session in its runtime, so that its events flow. *session.ToolsError, session.ErrNotMaterialized.
+// Resume loads a session in its runtime, so that its events arrive. *session.ToolsError, session.ErrNotMaterialized.
 func (s *Editor) Resume(ctx context.Context, sessionID string, dynamicTools json.RawMessage) (session.Session, error) {
 	if err := s.access.Check(ctx, Resume, sessionID); err != nil {
 		return session.Session{}, err
@@ -76,7 +76,7 @@ func (s *Editor) Resume(ctx context.Context, sessionID string, dynamicTools json
 	return s.store.Resume(ctx, sessionID, dynamicTools)
 }
 
-// Delete deletes a session for good.
+// Delete permanently deletes a session.
 func (s *Editor) Delete(ctx context.Context, sessionID string) (session.Deleted, error) {
 	asking, cancel := context.WithTimeout(ctx, lookupPatience)
 	defer cancel()
@@ -86,7 +86,7 @@ func (s *Editor) Delete(ctx context.Context, sessionID string) (session.Deleted,
 	return s.store.Delete(ctx, sessionID)
 }
 
-// AssignProject puts a session into a project, or takes it out (nil), and returns which it was in before.
+// AssignProject moves a session into a project, or out of any (nil), and returns the previous one.
 // *UnknownProjectError.
 func (s *Editor) AssignProject(ctx context.Context, sessionID string, projectID *string) (assigned session.Session,
 	previous *string, err error) {
@@ -121,7 +121,7 @@ func (s *Editor) Upsert(ctx context.Context, sessionID string, entries []transcr
 	if !errors.Is(err, session.ErrNotFound) {
 		return stored, err
 	}
-	// Not stored here: it is looked up at the runtime, too, and imported.
+	// A session that is not stored here is also looked up in the runtime, and imported.
 	if err := s.access.Check(ctx, Upsert, sessionID); err != nil {
 		return nil, err
 	}

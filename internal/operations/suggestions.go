@@ -7,39 +7,37 @@ import (
 	"harness/queue/jobs"
 )
 
-// SuggestionStore keeps suggested requests. *jobs.Suggestions implements it; it works with the queue switched off too.
+// SuggestionStore stores suggested requests. *jobs.Suggestions implements it, also with a disabled queue.
 type SuggestionStore interface {
-	// Upsert stores a suggestion and announces it, and returns what is stored then.
+	// Upsert stores a suggestion and publishes it, and returns the stored one.
 	Upsert(ctx context.Context, sessionID, requestKey string, next jobs.Suggestion) (jobs.Suggestion, error)
 }
 
-// Suggester has suggested requests made. *jobs.Suggester implements it.
+// Suggester requests suggestions. *jobs.Suggester implements it.
 type Suggester interface {
-	// Request queues a suggestion; RequestAndWait waits for it as well, as long as a client may be kept waiting.
-	// *queue.Error.
+	// Request queues a suggestion; RequestAndWait also waits for it, up to the limit for clients. *queue.Error.
 	Request(ctx context.Context, in jobs.SuggestPayload) (jobs.Suggested, error)
 	RequestAndWait(ctx context.Context, in jobs.SuggestPayload) (jobs.Suggested, error)
 }
 
-// Suggestions makes and stores suggested requests.
+// Suggestions requests and stores suggested requests.
 type Suggestions struct {
 	access    *Access
 	store     SuggestionStore
 	suggester Suggester
 }
 
-// SuggestionWish is what a client wants suggested: a model and effort, "" for the default ones, and a draft to go on
+// SuggestionWish describes a requested suggestion: a model and effort, "" for the default ones, and a draft to start
 // from.
 type SuggestionWish struct {
 	Model         *string
 	Effort, Draft string
 }
 
-// CanSuggest reports whether there are suggestions.
+// CanSuggest reports whether suggestions are available.
 func (s *Suggestions) CanSuggest() bool { return s.suggester != nil }
 
-// Suggest queues a suggestion of what to ask next in a session; SuggestAndWait waits for it as well. ErrQueueOff,
-// *queue.Error.
+// Suggest queues a suggestion of the next message in a session. ErrQueueOff, *queue.Error.
 func (s *Suggestions) Suggest(ctx context.Context, sessionID string, wish SuggestionWish) (jobs.Suggested, error) {
 	payload, err := s.suggestion(ctx, sessionID, wish)
 	if err != nil {
@@ -48,7 +46,7 @@ func (s *Suggestions) Suggest(ctx context.Context, sessionID string, wish Sugges
 	return s.suggester.Request(ctx, payload)
 }
 
-// SuggestAndWait is Suggest for who waits for the suggestion, as long as a client may be kept waiting.
+// SuggestAndWait is Suggest, but waits for the suggestion, up to the limit for clients.
 func (s *Suggestions) SuggestAndWait(ctx context.Context, sessionID string, wish SuggestionWish) (jobs.Suggested, error) {
 	payload, err := s.suggestion(ctx, sessionID, wish)
 	if err != nil {
@@ -77,8 +75,7 @@ func (s *Suggestions) suggestion(ctx context.Context, sessionID string, wish Sug
 	return payload, nil
 }
 
-// StoreSuggestion stores a suggestion that a client made, and returns what is stored then. ErrMissingSuggestion,
-// ErrQueueOff.
+// StoreSuggestion stores a client's suggestion, and returns the stored one. ErrMissingSuggestion, ErrQueueOff.
 func (s *Suggestions) StoreSuggestion(ctx context.Context, sessionID, requestKey string, next jobs.Suggestion) (
 	jobs.Suggestion, error) {
 	if err := s.access.Check(ctx, StoreSuggested, sessionID); err != nil {

@@ -4,19 +4,20 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
+
 	"harness/internal/platform/auth"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
-	"math"
 )
 
-// ThreadStore is what Threads needs of sessions. The runtime is asked also about a session that is not stored here.
+// ThreadStore is what Threads needs of sessions. The runtime also gets calls for a session that is not stored here.
 type ThreadStore interface {
 	Fork(ctx context.Context, sessionID string) (session.Forked, error)
 	Compact(ctx context.Context, sessionID string) (json.RawMessage, error)
 	CleanTerminals(ctx context.Context, sessionID string) (json.RawMessage, error)
 	Review(ctx context.Context, sessionID string, review runtime.Review) (json.RawMessage, error)
-	// RollBack takes back the last turns and returns the runtime's answer; *runtime.TooFewTurnsError.
+	// RollBack removes the last turns and returns the runtime's response; *runtime.TooFewTurnsError.
 	RollBack(ctx context.Context, sessionID string, numTurns int) (json.RawMessage, error)
 	AssignProject(ctx context.Context, sessionID string, projectID *string) (session.Session, error)
 }
@@ -27,7 +28,7 @@ type Threads struct {
 	store  ThreadStore
 }
 
-// Fork makes a session that goes on from the history of another one.
+// Fork creates a session that continues the history of another one.
 func (s *Threads) Fork(ctx context.Context, sessionID string) (session.Forked, error) {
 	if err := s.access.Check(ctx, Fork, sessionID); err != nil {
 		return session.Forked{}, err
@@ -37,7 +38,7 @@ func (s *Threads) Fork(ctx context.Context, sessionID string) (session.Forked, e
 	if err != nil || limit == nil {
 		return forked, err
 	}
-	// It stays where who asked finds it again.
+	// It stays where the caller finds it again.
 	projects, err := s.access.lookups.ProjectsOf(ctx, sessionID)
 	if project := projects[sessionID]; err == nil && limit.Has(project) {
 		_, err = s.store.AssignProject(ctx, forked.Session.ID, &project)
@@ -45,22 +46,22 @@ func (s *Threads) Fork(ctx context.Context, sessionID string) (session.Forked, e
 	return forked, err
 }
 
-// Compact has the runtime shorten what it remembers of a session, and returns its answer.
+// Compact makes the runtime compact the context of a session, and returns its response.
 func (s *Threads) Compact(ctx context.Context, sessionID string) (json.RawMessage, error) {
 	return after(s.access.Check(ctx, Compact, sessionID), func() (json.RawMessage, error) {
 		return s.store.Compact(ctx, sessionID)
 	})
 }
 
-// CleanTerminals ends the programs a session's turns left running, and returns the runtime's answer.
+// CleanTerminals ends the programs that a session's turns left running, and returns the runtime's response.
 func (s *Threads) CleanTerminals(ctx context.Context, sessionID string) (json.RawMessage, error) {
 	return after(s.access.Check(ctx, CleanTerminals, sessionID), func() (json.RawMessage, error) {
 		return s.store.CleanTerminals(ctx, sessionID)
 	})
 }
 
-// RollBack takes back the last turns of a session, also from its transcript, and returns the runtime's answer.
-// *InvalidError when it has fewer turns. While a turn runs it is refused.
+// RollBack removes the last turns of a session, also from its transcript, and returns the runtime's response.
+// *InvalidError when it has fewer turns. It is refused while a turn runs.
 func (s *Threads) RollBack(ctx context.Context, sessionID string, numTurns int64) (json.RawMessage, error) {
 	if err := s.access.Check(ctx, RollBack, sessionID); err != nil {
 		return nil, err
@@ -73,18 +74,18 @@ func (s *Threads) RollBack(ctx context.Context, sessionID string, numTurns int64
 	return result, err
 }
 
-// ReviewRequest says what a client wants reviewed; nil parts were not given.
+// ReviewRequest describes a requested review; nil parts were not given.
 type ReviewRequest struct {
-	// Delivery is inline or detached, "" for the runtime's choice; Target one of runtime's targets of a review, "" for
+	// Delivery is inline or detached, "" for the runtime's choice; Target one of runtime's review targets, "" for
 	// ReviewCustom.
 	Delivery, Target                 string
 	Branch, SHA, Title, Instructions *string
 }
 
-// defaultReview is what a client that names nothing gets reviewed.
+// defaultReview is the default subject of a review.
 const defaultReview = "Review this thread's current changes."
 
-// review is the request as a runtime gets it. *InvalidError for parts that go with another target.
+// review returns the request for a runtime. *InvalidError for parts of another target.
 func (r ReviewRequest) review() (runtime.Review, error) {
 	review := runtime.Review{Delivery: r.Delivery, Target: r.Target}
 	if review.Target == "" {
@@ -106,7 +107,7 @@ func (r ReviewRequest) review() (runtime.Review, error) {
 		case part.given == nil:
 		case part.target != review.Target:
 			problems = append(problems, Problem{Field: part.name, Index: -1,
-				Message: "Goes with targetType " + part.target + " only; this review is of " + review.Target})
+				Message: "Requires targetType " + part.target + " only; this review is of " + review.Target})
 		default:
 			*part.into = *part.given
 		}
@@ -117,7 +118,7 @@ func (r ReviewRequest) review() (runtime.Review, error) {
 	return review, nil
 }
 
-// Review begins a review in a session and returns the runtime's answer.
+// Review starts a review in a session and returns the runtime's response.
 func (s *Threads) Review(ctx context.Context, sessionID string, in ReviewRequest) (json.RawMessage, error) {
 	if err := s.access.Check(ctx, Review, sessionID); err != nil {
 		return nil, err

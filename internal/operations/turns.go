@@ -11,33 +11,33 @@ import (
 type TurnStore interface {
 	// Submit starts a turn with a message, steers it into the running one, or queues it behind that.
 	Submit(ctx context.Context, sessionID string, message session.Message) (session.Sent, error)
-	// Retry sends what a turn was asked once more, if that was cut off before any tool ran: *session.NotRetryableError
-	// otherwise.
+	// Retry sends the input of a turn again, if it was interrupted before any tool ran; otherwise
+	// *session.NotRetryableError.
 	Retry(ctx context.Context, sessionID, turnID, key string) (newTurnID string, err error)
-	// Made is what an earlier message with a key made (session.Message.Key).
-	Made(ctx context.Context, sessionID, key string) (string, error)
-	// StopTurn ends the running turn and, unless it is to be kept, the background work which that began; turnID "" means
-	// whichever runs. ErrNoActiveTurn, ErrWrongTurn.
+	// TurnForKey returns what an earlier message with a key started (session.Message.Key).
+	TurnForKey(ctx context.Context, sessionID, key string) (string, error)
+	// StopTurn ends the running turn and, unless kept, the background work it started; turnID "" means any.
+	// ErrNoActiveTurn, ErrWrongTurn.
 	StopTurn(ctx context.Context, sessionID, turnID string, keepBackground bool) (session.Stopped, error)
-	// StopSession ends the running turn as StopTurn does, has the runtime release what it keeps of the session, and
-	// notifies everyone who follows it.
+	// StopSession ends the running turn like StopTurn, makes the runtime release the session, and notifies its
+	// followers.
 	StopSession(ctx context.Context, sessionID string, keepBackground bool) (session.Stopped, error)
 	// Background lists the background work of a session, EndBackground ends a task of it: runtime.ErrNoBackground.
 	Background(ctx context.Context, sessionID string) ([]session.BackgroundTask, error)
 	EndBackground(ctx context.Context, sessionID, id string) error
-	// SteerTurn asks the runtime also about a session that is not stored here.
+	// SteerTurn also calls the runtime for a session that is not stored here.
 	SteerTurn(ctx context.Context, sessionID, turnID, text string) error
 }
 
-// Turns begins and ends turns, and the background work that they leave.
+// Turns starts and ends turns, and the background work that they leave.
 type Turns struct {
 	access  *Access
 	store   TurnStore
 	uploads Pictures
 }
 
-// Send starts a turn with a message, or steers it into the running one. Where the runtime cannot steer, the message is
-// queued behind the running turn. *InvalidError for no text, and for images that are none; session.ErrWaitingFull.
+// Send starts a turn with a message, or steers it into the running one. If the runtime cannot steer, the message is
+// queued behind the running turn. *InvalidError for missing text and invalid images; session.ErrWaitingFull.
 func (s *Turns) Send(ctx context.Context, sessionID string, message session.Message) (sent session.Sent, err error) {
 	if err := s.access.Check(ctx, Send, sessionID); err != nil {
 		return sent, err
@@ -53,30 +53,32 @@ func (s *Turns) Send(ctx context.Context, sessionID string, message session.Mess
 	return s.store.Submit(ctx, sessionID, message)
 }
 
-// Retry tries a session's last turn again, one that was cut off before any tool ran, and returns the id of the new one.
-// key names the request as session.Message.Key does. *session.NotRetryableError.
+// Retry retries the last turn of a session if it was interrupted, and returns the id of the new one. key identifies
+// the request like session.Message.Key. *session.NotRetryableError.
 func (s *Turns) Retry(ctx context.Context, sessionID, turnID, key string) (string, error) {
 	return after(s.access.Check(ctx, Retry, sessionID), func() (string, error) {
 		return s.store.Retry(ctx, sessionID, turnID, key)
 	})
 }
 
-// TurnForKey is what an earlier message with a key made, the turn or the id it waits by, "" for nothing; it is asked
-// before that is sent again. session.ErrTurnUnknown when it cannot be known, runtime.ErrUnavailable while it is not known yet.
+// TurnForKey returns what an earlier message with a key started: the turn, or the id of the queued message, "" for
+// nothing. Call it before a repeated send. session.ErrTurnUnknown when it cannot be known, runtime.ErrUnavailable
+// while it is not known yet.
 func (s *Turns) TurnForKey(ctx context.Context, sessionID, key string) (string, error) {
 	return after(s.access.Check(ctx, Read, sessionID), func() (string, error) {
-		return s.store.Made(ctx, sessionID, key)
+		return s.store.TurnForKey(ctx, sessionID, key)
 	})
 }
 
-// Interrupt ends the running turn with the background work that it began, whichever it is for turnID "", and returns its
-// id. session.ErrNoActiveTurn, session.ErrWrongTurn.
+// Interrupt ends the running turn with the background work it started, any turn for turnID "", and returns its id.
+// session.ErrNoActiveTurn, session.ErrWrongTurn.
 func (s *Turns) Interrupt(ctx context.Context, sessionID, turnID string) (interrupted string, err error) {
 	stopped, err := s.StopTurn(ctx, sessionID, turnID, false)
 	return stopped.TurnID, err
 }
 
-// StopTurn is Interrupt that says which background work it ended and which goes on. With keepBackground it ends none.
+// StopTurn is Interrupt, but returns which background work it ended and which continues. With keepBackground it ends
+// none.
 func (s *Turns) StopTurn(ctx context.Context, sessionID, turnID string, keepBackground bool) (session.Stopped, error) {
 	_, found, err := s.access.find(ctx, Interrupt, sessionID)
 	if err != nil {
@@ -87,12 +89,12 @@ func (s *Turns) StopTurn(ctx context.Context, sessionID, turnID string, keepBack
 	}
 	stopped, err := s.store.StopTurn(ctx, sessionID, turnID, keepBackground)
 	if errors.Is(err, session.ErrNotFound) {
-		err = session.ErrNoActiveTurn // it went away meanwhile
+		err = session.ErrNoActiveTurn // it was deleted in the meantime
 	}
 	return stopped, err
 }
 
-// Background lists the background work of a session as its runtime has it now.
+// Background returns the background work of a session as its runtime reports it now.
 func (s *Turns) Background(ctx context.Context, sessionID string) ([]session.BackgroundTask, error) {
 	return after(s.access.Check(ctx, ReadBackground, sessionID), func() ([]session.BackgroundTask, error) {
 		return s.store.Background(ctx, sessionID)
@@ -111,7 +113,7 @@ func (s *Turns) EndBackground(ctx context.Context, sessionID, id string) ([]sess
 	return s.store.Background(ctx, sessionID)
 }
 
-// Steer adds a text to a running turn. The runtime's refusal is returned as it is.
+// Steer adds a text to a running turn. The runtime's refusal is returned unchanged.
 func (s *Turns) Steer(ctx context.Context, sessionID, turnID, text string) error {
 	if err := s.access.Check(ctx, Steer, sessionID); err != nil {
 		return err
@@ -122,9 +124,9 @@ func (s *Turns) Steer(ctx context.Context, sessionID, turnID, text string) error
 	return s.store.SteerTurn(ctx, sessionID, turnID, text)
 }
 
-// Stop ends what a session is doing, if anything, with the background work that its turn began unless that is to be kept;
-// it releases what its runtime keeps of the session, and notifies its followers. The next message loads it
-// again. It says which background work it ended and which goes on.
+// Stop ends the running turn of a session, if any, with the background work it started unless that is kept. It
+// releases the runtime's resources of the session and notifies its followers. The next message loads it again. It
+// returns which background work ended and which continues.
 func (s *Turns) Stop(ctx context.Context, sessionID string, keepBackground bool) (session.Stopped, error) {
 	return after(s.access.Check(ctx, Interrupt, sessionID), func() (session.Stopped, error) {
 		return s.store.StopSession(ctx, sessionID, keepBackground)

@@ -13,24 +13,24 @@ import (
 	"harness/internal/content/artifact"
 )
 
-// Uploads keeps what clients upload for the messages of a session, as long as there is the session. *artifact.Store
+// Uploads stores what clients upload for the messages of a session, as long as the session exists. *artifact.Store
 // implements it.
 type Uploads interface {
 	Put(ctx context.Context, sessionID, name, contentType string, content []byte) (artifact.Ref, error)
-	// Open returns a reference with its bytes, to be closed; artifact.ErrNotFound.
+	// Open returns a reference with its bytes, which the caller closes; artifact.ErrNotFound.
 	Open(ctx context.Context, id string) (artifact.Ref, io.ReadSeekCloser, error)
 }
 
-// The most bytes of an upload, and of all uploads of one message.
+// The maximum bytes of an upload, and of all uploads of one message.
 const (
 	MaxUpload         = 5 << 20
 	MaxMessageUploads = 20 << 20
 )
 
-// uploadPrefix begins an image of a message that was uploaded before; its id follows.
+// uploadPrefix begins an image that refers to an upload; the id follows.
 const uploadPrefix = "upload:"
 
-// Uploader keeps pictures for messages.
+// Uploader stores pictures for messages.
 type Uploader struct {
 	access  *Access
 	uploads Uploads
@@ -39,12 +39,12 @@ type Uploader struct {
 // Upload is a picture that was uploaded for messages of a session.
 type Upload struct {
 	artifact.Ref
-	// Image is what names it among the images of a message.
+	// Image is the reference to it in the images of a message.
 	Image string
 }
 
-// Upload keeps a picture for messages of a session. Its type is what its content says: *InvalidError for what is no
-// picture that messages take, or longer than MaxUpload.
+// Upload stores a picture for messages of a session. Its content determines its type: *InvalidError for other
+// content, or more than MaxUpload.
 func (s *Uploader) Upload(ctx context.Context, sessionID, name string, content []byte) (Upload, error) {
 	if err := s.access.Check(ctx, Send, sessionID); err != nil {
 		return Upload{}, err
@@ -54,13 +54,13 @@ func (s *Uploader) Upload(ctx context.Context, sessionID, name string, content [
 		return Upload{}, invalid("body", fmt.Sprintf("Is %s; upload one of %s", found, strings.Join(imageTypes(), ", ")))
 	}
 	if len(content) > MaxUpload {
-		return Upload{}, invalid("body", fmt.Sprintf("Has %d bytes; at most %d are taken", len(content), MaxUpload))
+		return Upload{}, invalid("body", fmt.Sprintf("Has %d bytes; at most %d are allowed", len(content), MaxUpload))
 	}
 	ref, err := s.uploads.Put(ctx, sessionID, name, found, content)
 	return Upload{ref, uploadPrefix + ref.ID}, err
 }
 
-// Pictures reads what the images of messages name.
+// Pictures reads the images that messages refer to.
 type Pictures struct{ Uploads Uploads }
 
 // Load returns the images of a message of a session as the runtime gets them: checked data URLs. *InvalidError.
@@ -72,7 +72,7 @@ func (p Pictures) Load(ctx context.Context, sessionID string, images []string) (
 	return all, checkImages(all)
 }
 
-// uploaded are the images of a message with the content of those that were uploaded in its session, as data URLs.
+// uploaded returns the images of a message with the content of the session's uploads, as data URLs.
 func (p Pictures) uploaded(ctx context.Context, sessionID string, images []string) ([]string, error) {
 	var all []string
 	left := int64(MaxMessageUploads)
@@ -84,14 +84,14 @@ func (p Pictures) uploaded(ctx context.Context, sessionID string, images []strin
 		url, size, err := p.dataURL(ctx, sessionID, id, left)
 		if errors.Is(err, artifact.ErrNotFound) {
 			return nil, &InvalidError{[]Problem{{Field: "images", Index: i,
-				Message: "There is no such upload in this session; upload it again"}}}
+				Message: "The session has no such upload; upload it again"}}}
 		}
 		if err != nil {
 			return nil, err
 		}
 		if left -= size; left < 0 {
 			return nil, &InvalidError{[]Problem{{Field: "images", Index: i,
-				Message: fmt.Sprintf("The uploads of a message have at most %d bytes together; send several messages",
+				Message: fmt.Sprintf("The uploads of a message have at most %d bytes in total; send several messages",
 					MaxMessageUploads)}}}
 		}
 		if all == nil {
@@ -105,8 +105,8 @@ func (p Pictures) uploaded(ctx context.Context, sessionID string, images []strin
 	return all, nil
 }
 
-// dataURL is the content of an upload of a session; artifact.ErrNotFound also for those of others. What is larger than
-// there is room for is not read.
+// dataURL returns the content of an upload of a session; artifact.ErrNotFound also for those of other sessions. It
+// does not read content beyond the remaining room.
 func (p Pictures) dataURL(ctx context.Context, sessionID, id string, room int64) (url string, size int64, err error) {
 	ref, content, err := p.Uploads.Open(ctx, id)
 	if err != nil {

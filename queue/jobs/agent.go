@@ -16,15 +16,15 @@ import (
 	"harness/queue"
 )
 
-// Options are what the job types are built from. Sessions, Journal and Workers are required.
+// Options configure the job types. Sessions, Journal and Workers are required.
 type Options struct {
 	Sessions Sessions
 	Journal  *journal.Journal
 	Workers  *Workers
-	// Actions executes what workers ask for with action_intents; nil refuses it.
+	// Actions executes the action_intents of workers; nil refuses them.
 	Actions     ActionExecutor
 	Suggestions *Suggestions
-	// SuggestEnabled offers suggest_request.
+	// SuggestEnabled enables suggest_request.
 	SuggestEnabled bool
 	Timing         Timing
 	// AttemptTimeout is the queue's default; an instruction gets at least three minutes.
@@ -36,7 +36,7 @@ type Options struct {
 	Logger zerolog.Logger
 }
 
-// leastTimeout bounds an attempt at an instruction whatever the queue's default is.
+// leastTimeout is the minimum time of an attempt at an instruction, even if the queue's default is shorter.
 const leastTimeout = 180 * time.Second
 
 // agents runs instructions in worker sessions.
@@ -116,11 +116,11 @@ func (a *agents) run(ctx context.Context, run *queue.Run) (json.RawMessage, erro
 	return encode(out), nil
 }
 
-// fallbackTime bounds the fallback of an attempt whose own time is over.
+// fallbackTime bounds the fallback of an attempt whose time is over.
 const fallbackTime = 5 * time.Second
 
-// fallBack does what was asked for should the worker bring nothing about, unless there will be another attempt or the
-// job was canceled.
+// fallBack executes the fallback of a worker without a result, unless another attempt follows or the job was
+// canceled.
 func (a *agents) fallBack(ctx context.Context, job queue.Job, in Instruction, failure error) []ActionResult {
 	again := failure != nil && job.Attempts < job.MaxAttempts && retryable(failure)
 	called := ctx.Err() != nil && !errors.Is(context.Cause(ctx), queue.ErrTimeout)
@@ -142,7 +142,7 @@ func (a *agents) fallBack(ctx context.Context, job queue.Job, in Instruction, fa
 
 func performed(result ActionResult) bool { return result.Status == "performed" }
 
-// clip keeps a progress report within its bound; the whole text is in the result.
+// clip shortens a progress report to its bound; the result has the whole text.
 func clip(text string) string {
 	const most = 4000
 	if len(text) <= most {
@@ -151,8 +151,7 @@ func clip(text string) string {
 	return text[:most]
 }
 
-// act executes the actions a worker asked for, one after the other. A failed action is reported in its
-// result; the job continues.
+// act executes a worker's actions one after the other. The result of a failed action says so; the job continues.
 func (a *agents) act(ctx context.Context, jobID string, intents []Intent) ([]ActionResult, error) {
 	results := make([]ActionResult, 0, len(intents))
 	for _, intent := range intents {
@@ -176,8 +175,7 @@ func (a *agents) act(ctx context.Context, jobID string, intents []Intent) ([]Act
 	return results, nil
 }
 
-// instruct has the owner's worker carry out an instruction. A worker whose session turns out to be gone is replaced
-// once.
+// instruct runs an instruction in the owner's worker. A worker whose session is gone is replaced once.
 func (a *agents) instruct(ctx context.Context, run *queue.Run, in Instruction, early <-chan struct{}) (text string,
 	completedEarly bool, err error) {
 	policy, err := a.Workers.policy(in.Agent)
@@ -198,11 +196,11 @@ func (a *agents) instruct(ctx context.Context, run *queue.Run, in Instruction, e
 			return "", false, err
 		}
 		text, completedEarly, err = a.instructWorker(ctx, run, one, policy, in, early)
-		if attempt > 0 || !stale(err) || run.Checkpoint() != nil { // with a checkpoint it is not known to be undone
+		if attempt > 0 || !stale(err) || run.Checkpoint() != nil { // with a checkpoint, the instruction may have been carried out
 			return text, completedEarly, err
 		}
 		a.Logger.Warn().Err(err).Str("session", one.sessionID).Str("owner", one.owner).
-			Msg("a worker's session is gone; the owner gets another one")
+			Msg("a worker's session is gone; the owner gets a new worker")
 		if err := a.Workers.forget(ctx, one); err != nil {
 			return "", false, err
 		}
@@ -227,7 +225,7 @@ func (a *agents) instructWorker(ctx context.Context, run *queue.Run, one worker,
 	return a.carryOut(ctx, run, one, policy, in, early)
 }
 
-// carryOut has a prepared worker carry out the instruction.
+// carryOut runs the instruction in a prepared worker.
 func (a *agents) carryOut(ctx context.Context, run *queue.Run, one worker, policy AgentPolicy, in Instruction,
 	early <-chan struct{}) (text string,
 	completedEarly bool, err error,
@@ -242,12 +240,14 @@ func (a *agents) carryOut(ctx context.Context, run *queue.Run, one worker, polic
 		message.Model = &in.Model
 	}
 	err = a.noted(ctx, one, jobPhase(run.Job().ID, in), func(began func(step)) error {
-		turnID, err := turns.run(ctx, run, stepJob, one.sessionID, message, func(s step) error {
-			// The turn is there: it is stored also when the attempt was given up meanwhile.
+		o := order{step: stepJob, sessionID: one.sessionID, message: message, early: early}
+		o.began = func(s step) error {
+			// The turn exists, so it is stored even when the attempt was given up meanwhile.
 			err := run.SetContext(context.WithoutCancel(ctx), one.sessionID, s.TurnID, encode(s))
 			began(s)
 			return err
-		}, early)
+		}
+		turnID, err := turns.run(ctx, run, o)
 		if err != nil {
 			return err
 		}
@@ -263,18 +263,20 @@ func (a *agents) carryOut(ctx context.Context, run *queue.Run, one worker, polic
 	return text, completedEarly, err
 }
 
-// prepare gives a worker an instruction it needs once.
+// prepare gives a worker an instruction that it needs once.
 func (a *agents) prepare(ctx context.Context, run *queue.Run, one *worker, key string, message session.Message,
 	p phase) error {
 	if slices.Contains(one.prepared, key) {
 		return nil
 	}
 	err := a.noted(ctx, *one, p, func(began func(step)) error {
-		_, err := a.turns.run(ctx, run, key+"@"+one.sessionID, one.sessionID, message, func(s step) error {
+		o := order{step: key + "@" + one.sessionID, sessionID: one.sessionID, message: message}
+		o.began = func(s step) error {
 			err := run.SetCheckpoint(context.WithoutCancel(ctx), encode(s))
 			began(s)
 			return err
-		}, nil)
+		}
+		_, err := a.turns.run(ctx, run, o)
 		return err
 	})
 	if err != nil {
@@ -291,7 +293,7 @@ func orientation(agent string) string {
 		"- Do not ask questions: no one will answer. Approvals are declined.\n\nRespond with exactly READY."
 }
 
-// interrupt ends the turn a canceled job runs.
+// interrupt ends the turn of a canceled job.
 func (a *agents) interrupt(ctx context.Context, job queue.Job) error {
 	if job.ThreadID == nil || job.TurnID == nil {
 		return nil // no turn yet: the job's own context ends it
@@ -306,12 +308,12 @@ func (a *agents) interrupt(ctx context.Context, job queue.Job) error {
 func (a *agents) started(ctx context.Context, tx database.Tx, job queue.Job) ([]journal.Event, error) {
 	in, readable := readInstruction(job)
 	if !readable {
-		return nil, nil // it ends as invalid_payload
+		return nil, nil // the job ends as invalid_payload
 	}
-	return placeTargets(ctx, tx, a.Sessions, job, in)
+	return announceTargets(ctx, tx, a.Sessions, job, in)
 }
 
-// ended reconciles what the job promised, in the transaction that ends it.
+// ended reconciles the job's promised entries, in the transaction that ends it.
 func (a *agents) ended(ctx context.Context, tx database.Tx, job queue.Job) ([]journal.Event, error) {
 	in, readable := readInstruction(job)
 	if !readable {
@@ -325,8 +327,8 @@ func (a *agents) ended(ctx context.Context, tx database.Tx, job queue.Job) ([]jo
 	if err != nil || in.Completion == nil || a.Suggestions == nil {
 		return append(events, output...), err
 	}
-	// A suggestion that was promised and is not there would be waited for for ever.
-	suggested, err := a.putSuggestion(ctx, tx, in.SourceSessionID, in.Completion.RequestKey,
+	// Callers would wait for ever for a missing suggestion.
+	suggested, err := a.storeSuggestion(ctx, tx, in.SourceSessionID, in.Completion.RequestKey,
 		finalSuggestion(job, FallbackSuggestion(in.FallbackDraft)))
 	return append(append(events, output...), suggested...), err
 }

@@ -22,10 +22,10 @@ type Intent struct {
 	ActionType     string
 	Payload        json.RawMessage
 	IdempotencyKey string
-	// Agent is the requester, SourceSessionID and TurnID what it may touch, JobID why.
+	// Agent is the requester, SourceSessionID and TurnID its scope, JobID the reason.
 	Agent, SourceSessionID, TurnID, ProjectID, JobID string
 
-	// refused is why it is out of scope; it is not executed then.
+	// refused is why it is out of scope; it is then not executed.
 	refused string
 }
 
@@ -43,7 +43,7 @@ type ActionExecutor interface {
 	Execute(ctx context.Context, intent Intent) (ActionResult, error)
 }
 
-// scopedActions are the ones that may only touch the session and turn the job came from.
+// scopedActions may only touch the session and turn of the job.
 func scoped(actionType string) bool {
 	return strings.HasPrefix(actionType, "transcript.") || strings.HasPrefix(actionType, "approval.") ||
 		strings.HasPrefix(actionType, "turn.") ||
@@ -62,7 +62,7 @@ func parseIntents(answer string, in Instruction) ([]Intent, error) {
 		return nil, fmt.Errorf("action intents: the answer is not one JSON object: %w", err)
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("action intents: something follows the JSON object")
+		return nil, errors.New("action intents: the answer continues after the JSON object")
 	}
 	if envelope.Kind != ExpectIntents || envelope.Intents == nil {
 		return nil, errors.New(`action intents: the answer must be {"kind":"action_intents","intents":[...]}`)
@@ -74,7 +74,7 @@ func parseIntents(answer string, in Instruction) ([]Intent, error) {
 	return intents, nil
 }
 
-// checkIntents reads each intent and notes which are out of the job's scope.
+// checkIntents reads each intent and records which are out of the job's scope.
 func checkIntents(raws []json.RawMessage, in Instruction) ([]Intent, error) {
 	if len(raws) > maxIntents {
 		return nil, fmt.Errorf("%d intents, at most %d are allowed", len(raws), maxIntents)
@@ -120,7 +120,7 @@ func parseIntent(raw json.RawMessage, in Instruction) (Intent, error) {
 	return intent, nil
 }
 
-// inScope refuses what names another session or turn than the job's own, at the top or in a transcript entry.
+// inScope refuses another session or turn than the job's own, at the top level or in a transcript entry.
 func inScope(payload map[string]json.RawMessage, in Instruction) error {
 	levels := []map[string]json.RawMessage{payload}
 	var entry map[string]json.RawMessage
@@ -143,8 +143,8 @@ func inScope(payload map[string]json.RawMessage, in Instruction) error {
 	return nil
 }
 
-// deriveKey is the idempotency key of an intent that brought none: the same for the same action of the same turn,
-// however the JSON's members are ordered. The job is not part of it: a retried or repeated job must not act twice.
+// deriveKey is the idempotency key of an intent without one: equal for the same action of the same turn, in any order
+// of JSON members. It excludes the job, because a retried or repeated job must not act twice.
 func deriveKey(intent Intent) string {
 	var canonical bytes.Buffer
 	for _, part := range []string{intent.Agent, intent.SourceSessionID, intent.TurnID, intent.ActionType} {
@@ -154,13 +154,13 @@ func deriveKey(intent Intent) string {
 	if payload, err := jcs.Transform(intent.Payload); err == nil {
 		canonical.Write(payload)
 	} else {
-		canonical.Write(intent.Payload) // no canonical form (numbers, depth): compared as spelled
+		canonical.Write(intent.Payload) // no canonical form (numbers, depth): compared as written
 	}
 	sum := sha256.Sum256(canonical.Bytes())
 	return "auto:" + hex.EncodeToString(sum[:])
 }
 
-// unfence removes one markdown code fence around the content, which models like to add.
+// unfence removes one markdown code fence around the content, which models often add.
 func unfence(text string) string {
 	text = strings.TrimSpace(text)
 	rest, fenced := strings.CutPrefix(text, "```")

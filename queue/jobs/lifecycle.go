@@ -11,10 +11,10 @@ import (
 	"harness/transcript"
 )
 
-// phase is one turn of a worker in the worker's own transcript: one entry that says what is under way and
-// then what came of it, in codex-manager's wording.
+// phase is one turn in the worker's own transcript: one entry that shows the work and then its outcome, in
+// codex-manager's wording.
 type phase struct {
-	id            string // of the entry, between its prefix and the turn
+	id            string // part of the entry's id, between its prefix and the turn
 	running, name string
 	details       []detail
 }
@@ -58,11 +58,11 @@ func (p phase) outcome(verb, rest string) string {
 	return p.name + " " + verb + rest
 }
 
-// noteTime bounds one note: a job does not wait for a store that refuses it.
+// noteTime bounds the write of an entry: a job does not wait for a store that refuses it.
 const noteTime = 2 * time.Second
 
-// noted runs a phase and records it in the transcript. do calls began with the turn it began; without a turn
-// there is no entry.
+// noted runs a phase and records it in the transcript. do calls began with its turn; without a turn there is no
+// entry.
 func (a *agents) noted(ctx context.Context, one worker, p phase, do func(began func(step)) error) error {
 	var (
 		started time.Time
@@ -71,11 +71,11 @@ func (a *agents) noted(ctx context.Context, one worker, p phase, do func(began f
 	put := func(status transcript.Status, content string, more ...detail) {
 		text := encodeDetails(append(slices.Clone(p.details), more...))
 		entry.Status, entry.Content, entry.Details = status, content, &text
-		// The last status is written also when the job was canceled.
+		// The last status is also written when the job was canceled.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteTime)
 		defer cancel()
 		if err := a.Sessions.UpsertTranscript(ctx, one.sessionID, entry); err != nil && !stale(err) {
-			a.Logger.Warn().Err(err).Str("session", one.sessionID).Msg("a worker's transcript lacks a line about its work")
+			a.Logger.Warn().Err(err).Str("session", one.sessionID).Msg("cannot write an entry of a worker's transcript")
 		}
 	}
 	err := do(func(s step) {

@@ -1,8 +1,8 @@
 // Package jobs holds the job types of the product: agent_instruction, which has a hidden worker session carry out an
 // instruction, and suggest_request, which has one propose the next message of a chat.
 //
-// It owns worker sessions (agent_workers), suggested requests (suggested_requests), and what becomes of the transcript
-// entries a job promised. It must never know HTTP, a provider's protocol, or how an extension is run.
+// It owns worker sessions (agent_workers), suggested requests (suggested_requests), and the final state of the
+// transcript entries that a job promised. It must never know HTTP, a provider's protocol, or how an extension is run.
 package jobs
 
 import (
@@ -20,7 +20,7 @@ import (
 // TypeAgentInstruction is the job type of extensions.
 const TypeAgentInstruction = "agent_instruction"
 
-// What a worker's turn must answer.
+// The answers that a job expects of a worker's turn.
 const (
 	// ExpectNone: nothing; the worker acts while its turn runs.
 	ExpectNone = "none"
@@ -49,14 +49,14 @@ type Instruction struct {
 	DedupeKey       string     `json:"dedupeKey,omitempty"`
 	ExpectResponse  string     `json:"expectResponse"`
 	Targets         []Target   `json:"supplementalTargets,omitempty"`
-	// FallbackIntents are executed when the worker's answer performs nothing: it could not be had, or asks for nothing
-	// that can be done.
+	// FallbackIntents are executed when the worker's answer performs no action: it is missing, or none of its actions
+	// is possible.
 	FallbackIntents []json.RawMessage `json:"fallbackIntents,omitempty"`
-	// Completion ends the job early: when that suggestion is there, or its time is over.
+	// Completion ends the job early: when that suggestion is stored, or its time is over.
 	Completion *Completion `json:"completionSignal,omitempty"`
-	// FallbackDraft is the user's own draft, the suggestion when no better one comes.
+	// FallbackDraft is the user's own draft, the suggestion when the worker has no better one.
 	FallbackDraft string `json:"fallbackSuggestionDraft,omitempty"`
-	// Model and Effort are wished for this instruction; without them the agent's policy says them.
+	// Model and Effort override the agent's policy for this instruction.
 	Model  string `json:"model,omitempty"`
 	Effort string `json:"effort,omitempty"`
 }
@@ -67,7 +67,7 @@ type Bootstrap struct {
 	Text string `json:"instructionText"`
 }
 
-// Target is a transcript entry of the source session that the job owes a final state.
+// Target is a transcript entry of the source session that the job must bring into a final state.
 type Target struct {
 	MessageID        string   `json:"messageId"`
 	Type             string   `json:"type"`
@@ -77,7 +77,7 @@ type Target struct {
 	CanceledFallback string   `json:"canceledFallback,omitempty"`
 }
 
-// Completion names what ends a job before its turn does; the only kind is suggested_request.
+// Completion names the signal that ends a job before its turn ends; the only kind is suggested_request.
 type Completion struct {
 	Kind       string `json:"kind"`
 	RequestKey string `json:"requestKey"`
@@ -153,7 +153,7 @@ func checkTargets(targets []Target) error {
 	return nil
 }
 
-// validateInstruction is the payload as it is stored: known members in the order of the wire.
+// validateInstruction returns the payload to store: known members in the order of the wire.
 func validateInstruction(raw json.RawMessage) (json.RawMessage, error) {
 	in, err := parseInstruction(raw)
 	if err != nil {
@@ -162,7 +162,7 @@ func validateInstruction(raw json.RawMessage) (json.RawMessage, error) {
 	return encode(in), nil
 }
 
-// NewRequest is the enqueue of an extension's job: one at a time per owner and key.
+// NewRequest is the request for an extension's job: one at a time per owner and key.
 func NewRequest(kind, projectID string, sourceSessionID *string, payload json.RawMessage) queue.Request {
 	request := queue.Request{Type: kind, ProjectID: projectID, SourceSessionID: sourceSessionID, Payload: payload}
 	switch kind {
@@ -192,5 +192,5 @@ func NewRequest(kind, projectID string, sourceSessionID *string, payload json.Ra
 	return request
 }
 
-// encode is for what always encodes: texts, numbers and raw JSON that was parsed before.
+// encode is for values that always encode: texts, numbers and JSON that was parsed before.
 func encode(value any) json.RawMessage { return javascript.MustEncode(value) }

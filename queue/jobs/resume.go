@@ -17,17 +17,17 @@ import (
 // prepared keys).
 const stepJob = "job"
 
-// step is the turn an attempt is in, as its job's checkpoint: stored before the turn is asked for, and with
-// its id as soon as there is one. It lets the next process resume the turn instead of asking for another one.
+// step is the current turn of an attempt, stored as the job's checkpoint before the turn is requested, and with its
+// id as soon as it is known. It lets the next process resume the turn instead of requesting another one.
 type step struct {
 	Name      string           `json:"step"`
 	SessionID string           `json:"sessionId"`
 	Before    session.TurnMark `json:"before"`
-	// At is when it was asked for, in ms. TurnID is "" until the runtime said that the turn is there.
+	// At is when it was requested, in ms. TurnID is "" until the runtime confirms the turn.
 	At     int64  `json:"at"`
 	TurnID string `json:"turnId,omitempty"`
 
-	// resumed says that the turn was begun by an earlier process or attempt.
+	// resumed is true for a turn that an earlier process or attempt began.
 	resumed bool
 }
 
@@ -35,26 +35,24 @@ type step struct {
 // retried.
 var errOutcomeUnknown = errors.New("outcome unknown")
 
-// begin asks for a turn of its own in a session, as a step of the job. It waits for a turn that runs there
-// already: a message steered into that one would have its rights, and end with it. It also waits for a
-// runtime that is at capacity.
-func (t turns) begin(ctx context.Context, run *queue.Run, name, sessionID string, message session.Message,
-	watcher *turnWatcher) (step, error) {
-	message.Alone = true
+// begin requests a turn of its own for a step of the job. It waits for a running turn of the session: a message
+// steered into that turn would have its rights and end with it. It also waits for a runtime at capacity.
+func (t turns) begin(ctx context.Context, run *queue.Run, o order, watcher *turnWatcher) (step, error) {
+	o.message.Alone = true
 	limit := time.After(t.timing.Turn)
 	poll := time.Tick(t.timing.Poll)
 	for {
 		before, err := patiently(ctx, t.timing.Poll, func() (session.TurnMark, error) {
-			return t.sessions.TurnMark(ctx, sessionID)
+			return t.sessions.TurnMark(ctx, o.sessionID)
 		})
 		if err != nil {
 			return step{}, err
 		}
-		s := step{Name: name, SessionID: sessionID, Before: before, At: t.clock().UnixMilli()}
+		s := step{Name: o.step, SessionID: o.sessionID, Before: before, At: t.clock().UnixMilli()}
 		if err := run.SetCheckpoint(ctx, encode(s)); err != nil {
 			return step{}, err
 		}
-		sent, err := t.sessions.Send(ctx, sessionID, message)
+		sent, err := t.sessions.Send(ctx, o.sessionID, o.message)
 		if s.TurnID = sent.TurnID; err == nil {
 			return s, nil
 		}
@@ -97,8 +95,8 @@ func busy(err error) bool {
 	return errors.As(err, &limit)
 }
 
-// resume is the step of this name that an earlier process or attempt left with its turn; false when there is none, so
-// that the turn is to be asked for.
+// resume returns the step that an earlier process or attempt left with its turn. Without one it returns false, and
+// the turn must be requested.
 func (t turns) resume(ctx context.Context, run *queue.Run, name string) (step, bool, error) {
 	var left step
 	raw := run.Checkpoint()
@@ -121,8 +119,8 @@ func (t turns) resume(ctx context.Context, run *queue.Run, name string) (step, b
 	return left, true, nil
 }
 
-// recall finds out whether the turn of a step began. Without one the step is forgotten: the turn may be asked for.
-// cause is why that is not known, if anybody said so.
+// recall finds out whether the turn of a step began. Without a turn it drops the step, so that the turn may be
+// requested. cause is the known reason for the doubt, if any.
 func (t turns) recall(ctx context.Context, run *queue.Run, s step, cause error) (step, error) {
 	limit := time.After(t.timing.Turn)
 	poll := time.Tick(t.timing.Poll)
@@ -135,7 +133,7 @@ func (t turns) recall(ctx context.Context, run *queue.Run, s step, cause error) 
 		case err == nil && !errors.Is(cause, runtime.ErrTimeout):
 			return s, t.forget(ctx, run)
 		case err == nil:
-			err = cause // the runtime may still take it up
+			err = cause // the runtime may still begin it
 		}
 		if ctx.Err() != nil {
 			return s, context.Cause(ctx)
@@ -153,15 +151,15 @@ func (t turns) recall(ctx context.Context, run *queue.Run, s step, cause error) 
 	}
 }
 
-// forgetTime bounds the store's answer to an attempt whose own time is over.
+// forgetTime bounds the store's answer to an attempt whose time is over.
 const forgetTime = 5 * time.Second
 
-// forget drops the step: a retry asks for a turn of its own.
+// forget drops the step: a retry requests a turn of its own.
 func (t turns) forget(ctx context.Context, run *queue.Run) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), forgetTime)
 	defer cancel()
 	return run.SetCheckpoint(ctx, nil)
 }
 
-// left reports whether an error says that the attempt's process leaves its turn to another one.
+// left reports whether an error says that the attempt's process leaves its turn to another process.
 func left(err error) bool { return errors.Is(err, queue.ErrDetached) || errors.Is(err, queue.ErrLost) }

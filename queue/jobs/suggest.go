@@ -57,8 +57,8 @@ func (a *agents) suggestDefinition() queue.Definition {
 	}
 }
 
-// suggest asks the owner's worker, at most for SuggestWait; then, and whenever the worker has no answer, the fallback
-// is the suggestion.
+// suggest asks the owner's worker for at most SuggestWait. Without an answer of the worker the fallback is the
+// suggestion.
 func (a *agents) suggest(ctx context.Context, run *queue.Run) (json.RawMessage, error) {
 	var in SuggestPayload
 	if err := json.Unmarshal(run.Job().Payload, &in); err != nil {
@@ -93,17 +93,17 @@ func (a *agents) suggest(ctx context.Context, run *queue.Run) (json.RawMessage, 
 		return nil, context.Cause(ctx)
 	}
 	if errors.Is(err, errRefused) {
-		return nil, err // an operator has something to mend, which a fallback would hide
+		return nil, err // a fallback would hide an error that the operator must fix
 	}
 	if err != nil {
 		a.Logger.Warn().Err(err).Str("job", run.Job().ID).Str("session", in.SourceSessionID).
-			Msg("no worker made a suggestion; the fallback is used")
+			Msg("no worker made a suggestion; using the fallback")
 		return encode(suggestResult{"fallback", FallbackSuggestion(in.Draft)}), nil
 	}
 	return encode(suggestResult{"ok", strings.TrimSpace(text)}), nil
 }
 
-// Bounds of what a worker is shown of a chat.
+// Bounds of the chat text in a worker's prompt.
 const (
 	shownEntries = 40
 	shownText    = 2000
@@ -135,10 +135,10 @@ func (a *agents) suggestQueued(ctx context.Context, tx database.Tx, job queue.Jo
 	if !readable {
 		return nil, nil // an unreadable payload has no suggestion
 	}
-	return a.putSuggestion(ctx, tx, in.SourceSessionID, in.RequestKey, Suggestion{Status: SuggestionStreaming})
+	return a.storeSuggestion(ctx, tx, in.SourceSessionID, in.RequestKey, Suggestion{Status: SuggestionStreaming})
 }
 
-// suggestEnded settles the suggestion in the transaction that ends the job, whichever way it ends.
+// suggestEnded settles the suggestion in the transaction that ends the job, in every final state.
 func (a *agents) suggestEnded(ctx context.Context, tx database.Tx, job queue.Job) ([]journal.Event, error) {
 	in, readable := readSuggest(job)
 	if !readable {
@@ -150,7 +150,7 @@ func (a *agents) suggestEnded(ctx context.Context, tx database.Tx, job queue.Job
 			return nil, err
 		}
 	}
-	return a.putSuggestion(ctx, tx, in.SourceSessionID, in.RequestKey, finalSuggestion(job, done.Suggestion))
+	return a.storeSuggestion(ctx, tx, in.SourceSessionID, in.RequestKey, finalSuggestion(job, done.Suggestion))
 }
 
 // finalSuggestion is the suggestion of a job that ended without storing one; made is that of a completed job.
@@ -168,8 +168,8 @@ func finalSuggestion(job queue.Job, made string) Suggestion {
 	return Suggestion{Status: SuggestionError, Error: reason}
 }
 
-// putSuggestion stores a suggestion unless the session is gone or already has a final one, which stays.
-func (a *agents) putSuggestion(ctx context.Context, tx database.Tx, sessionID, requestKey string, next Suggestion) (
+// storeSuggestion stores a suggestion unless the session is gone or has a final one.
+func (a *agents) storeSuggestion(ctx context.Context, tx database.Tx, sessionID, requestKey string, next Suggestion) (
 	[]journal.Event, error) {
 	present, err := a.Sessions.PresentIn(ctx, tx, sessionID)
 	if err != nil || !present {
@@ -188,7 +188,7 @@ func readSuggest(job queue.Job) (in SuggestPayload, readable bool) {
 	return in, err == nil
 }
 
-// suggestKey is the dedupe key of a session's suggestions: one is made at a time for all callers.
+// suggestKey is the dedupe key of a session's suggestions: all callers share one job at a time.
 func suggestKey(sessionID string) string { return TypeSuggestRequest + ":" + sessionID }
 
 // RequestKey is the key of a job's suggestion, "" for a job that makes none.

@@ -12,13 +12,13 @@ import (
 	"harness/queue"
 )
 
-// Queue is what suggestions need of the job queue. *queue.Queue implements it.
+// Queue is the part of the job queue that suggestions use. *queue.Queue implements it.
 type Queue interface {
 	Enqueue(ctx context.Context, in queue.Request) (queue.EnqueueResult, error)
 	Job(ctx context.Context, id string) (queue.Job, error)
 }
 
-// Suggested is where a request for a suggestion stands.
+// Suggested is the state of a request for a suggestion.
 type Suggested struct {
 	// Status is queued, ok (a worker's text) or fallback (the deterministic one).
 	Status     string
@@ -36,13 +36,13 @@ type Suggester struct {
 	wait  time.Duration
 }
 
-// NewSuggester makes what is behind the suggested-request routes.
+// NewSuggester makes the Suggester of the suggested-request routes.
 func NewSuggester(suggestions *Suggestions, q Queue, wait time.Duration) *Suggester {
 	return &Suggester{Suggestions: suggestions, queue: q, wait: wait}
 }
 
-// Request queues a suggestion for a session. While one is under way its key and job are answered (the original answered
-// with a key no event would ever name).
+// Request queues a suggestion for a session. While one is under way, it returns that one's key and job. The original
+// returned a key that no event ever named.
 func (s *Suggester) Request(ctx context.Context, in SuggestPayload) (Suggested, error) {
 	in.RequestKey = uuid.NewString()
 	key := suggestKey(in.SourceSessionID)
@@ -59,7 +59,7 @@ func (s *Suggester) Request(ctx context.Context, in SuggestPayload) (Suggested, 
 		ProjectID: in.ProjectID, Dedupe: outcome.Status}, nil
 }
 
-// RequestAndWait is Request, and waits for the suggestion; it stays queued when it takes too long.
+// RequestAndWait is Request, and waits for the suggestion; after the deadline it returns "queued".
 func (s *Suggester) RequestAndWait(ctx context.Context, in SuggestPayload) (Suggested, error) {
 	out, err := s.Request(ctx, in)
 	if err != nil {
@@ -75,7 +75,7 @@ const settleSlack = time.Second
 const suggestionPoll = time.Second
 
 // Await waits until the suggestion of a job is stored: by the job, its worker or an extension with the upsert
-// route. A job of any type that ended without one leaves the fallback. After the deadline the answer is the
+// route. A job of any type that ended without one results in the fallback. After the deadline the answer is the
 // current state.
 func (s *Suggester) Await(ctx context.Context, in SuggestPayload, out Suggested) (Suggested, error) {
 	watcher := newTurnWatcher(in.SourceSessionID)
@@ -108,7 +108,7 @@ func (s *Suggester) Await(ctx context.Context, in SuggestPayload, out Suggested)
 	}
 }
 
-// answer is what a caller gets of a suggestion that is settled, or will not come any more.
+// answer is the caller's result for a suggestion that is settled or will not be stored any more.
 func answer(job queue.Job, found Suggestion, draft string) (status, suggestion string) {
 	var result suggestResult
 	_ = json.Unmarshal(job.Result, &result) // a job of another type, or an open one, has no suggestion in its result

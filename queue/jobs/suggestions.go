@@ -31,12 +31,12 @@ type Suggestion struct {
 	UpdatedAt  int64            `json:"updatedAt"`
 }
 
-// keptSuggestions is how many suggestions are kept, newest first.
+// keptSuggestions is how many of the newest suggestions are kept.
 const keptSuggestions = 2000
 
 const suggestionFailed = "suggested request generation failed"
 
-// Suggestions keeps suggested requests. Make it with NewSuggestions.
+// Suggestions stores suggested requests. Make it with NewSuggestions.
 type Suggestions struct {
 	db       *database.DB
 	journal  *journal.Journal
@@ -52,8 +52,8 @@ func NewSuggestions(db *database.DB, j *journal.Journal, sessions Transcripts, c
 	return &Suggestions{db: db, journal: j, sessions: sessions, clock: clock}
 }
 
-// Upsert stores a suggestion and announces it. What is stored afterwards is returned: a final one is not reopened by
-// "streaming", and then nothing is announced. *session.DeletedError or session.ErrNotFound when the session is gone.
+// Upsert stores and announces a suggestion, and returns the stored one. "streaming" does not reopen a final
+// suggestion; nothing is then announced. *session.DeletedError or session.ErrNotFound when the session is gone.
 func (s *Suggestions) Upsert(ctx context.Context, sessionID, requestKey string, next Suggestion) (Suggestion, error) {
 	var stored Suggestion
 	_, err := s.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) (events []journal.Event, err error) {
@@ -151,8 +151,8 @@ func (s *Suggestions) find(ctx context.Context, q database.Querier, sessionID, r
 	return found, true, nil
 }
 
-// waitOrFallBack closes early when the suggestion an instruction is to bring is there, or after wait, when it writes
-// the fallback itself.
+// waitOrFallBack closes early once the suggestion of an instruction is stored. After wait it stores the fallback
+// itself.
 func (s *Suggestions) waitOrFallBack(ctx context.Context, in Instruction, wait time.Duration, early chan<- struct{}) {
 	watcher := newTurnWatcher(in.SourceSessionID)
 	_, unsubscribe := s.journal.Subscribe(watcher.onRecords)
@@ -179,7 +179,7 @@ func (s *Suggestions) waitOrFallBack(ctx context.Context, in Instruction, wait t
 	}
 }
 
-// FallbackSuggestion is the suggestion when no worker made one in time: the user's own draft, else a general next step.
+// FallbackSuggestion is the suggestion without an answer of a worker: the user's own draft, else a general next step.
 func FallbackSuggestion(draft string) string {
 	if draft != "" {
 		return draft

@@ -14,17 +14,16 @@ import (
 // Transcripts upserts entries of other packages' sessions as part of a job's own transaction. *manager.Service
 // implements it.
 type Transcripts interface {
-	// UpsertTranscriptIn stores and announces an entry; nothing happens for a session that is gone or an entry that
-	// changes nothing.
+	// UpsertTranscriptIn stores and announces an entry. It does nothing when the session is gone or the entry is
+	// unchanged.
 	UpsertTranscriptIn(ctx context.Context, tx database.Tx, sessionID string, entry transcript.Entry) (
 		[]journal.Event, error)
 	// PresentIn reports whether a session exists.
 	PresentIn(ctx context.Context, tx database.Tx, sessionID string) (bool, error)
 }
 
-// placeTargets shows readers that something is coming: each target that is not there yet, or not final, gets its
-// placeholder.
-func placeTargets(ctx context.Context, tx database.Tx, transcripts Transcripts, job queue.Job, in Instruction) (
+// announceTargets stores the placeholder of each target that is missing or not final.
+func announceTargets(ctx context.Context, tx database.Tx, transcripts Transcripts, job queue.Job, in Instruction) (
 	[]journal.Event, error) {
 	var all []journal.Event
 	for _, target := range in.Targets {
@@ -55,7 +54,7 @@ func (t Target) placeholder() string {
 }
 
 // settleTargets brings every target of a finished job into its final state. It runs in the transaction that ends the
-// job, whichever way it ends: there is no finished job that still promises something.
+// job, so no finished job leaves an open target.
 func settleTargets(ctx context.Context, tx database.Tx, transcripts Transcripts, job queue.Job, in Instruction) (
 	[]journal.Event, error) {
 	var all []journal.Event
@@ -77,11 +76,11 @@ func settleTargets(ctx context.Context, tx database.Tx, transcripts Transcripts,
 	return all, nil
 }
 
-// settle is the final entry of a target. A pure function: what the worker wrote stays, a placeholder becomes the
-// fallback.
+// settle is the final entry of a target. It is a pure function: it keeps the worker's text and replaces a placeholder
+// by the fallback.
 func (t Target) settle(old transcript.Entry, found bool, job queue.Job, in Instruction) (transcript.Entry, bool) {
 	if found && old.Status == transcript.Complete && job.State != queue.Completed {
-		return old, false // finished before the job was not
+		return old, false // only an entry that was not final before the job ended is settled
 	}
 	entry := old
 	if !found {
@@ -147,7 +146,7 @@ func or(text, fallback string) string {
 	return text
 }
 
-// details say where the entry belongs.
+// details name the entry's context.
 func (in Instruction) details() *string {
 	anchor := in.AnchorItemID
 	if anchor == "" {

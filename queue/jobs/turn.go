@@ -9,6 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"harness/internal/lib/wake"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
@@ -24,9 +25,9 @@ type Timing struct {
 	Turn time.Duration
 	// Poll is how often the store is polled for missed notifications.
 	Poll time.Duration
-	// IncludeTurns is the patience with a finished turn whose text cannot be read yet.
+	// IncludeTurns bounds the wait for the text of a finished turn.
 	IncludeTurns time.Duration
-	// UntrustedTerminal is the patience with a turn that is not running but whose end was never recorded.
+	// UntrustedTerminal bounds the wait for the end of a turn that no longer runs.
 	UntrustedTerminal time.Duration
 	// EmptyTurn is how long a running turn may stay without any item.
 	EmptyTurn time.Duration
@@ -53,49 +54,53 @@ var (
 	errInterrupted = errors.New("worker turn interrupted")
 )
 
-// leastPatience is how long a turn of an earlier process is waited for at least: its runtime has to be attached to
-// first.
+// leastPatience is the minimum wait for a turn of an earlier process, because attaching to its runtime takes time.
 const leastPatience = 10 * time.Second
 
-// settledBy is who decides what workers ask: there is no person to ask.
+// settledBy is the actor that answers workers' requests: no person sees them.
 const settledBy = "orchestrator"
 
-// run carries out a message in a turn of its own, as a step of the job, and waits for the end of the turn. If
-// an earlier process began the turn, it waits for that one. began is called with the turn; early, when not
-// nil, ends the wait before the turn does. A turn is interrupted when the wait ends early, unless another
-// process is to resume it.
-func (t turns) run(ctx context.Context, run *queue.Run, name, sessionID string, message session.Message,
-	began func(step) error, early <-chan struct{},
-) (turnID string, err error) {
-	// The subscription comes before the turn: nothing of it can be missed.
-	watcher := newTurnWatcher(sessionID)
+// order is the request of a job's step to a session.
+type order struct {
+	step, sessionID string
+	message         session.Message
+	// began is called with the turn.
+	began func(step) error
+	// early, when not nil, ends the wait before the turn ends.
+	early <-chan struct{}
+}
+
+// run carries out an order in a turn of its own and waits for the end of the turn. If an earlier process began the
+// turn, it waits for that one. It interrupts a turn it waits for no longer, unless another process is to resume it.
+func (t turns) run(ctx context.Context, run *queue.Run, o order) (turnID string, err error) {
+	// The subscription comes before the turn, so that it misses nothing.
+	watcher := newTurnWatcher(o.sessionID)
 	_, unsubscribe := t.journal.Subscribe(watcher.onRecords)
 	defer unsubscribe()
-	s, resumed, err := t.resume(ctx, run, name)
+	s, resumed, err := t.resume(ctx, run, o.step)
 	if err == nil && !resumed {
-		s, err = t.begin(ctx, run, name, sessionID, message, watcher)
+		s, err = t.begin(ctx, run, o, watcher)
 	}
 	if err != nil {
 		return "", err
 	}
-	err = t.follow(ctx, run, s, began, watcher, early)
-	if name != stepJob && s.resumed && errors.Is(err, errInterrupted) {
+	err = t.follow(ctx, run, s, o, watcher)
+	if o.step != stepJob && s.resumed && errors.Is(err, errInterrupted) {
 		// Its runtime ended with its server. Repeating the orientation does a worker no harm.
-		if s, err = t.begin(ctx, run, name, sessionID, message, watcher); err == nil {
-			err = t.follow(ctx, run, s, began, watcher, early)
+		if s, err = t.begin(ctx, run, o, watcher); err == nil {
+			err = t.follow(ctx, run, s, o, watcher)
 		}
 	}
 	return s.TurnID, err
 }
 
 // follow waits for the end of a step's turn.
-func (t turns) follow(ctx context.Context, run *queue.Run, s step, began func(step) error, watcher *turnWatcher,
-	early <-chan struct{}) error {
+func (t turns) follow(ctx context.Context, run *queue.Run, s step, o order, watcher *turnWatcher) error {
 	if s.resumed {
 		t.log.Info().Str("job", run.Job().ID).Str("step", s.Name).Str("session", s.SessionID).Str("turn", s.TurnID).
 			Msg("a job resumes the turn that an earlier process began")
 	}
-	if err := began(s); err != nil {
+	if err := o.began(s); err != nil {
 		if cause := context.Cause(ctx); left(cause) {
 			return cause
 		}
@@ -105,9 +110,9 @@ func (t turns) follow(ctx context.Context, run *queue.Run, s step, began func(st
 		}
 		return err
 	}
-	over, err := t.wait(ctx, s, watcher, early)
+	over, err := t.wait(ctx, s, watcher, o.early)
 	if cause := context.Cause(ctx); err != nil && left(cause) {
-		return cause // whatever was under way when it came failed by it
+		return cause // the cause explains the failed call
 	}
 	if !over {
 		t.interrupt(ctx, s.SessionID, s.TurnID)
@@ -119,7 +124,7 @@ func (t turns) follow(ctx context.Context, run *queue.Run, s step, began func(st
 	return err
 }
 
-// wait returns when the turn is over (true) or is no longer waited for.
+// wait returns true when the turn is over, and false when it stops waiting.
 func (t turns) wait(ctx context.Context, s step, watcher *turnWatcher, early <-chan struct{}) (over bool, err error) {
 	sessionID, turnID := s.SessionID, s.TurnID
 	limit := time.After(t.remaining(s))
@@ -171,13 +176,13 @@ func (t turns) wait(ctx context.Context, s step, watcher *turnWatcher, early <-c
 	}
 }
 
-// patiently reads from the store, and retries while that is out of reach: the turn continues meanwhile, and
-// its end can be read afterwards. The time of the attempt bounds it.
+// patiently reads from the store, and retries while the store is out of reach. The turn continues meanwhile, and its
+// end can be read later. The attempt's time bounds it.
 func patiently[T any](ctx context.Context, interval time.Duration, read func() (T, error)) (T, error) {
 	return again(ctx, interval, database.Transient, read)
 }
 
-// again does something until it does not fail in a way that passes.
+// again repeats do while it fails with a passing error.
 func again[T any](ctx context.Context, interval time.Duration, passes func(error) bool,
 	do func() (T, error)) (T, error) {
 	value, err := do()
@@ -214,18 +219,18 @@ func (t turns) interrupt(ctx context.Context, sessionID, turnID string) {
 	}
 }
 
-// settleRequests answers what a worker asks: approvals are declined, questions canceled, tool calls fail.
+// settleRequests answers a worker's requests: it declines approvals, cancels questions, and fails tool calls.
 func (t turns) settleRequests(ctx context.Context, sessionID string) {
 	pending, err := t.sessions.Pending(ctx, sessionID)
 	if err != nil {
-		t.log.Warn().Err(err).Str("session", sessionID).Msg("cannot read what a worker asks; trying again")
+		t.log.Warn().Err(err).Str("session", sessionID).Msg("cannot read a worker's requests; trying again")
 	}
 	for _, request := range pending {
 		var settled *session.SettledError
 		if _, err := t.sessions.Settle(ctx, request.ID, request.Kind, refusalOf(request.Kind), settledBy); err != nil &&
 			!errors.As(err, &settled) {
 			t.log.Warn().Err(err).Str("session", sessionID).Str("request", request.ID).
-				Msg("cannot settle what a worker asks; trying again")
+				Msg("cannot settle a worker's request; trying again")
 		}
 	}
 }
@@ -273,16 +278,16 @@ func (t turns) text(ctx context.Context, sessionID, turnID string, needed bool) 
 	}
 }
 
-// turnWatcher wakes its reader when the turn or a request of one session may have changed, and notes whether
-// an item was worked on.
+// turnWatcher wakes its reader when the turn or a request of one session may have changed, and records whether an
+// item changed.
 type turnWatcher struct {
 	sessionID string
-	news      chan struct{}
-	item      chan struct{} // filled once an event about an item came
+	news      wake.Signal
+	item      wake.Signal // filled by the first event of an item
 }
 
 func newTurnWatcher(sessionID string) *turnWatcher {
-	return &turnWatcher{sessionID: sessionID, news: make(chan struct{}, 1), item: make(chan struct{}, 1)}
+	return &turnWatcher{sessionID: sessionID, news: wake.New(), item: wake.New()}
 }
 
 // onRecords is a journal.Subscriber: it never blocks. Most records are deltas of an item, which neither end a
@@ -293,19 +298,12 @@ func (h *turnWatcher) onRecords(records []journal.Record) {
 			continue
 		}
 		if record.ItemID == "" || record.Type == stream.EventRequest {
-			signal(h.news)
+			h.news.Set()
 		}
-		// what we note in its transcript is no progress of its turn
+		// our own transcript entries are no progress of the turn
 		if record.ItemID != "" && record.Type != "transcript_updated" {
-			signal(h.item)
+			h.item.Set()
 		}
-	}
-}
-
-func signal(to chan struct{}) {
-	select {
-	case to <- struct{}{}:
-	default: // a wake-up is already pending
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 	"harness/transcript"
 )
 
-// Sessions is what workers need of package session. *manager.Service implements it.
+// Sessions is the part of package session that workers use. *manager.Service implements it.
 type Sessions interface {
 	Transcripts
 	Lookup(ctx context.Context, sessionID string) (session.Session, error)
@@ -42,8 +42,8 @@ type Sessions interface {
 	UpsertTranscript(ctx context.Context, sessionID string, entry transcript.Entry) error
 }
 
-// TurnPolicy is what a worker may do in a turn. An empty Effort is the model's own; other empty members are the session
-// defaults.
+// TurnPolicy is the permissions of a worker's turn. An empty Effort is the model's default; other empty members are
+// the session defaults.
 type TurnPolicy struct {
 	ApprovalPolicy, NetworkAccess, FilesystemSandbox, Effort string
 }
@@ -52,8 +52,7 @@ type TurnPolicy struct {
 type AgentPolicy struct {
 	// Runtime and Model are the server's default runtime and that runtime's own model when "".
 	Runtime, Model string
-	// Start is the policy a worker session begins with, Prepare that of its orientation, Instruct that of a
-	// job.
+	// Start is the policy of a new worker session, Prepare that of its orientation, Instruct that of a job.
 	Start, Prepare, Instruct TurnPolicy
 	// TurnTimeout bounds a job's turn; 0 is the server's own bound.
 	TurnTimeout time.Duration
@@ -68,7 +67,7 @@ type Policies func(agent string) (AgentPolicy, error)
 // errRefused marks the failure of a job whose agent has no policy that can be understood.
 var errRefused = errors.New("the agent's worker is refused")
 
-// retryable is the queue's classification, except that a refusal and an unknown outcome stay that whatever they wrap.
+// retryable is the queue's classification, except that a refusal and an unknown outcome are never retried.
 func retryable(err error) bool {
 	return !errors.Is(err, errRefused) && !errors.Is(err, errOutcomeUnknown) && !errors.Is(err, errInterrupted) &&
 		queue.Retryable(err)
@@ -84,12 +83,12 @@ func (p AgentPolicy) message(text string, may TurnPolicy) session.Message {
 // worker is a hidden session that acts for an owner.
 type worker struct {
 	owner, agent, sessionID string
-	// prepared are the instructions it has had: orientation and bootstrap keys. They are in its conversation, so they
-	// outlive restarts.
+	// prepared are the keys of instructions it got: orientation and bootstrap. Its conversation contains them, so they
+	// survive restarts.
 	prepared []string
 }
 
-// Workers keeps which hidden session of this node acts for an owner. Make it with NewWorkers.
+// Workers maps owners to hidden sessions of this node. Make it with NewWorkers.
 type Workers struct {
 	db       *database.DB
 	journal  *journal.Journal
@@ -109,12 +108,12 @@ type WorkersOptions struct {
 	Sessions Sessions
 	NodeID   string
 	Policies Policies
-	// MaxTurns is how many turns a worker's session may have; the job after them is done in a new one. 0: any number.
+	// MaxTurns is how many turns a worker's session may have; the next job gets a new session. 0: no limit.
 	MaxTurns int
 	Logger   zerolog.Logger
 }
 
-// NewWorkers makes what keeps the workers.
+// NewWorkers makes the mapping of workers.
 func NewWorkers(o WorkersOptions) *Workers {
 	return &Workers{db: o.DB, journal: o.Journal, sessions: o.Sessions, nodeID: o.NodeID, policies: o.Policies,
 		maxTurns: o.MaxTurns, log: o.Logger}
@@ -152,12 +151,12 @@ func (w *Workers) Works(ctx context.Context, sessionID string) (bool, error) {
 	var n int
 	if err := w.db.Read().QueryRowContext(ctx, `select count(*) from agent_workers where session_id = $1`, sessionID).
 		Scan(&n); err != nil {
-		return false, fmt.Errorf("look whom session %s works for: %w", sessionID, err)
+		return false, fmt.Errorf("find the owner of worker session %s: %w", sessionID, err)
 	}
 	return n > 0, nil
 }
 
-// forget drops one worker whose session turned out to be gone.
+// forget removes a worker whose session is gone.
 func (w *Workers) forget(ctx context.Context, one worker) error {
 	return w.change(ctx, `delete from agent_workers where session_id = $1`, one.sessionID)
 }
@@ -173,8 +172,8 @@ func (w *Workers) change(ctx context.Context, statement string, args ...any) err
 	return nil
 }
 
-// ensure returns the owner's worker on this node, and makes one when there is none yet. One that is used up is
-// replaced, unless the job has begun something in its session.
+// ensure returns the owner's worker on this node, and creates one if needed. It replaces a worker that may get no
+// further job, unless this job already began a turn in its session.
 func (w *Workers) ensure(ctx context.Context, owner, agent, sourceSessionID string, policy AgentPolicy, begun bool) (
 	worker, error) {
 	w.making.Lock()
@@ -193,9 +192,8 @@ func (w *Workers) ensure(ctx context.Context, owner, agent, sourceSessionID stri
 	return made, nil
 }
 
-// retire removes a worker that had its last turn, or whose runtime is not its agent's any more, and returns
-// sql.ErrNoRows. A session that a kill leaves behind is deleted at the next start, as every worker session
-// without an owner.
+// retire removes a worker that had its last turn, or whose agent has another runtime now, and returns sql.ErrNoRows.
+// The next start deletes a session that a kill left behind, like every worker session without an owner.
 func (w *Workers) retire(ctx context.Context, one worker, runtimeName string) (worker, error) {
 	why, err := w.outdated(ctx, one, runtimeName)
 	if err != nil || why == "" {
@@ -205,7 +203,7 @@ func (w *Workers) retire(ctx context.Context, one worker, runtimeName string) (w
 		return worker{}, err
 	}
 	w.log.Info().Str("session", one.sessionID).Str("owner", one.owner).Str("agent", one.agent).Str("why", why).
-		Msg("the owner of a worker gets a new one")
+		Msg("replacing a worker")
 	if _, err := w.sessions.Delete(ctx, one.sessionID); err != nil && !stale(err) {
 		w.log.Warn().Err(err).Str("session", one.sessionID).
 			Msg("a worker session could not be removed; the next start tries again")
@@ -220,13 +218,13 @@ func (w *Workers) outdated(ctx context.Context, one worker, runtimeName string) 
 			return w.sessions.Lookup(ctx, one.sessionID)
 		})
 		if stale(err) {
-			return "", nil // it is found out when it gets the job
+			return "", nil // the next job finds out
 		}
 		if err != nil {
 			return "", err
 		}
 		if now.Runtime != runtimeName {
-			return fmt.Sprintf("its runtime is %s and is to be %s", now.Runtime, runtimeName), nil
+			return fmt.Sprintf("its runtime is %s and must be %s", now.Runtime, runtimeName), nil
 		}
 	}
 	if w.maxTurns == 0 {
@@ -289,7 +287,7 @@ func (w *Workers) create(ctx context.Context, owner, agent, sourceSessionID stri
 	return worker{owner: owner, agent: agent, sessionID: made.ID}, nil
 }
 
-// workspaceOf returns where an owner's worker works and its title.
+// workspaceOf returns the workspace and the title of an owner's worker.
 func (w *Workers) workspaceOf(ctx context.Context, owner, sourceSessionID string) (title, cwd string, projectID *string,
 	err error) {
 	source, err := patiently(ctx, DefaultTiming().Poll, func() (session.Session, error) {
@@ -326,7 +324,7 @@ func optional(text string) *string {
 	return &text
 }
 
-// recordPrompt notes that a worker got an instruction.
+// recordPrompt records that a worker got an instruction.
 func (w *Workers) recordPrompt(ctx context.Context, one *worker, key string) error {
 	prepared := append(slices.Clone(one.prepared), key)
 	if err := w.change(ctx, `update agent_workers set prepared = $2 where session_id = $1`, one.sessionID,

@@ -12,10 +12,9 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/google/uuid"
-
 	"harness/internal/content/backup"
 	"harness/internal/lib/durable"
+	"harness/internal/lib/ids"
 )
 
 // Dir is the server's folder on disk, owned by one server at a time.
@@ -78,15 +77,15 @@ func readNodeID(path string) (string, error) {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return "", fmt.Errorf("read the node id: %w", err)
 	}
-	id := uuid.Must(uuid.NewV7()).String()
+	id := ids.New()
 	if err := durable.Write(path, []byte(id+"\n")); err != nil {
 		return "", fmt.Errorf("write the node id: %w", err)
 	}
 	return id, nil
 }
 
-// Place names the file that is locked, among all files of all machines since they were started; "" where that cannot be
-// told.
+// Place names the file that is locked, among all files of all machines since they were started; "" where that is
+// not known.
 func (d *Dir) Place() string {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

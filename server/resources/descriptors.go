@@ -11,7 +11,7 @@ import (
 // descriptorReserve is what the process needs beside connections: the store, runtimes, extensions, logs.
 const descriptorReserve = 256
 
-// WarnOfDescriptors tells when the limits of connections promise more than the system gives. Go has raised the soft
+// WarnOfDescriptors warns when the limits of connections promise more than the system gives. Go has raised the soft
 // limit already.
 func WarnOfDescriptors(limits config.Limits, log zerolog.Logger) {
 	var allowed syscall.Rlimit
@@ -22,6 +22,6 @@ func WarnOfDescriptors(limits config.Limits, log zerolog.Logger) {
 	if allowed.Cur < need {
 		log.Warn().Uint64("open_files", allowed.Cur).Uint64("needed", need).
 			Msg("the limit of open files is lower than the limits of connections need: raise it (ulimit -n, LimitNOFILE=) " +
-				"or lower HARNESS_WS_MAX_CONNECTIONS")
+				"or lower streams of HARNESS_LIMITS")
 	}
 }

@@ -19,7 +19,7 @@ const (
 func jsonRPC(opts *options) error {
 	fmt.Printf("\n## JSON-RPC: %d sockets that watch one session, CPU per notification against /api/stream\n\n",
 		rpcSockets)
-	running, target, err := product(opts, "HARNESS_RPC_RATE=0")
+	running, target, err := product(opts, "HARNESS_LIMITS=streams-per-address=0,rpc-rate=0")
 	if err != nil {
 		return err
 	}

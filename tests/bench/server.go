@@ -97,7 +97,7 @@ func serve(opts *options, e engine, env ...string) (*server, error) {
 	}
 	all := append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "CODEX_HOME=" + s.dir, "CODEX_BIN=" + self, "HARNESS_LOG_FORMAT=json",
-		"HARNESS_WS_MAX_PER_ADDRESS=0", // all sockets of a benchmark come from one
+		"HARNESS_LIMITS=streams-per-address=0", // all sockets of a benchmark come from one
 		fmt.Sprintf("PORT=%d", port), "DATA_DIR=" + s.dir, "DATABASE_URL=" + s.opts.URL,
 	}, env...)
 	if s.engine.synchronous != "" {

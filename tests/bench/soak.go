@@ -31,8 +31,7 @@ func soak(opts *options) error {
 	}
 	engine := opts.engines()[0]
 	running, err := serve(opts, engine, "CODEX_BIN="+binary, "CODEX_HOME="+home, "DEFAULT_APPROVAL_POLICY=never",
-		"DEFAULT_SANDBOX_MODE=danger-full-access", fmt.Sprintf("HARNESS_JOURNAL_KEEP_EVENTS=%d", soakEvents),
-		"HARNESS_RECORDS_KEEP=100", "HARNESS_RUNTIME_UNLOAD_MS=10000",
+		"DEFAULT_SANDBOX_MODE=danger-full-access", fmt.Sprintf("HARNESS_RETENTION=journal-events=%d,records=100", soakEvents),
 		fmt.Sprintf("HARNESS_RUNTIME_RECYCLE_MB=%d", soakRecycle), "LOG_LEVEL=warn")
 	if err != nil {
 		return err

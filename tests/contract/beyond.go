@@ -1,7 +1,7 @@
 package contract
 
-// Beyond lists the deliberate differences no recording shows: no recorded request or frame comes near them, so the
-// replay cannot see them. Each has a test of its own where it is built. Topic, Exchange and Place are empty.
+// Beyond lists the deliberate differences that no recorded request or frame shows, so that the replay cannot find
+// them. Each has its own test in its package. Topic, Exchange and Place are empty.
 func Beyond() []Row {
 	return []Row{
 		{
@@ -200,7 +200,7 @@ func Beyond() []Row {
 			Reason: "the original waited forever",
 		},
 		{
-			What: "sessions idle for `HARNESS_RUNTIME_UNLOAD_MS` are unloaded, and an idle runtime above " +
+			What: "sessions idle for 30 minutes are unloaded, and an idle runtime above " +
 				"`HARNESS_RUNTIME_RECYCLE_MB` is replaced: [operations](operations.md#the-memory-of-the-runtime)",
 			Reason: "the original's runtime grew by 1 MiB per session",
 		},
@@ -216,7 +216,7 @@ func Beyond() []Row {
 			Reason: "the original showed it",
 		},
 		{
-			What: "a worker's session is replaced after `ORCHESTRATOR_AGENT_MAX_SESSION_TURNS` turns: " +
+			What: "a worker's session is replaced after 200 turns: " +
 				"[extensions](extensions.md)",
 			Reason: "in the original it grew forever",
 		},

@@ -1,4 +1,5 @@
-// Package language checks the words of the Go sources. Names and texts use the field's terms, not a private language.
+// Package language checks the words of Go sources, documents, scripts and the web console. Names and texts use the field's
+// terms, not a private language.
 //
 // It owns the list of words and the list of folders without them. It must never know what the code does.
 package language
@@ -10,6 +11,7 @@ import (
 	"go/token"
 	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -20,18 +22,19 @@ import (
 
 // clean are the folders without such words. A folder is added once it has none, and never removed.
 var clean = []string{
-	"client", "console", "docs/examples", "extensions", "internal/content", "internal/lib", "internal/platform",
+	"api", "client", "cmd", "console", "docs/examples", "extensions", "internal/content", "internal/lib", "internal/operations",
+	"internal/platform",
 	"internal/runtime/acp", "internal/runtime/claude", "internal/runtime/codex", "internal/runtime/environment",
 	"internal/runtime/form", "internal/runtime/jsonobject", "internal/runtime/opencode",
 	"internal/runtime/process", "internal/runtime/processes", "internal/runtime/sources",
 	"internal/runtime/stdio", "internal/runtime/unavailable", "internal/runtime/wire", "internal/services/audit",
 	"internal/services/bundle", "internal/services/codexmanager", "internal/services/notify",
 	"internal/services/tasks", "internal/services/tools", "internal/services/tracing", "migrations", "queue",
-	"scripts", "tests", "transcript",
+	"scripts", "server", "stream", "tests", "transcript",
 }
 
 // open are folders below a clean one that still have such words.
-var open = []string{"internal/platform/journal", "tests/sessiontest"}
+var open = []string{"tests/sessiontest"}
 
 // lists are the files that list such words.
 var lists = []string{"tests/language/language_test.go", "tests/promises/documents_test.go"}
@@ -44,11 +47,17 @@ var nameParts = []string{"told", "untold", "tell", "tells", "telling", "hear", "
 var words = regexp.MustCompile(`(?i)\b(told|tells?|telling|hear|heard|hears|hearing|overhear|nobody|whoever|somebody|` +
 	`everybody|bury|buried|crowd|judge[sd]?|taken in|takes in|goodbye)\b`)
 
-// userNobody is the Unix user of that name, as a whole text or a value in an environment.
-var userNobody = regexp.MustCompile(`^"nobody"$|[A-Z_]+=nobody\b`)
+// userNobody is the Unix user of that name, as a whole text, a value in an environment, or a code span of a page.
+var userNobody = regexp.MustCompile("^\"nobody\"$|[A-Z_]+=nobody\\b|`nobody`")
+
+// documents are the endings of the other hand-written files: documents, API descriptions, scripts and the web console.
+var documents = []string{".md", ".yaml", ".yml", ".sh", ".ts", ".tsx", ".mjs", ".js", ".html", ".css", "Makefile", "Dockerfile"}
+
+// generated are documents with the texts of a folder. They are checked once that folder is clean.
+var generated = map[string]string{"docs/cli.md": "cmd", "docs/promises.md": "tests", "docs/configuration.md": "internal/platform"}
 
 // pending are exported names that are renamed together with the packages that use them.
-var pending = []string{"Hear", "Judge", "TellRuntime", "Tells"}
+var pending = []string{"Hear"}
 
 // pendingName finds such a name in a comment.
 var pendingName = regexp.MustCompile(`\b(` + strings.Join(pending, "|") + `)\b`)
@@ -95,6 +104,35 @@ func TestTexts(t *testing.T) {
 	})
 }
 
+// TestDocuments fails when a document, an API description, a script or a source of the web console has a word of the list.
+func TestDocuments(t *testing.T) {
+	t.Parallel()
+	checked := 0
+	walk(t, func(path, from string) error {
+		source, made := generated[from]
+		hasEnd := slices.ContainsFunc(documents, func(end string) bool { return strings.HasSuffix(from, end) })
+		if !hasEnd || strings.HasSuffix(from, ".d.ts") || made && !isClean(source) { // the build writes the types of the API
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		checked++
+		number := 0
+		for line := range strings.Lines(string(text)) {
+			number++
+			if found := words.FindString(userNobody.ReplaceAllString(line, "")); found != "" {
+				t.Errorf("%s:%d has %q", from, number, found)
+			}
+		}
+		return nil
+	})
+	if checked < 100 {
+		t.Errorf("only %d documents were checked", checked)
+	}
+}
+
 // TestListed shows which names have a word of the list.
 func TestListed(t *testing.T) {
 	t.Parallel()
@@ -110,28 +148,17 @@ func TestListed(t *testing.T) {
 // each finding in one that is.
 func check(t *testing.T, what string, find func(file *ast.File, report func(token.Pos, string))) {
 	t.Helper()
-	root, counts := filepath.Join("..", ".."), map[string]int{}
-	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		name := entry.Name()
-		if entry.IsDir() {
-			if path != root && (strings.HasPrefix(name, ".") || slices.Contains([]string{"testdata", "node_modules", "dist"}, name)) {
-				return fs.SkipDir
-			}
+	counts := map[string]int{}
+	walk(t, func(path, from string) error {
+		if !strings.HasSuffix(from, ".go") || slices.Contains(lists, from) {
 			return nil
-		}
-		from, err := filepath.Rel(root, path)
-		if err != nil || !strings.HasSuffix(name, ".go") || slices.Contains(lists, filepath.ToSlash(from)) {
-			return err
 		}
 		set := token.NewFileSet()
 		file, err := parser.ParseFile(set, path, nil, parser.ParseComments)
 		if err != nil || ast.IsGenerated(file) {
 			return err
 		}
-		folder := filepath.ToSlash(filepath.Dir(from))
+		folder := filepath.ToSlash(filepath.Dir(filepath.FromSlash(from)))
 		find(file, func(pos token.Pos, text string) {
 			if isClean(folder) {
 				t.Errorf("%s: %s", strings.Replace(set.Position(pos).String(), path, from, 1), text)
@@ -141,11 +168,34 @@ func check(t *testing.T, what string, find func(file *ast.File, report func(toke
 		})
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, folder := range slices.Sorted(maps.Keys(counts)) {
 		t.Logf("%s: %d %s with a word of the list", folder, counts[folder], what)
+	}
+}
+
+// walk visits each file outside of hidden folders, test data and built files. from is its path in the repository.
+func walk(t *testing.T, visit func(path, from string) error) {
+	t.Helper()
+	root := filepath.Join("..", "..")
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := entry.Name()
+		if entry.IsDir() {
+			if path != root && (strings.HasPrefix(name, ".") || slices.Contains([]string{"testdata", "node_modules", "dist", "bin"}, name)) {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		from, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		return visit(path, filepath.ToSlash(from))
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

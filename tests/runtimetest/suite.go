@@ -20,9 +20,15 @@ import (
 	"harness/internal/runtime"
 )
 
+// Adapter is an adapter with its conversations.
+type Adapter interface {
+	runtime.Adapter
+	runtime.Threads
+}
+
 // Agent is an adapter with its real agent, started.
 type Agent struct {
-	runtime.Adapter
+	Adapter
 	// Dir is a folder the agent may work in.
 	Dir string
 	// Release lets a model answer continue that Script.Hold holds.

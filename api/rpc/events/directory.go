@@ -17,10 +17,10 @@ type entry struct {
 	since int64 // the record that moved it
 }
 
-// NewDirectory makes an empty one.
+// NewDirectory creates an empty one.
 func NewDirectory() *Directory { return &Directory{entries: map[string]*entry{}} }
 
-// Use notes where a session belongs; call Drop as often.
+// Use records where a session belongs; call Drop for each Use.
 func (d *Directory) Use(session string, place Place) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -31,7 +31,7 @@ func (d *Directory) Use(session string, place Place) {
 	d.entries[session] = &entry{place: place, uses: 1}
 }
 
-// Drop takes a Use back.
+// Drop reverts one Use.
 func (d *Directory) Drop(session string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -42,7 +42,7 @@ func (d *Directory) Drop(session string) {
 	}
 }
 
-// of is a session's place, the zero value of one that no client watches.
+// of returns a session's place, the zero value for a session without watchers.
 func (d *Directory) of(session string) Place {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -52,7 +52,7 @@ func (d *Directory) of(session string) Place {
 	return Place{}
 }
 
-// moved notes that a session was put into another workspace, by the record at a position. A replay of older records
+// moved records that a session moved to another workspace, by the record at a position. Replaying older records
 // changes nothing.
 func (d *Directory) moved(session, workspace string, pos int64) {
 	d.mu.Lock()

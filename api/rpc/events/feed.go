@@ -1,7 +1,8 @@
-// Package events shows the journal as JSON-RPC notifications: cdev's, under the names its clients know, and
-// event/harness, which carries the frames of /api/stream as they are.
+// Package events presents the journal as JSON-RPC notifications: cdev's, under the names its clients know, and
+// event/harness, which carries the frames of /api/stream unchanged.
 //
-// It is a function of the record and of where its session belongs. It must never know a socket or a method.
+// It owns the derivation of notifications from a record and the place of its session. It must never know a socket or
+// a method.
 package events
 
 import (
@@ -35,36 +36,36 @@ const (
 	Harness            = "event/harness"
 )
 
-// Names are all of them.
+// Names lists all of them.
 func Names() []string {
 	return []string{Message, Status, Waiting, Permission, PermissionResolved, IDResolved, IDFailed, Stopped, Joined, Left,
 		ReadComplete, WorkspaceRemoved, Heartbeat, Gap, Harness}
 }
 
-// firstOwn is the index of the first notification of cdev's among the frames of a record: those of the stream, of which
-// there are three at most, keep their positions, so that cursors mean the same on both.
+// firstOwn is the index of cdev's first notification among the frames of a record. The at most three frames of the
+// stream keep their positions, so that cursors mean the same on both.
 const firstOwn = 4
 
 // Feed implements stream.Feed.
 type Feed struct{ directory *Directory }
 
-// NewFeed makes the feed of sessions whose places a directory has.
+// NewFeed creates the feed for sessions whose places a directory has.
 func NewFeed(directory *Directory) *Feed { return &Feed{directory} }
 
-// Subject is who a frame is for (stream.Frame.About).
+// Subject identifies the recipients of a frame (stream.Frame.About).
 type Subject struct {
-	// Workspace it is about, "" for none; Everyone says that it goes to every socket.
+	// Workspace of the frame, "" for none; Everyone sends it to every socket.
 	Workspace string
 	Everyone  bool
 }
 
-// derivation is the work on one record.
+// derivation is the processing of one record.
 type derivation struct {
 	record journal.Record
 	place  Place
 	frames []stream.Frame
 	own    int
-	// systemOwned: the record is of a worker's session.
+	// systemOwned: the record belongs to a worker's session.
 	systemOwned bool
 }
 
@@ -102,20 +103,20 @@ func (f *Feed) moved(record journal.Record) {
 	}
 }
 
-// harness adds a frame of the stream. Its payload is made when it is sent: most readers do not want it.
+// harness adds a frame of the stream. Its payload is built only when it is sent, because most readers do not want it.
 func (d *derivation) harness(frame stream.Frame) {
 	frame.About = &harness{kind: frame.Type, context: d.context(frame.Runtime)}
 	frame.Type = Harness
 	d.frames = append(d.frames, frame)
 }
 
-// harness is what event/harness says apart from the payload.
+// harness is the content of event/harness apart from the payload.
 type harness struct {
 	kind    string
 	context []byte
 }
 
-// add adds a notification. params are its own members; those every notification has follow them.
+// add adds a notification. params are its own members, followed by the common ones.
 func (d *derivation) add(method string, params any, subject Subject) {
 	body := javascript.MustEncode(params)
 	body = body[:len(body)-1]
@@ -131,7 +132,7 @@ func (d *derivation) add(method string, params any, subject Subject) {
 	})
 }
 
-// context are the members that every notification has. Who said the record is its runtime; of others it is the
+// context returns the members that every notification has. The runtime is that of the record, otherwise the
 // session's.
 func (d *derivation) context(said string) []byte {
 	runtime := d.place.Runtime
@@ -169,7 +170,7 @@ func (f *Feed) AppendFrame(dst []byte, frame *stream.Frame, positions bool) []by
 	} else {
 		dst = append(dst, frame.Payload...)
 	}
-	if positions && !frame.Early {
+	if positions && !frame.Ephemeral {
 		dst = strconv.AppendInt(append(dst, `,"pos":`...), frame.Pos, 10)
 		dst = strconv.AppendInt(append(dst, `,"seq":`...), frame.Seq, 10)
 	}
@@ -182,7 +183,7 @@ func (f *Feed) AppendNotice(dst []byte, n stream.Notice) []byte {
 	return append(append(dst, javascript.MustEncode(VerdictOf(n))...), '}')
 }
 
-// Verdict is how a cursor stands to what is kept.
+// Verdict is the relation of a cursor to the stored range.
 type Verdict struct {
 	Verdict string `json:"verdict"`
 	From    int64  `json:"from"`
@@ -191,7 +192,7 @@ type Verdict struct {
 	Skipped bool   `json:"skipped,omitempty"`
 }
 
-// VerdictOf words a notice.
+// VerdictOf interprets a notice.
 func VerdictOf(n stream.Notice) Verdict {
 	v := Verdict{Verdict: n.Kind, From: n.From, To: n.To, Skipped: n.Skipped}
 	if n.Oldest > 0 {
@@ -200,8 +201,8 @@ func VerdictOf(n stream.Notice) Verdict {
 	return v
 }
 
-// Sees reports whether a socket gets a frame: what it watches of sessions, what it subscribed to of workspaces, and what
-// is for everyone. A worker's session is for those alone that watch it.
+// Sees reports whether a socket gets a frame: by its watched sessions, its subscribed workspaces, or because it is
+// for everyone. Only its watchers see a worker's session.
 func Sees(frame *stream.Frame, watches func(session string) bool, subscribed func(workspace string) bool) bool {
 	subject, own := frame.About.(*Subject)
 	watching := frame.ThreadID != "" && watches(frame.ThreadID)
@@ -216,7 +217,7 @@ func Sees(frame *stream.Frame, watches func(session string) bool, subscribed fun
 	return subject.Workspace != "" && subscribed(subject.Workspace)
 }
 
-// derive adds cdev's notifications of a record.
+// derive adds cdev's notifications for a record.
 func (d *derivation) derive() error {
 	switch d.record.Type {
 	case stream.EventNotification, stream.EventRequest:
@@ -259,7 +260,7 @@ func (d *derivation) line() error {
 	return nil
 }
 
-// idNews says what became of a temporary id: to every socket, since its client may have come back on another one.
+// idNews announces the real id for a temporary one to every socket, because its client may have reconnected.
 func (d *derivation) idNews() {
 	var news session.IDNews
 	if json.Unmarshal(d.record.Payload, &news) != nil {

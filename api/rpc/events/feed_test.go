@@ -9,10 +9,9 @@ import (
 	"harness/stream"
 )
 
-// ST-15, ST-16, ST-17 on JSON-RPC: whatever is said of a worker's session, in frames of the stream or in notifications
-// of this protocol, only a socket that watches exactly this session gets it, also when somebody else watches it and the
-// socket subscribed to its workspace.
-func TestNotificationsOfAWorkerAreForItsWatcherAlone(t *testing.T) {
+// ST-15, ST-16, ST-17 on JSON-RPC: events of a worker's session reach only a socket that watches exactly this
+// session. This holds for frames and notifications, with other watchers, and with a subscription to its workspace.
+func TestWorkerNotificationsReachOnlyTheirWatcher(t *testing.T) {
 	t.Parallel()
 	directory := NewDirectory()
 	directory.Use("worker", Place{Workspace: "project", Runtime: "codex"})
@@ -56,10 +55,10 @@ func TestNotificationsOfAWorkerAreForItsWatcherAlone(t *testing.T) {
 			}
 			all := func(string) bool { return true }
 			if Sees(f, func(string) bool { return false }, all) {
-				t.Errorf("of %s everybody in the workspace receives %s", record.Type, f.Type)
+				t.Errorf("every socket in the workspace receives %[2]s of %[1]s", record.Type, f.Type)
 			}
 			if !Sees(f, func(id string) bool { return id == "worker" }, func(string) bool { return false }) {
-				t.Errorf("of %s who watches it does not receive %s", record.Type, f.Type)
+				t.Errorf("a watcher of %s does not receive %s", record.Type, f.Type)
 			}
 		}
 	}

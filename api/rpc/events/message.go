@@ -7,15 +7,15 @@ import (
 	"harness/transcript"
 )
 
-// ChatMessage is one message as cdev's clients show it: what a person or the agent said, what it thought, a tool's call
-// or its result.
+// ChatMessage is one message as cdev's clients show it: text of a person or the agent, a thought, a tool call or its
+// result.
 type ChatMessage struct {
 	Type    string `json:"type"`
 	Role    string `json:"role"`
 	Content []Part `json:"content"`
 }
 
-// Part is a part of a ChatMessage; which members count depends on its type: text, thinking, tool_use or tool_result.
+// Part is a part of a ChatMessage. Its type selects the members in use: text, thinking, tool_use or tool_result.
 type Part struct {
 	Type      string          `json:"type"`
 	Text      *string         `json:"text,omitempty"`
@@ -31,7 +31,7 @@ func said(role, text string) ChatMessage {
 	return ChatMessage{Type: role, Role: role, Content: []Part{{Type: "text", Text: &text}}}
 }
 
-// used are the call of a tool and its result.
+// used returns a tool call and its result.
 func used(id, name string, input json.RawMessage, result string, failed bool) []ChatMessage {
 	if len(input) == 0 || string(input) == "null" {
 		input = json.RawMessage("{}")
@@ -44,7 +44,7 @@ func used(id, name string, input json.RawMessage, result string, failed bool) []
 	}
 }
 
-// Messages are those an item of a runtime makes; none for one that is neither text nor action.
+// Messages returns the messages of a runtime's item; none if it is neither text nor an action.
 func Messages(raw json.RawMessage) []ChatMessage {
 	item, ok := wire.ReadItem(raw)
 	if !ok {
@@ -59,7 +59,7 @@ func Messages(raw json.RawMessage) []ChatMessage {
 	return worked(item.ID, item.Type, item.Content, raw)
 }
 
-// worked are the messages of an item that is neither a person's word nor the agent's answer.
+// worked returns the messages of an item that is neither a person's text nor the agent's.
 func worked(id, kind, content string, raw json.RawMessage) []ChatMessage {
 	var about struct {
 		Command json.RawMessage `json:"command"`
@@ -73,7 +73,7 @@ func worked(id, kind, content string, raw json.RawMessage) []ChatMessage {
 		Summary []string        `json:"summary"`
 		Content []string        `json:"content"`
 	}
-	_ = json.Unmarshal(raw, &about) // members of another type than expected are left out
+	_ = json.Unmarshal(raw, &about) // members of an unexpected type are omitted
 	failed := about.Status == wire.StatusFailed || about.Status == wire.StatusDeclined
 	switch kind {
 	case wire.ItemReasoning:
@@ -86,7 +86,7 @@ func worked(id, kind, content string, raw json.RawMessage) []ChatMessage {
 		}
 		return []ChatMessage{{Type: "assistant", Role: "assistant", Content: []Part{{Type: "thinking", Text: &text}}}}
 	case wire.ItemCommand:
-		input, _ := json.Marshal(map[string]string{"command": textOf(about.Command)}) // a text always encodes
+		input, _ := json.Marshal(map[string]string{"command": textOf(about.Command)}) // a string always encodes
 		result := content
 		if about.Output != nil {
 			result = *about.Output
@@ -115,8 +115,8 @@ func object(name string, value json.RawMessage) json.RawMessage {
 	return out
 }
 
-// Stored is an entry of a transcript as one message, so that pages of entries are pages of messages: a tool's call and
-// its result stand in it side by side, and what has nothing to show has no parts.
+// Stored returns a transcript entry as one message, so that pages of entries are pages of messages. A tool call and
+// its result are side by side in it, and an entry without content has no parts.
 func Stored(entry transcript.Entry) ChatMessage {
 	entry = entry.Whole()
 	if entry.Role != "system" {

@@ -18,7 +18,7 @@ type PermissionRequest struct {
 	Options     []Option        `json:"options"`
 }
 
-// Option is an answer with the key that gives it.
+// Option is a choice with its key.
 type Option struct {
 	Key   string `json:"key"`
 	Label string `json:"label"`
@@ -31,7 +31,7 @@ const (
 	KeyDeny         = "n"
 )
 
-// PermissionOf words a request.
+// PermissionOf converts a request.
 func PermissionOf(id, summary string, asked runtime.Asked) PermissionRequest {
 	p := PermissionRequest{ToolUseID: id, Type: "tool_use", Description: summary, ToolName: asked.Tool,
 		ToolInput: asked.Arguments, Options: []Option{{KeyAllow, "Yes"}, {KeyAllowSession, "Yes, for this session"},
@@ -48,7 +48,7 @@ func PermissionOf(id, summary string, asked runtime.Asked) PermissionRequest {
 			Diff string `json:"diff"`
 		} `json:"changes"`
 	}
-	_ = json.Unmarshal(asked.Arguments, &given) // arguments of another shape show as they are
+	_ = json.Unmarshal(asked.Arguments, &given) // other arguments are shown unchanged
 	switch asked.Subject {
 	case runtime.SubjectCommand:
 		p.Type, p.Target = "bash_command", textOf(given.Command)
@@ -78,7 +78,7 @@ func PermissionOf(id, summary string, asked runtime.Asked) PermissionRequest {
 	return p
 }
 
-// textOf is a command given as a text or in words.
+// textOf returns a command given as a string or as a list of words.
 func textOf(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {

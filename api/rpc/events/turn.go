@@ -14,13 +14,13 @@ type state struct {
 	Error string `json:"error,omitempty"`
 }
 
-// notified adds what a notification of a runtime says; messages is how many a turn that ends has left.
+// notified adds the notifications for a runtime's notification; messages is how many a finished turn has left.
 func (d *derivation) notified(method string, params json.RawMessage, messages *int64) {
 	var named struct {
 		Item json.RawMessage `json:"item"`
 		Turn json.RawMessage `json:"turn"`
 	}
-	_ = json.Unmarshal(params, &named) // of another shape: there is neither
+	_ = json.Unmarshal(params, &named) // another type: there is neither
 	own := Subject{Workspace: d.place.Workspace}
 	switch method {
 	case wire.MethodItemCompleted:
@@ -38,12 +38,12 @@ func (d *derivation) notified(method string, params json.RawMessage, messages *i
 		d.add(Status, ended, own)
 		d.add(ReadComplete, struct {
 			TurnID   string `json:"turn_id"`
-			Messages *int64 `json:"messages_emitted,omitempty"` // nil of turns before it was counted
+			Messages *int64 `json:"messages_emitted,omitempty"` // nil for turns from before it was counted
 		}{turn.ID, messages}, Subject{})
 	}
 }
 
-// requested adds what a runtime asks.
+// requested adds the notification for a runtime's request.
 func (d *derivation) requested(ref stream.RequestRef, method string, params json.RawMessage) {
 	asked, ok := wire.Requested(method, params)
 	if !ok {
@@ -64,43 +64,43 @@ func (d *derivation) requested(ref stream.RequestRef, method string, params json
 	}
 }
 
-// questions are those a person is asked, as the request has them.
+// questions returns the questions to a person, as the request has them.
 func questions(ref stream.RequestRef, params json.RawMessage) json.RawMessage {
 	asked := ref.Questions
 	if asked == nil {
 		var given struct {
 			Questions json.RawMessage `json:"questions"`
 		}
-		_ = json.Unmarshal(params, &given) // of another shape: none
+		_ = json.Unmarshal(params, &given) // another type: none
 		asked = given.Questions
 	}
 	return object("questions", asked)
 }
 
-// resolved says how a request ended.
+// resolved reports how a request ended.
 func (d *derivation) resolved() {
-	var told struct {
+	var payload struct {
 		ApprovalID string `json:"approvalId"`
 		RequestID  string `json:"requestId"`
 		Status     string `json:"status"`
 		Decision   string `json:"decision"`
 	}
-	if json.Unmarshal(d.record.Payload, &told) != nil {
+	if json.Unmarshal(d.record.Payload, &payload) != nil {
 		return
 	}
-	id, by := told.ApprovalID+told.RequestID, d.record.Actor
+	id, by := payload.ApprovalID+payload.RequestID, d.record.Actor
 	if by == "" {
-		by = told.Status
+		by = payload.Status
 	}
 	d.add(PermissionResolved, struct {
 		ToolUseID  string `json:"tool_use_id"`
 		ResolvedBy string `json:"resolved_by"`
 		Decision   string `json:"decision"`
 		Status     string `json:"status"`
-	}{id, by, allowed(told.Decision), told.Status}, Subject{})
+	}{id, by, allowed(payload.Decision), payload.Status}, Subject{})
 }
 
-// allowed is a decision in cdev's words.
+// allowed converts a decision into cdev's terms.
 func allowed(decision string) string {
 	switch decision {
 	case "accept":

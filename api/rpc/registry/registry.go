@@ -1,8 +1,8 @@
-// Package registry says which runtimes there are, what each can do and which methods are about it, in the words of a
-// client that routes its calls by runtime.
+// Package registry lists the runtimes, their capabilities and their methods, for a client that routes its calls by
+// runtime.
 //
-// It is made of what the server's runtimes are now (operations.RuntimeState) and keeps no list of its own. It must
-// never know a socket.
+// It owns the registry's format, built from the server's current runtimes (operations.RuntimeState) without a
+// separate list. It must never know a socket.
 package registry
 
 import (
@@ -16,13 +16,13 @@ import (
 	"harness/internal/runtime"
 )
 
-// SchemaVersion is the version of the registry's format: the second number grows with what is added.
+// SchemaVersion is the version of the registry's format: additions increase the second number.
 const SchemaVersion = "1.0"
 
 // AgentField is the member of params that names a runtime.
 const AgentField = "agent_type"
 
-// The methods of a runtime by what they do.
+// The methods of a runtime by purpose.
 const (
 	History  = "workspace/session/history"
 	Messages = "workspace/session/messages"
@@ -36,7 +36,7 @@ const (
 	State    = "session/state"
 )
 
-// Registry is capabilities.runtimeRegistry of the answer to initialize.
+// Registry is capabilities.runtimeRegistry in the response to initialize.
 type Registry struct {
 	SchemaVersion  string    `json:"schemaVersion"`
 	GeneratedAt    string    `json:"generatedAt"`
@@ -45,14 +45,14 @@ type Registry struct {
 	Runtimes       []Runtime `json:"runtimes"`
 }
 
-// Routing says how a call names its runtime.
+// Routing defines how a call names its runtime.
 type Routing struct {
 	AgentTypeField    string   `json:"agentTypeField"`
 	DefaultAgentType  string   `json:"defaultAgentType"`
 	RequiredOnMethods []string `json:"requiredOnMethods"`
 }
 
-// Runtime is what clients get about one runtime.
+// Runtime is one runtime as clients see it.
 type Runtime struct {
 	ID                    string                   `json:"id"`
 	DisplayName           string                   `json:"displayName"`
@@ -61,7 +61,7 @@ type Runtime struct {
 	SessionListSource     string                   `json:"sessionListSource"`
 	SessionMessagesSource string                   `json:"sessionMessagesSource"`
 	SessionWatchSource    string                   `json:"sessionWatchSource"`
-	// ActivatesOnResume and ResolvesNewIDs are what cdev's clients do for Claude Code.
+	// ActivatesOnResume and ResolvesNewIDs describe how cdev's clients treat Claude Code.
 	ActivatesOnResume bool                 `json:"requiresWorkspaceActivationOnResume"`
 	ResolvesNewIDs    bool                 `json:"requiresSessionResolutionOnNewSession"`
 	Resume            bool                 `json:"supportsResume"`
@@ -72,7 +72,7 @@ type Runtime struct {
 	Version           string               `json:"version"`
 }
 
-// Methods names the methods of a runtime by what they do.
+// Methods names the methods of a runtime by purpose.
 type Methods struct {
 	History  string `json:"history"`
 	Messages string `json:"messages"`
@@ -86,23 +86,23 @@ type Methods struct {
 	State    string `json:"state"`
 }
 
-// Named are the methods a registry names, sorted.
+// Named returns the methods of a registry, sorted.
 func Named() []string {
 	names := []string{History, Messages, Watch, Unwatch, Start, Send, Stop, Input, Respond, State}
 	slices.Sort(names)
 	return names
 }
 
-// RequiredOn are the methods on which clients say the runtime.
+// RequiredOn are the methods on which clients name the runtime.
 func RequiredOn() []string { return []string{Start, Send, Stop, Input, Respond} }
 
-// ResolvesNewIDs reports whether new sessions of a runtime get a temporary id first: cdev learns the id of a Claude
+// ResolvesNewIDs reports whether new sessions of a runtime first get a temporary id: cdev learns the id of a Claude
 // session after its start.
 func ResolvesNewIDs(id string) bool { return id == claude }
 
 const claude = "claude"
 
-// titles are the names of agents for people; others go by their id.
+// titles are the display names of agents; others use their id.
 func title(id string) string {
 	for _, known := range []string{"Claude", "Codex", "Gemini", "OpenCode"} {
 		if strings.EqualFold(known, id) {
@@ -112,7 +112,7 @@ func title(id string) string {
 	return id
 }
 
-// Build is the registry of these runtimes, the default one first.
+// Build returns the registry of these runtimes, the default first.
 func Build(states []operations.RuntimeState) Registry {
 	r := Registry{SchemaVersion: SchemaVersion,
 		Routing: Routing{AgentTypeField: AgentField, RequiredOnMethods: RequiredOn()}, Runtimes: []Runtime{}}
@@ -131,8 +131,8 @@ func Build(states []operations.RuntimeState) Registry {
 			Capabilities: state.Capabilities, Version: state.Status.Version,
 		}
 		if state.Offered == operations.RuntimeDisabled {
-			// Not why in detail: an error of the system may name a path.
-			reason := "switched off by the operator"
+			// Without details of why: a system error may contain a path.
+			reason := "disabled by the operator"
 			if state.Missing {
 				reason = one.DisplayName + " is not installed on the server"
 			}
@@ -143,7 +143,7 @@ func Build(states []operations.RuntimeState) Registry {
 	return r
 }
 
-// IDs are the runtimes' names in their order.
+// IDs returns the runtimes' names in order.
 func (r Registry) IDs() []string {
 	ids := make([]string, len(r.Runtimes))
 	for i, one := range r.Runtimes {
@@ -152,14 +152,14 @@ func (r Registry) IDs() []string {
 	return ids
 }
 
-// Stamp gives registries the time they last changed. Its zero value is ready.
+// Stamp sets the time at which a registry last changed. Its zero value is ready.
 type Stamp struct {
 	mu   sync.Mutex
 	last string
 	at   string
 }
 
-// Set sets when a registry was made: now, or when the last one was when it says the same.
+// Set sets the time of a registry: now, or the previous time if its content is the same.
 func (s *Stamp) Set(r *Registry, now time.Time) {
 	r.GeneratedAt = ""
 	said := string(javascript.MustEncode(r))

@@ -10,8 +10,8 @@ import (
 	"harness/internal/runtime"
 )
 
-// R6, R15: runtimes come and go with those of the server, and the time it was made changes with what it says alone.
-func TestARegistryIsMadeOfTheRuntimes(t *testing.T) {
+// R6, R15: the registry follows the server's runtimes, and its time changes only with its content.
+func TestRegistryFollowsRuntimes(t *testing.T) {
 	t.Parallel()
 	one := operations.RuntimeState{Name: "codex", Default: true, Offered: operations.RuntimeActive}
 	two := operations.RuntimeState{Name: "acp:own", Offered: operations.RuntimeDisabled}
@@ -39,8 +39,9 @@ func TestARegistryIsMadeOfTheRuntimes(t *testing.T) {
 	}
 }
 
-// RR-06, RR-08: a runtime's flags are what it can do, each by itself, and its sources are where a client looks.
-func TestARuntimesFlagsAreWhatItCanDo(t *testing.T) {
+// RR-06, RR-08: the flags of a runtime match its capabilities, each separately, and its sources are where a client
+// expects them.
+func TestRegistryFlagsMatchCapabilities(t *testing.T) {
 	t.Parallel()
 	for name, able := range map[string]runtime.Capabilities{
 		"nothing": {}, "resume": {Resume: true}, "questions": {ToolInput: true}, "permissions": {Approvals: true},

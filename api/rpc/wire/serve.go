@@ -6,24 +6,23 @@ import (
 	"sync"
 )
 
-// Call carries out one request. Its error is an *Error or of the server's making, which it words itself: every error
-// comes as *Error.
+// Call executes one request. Its error is an *Error, or any error that the server converts to one.
 type Call func(ctx context.Context, request Request) (result any, failed *Error)
 
-// Sent is the result of a call that has sent its answer by itself.
+// Sent is the result of a call that has sent its own response.
 type Sent struct{}
 
 // batchWidth is how many requests of a batch run at once.
 const batchWidth = 8
 
-// Outcome is what a message came to.
+// Outcome is the result of a message.
 type Outcome struct {
-	// Reply is the answer, nil when there is none to give.
+	// Reply is the response, nil if there is none.
 	Reply json.RawMessage
 	after []func()
 }
 
-// After runs what was put off until the answer is on its way.
+// After runs deferred work once the response is sent.
 func (o Outcome) After() {
 	for _, fn := range o.after {
 		fn()
@@ -37,7 +36,7 @@ type later struct {
 	fns []func()
 }
 
-// Later puts something off until the answer to the message that is being carried out is on its way.
+// Later defers work until the response to the current message is sent.
 func Later(ctx context.Context, fn func()) {
 	if l, ok := ctx.Value(laterKey{}).(*later); ok {
 		l.mu.Lock()
@@ -48,8 +47,7 @@ func Later(ctx context.Context, fn func()) {
 	fn()
 }
 
-// Serve has a message carried out and words the answer. Requests of a batch run side by side; answers stand in their
-// order.
+// Serve executes a message and builds the response. Requests of a batch run concurrently; responses keep their order.
 func Serve(ctx context.Context, text []byte, call Call) Outcome {
 	put := &later{}
 	ctx = context.WithValue(ctx, laterKey{}, put)

@@ -1,7 +1,7 @@
-// Package wire is JSON-RPC 2.0 without a transport: it reads messages and batches, has every request carried out and
-// words the answers.
+// Package wire is JSON-RPC 2.0 without a transport: it parses messages and batches, executes every request through a
+// callback and builds the responses.
 //
-// It owns what is a request and which error a malformed one gets. It must never know what a method does.
+// It owns the definition of a request and the errors of malformed ones. It must never know what a method does.
 package wire
 
 import (
@@ -21,10 +21,10 @@ const (
 	CodeInternal       = -32603
 )
 
-// MaxBatch is the most messages of a batch.
+// MaxBatch is the maximum number of messages in a batch.
 const MaxBatch = 100
 
-// Error is the error of an answer.
+// Error is the error of a response.
 type Error struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
@@ -34,8 +34,7 @@ type Error struct {
 // Error implements error.
 func (e *Error) Error() string { return fmt.Sprintf("%s (%d)", e.Message, e.Code) }
 
-// Request is one call. ID is as the client wrote it, nil of a notification, which gets no answer. Params are nil when
-// there are none.
+// Request is one call. ID is raw, nil for a notification, which gets no response. Params are nil when there are none.
 type Request struct {
 	ID      json.RawMessage
 	Method  string
@@ -43,10 +42,10 @@ type Request struct {
 	Batched bool
 }
 
-// Notification reports whether a request gets no answer.
+// Notification reports whether a request gets no response.
 func (r Request) Notification() bool { return r.ID == nil }
 
-// message is what was sent: requests, and in the place of those that are none the error they get.
+// message is the parsed input: requests, or the errors of malformed ones.
 type message struct {
 	batch bool
 	parts []part
@@ -61,7 +60,7 @@ func invalid(reason string) *Error {
 	return &Error{Code: CodeInvalidRequest, Message: "Invalid request: " + reason}
 }
 
-// read takes a message apart.
+// read parses a message.
 func read(text []byte) message {
 	if !json.Valid(text) {
 		return message{parts: []part{{refused: &Error{Code: CodeParse, Message: "Parse error: the message is not JSON"}}}}
@@ -71,7 +70,7 @@ func read(text []byte) message {
 		return message{parts: []part{readPart(text)}}
 	}
 	var parts []json.RawMessage
-	_ = json.Unmarshal(text, &parts) // it is an array of JSON
+	_ = json.Unmarshal(text, &parts) // it is a JSON array
 	switch {
 	case len(parts) == 0:
 		return message{parts: []part{{refused: invalid("the batch is empty")}}}
@@ -86,7 +85,7 @@ func read(text []byte) message {
 	return m
 }
 
-// readPart reads one message. Members are matched exactly and unknown ones ignored.
+// readPart parses one message. Members are matched exactly and unknown ones ignored.
 func readPart(text json.RawMessage) (p part) {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(text, &members) != nil || members == nil {
@@ -106,14 +105,14 @@ func readPart(text json.RawMessage) (p part) {
 	}
 	method, given := members["method"]
 	if !given || method[0] != '"' || json.Unmarshal(method, &p.request.Method) != nil {
-		p.refused = invalid("method is not a text")
+		p.refused = invalid("method is not a string")
 		return p
 	}
 	p.request.Params = members["params"]
 	return p
 }
 
-// answer is an answer on the wire; Result or Error is there, never both.
+// answer is a response on the wire; it has either Result or Error.
 type answer struct {
 	Version string          `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id"`
@@ -121,7 +120,7 @@ type answer struct {
 	Error   *Error          `json:"error,omitempty"`
 }
 
-// Result is the answer to a request that succeeded.
+// Result returns the response to a successful request.
 func Result(id json.RawMessage, result any) json.RawMessage {
 	encoded, err := javascript.Encode(result)
 	if err != nil {
@@ -130,7 +129,7 @@ func Result(id json.RawMessage, result any) json.RawMessage {
 	return whole(answer{ID: id, Result: encoded})
 }
 
-// Failure is the answer to a request that failed. A nil id is null.
+// Failure returns the response to a failed request. A nil id is null.
 func Failure(id json.RawMessage, failed *Error) json.RawMessage {
 	if id == nil {
 		id = json.RawMessage("null")
@@ -141,7 +140,7 @@ func Failure(id json.RawMessage, failed *Error) json.RawMessage {
 func whole(a answer) json.RawMessage {
 	a.Version = "2.0"
 	encoded, err := javascript.Encode(a)
-	if err != nil { // the data of an error of ours
+	if err != nil { // the data of our own error
 		return json.RawMessage(`{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"Internal error"}}`)
 	}
 	return encoded

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// echo answers with what it was given.
+// echo returns its input.
 func echo(_ context.Context, r Request) (any, *Error) {
 	if r.Method == "fail" {
 		return nil, &Error{Code: CodeInvalidParams, Message: "no"}
@@ -15,7 +15,7 @@ func echo(_ context.Context, r Request) (any, *Error) {
 	return map[string]any{"method": r.Method, "params": r.Params}, nil
 }
 
-// R19: 21 malformed inputs and what each is answered.
+// R19: 21 malformed inputs and their responses.
 func TestMalformedMessages(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -45,23 +45,23 @@ func TestMalformedMessages(t *testing.T) {
 	} {
 		if got := string(Serve(t.Context(), []byte(text), echo).Reply); !strings.Contains(got, want) ||
 			!json.Valid([]byte(got)) {
-			t.Errorf("%s is answered\n%s, want\n%s", text, got, want)
+			t.Errorf("%s got\n%s, want\n%s", text, got, want)
 		}
 	}
 	for _, silent := range []string{`{"jsonrpc":"2.0","method":"m"}`, `{"jsonrpc":"2.0","method":"fail"}`,
 		`[{"jsonrpc":"2.0","method":"m"}]`} {
 		if got := Serve(t.Context(), []byte(silent), echo).Reply; got != nil {
-			t.Errorf("%s is answered %s", silent, got)
+			t.Errorf("%s got %s", silent, got)
 		}
 	}
 	long := "[" + strings.Repeat(`{"jsonrpc":"2.0","id":1,"method":"m"},`, MaxBatch) + "1]"
 	if got := string(Serve(t.Context(), []byte(long), echo).Reply); !strings.Contains(got, "-32600") || got[0] == '[' {
-		t.Errorf("a batch that is too long is answered %s", got)
+		t.Errorf("a batch that is too long got %s", got)
 	}
 }
 
-// What is put off runs behind the answer, once, and a call that answers by itself adds nothing.
-func TestLaterAndSent(t *testing.T) {
+// Deferred work runs once, after the response, and a call that responds itself adds nothing.
+func TestDeferredWorkRunsAfterResponse(t *testing.T) {
 	t.Parallel()
 	ran := 0
 	outcome := Serve(t.Context(), []byte(`[{"jsonrpc":"2.0","id":1,"method":"a"},{"jsonrpc":"2.0","id":2,"method":"b"}]`),
@@ -73,15 +73,15 @@ func TestLaterAndSent(t *testing.T) {
 			return nil, nil
 		})
 	if ran != 0 || string(outcome.Reply) != `[{"jsonrpc":"2.0","id":1,"result":null}]` {
-		t.Errorf("%d ran before, the answer is %s", ran, outcome.Reply)
+		t.Errorf("%d ran before, the response is %s", ran, outcome.Reply)
 	}
 	if outcome.After(); ran != 2 {
 		t.Errorf("%d ran", ran)
 	}
 }
 
-// FuzzMessages: whatever comes, the answer is JSON, every request with an id is answered with it, and notifications are
-// not.
+// FuzzMessages: whatever the input, the response is JSON, every request with an id gets one with it, and
+// notifications get none.
 func FuzzMessages(f *testing.F) {
 	for _, seed := range []string{`{"jsonrpc":"2.0","id":1,"method":"m","params":{}}`, `[]`, `[1]`,
 		`{"jsonrpc":"2.0","id":"x","method":"fail"}`, `{"id":null}`, ``, `[[]]`} {
@@ -96,16 +96,16 @@ func FuzzMessages(f *testing.F) {
 			return echo(ctx, r)
 		})
 		if outcome.Reply != nil && !json.Valid(outcome.Reply) {
-			t.Fatalf("%q is answered %q", message, outcome.Reply)
+			t.Fatalf("%q got %q", message, outcome.Reply)
 		}
 		var request struct {
 			ID json.RawMessage `json:"id"`
 		}
 		if called == 1 && outcome.Reply != nil && json.Unmarshal(outcome.Reply, &request) == nil && request.ID == nil {
-			t.Fatalf("%q is answered without an id: %q", message, outcome.Reply)
+			t.Fatalf("%q got a response without an id: %q", message, outcome.Reply)
 		}
 		if !json.Valid(message) && !strings.Contains(string(outcome.Reply), "-32700") {
-			t.Fatalf("%q is no JSON and is answered %q", message, outcome.Reply)
+			t.Fatalf("%q is not JSON and got %q", message, outcome.Reply)
 		}
 	})
 }

@@ -66,7 +66,7 @@ export const cases = (test) => {
     await now.focus();
     await page.keyboard.press("Enter");
     await eventually("the other one waits", async () => (await waiting.locator(".said").allInnerTexts()).join() === "MOCK_REPLY[first]");
-    await eventually("the agent was told", async () => (await users(id)).join() === "MOCK_HOLD[overtaken],MOCK_HOLD[overtaking]");
+    await eventually("the agent got both messages", async () => (await users(id)).join() === "MOCK_HOLD[overtaken],MOCK_HOLD[overtaking]");
     for (const name of ["overtaken", "overtaking"]) await order("release", { name });
     await eventually("both were sent", async () => (await users(id)).join() === "MOCK_HOLD[overtaken],MOCK_HOLD[overtaking],MOCK_REPLY[first]");
     await waiting.waitFor({ state: "detached" });
@@ -88,7 +88,7 @@ export const cases = (test) => {
     await eventually("the server has the model", async () => (await session(id)).sessionControls.model === wanted);
     const { capabilities } = await api("GET", `/api/sessions/${id}?limit=1`);
     assert.deepEqual(await sandbox.locator("option").allInnerTexts(), capabilities.sandboxes);
-    // Somebody else's change shows to who looks again.
+    // Another user's change shows after the page is opened again.
     const controls = (await session(id)).sessionControls;
     await api("POST", `/api/sessions/${id}/session-controls`, { scope: "session", controls: { ...controls, approvalPolicy: "never" } });
     await page.evaluate(() => dispatchEvent(new Event("focus"))); // as one who comes back to the window
@@ -160,7 +160,7 @@ export const cases = (test) => {
     await close();
   });
 
-  test("a message that nobody answered is taken once, also after a reload", async (browser) => {
+  test("an unacknowledged message is accepted once, also after a reload", async (browser) => {
     const id = await newSession();
     const { page, close } = await open(browser, `/s/${id}`);
     await live(page);

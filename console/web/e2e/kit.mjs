@@ -61,7 +61,7 @@ export async function eventually(what, holds) {
   }
 }
 
-/** open is a page of somebody who is logged in. Whatever it asks of others than the server, and what its policy refuses, fails the case. */
+/** open returns a page of a logged-in user. A request to another server, or one that its policy refuses, fails the case. */
 export async function open(browser, path, { as = token, ...options } = {}) {
   const context = await browser.newContext(options);
   context.setDefaultTimeout(patience);
@@ -105,7 +105,7 @@ export async function enter(page, text) {
 /** live waits until the page says that it follows the server. */
 export const live = (page) => page.locator('[data-link="live"]').waitFor({ state: "attached" });
 
-/** told is a message of the agent that is complete, or the text of all there are. */
+/** finished waits for the nth complete message of the agent; said returns the text of all. */
 export const finished = (page, n = 1) => page.locator('.entry.assistant[data-status="complete"]').nth(n - 1).waitFor();
 export const said = (page) => page.locator(".entry.assistant .md").allInnerTexts();
 export const pill = (page, state) => page.locator(`.head .pill[data-state="${state}"]`).waitFor();

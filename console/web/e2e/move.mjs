@@ -1,8 +1,8 @@
-// Ways about: the palette, keys, lists that are long, and how somebody is told who looks elsewhere.
+// Navigation: the palette, keys, long lists, and alerts for a user in another window.
 import assert from "node:assert/strict";
 import { api, base, eventually, live, newSession, open, quiet, send } from "./kit.mjs";
 
-const waits = (id) => eventually("it waits for somebody", async () => (await api("GET", "/api/requests")).data.find((r) => r.threadId === id));
+const waits = (id) => eventually("it waits for a person", async () => (await api("GET", "/api/requests")).data.find((r) => r.threadId === id));
 
 export const cases = (test) => {
   test("the palette finds sessions and pages, ? lists keys, g and a letter go", async (browser) => {
@@ -80,30 +80,30 @@ export const cases = (test) => {
     await close();
   });
 
-  test("who looks elsewhere is told: the tab counts, a notification opens the session", async (browser) => {
+  test("a user in another window is alerted: the tab counts, a notification opens the session", async (browser) => {
     await quiet();
-    const id = await newSession("Tell me");
+    const id = await newSession("Alert me");
     const { page, context, close } = await open(browser, "/settings");
     await context.grantPermissions(["notifications"]);
     await context.addInitScript(() => {
-      window.told = [];
+      window.shown = [];
       window.Notification = class {
         static permission = "default";
         static requestPermission = async () => (window.Notification.permission = "granted");
-        constructor(title, options) { window.told.push([title, options.body]); }
+        constructor(title, options) { window.shown.push([title, options.body]); }
         close() {}
       };
     });
     await page.goto(`${base}/settings`);
     await live(page);
     await send(id, "MOCK_CMD[echo knock]");
-    await page.getByText("Shall this browser tell you").waitFor(); // asked when there is something to tell, not before
+    await page.getByText("Should this browser notify you").waitFor(); // asked at the first alert, not before
     await page.getByRole("button", { name: "Yes, notify me" }).click();
     assert.match(await page.title(), /^\(1\) /);
     assert.match(await page.locator('link[rel="icon"]').getAttribute("href"), /^data:image\/svg/);
     const { approvalId } = (await api("GET", "/api/requests")).data.find((r) => r.threadId === id);
     await api("POST", `/api/approvals/${approvalId}/decision`, { decision: "decline" });
-    await eventually("the end of the turn is told", async () => (await page.evaluate(() => window.told)).some(([title]) => title === "Tell me"));
+    await eventually("the end of the turn is shown", async () => (await page.evaluate(() => window.shown)).some(([title]) => title === "Alert me"));
     await eventually("the tab counts nothing", async () => (await page.title()) === "Harness");
     await close();
   });

@@ -117,7 +117,7 @@ export const cases = (test) => {
     await setting("HARNESS_AUTH_TOKEN").getByText("[redacted]").waitFor();
     assert.match(await setting("DEFAULT_APPROVAL_POLICY").innerText(), /untrusted \(environment\)/);
     assert.equal(await setting("HARNESS_CONSOLE").count(), 0);
-    await page.getByLabel("also what nobody set").check();
+    await page.getByLabel("also unset ones").check();
     await setting("HARNESS_CONSOLE").getByText("(default)").waitFor();
     assert.ok(!(await page.content()).includes(token));
     const picker = page.getByLabel("New sessions run with: Sandbox");

@@ -1,16 +1,16 @@
-// What waits for a person, who may do what, and what the page lets nobody do.
+// What waits for a person, who may do what, and what the page never allows.
 import assert from "node:assert/strict";
 import AxeBuilder from "@axe-core/playwright";
 import { api, base, closed, eventually, finished, live, newSession, open, order, pill, quiet, send, transcript } from "./kit.mjs";
 import { fill } from "./talk.mjs";
 
 const requests = async (id) => (await api("GET", "/api/requests")).data.filter((r) => r.threadId === id);
-const waits = (id) => eventually("it waits for somebody", async () => (await requests(id))[0]);
+const waits = (id) => eventually("it waits for a person", async () => (await requests(id))[0]);
 const named = async (name, role) => (await api("POST", "/api/tokens", { name, role })).secret;
 const decision = async (id) => (await transcript(id)).filter((e) => e.type.endsWith(".resolved")).map((e) => JSON.parse(e.details).decision).join();
 
 export const cases = (test) => {
-  test("one of two people decides, the other is told who", async (browser) => {
+  test("one of two people decides, the other sees who", async (browser) => {
     const id = await newSession("Two people");
     const ann = await open(browser, "/inbox", { as: await named("ann", "operator") });
     const owner = await open(browser, `/s/${id}`);
@@ -19,12 +19,12 @@ export const cases = (test) => {
     await owner.page.locator(".request").waitFor();
     const card = ann.page.locator(".request", { hasText: "echo both" });
     await card.getByRole("button", { name: /^Approve/ }).waitFor();
-    const told = owner.page.getByText("approved by token:ann").waitFor(); // which is shown for a while
+    const notice = owner.page.getByText("approved by token:ann").waitFor(); // which is shown for a while
     await eventually("the card takes clicks", async () => {
       if (await card.count()) await card.getByRole("button", { name: /^Approve/ }).click().catch(() => {});
       return (await requests(id)).length === 0;
     });
-    await told;
+    await notice;
     assert.equal(await owner.page.locator(".request").count(), 0);
     await finished(owner.page);
     await ann.close();
@@ -209,7 +209,7 @@ export const cases = (test) => {
     await closed(context);
   }, { core: true });
 
-  test("hostile text runs nothing, and asks nobody for anything", async (browser) => {
+  test("hostile text runs nothing, and sends no requests", async (browser) => {
     const id = await newSession("Hostile");
     const { page, trouble, close } = await open(browser, `/s/${id}`);
     await live(page);

@@ -43,7 +43,7 @@ const subscribes = (context, endpoint, { p256dh, auth }) => context.addInitScrip
 }, [endpoint, { p256dh, auth }]);
 
 export const cases = (test) => {
-  test("a browser is told while no page is open, until it is switched off", async (browser) => {
+  test("a browser is notified while no page is open, until it is unsubscribed", async (browser) => {
     await quiet();
     const keys = browserKeys();
     const { page, context, trouble, close } = await open(browser, "/settings");
@@ -64,14 +64,14 @@ export const cases = (test) => {
     const id = await newSession("Push me");
     await page.goto("about:blank"); // no page is open
     await send(id, "MOCK_CMD[echo knock]");
-    const told = JSON.parse(keys.read(Buffer.from(await order("pushed"), "base64")));
-    assert.deepEqual([told.kind, told.sessionId, told.title, told.text], ["approval.waiting", id, "Push me", "An approval waits"]);
+    const message = JSON.parse(keys.read(Buffer.from(await order("pushed"), "base64")));
+    assert.deepEqual([message.kind, message.sessionId, message.title, message.text], ["approval.waiting", id, "Push me", "An approval waits"]);
 
     await page.goto(`${base}/settings`);
     await live(page);
     const deliver = async () => {
       const { registrationId } = workers.findLast((one) => !one.isDeleted && one.scopeURL.startsWith(base));
-      await cdp.send("ServiceWorker.deliverPushMessage", { origin: new URL(base).origin, registrationId, data: JSON.stringify(told) });
+      await cdp.send("ServiceWorker.deliverPushMessage", { origin: new URL(base).origin, registrationId, data: JSON.stringify(message) });
     };
     const shown = () => page.evaluate(async () => (await (await navigator.serviceWorker.getRegistration(document.baseURI)).getNotifications()).map((n) => [n.title, n.body, n.tag]));
     await eventually("the notification is shown", async () => {

@@ -1,4 +1,4 @@
-// Shows what the server tells this browser while no page is open (Web Push). It fetches nothing and keeps nothing.
+// Shows the notifications that the server pushes to this browser while no page is open. It fetches nothing and stores nothing.
 const kinds = { "approval.waiting": "request", "question.waiting": "request", "turn.ended": "ended", "turn.failed": "failed" };
 
 self.addEventListener("push", (event) => event.waitUntil((async () => {
@@ -6,7 +6,7 @@ self.addEventListener("push", (event) => event.waitUntil((async () => {
   const path = kind === "job.failed" ? "jobs" : `s/${encodeURIComponent(sessionId)}`;
   const windows = await clients.matchAll({ type: "window", includeUncontrolled: true });
   if (windows.some((one) => one.focused && one.url === new URL(path, registration.scope).href)) return; // it is looked at
-  // A page that is open tells the same by the same tag: one takes the place of the other.
+  // An open page shows the same notification with the same tag: one replaces the other.
   await registration.showNotification(title || "Harness", { body: text, tag: `${kinds[kind] ?? kind}-${sessionId}`, icon: "icon.svg", data: { path } });
 })()));
 

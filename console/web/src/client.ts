@@ -39,7 +39,7 @@ export class Client {
   state: LinkState = "connecting";
   me: Me | null = null;
   private readonly people = new Map<string, string>();
-  /** Something to tell in one line: a gap that was read again, a failure. */
+  /** A message of one line: a gap that was reloaded, a failure. */
   notice: string | null = null;
   /** What the server says about how to get in, when it wants a login. */
   wanted: string | null = null;
@@ -126,7 +126,7 @@ export class Client {
     for (const open of this.store.open.values()) void this.transcripts.read(open);
   }
 
-  /** logout ends what this browser is told, too. */
+  /** logout also ends the notifications of this browser. */
   async logout(): Promise<void> {
     await this.push.off().catch((err: Error) => this.say(err.message));
     await this.api.post("/api/logout");
@@ -175,7 +175,7 @@ export class Client {
     let asked = this.offered.get(runtime);
     if (!asked) {
       asked = this.api.get<{ data: Model[] }>(`/api/models?runtime=${encodeURIComponent(runtime)}&limit=100`).then(({ data }) => data.filter((m) => !m.hidden));
-      asked.catch(() => this.offered.delete(runtime)); // asked again by whoever looks next
+      asked.catch(() => this.offered.delete(runtime)); // the next view asks again
       this.offered.set(runtime, asked);
     }
     return asked;
@@ -236,7 +236,7 @@ export class Client {
     const named = await Promise.all(images.map((image) => image.kept)); // once they are there
     const running = behind || !!this.store.sessions.get(sessionId)?.activeTurnId;
     const options = { ...(effort && !(running && steer) ? { effort } : {}), ...(named.length > 0 ? { images: named } : {}) };
-    if (running && !steer) await this.once(sessionId, "queue", said, options); // a frame tells what waits then
+    if (running && !steer) await this.once(sessionId, "queue", said, options); // a frame then lists the queued messages
     else await this.send(sessionId, said, options);
     for (const image of images) URL.revokeObjectURL(image.url);
   }
@@ -246,7 +246,7 @@ export class Client {
   private readonly windows = new BroadcastChannel("harness.read");
   private marking: ReturnType<typeof setTimeout> | undefined;
 
-  /** read notes that somebody has seen a session up to an entry; soon after one another, once. */
+  /** read records that the user has seen a session up to an entry; calls in quick succession are merged. */
   read(open: Open, messageId: string) {
     if (open.readTo === messageId) return;
     open.readTo = messageId;
@@ -259,7 +259,7 @@ export class Client {
     }, readAfter);
   }
 
-  /** markUnread has a session be unread until somebody looks at it again. */
+  /** markUnread keeps a session unread until the user opens it again. */
   async markUnread(sessionId: string): Promise<void> {
     await this.api.delete(`${pathOf(sessionId)}/read`);
     this.store.setUnread(sessionId, true);
@@ -348,7 +348,7 @@ export class Client {
           await Promise.all([...this.store.open.values()].map((open) => this.transcripts.read(open)));
           return;
         } catch (err) {
-          if (err instanceof ApiError && !err.passing) return this.say(err.message); // whoever logs in has all read again
+          if (err instanceof ApiError && !err.passing) return this.say(err.message); // a login reloads everything
           await new Promise((next) => setTimeout(next, 1000));
         }
       }

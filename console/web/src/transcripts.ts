@@ -25,7 +25,7 @@ export class Transcripts {
     const { at } = open;
     try {
       const got = (await this.around(open)) ?? (await this.window(open, ""));
-      // Behind the window: what frames tell of the queue from the window's position on is all of it.
+      // Behind the window: frames after the window's position have the whole queue.
       open.queue = (await this.api.get<{ data: Waiting[] }>(`/api/sessions/${encodeURIComponent(open.sessionId)}/queue`)).data;
       open.capabilities = got.capabilities ?? {};
       const first = open.readTo === null;
@@ -47,7 +47,7 @@ export class Transcripts {
     return this.api.get<Window>(`/api/sessions/${encodeURIComponent(open.sessionId)}?view=console&limit=${windowSize}${query}`);
   }
 
-  /** around reads what stands around the entry somebody wants to see; null when the newest entries will do. */
+  /** around reads the entries around the one to show; null when the newest entries suffice. */
   private async around(open: Open): Promise<Window | null> {
     if (open.at === null || open.transcript.rows.has(open.at)) return null;
     try {
@@ -60,7 +60,7 @@ export class Transcripts {
     }
   }
 
-  /** show has the entry somebody wants to see in memory; null for the newest ones. */
+  /** show loads the entry to show; null for the newest ones. */
   show(open: Open, at: string | null) {
     if (open.at === at) return;
     open.at = at;

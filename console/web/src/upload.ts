@@ -1,7 +1,7 @@
-// Sends a file with its progress, which fetch does not tell.
+// Sends a file with its progress, which fetch does not report.
 import { ApiError } from "./core/api";
 
-/** upload posts a file and tells how much of it is there, from 0 to 1. Failures are those of Api. */
+/** upload posts a file and reports its progress, from 0 to 1. Failures are those of Api. */
 export function upload<T>(url: string, file: Blob, progress: (share: number) => void): Promise<T> {
   return new Promise((done, failed) => {
     const request = new XMLHttpRequest();

@@ -14,7 +14,7 @@ import (
 	"github.com/evanw/esbuild/pkg/api"
 )
 
-// Target is where the script will run.
+// Target is the engine of the script.
 type Target int
 
 const (
@@ -24,7 +24,7 @@ const (
 	Node
 )
 
-// Limits of what is read from an extension's folder.
+// Limits of reads from an extension's folder.
 const (
 	maxFile  = 4 << 20  // bytes of one source file
 	maxTotal = 16 << 20 // bytes of all of them
@@ -32,36 +32,35 @@ const (
 
 // Options say what to bundle.
 type Options struct {
-	// Root is the folder all imports must lie in once symbolic links are followed; absolute and itself without links.
+	// Root is the folder that must contain all imports after symbolic links are followed; absolute and without links.
 	Root string
 	// Entry is the absolute path of the file that exports registerAgentEvents.
 	Entry string
-	// Target is where the script runs.
+	// Target is the engine of the script.
 	Target Target
-	// Members are members of globals that count as names of their own in Result.Uses, as in "crypto.subtle".
+	// Members are members of globals that Result.Uses lists as names of their own, as in "crypto.subtle".
 	Members []string
 }
 
-// Result is one extension made ready to run.
+// Result is one bundled extension.
 type Result struct {
 	// Code is the script.
 	Code []byte
 	// Uses are the outside names that the code uses, by file and position.
 	Uses []Use
-	// Files are the files it was made from, with links followed.
+	// Files are its source files, with links followed.
 	Files []string
 }
 
-// BuiltinError says that modules of Node are imported where there are none; Result.Uses names them.
+// BuiltinError says that the code imports modules of Node for a target without them; Result.Uses names them.
 type BuiltinError struct{ Message string }
 
 // Error implements error.
 func (e *BuiltinError) Error() string { return e.Message }
 
-// Build reads the extension anew and makes the script. The error is meant for the extension's author: it names file and
-// line.
+// Build reads the extension and makes the script. The error is for the extension's author: it names file and line.
 //
-// Nothing is cached: a helper module that was edited counts at the next load (codex-manager keeps the old one).
+// Nothing is cached: the next load includes an edited helper module (codex-manager keeps the old one).
 func Build(o Options) (Result, error) {
 	root, err := os.OpenRoot(o.Root)
 	if err != nil {
@@ -80,7 +79,7 @@ func Build(o Options) (Result, error) {
 		if !onlyBuiltins {
 			return Result{}, refused
 		}
-		// What else the code uses is reported at once, too.
+		// The result also has all other uses.
 		refused = &BuiltinError{Message: refused.Error()}
 		again := newConfinement(root, o, true)
 		again.tsconfig = confined.tsconfig
@@ -99,13 +98,13 @@ func Build(o Options) (Result, error) {
 	uses = append(uses, modules...)
 	sortUses(uses)
 	if o.Target == Embedded {
-		// The function keeps the exports out of the global scope, and strict mode is what a module has.
+		// The function keeps the exports out of the global scope; modules are strict.
 		code = []byte("(function () { \"use strict\";\n" + string(code) + "\nreturn " + exportsName + ";\n})()")
 	}
 	return Result{Code: code, Uses: uses, Files: confined.files}, refused
 }
 
-// outFile is what the script is called while it is made.
+// outFile is the script's name during bundling.
 const outFile = "bundle.js"
 
 func run(o Options, confined *confinement) api.BuildResult {
@@ -169,7 +168,7 @@ func platform(t Target) api.Platform {
 	return api.PlatformNeutral
 }
 
-// describe makes one error of what esbuild found: at most five lines "file:line:column: what".
+// describe makes one error of esbuild's messages: at most five lines "file:line:column: what".
 func describe(messages []api.Message, root string) error {
 	const most = 5
 	lines := make([]string, 0, most+1)

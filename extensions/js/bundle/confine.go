@@ -17,29 +17,28 @@ import (
 	"github.com/evanw/esbuild/pkg/api"
 )
 
-// confinement decides what an import may reach. Two checks stand behind each other: the resolved path must
-// lie in the root, and the file is opened through os.Root, which follows no link out of it even when one is
-// swapped in meanwhile.
+// confinement limits imports by two checks. The resolved path must be in the root, and os.Root opens the file, which
+// follows no link out of it even if one is swapped in meanwhile.
 type confinement struct {
 	root    *os.Root
 	options Options
-	// builtins says that Node's modules may be imported.
+	// builtins allows imports of Node's modules.
 	builtins bool
 	// tsconfig are the settings of TypeScript, as JSON.
 	tsconfig string
 	total    atomic.Int64
 	mu       sync.Mutex
-	files    []string // what was read
+	files    []string // the files that were read
 }
 
 func newConfinement(root *os.Root, o Options, builtins bool) *confinement {
 	return &confinement{root: root, options: o, builtins: builtins}
 }
 
-// builtin marks the refusal of a module of Node.
+// builtin identifies the refusal of a module of Node.
 type builtin string
 
-// ownResolve marks a resolution this plugin asked for itself.
+// ownResolve identifies a resolution that this plugin requested.
 type ownResolve struct{}
 
 func (c *confinement) plugin() api.Plugin {
@@ -167,14 +166,14 @@ func (c *confinement) read(path string) ([]byte, error) {
 	return content, nil
 }
 
-var ownPlace = sync.OnceValue(func() *regexp.Regexp {
+var ownPosition = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`import\.meta\.(url|dirname|filename)|__dirname|__filename`)
 })
 
 // placed replaces a file's names for its own path with the real ones: after bundling they would name the
 // bundle.
 func placed(text string, loader api.Loader, path, tsconfig string) (string, api.Loader) {
-	if !ownPlace().MatchString(text) || loader == api.LoaderJSON || loader == api.LoaderText {
+	if !ownPosition().MatchString(text) || loader == api.LoaderJSON || loader == api.LoaderText {
 		return text, loader
 	}
 	file, folder := strconv.Quote(path), strconv.Quote(filepath.Dir(path))
@@ -189,7 +188,7 @@ func placed(text string, loader api.Loader, path, tsconfig string) (string, api.
 		},
 	})
 	if len(result.Errors) > 0 {
-		return text, loader // the bundling itself reports what is wrong
+		return text, loader // the bundler reports the error
 	}
 	return string(result.Code), api.LoaderJS
 }

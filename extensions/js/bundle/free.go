@@ -15,21 +15,20 @@ import (
 // Use is an outside name that the code uses: a global, a member of one (Options.Members) or a module of Node.
 type Use struct {
 	Name string
-	// Module says that Name is a module and no global.
+	// Module is true when Name is a module and not a global.
 	Module bool
-	// Guarded says that the file checks whether it exists before it uses it: typeof, or globalThis.name by
-	// itself.
+	// Guarded is true when the file checks first whether the name exists: typeof, or globalThis.name by itself.
 	Guarded bool
-	// File is relative to the root; Line and Column are of the first place, from 1.
+	// File is relative to the root; Line and Column are those of the first use, from 1.
 	File         string
 	Line, Column int
 }
 
-// Place is file:line:column.
-func (u Use) Place() string { return fmt.Sprintf("%s:%d:%d", u.File, u.Line, u.Column) }
+// Position is file:line:column.
+func (u Use) Position() string { return fmt.Sprintf("%s:%d:%d", u.File, u.Line, u.Column) }
 
-// The analysis is esbuild's own: every name of the bundle is defined to be another one, and esbuild replaces
-// those that are not declared in the scopes around them. The source map locates the replacements.
+// The analysis uses esbuild's defines: each name of the bundle is defined as another one, and esbuild replaces those
+// that no enclosing scope declares. The source map locates the replacements.
 const freeName = "__free_name_"
 
 var (
@@ -39,7 +38,7 @@ var (
 	metaUse  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\bimport_meta\d*\.(url|dirname|filename|resolve)\b`) })
 )
 
-// keywords are the words that cannot be names, and those that are always there.
+// keywords cannot be names or exist in every scope.
 var keywords = strings.Fields(
 	`arguments await break case catch class const continue debugger default delete do else enum eval export extends
 	false finally for function if implements import in instanceof interface let new null package private protected public return static super
@@ -72,7 +71,7 @@ func freeUses(code, sourceMap []byte, members []string) ([]Use, error) {
 	if len(result.Errors) > 0 {
 		return nil, fmt.Errorf("look through the bundle: %s", result.Errors[0].Text)
 	}
-	places, err := parseMap(result.Map)
+	positions, err := parseMap(result.Map)
 	if err != nil {
 		return nil, err
 	}
@@ -83,15 +82,15 @@ func freeUses(code, sourceMap []byte, members []string) ([]Use, error) {
 			if err != nil || index >= len(list) {
 				continue
 			}
-			found.add(list[index], isGuard(list[index], line, at[0], at[1]), places.find(number, line[:at[0]]))
+			found.add(list[index], isGuard(list[index], line, at[0], at[1]), positions.find(number, line[:at[0]]))
 		}
 		for _, at := range required().FindAllStringSubmatchIndex(line, -1) {
 			if at[2] < 0 || !isBuiltin(strings.Trim(line[at[2]:at[3]], `")`)) {
-				found.add("require", false, places.find(number, line[:at[0]]))
+				found.add("require", false, positions.find(number, line[:at[0]]))
 			}
 		}
 		for _, at := range metaUse().FindAllStringSubmatchIndex(line, -1) {
-			found.add("import.meta."+line[at[2]:at[3]], false, places.find(number, line[:at[0]]))
+			found.add("import.meta."+line[at[2]:at[3]], false, positions.find(number, line[:at[0]]))
 		}
 	}
 	return found.finish(), nil
@@ -111,7 +110,7 @@ type uses struct {
 	guarded map[string]bool
 }
 
-func (u *uses) add(name string, guard bool, at place) {
+func (u *uses) add(name string, guard bool, at position) {
 	if at.file == "" || strings.HasPrefix(at.file, sdkNamespace+":") {
 		return // esbuild's own helpers, and ours
 	}

@@ -44,7 +44,7 @@ export function registerAgentEvents(registry: any): void {
 	}
 	var got []string
 	for _, use := range result.Uses {
-		got = append(got, fmt.Sprintf("%s %s %v", use.Place(), use.Name, use.Guarded))
+		got = append(got, fmt.Sprintf("%s %s %v", use.Position(), use.Name, use.Guarded))
 	}
 	want := []string{
 		"events.ts:7:70 Buffer false", "events.ts:7:90 process true", "events.ts:8:33 Intl true",
@@ -72,7 +72,7 @@ func TestUsesNameModulesAndGlobalsAtOnce(t *testing.T) {
 	}
 	var got []string
 	for _, use := range result.Uses {
-		got = append(got, fmt.Sprintf("%s %s %v", use.Place(), use.Name, use.Module))
+		got = append(got, fmt.Sprintf("%s %s %v", use.Position(), use.Name, use.Module))
 	}
 	want := []string{
 		"events.mjs:1:30 node:fs true", "events.mjs:3:61 __dirname false", "events.mjs:3:79 Buffer false",

@@ -2,7 +2,7 @@ package bundle
 
 import _ "embed" // the SDK's source is part of the binary
 
-// SDKModule is the name extensions import the SDK under; it needs to be installed nowhere.
+// SDKModule is the import path of the SDK, which needs no installation.
 const SDKModule = "@codex-manager/agent-runtime-sdk"
 
 const sdkNamespace = "sdk"

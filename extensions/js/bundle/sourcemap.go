@@ -9,22 +9,22 @@ import (
 	"unicode/utf16"
 )
 
-// place is where something stands in an extension's own source, from 1; the zero value is nowhere.
-type place struct {
+// position is a position in an extension's own source, from 1; the zero value is none.
+type position struct {
 	file         string
 	line, column int
 }
 
-// segment says that from a column on (UTF-16 units) a generated line comes from a place.
+// segment maps a generated line, from a column on (UTF-16 units), to a source position.
 type segment struct {
-	column int
-	place  place
+	column   int
+	position position
 }
 
-// places is a source map (version 3), by generated line.
-type places [][]segment
+// positions is a source map (version 3), by generated line.
+type positions [][]segment
 
-func parseMap(raw []byte) (places, error) {
+func parseMap(raw []byte) (positions, error) {
 	var whole struct {
 		Sources  []string `json:"sources"`
 		Mappings string   `json:"mappings"`
@@ -32,7 +32,7 @@ func parseMap(raw []byte) (places, error) {
 	if err := json.Unmarshal(raw, &whole); err != nil {
 		return nil, fmt.Errorf("read a source map: %w", err)
 	}
-	var out places
+	var out positions
 	var source, line, column int
 	for _, text := range strings.Split(whole.Mappings, ";") {
 		var segments []segment
@@ -52,7 +52,7 @@ func parseMap(raw []byte) (places, error) {
 				if source < 0 || source >= len(whole.Sources) {
 					return nil, errors.New("read a source map: a source is missing")
 				}
-				one.place = place{whole.Sources[source], line + 1, column + 1}
+				one.position = position{whole.Sources[source], line + 1, column + 1}
 			}
 			segments = append(segments, one)
 		}
@@ -61,10 +61,10 @@ func parseMap(raw []byte) (places, error) {
 	return out, nil
 }
 
-// find is the place of what follows before in a generated line.
-func (p places) find(line int, before string) place {
+// find is the source position of the code after before in a generated line.
+func (p positions) find(line int, before string) position {
 	if line >= len(p) {
-		return place{}
+		return position{}
 	}
 	column := 0
 	for _, r := range before {
@@ -72,9 +72,9 @@ func (p places) find(line int, before string) place {
 	}
 	next := sort.Search(len(p[line]), func(i int) bool { return p[line][i].column > column })
 	if next == 0 {
-		return place{}
+		return position{}
 	}
-	return p[line][next-1].place
+	return p[line][next-1].position
 }
 
 // decodeVLQ reads the base 64 numbers of one segment.

@@ -12,15 +12,15 @@ import (
 	"strings"
 )
 
-// noSettings are the settings of TypeScript where the extension has none. Those of who owns a folder further up are not
-// the extension's.
+// noSettings are the TypeScript settings of an extension without its own. Settings of folders above the root do not
+// apply.
 const noSettings = "{}"
 
 // maxExtends is how many files of settings may extend each other.
 const maxExtends = 16
 
-// settings are the settings of TypeScript that count for all files of the extension: those of the tsconfig.json nearest
-// to the entry, in its folder or above, within the root.
+// settings are the TypeScript settings for all files of the extension: those of the tsconfig.json nearest to the
+// entry, in its folder or above, within the root.
 func (c *confinement) settings() (string, error) {
 	for dir := filepath.Dir(c.options.Entry); ; dir = filepath.Dir(dir) {
 		path := filepath.Join(dir, "tsconfig.json")
@@ -38,7 +38,7 @@ func (c *confinement) settings() (string, error) {
 	}
 }
 
-// tsconfig is what is read of a file of settings.
+// tsconfig is the used part of a tsconfig.json.
 type tsconfig struct {
 	Extends         json.RawMessage            `json:"extends"`
 	CompilerOptions map[string]json.RawMessage `json:"compilerOptions"`
@@ -126,11 +126,10 @@ func (c *confinement) findBase(dir, name string) (string, error) {
 			return "", fmt.Errorf("it extends %q: %w", name, err)
 		}
 	}
-	return "", fmt.Errorf("it extends %q, which is not there", name)
+	return "", fmt.Errorf("it extends %q, which does not exist", name)
 }
 
-// addOptions adds the options that say how code is translated and where imports are found. What only a check of types
-// needs does not matter.
+// addOptions adds the options of translation and import resolution. Options of the type checker do not matter.
 func addOptions(all map[string]any, options map[string]json.RawMessage, dir, configDir string) error {
 	place := func(path string) string {
 		path = strings.ReplaceAll(path, "${configDir}", configDir)
@@ -180,8 +179,8 @@ func addOptions(all map[string]any, options map[string]json.RawMessage, dir, con
 	return nil
 }
 
-// plainJSON is the text of a tsconfig.json without what JSON does not know: a byte order mark, comments and commas at the
-// end. Lines stay where they are.
+// plainJSON is the text of a tsconfig.json without a byte order mark, comments and trailing commas. Line numbers do
+// not change.
 func plainJSON(text []byte) []byte {
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	out := make([]byte, 0, len(text))

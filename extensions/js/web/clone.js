@@ -83,7 +83,7 @@
     }
     if (new Set(moved).size !== moved.length) throw refuse("An ArrayBuffer that is transferred twice");
     const made = clone(value, new Map());
-    // Copied and then detached: nobody can tell it from a move, and what fails on the way leaves them whole.
+    // Copied and then detached: this cannot be distinguished from a move, and a failure on the way leaves them intact.
     for (const buffer of moved) buffer.transfer();
     return made;
   }

@@ -1,5 +1,5 @@
-// DOMException, Event, CustomEvent, EventTarget, AbortController and AbortSignal as the DOM standard has them, as far as code without a
-// document can tell.
+// DOMException, Event, CustomEvent, EventTarget, AbortController and AbortSignal as in the DOM standard, as far as they do not
+// need a document.
 (function (web) {
   "use strict";
   const codes = {

@@ -109,7 +109,7 @@
       if (typeof callback !== "function") throw new TypeError("forEach needs a function");
       for (const [name, value] of this) callback.call(self, value, name, this);
     }
-    // By position, as the standard has it: what is added while somebody walks along is seen.
+    // By position, as in the standard: entries added during the iteration are seen.
     *entries() { for (let i = 0; i < this.#pairs.length; i++) yield [...this.#pairs[i]]; }
     *keys() { for (let i = 0; i < this.#pairs.length; i++) yield this.#pairs[i][0]; }
     *values() { for (let i = 0; i < this.#pairs.length; i++) yield this.#pairs[i][1]; }

@@ -1,8 +1,8 @@
-// Package artifact keeps bytes that are too long to stand in an event: results of tools, inputs of models.
+// Package artifact stores bytes that are too long for an event: results of tools, inputs of models.
 //
-// It owns that what is stored is what was redacted and hashed, that the same content is stored once, and that an id
-// leads to its own bytes only. Bytes are files below the data directory, or on a database that several servers share,
-// rows of it, long ones objects of an object store where there is one, so that any of them can serve them.
+// It owns redaction and hashing before storage, that equal content is stored once, and that an id leads to its own
+// bytes only. Bytes are files below the data directory. With a shared database they are rows, or objects of an object
+// store for long ones, so that any server can serve them. It must never know what the bytes mean.
 package artifact
 
 import (
@@ -40,24 +40,24 @@ type Ref struct {
 	SessionID string `json:"-"`
 }
 
-// Journal is what this package needs of the event log; *journal.Journal implements it.
+// Journal is the part of the event log that this package uses; *journal.Journal implements it.
 type Journal interface {
 	Commit(ctx context.Context, unit journal.Unit) ([]journal.Record, error)
 }
 
-// Options are what a Store is made of. DB and Journal are required.
+// Options configure a Store. DB and Journal are required.
 type Options struct {
 	DB      *database.DB
 	Journal Journal
 	// Dir is the folder for the bytes. It is used where the database belongs to this server alone.
 	Dir string
-	// Objects keeps contents of ObjectBytes (DefaultObjectBytes when 0) and more of a database that several servers share;
-	// nil: its rows do.
+	// Objects stores contents of ObjectBytes (DefaultObjectBytes when 0) and more with a shared database; nil stores
+	// all of them as rows.
 	Objects     Objects
 	ObjectBytes int64
 	// MaxBytes bounds an artifact: DefaultMaxBytes when 0.
 	MaxBytes int64
-	// Redact removes what must not be stored; the hash is of what it returns. nil removes nothing.
+	// Redact removes secrets before hashing and storage. nil removes nothing.
 	Redact func(content []byte) []byte
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
@@ -72,16 +72,15 @@ type Store struct {
 	bytes contents
 }
 
-// contents keeps bytes by their hash.
+// contents stores bytes by their hash.
 type contents interface {
-	// put stores a content, which may be there already, before its row; the unit, if any, belongs into the row's
-	// transaction.
+	// put stores a content, which may exist, before its row; the unit, if any, belongs in the row's transaction.
 	put(ctx context.Context, hash string, content []byte) (journal.Unit, error)
-	// within stores a content, which may be there already, in the transaction of its row.
+	// within stores a content, which may exist, in the transaction of its row.
 	within(ctx context.Context, tx database.Tx, hash string, content []byte) error
 	// open reads a content; ErrNotFound when it is gone.
 	open(ctx context.Context, hash string, size int64) (io.ReadSeekCloser, error)
-	// drop removes an unreferenced content, in the transaction that found it so.
+	// drop removes an unreferenced content, in the transaction that found no reference.
 	drop(ctx context.Context, tx database.Tx, hash string) error
 }
 
@@ -103,7 +102,7 @@ func New(opts Options) *Store {
 	return s
 }
 
-// ErrNotFound says that there is no artifact of that id, or that it is no id of one.
+// ErrNotFound says that no artifact has that id, or that the id is invalid.
 var ErrNotFound = errors.New("artifact not found")
 
 // TooLargeError says that a content is above the limit, in bytes.
@@ -133,8 +132,8 @@ func (s *Store) Put(ctx context.Context, sessionID, name, contentType string, co
 	return ref, nil
 }
 
-// PutAs stores a content under a reference that the caller made of it, redacted already. One that is there stays.
-// ErrMismatch for a content that is not the reference's; *TooLargeError.
+// PutAs stores redacted content under the caller's reference. An existing one stays. ErrMismatch for other content
+// than the reference's; *TooLargeError.
 func (s *Store) PutAs(ctx context.Context, ref Ref, content []byte) error {
 	if size := int64(len(content)); size > s.opts.MaxBytes {
 		return &TooLargeError{size, s.opts.MaxBytes}
@@ -151,10 +150,10 @@ func (s *Store) PutAs(ctx context.Context, ref Ref, content []byte) error {
 	return s.storeAgain(ctx, ref, hash, content)
 }
 
-// ErrMismatch says that a content is not the one that its reference names.
+// ErrMismatch says that the content does not match its reference.
 var ErrMismatch = errors.New("the reference names another content")
 
-// storeAgain keeps a content and its reference, also when the content is dropped meanwhile.
+// storeAgain stores a content and its reference, even when the content is dropped meanwhile.
 func (s *Store) storeAgain(ctx context.Context, ref Ref, hash string, content []byte) error {
 	err := s.store(ctx, ref, hash, content)
 	if errors.Is(err, errDropped) {
@@ -163,10 +162,10 @@ func (s *Store) storeAgain(ctx context.Context, ref Ref, hash string, content []
 	return err
 }
 
-// errDropped says that a content that was there is not any more.
+// errDropped says that an existing content was dropped meanwhile.
 var errDropped = errors.New("its bytes were dropped meanwhile")
 
-// store keeps a content and its reference.
+// store stores a content and its reference.
 func (s *Store) store(ctx context.Context, ref Ref, hash string, content []byte) error {
 	bytes, err := s.bytes.put(ctx, hash, content)
 	if err != nil {
@@ -191,7 +190,7 @@ func (s *Store) store(ctx context.Context, ref Ref, hash string, content []byte)
 	return err
 }
 
-// cleanType is a media type, application/octet-stream for what is none.
+// cleanType is a media type, application/octet-stream for an invalid one.
 func cleanType(contentType string) string {
 	media, parameters, err := mime.ParseMediaType(contentType)
 	if formatted := mime.FormatMediaType(media, parameters); err == nil && formatted != "" {
@@ -200,7 +199,7 @@ func cleanType(contentType string) string {
 	return "application/octet-stream"
 }
 
-// cleanName is the last part of a name, without what no file is called.
+// cleanName is the last part of a name, without characters that file names must not have.
 func cleanName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
@@ -216,7 +215,7 @@ func cleanName(name string) string {
 
 var artifactID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f-]{36}$`) })
 
-// Get returns a reference. ErrNotFound, also for what is no id.
+// Get returns a reference. ErrNotFound, also for an invalid id.
 func (s *Store) Get(ctx context.Context, id string) (Ref, error) {
 	if !artifactID().MatchString(id) {
 		return Ref{}, ErrNotFound

@@ -14,12 +14,12 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// files keeps contents as files named by their hash.
+// files stores contents as files named by their hash.
 type files struct{ dir string }
 
 func (f *files) path(hash string) string { return filepath.Join(f.dir, hash[:2], hash) }
 
-// put writes a content beside its place and moves it there, synced: a row that refers to it never finds half of it.
+// put writes and syncs a content under a temporary name and renames it, so that a row never refers to half of it.
 func (f *files) put(_ context.Context, hash string, content []byte) (_ journal.Unit, err error) {
 	target := f.path(hash)
 	if err := durable.MkdirAll(filepath.Dir(target)); err != nil {

@@ -13,18 +13,18 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// Objects keeps bytes outside of the database; *objectstore.Store implements it.
+// Objects stores bytes outside of the database; *objectstore.Store implements it.
 type Objects interface {
-	// Put stores an object that is not there yet.
+	// Put stores a new object.
 	Put(ctx context.Context, name string, content []byte) error
-	// Open reads one, and Remove deletes it, also one that is not there.
+	// Open reads an object, and Remove deletes one, even a missing one.
 	Open(ctx context.Context, name string) (io.ReadSeekCloser, error)
 	Remove(ctx context.Context, name string) error
 	// Each visits the objects whose names begin with a text.
 	Each(ctx context.Context, begins string, visit func(name string, changed time.Time) error) error
 }
 
-// DefaultObjectBytes is from which size on contents are objects.
+// DefaultObjectBytes is the size from which contents are objects.
 const DefaultObjectBytes = 1 << 20
 
 const (
@@ -36,9 +36,9 @@ const (
 	putPatience = time.Minute
 )
 
-// objects keeps long contents in an object store, short ones in the database. Which object has a content a row says: an
-// object comes before its row and goes after it, and none is ever used for another row, so that a content that is being
-// dropped is never one that is being stored.
+// objects stores long contents in an object store and short ones in the database. A row names the object of a
+// content. An object is stored before its row, deleted after it, and never used for another row. A content that is
+// being dropped is therefore never one that is being stored.
 type objects struct {
 	rows
 	store Objects
@@ -47,9 +47,9 @@ type objects struct {
 
 func objectName(hash string) string { return objectsBegin + hash[:2] + "/" + hash + "-" + rand.Text() }
 
-// named is the object that has a content, "" for none.
+// named is the object of a content, "" for none.
 func named(ctx context.Context, q database.Querier, hash string) (string, error) {
-	names, err := database.ReadTexts(ctx, q, "look for the bytes "+hash, `select name from artifact_objects where hash = $1`, hash)
+	names, err := database.ReadTexts(ctx, q, "find the bytes "+hash, `select name from artifact_objects where hash = $1`, hash)
 	return strings.Join(names, ""), err
 }
 
@@ -112,7 +112,7 @@ func (s *Store) Sweep(ctx context.Context) (removed int64, err error) {
 		if s.opts.Now().Sub(changed) < orphanAge {
 			return nil
 		}
-		used, err := database.ReadTexts(ctx, o.db.Read(), "look who has an object", `select hash from artifact_objects where name = $1`,
+		used, err := database.ReadTexts(ctx, o.db.Read(), "find the row of an object", `select hash from artifact_objects where name = $1`,
 			name)
 		if err != nil || len(used) > 0 {
 			return err

@@ -28,7 +28,7 @@ func (s *Store) Prune(ctx context.Context) (removed int64, err error) {
 	}
 }
 
-// Remove deletes an artifact, and its bytes when no other refers to them. One that is not there is no error.
+// Remove deletes an artifact, and its bytes when no other refers to them. A missing one is no error.
 func (s *Store) Remove(ctx context.Context, id string) error {
 	var hash string
 	_, err := s.opts.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
@@ -55,7 +55,7 @@ func (s *Store) dropUnused(ctx context.Context, hash string) error {
 	_, err := s.opts.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		var used int64
 		if err := tx.QueryRowContext(ctx, `select count(*) from artifacts where hash = $1`, hash).Scan(&used); err != nil {
-			return nil, fmt.Errorf("look who refers to the bytes %s: %w", hash, err)
+			return nil, fmt.Errorf("count the references to the bytes %s: %w", hash, err)
 		}
 		if used > 0 {
 			return nil, nil

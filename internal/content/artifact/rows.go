@@ -14,7 +14,7 @@ import (
 // partBytes is how much of a content is in a row: binding a text needs several times its size of memory.
 const partBytes = 768 << 10
 
-// rows keeps contents in the database.
+// rows stores contents in the database.
 type rows struct{ db *database.DB }
 
 func (r *rows) put(_ context.Context, hash string, content []byte) (journal.Unit, error) {
@@ -22,7 +22,7 @@ func (r *rows) put(_ context.Context, hash string, content []byte) (journal.Unit
 		var there int
 		if err := tx.QueryRowContext(ctx, `select count(*) from artifact_parts where hash = $1 and number = 0`, hash).
 			Scan(&there); err != nil {
-			return nil, fmt.Errorf("look for the bytes %s: %w", hash, err)
+			return nil, fmt.Errorf("find the bytes %s: %w", hash, err)
 		}
 		if there > 0 {
 			return nil, nil
@@ -31,7 +31,7 @@ func (r *rows) put(_ context.Context, hash string, content []byte) (journal.Unit
 	}, nil
 }
 
-// InsertParts stores a content that is not there as rows of artifact_parts; hash is sha256 in hex.
+// InsertParts stores a new content as rows of artifact_parts; hash is sha256 in hex.
 func InsertParts(ctx context.Context, tx database.Tx, hash string, content []byte) error {
 	for number, left := 0, content; number == 0 || len(left) > 0; number++ {
 		part := left[:min(len(left), partBytes)]

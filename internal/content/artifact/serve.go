@@ -20,7 +20,7 @@ func (s *Store) Serve(w http.ResponseWriter, r *http.Request, id string, downloa
 	header.Set("Content-Type", ref.ContentType)
 	header.Set("ETag", `"`+ref.Hash+`"`)
 	header.Set("X-Content-Type-Options", "nosniff")
-	// Whatever an agent made is shown by no browser in this server's name.
+	// The sandbox keeps agents' content from running in this server's origin.
 	header.Set("Content-Security-Policy", "sandbox; default-src 'none'")
 	header.Set("Cache-Control", "private, max-age=31536000, immutable")
 	disposition := "inline"

@@ -16,12 +16,12 @@ import (
 	"syscall"
 )
 
-// notKept are entries of a data directory that are not in an archive, with the reasons where there is something to say.
+// notKept are entries of a data directory that archives leave out, with an explanation where one is needed.
 func notKept() map[string]string {
 	return map[string]string{
 		"harness.db": "", "harness.db-wal": "", "harness.db-shm": "", "harness.db-journal": "", "harness.db-synced": "", // their rows are
 		"harness.lock": "", "migrate.lock": "", "claim": "", restoringDir: "", artifactsDir: "",
-		"run":        "running agents and what they said since it was last stored: their turns come back as interrupted",
+		"run":        "running agents and their output since it was last stored: their turns come back as interrupted",
 		"extensions": "scratch folders of running extensions",
 	}
 }
@@ -71,16 +71,16 @@ func (w *writer) folder(ctx context.Context, root, under string, skip func(name 
 // level is a folder that is being read.
 type level struct {
 	dir *os.Root
-	// path is where the folder is, under where it is in the archive, name where it is below the folder that was asked for.
+	// path is the folder's path, under its path in the archive, name its path below the requested folder.
 	path, under, name string
 	depth             int
 	skip              func(name string) bool
 }
 
-// maxDepth is how many folders may lie in each other: each is held open while those in it are read.
+// maxDepth bounds nested folders: each stays open while those in it are read.
 const maxDepth = 200
 
-// below writes what is in a folder and closes it.
+// below writes a folder's content and closes it.
 func (w *writer) below(ctx context.Context, at *level) (err error) {
 	defer func() { err = errors.Join(err, at.dir.Close()) }()
 	entries, err := fs.ReadDir(at.dir.FS(), ".")
@@ -102,7 +102,7 @@ func (w *writer) below(ctx context.Context, at *level) (err error) {
 	return nil
 }
 
-// entry writes one entry of a folder. Sockets, pipes and devices are of processes that run.
+// entry writes one entry of a folder. It skips sockets, pipes and devices, which belong to running processes.
 func (w *writer) entry(ctx context.Context, at *level, name string) error {
 	info, err := at.dir.Lstat(name)
 	if err != nil {
@@ -112,7 +112,7 @@ func (w *writer) entry(ctx context.Context, at *level, name string) error {
 	switch {
 	case info.IsDir():
 		if at.depth >= maxDepth {
-			w.leave(filepath.Join(at.path, name), fmt.Sprintf("more than %d folders lie in each other", maxDepth))
+			w.leave(filepath.Join(at.path, name), fmt.Sprintf("more than %d nested folders", maxDepth))
 			return nil
 		}
 		var dir *os.Root
@@ -121,7 +121,7 @@ func (w *writer) entry(ctx context.Context, at *level, name string) error {
 			return err
 		})
 		if err != nil {
-			return w.passedOver(at, name, err)
+			return w.skipReplaced(at, name, err)
 		}
 		if err := w.out.WriteHeader(headerOf(kept+"/", tar.TypeDir, "", info)); err != nil {
 			return errors.Join(err, dir.Close())
@@ -135,7 +135,7 @@ func (w *writer) entry(ctx context.Context, at *level, name string) error {
 			return err
 		})
 		if err != nil {
-			return w.passedOver(at, name, err)
+			return w.skipReplaced(at, name, err)
 		}
 		return w.out.WriteHeader(headerOf(kept, tar.TypeSymlink, target, info))
 	case info.Mode().IsRegular():
@@ -144,11 +144,11 @@ func (w *writer) entry(ctx context.Context, at *level, name string) error {
 	return nil
 }
 
-// leave notes what the archive does not have.
+// leave records an omission of the archive.
 func (w *writer) leave(what, why string) { w.Omitted = append(w.Omitted, Omission{what, why}) }
 
-// passedOver notes an entry that was another one when it was opened. Every other error is returned.
-func (w *writer) passedOver(at *level, name string, err error) error {
+// skipReplaced records an entry that was replaced before it was opened. It returns every other error.
+func (w *writer) skipReplaced(at *level, name string, err error) error {
 	if !errors.Is(err, errOther) {
 		return err
 	}
@@ -165,8 +165,8 @@ func headerOf(name string, kind byte, link string, info fs.FileInfo) *tar.Header
 	return header
 }
 
-// openRegular opens a regular file of a folder, never a pipe, another kind of file or what a link names. It is nil when
-// there is none.
+// openRegular opens a regular file of a folder, never a pipe, another kind of file or a link's target. It returns nil
+// when there is none.
 func openRegular(dir *os.Root, name string) (*os.File, error) {
 	info, err := dir.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
@@ -182,15 +182,15 @@ func openRegular(dir *os.Root, name string) (*os.File, error) {
 	return file, err
 }
 
-// errOther says that a name is of another file than the one that was checked.
+// errOther says that a name no longer belongs to the checked file.
 var errOther = errors.New("it is another file")
 
-// openTries is how often an entry is opened that cannot be opened although it is what it was: an agent that puts a link
-// in its place for a moment must not end the backup.
+// openTries is how often opening an unchanged entry is retried: an agent that replaces it by a link for a moment must
+// not end the backup.
 const openTries = 20
 
-// again tries to open an entry of a folder as what it was when it was looked at. errOther, and what try returns for an
-// entry that did not change.
+// again retries opening an entry of a folder as the file that was checked. It returns errOther, or the error of try
+// for an unchanged entry.
 func again(dir *os.Root, name string, want fs.FileInfo, try func() error) error {
 	for tries := 1; ; tries++ {
 		err := try()
@@ -219,7 +219,7 @@ func openAs(in *os.Root, name string, want fs.FileInfo) (file *os.File, err erro
 }
 
 func openFile(in *os.Root, name string, want fs.FileInfo) (*os.File, error) {
-	file, err := in.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe is not waited for
+	file, err := in.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // opening a pipe must not block
 	if err != nil {
 		return nil, err
 	}
@@ -249,16 +249,16 @@ func openFolder(in *os.Root, name string, want fs.FileInfo) (*os.Root, error) {
 	return dir, nil
 }
 
-// regular writes a file as it is now, as long as it is now: others may be writing it.
+// regular writes a file with its present size, because others may be writing it.
 func (w *writer) regular(ctx context.Context, at *level, name string, info fs.FileInfo) (err error) {
 	for _, suffix := range []string{"-wal", "-shm", "-journal"} {
 		if owner, is := strings.CutSuffix(name, suffix); is && isSQLite(at.dir, owner) {
-			return nil // it is written with its owner
+			return nil // its owner writes it
 		}
 	}
 	file, err := openAs(at.dir, name, info)
 	if err != nil {
-		return w.passedOver(at, name, err)
+		return w.skipReplaced(at, name, err)
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	if hasMagic(file) {
@@ -297,7 +297,7 @@ func (w *writer) copied(kept string, of fs.FileInfo, content *os.File) error {
 	return w.put(*header, content)
 }
 
-// copyOf makes a copy of a file as long as the file is now, and opens it at its beginning.
+// copyOf copies a file with its present size, and opens the copy at its beginning.
 func copyOf(ctx context.Context, from *os.File, to string) (*os.File, error) {
 	info, err := from.Stat()
 	if err != nil {

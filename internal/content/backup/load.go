@@ -16,18 +16,18 @@ import (
 	"harness/migrations"
 )
 
-// loader puts rows and contents of artifacts where an engine keeps them.
+// loader stores rows and contents of artifacts where an engine keeps them.
 type loader struct {
 	ctx    context.Context //nolint:containedctx // it lives as long as one call
 	tx     database.Tx
 	engine database.Engine
-	// dir is the data directory that is filled.
+	// dir is the target data directory.
 	dir string
 	// schema has the columns of the tables that may be filled, sorted, by their names.
 	schema map[string][]string
 }
 
-// fill brings an empty store to a schema version, has it loaded, and brings it to this program's version. lockFile is
+// fill migrates an empty store to a schema version, loads it, and migrates it to this program's version. lockFile is
 // as in migrations.Up.
 func fill(ctx context.Context, db *database.DB, lockFile string, schema int64, dir string,
 	load func(*loader) error) error {
@@ -51,7 +51,7 @@ func fill(ctx context.Context, db *database.DB, lockFile string, schema int64, d
 		return err
 	}
 	err = db.Load(ctx, func(tx database.Tx) error {
-		for _, table := range slices.Backward(tables) { // what migrations put in
+		for _, table := range slices.Backward(tables) { // rows of migrations
 			if _, err := tx.ExecContext(ctx, `delete from `+table); err != nil {
 				return fmt.Errorf("empty the table %s: %w", table, err)
 			}
@@ -65,7 +65,7 @@ func fill(ctx context.Context, db *database.DB, lockFile string, schema int64, d
 	return err
 }
 
-// ErrNotEmpty says that there is something where an archive was to be put.
+// ErrNotEmpty says that the target of an archive is not empty.
 var ErrNotEmpty = errors.New("it is not empty")
 
 // requireEmpty returns ErrNotEmpty for a store that was used.
@@ -77,7 +77,7 @@ func requireEmpty(ctx context.Context, db *database.DB) error {
 	var events, projects int64
 	if err := db.Read().QueryRowContext(ctx, `select pos, (select count(*) from projects) from `+migrations.Marker).
 		Scan(&events, &projects); err != nil {
-		return fmt.Errorf("look whether the store is empty: %w", err)
+		return fmt.Errorf("check that the store is empty: %w", err)
 	}
 	if events > 0 || projects > 0 {
 		return fmt.Errorf("the store has %d events and %d projects: %w", events, projects, ErrNotEmpty)
@@ -108,7 +108,7 @@ func (l *loader) check(table Table) error {
 	return nil
 }
 
-// rows puts rows of a table in and counts them. ErrDamaged for a table or a column that the schema does not have.
+// rows inserts rows of a table and counts them. ErrDamaged for a table or a column that the schema lacks.
 func (l *loader) rows(table Table, rows iter.Seq[[]any]) (count int64, err error) {
 	if err := l.check(table); err != nil {
 		return 0, err
@@ -135,7 +135,7 @@ func (l *loader) rows(table Table, rows iter.Seq[[]any]) (count int64, err error
 	return count, nil
 }
 
-// part adds a part of a content to its file. Parts come in order, so of the first the file is made.
+// part adds a part of a content to its file. Parts come in order, so the first one creates the file.
 func (l *loader) part(table Table, row []any) (err error) {
 	value := func(column string) any { return row[slices.Index(table.Columns, column)] }
 	hash, named := value("hash").(string)
@@ -167,7 +167,7 @@ func (l *loader) write(hash string, flags int, content []byte) error {
 	return errors.Join(err, out.Sync(), out.Close())
 }
 
-// content puts an artifact's content in, unless it is there.
+// content stores an artifact's content, unless it exists.
 func (l *loader) content(hash string, from io.Reader) error {
 	content, err := io.ReadAll(from) // bounded when it was stored
 	if err != nil {
@@ -179,7 +179,7 @@ func (l *loader) content(hash string, from io.Reader) error {
 	var there int
 	if err := l.tx.QueryRowContext(l.ctx, `select count(*) from `+partsTable+` where hash = $1`, hash).
 		Scan(&there); err != nil {
-		return fmt.Errorf("look for the content %s: %w", hash, err)
+		return fmt.Errorf("find the content %s: %w", hash, err)
 	}
 	if there > 0 {
 		return nil

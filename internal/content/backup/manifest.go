@@ -1,4 +1,4 @@
-// Package backup writes all that a server keeps into one archive and puts it back, and moves a store to another engine.
+// Package backup writes a server's whole state into one archive and restores it, and moves a store to another engine.
 //
 // It owns the archive: the rows of the store as they were at one moment, as lines of JSON for either engine, the
 // files of the data directory and of runtimes' homes, and a manifest with the hash of each part. It must never know
@@ -68,10 +68,10 @@ const (
 	partsTable   = "artifact_parts"
 )
 
-// nodesTable is of what lives only while servers run: which process is which node. It is not kept.
+// nodesTable maps running processes to nodes. It is not kept.
 const nodesTable = "nodes"
 
-// ErrDamaged wraps what is wrong with an archive that is not as it was written.
+// ErrDamaged wraps the error of a damaged archive.
 var ErrDamaged = errors.New("the archive is damaged")
 
 func damaged(format string, values ...any) error {

@@ -13,15 +13,15 @@ import (
 	"harness/migrations"
 )
 
-// Moved is what was moved into another store.
+// Moved counts what was moved into another store.
 type Moved struct {
 	Tables   []Table
 	Contents int // of artifacts, from files and objects
 }
 
-// Move puts all rows of a store into an empty one, of whichever engine, with the contents of artifacts, which SQLite's
-// data directory dir has as files, and objects where an object store has them (nil for none). The store it comes from
-// stays as it is; there must be no writer. ErrNotEmpty, *migrations.NewerSchemaError.
+// Move copies all rows of a store into an empty one, of any engine, with the contents of artifacts. SQLite has these
+// as files in its data directory dir; objects is an object store with contents, nil for none. The source stays
+// unchanged and must have no writer. ErrNotEmpty, *migrations.NewerSchemaError.
 func Move(ctx context.Context, from, to *database.DB, dir string, objects Objects) (moved Moved, err error) {
 	version, err := migrations.Look(ctx, from)
 	if err != nil {

@@ -13,11 +13,11 @@ import (
 	"harness/internal/platform/database"
 )
 
-// objectsTable says which object of an object store has a content of an artifact. It is not kept: the contents are, like
-// those of files, and come back into the store itself.
+// objectsTable names the object of an artifact's content. Archives omit it: they keep the contents, like those of
+// files, and restore them into the store itself.
 const objectsTable = "artifact_objects"
 
-// Objects are the contents of artifacts that an object store has; *objectstore.Store implements it.
+// Objects reads contents of artifacts from an object store; *objectstore.Store implements it.
 type Objects interface {
 	Open(ctx context.Context, name string) (io.ReadSeekCloser, error)
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Verify reads an archive to its end and returns its manifest: every part is there and as it was written. An error
-// wraps ErrDamaged when that is not so.
+// Verify reads an archive to its end, checks that every part is complete and unchanged, and returns its manifest. An
+// error for a damaged archive wraps ErrDamaged.
 func Verify(archive string) (Manifest, error) {
 	var (
 		manifest Manifest
@@ -83,7 +83,7 @@ func eachFile(archive string, do func(*tar.Header, io.Reader) error) error {
 	for {
 		header, err := entries.Next()
 		if errors.Is(err, io.EOF) {
-			if _, err := io.Copy(io.Discard, content); err != nil { // behind the last file is the checksum of all
+			if _, err := io.Copy(io.Discard, content); err != nil { // the checksum of the archive follows the last file
 				return damaged("%w", err)
 			}
 			return nil

@@ -20,19 +20,19 @@ import (
 	"harness/migrations"
 )
 
-// Target is where an archive is put.
+// Target is the destination of an archive.
 type Target struct {
 	// URL is the Postgres to fill, "" for SQLite in the data directory.
 	URL string
-	// DataDir is there, empty, and locked by the caller.
+	// DataDir exists, is empty, and is locked by the caller.
 	DataDir string
-	// Homes are where the homes of the archive go, by their names; those without a place are left in the archive.
+	// Homes are the paths for the archive's homes, by name; homes without a path stay in the archive.
 	Homes map[string]string
 }
 
-// Restore puts an archive where nothing is. Nothing is put before all of it was read and found as it was written.
-// ErrDamaged, ErrNotEmpty, *migrations.NewerSchemaError. After a failure the places are as they were, but for what
-// begins with a dot; only a Postgres whose rows are committed before files fail keeps them.
+// Restore restores an archive into an empty target. It first verifies the whole archive. ErrDamaged, ErrNotEmpty,
+// *migrations.NewerSchemaError. After a failure the target is unchanged, except for names that begin with a dot; a
+// Postgres keeps rows that were committed before files failed.
 func Restore(ctx context.Context, archive string, target Target) (Manifest, error) {
 	manifest, err := Verify(archive)
 	if err != nil {
@@ -82,7 +82,7 @@ func Restore(ctx context.Context, archive string, target Target) (Manifest, erro
 	return manifest, nil
 }
 
-// restore is one archive on its way back.
+// restore is the state of one restore.
 type restore struct {
 	Manifest
 	places map[string]*stage // by the path in the archive
@@ -122,7 +122,7 @@ func (r *restore) all(l *loader, archive string) error {
 	return nil
 }
 
-// part puts a part of a table in.
+// part inserts a part of a table.
 func (r *restore) part(l *loader, name string, content io.Reader) (err error) {
 	for _, table := range r.Tables {
 		if table.Name == name {
@@ -165,8 +165,8 @@ func decoded(content io.Reader, columns int, broken *error) iter.Seq[[]any] {
 // storeFile is the store in a data directory.
 const storeFile = "harness.db"
 
-// restoringDir is where a folder's new content waits until it is whole; replacedPrefix begins the names of folders with
-// what was there before.
+// restoringDir stages a folder's new content until it is complete; replacedPrefix begins the names of folders with
+// the previous content.
 const (
 	restoringDir   = ".restoring"
 	replacedPrefix = ".replaced-"
@@ -178,13 +178,13 @@ func Unfinished(dataDir string) bool {
 	return err == nil
 }
 
-// stage is a folder that is filled at once.
+// stage is a folder whose content is replaced as a whole.
 type stage struct {
 	dir  string
 	root *os.Root
 }
 
-// open makes the place where the content waits. ErrNotEmpty.
+// open makes the folder that stages the content. ErrNotEmpty.
 func (s *stage) open() error {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return err
@@ -193,7 +193,7 @@ func (s *stage) open() error {
 		if !Unfinished(s.dir) {
 			return fmt.Errorf("%s has %s: %w", s.dir, strings.Join(found[:min(len(found), 3)], ", "), ErrNotEmpty)
 		}
-		if _, err := SetAside(s.dir); err != nil { // what a restore had moved here before it was broken off
+		if _, err := SetAside(s.dir); err != nil { // content that an interrupted restore had moved here
 			return err
 		}
 	}
@@ -205,7 +205,7 @@ func (s *stage) open() error {
 	return err
 }
 
-// SetAside moves what counts in a folder into one within it, whose path it returns.
+// SetAside moves the relevant content of a folder into one within it, whose path it returns.
 func SetAside(dir string) (string, error) {
 	aside := filepath.Join(dir, replacedPrefix+time.Now().UTC().Format("20060102T150405.000"))
 	if err := os.Mkdir(aside, 0o700); err != nil {
@@ -219,7 +219,7 @@ func SetAside(dir string) (string, error) {
 	return aside, nil
 }
 
-// close leaves nothing of what was not committed.
+// close removes uncommitted content.
 func (s *stage) close() {
 	if s.root != nil {
 		_ = s.root.Close()
@@ -227,7 +227,7 @@ func (s *stage) close() {
 	}
 }
 
-// content lists what counts in a folder.
+// content lists the relevant entries of a folder.
 func content(dir string) (found []string) {
 	entries, _ := os.ReadDir(dir) // one that cannot be read cannot be written, which is an error then
 	for _, entry := range entries {
@@ -241,7 +241,7 @@ func content(dir string) (found []string) {
 	return found
 }
 
-// put writes a file where it waits; no name leads out of there.
+// put writes a file into the stage; no name leads out of it.
 func (s *stage) put(name string, header *tar.Header, content io.Reader) (err error) {
 	mode := os.FileMode(header.Mode).Perm() //nolint:gosec // permission bits
 	name = filepath.FromSlash(name)
@@ -270,13 +270,13 @@ func (s *stage) put(name string, header *tar.Header, content io.Reader) (err err
 	return nil
 }
 
-// commit moves what waits to its place, the store last: without it a server begins an empty one, and with the folder
-// of what waits it does not start.
+// commit moves the staged content to its target, the store last. A server without a store would begin an empty one,
+// but it refuses to start while the staging folder exists.
 func (s *stage) commit() error {
 	if err := s.root.Close(); err != nil {
 		return err
 	}
-	s.root = nil // what waits stays until all of it is in its place
+	s.root = nil // the stage stays until all of it has been moved
 	waiting := filepath.Join(s.dir, restoringDir)
 	entries, err := os.ReadDir(waiting)
 	if err != nil {

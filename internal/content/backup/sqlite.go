@@ -67,10 +67,10 @@ func (w *writer) sqlite(ctx context.Context, at *level, name string, file *os.Fi
 			return err
 		}
 	}
-	return fmt.Errorf("%s is opened and closed all the time: no state of it could be copied", filepath.Join(at.path, name))
+	return fmt.Errorf("%s is opened and closed continually: no consistent copy was possible", filepath.Join(at.path, name))
 }
 
-// stateFile is a copy of a SQLite file, or of what is beside it.
+// stateFile is a copy of a SQLite file or of its log.
 type stateFile struct {
 	suffix  string
 	info    fs.FileInfo

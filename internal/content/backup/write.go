@@ -23,28 +23,27 @@ import (
 	"harness/migrations"
 )
 
-// Source is what to keep.
+// Source is the input of a backup.
 type Source struct {
 	// DB is the store, which servers may be using.
 	DB *database.DB
 	// DataDir is the data directory of the server.
 	DataDir string
-	// Objects has the contents that are in an object store; nil where there is none.
+	// Objects has the contents in an object store; nil without one.
 	Objects Objects
 	// Homes are folders of runtimes, by a name of letters.
 	Homes map[string]string
-	// Without is what the caller leaves out.
+	// Without lists what the caller leaves out.
 	Without []Omission
 	// Program is the version of this program.
 	Program string
 }
 
-// partBytes is how long a part of a table gets: what is held in memory at once.
+// partBytes is the size of a table's part, which is in memory as a whole.
 const partBytes = 4 << 20
 
-// Write makes an archive, readable by its owner alone: whole, or there is none. What was acknowledged before it began
-// is in it. fs.ErrExist when there is a file of that name; *migrations.NewerSchemaError when the store was made by a
-// newer program.
+// Write makes a complete archive or none, readable by its owner alone. It contains everything acknowledged before it
+// began. fs.ErrExist when the file exists; *migrations.NewerSchemaError when a newer program made the store.
 func Write(ctx context.Context, target string, source Source) (_ Manifest, err error) {
 	if _, err := os.Lstat(target); err == nil {
 		return Manifest{}, &fs.PathError{Op: "make", Path: target, Err: fs.ErrExist}
@@ -73,11 +72,11 @@ func Write(ctx context.Context, target string, source Source) (_ Manifest, err e
 	if err := errors.Join(draft.Sync(), draft.Close()); err != nil {
 		return Manifest{}, fmt.Errorf("write the archive: %w", err)
 	}
-	return w.Manifest, place(draft.Name(), target)
+	return w.Manifest, publish(draft.Name(), target)
 }
 
-// place gives a finished file its name, unless another one has it.
-func place(draft, target string) error {
+// publish gives a finished file its name, unless another file has it.
+func publish(draft, target string) error {
 	err := os.Link(draft, target)
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		err = os.Rename(draft, target) // not every file system has links
@@ -97,11 +96,11 @@ type writer struct {
 	Manifest
 
 	out    *tar.Writer
-	beside string          // where files of its own may lie
+	beside string          // folder for temporary files
 	seen   map[string]bool // the contents of artifacts that are in the archive
 }
 
-// all writes the parts. Contents of artifacts are written before and after the rows: one that a row refers to is there
+// all writes the parts. Contents of artifacts are written before and after the rows: the content of a row exists
 // before its row, and may go soon after it.
 func (w *writer) all(ctx context.Context) error {
 	w.Tables = []Table{}
@@ -125,7 +124,7 @@ func (w *writer) all(ctx context.Context) error {
 		bytes.NewReader(text))
 }
 
-// rows writes the tables as they are at one moment.
+// rows writes one consistent state of the tables.
 func (w *writer) rows(ctx context.Context) error {
 	version, err := migrations.Look(ctx, w.DB)
 	if err != nil {
@@ -179,7 +178,7 @@ func (w *writer) table(ctx context.Context, q database.Querier, table Table) err
 	return err
 }
 
-// put writes one file of the archive and notes its hash.
+// put writes one file of the archive and records its hash.
 func (w *writer) put(header tar.Header, content io.Reader) error {
 	header.Typeflag, header.Format = tar.TypeReg, tar.FormatPAX
 	if err := w.out.WriteHeader(&header); err != nil {

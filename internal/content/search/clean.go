@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	// mergePages is how many pages of SQLite's index are written anew with one transaction.
+	// mergePages is how many pages of SQLite's index one transaction rewrites.
 	mergePages = 64
-	// cleanRest is how many times longer than cleaning took nothing is cleaned again.
+	// cleanRest is the pause after cleaning, as a multiple of its duration.
 	cleanRest = 20
-	// stopPatience bounds how long the end of the index waits until it is clean.
+	// stopPatience bounds how long Stop waits for cleaning.
 	stopPatience = 2 * time.Second
 )
 
@@ -53,7 +53,7 @@ func (x *Index) clean(ctx context.Context, pause func(took time.Duration)) error
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("note that the search index is clean: %w", err)
+		return fmt.Errorf("record that the search index is clean: %w", err)
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ type state struct {
 // key is a document as stored: an entry, or with message "" a session's title.
 type key struct{ session, message string }
 
-// document is what is found by; there is none any more when it is gone.
+// document is the searchable text of a key; gone when it no longer exists.
 type document struct {
 	key
 	words []string
@@ -47,7 +47,7 @@ func (x *Index) step(ctx context.Context) (state, error) {
 	err := db.Read().QueryRowContext(ctx, `select pos, walking, at_session, at_message from search_state where id = 1`).
 		Scan(&at.pos, &at.walking, &at.session, &at.message)
 	if err != nil {
-		return at, fmt.Errorf("read where the search index is: %w", err)
+		return at, fmt.Errorf("read the position of the search index: %w", err)
 	}
 	oldest, head, err := journal.Bounds(ctx, db.Read())
 	if err != nil {
@@ -56,7 +56,7 @@ func (x *Index) step(ctx context.Context) (state, error) {
 	next := at
 	var changes changes
 	switch {
-	case at.pos < oldest-1 || at.pos > head: // new, behind what is kept, or of another store
+	case at.pos < oldest-1 || at.pos > head: // new, behind the kept events, or of another store
 		next, changes.all = state{pos: head, walking: walkEntries}, true
 	case at.walking != 0:
 		err = x.walk(ctx, &next, &changes)
@@ -94,9 +94,9 @@ func (x *Index) step(ctx context.Context) (state, error) {
 }
 
 // errElsewhere: another process made the step.
-var errElsewhere = errors.New("the search index went on meanwhile")
+var errElsewhere = errors.New("another process advanced the search index")
 
-// changes are what a step writes.
+// changes are the writes of a step.
 type changes struct {
 	all       bool // everything is forgotten first
 	swept     []string
@@ -106,7 +106,7 @@ type changes struct {
 
 func readKey(row database.Row) (k key, err error) { return k, row.Scan(&k.session, &k.message) }
 
-// walk selects the next documents of what was there before the index.
+// walk selects the next documents that existed before the index.
 func (x *Index) walk(ctx context.Context, next *state, c *changes) (err error) {
 	query := `select session_id, message_id from transcript_entries where (session_id, message_id) > ($1, $2)
 		order by session_id, message_id limit $3`
@@ -115,7 +115,7 @@ func (x *Index) walk(ctx context.Context, next *state, c *changes) (err error) {
 		query = `select id, '' from sessions where id > $1 order by id limit $2`
 		args = []any{next.session, batch}
 	}
-	c.keys, err = database.ReadAll(ctx, x.opts.DB.Read(), "read what is to be found", readKey, query, args...)
+	c.keys, err = database.ReadAll(ctx, x.opts.DB.Read(), "read the documents to index", readKey, query, args...)
 	if err != nil {
 		return err
 	}
@@ -133,8 +133,8 @@ type event struct {
 	session, item, kind string
 }
 
-// readEvents selects what the next events name: the entry of each, the title of its session, and entries that
-// came without being named.
+// readEvents selects the documents of the next events: their entries, the titles of their sessions, and new entries
+// that no event names.
 func (x *Index) readEvents(ctx context.Context, next *state, c *changes) error {
 	q := x.opts.DB.Read()
 	events, err := database.ReadAll(ctx, q, "read the journal", func(row database.Row) (e event, err error) {
@@ -161,14 +161,14 @@ func (x *Index) readEvents(ctx context.Context, next *state, c *changes) error {
 		}
 		fresh, err := x.fresh(ctx, session, fmt.Sprintf(`ordinal > (select coalesce(max(ordinal), 0) - %d
 			from transcript_entries where session_id = $1)`, 2*batch))
-		if err == nil && len(fresh) == 2*batch { // so many came at once that there may be more
+		if err == nil && len(fresh) == 2*batch { // so many entries came at once that there may be more
 			fresh, err = x.fresh(ctx, session, `ordinal > 0`)
 		}
 		if err != nil {
 			return err
 		}
 		if len(fresh) > 2*batch {
-			next.pos = before // the rest has the next steps
+			next.pos = before // the next steps index the rest
 		}
 		for _, k := range fresh {
 			keys[k] = true
@@ -177,7 +177,7 @@ func (x *Index) readEvents(ctx context.Context, next *state, c *changes) error {
 	for k := range keys {
 		c.keys = append(c.keys, k)
 	}
-	// In one order in all processes, so that none waits for another in a circle.
+	// In the same order in all processes, which avoids deadlocks.
 	sort.Slice(c.keys, func(i, j int) bool {
 		a, b := c.keys[i], c.keys[j]
 		return a.session < b.session || a.session == b.session && a.message < b.message
@@ -192,7 +192,7 @@ func (x *Index) fresh(ctx context.Context, session, which string) ([]key, error)
 		where d.session = e.session_id and d.message = e.message_id) order by ordinal limit $2`, session, 2*batch+1)
 }
 
-// read reads what the documents say now.
+// read reads the present texts of the documents.
 func (x *Index) read(ctx context.Context, c *changes) error {
 	q := x.opts.DB.Read()
 	for _, k := range c.keys {

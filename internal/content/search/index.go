@@ -15,7 +15,7 @@ import (
 	"harness/internal/platform/database"
 )
 
-// Entries is what the index reads of transcripts. transcript.Store implements it.
+// Entries reads transcripts for the index. transcript.Store implements it.
 type Entries interface {
 	Beginning(ctx context.Context, q database.Querier, sessionID, messageID string, bytes int) (string, bool, error)
 }
@@ -60,7 +60,7 @@ func (x *Index) Start(ctx context.Context) error {
 	})
 }
 
-// Stop ends it. What is not followed yet is when it is started again.
+// Stop ends it. The next Start continues from its position.
 func (x *Index) Stop(ctx context.Context) error {
 	was, err := x.loops.Stop(ctx, "search index")
 	if err != nil || !was {
@@ -72,7 +72,7 @@ func (x *Index) Stop(ctx context.Context) error {
 		err = x.clean(bounded, func(time.Duration) {})
 	}
 	if err != nil && bounded.Err() == nil {
-		x.opts.Logger.Warn().Err(err).Msg("the search index may have words of what was deleted until the next start")
+		x.opts.Logger.Warn().Err(err).Msg("the search index may have words of deleted entries until the next start")
 	}
 	return nil
 }
@@ -87,17 +87,17 @@ func (x *Index) follow(ctx context.Context) {
 	ticker := time.NewTicker(x.opts.Pause)
 	defer ticker.Stop()
 	known, busy := int64(-1), 0
-	var next time.Time // when it is cleaned again
+	var next time.Time // time of the next cleaning
 	for {
 		if head := x.opts.Head(); head == known || busy >= patience {
 			busy = 0
 			if err := x.catchUp(ctx, 0); err != nil && ctx.Err() == nil {
-				x.opts.Logger.Warn().Err(err).Msg("the search index cannot follow; it is tried again")
+				x.opts.Logger.Warn().Err(err).Msg("the search index cannot follow the journal; retrying")
 			}
 			known = x.opts.Head()
 			if began := time.Now(); began.After(next) {
 				if err := x.clean(ctx, x.pauseAfter(ctx)); err != nil && ctx.Err() == nil {
-					x.opts.Logger.Warn().Err(err).Msg("the search index keeps words of what was deleted; it is tried again")
+					x.opts.Logger.Warn().Err(err).Msg("cannot remove words of deleted entries from the search index; retrying")
 				}
 				next = time.Now().Add(cleanRest * time.Since(began))
 			}
@@ -113,7 +113,7 @@ func (x *Index) follow(ctx context.Context) {
 	}
 }
 
-// catchUp follows until all is in the index that was stored up to a position, or for 0 all there is.
+// catchUp follows until the index has everything stored up to a position, or everything for 0.
 func (x *Index) catchUp(ctx context.Context, upTo int64) error {
 	for ctx.Err() == nil {
 		began := time.Now()

@@ -15,13 +15,13 @@ import (
 
 // Query is a search.
 type Query struct {
-	// Text is words and phrases in quotes, all of which are to be found, without case and accents; the last word may be the
-	// beginning of one.
+	// Text is words and phrases in quotes. A hit has all of them, in any case and with any accents; the last word may
+	// be a prefix.
 	Text string
-	// Session and Project select nothing when they are "". Projects, when not nil, are all that is searched.
+	// Session and Project do not filter when they are "". Projects, when not nil, limits the search.
 	Session, Project string
 	Projects         []string
-	// Cursor is the Next of the page before, "" for the first. Limit is how many hits at most.
+	// Cursor is the Next of the previous page, "" for the first. Limit is the maximum number of hits.
 	Cursor string
 	Limit  int
 }
@@ -36,23 +36,23 @@ type Hit struct {
 	Marks                       []Mark
 }
 
-// Page is a page of hits, what was written last first.
+// Page is a page of hits, the most recently written first.
 type Page struct {
 	Hits []Hit
 	// Next is the cursor of the next page, "" when there is none.
 	Next string
-	// Behind: the index had not come as far as what was stored when the search began, so that hits may be missing.
+	// Behind: the index was behind the store when the search began, so hits may be missing.
 	Behind bool
 }
 
-// QueryError says what is wrong with a query.
+// QueryError is the error of an invalid query.
 type QueryError struct{ Reason string }
 
 // Error implements error.
 func (e *QueryError) Error() string { return e.Reason }
 
-// ErrBadCursor says that a cursor is of no page.
-var ErrBadCursor = errors.New("the cursor is of no page: leave it out to begin with the first")
+// ErrBadCursor says that a cursor belongs to no page.
+var ErrBadCursor = errors.New("the cursor belongs to no page: omit it to begin with the first page")
 
 // row is a hit with its number, which is the cursor after it.
 type row struct {
@@ -60,7 +60,7 @@ type row struct {
 	id int64
 }
 
-// Search finds titles and entries. It waits for the index a while. *QueryError, ErrBadCursor.
+// Search finds titles and entries. It waits briefly for the index. *QueryError, ErrBadCursor.
 func (x *Index) Search(ctx context.Context, query Query) (Page, error) {
 	want, err := parse(query.Text)
 	if err != nil {
@@ -110,7 +110,7 @@ func (x *Index) Search(ctx context.Context, query Query) (Page, error) {
 // page is returned shorter.
 const maxExamined = 1000
 
-// show puts the text of a hit in. It is none when it is deleted meanwhile, or has the terms but not one after the other.
+// show adds the text of a hit. It drops a hit that was deleted meanwhile or has the terms in another order.
 func (x *Index) show(ctx context.Context, r *row, want wanted) (bool, error) {
 	text := r.Title
 	if r.EntryID != "" {
@@ -127,7 +127,7 @@ func (x *Index) show(ctx context.Context, r *row, want wanted) (bool, error) {
 	return true, nil
 }
 
-// behind waits until what is stored now is indexed, and reports whether that took too long.
+// behind waits until the present state of the store is indexed, and reports whether that took too long.
 func (x *Index) behind(ctx context.Context) (bool, error) {
 	_, head, err := journal.Bounds(ctx, x.opts.DB.Read())
 	if err != nil {
@@ -180,7 +180,7 @@ func (x *Index) find(ctx context.Context, query Query, want wanted, before int64
 			from rolled_back_turns r where r.session_id = d.session and r.turn_id = e.turn_id))`+filter.String()+order+
 		` limit $`+strconv.Itoa(len(args)), args...)
 	if err != nil {
-		return nil, fmt.Errorf("look for %q: %w", query.Text, err)
+		return nil, fmt.Errorf("search for %q: %w", query.Text, err)
 	}
 	return rows, nil
 }

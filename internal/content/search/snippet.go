@@ -11,7 +11,7 @@ type Mark struct {
 	End   int `json:"end"`
 }
 
-// before and snippetBytes are how much of a text a snippet shows before the first mark, and at all.
+// before and snippetBytes bound a snippet's text before the first mark, and in total.
 const (
 	before       = 60
 	snippetBytes = 240

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// searchUnit is a unit of a query. begins: a longer word that begins so matches, too.
+// searchUnit is a unit of a query. begins: a longer word with this prefix matches, too.
 type searchUnit struct {
 	text           string
 	joined, begins bool
@@ -25,7 +25,7 @@ type wanted struct {
 	needles [][]searchUnit
 }
 
-// parse reads a query: words, and phrases in quotes. Adjacent signs are one phrase.
+// parse parses a query: words, and phrases in quotes. Adjacent signs are one phrase.
 func parse(query string) (wanted, error) {
 	var w wanted
 	parts := strings.Split(prepared(query), `"`)
@@ -48,7 +48,7 @@ func parse(query string) (wanted, error) {
 		}
 	}
 	if words == 0 {
-		return wanted{}, &QueryError{"there is no word to look for: give one letter or digit at least"}
+		return wanted{}, &QueryError{"there is no word to search for: give at least one letter or digit"}
 	}
 	for _, needle := range w.needles {
 		w.terms = append(w.terms, termsOfNeedle(needle)...)
@@ -56,7 +56,7 @@ func parse(query string) (wanted, error) {
 	slices.SortFunc(w.terms, func(a, b term) int { return cmp.Compare(a.text, b.text) })
 	w.terms = slices.Compact(w.terms)
 	if len(w.terms) > maxWords {
-		return wanted{}, &QueryError{"there are too many words: give 32 at most"}
+		return wanted{}, &QueryError{"there are too many words: give at most 32"}
 	}
 	return w, nil
 }

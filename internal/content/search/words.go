@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// maxText is how much (bytes) of a text is found.
+	// maxText is how many bytes of a text are indexed.
 	maxText = 256 << 10
 	// maxWord is how many bytes of a word count.
 	maxWord = 64
@@ -153,7 +153,7 @@ func dropped(r rune) bool {
 	return unicode.IsMark(r) && unicode.In(r, unicode.Inherited, unicode.Hebrew, unicode.Arabic, unicode.Cyrillic, unicode.Syriac)
 }
 
-// prepared is the part of a text that is found, with its letters composed.
+// prepared is the indexed part of a text, with its letters composed.
 func prepared(text string) string {
 	if len(text) > maxText {
 		text = text[:start(text, maxText)]

@@ -12,7 +12,7 @@ import (
 // Renew rebuilds the index, after a write that has no event.
 func Renew(ctx context.Context, tx database.Tx) error {
 	if _, err := tx.ExecContext(ctx, `update search_state set pos = -1 where id = 1`); err != nil {
-		return fmt.Errorf("have the search index begin anew: %w", err)
+		return fmt.Errorf("restart the search index: %w", err)
 	}
 	return nil
 }

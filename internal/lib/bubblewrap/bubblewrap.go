@@ -1,7 +1,7 @@
-// Package bubblewrap writes the command line of bubblewrap (Linux) for programs that are to see next to nothing.
+// Package bubblewrap writes the command line of bubblewrap (Linux) for programs with minimal access.
 //
-// It owns what every such program gets: namespaces of its own, no rights, the machine's programs, read-only, and an
-// empty /tmp. What else it sees its caller adds.
+// It owns the common part: namespaces of its own, no rights, the machine's programs, read-only, and an empty /tmp.
+// The caller adds further mounts.
 package bubblewrap
 
 import "os"

@@ -1,4 +1,4 @@
-// Package durable puts small files in their place so that they are there, whole, after a loss of power.
+// Package durable writes small files so that they survive a loss of power whole.
 //
 // It owns the order of write, sync, name and sync of the folder. It must never know what is in a file.
 package durable
@@ -12,15 +12,15 @@ import (
 	"syscall"
 )
 
-// Write puts content at path, in place of what is there, readable by this user alone. After a loss of power at any moment
-// either one is there, whole; once Write has returned, it is this content.
+// Write replaces the content at path, readable by this user alone. After a loss of power the file has its old or its
+// new content, whole; once Write has returned, the new one.
 func Write(path string, content []byte) error { return put(path, content, os.Rename) }
 
-// Create is Write where nothing is yet: fs.ErrExist, and what is there stays, when something is. On a file system without
-// links the last of several that do so at once counts.
+// Create is Write for a new file: it returns fs.ErrExist and changes nothing when the file exists. On a file system
+// without links, the last of several concurrent calls wins.
 func Create(path string, content []byte) error { return put(path, content, link) }
 
-// link has a file appear under a further name unless something has that: fs.ErrExist.
+// link gives a file a further name unless the name exists: fs.ErrExist.
 func link(from, to string) error {
 	err := os.Link(from, to)
 	if err == nil || errors.Is(err, fs.ErrExist) {
@@ -52,7 +52,7 @@ func put(path string, content []byte, name func(from, to string) error) (err err
 	return SyncFolder(filepath.Dir(path))
 }
 
-// SyncFolder brings the names in a folder to the disk, where its file system can be asked to.
+// SyncFolder writes the names in a folder to the disk, if its file system supports that.
 func SyncFolder(path string) error {
 	folder, err := os.Open(path)
 	if err != nil {
@@ -65,7 +65,7 @@ func SyncFolder(path string) error {
 	return errors.Join(err, folder.Close())
 }
 
-// MkdirAll makes a folder with those above it that are missing, readable by this user alone: all are there after a loss of power.
+// MkdirAll makes a folder and its missing parents, readable by this user alone; all survive a loss of power.
 func MkdirAll(path string) error {
 	var fresh []string
 	for above := filepath.Clean(path); ; above = filepath.Dir(above) {

@@ -1,4 +1,4 @@
-// Package javascript writes JSON and times as JavaScript does, which is how the clients of the wire know them.
+// Package javascript writes JSON and times as JavaScript does, in the form that clients expect.
 package javascript
 
 import (
@@ -25,8 +25,8 @@ func Encode(value any) (json.RawMessage, error) {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
 }
 
-// MustEncode is Encode for what always encodes: texts, numbers, and raw JSON that was parsed before. It panics for
-// anything else.
+// MustEncode is Encode for values that always encode: texts, numbers, and raw JSON that was parsed before. It panics
+// for anything else.
 func MustEncode(value any) json.RawMessage {
 	out, err := Encode(value)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package jcs writes JSON in its canonical form (JSON Canonicalization Scheme, RFC 8785), for keys and hashes of what a
-// document says.
+// Package jcs writes JSON in its canonical form (JSON Canonicalization Scheme, RFC 8785), for keys and hashes of a
+// document's content.
 package jcs
 
 import (
@@ -16,7 +16,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxDepth bounds the nesting of what is canonicalised.
+// maxDepth bounds the nesting of the input.
 const maxDepth = 200
 
 // Transform writes JSON as RFC 8785 has it: members sorted by UTF-16 code units, numbers as ECMAScript prints them, the

@@ -1,4 +1,4 @@
-// Package keylock has locks by key, for work on one thing that must not run beside other work on it.
+// Package keylock provides locks by key, for work on one object that must not run concurrently.
 package keylock
 
 import (

@@ -1,5 +1,5 @@
-// Package lifecycle starts the parts of the process in order (Group) and stops them in the opposite order, each within
-// a bound and all within a total bound, and keeps the goroutines a part has in the background (Loops).
+// Package lifecycle starts the parts of the process in order (Group) and stops them in reverse order, each within a
+// bound and all within a total bound. It also runs the background goroutines of a part (Loops).
 //
 // It must never know what a part does. A part that hangs is abandoned and named in the error; it cannot keep the parts
 // after it from being stopped.
@@ -89,7 +89,7 @@ func (g *Group) Start(ctx context.Context) error {
 func (g *Group) startParts(ctx context.Context) error {
 	for _, p := range g.parts {
 		if err := ctx.Err(); err != nil {
-			return fmt.Errorf("start of the %s given up: %w", p.Name, err)
+			return fmt.Errorf("start of the %s canceled: %w", p.Name, err)
 		}
 		begin := time.Now()
 		if p.Start != nil {

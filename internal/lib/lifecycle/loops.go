@@ -38,8 +38,8 @@ func (l *Loops) Go(loop func(running context.Context)) {
 	l.running.Go(func() { loop(l.ctx) })
 }
 
-// Stop ends the goroutines' context and waits for them as long as ctx allows; its error says that what was still
-// running. It reports whether they have ended by it: not when they had not been started, or were stopped before.
+// Stop ends the goroutines' context and waits for them until ctx ends; its error then says that what was still
+// running. It reports whether this call ended them: false when they had not been started or were stopped before.
 func (l *Loops) Stop(ctx context.Context, what string) (ended bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -25,7 +25,7 @@ func (s *Store) Open(ctx context.Context, name string) (io.ReadSeekCloser, error
 	return &object{ctx: ctx, store: s, name: name, size: size}, nil
 }
 
-// object is read from where it was sought: the request for that is made by the first read.
+// object is read from its seek position: the first read makes the request.
 type object struct {
 	ctx      context.Context //nolint:containedctx // that of Open: an io.Reader takes none
 	store    *Store
@@ -66,7 +66,7 @@ func (o *object) Seek(offset int64, whence int) (int64, error) {
 		offset += o.size
 	}
 	if offset < 0 {
-		return 0, errors.New("an object has no place before its beginning")
+		return 0, errors.New("negative position in an object")
 	}
 	if offset == o.at {
 		return offset, nil

@@ -1,7 +1,7 @@
 // Package objectstore keeps bytes in a bucket of an S3-compatible store.
 //
-// It owns the requests to that store and what their failures mean. It must never know what the bytes are, nor which of
-// them are still wanted.
+// It owns the requests to that store and the meaning of their failures. It must never know the meaning of the bytes,
+// nor which of them are still needed.
 package objectstore
 
 import (
@@ -23,14 +23,14 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 )
 
-// Options say where the store is. All but Prefix are required.
+// Options locate the store. All but Prefix are required.
 type Options struct {
-	// Endpoint is its URL, Bucket is there already, and Prefix begins the names of all objects in it.
+	// Endpoint is its URL, Bucket exists already, and Prefix begins the names of all objects in it.
 	Endpoint, Region, Bucket, Prefix string
 	AccessKeyID, SecretAccessKey     string
 }
 
-// Store is a bucket, safe for concurrent use. Its objects are asked for below the path of the bucket.
+// Store is a bucket, safe for concurrent use. Requests name its objects below the path of the bucket.
 type Store struct {
 	opts   Options
 	bucket *url.URL
@@ -59,7 +59,7 @@ func Open(opts Options) (*Store, error) {
 			ResponseHeaderTimeout: answerPatience, IdleConnTimeout: time.Minute}}}, nil
 }
 
-// refusedError is an answer that does not do what was asked for.
+// refusedError is an answer that refuses a request.
 type refusedError struct {
 	status        int
 	Code, Message string
@@ -99,12 +99,12 @@ func (s *Store) request(ctx context.Context, method, name string, query url.Valu
 	}
 	refused := &refusedError{status: answer.StatusCode}
 	if text, err := io.ReadAll(io.LimitReader(answer.Body, 1<<16)); err == nil {
-		_ = xml.Unmarshal(text, refused) // the status says enough
+		_ = xml.Unmarshal(text, refused) // the status is sufficient
 	}
 	return nil, errors.Join(refused, answer.Body.Close())
 }
 
-// do is ask for an answer that has nothing to read.
+// do is request for an answer without a body to read.
 func (s *Store) do(ctx context.Context, method, name string, query url.Values, header http.Header, content []byte) (http.Header, error) {
 	answer, err := s.request(ctx, method, name, query, header, content)
 	if err != nil {
@@ -129,13 +129,13 @@ func (s *Store) Check(ctx context.Context) error {
 	case err == nil:
 		return nil
 	case status(err) == http.StatusNotFound:
-		return fmt.Errorf("the object store has no bucket %q: make it, or name another one in HARNESS_S3_BUCKET", s.opts.Bucket)
+		return fmt.Errorf("the object store has no bucket %q: make it, or name another one in HARNESS_S3_URL", s.opts.Bucket)
 	}
-	return fmt.Errorf("the object store does not let in or does not answer (check HARNESS_S3_ENDPOINT, the keys and the "+
+	return fmt.Errorf("the object store does not let in or does not answer (check HARNESS_S3_URL, the keys and the "+
 		"region): %w", err)
 }
 
-// Put stores an object that is not there yet. One that is stays as it is, which is no error.
+// Put stores a new object. An existing one stays unchanged, without an error.
 func (s *Store) Put(ctx context.Context, name string, content []byte) error {
 	_, err := s.do(ctx, http.MethodPut, name, nil, http.Header{"If-None-Match": {"*"}, // a second writer changes nothing
 		"Content-Type": {"application/octet-stream"}}, content)
@@ -145,7 +145,7 @@ func (s *Store) Put(ctx context.Context, name string, content []byte) error {
 	return nil
 }
 
-// Remove takes an object away; one that is not there is no error.
+// Remove deletes an object; a missing one is no error.
 func (s *Store) Remove(ctx context.Context, name string) error {
 	_, err := s.do(ctx, http.MethodDelete, name, nil, nil, nil)
 	if err != nil && status(err) != http.StatusNotFound {

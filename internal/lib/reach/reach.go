@@ -17,16 +17,15 @@ type Reach int
 const (
 	// Never is link-local, a service of a cloud that hands out credentials, multicast, and what is no address of a host.
 	Never Reach = iota
-	// Machine is this machine, by whichever of its addresses.
+	// Machine is this machine, by any of its addresses.
 	Machine
-	// Private is a network that is not the internet.
+	// Private is a network outside the internet.
 	Private
-	// Public is all else.
+	// Public is everything else.
 	Public
 )
 
-// Of returns how near an address is. An IPv6 address that carries an IPv4 address is at most as far as that
-// one.
+// Of returns how near an address is. An IPv6 address that embeds an IPv4 address is at most as far as that address.
 func Of(ip netip.Addr) Reach { return of(ip, net.InterfaceAddrs) }
 
 func of(ip netip.Addr, own func() ([]net.Addr, error)) Reach {

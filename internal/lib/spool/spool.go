@@ -1,6 +1,6 @@
-// Package spool keeps what is too long for memory until it is sent: the beginning in memory, the rest in a file.
+// Package spool buffers long answers until they are sent: the beginning in memory, the rest in a file.
 //
-// It owns the file, which has no name, and how many bytes of files there may be. It must never know what is written.
+// It owns the file, which has no name, and the total bytes of such files. It must never know the content.
 package spool
 
 import (
@@ -16,18 +16,18 @@ import (
 // chunkBytes is how much of a spool is in memory, being written or read.
 const chunkBytes = 64 << 10
 
-// ErrFull says that the folder's spools have all the bytes they may have.
+// ErrFull says that the folder's spools have reached their limit of bytes.
 var ErrFull = errors.New("too many long answers wait for their readers")
 
-// Folder is where spools have their files.
+// Folder holds the files of spools.
 type Folder struct {
 	path          string
 	bytes, memory *semaphore.Weighted
 	buffers       sync.Pool
 }
 
-// NewFolder has spools in a folder; "" is the system's for temporary files. All of them have at most so many bytes in
-// files, and so many in memory besides one chunk each.
+// NewFolder makes spools in a folder; "" is the system's folder for temporary files. The limits are their total bytes
+// in files and, besides one chunk each, in memory.
 func NewFolder(path string, bytes, memory int64) *Folder {
 	return &Folder{path: path, bytes: semaphore.NewWeighted(bytes), memory: semaphore.NewWeighted(memory),
 		buffers: sync.Pool{New: func() any { return new([chunkBytes]byte) }}}
@@ -92,7 +92,7 @@ func (s *Spool) flush() error {
 		}
 		s.file = file
 		if err := os.Remove(file.Name()); err != nil {
-			return fmt.Errorf("take the name of a long answer's file away: %w", err)
+			return fmt.Errorf("unlink a long answer's file: %w", err)
 		}
 	}
 	if !s.folder.bytes.TryAcquire(int64(s.held)) {
@@ -107,7 +107,7 @@ func (s *Spool) flush() error {
 	return nil
 }
 
-// Seal ends the writing, and makes stretches readable.
+// Seal ends the writing and makes ranges readable.
 func (s *Spool) Seal() error {
 	if s.file == nil || s.held == 0 {
 		return nil
@@ -115,7 +115,7 @@ func (s *Spool) Seal() error {
 	return s.flush()
 }
 
-// CopyTo writes a stretch of a sealed spool to a writer. It may be called by several at once.
+// CopyTo writes a range of a sealed spool to a writer. Concurrent calls are allowed.
 func (s *Spool) CopyTo(w io.Writer, from, to int64) error {
 	inMemory := s.Size()
 	if s.file != nil {
@@ -147,7 +147,7 @@ func (s *Spool) CopyTo(w io.Writer, from, to int64) error {
 	return nil
 }
 
-// Close gives up what was written. It may be called again.
+// Close discards the content. It may be called again.
 func (s *Spool) Close() {
 	if len(s.chunks) > 0 {
 		s.folder.memory.Release(s.before())

@@ -12,7 +12,7 @@ import (
 	"slices"
 )
 
-// Bounds of what is hashed as one.
+// Bounds of one hash.
 const (
 	maxBytes = 256 << 20
 	maxFiles = 50_000
@@ -26,9 +26,9 @@ func HashBytes(content []byte) string {
 	return algorithm + hex.EncodeToString(sum[:])
 }
 
-// HashFolder is the hash of all that is in a folder, and of further files outside of it that belong to it: names,
-// contents and whether they can be executed. Links count as what they lead to. An error is content that cannot be
-// hashed: too much, unreadable, or no file.
+// HashFolder is the hash of a folder's content and of further files outside it: names, contents and whether they are
+// executable. Links count as their targets. It returns an error for content that cannot be hashed: too much,
+// unreadable, or not a file.
 func HashFolder(folder string, further []string) (string, error) {
 	w := walk{folder: folder, sum: sha256.New()}
 	if err := w.folderAt(folder, nil); err != nil {
@@ -85,7 +85,7 @@ func (w *walk) entry(path string, above []string) error {
 		if linkErr != nil {
 			return err
 		}
-		return w.writeLine(path, "broken link", false, target) // it is another entry once there is something
+		return w.writeLine(path, "broken link", false, target) // an existing file would be another entry
 	}
 	switch {
 	case info.IsDir():

@@ -1,8 +1,6 @@
-// Package trust keeps what the operator consented to: files and folders by place and hash of their content, in the way
-// of direnv.
+// Package trust stores the operator's consents: files and folders by path and hash of their content, like direnv.
 //
-// It owns the file of consents and how content is hashed. It must never know what is consented to or what follows from
-// it.
+// It owns the file of consents and how content is hashed. It must never know the meaning or the effect of a consent.
 package trust
 
 import (
@@ -20,19 +18,18 @@ import (
 
 const storeFile = "trust.json"
 
-// Store is the file of consents of one user. It is read anew at each question, so that a consent counts for servers
-// that run.
+// Store is one user's file of consents. Each check reads it again, so that a consent applies to running servers.
 type Store struct {
 	folder string
 	// problem is why there is none.
 	problem error
 }
 
-// ErrNoHome means that there is no place to keep consents in.
-var ErrNoHome = errors.New("there is no place to keep consents in: set HOME, or XDG_STATE_HOME to an absolute path")
+// ErrNoHome means that there is no folder for consents.
+var ErrNoHome = errors.New("there is no folder for consents: set HOME, or XDG_STATE_HOME to an absolute path")
 
-// Open finds the store of the environment's user: XDG_STATE_HOME/harness, without it HOME/.local/state/harness. It
-// makes nothing. lookup is os.Getenv. Without either there is a store that nothing was consented in.
+// Open finds the store of the environment's user: XDG_STATE_HOME/harness, else HOME/.local/state/harness. It creates
+// nothing. lookup is os.Getenv. Without either variable the store has no consents.
 func Open(lookup func(string) string) *Store {
 	if state := lookup("XDG_STATE_HOME"); filepath.IsAbs(state) {
 		return &Store{folder: filepath.Join(state, "harness")}
@@ -43,7 +40,7 @@ func Open(lookup func(string) string) *Store {
 	return &Store{problem: ErrNoHome}
 }
 
-// MakeFolder makes the store's folder and returns it: what is to be protected must exist.
+// MakeFolder makes the store's folder and returns it, because a protected folder must exist.
 func (s *Store) MakeFolder() (string, error) {
 	if s.problem != nil {
 		return "", s.problem
@@ -54,7 +51,7 @@ func (s *Store) MakeFolder() (string, error) {
 	return s.folder, nil
 }
 
-// All are the consents: hash by place.
+// All are the consents: hash by path.
 func (s *Store) All() (map[string]string, error) {
 	all := map[string]string{}
 	if s.problem != nil {
@@ -83,13 +80,13 @@ func (s *Store) All() (map[string]string, error) {
 	return all, nil
 }
 
-// Trusted reports whether the content of this hash was consented to at this place (see Place).
+// Trusted reports whether the operator consented to content of this hash at this path (see Place).
 func (s *Store) Trusted(place, hash string) (bool, error) {
 	all, err := s.All()
 	return err == nil && hash != "" && all[place] == hash, err
 }
 
-// Grant consents to content at its place; what was consented to there before no longer is.
+// Grant consents to content at its path and replaces an earlier consent there.
 func (s *Store) Grant(hashes map[string]string) error {
 	return s.change(func(all map[string]string) error {
 		for place, hash := range hashes {
@@ -99,10 +96,10 @@ func (s *Store) Grant(hashes map[string]string) error {
 	})
 }
 
-// ErrNotTrusted means that there is no consent to take back.
+// ErrNotTrusted means that there is no consent to revoke.
 var ErrNotTrusted = errors.New("was not consented to")
 
-// Revoke takes a consent back.
+// Revoke removes a consent.
 func (s *Store) Revoke(place string) error {
 	return s.change(func(all map[string]string) error {
 		if _, there := all[place]; !there {
@@ -113,7 +110,7 @@ func (s *Store) Revoke(place string) error {
 	})
 }
 
-// change rewrites the file, one writer at a time; a crash leaves the old one or the new one.
+// change rewrites the file, one writer at a time; a crash leaves the old or the new file.
 func (s *Store) change(edit func(map[string]string) error) (err error) {
 	folder, err := s.MakeFolder()
 	if err != nil {
@@ -144,8 +141,8 @@ func (s *Store) change(edit func(map[string]string) error) (err error) {
 	return nil
 }
 
-// Place names where content stands: absolute, with the links on the way followed. A link in a file's own place is not:
-// consent is to the content found at this place, not to that of the place another link leads to.
+// Place is the path of content: absolute, with links in its folders followed. A link in the last element is kept,
+// because the consent is for the content at this path, not for another link's target.
 func Place(path string) (string, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
@@ -161,13 +158,13 @@ func Place(path string) (string, error) {
 	return filepath.Join(folder, filepath.Base(absolute)), nil
 }
 
-// Remedy says how to consent to what stands at a place and has a hash.
+// Remedy says how to consent to content with a hash at a path.
 func Remedy(place, hash string) string {
-	return fmt.Sprintf("there is no consent to it as it is now (%s): look at it, then run: harness trust %s", hash,
+	return fmt.Sprintf("there is no consent to its present content (%s): review it, then run: harness trust %s", hash,
 		Quote(place))
 }
 
-// Quote makes one word of a path for a shell.
+// Quote quotes a path for a shell.
 func Quote(path string) string {
 	if !strings.ContainsFunc(path, func(r rune) bool { return !strings.ContainsRune(plain, r) }) {
 		return path

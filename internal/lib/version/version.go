@@ -1,6 +1,6 @@
-// Package version says which build of the program this is.
+// Package version identifies the build of the program.
 //
-// It owns the two values that the linker sets. It must never know what they are shown for.
+// It owns the two values that the linker sets. It must never know their use.
 package version
 
 import (

@@ -14,10 +14,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
 	"harness/internal/lib/boottime"
+	"harness/internal/lib/ids"
 	"harness/internal/lib/lifecycle"
 	"harness/internal/platform/database"
 )
@@ -125,7 +125,7 @@ func Acquire(ctx context.Context, opts Options) (*Lease, error) {
 	if opts.CountTakeover == nil {
 		opts.CountTakeover = func(context.Context, database.Tx) error { return nil }
 	}
-	l := &Lease{opts: opts, process: uuid.Must(uuid.NewV7()).String()}
+	l := &Lease{opts: opts, process: ids.New()}
 	if err := l.acquire(ctx); err != nil {
 		return nil, err
 	}

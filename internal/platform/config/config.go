@@ -18,20 +18,18 @@ import (
 // Config is the complete, validated configuration. It is a value: packages take the few fields they need, and
 // it does not change after Load. Field comments name the variable; units are in the type.
 type Config struct {
-	Host            string        // HOST
-	Port            int           // PORT; 0 lets the system choose
-	AllowedOrigins  []string      // HARNESS_ALLOWED_ORIGINS
-	AllowedHosts    []string      // HARNESS_ALLOWED_HOSTS
-	TrustedProxies  []string      // HARNESS_TRUSTED_PROXIES
-	AuthToken       string        // HARNESS_AUTH_TOKEN (secret)
-	TrustLocal      bool          // HARNESS_TRUST_LOCAL
-	InsecureNoAuth  bool          // HARNESS_INSECURE_NO_AUTH
-	OIDCFile        string        // HARNESS_OIDC_FILE, absolute after Load; "" is no login by OpenID Connect
-	Console         bool          // HARNESS_CONSOLE
-	BasePath        string        // HARNESS_BASE_PATH; "" is the root
-	AllowYolo       bool          // HARNESS_ALLOW_YOLO
-	ShutdownTimeout time.Duration // HARNESS_SHUTDOWN_TIMEOUT_MS
-	StoreWait       time.Duration // HARNESS_STORE_WAIT_MS
+	Host           string   // HOST
+	Port           int      // PORT; 0 lets the system choose
+	AllowedOrigins []string // HARNESS_ALLOWED_ORIGINS
+	AllowedHosts   []string // HARNESS_ALLOWED_HOSTS
+	TrustedProxies []string // HARNESS_TRUSTED_PROXIES
+	AuthToken      string   // HARNESS_AUTH_TOKEN (secret)
+	TrustLocal     bool     // HARNESS_TRUST_LOCAL
+	InsecureNoAuth bool     // HARNESS_INSECURE_NO_AUTH
+	OIDCFile       string   // HARNESS_OIDC_FILE, absolute after Load; "" is no login by OpenID Connect
+	Console        bool     // HARNESS_CONSOLE
+	BasePath       string   // HARNESS_BASE_PATH; "" is the root
+	AllowYolo      bool     // HARNESS_ALLOW_YOLO
 
 	Limits Limits
 
@@ -49,46 +47,38 @@ type Config struct {
 	Workspaces        string        // HARNESS_WORKSPACES: pinned, WorkspacesShared or WorkspacesGit
 	WorkspaceRemote   string        // HARNESS_WORKSPACE_REMOTE
 	SQLiteSynchronous string        // HARNESS_SQLITE_SYNCHRONOUS: FULL or NORMAL
-	JournalKeepEvents int           // HARNESS_JOURNAL_KEEP_EVENTS; 0 keeps all
 	Archive           string        // HARNESS_ARCHIVE: ArchiveS3, or a folder; "" archives nothing
 	Retention         Retention
 
-	RPC                 RPC           // the JSON-RPC API
-	RuntimeStatus       []string      // HARNESS_RUNTIME_STATUS: RUNTIME=STATUS; see RuntimeStatuses
-	Runtimes            []string      // HARNESS_RUNTIMES; nil is codex, and what of the others is found
-	DefaultRuntime      string        // HARNESS_DEFAULT_RUNTIME; "" is the first of Runtimes
-	CodexBin            string        // CODEX_BIN
-	ClaudeBin           string        // CLAUDE_BIN
-	OpenCodeBin         string        // OPENCODE_BIN
-	Levels              Levels        // HARNESS_RUNTIME_..._SANDBOX, _APPROVAL; see LevelsOf
-	CodexHome           string        // CODEX_HOME, absolute after Load; "" leaves it to codex
-	OpenAIAPIKey        string        // OPENAI_API_KEY (secret)
-	RuntimeStartTimeout time.Duration // HARNESS_RUNTIME_START_TIMEOUT_MS
-	RuntimeCallTimeout  time.Duration // HARNESS_RUNTIME_CALL_TIMEOUT_MS
-	RuntimeHang         time.Duration // HARNESS_RUNTIME_HANG_MS; 0 waits forever
-	RuntimeUnload       time.Duration // HARNESS_RUNTIME_UNLOAD_MS; 0 unloads nothing
-	RuntimeRecycle      int           // HARNESS_RUNTIME_RECYCLE_MB; 0 recycles nothing
-	RuntimeIdle         time.Duration // HARNESS_RUNTIME_IDLE_MS; 0 closes nothing
-	RuntimeMaxProcesses int           // HARNESS_RUNTIME_MAX_PROCESSES
-	RuntimeDetach       bool          // HARNESS_RUNTIME_DETACH
-	DetachGrace         time.Duration // HARNESS_DETACH_GRACE_MS
-	SpoolBytes          int           // HARNESS_SPOOL_BYTES
-	KeepNative          string        // HARNESS_KEEP_NATIVE: ring, all or off
-	RuntimeConfine      string        // HARNESS_RUNTIME_CONFINE: auto, required or off
-	RuntimeUser         string        // HARNESS_RUNTIME_USER; "" is the server's own
-	Workspace           string        // HARNESS_WORKSPACE, absolute after Load; "" is the working directory
-	KeepRuntimes        bool          // HARNESS_KEEP_RUNTIMES
-	TurnIdle            time.Duration // HARNESS_TURN_IDLE_TIMEOUT_MS, of all runtimes but codex; 0 waits forever
-	RuntimeMaxTurns     []string      // HARNESS_RUNTIME_MAX_TURNS: N or RUNTIME=N; see TurnLimit
-	RuntimeMaxMessages  []string      // HARNESS_RUNTIME_MAX_MESSAGES: N or RUNTIME=N; see MessageLimit
-	SessionMaxMessages  int           // HARNESS_SESSION_MAX_MESSAGES; 0 is no bound
-	GeminiBin           string        // GEMINI_BIN
-	ACPAgents           string        // HARNESS_ACP_AGENTS (secret: it may hold keys), JSON; see acp.Configured
-	RuntimeEnv          string        // HARNESS_RUNTIME_ENV: inherit or closed
-	RuntimeEnvAllow     []string      // HARNESS_RUNTIME_ENV_ALLOW: NAME, NAME* or RUNTIME:NAME
-	RuntimeCredentials  []string      // HARNESS_RUNTIME_CREDENTIALS: LEVEL or RUNTIME=LEVEL; see CredentialLevel
-	CredentialNamespace string        // HARNESS_CREDENTIAL_NAMESPACE
-	CredentialDir       string        // HARNESS_CREDENTIAL_DIR, absolute after Load; "" is a folder of DataDir
+	RPC                             RPC           // the JSON-RPC API
+	RuntimeStatus                   []string      // HARNESS_RUNTIME_STATUS: RUNTIME=STATUS; see RuntimeStatuses
+	Runtimes                        []string      // HARNESS_RUNTIMES; nil is codex, and what of the others is found
+	DefaultRuntime                  string        // HARNESS_DEFAULT_RUNTIME; "" is the first of Runtimes
+	CodexBin                        string        // CODEX_BIN
+	ClaudeBin                       string        // CLAUDE_BIN
+	OpenCodeBin                     string        // OPENCODE_BIN
+	RuntimeSandbox, RuntimeApproval []string      // HARNESS_RUNTIME_SANDBOX, HARNESS_RUNTIME_APPROVAL: RUNTIME=LEVEL; see LevelsOf
+	CodexHome                       string        // CODEX_HOME, absolute after Load; "" leaves it to codex
+	OpenAIAPIKey                    string        // OPENAI_API_KEY (secret)
+	RuntimeStartTimeout             time.Duration // HARNESS_RUNTIME_START_TIMEOUT_MS
+	RuntimeHang                     time.Duration // HARNESS_RUNTIME_HANG_MS; 0 waits forever
+	RuntimeRecycle                  int           // HARNESS_RUNTIME_RECYCLE_MB; 0 recycles nothing
+	RuntimeDetach                   bool          // HARNESS_RUNTIME_DETACH
+	DetachGrace                     time.Duration // HARNESS_DETACH_GRACE_MS
+	KeepNative                      string        // HARNESS_KEEP_NATIVE: ring, all or off
+	RuntimeConfine                  string        // HARNESS_RUNTIME_CONFINE: auto, required or off
+	RuntimeUser                     string        // HARNESS_RUNTIME_USER; "" is the server's own
+	Workspace                       string        // HARNESS_WORKSPACE, absolute after Load; "" is the working directory
+	KeepRuntimes                    bool          // HARNESS_KEEP_RUNTIMES
+	TurnIdle                        time.Duration // HARNESS_TURN_IDLE_TIMEOUT_MS, of all runtimes but codex; 0 waits forever
+	RuntimeLimits                   []string      // HARNESS_RUNTIME_LIMITS: NAME=N or RUNTIME.NAME=N; see LimitsOf
+	GeminiBin                       string        // GEMINI_BIN
+	ACPAgents                       string        // HARNESS_ACP_AGENTS (secret: it may hold keys), JSON; see acp.Configured
+	RuntimeEnv                      string        // HARNESS_RUNTIME_ENV: inherit or closed
+	RuntimeEnvAllow                 []string      // HARNESS_RUNTIME_ENV_ALLOW: NAME, NAME* or RUNTIME:NAME
+	RuntimeCredentials              []string      // HARNESS_RUNTIME_CREDENTIALS: LEVEL or RUNTIME=LEVEL; see CredentialLevel
+	CredentialNamespace             string        // HARNESS_CREDENTIAL_NAMESPACE
+	CredentialDir                   string        // HARNESS_CREDENTIAL_DIR, absolute after Load; "" is a folder of DataDir
 
 	Tools      Tools
 	Tasks      Tasks
@@ -102,6 +92,9 @@ type Config struct {
 	// Trust consents for this run to what is there at its start: .env and extensions that are processes (HARNESS_TRUST,
 	// --trust).
 	Trust bool
+
+	limits, retention []string // as they were set
+	s3URL             string   // HARNESS_S3_URL
 
 	sources map[string]Source
 	files   []string
@@ -123,17 +116,19 @@ const (
 
 // Node is the port for other servers on the same Postgres, and what this one shows there.
 type Node struct {
-	Address     string // HARNESS_NODE_ADDRESS; "" has none
-	Certificate string // HARNESS_NODE_CERT_FILE
-	Key         string // HARNESS_NODE_KEY_FILE
-	CA          string // HARNESS_NODE_CA_FILE
+	Address string // HARNESS_NODE_ADDRESS; "" has none
+	TLSDir  string // HARNESS_NODE_TLS_DIR, absolute after Load
 }
 
-// Limits bound how many connections are open at once; 0 is no bound.
+// Limits are what HARNESS_LIMITS bounds; 0 is no bound.
 type Limits struct {
-	HTTPConnections   int // HARNESS_HTTP_MAX_CONNECTIONS
-	Streams           int // HARNESS_WS_MAX_CONNECTIONS
-	StreamsPerAddress int // HARNESS_WS_MAX_PER_ADDRESS
+	HTTPConnections   int
+	Streams           int
+	StreamsPerAddress int
+	RPCRate           int // messages per minute
+	Tasks             int
+	TasksPerSession   int
+	StoreWait         time.Duration
 }
 
 // Traces says whether and where spans are exported; the texts are as OpenTelemetry specifies them. They are checked
@@ -149,43 +144,37 @@ type Traces struct {
 
 // RPC is how JSON-RPC is served.
 type RPC struct {
-	Paths  []string // HARNESS_RPC_PATHS
-	Strict bool     // HARNESS_RPC_STRICT
-	Rate   int      // HARNESS_RPC_RATE: messages per minute; 0 is no bound
+	Strict bool // HARNESS_RPC_STRICT
 }
 
-// Retention is for how many days, and how many of it, what is over is kept; 0 keeps all.
+// Retention is for how many days, and how many of it, what is over is kept (HARNESS_RETENTION); 0 keeps all.
 type Retention struct {
-	JournalDays            int // HARNESS_JOURNAL_KEEP_DAYS
-	RecordDays, Records    int // HARNESS_RECORDS_KEEP_DAYS, HARNESS_RECORDS_KEEP
-	ArchivedDays, Archived int // HARNESS_ARCHIVED_KEEP_DAYS, HARNESS_ARCHIVED_KEEP
-	TurnDays, Turns        int // HARNESS_TURNS_KEEP_DAYS, HARNESS_TURNS_KEEP
+	JournalDays, JournalEvents int
+	RecordDays, Records        int
+	ArchivedDays, Archived     int
+	TurnDays, Turns            int
 }
 
 // Tasks is how tasks run.
 type Tasks struct {
-	Mode               string // HARNESS_TASKS_MODE
-	Max, MaxPerSession int    // HARNESS_TASKS_MAX, HARNESS_TASKS_MAX_PER_SESSION
-	RuntimeEvents      bool   // HARNESS_TASKS_RUNTIME_EVENTS
+	Mode          string // HARNESS_TASKS_MODE
+	RuntimeEvents bool   // HARNESS_TASKS_RUNTIME_EVENTS
 }
 
 // Notify says which events a person is notified of, and where.
 type Notify struct {
-	PublicURL                 string        // HARNESS_PUBLIC_URL; "" makes no links
-	WebhookURL, WebhookSecret string        // HARNESS_NOTIFY_WEBHOOK_URL, _SECRET (secrets)
-	NtfyURL, NtfyToken        string        // HARNESS_NOTIFY_NTFY_URL, _TOKEN (secrets)
-	Kinds                     []string      // HARNESS_NOTIFY_KINDS
-	PushServices              []string      // HARNESS_NOTIFY_PUSH_SERVICES
-	PushContact               string        // HARNESS_NOTIFY_PUSH_CONTACT
-	DecideLinks               bool          // HARNESS_NOTIFY_DECIDE_LINKS
-	After                     time.Duration // HARNESS_NOTIFY_AFTER_MS
+	PublicURL                 string   // HARNESS_PUBLIC_URL; "" makes no links
+	WebhookURL, WebhookSecret string   // HARNESS_NOTIFY_WEBHOOK_URL, _SECRET (secrets)
+	NtfyURL, NtfyToken        string   // HARNESS_NOTIFY_NTFY_URL, _TOKEN (secrets)
+	Kinds                     []string // HARNESS_NOTIFY_KINDS
+	PushServices              []string // HARNESS_NOTIFY_PUSH_SERVICES
+	DecideLinks               bool     // HARNESS_NOTIFY_DECIDE_LINKS
 }
 
 // S3 is the object store for long contents of artifacts (HARNESS_S3_*); an Endpoint of "" is none.
 type S3 struct {
 	Endpoint, Bucket, Prefix, Region string
 	AccessKeyID, SecretAccessKey     string // secrets
-	FromBytes                        int
 }
 
 // Tools are the tools of this server that agents are given, and under which policy (HARNESS_TOOLS_*).
@@ -233,7 +222,6 @@ type Agent struct {
 	IncludeTurnsGrace      time.Duration
 	UntrustedTerminalGrace time.Duration
 	EmptyTurnGrace         time.Duration
-	MaxSessionTurns        int
 }
 
 // Extensions governs extension discovery, trust and the two lifecycle routes

@@ -6,6 +6,35 @@ import (
 	"testing"
 )
 
+// Of a list of amounts, those that are named are set, and the others keep their defaults.
+func TestNamedAmounts(t *testing.T) {
+	t.Parallel()
+	c := envPlace(t, "HARNESS_LIMITS=streams=5,streams=6,tasks=2", "HARNESS_RETENTION=turns=3,journal-days=0").mustLoad()
+	if l := c.Limits; l.Streams != 6 || l.Tasks != 2 || l.StreamsPerAddress != 1000 || l.RPCRate != 600 {
+		t.Errorf("limits are %+v", l)
+	}
+	if r := c.Retention; r.Turns != 3 || r.JournalDays != 0 || r.RecordDays != 90 || r.Records != 100_000 {
+		t.Errorf("kept is %+v", r)
+	}
+}
+
+// The URL of an object store has its bucket, and perhaps a prefix.
+func TestTheURLOfAnObjectStore(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string][3]string{
+		"https://s3.example/b": {"https://s3.example", "b", ""}, "http://h:9/b/": {"http://h:9", "b", ""},
+		"https://s3.example/b/a/c/": {"https://s3.example", "b", "a/c/"}, "https://s3.example/b/x": {"https://s3.example", "b", "x"},
+		"https://s3.example": {}, "https://s3.example/": {}, "https://u:p@h/b": {}, "s3://b": {},
+	} {
+		c, err := envPlace(t, "HARNESS_S3_URL="+url, "HARNESS_S3_ACCESS_KEY_ID=k", "HARNESS_S3_SECRET_ACCESS_KEY=s", "HARNESS_ARCHIVE=s3").load()
+		if (err == nil) != (want[0] != "") {
+			t.Errorf("%s: %v", url, err)
+		} else if err == nil && want != [3]string{c.S3.Endpoint, c.S3.Bucket, c.S3.Prefix} {
+			t.Errorf("%s is %+v", url, c.S3)
+		}
+	}
+}
+
 // What is said of one runtime counts before what is said of all.
 func TestCredentialLevels(t *testing.T) {
 	t.Parallel()
@@ -43,11 +72,12 @@ func TestSecretsOfTheServerAreNotAllowed(t *testing.T) {
 func TestLimitsOfARuntime(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	for setting, want := range map[string]int{"": 0, "8": 8, "8,claude=2": 2, "claude=0,8": 0, "gemini=3": 0} {
-		p.env = []string{"HARNESS_RUNTIME_MAX_TURNS=" + setting}
-		c := p.mustLoad()
-		if got := c.TurnLimit("claude"); got != want || c.MessageLimit("claude") != 4096 || c.SessionMaxMessages != 256 {
-			t.Errorf("%q: %d turns, %d messages, %d of a session", setting, got, c.MessageLimit("claude"), c.SessionMaxMessages)
+	for setting, want := range map[string]int{"": 0, "turns=8": 8, "turns=8,claude.turns=2": 2, "claude.turns=0,turns=8": 0,
+		"gemini.turns=3": 0} {
+		p.env = []string{"HARNESS_RUNTIME_LIMITS=" + setting}
+		got := p.mustLoad().LimitsOf("claude")
+		if want := (RuntimeLimits{Turns: want, Messages: 4096, SessionMessages: 256, Processes: 8}); got != want {
+			t.Errorf("%q: %+v, want %+v", setting, got, want)
 		}
 	}
 }

@@ -64,6 +64,9 @@ func (f *dotenvFile) ownAssignments(path, text string) (map[string]string, error
 		if !isOwn(one.name) {
 			continue
 		}
+		if was, is := findGone(one.name); is && one.value != "" {
+			return nil, &FileError{Path: path, Reason: fmt.Sprintf("line %d: %s: %s", one.line, one.name, was.says())}
+		}
 		if _, known := find(one.name); known && expands(one.value) {
 			return nil, &FileError{Path: path, Reason: fmt.Sprintf("line %d: the value of %s contains $; put it in single quotes",
 				one.line, one.name)}
@@ -93,5 +96,6 @@ func expands(value string) bool {
 // isOwn reports whether a name of a .env is a setting, or begins as those of this program alone.
 func isOwn(name string) bool {
 	_, known := find(name)
-	return known && strings.ToUpper(name) == name || strings.HasPrefix(name, ownPrefix)
+	_, was := findGone(name)
+	return (known || was) && strings.ToUpper(name) == name || strings.HasPrefix(name, ownPrefix)
 }

@@ -86,6 +86,9 @@ func noVariable(text []byte, key string) string {
 	if found := regexp.MustCompile(`(?m)^[\s{,]*["']?` + regexp.QuoteMeta(key) + `["']?\s*:`).FindIndex(text); found != nil {
 		at = fmt.Sprintf("line %d: ", 1+bytes.Count(text[:found[1]], []byte("\n")))
 	}
+	if was, is := findGone(key); is {
+		return fmt.Sprintf("%s%s: %s", at, was.name, was.says())
+	}
 	if nearest := Nearest(key); nearest != "" {
 		return fmt.Sprintf("%s%q is no variable; did you mean %s? Names are listed by `harness config print`", at, key, nearest)
 	}

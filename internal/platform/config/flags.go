@@ -34,6 +34,7 @@ func AddFlags(fs *pflag.FlagSet) {
 			f.NoOptDefVal = "true"
 		}
 	}
+	addGoneFlags(fs)
 }
 
 // placeFlags say where a server keeps its state: commands that inspect this machine need them.

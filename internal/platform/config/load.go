@@ -42,6 +42,9 @@ func Load(o Options) (*Config, error) {
 	if trust {
 		o.Consent = nil
 	}
+	if err := refuseGone(o.Environ); err != nil {
+		return nil, err
+	}
 	read, err := readSources(o, dir)
 	if err != nil {
 		return nil, err
@@ -104,6 +107,8 @@ func build(merged *koanf.Koanf, sources map[string]Source, dir string) (*Config,
 			return nil, v.refuse(raw, sources[v.Name])
 		}
 	}
+	c.setAmounts()
+	c.setStore()
 	if err := c.checkRules(); err != nil {
 		return nil, err
 	}

@@ -1,55 +1,63 @@
 package config
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // RuntimeLevels are the levels of a runtime's sessions whose creator names none; "" is that of all runtimes.
 type RuntimeLevels struct{ Sandbox, Approval string }
 
-// Levels are those of the runtimes that have some of their own. Configured are all of HARNESS_ACP_AGENTS.
-type Levels struct{ Claude, Gemini, OpenCode, ClaudeACP, CodexACP, OpenCodeACP, Configured RuntimeLevels }
+// acpAgents stands for all agents of HARNESS_ACP_AGENTS; one of them is acp:NAME.
+const acpAgents = "acp"
 
-// leveled is a runtime with levels of its own: its name, or what that begins with, and what the names of its settings
-// begin with.
-type leveled struct {
-	runtime, setting, title string
-	levels                  func(*Config) *RuntimeLevels
+// leveledRuntimes may have levels of their own. codex uses the general defaults.
+func leveledRuntimes() []string {
+	return []string{"claude", "gemini", "opencode", "claude-acp", "codex-acp", "opencode-acp", acpAgents}
 }
 
-func leveledRuntimes() []leveled {
-	return []leveled{
-		{"claude", "CLAUDE", "Claude Code", func(c *Config) *RuntimeLevels { return &c.Levels.Claude }},
-		{"gemini", "GEMINI", "Gemini CLI", func(c *Config) *RuntimeLevels { return &c.Levels.Gemini }},
-		{"opencode", "OPENCODE", "OpenCode", func(c *Config) *RuntimeLevels { return &c.Levels.OpenCode }},
-		{"claude-acp", "CLAUDE_ACP", "claude-acp", func(c *Config) *RuntimeLevels { return &c.Levels.ClaudeACP }},
-		{"codex-acp", "CODEX_ACP", "codex-acp", func(c *Config) *RuntimeLevels { return &c.Levels.CodexACP }},
-		{"opencode-acp", "OPENCODE_ACP", "opencode-acp", func(c *Config) *RuntimeLevels { return &c.Levels.OpenCodeACP }},
-		{"acp:", "ACP", "an agent of HARNESS_ACP_AGENTS", func(c *Config) *RuntimeLevels { return &c.Levels.Configured }},
+func sandboxModes() []string { return []string{"read-only", "workspace-write", "danger-full-access"} }
+
+func approvalPolicies() []string { return []string{"untrusted", "on-failure", "on-request", "never"} }
+
+// isLevelOf accepts RUNTIME=LEVEL: a misspelled runtime would silently run at the level of all.
+func isLevelOf(levels []string) func(string) bool {
+	return func(s string) bool {
+		runtime, level, _ := strings.Cut(s, "=")
+		agent, configured := strings.CutPrefix(runtime, acpAgents+":")
+		return (slices.Contains(leveledRuntimes(), runtime) || configured && agent != "") && slices.Contains(levels, level)
 	}
 }
 
-func runtimeLevelVariables() (variables []Variable) {
-	for _, one := range leveledRuntimes() {
-		setting := "HARNESS_RUNTIME_" + one.setting
-		variables = append(variables,
-			Variable{Name: setting + "_SANDBOX", Enum: []string{"read-only", "workspace-write", "danger-full-access"},
-				Doc: "File-system sandbox of a new session of " + one.title +
-					" whose creator names none. Unset: DEFAULT_SANDBOX_MODE.",
-				field: func(c *Config) any { return &one.levels(c).Sandbox }},
-			Variable{Name: setting + "_APPROVAL", Enum: []string{"untrusted", "on-failure", "on-request", "never"},
-				Doc: "Approval policy of a new session of " + one.title +
-					" whose creator names none. Unset: DEFAULT_APPROVAL_POLICY.",
-				field: func(c *Config) any { return &one.levels(c).Approval }})
+func levelsAllowed(levels []string) string {
+	return "a comma-separated list of RUNTIME=LEVEL, where RUNTIME is " + strings.Join(leveledRuntimes(), ", ") +
+		" (all of HARNESS_ACP_AGENTS) or acp:NAME, and LEVEL is " + strings.Join(levels, ", ")
+}
+
+func runtimeLevelVariables() []Variable {
+	return []Variable{
+		{Name: "HARNESS_RUNTIME_SANDBOX", check: isLevelOf(sandboxModes()), Allowed: levelsAllowed(sandboxModes()),
+			Doc:   "File-system sandbox of a new session of a runtime whose creator names none. Unset: DEFAULT_SANDBOX_MODE.",
+			field: func(c *Config) any { return &c.RuntimeSandbox }},
+		{Name: "HARNESS_RUNTIME_APPROVAL", check: isLevelOf(approvalPolicies()), Allowed: levelsAllowed(approvalPolicies()),
+			Doc:   "Approval policy of a new session of a runtime whose creator names none. Unset: DEFAULT_APPROVAL_POLICY.",
+			field: func(c *Config) any { return &c.RuntimeApproval }},
 	}
-	return variables
 }
 
 // LevelsOf are the levels of sessions of a runtime, by its name, and what the names of their settings begin with: "" for
 // a runtime that has none of its own.
 func (c *Config) LevelsOf(runtime string) (levels RuntimeLevels, setting string) {
-	for _, one := range leveledRuntimes() {
-		if runtime == one.runtime || strings.HasSuffix(one.runtime, ":") && strings.HasPrefix(runtime, one.runtime) {
-			return *one.levels(c), "HARNESS_RUNTIME_" + one.setting
-		}
+	_, configured := strings.CutPrefix(runtime, acpAgents+":")
+	if !configured && !slices.Contains(leveledRuntimes(), runtime) {
+		return RuntimeLevels{}, ""
 	}
-	return RuntimeLevels{}, ""
+	of := func(list []string) string {
+		own := saidOf(runtime, list)
+		if own == "" && configured {
+			own = saidOf(acpAgents, list)
+		}
+		return own
+	}
+	return RuntimeLevels{of(c.RuntimeSandbox), of(c.RuntimeApproval)}, "HARNESS_RUNTIME"
 }

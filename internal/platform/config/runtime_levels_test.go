@@ -2,6 +2,7 @@ package config
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -9,13 +10,14 @@ import (
 // defaults.
 func TestLevelsOfRuntimes(t *testing.T) {
 	t.Parallel()
-	for runtime, want := range map[string]string{"codex": "", "claude": "HARNESS_RUNTIME_CLAUDE",
-		"gemini": "HARNESS_RUNTIME_GEMINI", "opencode": "HARNESS_RUNTIME_OPENCODE",
-		"claude-acp": "HARNESS_RUNTIME_CLAUDE_ACP", "codex-acp": "HARNESS_RUNTIME_CODEX_ACP",
-		"opencode-acp": "HARNESS_RUNTIME_OPENCODE_ACP", "acp:goose": "HARNESS_RUNTIME_ACP"} {
-		p := newPlace(t)
-		if want != "" {
-			p.env = []string{want + "_SANDBOX=danger-full-access", want + "_APPROVAL=on-request"}
+	for runtime, named := range map[string]string{"codex": "", "claude": "claude", "gemini": "gemini", "opencode": "opencode",
+		"claude-acp": "claude-acp", "codex-acp": "codex-acp", "opencode-acp": "opencode-acp", "acp:goose": "acp",
+		"acp:own": "acp=read-only,acp:own"} {
+		p, want := newPlace(t), ""
+		if named != "" {
+			want = "HARNESS_RUNTIME"
+			p.env = []string{want + "_SANDBOX=" + named + "=danger-full-access",
+				want + "_APPROVAL=" + strings.Replace(named, "read-only", "never", 1) + "=on-request"}
 		}
 		levels, setting := p.mustLoad().LevelsOf(runtime)
 		if setting != want || (levels == RuntimeLevels{"danger-full-access", "on-request"}) != (want != "") {

@@ -1,33 +1,53 @@
 package config
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// TurnLimit is how many turns of a runtime may run at once, MessageLimit how many messages may be on their way to it; 0
-// is no bound.
-func (c *Config) TurnLimit(runtime string) int { return limitOf(runtime, c.RuntimeMaxTurns) }
-
-// MessageLimit is described with TurnLimit.
-func (c *Config) MessageLimit(runtime string) int { return limitOf(runtime, c.RuntimeMaxMessages) }
-
-func limitOf(runtime string, list []string) int {
-	n, err := strconv.Atoi(saidOf(runtime, list))
-	if err != nil {
-		return 0 // nothing was said of it: others than numbers are refused when they are read
-	}
-	return n
+// RuntimeLimits bound what one runtime does at once; 0 is no bound.
+type RuntimeLimits struct {
+	Turns           int // that run
+	Messages        int // on their way to the runtime
+	SessionMessages int // on their way to one session
+	Processes       int // of a runtime with one for each session; at least 1
 }
 
-// maxRuntimeLimit is the largest limit that can be set: beyond it there are none.
-const maxRuntimeLimit = 1_000_000
+func limitNames() []string { return []string{"turns", "messages", "session-messages", "processes"} }
 
-func isRuntimeLimit(s string) bool {
-	whose, number, scoped := strings.Cut(s, "=")
-	if !scoped {
-		number = s
+// LimitsOf are the limits of a runtime: what was set of it, else of all, else the default.
+func (c *Config) LimitsOf(runtime string) RuntimeLimits {
+	of := func(name string, otherwise int) int {
+		text := saidOf(runtime+"."+name, c.RuntimeLimits)
+		if text == "" {
+			text = saidOf(name, c.RuntimeLimits)
+		}
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			return otherwise // it is unset: what is no number is refused at the start
+		}
+		return n
 	}
+	// A message takes a few KiB while it is on its way; an agent's process takes some 100 MiB.
+	return RuntimeLimits{Turns: of("turns", 0), Messages: of("messages", 4096), SessionMessages: of("session-messages", 256),
+		Processes: of("processes", 8)}
+}
+
+const (
+	// maxRuntimeLimit is the largest limit that can be set: beyond it there are none.
+	maxRuntimeLimit = 1_000_000
+	maxProcesses    = 10_000
+)
+
+// isRuntimeLimit accepts NAME=N and RUNTIME.NAME=N; names of runtimes may have dots in them.
+func isRuntimeLimit(s string) bool {
+	whose, number, _ := strings.Cut(s, "=")
+	at := strings.LastIndexByte(whose, '.')
+	name := whose[at+1:]
 	n, err := strconv.Atoi(number)
-	return err == nil && n >= 0 && n <= maxRuntimeLimit && number[0] != '+' && (!scoped || whose != "")
+	if err != nil || n < 0 || n > maxRuntimeLimit || number[0] == '+' || at == 0 {
+		return false
+	}
+	return slices.Contains(limitNames(), name) && (name != "processes" || n >= 1 && n <= maxProcesses)
 }

@@ -60,27 +60,6 @@ func serverVariables() []Variable {
 		{Name: "HARNESS_BASE_PATH", check: isBasePath, Allowed: "a path such as /harness, without a slash at its end",
 			Doc:   "Where a proxy shows this server on its host, if not at the root; it may pass the path on or take it away.",
 			field: func(c *Config) any { return &c.BasePath }},
-		{Name: "HARNESS_SHUTDOWN_TIMEOUT_MS", Default: "10000", Min: 1,
-			Doc:   "Longest time an orderly shutdown may take before what is left is abandoned.",
-			field: func(c *Config) any { return &c.ShutdownTimeout }},
-		{Name: "HARNESS_STORE_WAIT_MS", Default: "10000", Min: 1,
-			Doc:   "How long a request that writes waits for a database that refuses writes (full, read-only, away) before it is answered 503.",
-			field: func(c *Config) any { return &c.StoreWait }},
-	})
-}
-
-func limitVariables() []Variable {
-	return grouped("Limits", []Variable{
-		{Name: "HARNESS_HTTP_MAX_CONNECTIONS", Default: "4096",
-			Doc:   "Open connections that are no streams; beyond it the one that has waited longest without a whole request is closed. 0: no limit.",
-			field: func(c *Config) any { return &c.Limits.HTTPConnections }},
-		{Name: "HARNESS_WS_MAX_CONNECTIONS", Default: "10000",
-			Doc:   "Open streams; one more is refused with 503. 0: no limit.",
-			field: func(c *Config) any { return &c.Limits.Streams }},
-		{Name: "HARNESS_WS_MAX_PER_ADDRESS", Default: "1000",
-			Doc: "Open streams of one client address (IPv6: of one /64); one more is refused with 429. Behind a proxy all " +
-				"clients have its address. 0: no limit.",
-			field: func(c *Config) any { return &c.Limits.StreamsPerAddress }},
 	})
 }
 
@@ -119,16 +98,11 @@ func storeVariables() []Variable {
 			Doc: "Of several servers on one Postgres: where this one takes requests for its sessions from the others (HTTP/2, mutual " +
 				"TLS 1.3), the host as they find it. With it, what another node's agents must do may be asked of this one, too.",
 			field: func(c *Config) any { return &c.Node.Address }},
-		{Name: "HARNESS_NODE_CERT_FILE", path: true, check: notEmpty, Allowed: "a file (PEM)",
-			Doc: "Certificate that this node shows other nodes, which goes with HARNESS_NODE_KEY_FILE and HARNESS_NODE_CA_FILE. Without one it " +
-				"makes one at each start, and the others know it by the database.",
-			field: func(c *Config) any { return &c.Node.Certificate }},
-		{Name: "HARNESS_NODE_KEY_FILE", path: true, check: notEmpty, Allowed: "a file (PEM)",
-			Doc:   "Key of HARNESS_NODE_CERT_FILE: ECDSA P-256 or P-384, Ed25519, or RSA.",
-			field: func(c *Config) any { return &c.Node.Key }},
-		{Name: "HARNESS_NODE_CA_FILE", path: true, check: notEmpty, Allowed: "a file (PEM)",
-			Doc:   "Certificates that must have signed that of every node; all nodes need it then.",
-			field: func(c *Config) any { return &c.Node.CA }},
+		{Name: "HARNESS_NODE_TLS_DIR", path: true, check: notEmpty, Allowed: "a folder with tls.crt, tls.key and ca.crt (PEM)",
+			Doc: "Certificate that this node shows other nodes, its key (ECDSA P-256 or P-384, Ed25519, or RSA), and the certificates " +
+				"that must have signed that of every node; all nodes need it then. Without it the node makes a certificate at each start, " +
+				"and the others know it by the database.",
+			field: func(c *Config) any { return &c.Node.TLSDir }},
 		{Name: "HARNESS_WORKSPACES", Default: "pinned", Enum: []string{"pinned", WorkspacesShared, WorkspacesGit},
 			Doc: "Of several servers on one Postgres: whether idle sessions of a node that died go on at others. shared: their folders " +
 				"are the same ones at the same paths; the node marks them (.harness-workspace). git: their folders are pushed to " +
@@ -141,179 +115,9 @@ func storeVariables() []Variable {
 		{Name: "HARNESS_SQLITE_SYNCHRONOUS", Default: "FULL", Enum: []string{"FULL", "NORMAL"},
 			Doc:   "SQLite durability: FULL survives power loss, NORMAL only the death of the process.",
 			field: func(c *Config) any { return &c.SQLiteSynchronous }},
-		{Name: "HARNESS_JOURNAL_KEEP_EVENTS", Default: "0",
-			Doc:   "Newest events kept in the journal for resuming clients; 0 keeps all.",
-			field: func(c *Config) any { return &c.JournalKeepEvents }},
-		{Name: "HARNESS_ARCHIVE", Allowed: "s3 (HARNESS_S3_ENDPOINT says where), or an absolute path of a folder", check: isArchive,
+		{Name: "HARNESS_ARCHIVE", Allowed: "s3 (HARNESS_S3_URL says where), or an absolute path of a folder", check: isArchive,
 			Doc:   "Where events of the journal are kept before they are pruned, as compressed JSON lines. Unset, they are gone then.",
 			field: func(c *Config) any { return &c.Archive }},
-	})
-}
-
-func retentionVariables() []Variable {
-	const century = 36_500 // days
-	return grouped("Retention", []Variable{
-		{Name: "HARNESS_JOURNAL_KEEP_DAYS", Default: "90", Max: century,
-			Doc: "Age from which events leave the journal; a client that resumes from before gets a gap notice. " +
-				"Transcripts stay. 0 keeps all.",
-			field: func(c *Config) any { return &c.Retention.JournalDays }},
-		{Name: "HARNESS_RECORDS_KEEP_DAYS", Default: "90", Max: century,
-			Doc: "Age from which records of what is over go: settled approvals and questions, ended jobs, extension " +
-				"reloads, turns that were rolled back, " +
-				"turns of workers' sessions. 0 keeps all.",
-			field: func(c *Config) any { return &c.Retention.RecordDays }},
-		{Name: "HARNESS_RECORDS_KEEP", Default: "100000",
-			Doc:   "How many settled requests, ended jobs and extension reloads (of each) are kept, the newest. 0: no limit.",
-			field: func(c *Config) any { return &c.Retention.Records }},
-		{Name: "HARNESS_ARCHIVED_KEEP_DAYS", Default: "365", Max: century,
-			Doc: "Days a session has been archived after which its transcript goes; the session stays, and what codex still " +
-				"has is imported again when " +
-				"it is read. 0 keeps all.",
-			field: func(c *Config) any { return &c.Retention.ArchivedDays }},
-		{Name: "HARNESS_ARCHIVED_KEEP", Default: "0",
-			Doc:   "How many archived sessions keep their transcripts, those archived last. 0: no limit.",
-			field: func(c *Config) any { return &c.Retention.Archived }},
-		{Name: "HARNESS_TURNS_KEEP_DAYS", Default: "0", Max: century,
-			Doc:   "Age from which turns of all sessions go, with their entries; a session's newest turn stays. 0 keeps all.",
-			field: func(c *Config) any { return &c.Retention.TurnDays }},
-		{Name: "HARNESS_TURNS_KEEP", Default: "0",
-			Doc:   "How many turns a session keeps, the newest. 0: no limit.",
-			field: func(c *Config) any { return &c.Retention.Turns }},
-	})
-}
-
-func runtimeVariables() []Variable {
-	return grouped("Runtimes", []Variable{
-		{Name: "HARNESS_RUNTIMES",
-			Allowed: "a comma-separated list of runtimes this program has: codex, claude, gemini, opencode, claude-acp, codex-acp, " +
-				"opencode-acp, or acp:NAME of HARNESS_ACP_AGENTS",
-			Doc: "Runtimes this server drives. Sessions of others stay readable; turns of theirs that run are ended. Unset: codex, and those of " +
-				"claude, gemini and opencode whose program is found.",
-			field: func(c *Config) any { return &c.Runtimes }},
-		{Name: "HARNESS_DEFAULT_RUNTIME", Allowed: "one of HARNESS_RUNTIMES",
-			Doc:   "Runtime of sessions whose creator names none. Unset: the first of HARNESS_RUNTIMES.",
-			field: func(c *Config) any { return &c.DefaultRuntime }},
-		{Name: "CODEX_BIN", Default: "codex", check: notEmpty, Allowed: "a command name or a path",
-			Doc:   "codex executable, looked up on PATH when it has no slash; unset and not on PATH: the one beside harness's own executable.",
-			field: func(c *Config) any { return &c.CodexBin }},
-		{Name: "CLAUDE_BIN", Default: "claude", check: notEmpty, Allowed: "a command name or a path",
-			Doc:   "Claude Code's executable, looked up on PATH when it has no slash.",
-			field: func(c *Config) any { return &c.ClaudeBin }},
-		{Name: "OPENCODE_BIN", Default: "opencode", check: notEmpty, Allowed: "a command name or a path",
-			Doc:   "OpenCode executable, looked up on PATH when it has no slash.",
-			field: func(c *Config) any { return &c.OpenCodeBin }},
-		{Name: "CODEX_HOME", path: true, Allowed: "a folder",
-			Doc:   "Folder where codex keeps its own state; unset leaves the choice to codex.",
-			field: func(c *Config) any { return &c.CodexHome }},
-		{Name: "OPENAI_API_KEY", Secret: true,
-			Doc:   "Handed on to the runtime; /api/health shows only whether it is set.",
-			field: func(c *Config) any { return &c.OpenAIAPIKey }},
-		{Name: "HARNESS_RUNTIME_START_TIMEOUT_MS", Default: "30000", Min: 1,
-			Doc:   "Longest time from spawning a runtime to its answer to initialize.",
-			field: func(c *Config) any { return &c.RuntimeStartTimeout }},
-		{Name: "HARNESS_RUNTIME_CALL_TIMEOUT_MS", Default: "120000", Min: 1,
-			Doc:   "Longest time one call to a runtime may take.",
-			field: func(c *Config) any { return &c.RuntimeCallTimeout }},
-		{Name: "HARNESS_RUNTIME_HANG_MS", Default: "120000", check: zeroOrSecond, Allowed: "0, or at least 1000",
-			Doc: "Time without an answer to a health probe after which a runtime is killed and restarted; its status is " +
-				"unresponsive after a quarter of it. 0 asks nothing.",
-			field: func(c *Config) any { return &c.RuntimeHang }},
-		{Name: "HARNESS_RUNTIME_UNLOAD_MS", Default: "1800000", check: zeroOrSecond, Allowed: "0, or at least 1000",
-			Doc: "Idle time after which a session is unloaded from the runtime's memory; its next message loads it again. " +
-				"A tenth of it above HARNESS_RUNTIME_RECYCLE_MB. 0 unloads nothing.",
-			field: func(c *Config) any { return &c.RuntimeUnload }},
-		{Name: "HARNESS_RUNTIME_RECYCLE_MB", Default: "512",
-			Doc:   "Resident memory (MiB) above which a runtime is restarted while nothing runs in it and nothing waits; Linux. 0 never does.",
-			field: func(c *Config) any { return &c.RuntimeRecycle }},
-		{Name: "HARNESS_RUNTIME_IDLE_MS", Default: "600000", check: zeroOrSecond, Allowed: "0, or at least 1000",
-			Doc: "Idle time after which the process of a session is closed, where a runtime has one for each; the next " +
-				"message starts it again. codex has one for all. 0 closes none.",
-			field: func(c *Config) any { return &c.RuntimeIdle }},
-		{Name: "HARNESS_RUNTIME_MAX_PROCESSES", Default: "8", Min: 1, Max: 10_000,
-			Doc: "Most processes of a runtime that has one for each session. A session beyond it takes the place of one " +
-				"that is idle, or waits in order; /api/health counts them.",
-			field: func(c *Config) any { return &c.RuntimeMaxProcesses }},
-		{Name: "HARNESS_RUNTIME_MAX_TURNS", Default: "0", check: isRuntimeLimit,
-			Allowed: "a comma-separated list of N and RUNTIME=N",
-			Doc: "Turns of a runtime that may run at once. A message that would begin one more waits, in the order of " +
-				"arrival; jobs do, too. 0: no limit.",
-			field: func(c *Config) any { return &c.RuntimeMaxTurns }},
-		{Name: "HARNESS_RUNTIME_MAX_MESSAGES", Default: "4096", check: isRuntimeLimit,
-			Allowed: "a comma-separated list of N and RUNTIME=N",
-			Doc: "Messages and new sessions that may be on their way to a runtime: those it is just given, and those that " +
-				"wait for a turn to end or a process. " +
-				"One more is refused with 429. 0: no limit.",
-			field: func(c *Config) any { return &c.RuntimeMaxMessages }},
-		{Name: "HARNESS_SESSION_MAX_MESSAGES", Default: "256",
-			Doc:   "Messages that may be on their way to one session; one more is refused with 429. 0: no limit.",
-			field: func(c *Config) any { return &c.SessionMaxMessages }},
-		{Name: "HARNESS_RUNTIME_DETACH", Default: "true",
-			Doc:   "Run runtimes behind a shim, so that turns outlive the server; false runs them as its children.",
-			field: func(c *Config) any { return &c.RuntimeDetach }},
-		{Name: "HARNESS_DETACH_GRACE_MS", Default: "900000", Min: 1,
-			Doc:   "Longest time a runtime behind a shim may run while no server is attached.",
-			field: func(c *Config) any { return &c.DetachGrace }},
-		{Name: "HARNESS_SPOOL_BYTES", Default: "1073741824", Min: 1,
-			Doc:   "Most bytes of a runtime's output kept on disk for a server that has not stored them yet; then the runtime waits. Never fsynced.",
-			field: func(c *Config) any { return &c.SpoolBytes }},
-		{Name: "HARNESS_KEEP_NATIVE", Default: "ring", Enum: []string{"ring", "all", "off"},
-			Doc: "What is kept of the lines of a runtime whose words are translated (none of codex): the last 2,000 of a " +
-				"session in DATA_DIR/native, all as events that are not shown, or none.",
-			field: func(c *Config) any { return &c.KeepNative }},
-		{Name: "HARNESS_RUNTIME_CONFINE", Default: "auto", Enum: []string{"auto", "required", "off"},
-			Doc: "Hide the data directory and the server's settings from runtimes, and keep them from its ports; auto starts with a " +
-				"warning where this machine does not allow it, required does not start.",
-			field: func(c *Config) any { return &c.RuntimeConfine }},
-		{Name: "HARNESS_RUNTIME_USER", Allowed: "a user name; the server must run as root",
-			Doc:   "User that runtimes run as; workspaces must be writable for it. Unset: the server's own.",
-			field: func(c *Config) any { return &c.RuntimeUser }},
-		{Name: "HARNESS_WORKSPACE", path: true, Allowed: "a folder",
-			Doc: "Folder that sessions work in whose creator names none; runtimes must be able to write there. Unset: the " +
-				"server's working directory.",
-			field: func(c *Config) any { return &c.Workspace }},
-		{Name: "HARNESS_KEEP_RUNTIMES", Default: "false",
-			Doc:   "Leave the runtimes running when the server is stopped, for the next one to go on with (an upgrade).",
-			field: func(c *Config) any { return &c.KeepRuntimes }},
-		{Name: "HARNESS_TURN_IDLE_TIMEOUT_MS", Default: "600000", check: zeroOrSecond, Allowed: "0, or at least 1000",
-			Doc: "Time an agent may send nothing in a turn, without an open request, before the turn is stopped; its " +
-				"process is ended when that does not help. " +
-				"Not of codex. 0 waits for ever.",
-			field: func(c *Config) any { return &c.TurnIdle }},
-		{Name: "GEMINI_BIN", Default: "gemini", check: notEmpty, Allowed: "a command name or a path",
-			Doc:   "Gemini CLI's executable, looked up on PATH when it has no slash.",
-			field: func(c *Config) any { return &c.GeminiBin }},
-		{Name: "HARNESS_ACP_AGENTS", Secret: true,
-			Allowed: `JSON: {"NAME": "COMMAND LINE"}, or {"NAME": {"command": [...], "env": {...}, "modes": {...}, "reads": [...]}}`,
-			Doc: "Further agents of the Agent Client Protocol, as runtimes acp:NAME (docs/runtimes/acp.md); " +
-				"HARNESS_RUNTIMES turns them on. They are a preview.",
-			field: func(c *Config) any { return &c.ACPAgents }},
-		{Name: "HARNESS_RUNTIME_ENV", Default: "inherit", Enum: []string{"inherit", "closed"},
-			Doc: "What codex gets of the server's environment: inherit is all but secrets of the server and variables of " +
-				"other runtimes' providers, closed " +
-				"is what every other runtime gets: PATH, HOME, the language, proxies, CA files and the variables of its own provider.",
-			field: func(c *Config) any { return &c.RuntimeEnv }},
-		{Name: "HARNESS_RUNTIME_ENV_ALLOW", check: isAllowedVariable,
-			Allowed: "a comma-separated list of NAME, PREFIX* (at least 3 characters) or RUNTIME:NAME",
-			Doc:     "Further variables of the server's environment that runtimes get, all of them or one. Never a secret of the server.",
-			field:   func(c *Config) any { return &c.RuntimeEnvAllow }},
-		{Name: "HARNESS_RUNTIME_STATUS", check: isRuntimeStatus,
-			Allowed: "a comma-separated list of RUNTIME=STATUS with active, preview, deprecated or disabled",
-			Doc: "Status of runtimes that clients see; unnamed ones are active, agents of HARNESS_ACP_AGENTS a preview. " +
-				"A disabled one is neither started nor asked.",
-			field: func(c *Config) any { return &c.RuntimeStatus }},
-		{Name: "HARNESS_RUNTIME_CREDENTIALS", Default: "namespaced", check: isCredentialLevel,
-			Allowed: "a comma-separated list of shared, namespaced, ephemeral and RUNTIME=LEVEL",
-			Doc: "Where runtimes but codex (CODEX_HOME) keep logins, settings and state: the home of their user (shared), a " +
-				"folder of the namespace, or one " +
-				"of each session, which goes with it (ephemeral).",
-			field: func(c *Config) any { return &c.RuntimeCredentials }},
-		{Name: "HARNESS_CREDENTIAL_NAMESPACE", Default: "default", check: isNamespace,
-			Allowed: "1 to 64 bytes of printable text",
-			Doc:     "Credential namespace of this server's sessions. No two names share a folder.",
-			field:   func(c *Config) any { return &c.CredentialNamespace }},
-		{Name: "HARNESS_CREDENTIAL_DIR", path: true, Allowed: "a folder",
-			Doc:   "Folder of credential namespaces; HARNESS_RUNTIME_USER must be able to reach it. Unset: credentials in DATA_DIR.",
-			field: func(c *Config) any { return &c.CredentialDir }},
 	})
 }
 
@@ -324,10 +128,10 @@ func sessionVariables() []Variable {
 func sessionDefaults() []Variable {
 	return []Variable{
 		{Name: "DEFAULT_APPROVAL_POLICY", Default: "untrusted",
-			Enum: []string{"untrusted", "on-failure", "on-request", "never"}, Doc: "Approval policy of a new session.",
+			Enum: approvalPolicies(), Doc: "Approval policy of a new session.",
 			field: func(c *Config) any { return &c.Defaults.ApprovalPolicy }},
 		{Name: "DEFAULT_SANDBOX_MODE", Default: "read-only",
-			Enum: []string{"read-only", "workspace-write", "danger-full-access"}, Doc: "File-system sandbox of a new session.",
+			Enum: sandboxModes(), Doc: "File-system sandbox of a new session.",
 			field: func(c *Config) any { return &c.Defaults.SandboxMode }},
 		{Name: "DEFAULT_NETWORK_ACCESS", Default: "restricted", Enum: []string{"restricted", "enabled"},
 			Doc:   "Network access of a new session.",

@@ -6,12 +6,6 @@ func taskVariables() []Variable {
 			Doc: "What tasks (/v1) do unasked when neither they nor their session say: nothing, what is safe, or everything " +
 				"(which takes HARNESS_ALLOW_YOLO). Unset: what the session's controls say.",
 			field: func(c *Config) any { return &c.Tasks.Mode }},
-		{Name: "HARNESS_TASKS_MAX", Default: "1000", Min: 1,
-			Doc:   "Tasks of this store that may be running or waiting; more are refused with 429.",
-			field: func(c *Config) any { return &c.Tasks.Max }},
-		{Name: "HARNESS_TASKS_MAX_PER_SESSION", Default: "32", Min: 1,
-			Doc:   "Tasks of one session that may be running or waiting; more are refused with 429.",
-			field: func(c *Config) any { return &c.Tasks.MaxPerSession }},
 		{Name: "HARNESS_TASKS_RUNTIME_EVENTS", Default: "false",
 			Doc: "Whether the events of tasks have runtime.request.started and .completed around what is asked of the runtime. " +
 				"It holds for tasks that begin from then on.",

@@ -9,8 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Addresses are the HOST:PORT pairs at which a DATABASE_URL has Postgres, in its order; none for SQLite ("") and for
-// sockets of Unix.
+// Addresses are the HOST:PORT pairs of a DATABASE_URL, in its order; none for SQLite ("") and for Unix sockets.
 func Addresses(url string) (all []string, err error) {
 	if url == "" {
 		return nil, nil

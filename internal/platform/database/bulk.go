@@ -17,13 +17,13 @@ const (
 	Int  Kind = "bigint"
 )
 
-// Bulk is a statement over many rows of parameters. Postgres gets an array per column: one text to plan however many
-// rows there are. SQLite, which has no arrays, gets lists of values.
+// Bulk is a statement over many rows of parameters. Postgres gets an array per column, so one text serves any number
+// of rows. SQLite, which has no arrays, gets lists of values.
 type Bulk struct {
 	kinds    []Kind
 	postgres string
-	// sqlite are the texts, the most rows first. They are made when they are first needed: statements are variables of
-	// packages, and a process that has no database, as a shim, is not to pay for them.
+	// sqlite are the texts, the most rows first. They are made at first use: statements are package variables, and a
+	// process without a database, such as a shim, should not pay for them.
 	sqlite func() []sized
 }
 
@@ -33,8 +33,8 @@ type sized struct {
 	text string
 }
 
-// sqliteRows is for how many rows there is a text each; beyond that they double, within sqliteParameters: SQLite keeps
-// a program for each text.
+// sqliteRows is the number of rows up to which each count has its own text; beyond it the counts double, within
+// sqliteParameters. SQLite keeps a program for each text.
 const (
 	sqliteRows       = 8
 	sqliteParameters = 128
@@ -87,8 +87,8 @@ func placeholders(rows, columns int) string {
 	return b.String()
 }
 
-// Exec runs the statement on rows of parameters, one behind the other: string, sql.NullString, int64 or sql.NullInt64.
-// No rows are no statement. In a transaction of Postgres it is sent with the next statement that has an answer, or with
+// Exec runs the statement on consecutive rows of parameters: string, sql.NullString, int64 or sql.NullInt64. Without
+// rows it does nothing. In a transaction of Postgres it is sent with the next statement that has an answer, or with
 // the commit.
 func (b *Bulk) Exec(ctx context.Context, tx Tx, args []any) error {
 	if postgres, isPostgres := tx.(*postgresTx); isPostgres && len(args) > 0 {
@@ -101,7 +101,7 @@ func (b *Bulk) Exec(ctx context.Context, tx Tx, args []any) error {
 	})
 }
 
-// Query runs the statement on rows of parameters as Exec does and hands each row of the answer to scan.
+// Query runs the statement on rows of parameters like Exec and passes each row of the answer to scan.
 func (b *Bulk) Query(ctx context.Context, tx Tx, args []any, scan func(rows *sql.Rows) error) error {
 	return b.each(tx, args, func(text string, args []any) error {
 		rows, err := tx.QueryContext(ctx, text, args...)
@@ -136,7 +136,7 @@ func (b *Bulk) each(tx Tx, args []any, run func(text string, args []any) error) 
 	return nil
 }
 
-// Columns turns rows of parameters, one behind the other, into an array per column, for Postgres.
+// Columns turns consecutive rows of parameters into an array per column, for Postgres.
 func Columns(kinds []Kind, args []any) []any {
 	arrays := make([]any, len(kinds))
 	for i, kind := range kinds {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"sync/atomic"
 	"time"
+
+	"harness/internal/lib/wake"
 )
 
 // writerPages is how long the log may grow before the writer itself moves it into the database, in pages. The
@@ -19,19 +21,19 @@ const (
 	// checkpointBytes it writes.
 	checkpointEvery = 128
 	checkpointBytes = 32 << 10
-	// restartWait bounds how long the writer stands still for readers, once the log is over its bound.
+	// restartWait bounds how long the writer waits for readers, once the log is over its bound.
 	restartWait = 250 * time.Millisecond
 )
 
-// checkpointer moves SQLite's log into the database beside the writer, which would otherwise stop for it while commits
-// wait. Commits are durable in the log before and after.
+// checkpointer moves SQLite's log into the database concurrently with the writer, which would otherwise delay commits
+// for it. Commits are durable in the log before and after.
 type checkpointer struct {
 	pool    *sql.DB
 	writer  *writer
 	pages   int // the log's bound
 	report  func(pages int, err error)
 	commits atomic.Int64
-	due     chan struct{}
+	due     wake.Signal
 	stop    context.CancelFunc
 	gone    chan struct{}
 }
@@ -44,7 +46,7 @@ func startCheckpointer(opts Options, writer *writer, pages int) (*checkpointer, 
 	pool.SetMaxOpenConns(1)
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &checkpointer{
-		pool: pool, writer: writer, pages: pages, report: opts.Checkpointed, due: make(chan struct{}, 1), stop: cancel,
+		pool: pool, writer: writer, pages: pages, report: opts.Checkpointed, due: wake.New(), stop: cancel,
 		gone: make(chan struct{}),
 	}
 	if c.report == nil {
@@ -73,9 +75,9 @@ func (c *checkpointer) run(ctx context.Context) {
 	}
 }
 
-// restart makes the writer begin the log anew. SQLite does so by itself when no reader uses the log, but among
-// many readers there is always one: the log would grow without bound. The writer waits until the current
-// readers have finished; later readers use the database, to which everything was moved.
+// restart makes the writer restart the log. SQLite does so by itself when no reader uses the log, but many readers
+// always include one, and the log would grow without bound. The writer waits for the current readers; later readers
+// use the database, which then has everything.
 func (c *checkpointer) restart(ctx context.Context) (pages int, err error) {
 	err = c.writer.with(ctx, func(conn *sql.Conn) (err error) {
 		pages, _, err = impatiently(ctx, conn, "truncate")
@@ -87,8 +89,8 @@ func (c *checkpointer) restart(ctx context.Context) (pages int, err error) {
 	return pages, nil
 }
 
-// EmptyLog moves SQLite's log into the database and empties it, so that nothing of what was deleted is left in it. It is
-// false when readers kept it from that; try again.
+// EmptyLog moves SQLite's log into the database and empties it, so that no deleted data remains in it. It returns
+// false when readers prevented that; try again.
 func (db *DB) EmptyLog(ctx context.Context) (bool, error) {
 	if db.checkpoints == nil {
 		return true, nil
@@ -101,12 +103,12 @@ func (db *DB) EmptyLog(ctx context.Context) (bool, error) {
 func moveAll(ctx context.Context, conn *sql.Conn) error {
 	pages, moved, err := impatiently(ctx, conn, "full")
 	if err == nil && moved < pages {
-		err = fmt.Errorf("%d of %d pages of the log are moved", moved, pages)
+		err = fmt.Errorf("only %d of %d pages of the log were moved", moved, pages)
 	}
 	return err
 }
 
-// impatiently is a checkpoint that waits for others no longer than restartWait.
+// impatiently runs a checkpoint that waits at most restartWait for other connections.
 func impatiently(ctx context.Context, conn *sql.Conn, mode string) (pages, moved int, err error) {
 	if err := patience(ctx, conn, restartWait); err != nil {
 		return 0, 0, err
@@ -115,7 +117,7 @@ func impatiently(ctx context.Context, conn *sql.Conn, mode string) (pages, moved
 	return checkpoint(ctx, conn, mode)
 }
 
-// patience is how long a connection waits for others.
+// patience sets how long a connection waits for others.
 func patience(ctx context.Context, conn *sql.Conn, wait time.Duration) error {
 	if _, err := conn.ExecContext(ctx, fmt.Sprintf("pragma busy_timeout = %d", wait.Milliseconds())); err != nil {
 		return fmt.Errorf("set the patience of the writer: %w", err)
@@ -139,10 +141,7 @@ func (c *checkpointer) committed(bytes int) {
 	if now := c.commits.Add(counts); now/checkpointEvery == (now-counts)/checkpointEvery {
 		return
 	}
-	select {
-	case c.due <- struct{}{}:
-	default: // one is due already
-	}
+	c.due.Set()
 }
 
 func (c *checkpointer) close() error {

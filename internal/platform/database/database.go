@@ -14,17 +14,17 @@ import (
 	"sync/atomic"
 )
 
-// ErrCommit wraps a failed COMMIT. When the connection broke meanwhile, the transaction may have been committed all the
-// same.
+// ErrCommit wraps a failed COMMIT. When the connection broke meanwhile, the transaction may nevertheless be
+// committed.
 var ErrCommit = errors.New("commit failed")
 
-// Querier is what a read needs; *sql.DB, *sql.Tx and *sql.Conn have it.
+// Querier runs queries; *sql.DB, *sql.Tx and *sql.Conn implement it.
 type Querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// Tx is a write transaction. It must not be kept after the function it was handed to returns.
+// Tx is a write transaction. It is invalid after its function returns.
 type Tx interface {
 	Querier
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
@@ -46,7 +46,7 @@ type DB struct {
 	write  *sql.DB
 	read   *sql.DB
 	raw    *sql.DB
-	// lost counts transactions since the last commit whose connection Postgres ended in the middle.
+	// lost counts transactions since the last commit during which Postgres ended the connection.
 	lost atomic.Int32
 	// writer is SQLite's, reads holds its readers' prepared statements; nil on Postgres, whose driver has its own.
 	writer *writer
@@ -57,7 +57,7 @@ type DB struct {
 	checkpoints *checkpointer
 }
 
-// Engine returns which database this is, for the few statements that differ.
+// Engine is the kind of database, for the few statements that differ.
 func (db *DB) Engine() Engine { return db.engine }
 
 // Read is the pool for reads outside a transaction. A read sees every write committed before it began.
@@ -73,8 +73,8 @@ func (db *DB) Read() Querier {
 func (db *DB) Raw() *sql.DB { return db.raw }
 
 // Update runs fn in one write transaction and commits it. It returns fn's error after a rollback, or the commit's
-// error. When ctx ends before the commit is begun, nothing is committed. On SQLite the transaction is immediate, so fn
-// never fails half-way for want of the write lock; fn closes the rows it asked for.
+// error. When ctx ends before the commit is begun, nothing is committed. On SQLite the transaction is immediate, so
+// fn never fails half-way for lack of the write lock; fn closes its rows.
 func (db *DB) Update(ctx context.Context, fn func(tx Tx) error) error {
 	if db.writer != nil {
 		committed, err := db.updateSQLite(ctx, fn)
@@ -95,15 +95,15 @@ func (db *DB) updateSQLite(ctx context.Context, fn func(tx Tx) error) (Committed
 	return committed, err
 }
 
-// Last is the last statement of a transaction. Row, which may be nil, is handed each row of its answer, possibly before
-// it is certain that the transaction is committed.
+// Last is the last statement of a transaction. Row, which may be nil, gets each row of its answer, possibly before
+// the commit is certain.
 type Last struct {
 	Query string
 	Args  []any
 	Row   func(row interface{ Scan(dest ...any) error }) error
-	// Early has Postgres release the locks before the commit survives, which is waited for all the same: who waits for
-	// them continues meanwhile, and others may see what is gone when the server is lost just then. Only for who can find out
-	// afterwards whether the transaction is there.
+	// Early makes Postgres release the locks before the commit is durable; the call still waits for durability.
+	// Waiters for the locks continue meanwhile, and others may see data that a loss of the server then removes. It is
+	// only for callers that can check afterwards whether the transaction exists.
 	Early bool
 }
 
@@ -113,8 +113,8 @@ type Last struct {
 // no round trip of its own, and statements of a Bulk may be sent later than they are made: their error is that
 // of a later one.
 //
-// Unlike Update it returns before a commit of SQLite survives loss of power, so that the next transaction may
-// begin: publish its effects only after Committed.Synced. Reads that see it take that long, too.
+// Unlike Update it returns before a commit of SQLite survives loss of power, so that the next transaction may begin:
+// publish its effects only after Committed.Synced. Reads that see the commit also wait for that.
 func (db *DB) UpdateHolding(ctx context.Context, hold string, fn func(tx Tx, held []int64) (Last, error)) (
 	Committed, error) {
 	if db.engine == Postgres {

@@ -8,8 +8,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// InsertEach inserts rows (string and int64, in the order of the columns) one after the other: for rows so long that
-// they should not be in memory together, in whatever form the engine wants them. Names are quoted.
+// InsertEach inserts rows (string and int64, in the order of the columns) one after the other, for rows too long to
+// be in memory together. Names are quoted.
 func InsertEach(ctx context.Context, tx Tx, table string, columns []string, rows iter.Seq[[]any]) error {
 	if postgres, isPostgres := tx.(*postgresTx); isPostgres {
 		// A statement for each would encode each into buffers of its own.

@@ -13,10 +13,10 @@ import (
 	"harness/internal/platform/database/wal"
 )
 
-// applicationID marks a SQLite file as one of ours ("HRNS"), at its place in the file's header.
+// applicationID in the header of a SQLite file identifies it as ours ("HRNS").
 const applicationID = 0x48524e53
 
-// FileError says why a SQLite file is not used. Nothing was changed.
+// FileError is the reason for refusing a SQLite file, which is unchanged.
 type FileError struct{ Path, Reason string }
 
 // Error implements error.
@@ -27,10 +27,9 @@ func (e *FileError) Error() string {
 			"empty store, move %[1]s, %[1]s-wal and %[1]s-shm away, or set another DATA_DIR", e.Path, e.Reason)
 }
 
-// prepareFile makes the file of a new store, or checks one that is there. What is there is refused unless it is sound
-// and ours: SQLite itself takes an empty file for a new database, and would forget its log. A store of before there was
-// an application_id is given it.
-// In a log that is not what was written, what can be put right is; mended is called with how many frames that were.
+// prepareFile makes the file of a new store, or checks an existing one. It refuses a file that is damaged or not
+// ours: SQLite itself treats an empty file as a new database and would discard its log. An old store without an
+// application_id gets it. Damaged frames of the log are repaired where possible; mended is called with their number.
 func prepareFile(ctx context.Context, path, marker string, mended func(frames int)) (err error) {
 	id, err := checkFile(path, os.O_RDWR)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -42,12 +41,12 @@ func prepareFile(ctx context.Context, path, marker string, mended func(frames in
 	if err := mendLog(path, mended); err != nil {
 		return err
 	}
-	how := "mode=ro" // else SQLite would move the log into the database when it closes it, damaged or not
+	how := "mode=ro" // else SQLite would move even a damaged log into the database at its close
 	if _, err := os.Stat(path + "-wal"); errors.Is(err, fs.ErrNotExist) {
 		how += "&immutable=1" // else it would make one
 	}
 	if _, err := os.Stat(path + "-journal"); err == nil {
-		how = "mode=rw" // a transaction is to be undone
+		how = "mode=rw" // a transaction must be undone
 	}
 	marked, err := withFile(path, how, func(db *sql.DB) (bool, error) { return checkContent(ctx, db, path, marker, id) })
 	if err != nil || id == applicationID || !marked {
@@ -63,9 +62,9 @@ func prepareFile(ctx context.Context, path, marker string, mended func(frames in
 	return nil
 }
 
-// mendLog has what can be put right in a database's log put right.
+// mendLog repairs the damaged frames of a database's log where possible.
 func mendLog(path string, mended func(frames int)) error {
-	path, err := filepath.EvalSymlinks(path) // the log lies beside the file itself
+	path, err := filepath.EvalSymlinks(path) // the log is beside the file itself, not beside a link
 	if err != nil {
 		return fmt.Errorf("look for the database: %w", err)
 	}
@@ -79,14 +78,14 @@ func mendLog(path string, mended func(frames int)) error {
 	return nil
 }
 
-// damagedLog names a damaged log's file, and how to continue without what is lost.
+// damagedLog names a damaged log's file, and how to continue without the lost commits.
 func damagedLog(path string, err error) error {
 	var damage *wal.DamageError
 	if !errors.As(err, &damage) {
 		return err
 	}
-	return &FileError{path, fmt.Sprintf("is damaged: %v. SQLite would take that for the log's end and forget what stands behind it; "+
-		"if that is to be, harness doctor --salvage copies both aside first", damage)}
+	return &FileError{path, fmt.Sprintf("is damaged: %v. SQLite would treat that as the log's end and drop the commits after it; "+
+		"to accept that, run harness doctor --salvage, which first copies both files aside", damage)}
 }
 
 // withFile opens a database for one call.
@@ -130,8 +129,8 @@ func kindOf(mode fs.FileMode) string {
 	return "device"
 }
 
-// createFile makes the file beside its place and moves it there: a kill leaves a whole file or none, never an empty
-// one, which would be taken for a damaged one.
+// createFile makes the file under a temporary name and links it: a kill leaves a whole file or none, never an empty
+// one, which would count as damaged.
 func createFile(ctx context.Context, path string) (err error) {
 	// SQLite makes its files readable by all users, and its other files like this one: transcripts are their
 	// owner's (0600).

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// checkBound is how long Open may look for damage inside a file; a larger file is checked in part.
+// checkBound is how long Open may search a file for damage; a larger file is checked in part.
 const checkBound = 250 * time.Millisecond
 
 // checkContent refuses a file with damage inside, or with tables and neither our application_id nor the marker,
@@ -47,7 +47,7 @@ func damaged(path string, err error) error {
 // schemaChanged is SQLite's code for a statement that others changed the tables of.
 const schemaChanged = 17
 
-// quickCheck looks for damage for as long as checkBound lets it.
+// quickCheck searches for damage within checkBound.
 func quickCheck(ctx context.Context, db *sql.DB) error {
 	bounded, cancel := context.WithTimeout(ctx, checkBound)
 	defer cancel()
@@ -60,7 +60,7 @@ func quickCheck(ctx context.Context, db *sql.DB) error {
 	case bounded.Err() != nil:
 		return ctx.Err()
 	case errors.As(err, &lite) && lite.Code()&0xff == schemaChanged:
-		return nil // by another process, which has looked for damage before that
+		return nil // another process changed it, and checked the file before
 	case err != nil:
 		return err
 	case found != "ok":
@@ -69,7 +69,7 @@ func quickCheck(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-// damage is what SQLite found.
+// damage is the damage that SQLite reports.
 type damage struct{ found string }
 
 // Error implements error.

@@ -10,7 +10,7 @@ import (
 	"os"
 )
 
-// Where SQLite's file format keeps what is read here.
+// Offsets in SQLite's file format.
 const (
 	headerSize      = 100
 	headerMagic     = "SQLite format 3\x00"
@@ -23,7 +23,7 @@ const (
 	lockedByte = 1 << 30
 )
 
-// checkHeader is checkFile of a file that is there.
+// checkHeader is checkFile for an existing file.
 func checkHeader(path string, flag int) (id uint32, err error) {
 	file, err := os.OpenFile(path, flag, 0)
 	if err != nil {
@@ -41,7 +41,7 @@ func checkHeader(path string, flag int) (id uint32, err error) {
 		return 0, fmt.Errorf("read the database: %w", err)
 	}
 	if !bytes.HasPrefix(header, []byte(headerMagic)) {
-		return 0, &FileError{path, "is no SQLite database: it begins with something else"}
+		return 0, &FileError{path, "is not a SQLite database"}
 	}
 	if id = binary.BigEndian.Uint32(header[headerAppID:]); id != 0 && id != applicationID {
 		return 0, &FileError{path, fmt.Sprintf("belongs to another application (its application_id is %d)", id)}
@@ -70,7 +70,7 @@ func missingPages(file *os.File, header []byte, pageSize int64) (missing int64, 
 	if err != nil {
 		return 0, err
 	}
-	info, err := file.Stat() // after the log was read: a running server moves pages from there to here
+	info, err := file.Stat() // read after the log, because a running server moves pages from the log to the file
 	if err != nil {
 		return 0, err
 	}
@@ -89,8 +89,8 @@ func missingPages(file *os.File, header []byte, pageSize int64) (missing int64, 
 	return missing, nil
 }
 
-// writeAheadLog is what a log holds: the pages of its commits, and how many pages the database has after the last (0:
-// none was committed).
+// writeAheadLog is the content of a log: the pages of its commits, and the database's number of pages after the last
+// one (0: none was committed).
 type writeAheadLog struct {
 	has   map[int64]bool
 	pages int64
@@ -101,7 +101,7 @@ const (
 	frameHeaderSize = 24
 )
 
-// readLog reads the headers of a log's frames. Frames of before the log was begun anew have another salt.
+// readLog reads the headers of a log's frames. Frames from before a restart of the log have another salt.
 func readLog(path string, pageSize int64) (writeAheadLog, error) {
 	log := writeAheadLog{has: map[int64]bool{}}
 	file, err := os.Open(path)

@@ -12,9 +12,9 @@ import (
 	"harness/internal/platform/database/wal"
 )
 
-// Look opens a store that is there to read from it: it makes no file, changes none, and takes no lock that a server
-// would wait for. A SQLite file that does not exist is fs.ErrNotExist, one that Open would refuse *FileError.
-// ErrReadOnly says, beside the store, that it takes no writes. The caller closes what it is given.
+// Look opens an existing store for reading: it neither makes nor changes a file, and takes no lock that a server
+// would wait for. It returns fs.ErrNotExist for a missing SQLite file, and *FileError for one that Open would refuse.
+// ErrReadOnly comes with the store and says that it accepts no writes. The caller closes the store.
 func Look(ctx context.Context, opts Options) (*DB, error) {
 	if opts.URL != "" {
 		opts.MaxConns = 1
@@ -24,7 +24,7 @@ func Look(ctx context.Context, opts Options) (*DB, error) {
 		}
 		var readOnly string
 		if err := db.read.QueryRowContext(ctx, `show transaction_read_only`).Scan(&readOnly); err != nil {
-			return nil, errors.Join(fmt.Errorf("ask Postgres whether it takes writes: %w", err), db.Close())
+			return nil, errors.Join(fmt.Errorf("ask Postgres whether it accepts writes: %w", err), db.Close())
 		}
 		if readOnly == "on" {
 			return db, ErrReadOnly
@@ -37,13 +37,13 @@ func Look(ctx context.Context, opts Options) (*DB, error) {
 	}
 	path, err := filepath.EvalSymlinks(opts.Path) // its log lies beside the file itself
 	if err != nil {
-		return nil, fmt.Errorf("look for the database: %w", err)
+		return nil, fmt.Errorf("find the database: %w", err)
 	}
 	if err := wal.Check(path); err != nil {
 		return nil, damagedLog(path, err)
 	}
-	// Without a log the file is unused, and no log is made. With one, its content counts, and the file beside
-	// it is there to be shared.
+	// Without a log the file is unused, and no log is made. With one, its content counts, and its index file can be
+	// shared.
 	how := "mode=ro&readonly_shm=1"
 	if _, err := os.Stat(opts.Path + "-wal"); errors.Is(err, fs.ErrNotExist) {
 		how += "&immutable=1"
@@ -59,5 +59,5 @@ func Look(ctx context.Context, opts Options) (*DB, error) {
 	return &DB{engine: SQLite, write: read, read: read, raw: read}, nil
 }
 
-// ErrReadOnly means that a store answers and takes no writes.
-var ErrReadOnly = errors.New("the store takes no writes")
+// ErrReadOnly means that a store answers and accepts no writes.
+var ErrReadOnly = errors.New("the store accepts no writes")

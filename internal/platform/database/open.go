@@ -28,29 +28,28 @@ type Options struct {
 	// Synchronous is SQLite's durability: FULL (default; a commit survives power loss) or NORMAL (it survives a crash of
 	// the process).
 	Synchronous string
-	// Sync brings SQLite's log to the disk with FULL; nil means (*os.File).Sync. Another one is for tests.
+	// Sync syncs SQLite's log with FULL; nil means (*os.File).Sync. Tests set another one.
 	Sync func(log *os.File) error
 	// MaxConns bounds the Postgres pool; 0 means 16.
 	MaxConns int
-	// Checkpointed is called each time SQLite's log was moved into the database, with the pages (4 KiB) of log
-	// there are then, or with the error. It is called from a goroutine that Close waits for, and may be nil.
+	// Checkpointed is called after each checkpoint of SQLite's log, with the log's pages (4 KiB) at that time, or with
+	// the error. A goroutine that Close waits for calls it. It may be nil.
 	Checkpointed func(pages int, err error)
-	// Mended is called when frames of SQLite's log in which a bit was flipped were put right, with their number. It may be
-	// nil.
+	// Mended is called with the number of frames of SQLite's log in which a flipped bit was repaired. It may be nil.
 	Mended func(frames int)
-	// Unmarked is called when it cannot be noted any more how much of SQLite's log is synced, once until it can again. It may
-	// be nil, and must not block.
+	// Unmarked is called when the synced length of SQLite's log can no longer be recorded, once until that works
+	// again. It may be nil, and must not block.
 	Unmarked func(err error)
 }
 
 const (
 	connectTimeout = 10 * time.Second
-	// busyTimeout is how long a connection to SQLite waits for one of another process.
+	// busyTimeout is how long a connection to SQLite waits for another process.
 	busyTimeout = 10 * time.Second
 )
 
-// Open connects to the store and checks that it answers. It does not migrate. A SQLite file that is missing is made;
-// one that is damaged, cut off, empty or not ours is refused with a *FileError.
+// Open connects to the store and checks that it answers. It does not migrate. It makes a missing SQLite file, and
+// refuses a file that is damaged, truncated, empty or not ours with a *FileError.
 func Open(ctx context.Context, opts Options) (*DB, error) {
 	if opts.URL != "" {
 		return openPostgres(ctx, opts)
@@ -73,9 +72,9 @@ func openSQLite(ctx context.Context, opts Options, logPages int) (*DB, error) {
 	pragmas := []string{
 		fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()), "journal_mode(WAL)", "synchronous(" + synchronous + ")",
 		"foreign_keys(1)", "cache_size(-16384)", fmt.Sprintf("wal_autocheckpoint(%d)", logPages),
-		// where a statement of many rows notes what it would have to undo: a file of its own is a tenth of the writer's time
+		// the undo data of statements with many rows: a file of its own costs a tenth of the writer's time
 		"temp_store(MEMORY)",
-		// what is deleted is overwritten, also in pages that nothing uses any more
+		// overwrites deleted data, also in unused pages
 		"secure_delete(1)",
 	}
 	kept, err := openWriter(ctx, func() (*lite.Conn, error) { return lite.Open(sqliteURI(opts.Path), pragmas...) },
@@ -93,8 +92,7 @@ func openSQLite(ctx context.Context, opts Options, logPages int) (*DB, error) {
 	}
 	raw.SetMaxOpenConns(1)
 	raw.SetMaxIdleConns(-1) // it is closed again when it is not in use
-	// Readers have little memory of their own: what a reader of long rows leaves in it is of no use to the next one, and the
-	// system keeps the pages of the file.
+	// Readers have a small cache: pages of long rows rarely serve the next reader, and the system caches the file.
 	read, err := sql.Open("sqlite", sqliteDSN(opts.Path, "_pragma=query_only(1)", "_pragma=cache_size(-2048)"))
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s for reading: %w", opts.Path, err), kept.close(), raw.Close())

@@ -11,13 +11,12 @@ import (
 	"unsafe"
 )
 
-// PartBytes is how long (bytes) a text is that is stored whole. A longer one is stored in parts of that size, in a
-// table with a row for each: to bind a text, and to build a row of it, takes several times its size of memory, on
-// either engine.
+// PartBytes is the longest text, in bytes, that is stored whole. A longer one is stored in parts of that size, one
+// row each: binding a text and building its row takes several times its size of memory, on either engine.
 const PartBytes = 1 << 20
 
-// PartOf is how long (bytes) the first part of a text is: no character is cut in two, a text of Postgres may not begin
-// or end within one.
+// PartOf is the length in bytes of a text's first part. It splits no character, because Postgres refuses incomplete
+// ones.
 func PartOf(text []byte) int {
 	if len(text) <= PartBytes {
 		return len(text)
@@ -57,7 +56,7 @@ func (k PartKey) condition() string {
 	return strings.Join(terms, " and ")
 }
 
-// WriteParts stores a text in parts. A part may be gone when the next one is asked for.
+// WriteParts stores a text in parts. It does not use a part after it asks for the next one.
 func WriteParts(ctx context.Context, tx Tx, k PartKey, parts iter.Seq[string]) error {
 	columns := append(append([]string(nil), k.Columns...), "number", "part")
 	err := InsertEach(ctx, tx, k.Table, columns, func(yield func([]any) bool) {

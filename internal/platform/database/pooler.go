@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// errShared is a pooler that gives each transaction another connection. Timeouts, listeners and prepared
-// statements would belong to another client, and so would a commit that does not wait for the disk.
+// errShared refuses a pooler that gives each transaction another connection. Timeouts, listeners, prepared statements
+// and a commit that does not wait for the disk would affect another client.
 var errShared = errors.New("DATABASE_URL leads to a pooler that gives each transaction another connection (PgBouncer: " +
 	"pool_mode=transaction): name Postgres itself in it, or have the pooler keep a connection for each client " +
 	"(pool_mode=session, and at least 25 of them for each server)")
@@ -30,11 +30,11 @@ func checkPooler(ctx context.Context, read, raw *sql.DB) (err error) {
 	var conns [2]*sql.Conn
 	for i := range conns {
 		if conns[i], err = raw.Conn(ctx); err != nil {
-			return fmt.Errorf("have two connections of the pooler: %w", err)
+			return fmt.Errorf("open two connections of the pooler: %w", err)
 		}
 		defer func() { err = errors.Join(err, conns[i].Close()) }()
 	}
-	// Also one that takes its connections in turn gives one of both another one within these.
+	// A pooler that uses its connections in turn also shows itself within these attempts.
 	var served [2][]int64
 	for _, turn := range []int{0, 1, 0, 0, 1} {
 		pid, err := Conn{conns[turn]}.backend(ctx)
@@ -52,7 +52,7 @@ func checkPooler(ctx context.Context, read, raw *sql.DB) (err error) {
 // backend is the process of Postgres that answers now.
 func (c Conn) backend(ctx context.Context) (pid int64, err error) {
 	err = c.raw(func(conn *pgx.Conn) error {
-		// Not a prepared statement: that may be there already.
+		// Not a prepared statement, which may exist already.
 		results, err := conn.PgConn().Exec(ctx, `select pg_backend_pid()`).ReadAll()
 		if err != nil {
 			return err

@@ -13,8 +13,8 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// What a connection to Postgres may take before the server gives its transaction up. A process that is frozen, or cut
-// off, within a transaction keeps its locks until then, and what it had not committed is gone.
+// The time limits after which Postgres ends a connection's transaction. A process that freezes or loses its network
+// within a transaction keeps its locks until then, and loses its uncommitted writes.
 const (
 	// idleWrite bounds the pause between two statements of a writing transaction, idleRead that of a reading
 	// one, which blocks no writer.
@@ -22,8 +22,8 @@ const (
 	idleRead  = time.Minute
 	// lockWait bounds how long a writer waits for a lock. It is longer than a frozen process may keep one.
 	lockWait = 5 * time.Second
-	// longStatement and longTransaction bound writes; no write of ours takes so long. Reads and migrations may take what
-	// they need.
+	// longStatement and longTransaction bound writes; none of ours takes that long. Reads and migrations have no
+	// limit.
 	longStatement   = 5 * time.Minute
 	longTransaction = 10 * time.Minute // since Postgres 17
 )
@@ -67,8 +67,8 @@ func openPostgres(ctx context.Context, opts Options) (*DB, error) {
 	return db, nil
 }
 
-// openPool makes a pool whose connections have these time-outs; those that DATABASE_URL, the user or the
-// database sets stay as they are.
+// openPool makes a pool whose connections have these timeouts; those that DATABASE_URL, the user or the database sets
+// remain.
 func openPool(config *pgx.ConnConfig, conns int, timeouts map[string]time.Duration) *sql.DB {
 	pool := stdlib.OpenDB(*config, stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
 		version, err := majorVersion(conn.PgConn().ParameterStatus("server_version"))
@@ -96,12 +96,12 @@ func openPool(config *pgx.ConnConfig, conns int, timeouts map[string]time.Durati
 	return pool
 }
 
-// majorVersion is that of a server which calls its version so: "15.4 (Debian)", "18beta1".
+// majorVersion is the major version of "15.4 (Debian)" or "18beta1".
 func majorVersion(said string) (int, error) {
 	digits := strings.IndexFunc(said+".", func(r rune) bool { return r < '0' || r > '9' })
 	version, err := strconv.Atoi(said[:digits])
 	if err != nil {
-		return 0, fmt.Errorf("read the version of Postgres: it is called %q", said)
+		return 0, fmt.Errorf("unknown version of Postgres: %q", said)
 	}
 	return version, nil
 }

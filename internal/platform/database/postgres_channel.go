@@ -25,7 +25,7 @@ func (db *DB) OpenChannel(ctx context.Context) (*Channel, error) {
 	if db.engine != Postgres {
 		return nil, ErrNoChannels
 	}
-	conn, err := pgx.ConnectConfig(ctx, db.watchdog.config) // not a guarded one: it is silent most of the time
+	conn, err := pgx.ConnectConfig(ctx, db.watchdog.config) // not monitored, because it is idle most of the time
 	if err != nil {
 		return nil, fmt.Errorf("open a channel to other nodes: %w", redact(err))
 	}

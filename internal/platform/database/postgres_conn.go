@@ -11,23 +11,23 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// Conn is one connection for reads that have to know which server answers them.
+// Conn is one connection for reads that must know which server answers them.
 type Conn struct{ *sql.Conn }
 
-// ReadOn hands over a connection for reads of Postgres, for as long as fn runs.
+// ReadOn calls fn with a connection for reads of Postgres.
 func (db *DB) ReadOn(ctx context.Context, fn func(conn Conn) error) error {
 	conn, err := db.read.Conn(ctx)
 	if err != nil {
 		return fmt.Errorf("open a connection for reading: %w", err)
 	}
-	defer func() { _ = conn.Close() }() // back to the pool, or closed already
+	defer func() { _ = conn.Close() }() // returned to the pool or already closed
 	return fn(Conn{conn})
 }
 
-// Server names the server that answers, and as which process of its machine: another one, or the same one started anew,
-// has another name. "" when a pooler in between answers for it.
+// Server identifies the running server: another server, or the same one after a restart, has another name. It is ""
+// behind a pooler that answers for the server.
 func (c Conn) Server() (name string) {
-	_ = c.raw(func(conn *pgx.Conn) error { // its error is that of the next statement, too
+	_ = c.raw(func(conn *pgx.Conn) error { // the next statement returns the same error
 		name = serverOf(conn)
 		return nil
 	})
@@ -38,8 +38,7 @@ func (c Conn) raw(fn func(conn *pgx.Conn) error) error {
 	return c.Raw(func(conn any) error { return fn(conn.(*stdlib.Conn).Conn()) })
 }
 
-// readEach is ReadEach. Its rows are the driver's own: database/sql copies each value twice on its way to where it is
-// scanned.
+// readEach is ReadEach with the driver's own rows: database/sql copies each value twice before the scan.
 func (c Conn) readEach(ctx context.Context, scan func(Row) error, query string, args ...any) error {
 	return c.raw(func(conn *pgx.Conn) error {
 		rows, err := conn.Query(ctx, query, args...)
@@ -56,15 +55,15 @@ func (c Conn) readEach(ctx context.Context, scan func(Row) error, query string, 
 	})
 }
 
-// mustWait is a statement whose commit waits for whatever a commit of this server waits for: its log's way to the disk,
-// and to the standby. A transaction that writes nothing waits for neither.
+// mustWait is a statement whose commit waits for the server's log to reach the disk and the standby. A transaction
+// without writes waits for neither.
 const mustWait = `select pg_logical_emit_message(true, 'harness', '')`
 
-// Settle waits until all that was visible on this connection when it was called survives what a commit survives, and
-// returns what a query of one row of numbers without parameters answered before that.
+// Settle waits until all data visible on this connection is as durable as a commit. It returns the row of a query of
+// numbers without parameters, read before that.
 func (c Conn) Settle(ctx context.Context, query string) (numbers []int64, err error) {
 	err = c.raw(func(conn *pgx.Conn) error {
-		// One round trip, and one transaction: statements that are sent together are.
+		// One round trip and one transaction, because the statements are sent together.
 		results, err := conn.PgConn().Exec(ctx, query+"; "+mustWait).ReadAll()
 		if err != nil {
 			return err
@@ -78,7 +77,7 @@ func (c Conn) Settle(ctx context.Context, query string) (numbers []int64, err er
 		return awaited(conn)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("wait until what was read is on the standby: %w", err)
+		return nil, fmt.Errorf("wait until the data that was read is on the standby: %w", err)
 	}
 	return numbers, nil
 }
@@ -98,9 +97,9 @@ func numbersOf(result *pgconn.Result) ([]int64, error) {
 	return numbers, nil
 }
 
-// awaited is errUnwaited when the waiting of the last commit for the standby was broken off.
+// awaited returns errUnwaited when the last commit stopped waiting for the standby.
 func awaited(conn *pgx.Conn) error {
-	if l := lineOf(conn.PgConn()); l != nil && l.unwaited.Swap(false) {
+	if l := monitoredOf(conn.PgConn()); l != nil && l.unwaited.Swap(false) {
 		return errUnwaited
 	}
 	return nil
@@ -108,7 +107,7 @@ func awaited(conn *pgx.Conn) error {
 
 // serverOf is Conn.Server.
 func serverOf(conn *pgx.Conn) string {
-	if l := lineOf(conn.PgConn()); l != nil {
+	if l := monitoredOf(conn.PgConn()); l != nil {
 		return l.server
 	}
 	return ""

@@ -11,19 +11,19 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// monitoredConn is a connection's way to Postgres.
+// monitoredConn is the network connection of a connection to Postgres.
 type monitoredConn struct {
 	net.Conn
 	of *connWatchdog
 	to address
-	// pid is the process that serves the connection, 0 as long as it is not known.
+	// pid is the process that serves the connection, 0 while unknown.
 	pid atomic.Uint32
-	// server is when the server was started, "" when it is not known; set before the connection is used.
+	// server is when the server was started, "" when unknown; set before the connection is used.
 	server string
 	cut    atomic.Bool
-	// made: the connection is, not only its line.
+	// made: the connection is set up, not only its network connection.
 	made atomic.Bool
-	// unwaited: a commit was acknowledged whose waiting for the standby had been broken off.
+	// unwaited: a commit was acknowledged without the end of its wait for the standby.
 	unwaited         atomic.Bool
 	reading, writing wait
 }
@@ -47,13 +47,13 @@ func (w *wait) end() {
 // cut cuts an unusable connection; its waiting caller gets errUnresponsive.
 func (l *monitoredConn) abandon() {
 	l.cut.Store(true)
-	_ = l.Close() // nothing is said over it any more
+	_ = l.Close() // no further message is sent over it
 }
 
-// Close implements net.Conn. Closing a line that was cut is no error.
+// Close implements net.Conn. Closing a cut connection is no error.
 func (l *monitoredConn) Close() error {
 	l.of.mu.Lock()
-	delete(l.of.lines, l)
+	delete(l.of.conns, l)
 	l.of.mu.Unlock()
 	if err := l.Conn.Close(); !errors.Is(err, net.ErrClosed) {
 		return err
@@ -84,10 +84,10 @@ func (l *monitoredConn) wrap(err error) error {
 	return err
 }
 
-// identify notes which process of which server serves a connection; asked is what it calls itself, and when the server
-// was started. A pooler in between gives itself out for one.
+// identify records which process of which server serves a connection; asked is its own answer, with the server's
+// start time. A pooler in between reports itself instead.
 func identify(conn *pgconn.PgConn, asked [][]byte) {
-	l := lineOf(conn)
+	l := monitoredOf(conn)
 	if l == nil {
 		return
 	}
@@ -98,7 +98,7 @@ func identify(conn *pgconn.PgConn, asked [][]byte) {
 	}
 }
 
-func lineOf(conn *pgconn.PgConn) *monitoredConn {
+func monitoredOf(conn *pgconn.PgConn) *monitoredConn {
 	over := conn.Conn()
 	if secure, is := over.(*tls.Conn); is {
 		over = secure.NetConn()

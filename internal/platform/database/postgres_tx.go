@@ -12,12 +12,12 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// postgresTx is a writing transaction of Postgres. Every statement is a round trip, and others wait for what it has
-// locked meanwhile; so what need not be known at once is sent later, together.
+// postgresTx is a writing transaction of Postgres. Every statement is a round trip during which others wait for its
+// locks, so statements without a needed answer are sent later, together.
 type postgresTx struct {
 	conn  *sql.Conn
 	later []statement
-	// failed is why statements sent later failed, when those after them could only say that the transaction had failed.
+	// failed is the first error of the statements sent later; the following ones only report a failed transaction.
 	failed error
 }
 
@@ -51,8 +51,8 @@ func (db *DB) updatePostgres(ctx context.Context, hold string, fn func(tx Tx, he
 			db.watchdog.cutIdle()
 		}
 		if unresponsive || isReadOnly(err) {
-			// Our connections are to a server that was demoted, or over a network that has forgotten them. Those opened from now
-			// on are to the one that took over, or to this one as it is when it may be written again.
+			// Our connections belong to a demoted server, or the network dropped them. New connections reach the server
+			// that took over, or this one once it accepts writes again.
 			for _, pool := range []*sql.DB{db.write, db.read} {
 				pool.SetMaxIdleConns(-1)
 				pool.SetMaxIdleConns(pool.Stats().MaxOpenConnections)
@@ -81,8 +81,8 @@ func (db *DB) updatePostgres(ctx context.Context, hold string, fn func(tx Tx, he
 func (db *DB) begin(ctx context.Context, tx *postgresTx, hold string) (held []int64, err error) {
 	text := "begin"
 	if lost := db.lost.Load(); lost > 0 {
-		// Transactions were given up in the middle. Perhaps this process is not frozen but slow: it gets more time, so that
-		// one succeeds.
+		// Postgres ended transactions in the middle. This process may be slow rather than frozen, so it gets more time
+		// for one to succeed.
 		text += fmt.Sprintf("; set local idle_in_transaction_session_timeout = %d",
 			(idleWrite << min(lost, maxPatience)).Milliseconds())
 	}
@@ -104,30 +104,30 @@ func (db *DB) begin(ctx context.Context, tx *postgresTx, hold string) (held []in
 	return held, err
 }
 
-// planOnce makes Postgres plan each statement of a transaction the first time only. It would else plan those with
-// arrays every time, because it knows how long they are then: that took longer than they do. What is asked for while
-// others wait is found by key, with one good plan.
+// planOnce makes Postgres plan each statement of a transaction only once. Otherwise it would plan statements with
+// arrays every time, because their length matters, which took longer than running them. These statements find rows by
+// key, so one plan is good for all.
 const planOnce = "set local plan_cache_mode = force_generic_plan"
 
 // maxPatience bounds how often idleWrite doubles: to 48 s.
 const maxPatience = 5
 
-// raw hands over the driver's connection.
+// raw is the driver's connection.
 func (t *postgresTx) raw(fn func(conn *pgx.Conn) error) error {
 	return t.conn.Raw(func(conn any) error { return fn(conn.(*stdlib.Conn).Conn()) })
 }
 
-// monitored is the way of the transaction's connection, nil when it has none.
+// monitored is the monitored connection of the transaction, nil for none.
 func (t *postgresTx) monitored() (found *monitoredConn) {
 	_ = t.raw(func(conn *pgx.Conn) error { // its errors are the next call's, too
-		found = lineOf(conn.PgConn())
+		found = monitoredOf(conn.PgConn())
 		return nil
 	})
 	return found
 }
 
-// rollback leaves no transaction open: the connection is closed when Postgres cannot be reached, or does not
-// answer; false then.
+// rollback leaves no transaction open. It closes the connection and returns false when Postgres cannot be reached or
+// does not answer.
 func (t *postgresTx) rollback(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lockWait)
 	defer cancel()
@@ -139,8 +139,8 @@ func (t *postgresTx) rollback(ctx context.Context) bool {
 	}) == nil
 }
 
-// commit sends what was left for later, the last statement and COMMIT in one round trip, and with them what an early
-// release of the locks waits for. Its error wraps ErrCommit unless it is certain that COMMIT was not run.
+// commit sends the delayed statements, the last statement and COMMIT in one round trip, with the wait of an early
+// release of the locks. Its error wraps ErrCommit unless it is certain that COMMIT did not run.
 func (t *postgresTx) commit(ctx context.Context, last Last) error {
 	statements := t.later
 	if last.Query != "" {
@@ -167,7 +167,7 @@ func (t *postgresTx) commit(ctx context.Context, last Last) error {
 			return fmt.Errorf("%w: %w", ErrCommit, err)
 		}
 		if err := awaited(conn); err != nil {
-			return fmt.Errorf("%w: %w", ErrCommit, err) // a primary that comes after this one may not have it
+			return fmt.Errorf("%w: %w", ErrCommit, err) // a later primary may lack it
 		}
 		return nil
 	})
@@ -205,7 +205,7 @@ func (*postgresTx) results(results pgx.BatchResults, statements []statement, las
 	return nil
 }
 
-// notCommitted is the error of a statement before COMMIT. When Postgres itself said so, it went no further.
+// notCommitted is the error of a statement before COMMIT. If Postgres itself reported it, COMMIT did not run.
 func notCommitted(err error) error {
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
@@ -214,7 +214,7 @@ func notCommitted(err error) error {
 	return fmt.Errorf("%w: %w", ErrCommit, err)
 }
 
-// flush sends what was left for later, and waits.
+// flush sends the delayed statements and waits.
 func (t *postgresTx) flush(ctx context.Context) error {
 	if len(t.later) == 0 {
 		return nil

@@ -10,23 +10,23 @@ import (
 const (
 	// again is the pause between two probes of an address that does not answer.
 	again = time.Second
-	// forget is how long it is asked: the address may have gone for good.
+	// forget is how long an address is probed, because it may be gone for good.
 	forget = 10 * time.Minute
 )
 
-// address is where connections are made to.
+// address is the target of connections.
 type address struct{ network, at string }
 
-// dialing is a connection's line that is being made.
+// dialing is a connection that is being opened.
 type dialing struct {
 	to   address
 	stop context.CancelCauseFunc
 }
 
-// dialUnlessUnresponsive makes a connection, or returns errUnresponsive for an address that does not answer.
+// dialUnlessUnresponsive opens a connection, or returns errUnresponsive for an address that does not answer.
 func (o *connWatchdog) dialUnlessUnresponsive(ctx context.Context, network, at string) (net.Conn, error) {
 	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil) // of a line that is made it stops nothing
+	defer stop(nil) // it does not affect an open connection
 	d := &dialing{address{network, at}, stop}
 	o.mu.Lock()
 	_, unresponsive := o.unresponsive[d.to]
@@ -65,7 +65,7 @@ func (o *connWatchdog) markUnresponsive(at address) {
 			d.stop(errUnresponsive)
 		}
 	}
-	o.looking.Go(func() {
+	o.probes.Go(func() {
 		o.awaitAnswer(at)
 		o.mu.Lock()
 		defer o.mu.Unlock()

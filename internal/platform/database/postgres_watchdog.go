@@ -13,51 +13,51 @@ import (
 )
 
 const (
-	// silence is how long a connection may be waited for before Postgres is asked whether it still works. No
-	// time-out of Postgres reaches us over a network that swallows packets, nor one of the kernel's when it is a proxy in
-	// between that does.
+	// silence is how long a caller may wait on a connection before Postgres is asked whether it still works. No
+	// timeout of Postgres reaches us over a network that drops packets, and none of the kernel's if a proxy drops
+	// them.
 	silence = 3 * time.Second
-	// probeTimeout bounds that look, handshake the making of a connection unless DATABASE_URL does (connect_timeout).
+	// probeTimeout bounds that probe, handshake the opening of a connection unless DATABASE_URL does (connect_timeout).
 	probeTimeout = 3 * time.Second
 	handshake    = 5 * time.Second
 )
 
-// errUnresponsive ends a connection nothing can come from any more.
+// errUnresponsive ends a connection that no longer works.
 var errUnresponsive = errors.New("the database, or the network to it, does not answer")
 
-// waitForStandby is where Postgres says, in a warning beside a commit that it acknowledges, that it gave up waiting for
-// the standby. Its words are in the language of the server.
+// waitForStandby identifies the warning of an acknowledged commit that Postgres stopped waiting for the standby. Its
+// text is in the server's language.
 const waitForStandby = "SyncRepWaitForLSN"
 
-// errUnwaited says that of a commit.
-var errUnwaited = errors.New("the waiting for the synchronous standby was broken off at the server")
+// errUnwaited is the error for such a commit.
+var errUnwaited = errors.New("the server stopped waiting for the synchronous standby")
 
 // connWatchdog asks Postgres, over connections of its own, about connections that are unresponsive.
 type connWatchdog struct {
 	dial   pgconn.DialFunc
-	config *pgx.ConnConfig // for connections that are not looked after
+	config *pgx.ConnConfig // for connections without monitoring
 	ctx    context.Context //nolint:containedctx // it ends with the pools
 	cancel context.CancelFunc
 
 	mu      sync.Mutex
 	closed  bool
-	lines   map[*monitoredConn]struct{} // that are open
+	conns   map[*monitoredConn]struct{} // the open ones
 	dialing map[*dialing]struct{}
-	looking sync.WaitGroup
+	probes  sync.WaitGroup
 	// unresponsive are addresses that do not answer: no connection is made to them until they do.
 	unresponsive map[address]struct{}
 }
 
-// guard has every connection that is made with a configuration looked after.
+// guard monitors every connection that is opened with a configuration.
 func guard(config *pgx.ConnConfig) *connWatchdog {
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = handshake
 	}
-	o := &connWatchdog{dial: config.DialFunc, config: config.Copy(), lines: map[*monitoredConn]struct{}{},
+	o := &connWatchdog{dial: config.DialFunc, config: config.Copy(), conns: map[*monitoredConn]struct{}{},
 		dialing: map[*dialing]struct{}{}, unresponsive: map[address]struct{}{}}
 	o.ctx, o.cancel = context.WithCancel(context.Background())
 	config.OnNotice = func(conn *pgconn.PgConn, notice *pgconn.Notice) {
-		if l := lineOf(conn); l != nil && notice.Routine == waitForStandby {
+		if l := monitoredOf(conn); l != nil && notice.Routine == waitForStandby {
 			l.unwaited.Store(true)
 		}
 	}
@@ -73,7 +73,7 @@ func guard(config *pgx.ConnConfig) *connWatchdog {
 			w.timer.Stop()
 		}
 		o.mu.Lock()
-		o.lines[l] = struct{}{}
+		o.conns[l] = struct{}{}
 		o.mu.Unlock()
 		return l, nil
 	}
@@ -85,11 +85,11 @@ func (o *connWatchdog) cutIdle() {
 	o.cutThose(func(l *monitoredConn) bool { return l.reading.round.Load()%2 == 0 && l.writing.round.Load()%2 == 0 })
 }
 
-// cutThose cuts open lines.
+// cutThose cuts open connections.
 func (o *connWatchdog) cutThose(which func(l *monitoredConn) bool) {
 	o.mu.Lock()
 	var useless []*monitoredConn
-	for l := range o.lines {
+	for l := range o.conns {
 		if which(l) {
 			useless = append(useless, l)
 		}
@@ -100,24 +100,24 @@ func (o *connWatchdog) cutThose(which func(l *monitoredConn) bool) {
 	}
 }
 
-// close waits for looks under way.
+// close waits for running probes.
 func (o *connWatchdog) close() {
 	o.mu.Lock()
 	o.closed = true
 	o.mu.Unlock()
 	o.cancel()
-	o.looking.Wait()
+	o.probes.Wait()
 }
 
-// check cuts a connection whose caller waits for nothing.
+// check cuts a connection that will never answer its waiting caller.
 func (o *connWatchdog) check(l *monitoredConn, w *wait) {
 	if !o.enter() {
 		return
 	}
-	defer o.looking.Done()
+	defer o.probes.Done()
 	round := w.round.Load()
 	if round%2 == 0 {
-		return // it came just now
+		return // the answer has just arrived
 	}
 	works := o.works(l)
 	switch {
@@ -129,19 +129,18 @@ func (o *connWatchdog) check(l *monitoredConn, w *wait) {
 	}
 }
 
-// enter is false once this is closed; looking.Done is due else.
+// enter returns false once the watchdog is closed; otherwise the caller must call probes.Done.
 func (o *connWatchdog) enter() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.closed {
-		o.looking.Add(1)
+		o.probes.Add(1)
 	}
 	return !o.closed
 }
 
-// works asks the Postgres of a connection whether it works for its process. It does not when the process is
-// gone or waits for its client, or when Postgres does not answer, which is remembered. One that answers with a
-// refusal cannot be asked.
+// works asks Postgres whether the process of a connection is working. It is not when it is gone or waits for its
+// client, or when Postgres does not answer, which is recorded. A Postgres that refuses the probe counts as working.
 func (o *connWatchdog) works(l *monitoredConn) bool {
 	ctx, cancel := context.WithTimeout(o.ctx, probeTimeout)
 	defer cancel()
@@ -155,7 +154,7 @@ func (o *connWatchdog) works(l *monitoredConn) bool {
 	defer func() { _ = conn.Close(ctx) }()
 	pid := l.pid.Load()
 	if pid == 0 {
-		return true // it is not known yet
+		return true // the process is not known yet
 	}
 	results, err := conn.Exec(ctx, `select count(*) from pg_stat_activity where pid = `+
 		strconv.FormatUint(uint64(pid), 10)+

@@ -8,7 +8,7 @@ import (
 // Row is a row of a result, to be scanned. *sql.Row, *sql.Rows and those of pgx are rows.
 type Row interface{ Scan(dest ...any) error }
 
-// ReadEach calls scan with each row of a query, in the query's order. An error says what was to be done.
+// ReadEach calls scan with each row of a query, in the query's order. An error begins with the given task.
 func ReadEach(ctx context.Context, q Querier, what string, scan func(Row) error, query string, args ...any) error {
 	if conn, isConn := q.(Conn); isConn {
 		if err := conn.readEach(ctx, scan, query, args...); err != nil {
@@ -32,7 +32,7 @@ func ReadEach(ctx context.Context, q Querier, what string, scan func(Row) error,
 	return nil
 }
 
-// ReadAll is what scan makes of each row of a query, an empty list when there is none.
+// ReadAll returns the result of scan for each row of a query, an empty list for none.
 func ReadAll[T any](ctx context.Context, q Querier, what string, scan func(Row) (T, error), query string, args ...any) (
 	all []T, err error) {
 	all = []T{}

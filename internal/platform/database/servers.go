@@ -8,15 +8,13 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// errMoved says that what was read comes from two servers, of which one may not have what the other one showed.
+// errMoved says that the data came from two servers, one of which may lack the other's data.
 var errMoved = errors.New("the database failed over while it was being read")
 
-// ErrUnsettled says that what was read is not known to survive the loss of the primary, and may not be shown. It is
-// Refused.
-var ErrUnsettled = errors.New("what was written last still waits for the standby")
+// ErrUnsettled says that the data may not survive a loss of the primary, and must not be shown. It is Refused.
+var ErrUnsettled = errors.New("the last write is not on the standby yet")
 
-// Servers notes which servers of Postgres the statements of a context were put to. It is safe for use by several
-// goroutines.
+// Servers records which Postgres servers ran the statements of a context. It is safe for concurrent use.
 type Servers struct {
 	mu    sync.Mutex
 	asked bool
@@ -26,20 +24,20 @@ type Servers struct {
 
 type serversKey struct{}
 
-// NoteServers is a context whose statements are noted.
+// NoteServers returns a context that records the servers of its statements.
 func NoteServers(ctx context.Context) (context.Context, *Servers) {
 	s := &Servers{}
 	return context.WithValue(ctx, serversKey{}, s), s
 }
 
-// Asked reports whether any server was asked anything.
+// Asked reports whether any statement ran.
 func (s *Servers) Asked() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.asked
 }
 
-// Only is nil when all statements so far were put to this server, as Conn.Server names it. Its error is Refused.
+// Only returns nil when this server ran all statements so far, as Conn.Server names it. Its error is Refused.
 func (s *Servers) Only(name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,7 +54,7 @@ func (s *Servers) note(name string) {
 	s.asked, s.name = true, name
 }
 
-// tracer reports to Servers what pgx is asked to do.
+// tracer reports the statements of pgx to Servers.
 type tracer struct{}
 
 // TraceQueryStart implements pgx.QueryTracer.

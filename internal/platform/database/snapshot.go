@@ -7,9 +7,9 @@ import (
 	"fmt"
 )
 
-// Snapshot runs fn on one state of the store: everything fn reads was true at the same moment, whatever is
-// committed meanwhile. q must not be kept after fn returns, and fn must not wait for anything but the store:
-// SQLite's log cannot be moved into the database while a reader uses an old state.
+// Snapshot runs fn on one consistent state of the store, unaffected by later commits. q is invalid after fn returns.
+// fn must not wait for anything but the store: no checkpoint of SQLite's log is possible while a reader uses an old
+// state.
 func (db *DB) Snapshot(ctx context.Context, fn func(q Querier) error) error {
 	var options *sql.TxOptions // a deferred transaction of SQLite keeps to what its first statement saw
 	if db.engine == Postgres {

@@ -16,7 +16,7 @@ const maxStatements = 512
 // A text is prepared once it was seen, beside the query that showed it.
 type statements struct {
 	pool *sql.DB
-	log  *logSync // nil when nothing that can be read is still to be synced
+	log  *logSync // nil when readable data is always synced
 
 	mu     sync.RWMutex
 	byText map[string]*sql.Stmt
@@ -27,7 +27,7 @@ func newStatements(pool *sql.DB, log *logSync) *statements {
 	return &statements{pool: pool, log: log, byText: map[string]*sql.Stmt{}}
 }
 
-// awaitDurable returns once what a reader may have seen until now survives loss of power.
+// awaitDurable returns once all data that a reader may have seen survives loss of power.
 func (s *statements) awaitDurable(ctx context.Context) error {
 	if s.log == nil {
 		return nil

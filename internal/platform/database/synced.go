@@ -11,18 +11,18 @@ import (
 	"harness/internal/platform/database/wal"
 )
 
-// Committed is a transaction that took effect. The zero value survives whatever a commit does.
+// Committed is a committed transaction. The zero value is already durable.
 type Committed struct {
 	log    *logSync // nil when nothing is left to wait for
 	number int64
 	server string
 }
 
-// Server is Conn.Server of where the transaction was made, "" when that is not known.
+// Server is the Conn.Server of the transaction, "" when unknown.
 func (c Committed) Server() string { return c.server }
 
-// Synced returns when the transaction survives loss of power: until then its effects must not be published.
-// After an error, which is Transient, it may be called again, for as long as that takes.
+// Synced returns when the transaction survives loss of power: until then its effects must not be published. After an
+// error, which is Transient, it may be called again any number of times.
 func (c Committed) Synced(ctx context.Context) error {
 	if c.log == nil {
 		return nil
@@ -33,28 +33,28 @@ func (c Committed) Synced(ctx context.Context) error {
 // Certain reports that Synced need not wait.
 func (c Committed) Certain() bool { return c.log == nil || c.log.synced.Load() >= c.number }
 
-// SyncError says that SQLite's log could not be brought to the disk.
+// SyncError says that SQLite's log could not be synced.
 type SyncError struct{ Err error }
 
 func (e *SyncError) Error() string { return fmt.Sprintf("sync the log: %v", e.Err) }
 
-// Unwrap is what the system said.
+// Unwrap is the system's error.
 func (e *SyncError) Unwrap() error { return e.Err }
 
-// logSync brings SQLite's log to the disk beside the writer. With synchronous=FULL SQLite does so within COMMIT, and
-// the writer, which is one for all, stands still meanwhile; so its connection has synchronous=NORMAL, with which SQLite
-// syncs where the order of its own writes depends on it, and each commit is synced here, together with those made until
-// then. The log is valid up to its last whole commit, whatever of it reached the disk in which order.
+// logSync syncs SQLite's log concurrently with the writer. With synchronous=FULL SQLite would sync within COMMIT and
+// block the only writer. The writer's connection therefore has synchronous=NORMAL, with which SQLite syncs only where
+// the order of its own writes requires it. Each commit is synced here, together with those made until then. The log
+// is valid up to its last whole commit, in any order of writes to the disk.
 type logSync struct {
 	committed, synced atomic.Int64 // numbers of transactions
-	// failing is set from a sync that failed until restore, which writes all that is in the log to the database, did not:
-	// the system may take for written what is not, once it has said so.
+	// failing is set from a failed sync until restore has written the whole log to the database: after a failure the
+	// system may treat unwritten data as written.
 	failing atomic.Bool
 	restore func(ctx context.Context) error
 	sync    func(file *os.File) error
 	// unmarked is Options.Unmarked.
 	unmarked func(err error)
-	// ends is how far the log went with the last transaction.
+	// ends is the end of the last transaction in the log.
 	ends atomic.Pointer[wal.Mark]
 	// turn holds a token while no goroutine syncs. The holder owns these: file, the log; marker, which records
 	// how much of it is synced; lost, the salt of a log whose sync failed; behind, that the last record failed.
@@ -77,7 +77,7 @@ func newLogSync(opts Options, restore func(ctx context.Context) error) *logSync 
 	return l
 }
 
-// open takes the log of a connection that is open: it stays the same file for as long as that is.
+// open opens the log of an open connection: it stays the same file while the connection is open.
 func (l *logSync) open(database string) error {
 	file, err := os.OpenFile(database+"-wal", os.O_RDWR, 0)
 	if err != nil {
@@ -95,13 +95,13 @@ func (l *logSync) open(database string) error {
 	return err
 }
 
-// note counts a transaction that took effect, and notes how far the log goes with it.
+// note counts a committed transaction and records its end in the log.
 func (l *logSync) note(log wal.Mark) Committed {
 	l.ends.Store(&log)
 	return Committed{log: l, number: l.committed.Add(1)}
 }
 
-// await returns when a transaction is on the disk. Its caller does not have the writer's turn.
+// await returns when a transaction is on the disk. Its caller must not hold the writer's turn.
 func (l *logSync) await(ctx context.Context, number int64) error {
 	if l.synced.Load() < number && l.failing.Load() {
 		if err := l.restore(ctx); err != nil {
@@ -111,8 +111,8 @@ func (l *logSync) await(ctx context.Context, number int64) error {
 	return l.join(ctx, number)
 }
 
-// join syncs the log up to a transaction at least: who comes while another syncs waits for it, and syncs what was
-// committed meanwhile.
+// join syncs the log at least up to a transaction. A caller that arrives during a sync waits for it, and then syncs
+// the commits made meanwhile.
 func (l *logSync) join(ctx context.Context, number int64) error {
 	if l.synced.Load() >= number {
 		return nil
@@ -143,9 +143,9 @@ func (l *logSync) join(ctx context.Context, number int64) error {
 	return nil
 }
 
-// writeMark notes how much of the log is synced. Of one of which a sync failed nothing is known any more: the system may take
-// for written what is not. Without the note damage to the log looks like its end, and nothing else is wrong, so an error
-// does not fail a commit, and is reported, once until it goes well again.
+// writeMark records how much of the log is synced. After a failed sync nothing is known of a log, because the system
+// may treat unwritten data as written. Without the record, damage to the log looks like its end, but nothing else
+// fails. An error is therefore reported once until it works again, and does not fail a commit.
 func (l *logSync) writeMark(end *wal.Mark) {
 	if end != nil && end.Salt != l.lost {
 		err := l.marker.Put(*end)
@@ -156,7 +156,7 @@ func (l *logSync) writeMark(end *wal.Mark) {
 	}
 }
 
-// restored notes that all there is was written to the database. Its caller has the writer's turn.
+// restored records that the whole log was written to the database. Its caller holds the writer's turn.
 func (l *logSync) restored() {
 	<-l.turn
 	defer func() { l.turn <- struct{}{} }()
@@ -164,8 +164,8 @@ func (l *logSync) restored() {
 	l.failing.Store(false)
 }
 
-// visible waits for what a reader may have seen to be on the disk. While that fails readers are not held up: what they see
-// is held and tried again until it is there.
+// visible waits until all data that a reader may have seen is on the disk. While syncing fails readers do not wait:
+// the sync is retried until it succeeds.
 func (l *logSync) visible(ctx context.Context) error {
 	number := l.committed.Load()
 	if l.synced.Load() >= number || l.failing.Load() {

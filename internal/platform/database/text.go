@@ -6,16 +6,16 @@ import (
 	"unicode/utf8"
 )
 
-// MaxKey is how many characters (UTF-16 units) a text may have that becomes part of an index: with 3 bytes each it
-// leaves room for a session's id in the 2704 bytes that Postgres takes for all of an index row.
+// MaxKey is how many characters (UTF-16 units) a text in an index may have. With 3 bytes each it leaves room for a
+// session's id in the 2704 bytes of an index row of Postgres.
 const MaxKey = 512
 
 // maxKeyBytes is MaxKey as EncodeText stores it.
 const maxKeyBytes = 3 * MaxKey
 
-// KeyError says that a text is too long to be found by.
+// KeyError says that a text is too long for an index.
 type KeyError struct {
-	// Name is what the text is, in the words of who sent it.
+	// Name is the caller's name of the text.
 	Name  string
 	Bytes int
 }
@@ -25,8 +25,8 @@ func (e *KeyError) Error() string {
 	return fmt.Sprintf("%s is too long (%d bytes): use at most %d characters", e.Name, e.Bytes, MaxKey)
 }
 
-// CheckKeys takes names and texts in turn and returns a *KeyError for the first text that no index takes. Both engines
-// refuse the same.
+// CheckKeys takes alternating names and texts and returns a *KeyError for the first text too long for an index. Both
+// engines refuse the same texts.
 func CheckKeys(namesAndTexts ...string) error {
 	for i := 0; i+1 < len(namesAndTexts); i += 2 {
 		if size := len(EncodeText(namesAndTexts[i+1])); size > maxKeyBytes {

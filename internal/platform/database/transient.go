@@ -13,16 +13,16 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// sqliteError is an error of SQLite, whichever way it was called.
+// sqliteError is an error of SQLite, from either driver.
 type sqliteError interface {
 	error
 	Code() int // with its extension
 }
 
-// Transient reports whether an error is the store's condition and not the transaction's fault: the connection broke, the
-// server is restarting or read-only, the disk is full or fails, a lock was not to be had in time. The same transaction
-// may be tried again, and succeeds once the store is well. It says nothing about whether a failed COMMIT took effect
-// (see ErrCommit).
+// Transient reports whether an error is the store's condition and not the transaction's fault: the connection broke,
+// the server is restarting or read-only, the disk is full or fails, a lock was not available in time. The same
+// transaction may be tried again, and succeeds once the store works. It says nothing about whether a failed COMMIT
+// took effect (see ErrCommit).
 func Transient(err error) bool {
 	var nerr net.Error
 	switch {
@@ -54,11 +54,10 @@ func Refused(err error) bool {
 	case errors.As(err, new(*SyncError)):
 		return true
 	}
-	return errors.Is(err, errUnresponsive) || ownWords(err) != nil || errors.As(err, new(*pgconn.ConnectError))
+	return errors.Is(err, errUnresponsive) || ownError(err) != nil || errors.As(err, new(*pgconn.ConnectError))
 }
 
-// Reason words a store's error for those who are to know what it is and not how it is reached: without host, user or
-// statement.
+// Reason describes a store's error for readers who must not see its address: without host, user or statement.
 func Reason(err error) string {
 	var (
 		pg   *pgconn.PgError
@@ -73,14 +72,14 @@ func Reason(err error) string {
 	case errors.As(err, &sync):
 		return sync.Error()
 	}
-	if said := ownWords(err); said != nil {
+	if said := ownError(err); said != nil {
 		return said.Error()
 	}
 	return "it cannot be reached"
 }
 
-// ownWords is the error of this package that says more than that the store cannot be reached, nil for none.
-func ownWords(err error) error {
+// ownError is an error of this package that is more specific than an unreachable store, nil for none.
+func ownError(err error) error {
 	for _, one := range []error{errUnwaited, errMoved, ErrUnsettled} {
 		if errors.Is(err, one) {
 			return one
@@ -93,8 +92,8 @@ func ownWords(err error) error {
 func transientState(state string) bool {
 	switch state {
 	case readOnlyTransaction,
-		"25P03", "25P04", // the transaction idled or lasted too long: its client was frozen or cut off
-		"42501": // a right was taken from us, or not yet given on the server that took over
+		"25P03", "25P04", // the transaction idled or lasted too long: its client froze or lost its network
+		"42501": // a right was revoked, or not yet granted on the server that took over
 		return true
 	}
 	classes := []string{
@@ -111,7 +110,7 @@ func transientState(state string) bool {
 	return len(state) == 5 && slices.Contains(classes, state[:2])
 }
 
-// readOnlyTransaction is what a server answers that was demoted, or set read-only.
+// readOnlyTransaction is the code of a server that was demoted or is read-only.
 const readOnlyTransaction = "25006"
 
 func isReadOnly(err error) bool {
@@ -128,8 +127,8 @@ func transientCode(code int) bool {
 	return stale(code)
 }
 
-// stale are the codes after which a connection may keep failing when the files are intact again: what it has open is not
-// what is there.
+// stale are the codes after which a connection may keep failing although the files are intact again: its open files
+// are not the present ones.
 func stale(code int) bool {
 	switch code & 0xff {
 	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM,

@@ -10,17 +10,17 @@ import (
 	"harness/internal/platform/database/wal"
 )
 
-// writer is the one connection on which SQLite is written. A sql.Tx for each transaction would cost a goroutine that
-// watches its context, and database/sql a copy of all that is written.
+// writer is the one connection for writes to SQLite. A sql.Tx for each transaction would cost a goroutine that
+// watches its context, and database/sql a copy of all data.
 //
-// Who writes has the turn: waiting for it in Go is fair, waiting for SQLite's write lock is not.
+// A writer holds the turn: waiting for it in Go is fair, waiting for SQLite's write lock is not.
 type writer struct {
 	open func() (*lite.Conn, error)
 	turn chan struct{} // holds one token while no writer has the turn
 	log  *logSync      // nil when a commit need not survive loss of power
 
-	// These belong to who has the turn.
-	lite  *lite.Conn // nil when it is to be opened anew
+	// These belong to the holder of the turn.
+	lite  *lite.Conn // nil when it must be reopened
 	pool  *sql.DB    // of it alone
 	conn  *sql.Conn  // the same connection, for queries
 	bytes int        // of the parameters of the running transaction
@@ -39,7 +39,7 @@ func openWriter(ctx context.Context, open func() (*lite.Conn, error), full bool,
 	return w, nil
 }
 
-// connect opens the connection unless it is open. What it leaves behind after an error is the next call's to mend.
+// connect opens the connection unless it is open. After an error the next call repairs a partial state.
 func (w *writer) connect(ctx context.Context) error {
 	if w.lite != nil {
 		return nil
@@ -60,7 +60,7 @@ func (w *writer) connect(ctx context.Context) error {
 	return nil
 }
 
-// openLog has the log of the connection synced by us instead of in COMMIT.
+// openLog makes us sync the connection's log instead of COMMIT.
 func (w *writer) openLog(ctx context.Context) error {
 	var file string
 	if err := w.conn.QueryRowContext(ctx, `select file from pragma_database_list where name = 'main'`).
@@ -73,7 +73,7 @@ func (w *writer) openLog(ctx context.Context) error {
 	return w.exec(`pragma synchronous = normal`)
 }
 
-// restore writes what is in the log to the database, and syncs that.
+// restore writes the log to the database, and syncs that.
 func (w *writer) restore(ctx context.Context) error {
 	return w.with(ctx, func(conn *sql.Conn) error {
 		err := moveAll(ctx, conn)
@@ -103,7 +103,7 @@ func (w *writer) acquire(ctx context.Context) error {
 
 func (w *writer) release() { w.turn <- struct{}{} }
 
-// with hands over the connection while no transaction is open on it.
+// with calls a function with the connection while no transaction is open on it.
 func (w *writer) with(ctx context.Context, fn func(conn *sql.Conn) error) error {
 	if err := w.acquire(ctx); err != nil {
 		return err
@@ -112,7 +112,7 @@ func (w *writer) with(ctx context.Context, fn func(conn *sql.Conn) error) error 
 	return fn(w.conn)
 }
 
-// drop closes the connection, and with it whatever transaction is open on it. The next turn opens another.
+// drop closes the connection and its open transaction, if any. The next turn opens another.
 func (w *writer) drop() error {
 	if w.lite == nil {
 		return nil
@@ -168,9 +168,9 @@ func (w *writer) update(ctx context.Context, fn func(tx Tx) error) (committed Co
 	return committed, w.bytes, nil
 }
 
-// rollback leaves no transaction open: when SQLite cannot roll back, or has done so already, the connection goes, and
-// so it does when the cause says that its files may not be what they were. Then there may be nothing to complain about
-// (inDoubt): a failed BEGIN or COMMIT leaves a transaction or none.
+// rollback leaves no transaction open. It closes the connection when SQLite cannot roll back, has already done so, or
+// when the cause says that its files may have changed. inDoubt allows a failed rollback: a failed BEGIN or COMMIT
+// leaves a transaction or none.
 func (w *writer) rollback(cause error, inDoubt bool) error {
 	if isStale(cause) {
 		return w.drop()
@@ -203,8 +203,7 @@ func (w *writer) close() error {
 
 // writerTx is a transaction of the writer.
 //
-// A statement begun is finished whatever becomes of the context. No further one is begun then, and nothing is
-// committed.
+// A started statement is finished even if the context ends. No further one starts then, and nothing is committed.
 type writerTx struct {
 	w   *writer
 	ctx context.Context //nolint:containedctx // the transaction ends with it

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"harness/internal/lib/wake"
 	"harness/internal/platform/database"
 )
 
@@ -12,13 +13,13 @@ import (
 type follower struct {
 	poll   <-chan time.Time // nil when there are no other processes
 	found  chan []Record    // the next events, for the writer to deliver
-	wanted chan struct{}
+	wanted wake.Signal
 	stop   func()
 }
 
 // follow starts a follower, which stop ends.
 func (j *Journal) follow(ctx context.Context) *follower {
-	f := &follower{found: make(chan []Record), wanted: make(chan struct{}, 1), stop: func() {}}
+	f := &follower{found: make(chan []Record), wanted: wake.New(), stop: func() {}}
 	if j.db.Engine() != database.Postgres {
 		return f
 	}
@@ -37,10 +38,7 @@ func (j *Journal) follow(ctx context.Context) *follower {
 
 // pollSoon triggers a read of what other processes have written. It never blocks.
 func (f *follower) pollSoon() {
-	select {
-	case f.wanted <- struct{}{}:
-	default:
-	}
+	f.wanted.Set()
 }
 
 func (j *Journal) readOthers(ctx context.Context, f *follower) {

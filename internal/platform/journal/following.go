@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"harness/internal/lib/wake"
 )
 
 // Following keeps what a service knows from memory in step with its rows: all servers of a store change them, and they
@@ -28,7 +30,7 @@ const rereadAgain = time.Second
 
 // Follow reads the rows, and has spawn run what follows their changes until its context ends.
 func (f *Following) Follow(ctx context.Context, j *Journal, spawn func(func(context.Context))) error {
-	news := make(chan struct{}, 1)
+	news := wake.New()
 	_, unsubscribe := j.Subscribe(func(records []Record) { f.signal(records, news) })
 	if err := f.Reread(ctx); err != nil {
 		unsubscribe()
@@ -42,13 +44,10 @@ func (f *Following) Follow(ctx context.Context, j *Journal, spawn func(func(cont
 }
 
 // signal passes on that rows were changed. It never blocks.
-func (f *Following) signal(records []Record, news chan<- struct{}) {
+func (f *Following) signal(records []Record, news wake.Signal) {
 	for i := range records {
 		if strings.HasPrefix(records[i].Type, f.EventPrefix) {
-			select {
-			case news <- struct{}{}:
-			default: // it is known already
-			}
+			news.Set()
 			return
 		}
 	}

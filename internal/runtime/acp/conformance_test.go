@@ -64,7 +64,7 @@ func newSite(t *testing.T, model *mockmodel.Server, profile acp.Profile, shims b
 	home := t.TempDir()
 	s := &site{model: model, dir: t.TempDir(), home: home}
 	s.options = acp.Options{Profile: profile, Setup: stdio.Setup{
-		Launch: stdio.Launch{Name: profile.Name, Mark: process.Mark(home, profile.Name),
+		Launch: stdio.Launch{Name: profile.Name, Marker: process.Marker(home, profile.Name),
 			Env:      append([]string{"HOME=" + home}, env...),
 			Inherits: func(name string) bool { return name == "PATH" || name == "TMPDIR" },
 			Logger:   zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel)},
@@ -154,7 +154,7 @@ func (s *shared) Resume(context.Context, string) (runtime.Resumption, error) {
 
 // visitor is the shared agent as one test has it.
 type visitor struct {
-	runtime.Adapter
+	runtimetest.Adapter
 	shared *shared
 	store  *runtimetest.Store
 }

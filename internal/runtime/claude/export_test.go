@@ -1,6 +1,10 @@
 package claude
 
-import "context"
+import (
+	"context"
+
+	"harness/internal/runtime/stdio"
+)
 
 // Probe asks the process of a conversation what the watch over it asks.
 func (r *Runtime) Probe(ctx context.Context, thread string) error {
@@ -10,7 +14,7 @@ func (r *Runtime) Probe(ctx context.Context, thread string) error {
 		return err
 	}
 	defer done()
-	method, params := line.Protocol().Probe()
+	method, params := line.Protocol().(stdio.Prober).Probe()
 	_, err = line.Call(ctx, r.setup.Supervise.CallTimeout, method, params)
 	return err
 }

@@ -15,15 +15,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"harness/internal/runtime"
-	"harness/internal/runtime/process/confine"
-	"harness/internal/runtime/process/shim"
 	"harness/internal/runtime/stdio"
 )
 
@@ -46,104 +43,57 @@ type Options struct {
 	Bin string
 	// Home is CODEX_HOME, "" for codex's own default.
 	Home string
-	// Door gives conversations their bearers; nil gives none. Tools is what codex is to know the server's tools by, "" to be
-	// given none; they need a door.
-	Door  runtime.Door
-	Tools string
-	// Implicit returns how much codex may read by itself for a conversation (runtime.ImplicitAll, ...; "" for
-	// its default), and where that works. nil changes nothing.
+	// Setup comes from the server. Its Home, SessionHome and LastState are not used: codex keeps its own home.
+	Setup stdio.Setup
+	// Implicit returns how much codex may read on its own for a conversation (runtime.ImplicitAll, ...; "" for its
+	// default), and its folder. nil changes nothing.
 	Implicit func(ctx context.Context, threadID string) (implicit, cwd string, err error)
-	// NativeToolsOff reports whether codex is to have no tools of its own in a conversation; nil means that it has them.
-	NativeToolsOff func(ctx context.Context, threadID string) (bool, error)
-	// Dir is the working directory of the process, "" for the server's.
-	Dir string
-	// Mark names this server's codex for process.Sweep, see process.Mark. It must not be shared with another runtime that
-	// is up.
-	Mark string
-	// Sink receives what codex says.
-	Sink runtime.Sink
-	// Logger receives codex's stderr (info) and the supervision's own lines.
-	Logger zerolog.Logger
-	// Called, when set, gets every finished call of codex.
-	Called stdio.Called
-	// ClientVersion is our own version, sent to codex.
-	ClientVersion string
-	// StartTimeout bounds a start until codex answered initialize (30 s); CallTimeout every other request (120 s).
-	StartTimeout, CallTimeout time.Duration
-	// HangAfter is how long codex may leave a health probe unanswered before it is killed and restarted; after a quarter
-	// of it the status is unresponsive. 0 asks nothing and waits forever.
-	HangAfter time.Duration
 	// UnloadAfter is how long a conversation may be idle before codex is asked to unload it; its next message
 	// loads it again. 0 unloads none.
 	UnloadAfter time.Duration
-	// RecycleBytes is the resident memory above which codex is restarted, once nothing ran or waited in it for
-	// RecycleIdle (5 s). Above it conversations are unloaded after a tenth of UnloadAfter. With 0, or on a
-	// system without that figure, there is no bound.
+	// RecycleBytes is the resident memory above which codex is restarted, once it was idle for RecycleIdle (5 s). Above
+	// it, conversations are unloaded after a tenth of UnloadAfter. 0, or a system without that figure, means no limit.
 	RecycleBytes int64
 	RecycleIdle  time.Duration
-	// BackoffMin doubles from one failed start to the next up to BackoffMax (250 ms, 30 s).
-	BackoffMin, BackoffMax time.Duration
-	// Confine hides files from codex and what it runs; Stage is the program and first arguments that do it (process.Spec).
-	Confine confine.Plan
-	Stage   []string
-	// Inherits selects by name which variables of the server's environment codex gets; nil is all. Env is added
-	// as NAME=value.
-	Inherits func(name string) bool
-	Env      []string
-
-	// Shims, when set, is where runtimes that outlive a server are kept. What earlier servers left there is taken over at
-	// Start.
-	Shims *shim.Host
-	// Detach starts codex behind a shim and attaches to a running one; otherwise a running one is ended and codex is our
-	// child.
-	Detach bool
-	// KeepOnStop has Stop leave a codex behind a shim running, for the next server.
-	KeepOnStop bool
-	// Resume loads what is stored of a process that outlived its server.
-	Resume func(ctx context.Context, generation string) (runtime.Resumption, error)
 }
 
 // Codex is the adapter. Create it with New.
 type Codex struct {
-	options  Options
-	counters counters
-	launcher *stdio.Launcher
-	process  *stdio.Supervisor
-
-	mu sync.Mutex
-	// loginUntil is when a login that was begun is given up: a browser brings its end to this process.
-	loginUntil time.Time
-	// home is the CODEX_HOME that codex reported.
-	home string
+	options     Options
+	log         zerolog.Logger
+	callTimeout time.Duration
+	legacy      atomic.Int64
+	launcher    *stdio.Launcher
+	process     *stdio.Supervisor
+	recycler    recycler
+	*rollouts
 }
 
 var _ interface {
 	runtime.Adapter
 	runtime.Steerer
-	runtime.Historian
-	runtime.Librarian
+	runtime.History
+	runtime.Archiver
 	runtime.Reverter
-	runtime.Passer
+	runtime.RawCaller
 } = (*Codex)(nil)
 
-// Counters are totals of what the transport met since New.
+// Counters are totals of the transport since New.
 type Counters struct {
-	// Undecodable lines were no frames, Oversized ones above the limit; both were skipped.
+	// Undecodable lines were no frames, Oversized ones exceeded the limit; both were skipped.
 	Undecodable, Oversized int64
-	// Late answers came after their request was given up.
+	// Late answers came after their caller gave up.
 	Late int64
 	// Legacy are the dropped codex/event notifications of 0.101.
 	Legacy int64
-	// Orphans are processes that were left behind and killed.
+	// Orphans are leftover processes that were killed.
 	Orphans int64
 	// Hangs are the processes that were killed because they did not answer.
 	Hangs int64
-	// Unloads counts the idle conversations codex was asked to unload, Recycles the idle processes that were
+	// Unloads counts the idle conversations that codex was asked to unload, Recycles the idle processes that were
 	// replaced because of their memory.
 	Unloads, Recycles int64
 }
-
-type counters struct{ legacy, unloads, recycles atomic.Int64 }
 
 // New makes an adapter that is not started yet.
 func New(options Options) *Codex {
@@ -152,39 +102,34 @@ func New(options Options) *Codex {
 			*value = fallback
 		}
 	}
-	set(&options.StartTimeout, defaultStartTimeout)
-	set(&options.CallTimeout, defaultCallTimeout)
+	launch, supervise := options.Setup.Launch, options.Setup.Supervise
+	set(&supervise.StartTimeout, defaultStartTimeout)
+	set(&supervise.CallTimeout, defaultCallTimeout)
 	set(&options.RecycleIdle, defaultRecycleIdle)
 	if abs, err := filepath.Abs(options.Home); err == nil && options.Home != "" {
 		// codex may run in another folder than we do.
 		options.Home = abs
 	}
 	options.Bin = cmp.Or(options.Bin, "codex")
-	options.ClientVersion = cmp.Or(options.ClientVersion, "0.0.0")
-	c := &Codex{options: options}
-	var env []string
+	options.Setup.Version = cmp.Or(options.Setup.Version, "0.0.0")
+	options.Setup.Supervise = supervise
+	c := &Codex{options: options, log: launch.Logger, callTimeout: supervise.CallTimeout,
+		rollouts: &rollouts{configured: options.Home, client: options.Setup.Version}}
+	c.recycler.codex = c
 	if options.Home != "" {
-		env = append(env, "CODEX_HOME="+options.Home)
+		launch.Env = append([]string{"CODEX_HOME=" + options.Home}, launch.Env...)
 	}
-	c.launcher = stdio.NewLauncher(stdio.Launch{
-		Name: Name, Command: c.command, Remedy: "check that CODEX_BIN names an executable of this platform", Dir: options.Dir,
-		Mark: options.Mark, Confine: options.Confine, Stage: options.Stage, Env: append(env, options.Env...),
-		Inherits: options.Inherits, Shims: options.Shims, Detach: options.Detach, Logger: options.Logger,
-		Called: options.Called,
-	})
-	supervision := stdio.Options{
-		Speak: c.speak, Sink: options.Sink, StartTimeout: options.StartTimeout, CallTimeout: options.CallTimeout,
-		HangAfter: options.HangAfter, BackoffMin: options.BackoffMin, BackoffMax: options.BackoffMax, Started: c.started,
-		KeepOnStop: options.KeepOnStop, Resume: options.Resume,
-	}
+	launch.Name, launch.Command, launch.Remedy = Name, c.command, "check that CODEX_BIN names an executable of this platform"
+	c.launcher = stdio.NewLauncher(launch)
+	supervise.Speak, supervise.Started = c.speak, c.started
 	if options.UnloadAfter > 0 || options.RecycleBytes > 0 {
-		supervision.Attend = c.recycle
+		supervise.Attend = c.recycler.recycle
 	}
-	c.process = stdio.NewSupervisor(c.launcher, supervision)
+	c.process = stdio.NewSupervisor(c.launcher, supervise)
 	return c
 }
 
-// command is how codex is started.
+// command finds the program and its arguments.
 func (c *Codex) command() (path string, args []string, err error) {
 	bin, err := exec.LookPath(c.options.Bin)
 	if err != nil && !errors.Is(err, exec.ErrDot) {
@@ -197,30 +142,31 @@ func (c *Codex) command() (path string, args []string, err error) {
 // Name implements runtime.Adapter.
 func (c *Codex) Name() string { return Name }
 
-// unasked is what codex does under the approval policy untrusted without a question: commands that its own list has as
-// reading only, and tools that touch nothing.
-func unasked() []string {
+// autoApproved lists what codex runs without approval under the policy untrusted: commands that it knows as read-only,
+// and tools that touch nothing.
+func autoApproved() []string {
 	return []string{"commands that only read, by codex's list (ls, cat, git status and the like)", "update_plan", "view_image"}
 }
 
 // Capabilities implements runtime.Adapter.
 func (c *Codex) Capabilities() runtime.Capabilities {
+	launch := &c.options.Setup.Launch
 	return runtime.Capabilities{
 		Streaming: true, Resume: true, Reconstruct: true, Interrupt: true, Approvals: true, ToolInput: true, DynamicTools: true, Images: true,
 		ApproveForSession: true, Plan: true, Usage: true, ParallelToolCalls: true, Subagents: true,
-		NativeToolsOff: true, DenyReason: true, OwnedTools: runtime.OwnedDynamic, SurvivesRestart: c.options.Shims != nil && c.options.Detach,
+		NativeToolsOff: true, DenyReason: true, OwnedTools: runtime.OwnedDynamic, SurvivesRestart: launch.Shims != nil && launch.Detach,
 		ProcessPer: runtime.ProcessPerRuntime, Sandboxes: []string{sandboxReadOnly, sandboxWorkspace, sandboxFull},
 		ApprovalPolicies: []string{"untrusted", "on-failure", "on-request", "never"},
 		NetworkAccess:    []string{"restricted", networkEnabled},
-		ImplicitSources:  []string{runtime.ImplicitAll, runtime.ImplicitHome}, Unasked: unasked(), KeepsFullAccessPair: true,
+		ImplicitSources:  []string{runtime.ImplicitAll, runtime.ImplicitHome}, AutoApproved: autoApproved(), KeepsFullAccessPair: true,
 		Facts: c.facts(),
 	}
 }
 
-// facts are those of codex: a login or a key, histories in files of its home. It takes tools from an MCP server.
+// facts are those of codex: a login or a key, histories in files of its home, tools of an MCP server.
 func (c *Codex) facts() runtime.Facts {
 	transport := ""
-	if c.options.Tools != "" {
+	if c.options.Setup.Tools != "" {
 		transport = runtime.TransportHTTP
 	}
 	return runtime.Facts{Auth: runtime.AuthBoth, State: runtime.StateDisk, Resume: runtime.ResumeNative, Replay: runtime.ReplayAsks,
@@ -230,23 +176,27 @@ func (c *Codex) facts() runtime.Facts {
 // Status implements runtime.Adapter.
 func (c *Codex) Status() runtime.Status { return c.process.Status() }
 
-// Counters are totals of what the transport met.
+// Counters returns totals of the transport.
 func (c *Codex) Counters() Counters {
 	met := &c.launcher.Counters
 	return Counters{
 		Undecodable: met.Undecodable.Load(), Oversized: met.Oversized.Load(), Late: met.Late.Load(),
-		Legacy: c.counters.legacy.Load(), Orphans: met.Orphans.Load(), Hangs: met.Hangs.Load(),
-		Unloads: c.counters.unloads.Load(), Recycles: c.counters.recycles.Load(),
+		Legacy: c.legacy.Load(), Orphans: met.Orphans.Load(), Hangs: met.Hangs.Load(),
+		Unloads: c.recycler.unloads.Load(), Recycles: c.recycler.recycles.Load(),
 	}
 }
 
-// Start implements runtime.Adapter. An adapter that was stopped does not start again.
+// Start implements runtime.Adapter. A stopped adapter does not start again.
 func (c *Codex) Start(ctx context.Context) error { return c.process.Start(ctx) }
 
-// Stop implements runtime.Adapter. It returns the context's error when the sink does not take what codex said last.
+// Stop implements runtime.Adapter. It returns the context's error when the sink does not accept the last output of
+// codex.
 func (c *Codex) Stop(ctx context.Context) error { return c.process.Stop(ctx) }
 
-// Call implements runtime.Passer. Params nil sends none; several codex methods then want an empty object.
+// Threads implements runtime.Adapter.
+func (c *Codex) Threads() runtime.Threads { return c }
+
+// Call implements runtime.RawCaller. Nil params are left out; several codex methods then want an empty object.
 func (c *Codex) Call(ctx context.Context, method string, params any) (json.RawMessage, error) {
 	if raw, ok := params.([]byte); ok {
 		params = json.RawMessage(raw)
@@ -263,18 +213,16 @@ func (c *Codex) Call(ctx context.Context, method string, params any) (json.RawMe
 		return nil, err
 	}
 	defer done()
-	result, err := conn.Call(ctx, c.options.CallTimeout, method, params)
+	result, err := conn.Call(ctx, c.callTimeout, method, params)
 	if errors.Is(err, runtime.ErrThreadNotFound) && thread != "" && method != "thread/resume" &&
 		!conn.turns.loaded(thread) {
-		// It may be one that was unloaded, or that an earlier process had.
+		// It may have been unloaded, or loaded by an earlier process only.
 		if _, unknown := c.resume(ctx, conn, thread, ""); unknown == nil {
-			result, err = conn.Call(ctx, c.options.CallTimeout, method, params)
+			result, err = conn.Call(ctx, c.callTimeout, method, params)
 		}
 	}
 	if err == nil && strings.Contains(method, "login") {
-		c.mu.Lock()
-		c.loginUntil = time.Now().Add(loginLimit)
-		c.mu.Unlock()
+		c.recycler.loginBegan()
 	}
 	return result, err
 }
@@ -286,5 +234,5 @@ func (c *Codex) call(ctx context.Context, method string, params object) (json.Ra
 		return nil, err
 	}
 	defer done()
-	return conn.Call(ctx, c.options.CallTimeout, method, params)
+	return conn.Call(ctx, c.callTimeout, method, params)
 }

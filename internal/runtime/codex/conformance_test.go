@@ -11,6 +11,7 @@ import (
 	"harness/internal/runtime"
 	"harness/internal/runtime/codex"
 	"harness/internal/runtime/process"
+	"harness/internal/runtime/stdio"
 	"harness/tests/codextest"
 	"harness/tests/mockmodel"
 	"harness/tests/runtimetest"
@@ -52,15 +53,15 @@ func target(version codextest.Version) runtimetest.Target {
 		LoggedOut: func(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {
 			agent := newSite(t, version, store).agent() // its model's server wants none, the account has
 			agent.NeedsLogin = func(ctx context.Context) error {
-				_, err := agent.Adapter.(runtime.Passer).Call(ctx, "account/rateLimits/read", nil)
+				_, err := agent.Adapter.(runtime.RawCaller).Call(ctx, "account/rateLimits/read", nil)
 				return err
 			}
 			return agent
 		},
 		Hanging: func(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {
 			s := newSite(t, version, store)
-			s.options.Bin, s.options.StartTimeout = runtimetest.Executable(t), 200*time.Millisecond
-			s.options.Env = append(s.options.Env, fakeVariable+"=hang")
+			s.options.Bin, s.options.Setup.Supervise.StartTimeout = runtimetest.Executable(t), 200*time.Millisecond
+			s.options.Setup.Launch.Env = append(s.options.Setup.Launch.Env, fakeVariable+"=hang")
 			return s.agent()
 		},
 		Missing: func(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {
@@ -85,10 +86,12 @@ func newSite(t *testing.T, version codextest.Version, store *runtimetest.Store) 
 	s := &site{t: t, store: store, model: mockmodel.Start(t), dir: t.TempDir()}
 	home := codextest.Home(t, s.model.URL(), codextest.For(version))
 	s.options = codex.Options{
-		Bin: codextest.Binary(t, version), Home: home, Mark: process.Mark(home, "codex"), Sink: store.Sink,
-		Resume: store.Resume, Logger: logger(t), BackoffMin: 10 * time.Millisecond, StartTimeout: patience,
-		Env:   []string{"HOME=" + home},
-		Shims: runtimetest.Shims(t, runAsShim), Detach: true,
+		Bin: codextest.Binary(t, version), Home: home, Setup: stdio.Setup{
+			Launch: stdio.Launch{Marker: process.Marker(home, "codex"), Logger: logger(t), Env: []string{"HOME=" + home},
+				Shims: runtimetest.Shims(t, runAsShim), Detach: true},
+			Supervise: stdio.Options{Sink: store.Sink, Resume: store.Resume, BackoffMin: 10 * time.Millisecond,
+				StartTimeout: patience},
+		},
 	}
 	return s
 }
@@ -96,7 +99,7 @@ func newSite(t *testing.T, version codextest.Version, store *runtimetest.Store) 
 func (s *site) agent() *runtimetest.Agent {
 	s.t.Helper()
 	options := s.options
-	options.KeepOnStop = true
+	options.Setup.Supervise.KeepOnStop = true
 	c := codex.New(options)
 	start(s.t, c)
 	return &runtimetest.Agent{

@@ -18,6 +18,7 @@ import (
 	"harness/internal/runtime"
 	"harness/internal/runtime/codex"
 	"harness/internal/runtime/process"
+	"harness/internal/runtime/stdio"
 )
 
 // lockedBuffer collects log lines.
@@ -52,10 +53,12 @@ func misbehaving(t *testing.T, mode string, change func(*faultBundle, *codex.Opt
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &faultBundle{recorder: newRecorder(), log: &lockedBuffer{}, mark: process.Mark(t.TempDir(), "fake")}
+	b := &faultBundle{recorder: newRecorder(), log: &lockedBuffer{}, mark: process.Marker(t.TempDir(), "fake")}
 	options := codex.Options{
-		Bin: self, Mark: b.mark, Sink: b.sink, Logger: zerolog.New(b.log), Env: []string{fakeVariable + "=" + mode},
-		BackoffMin: time.Millisecond, BackoffMax: 50 * time.Millisecond,
+		Bin: self, Setup: stdio.Setup{
+			Launch:    stdio.Launch{Marker: b.mark, Logger: zerolog.New(b.log), Env: []string{fakeVariable + "=" + mode}},
+			Supervise: stdio.Options{Sink: b.sink, BackoffMin: time.Millisecond, BackoffMax: 50 * time.Millisecond},
+		},
 	}
 	if change != nil {
 		change(b, &options)
@@ -76,7 +79,7 @@ func (b *faultBundle) call(t *testing.T, method string) string {
 
 func TestHangingStartIsBounded(t *testing.T) {
 	t.Parallel()
-	b := misbehaving(t, "hang", func(_ *faultBundle, o *codex.Options) { o.StartTimeout = 200 * time.Millisecond })
+	b := misbehaving(t, "hang", func(_ *faultBundle, o *codex.Options) { o.Setup.Supervise.StartTimeout = 200 * time.Millisecond })
 	b.wait(t, "the end of the hanging process", func(s runtime.Signal) bool { return s.Kind == runtime.SignalExited })
 	var err error
 	for err == nil || !strings.Contains(err.Error(), "did not answer initialize") {
@@ -144,7 +147,7 @@ func TestStderrFloodIsDrainedAndBounded(t *testing.T) {
 
 func TestGarbageIsTolerated(t *testing.T) {
 	t.Parallel()
-	b := misbehaving(t, "", func(_ *faultBundle, o *codex.Options) { o.Env = []string{fakeVariable + "=garbage"} })
+	b := misbehaving(t, "", func(_ *faultBundle, o *codex.Options) { o.Setup.Launch.Env = []string{fakeVariable + "=garbage"} })
 	b.call(t, "garbage")
 	last := b.wait(t, "what comes after the garbage", func(s runtime.Signal) bool { return s.Method == "after/garbage" })
 	if last.Params != nil {
@@ -229,7 +232,7 @@ func TestDeathFailsCallsInFlight(t *testing.T) {
 
 func TestCallTimesOut(t *testing.T) {
 	t.Parallel()
-	b := misbehaving(t, "x", func(_ *faultBundle, o *codex.Options) { o.CallTimeout = 300 * time.Millisecond })
+	b := misbehaving(t, "x", func(_ *faultBundle, o *codex.Options) { o.Setup.Supervise.CallTimeout = 300 * time.Millisecond })
 	if _, err := b.codex.Call(t.Context(), "silent", nil); !errors.Is(err, runtime.ErrTimeout) {
 		t.Errorf("silent: %v", err)
 	}

@@ -9,16 +9,26 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"harness/internal/runtime"
 )
 
+// rollouts are the files of codex's conversations in its home.
+type rollouts struct {
+	configured string // CODEX_HOME, "" for codex's own default
+	client     string // our version, for restored conversations
+
+	mu       sync.Mutex
+	reported string // the CODEX_HOME that codex reported
+}
+
 // homeDir is the CODEX_HOME in use: configured, reported by codex (not by 0.101), or codex's own default.
-func (c *Codex) homeDir() string {
-	c.mu.Lock()
-	reported := c.home
-	c.mu.Unlock()
-	if dir := cmp.Or(c.options.Home, reported, os.Getenv("CODEX_HOME")); dir != "" {
+func (r *rollouts) homeDir() string {
+	r.mu.Lock()
+	reported := r.reported
+	r.mu.Unlock()
+	if dir := cmp.Or(r.configured, reported, os.Getenv("CODEX_HOME")); dir != "" {
 		return dir
 	}
 	if user, err := os.UserHomeDir(); err == nil {
@@ -29,7 +39,7 @@ func (c *Codex) homeDir() string {
 
 // threadFiles are the files that belong to a conversation: codex puts its id into their names.
 func threadFiles(home, threadID string) ([]string, error) {
-	// An id that is no plain name, or so short that it fits many, must never select files.
+	// An id that is no plain name, or too short to be unique, must never select files.
 	if home == "" || len(threadID) < 16 || strings.ContainsAny(threadID, `/\*?[`) || strings.Contains(threadID, "..") {
 		return nil, nil
 	}
@@ -53,9 +63,9 @@ func threadFiles(home, threadID string) ([]string, error) {
 	return found, nil
 }
 
-// MemoryFiles implements runtime.Portable: the rollout of a conversation.
-func (c *Codex) MemoryFiles(in runtime.ResumeThread) (folder string, names []string, err error) {
-	home := c.homeDir()
+// SnapshotFiles implements runtime.Movable: the rollout of a conversation.
+func (r *rollouts) SnapshotFiles(in runtime.ResumeThread) (folder string, names []string, err error) {
+	home := r.homeDir()
 	files, err := threadFiles(home, in.ThreadID)
 	if err != nil {
 		return "", nil, err
@@ -73,11 +83,15 @@ func (c *Codex) MemoryFiles(in runtime.ResumeThread) (folder string, names []str
 	return home, names, nil
 }
 
-// MemoryWritten implements runtime.Portable: codex has written a turn to its files when it reports its end.
-func (c *Codex) MemoryWritten(context.Context, runtime.ResumeThread) (bool, error) { return true, nil }
+// SnapshotWritten implements runtime.Movable: codex has written a turn when it reports its end.
+func (r *rollouts) SnapshotWritten(context.Context, runtime.ResumeThread) (bool, error) {
+	return true, nil
+}
 
-// MemoryPlace implements runtime.Portable.
-func (c *Codex) MemoryPlace(_ runtime.ResumeThread, _, name string) (string, error) { return name, nil }
+// SnapshotPath implements runtime.Movable.
+func (r *rollouts) SnapshotPath(_ runtime.ResumeThread, _, name string) (string, error) {
+	return name, nil
+}
 
 func removeFiles(paths []string) error {
 	for _, path := range paths {

@@ -47,9 +47,9 @@ func TestFrozenCodexIsDetectedAndReplaced(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setupWith(t, codextest.Default, func(o *codex.Options) {
-				o.HangAfter = hangAfter
+				o.Setup.Supervise.HangAfter = hangAfter
 				if name != "child" {
-					o.Shims, o.Detach = newSurvivor(t, "").host, true
+					o.Setup.Launch.Shims, o.Setup.Launch.Detach = newSurvivor(t, "").host, true
 				}
 			})
 			thread := b.thread(t, runtime.StartThread{})
@@ -85,7 +85,7 @@ func TestFrozenCodexIsDetectedAndReplaced(t *testing.T) {
 // One that comes back in time goes on as if nothing had happened.
 func TestACodexThatAnswersAgainIsReady(t *testing.T) {
 	t.Parallel()
-	b := setupWith(t, codextest.Default, func(o *codex.Options) { o.HangAfter = 8 * time.Second })
+	b := setupWith(t, codextest.Default, func(o *codex.Options) { o.Setup.Supervise.HangAfter = 8 * time.Second })
 	thread := b.thread(t, runtime.StartThread{})
 	before := b.state(t, runtime.StateReady)
 	if err := syscall.Kill(before.PID, syscall.SIGSTOP); err != nil {
@@ -105,7 +105,7 @@ func TestACodexThatAnswersAgainIsReady(t *testing.T) {
 // One that takes requests and never answers them is no better than a stopped one.
 func TestUnresponsiveCodexIsReplaced(t *testing.T) {
 	t.Parallel()
-	b := misbehaving(t, "mute", func(_ *faultBundle, o *codex.Options) { o.HangAfter = 400 * time.Millisecond })
+	b := misbehaving(t, "mute", func(_ *faultBundle, o *codex.Options) { o.Setup.Supervise.HangAfter = 400 * time.Millisecond })
 	_, err := b.codex.Call(t.Context(), "silent", nil)
 	if !errors.Is(err, runtime.ErrUnavailable) {
 		t.Errorf("the call that hung: %v", err)
@@ -118,7 +118,7 @@ func TestUnresponsiveCodexIsReplaced(t *testing.T) {
 // A tool call that is quiet for long and an undecided approval are no hang, in any version.
 func TestAQuietTurnIsNoHang(t *testing.T) {
 	onEach(t, func(t *testing.T, version codextest.Version) {
-		b := setupWith(t, version, func(o *codex.Options) { o.HangAfter = 2 * time.Second })
+		b := setupWith(t, version, func(o *codex.Options) { o.Setup.Supervise.HangAfter = 2 * time.Second })
 		quiet := b.thread(t, runtime.StartThread{ApprovalPolicy: "never", Sandbox: "danger-full-access"})
 		asking := b.thread(t, runtime.StartThread{})
 		b.turn(t, runtime.StartTurn{ThreadID: asking}, "MOCK_PATCH[quiet.txt]")

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"harness/internal/runtime"
@@ -16,47 +18,64 @@ import (
 )
 
 const (
-	// idleStep is how often a process is checked for memory to release.
+	// idleStep is the interval of the checks.
 	idleStep = time.Second
-	// pressed is by how much sooner a conversation is unloaded from a process above Options.RecycleBytes.
+	// pressed divides the idle time of a conversation in a process above Options.RecycleBytes.
 	pressed = 10
 )
 
-// unloadDelay is the setting of a conversation for how long codex keeps it after a request to unload it: half
-// an hour if not set.
+// unloadDelay is codex's setting for how long it keeps a conversation after a request to unload it: half an hour by
+// default.
 const unloadDelay = "thread_unload_delay_secs"
 
-// recycle unloads idle conversations until ctx ends, or until the process was taken out of service because of the
-// memory it holds while nothing runs in it; then it returns *stdio.RetiredError.
-func (c *Codex) recycle(ctx context.Context, line *stdio.Conn, pid int) error {
+// recycler unloads idle conversations, and takes an idle process out of service when it holds too much memory.
+type recycler struct {
+	codex             *Codex
+	unloads, recycles atomic.Int64
+
+	mu sync.Mutex
+	// loginUntil is the deadline of a login in progress: the browser reports its end to this process.
+	loginUntil time.Time
+}
+
+// loginBegan keeps the process for a login that a person finishes in a browser.
+func (r *recycler) loginBegan() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.loginUntil = time.Now().Add(loginLimit)
+}
+
+// recycle unloads idle conversations until ctx ends. It returns *stdio.RetiredError when it took an idle process with
+// too much memory out of service.
+func (r *recycler) recycle(ctx context.Context, line *stdio.Conn, pid int) error {
 	conn := connOf(line)
-	ticker := time.Tick(min(idleStep, c.options.RecycleIdle))
-	unloads := c.options.UnloadAfter > 0
+	ticker := time.Tick(min(idleStep, r.codex.options.RecycleIdle))
+	unloads := r.codex.options.UnloadAfter > 0
 	for {
 		select {
 		case <-ticker:
 		case <-ctx.Done():
 			return nil
 		}
-		limit, resident := c.options.UnloadAfter, process.Resident(pid)
-		above := c.options.RecycleBytes > 0 && resident > c.options.RecycleBytes
+		limit, resident := r.codex.options.UnloadAfter, process.Resident(pid)
+		above := r.codex.options.RecycleBytes > 0 && resident > r.codex.options.RecycleBytes
 		if above {
 			limit /= pressed
 		}
 		if unloads {
 			for _, thread := range conn.turns.idle(time.Now().Add(-limit)) {
-				err := c.unload(ctx, conn, thread, time.Now().Add(-limit))
+				err := r.unload(ctx, conn, thread, time.Now().Add(-limit))
 				if unknownMethod(err) {
-					unloads = false // 0.101 keeps what it has loaded
+					unloads = false // 0.101 keeps all conversations loaded
 					break
 				}
 				if err != nil && ctx.Err() == nil {
-					c.options.Logger.Warn().Err(err).Str("session", thread).
+					r.codex.log.Warn().Err(err).Str("session", thread).
 						Msg("an idle session could not be unloaded from codex; tried again later")
 				}
 			}
 		}
-		if above && c.retire(ctx, conn) {
+		if above && r.retire(ctx, conn) {
 			return &stdio.RetiredError{
 				Exit: fmt.Sprintf("it held %d MiB while it was idle", resident>>20),
 				Message: fmt.Sprintf("codex held %d MiB while it was idle and is being restarted (HARNESS_RUNTIME_RECYCLE_MB)",
@@ -66,8 +85,7 @@ func (c *Codex) recycle(ctx context.Context, line *stdio.Conn, pid int) error {
 	}
 }
 
-// CloseThread implements runtime.Adapter: it asks codex to unload the thread, where that is supported (not in
-// 0.101).
+// CloseThread implements runtime.Threads: it asks codex to unload the thread, if supported (not in 0.101).
 func (c *Codex) CloseThread(ctx context.Context, threadID string) error {
 	own := connOf(c.process.Current())
 	if own == nil {
@@ -76,15 +94,15 @@ func (c *Codex) CloseThread(ctx context.Context, threadID string) error {
 	if own.turns.busy(threadID) {
 		return fmt.Errorf("%w: in session %s", runtime.ErrTurnActive, threadID)
 	}
-	err := c.unload(ctx, own, threadID, time.Now())
+	err := c.recycler.unload(ctx, own, threadID, time.Now())
 	if unknownMethod(err) || errors.Is(err, runtime.ErrUnavailable) {
-		return nil // it keeps all it has loaded; or it has just ended, and nothing is loaded any more
+		return nil // it keeps all loaded, or it has just ended
 	}
 	return err
 }
 
-// unload has codex forget a conversation that was not used since a time; whatever is asked of it next loads it again.
-func (c *Codex) unload(ctx context.Context, conn *conn, thread string, since time.Time) error {
+// unload unloads a conversation that was idle since a time. The next request loads it again.
+func (r *recycler) unload(ctx context.Context, conn *conn, thread string, since time.Time) error {
 	if !conn.turns.beginUnload(thread, since) {
 		return nil
 	}
@@ -93,20 +111,20 @@ func (c *Codex) unload(ctx context.Context, conn *conn, thread string, since tim
 	if conn.AsksIn(thread) {
 		return nil
 	}
-	if held, err := c.held(ctx, conn, thread); held || err != nil {
+	if retained, err := r.retains(ctx, conn, thread); retained || err != nil {
 		return err
 	}
-	_, err := conn.Call(ctx, c.options.CallTimeout, "thread/unsubscribe", object{"threadId": thread})
+	_, err := conn.Call(ctx, r.codex.callTimeout, "thread/unsubscribe", object{"threadId": thread})
 	if unloaded = err == nil; unloaded {
-		c.counters.unloads.Add(1)
+		r.unloads.Add(1)
 	}
 	return err
 }
 
-// loadedThreads are the conversations a process has loaded, those that servers before us had it load included.
-func (c *Codex) loadedThreads(ctx context.Context, conn *conn) (threads []string, err error) {
+// loadedThreads are the conversations that a process has loaded, including those of earlier servers.
+func (c *conn) loadedThreads(ctx context.Context) (threads []string, err error) {
 	ask := func(ctx context.Context, method string, params object) (json.RawMessage, error) {
-		return conn.Call(ctx, c.options.CallTimeout, method, params)
+		return c.Call(ctx, c.codex.callTimeout, method, params)
 	}
 	for id, err := range pages[string](ctx, ask, "thread/loaded/list", object{}) {
 		if err != nil {
@@ -117,12 +135,11 @@ func (c *Codex) loadedThreads(ctx context.Context, conn *conn) (threads []string
 	return threads, nil
 }
 
-// held reports whether something of a conversation is in the memory of its process only: a command of an earlier turn
-// that still runs, or all of it, because codex writes one that was never used late (0.101) or not at all (an ephemeral
-// one).
-func (c *Codex) held(ctx context.Context, conn *conn, thread string) (bool, error) {
+// retains reports whether only the memory of a process has part of a conversation: a running command of an earlier turn,
+// or the whole of an unused one. codex writes unused ones late (0.101) or, if ephemeral, never.
+func (r *recycler) retains(ctx context.Context, conn *conn, thread string) (bool, error) {
 	if !conn.turns.stored(thread) {
-		files, err := threadFiles(c.homeDir(), thread)
+		files, err := threadFiles(r.codex.rollouts.homeDir(), thread)
 		written := slices.ContainsFunc(files, func(path string) bool {
 			return strings.HasPrefix(filepath.Base(path), rolloutPrefix)
 		})
@@ -130,46 +147,46 @@ func (c *Codex) held(ctx context.Context, conn *conn, thread string) (bool, erro
 			return true, err
 		}
 	}
-	return c.background(ctx, conn, thread)
+	return conn.commandRuns(ctx, thread)
 }
 
-// background reports whether commands of earlier turns still run in a conversation. They would end with it.
-func (c *Codex) background(ctx context.Context, conn *conn, thread string) (bool, error) {
-	terminals, err := c.terminals(ctx, conn, thread)
+// commandRuns reports whether commands of earlier turns run in a conversation. They would end with it.
+func (c *conn) commandRuns(ctx context.Context, thread string) (bool, error) {
+	terminals, err := c.terminals(ctx, thread)
 	if unknownMethod(err) {
-		return conn.turns.commandRuns(thread), err
+		return c.turns.commandRuns(thread), err
 	}
 	return len(terminals) > 0, err
 }
 
-// retire takes a process out of service when nothing runs in it and nothing waits for it.
-func (c *Codex) retire(ctx context.Context, conn *conn) bool {
-	seen, quiet := c.process.Uses(), time.Now().Add(-c.options.RecycleIdle)
-	if c.busy(conn) || !c.process.Free(conn.Conn, seen, quiet) {
+// retire takes an idle process out of service.
+func (r *recycler) retire(ctx context.Context, conn *conn) bool {
+	seen, quiet := r.codex.process.Uses(), time.Now().Add(-r.codex.options.RecycleIdle)
+	if r.busy(conn) || !r.codex.process.Free(conn.Conn, seen, quiet) {
 		return false
 	}
-	threads, err := c.loadedThreads(ctx, conn)
+	threads, err := conn.loadedThreads(ctx)
 	if err != nil {
 		return false
 	}
 	for _, thread := range threads {
-		if held, err := c.held(ctx, conn, thread); held || err != nil && !unknownMethod(err) {
+		if retained, err := r.retains(ctx, conn, thread); retained || err != nil && !unknownMethod(err) {
 			return false
 		}
 	}
-	quiet = time.Now().Add(-c.options.RecycleIdle)
-	if !c.process.Retire(conn.Conn, seen, quiet, func() bool { return c.busy(conn) },
+	quiet = time.Now().Add(-r.codex.options.RecycleIdle)
+	if !r.codex.process.Retire(conn.Conn, seen, quiet, func() bool { return r.busy(conn) },
 		"codex is restarted to give memory back") {
 		return false
 	}
-	c.counters.recycles.Add(1)
+	r.recycles.Add(1)
 	return true
 }
 
-// busy reports that something is in progress in a process: a turn, or a person's login. An unused process has
-// its memory from the start.
-func (c *Codex) busy(conn *conn) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return !time.Now().After(c.loginUntil) || !conn.Inherited() && !conn.turns.used() || conn.turns.running()
+// busy reports a running turn or a login in progress. It also excludes an unused process, which needs its memory from
+// the start.
+func (r *recycler) busy(conn *conn) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !time.Now().After(r.loginUntil) || !conn.Inherited() && !conn.turns.used() || conn.turns.running()
 }

@@ -129,15 +129,15 @@ func recycle(t *testing.T, version codextest.Version, shimmed bool) {
 	const sessions, rounds = 5, 3
 	b := setupWith(t, version, func(o *codex.Options) {
 		o.RecycleBytes, o.RecycleIdle = 1<<20, 20*time.Millisecond
-		sink := o.Sink
-		o.Sink = func(batch runtime.Batch) {
+		sink := o.Setup.Supervise.Sink
+		o.Setup.Supervise.Sink = func(batch runtime.Batch) {
 			sink(batch)
 			if batch.Stored != nil {
 				batch.Stored()
 			}
 		}
 		if shimmed {
-			o.Shims, o.Detach = newSurvivor(t, "").host, true
+			o.Setup.Launch.Shims, o.Setup.Launch.Detach = newSurvivor(t, "").host, true
 		}
 	})
 	threads := make([]string, sessions)

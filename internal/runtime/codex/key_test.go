@@ -16,6 +16,7 @@ import (
 	"harness/internal/runtime"
 	"harness/internal/runtime/codex"
 	"harness/internal/runtime/process"
+	"harness/internal/runtime/stdio"
 	"harness/tests/codextest"
 	"harness/tests/mockmodel"
 )
@@ -71,8 +72,9 @@ func TestTheKeyOfTheEnvironmentLogsIn(t *testing.T) {
 					}
 				}
 				b.codex = codex.New(codex.Options{Bin: codextest.Binary(t, version), Home: b.home,
-					Mark: process.Mark(b.home, "codex"), Sink: b.sink, StartTimeout: patience,
-					Logger: logger(t), Env: []string{"HOME=" + b.home, "OPENAI_API_KEY=" + key}})
+					Setup: stdio.Setup{Launch: stdio.Launch{Marker: process.Marker(b.home, "codex"), Logger: logger(t),
+						Env: []string{"HOME=" + b.home, "OPENAI_API_KEY=" + key}},
+						Supervise: stdio.Options{Sink: b.sink, StartTimeout: patience}}})
 				start(t, b.codex)
 				turn := b.turn(t, runtime.StartTurn{ThreadID: b.thread(t, runtime.StartThread{})}, "MOCK_REPLY[hello]")
 				if done := b.completed(t, turn); done.Status != "completed" {
@@ -116,9 +118,10 @@ func TestLoginIsLoggedAtStart(t *testing.T) {
 				lines := logLines{said: make(chan string, 100)}
 				home := codextest.Home(t, "http://127.0.0.1:9/v1", append(c.options, codextest.For(version))...)
 				recorder := newRecorder()
-				own := codex.New(codex.Options{Bin: codextest.Binary(t, version), Home: home, Mark: process.Mark(home, "codex"),
-					Sink: recorder.sink, Logger: zerolog.New(lines).Level(zerolog.InfoLevel), StartTimeout: patience,
-					Env: append(c.env, "HOME="+home)})
+				own := codex.New(codex.Options{Bin: codextest.Binary(t, version), Home: home,
+					Setup: stdio.Setup{Launch: stdio.Launch{Marker: process.Marker(home, "codex"),
+						Logger: zerolog.New(lines).Level(zerolog.InfoLevel), Env: append(c.env, "HOME="+home)},
+						Supervise: stdio.Options{Sink: recorder.sink, StartTimeout: patience}}})
 				start(t, own)
 				if _, err := own.Call(t.Context(), "account/read", map[string]any{}); err != nil { // it waits for the start
 					t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	"harness/internal/runtime"
 	"harness/internal/runtime/codex"
 	"harness/internal/runtime/process"
+	"harness/internal/runtime/stdio"
 	"harness/tests/codextest"
 	"harness/tests/mcptest"
 	"harness/tests/mockmodel"
@@ -180,10 +181,12 @@ func setupWith(t *testing.T, version codextest.Version, change func(*codex.Optio
 	t.Helper()
 	b := &bundle{recorder: newRecorder(), version: version, model: mockmodel.Start(t), cwd: t.TempDir()}
 	b.home = codextest.Home(t, b.model.URL(), append([]codextest.Option{codextest.For(version)}, options...)...)
-	b.mark = process.Mark(b.home, "codex")
+	b.mark = process.Marker(b.home, "codex")
 	own := codex.Options{
-		Bin: codextest.Binary(t, version), Home: b.home, Mark: b.mark, Sink: b.sink, Logger: logger(t),
-		BackoffMin: 10 * time.Millisecond, StartTimeout: patience, Env: []string{"HOME=" + b.home},
+		Bin: codextest.Binary(t, version), Home: b.home, Setup: stdio.Setup{
+			Launch:    stdio.Launch{Marker: b.mark, Logger: logger(t), Env: []string{"HOME=" + b.home}},
+			Supervise: stdio.Options{Sink: b.sink, BackoffMin: 10 * time.Millisecond, StartTimeout: patience},
+		},
 	}
 	if change != nil {
 		change(&own)

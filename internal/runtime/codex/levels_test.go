@@ -31,7 +31,7 @@ func TestLevelsAreEnforced(t *testing.T) {
 			version := on.codex
 			store := runtimetest.NewStore()
 			s := newSite(t, version, store)
-			s.options.Env = append(s.options.Env, "PATH="+on.path)
+			s.options.Setup.Launch.Env = append(s.options.Setup.Launch.Env, "PATH="+on.path)
 			agent := s.agent()
 			for _, test := range []struct {
 				level, network string

@@ -15,6 +15,7 @@ import (
 	"harness/internal/runtime"
 	"harness/internal/runtime/codex"
 	"harness/internal/runtime/process"
+	"harness/internal/runtime/stdio"
 	"harness/tests/codextest"
 )
 
@@ -146,13 +147,13 @@ func TestStopLeavesNoProcess(t *testing.T) {
 // A new server sweeps what a killed one left, before it starts its own codex.
 func TestStartSweepsLeftovers(t *testing.T) {
 	t.Parallel()
-	mark := process.Mark(t.TempDir(), "codex")
+	mark := process.Marker(t.TempDir(), "codex")
 	left, err := process.Start(t.Context(), process.Spec{Path: "/bin/sleep", Args: []string{"3600"}, Env: os.Environ(),
-		Mark: mark})
+		Marker: mark})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := codex.New(codex.Options{Bin: "/nonexistent", Mark: mark, Logger: logger(t)})
+	c := codex.New(codex.Options{Bin: "/nonexistent", Setup: stdio.Setup{Launch: stdio.Launch{Marker: mark, Logger: logger(t)}}})
 	start(t, c)
 	<-left.Done()
 	left.Release()
@@ -166,8 +167,8 @@ func TestMissingBinary(t *testing.T) {
 	dir := t.TempDir()
 	bin := filepath.Join(dir, "codex")
 	r := newRecorder()
-	c := codex.New(codex.Options{Bin: bin, Home: dir, Sink: r.sink, Logger: logger(t), BackoffMin: time.Millisecond,
-		BackoffMax: 20 * time.Millisecond})
+	c := codex.New(codex.Options{Bin: bin, Home: dir, Setup: stdio.Setup{Launch: stdio.Launch{Logger: logger(t)},
+		Supervise: stdio.Options{Sink: r.sink, BackoffMin: time.Millisecond, BackoffMax: 20 * time.Millisecond}}})
 	if _, err := c.Call(t.Context(), "model/list", nil); !errors.Is(err, runtime.ErrUnavailable) {
 		t.Errorf("before the start: %v", err)
 	}

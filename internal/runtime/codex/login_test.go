@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"harness/internal/runtime"
+	"harness/internal/runtime/stdio"
 )
 
 // A login is a page and a code for a person; an answer without is none.
@@ -33,11 +34,14 @@ func TestCredentialsAreDistinguished(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(in, "auth.json"), []byte(`{"tokens":{}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	setup := func(inherits func(string) bool, env ...string) stdio.Setup {
+		return stdio.Setup{Launch: stdio.Launch{Inherits: inherits, Env: env}}
+	}
 	for want, options := range map[string]Options{
-		"missing":            {Home: t.TempDir(), Inherits: none},
+		"missing":            {Home: t.TempDir(), Setup: setup(none)},
 		"found apiKey":       {Home: t.TempDir()},
-		"found apiKey set":   {Home: t.TempDir(), Inherits: none, Env: []string{keyVariable + "=k"}},
-		"found login":        {Home: in, Inherits: none},
+		"found apiKey set":   {Home: t.TempDir(), Setup: setup(none, keyVariable+"=k")},
+		"found login":        {Home: in, Setup: setup(none)},
 		"found apiKey login": {Home: in},
 	} {
 		status, err := New(options).Auth(t.Context())

@@ -14,6 +14,7 @@ import (
 	"harness/internal/runtime"
 	"harness/internal/runtime/codex"
 	"harness/internal/runtime/process/shim"
+	"harness/internal/runtime/stdio"
 )
 
 // peak is the most memory (bytes) a process had resident so far.
@@ -36,22 +37,22 @@ func readLongLine(dir string) error {
 		return err
 	}
 	came := make(chan int64, 1)
-	options := codex.Options{Bin: self, Mark: "reader-" + uuid.NewString(), Env: []string{fakeVariable + "=long"},
-		Inherits: func(name string) bool { return name != runAsReader },
-		Sink: func(batch runtime.Batch) {
-			for _, s := range batch.Signals {
-				if s.Method == "huge" {
-					came <- int64(len(s.Raw))
-				}
+	launch := stdio.Launch{Marker: "reader-" + uuid.NewString(), Env: []string{fakeVariable + "=long"},
+		Inherits: func(name string) bool { return name != runAsReader }}
+	sink := func(batch runtime.Batch) {
+		for _, s := range batch.Signals {
+			if s.Method == "huge" {
+				came <- int64(len(s.Raw))
 			}
-			if batch.Stored != nil {
-				batch.Stored()
-			}
-		}}
-	if dir != "" {
-		options.Shims, options.Detach = &shim.Host{RunDir: dir, Command: []string{self, runAsShim}, Version: "test"}, true
+		}
+		if batch.Stored != nil {
+			batch.Stored()
+		}
 	}
-	c := codex.New(options)
+	if dir != "" {
+		launch.Shims, launch.Detach = &shim.Host{RunDir: dir, Command: []string{self, runAsShim}, Version: "test"}, true
+	}
+	c := codex.New(codex.Options{Bin: self, Setup: stdio.Setup{Launch: launch, Supervise: stdio.Options{Sink: sink}}})
 	if err := c.Start(context.Background()); err != nil {
 		return err
 	}

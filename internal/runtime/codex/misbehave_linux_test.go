@@ -72,7 +72,7 @@ func TestABadCodexBehindAShimLeavesNothing(t *testing.T) {
 			s := newSurvivor(t, name)
 			b := s.server(0, func(o *codex.Options) {
 				if name == "hang" {
-					o.StartTimeout = 500 * time.Millisecond
+					o.Setup.Supervise.StartTimeout = 500 * time.Millisecond
 				}
 			})
 			b.mark = s.mark

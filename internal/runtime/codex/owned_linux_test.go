@@ -75,7 +75,7 @@ func TestWorkerConversationIsKnownBeforeItsFirstMessage(t *testing.T) {
 		t.Parallel()
 		s := newSurvivor(t, "later")
 		const patience = 2 * time.Second
-		b := s.server(0, func(o *codex.Options) { o.CallTimeout = patience })
+		b := s.server(0, func(o *codex.Options) { o.Setup.Supervise.CallTimeout = patience })
 		if _, err := b.codex.StartThread(t.Context(), worker); !errors.Is(err, runtime.ErrTimeout) {
 			t.Fatalf("it was answered %v", err)
 		}

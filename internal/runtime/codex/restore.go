@@ -12,11 +12,11 @@ import (
 	"harness/internal/runtime"
 )
 
-// restore writes a conversation that codex has lost anew, under its id: what was said before is the first thing the
-// model reads. codex loads it from the path when it is asked to; it may remember another one. runtime.ErrInvalidState
-// when codex has files of it, which are not to be written over.
-func (c *Codex) restore(in runtime.StartTurn) (path string, err error) {
-	home := c.homeDir()
+// restore writes a lost conversation again under its id, with its history as the first thing the model reads. codex
+// loads it from the path; it may know another one. runtime.ErrInvalidState if codex has files of the conversation, which
+// must not be overwritten.
+func (r *rollouts) restore(in runtime.StartTurn) (path string, err error) {
+	home := r.homeDir()
 	if home == "" {
 		return "", fmt.Errorf("%w: where codex keeps its conversations is not known: set CODEX_HOME", runtime.ErrInvalidState)
 	}
@@ -39,7 +39,7 @@ func (c *Codex) restore(in runtime.StartTurn) (path string, err error) {
 	var rollout bytes.Buffer
 	for _, line := range []object{
 		{"timestamp": at, "type": "session_meta", "payload": object{"id": in.ThreadID, "timestamp": at, "cwd": in.Cwd,
-			"originator": "harness", "cli_version": c.options.ClientVersion, "source": "vscode"}},
+			"originator": "harness", "cli_version": r.client, "source": "vscode"}},
 		{"timestamp": at, "type": "response_item", "payload": object{"type": "message", "role": "user",
 			"content": []object{{"type": "input_text", "text": in.History}}}},
 	} {
@@ -61,5 +61,5 @@ func (c *Codex) restore(in runtime.StartTurn) (path string, err error) {
 	return path, nil
 }
 
-// rolloutPrefix begins the names of the files in which codex keeps conversations.
+// rolloutPrefix is the prefix of the names of codex's conversation files.
 const rolloutPrefix = "rollout-"

@@ -72,8 +72,8 @@ func (s *survivor) found() []shim.Found {
 func (s *survivor) server(from int64, change func(*codex.Options)) *faultBundle {
 	s.t.Helper()
 	return misbehaving(s.t, s.mode, func(_ *faultBundle, o *codex.Options) {
-		o.Mark, o.Shims, o.Detach = s.mark, s.host, true
-		o.Resume = func(context.Context, string) (runtime.Resumption, error) {
+		o.Setup.Launch.Marker, o.Setup.Launch.Shims, o.Setup.Launch.Detach = s.mark, s.host, true
+		o.Setup.Supervise.Resume = func(context.Context, string) (runtime.Resumption, error) {
 			return runtime.Resumption{Offset: from}, nil
 		}
 		if change != nil {
@@ -82,7 +82,7 @@ func (s *survivor) server(from int64, change func(*codex.Options)) *faultBundle 
 	})
 }
 
-func keepOnStop(o *codex.Options) { o.KeepOnStop = true }
+func keepOnStop(o *codex.Options) { o.Setup.Supervise.KeepOnStop = true }
 
 // status is what the one shim says, once it says what is waited for.
 func (s *survivor) status(what string, ok func(shim.State) bool) shim.State {
@@ -139,7 +139,9 @@ func TestAnUnansweredCallIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	s := newSurvivor(t, "x")
 	s.leaveOpen("silent")
-	next := s.server(0, func(o *codex.Options) { o.KeepOnStop, o.CallTimeout = true, 300*time.Millisecond })
+	next := s.server(0, func(o *codex.Options) {
+		o.Setup.Supervise.KeepOnStop, o.Setup.Supervise.CallTimeout = true, 300*time.Millisecond
+	})
 	report := next.wait(t, "the report", unanswered)
 	offset, stored := next.batchOf(unanswered)
 	if report.Method != "silent" || report.ThreadID != "t1" || offset != 0 {
@@ -194,7 +196,7 @@ func TestAnAnswerThatWasReadBeforeIsFoundInTheSpool(t *testing.T) {
 		t.Fatal(err)
 	}
 	a, err := s.host.Spawn(t.Context(), shim.Spec{Generation: uuid.Must(uuid.NewV7()).String(), Runtime: codex.Name,
-		Path: self, Args: []string{"app-server"}, Mark: s.mark}, append(os.Environ(), fakeVariable+"=x"), nil)
+		Path: self, Args: []string{"app-server"}, Marker: s.mark}, append(os.Environ(), fakeVariable+"=x"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 // is for.
 const unexplained = "The person declined this. Go on without it."
 
-// CheckReply implements runtime.Adapter.
+// CheckReply implements runtime.Threads.
 func (o *OpenCode) CheckReply(ref runtime.RequestRef, reply runtime.Reply) error {
 	_, err := steps(ref, reply, "")
 	return err
@@ -109,7 +109,7 @@ func answersOf(raw json.RawMessage, count int) ([][]string, error) {
 	return out, nil
 }
 
-// Answer implements runtime.Adapter.
+// Answer implements runtime.Threads.
 func (o *OpenCode) Answer(ctx context.Context, ref runtime.RequestRef, reply runtime.Reply) error {
 	c, done, err := o.process.Use(ctx) // it may be one that is just being taken over
 	if err != nil {

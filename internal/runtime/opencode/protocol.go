@@ -22,9 +22,9 @@ import (
 // call is a request as the protocol takes it.
 type call struct {
 	bridge.Command
-	// thread is the session it is about; harmless and repeatable are as in stdio.Call.
-	thread               string
-	harmless, repeatable bool
+	// thread is the session it is about; harmless is as in stdio.Call.
+	thread   string
+	harmless bool
 }
 
 // methods of calls, as logs and stdio name them.
@@ -219,7 +219,7 @@ func (p *protocol) Answered(method, _ string, result json.RawMessage) {
 // Describe implements stdio.Protocol.
 func (p *protocol) Describe(_ string, params any) stdio.Call {
 	c, _ := params.(call)
-	return stdio.Call{ThreadID: c.thread, Harmless: c.harmless, Repeatable: c.repeatable}
+	return stdio.Call{ThreadID: c.thread, Harmless: c.harmless}
 }
 
 // Frame implements stdio.Protocol.
@@ -239,10 +239,7 @@ func (p *protocol) Refuse(request runtime.Signal) ([]byte, error) {
 	return nil, fmt.Errorf("opencode asks %s, which is unknown", request.Method)
 }
 
-// Overloaded implements stdio.Protocol.
-func (p *protocol) Overloaded(error) bool { return false }
-
-// Probe implements stdio.Protocol.
+// Probe implements stdio.Prober.
 func (p *protocol) Probe() (method string, params any) {
 	return callHealth, call{Command: bridge.Command{Steps: []bridge.Step{{Do: http.MethodGet, Path: "/global/health"}}},
 		harmless: true}

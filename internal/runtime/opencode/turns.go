@@ -41,7 +41,7 @@ type inputPart struct {
 	Synthetic bool `json:"synthetic,omitempty"`
 }
 
-// StartTurn implements runtime.Adapter. A message to a conversation in a turn goes into that turn.
+// StartTurn implements runtime.Threads. A message to a conversation in a turn goes into that turn.
 func (o *OpenCode) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.StartedTurn, error) {
 	if err := o.Capabilities().CheckControls(Name, in.ApprovalPolicy, in.Sandbox, in.NetworkAccess); err != nil {
 		return runtime.StartedTurn{}, err
@@ -220,7 +220,7 @@ func (l *line) running(native, turnID string) error {
 	}
 }
 
-// InterruptTurn implements runtime.Adapter.
+// InterruptTurn implements runtime.Threads.
 func (o *OpenCode) InterruptTurn(ctx context.Context, threadID, turnID string) error {
 	l, err := o.use(ctx)
 	if err != nil {

@@ -109,7 +109,7 @@ func TestGivingUp(t *testing.T) {
 		pass(time.Second)
 		said := s.drainLog()
 		for _, words := range []string{"c failed", runtime.ErrUnavailable.Error(), "all 1 processes of scripted",
-			"1 others waited", "HARNESS_RUNTIME_MAX_PROCESSES"} {
+			"1 others waited", "HARNESS_RUNTIME_LIMITS"} {
 			if !strings.Contains(said, words) {
 				t.Errorf("said %q, without %q", said, words)
 			}

@@ -23,8 +23,8 @@ func (gate) SetWriteDeadline(time.Time) error { return nil }
 
 // plainConn is a connection to a process whose output is written by the test.
 func plainConn(g gate, in io.Reader, ack func(int64)) *Conn {
-	return newConn("plain", "g", pipes{in: g, out: in, kill: func() {}, ack: ack}, newQueue(), &Counters{}, newNatives(),
-		zerolog.Nop(), speakPlain)
+	return newConn(NewLauncher(Launch{Name: "plain", Logger: zerolog.Nop()}), "g",
+		pipes{in: g, out: in, kill: func() {}, ack: ack}, newQueue(), speakPlain)
 }
 
 // A refused request is not published, so not stored either, before the refusal is written: a server that dies

@@ -101,7 +101,11 @@ func (p *plain) Answered(string, string, json.RawMessage) {}
 
 func (p *plain) Describe(method string, params any) Call {
 	thread, _ := params.(string)
-	return Call{ThreadID: thread, Repeatable: method == "busy", Harmless: method == "ping"}
+	call := Call{ThreadID: thread, Harmless: method == "ping"}
+	if method == "busy" {
+		call.Overloaded = overloaded
+	}
+	return call
 }
 
 func (p *plain) Frame(id int64, method string, params any) ([]byte, error) {
@@ -112,7 +116,7 @@ func (p *plain) Refuse(request runtime.Signal) ([]byte, error) {
 	return fmt.Appendf(nil, "no %s\n", request.RequestID), nil
 }
 
-func (p *plain) Overloaded(err error) bool {
+func overloaded(err error) bool {
 	var native *runtime.Error
 	return errors.As(err, &native) && native.Message == "too busy"
 }

@@ -52,31 +52,34 @@ func (r *Runtime) Start(context.Context) error { return nil }
 // Stop implements runtime.Adapter.
 func (r *Runtime) Stop(context.Context) error { return nil }
 
-// StartThread implements runtime.Adapter.
+// Threads implements runtime.Adapter.
+func (r *Runtime) Threads() runtime.Threads { return r }
+
+// StartThread implements runtime.Threads.
 func (r *Runtime) StartThread(context.Context, runtime.StartThread) (runtime.Thread, error) {
 	return runtime.Thread{}, r.refusal()
 }
 
-// ResumeThread implements runtime.Adapter.
+// ResumeThread implements runtime.Threads.
 func (r *Runtime) ResumeThread(context.Context, runtime.ResumeThread) (runtime.Thread, error) {
 	return runtime.Thread{}, r.refusal()
 }
 
-// CloseThread implements runtime.Adapter: there is nothing to give back.
+// CloseThread implements runtime.Threads: there is nothing to give back.
 func (r *Runtime) CloseThread(context.Context, string) error { return nil }
 
-// StartTurn implements runtime.Adapter.
+// StartTurn implements runtime.Threads.
 func (r *Runtime) StartTurn(context.Context, runtime.StartTurn) (runtime.StartedTurn, error) {
 	return runtime.StartedTurn{}, r.refusal()
 }
 
-// InterruptTurn implements runtime.Adapter.
+// InterruptTurn implements runtime.Threads.
 func (r *Runtime) InterruptTurn(context.Context, string, string) error { return r.refusal() }
 
-// CheckReply implements runtime.Adapter.
+// CheckReply implements runtime.Threads.
 func (r *Runtime) CheckReply(runtime.RequestRef, runtime.Reply) error { return nil }
 
-// Answer implements runtime.Adapter.
+// Answer implements runtime.Threads.
 func (r *Runtime) Answer(context.Context, runtime.RequestRef, runtime.Reply) error {
 	return r.refusal()
 }

@@ -21,7 +21,7 @@ const (
 	ItemCommand      = "commandExecution"
 	ItemFileChange   = "fileChange"
 	ItemToolCall     = "mcpToolCall"
-	ItemClientTool   = "dynamicToolCall" // of a tool that the client has
+	ItemClientTool   = "dynamicToolCall" // of a tool of the client
 	ItemCleared      = "conversationCleared"
 )
 
@@ -33,14 +33,14 @@ const (
 	StatusDeclined   = "declined"
 )
 
-// ReadItem puts an item into words for a person, as transcripts have them; false when it is none. Members of another
-// type than expected are skipped.
+// ReadItem is an item as text for a person, as transcripts have it; false when it is none. Members of an unexpected type
+// are skipped.
 func ReadItem(raw json.RawMessage) (runtime.Item, bool) {
 	if len(raw) == 0 {
 		return runtime.Item{}, false
 	}
 	item := runtime.Item{Role: "system"}
-	var text, status, server, tool, content, command, changes runtime.Span
+	var part itemParts
 	jsonobject.Each(raw, 0, func(name []byte, start, end int) {
 		at := runtime.Span{start, end}
 		switch string(name) {
@@ -53,51 +53,31 @@ func ReadItem(raw json.RawMessage) (runtime.Item, bool) {
 		case "completedAtMs":
 			item.CompletedAt = Millis(raw[start:end])
 		case "text":
-			text = at
+			part.text = at
 		case "status":
-			status = at
+			part.status = at
 		case "server":
-			server = at
+			part.server = at
 		case "tool":
-			tool = at
+			part.tool = at
 		case "content":
-			content = at
+			part.content = at
 		case "command":
-			command = at
+			part.command = at
 		case "changes":
-			changes = at
+			part.changes = at
 		}
 	})
 	if item.ID == "" || item.Type == "" {
 		return runtime.Item{}, false
 	}
-	var said words
-	word := func(at runtime.Span) json.RawMessage { return at.Of(raw) }
 	switch item.Type {
 	case ItemUserMessage:
 		item.Role, item.Native = "user", raw
-		said = userText(content.Of(raw))
 	case ItemAgentMessage:
 		item.Role, item.Native = "assistant", raw
-		said = words{word(text)}
 	case ItemCommand:
 		item.Outlives = true // an interrupted turn leaves it running
-		said = append(words{json.RawMessage(`"Command execution "`), word(status), json.RawMessage(`": "`)},
-			commandText(command.Of(raw))...)
-	case ItemFileChange:
-		said = words{json.RawMessage(`"File change "`), word(status),
-			quoted(": " + counted(count(changes.Of(raw)), "change"))}
-	case ItemToolCall:
-		said = words{json.RawMessage(`"Tool "`), word(server), json.RawMessage(`"/"`), word(tool), json.RawMessage(`" "`),
-			word(status)}
-	case ItemReasoning:
-		said = words{json.RawMessage(`"Reasoning update"`)}
-	case ItemPlan:
-		said = words{json.RawMessage(`"Plan: "`), word(text)}
-	case ItemCleared:
-		said = words{quoted("The conversation was cleared: the agent does not remember what stands above.")}
-	default:
-		said = words{quoted("[" + item.Type + "]")}
 	}
 	item.Images = imagesOf(item, raw)
 	long := len(raw) > runtime.LongItem
@@ -108,15 +88,45 @@ func ReadItem(raw json.RawMessage) (runtime.Item, bool) {
 	default:
 		item.Details = indented(raw)
 	}
-	if long && said.size() > runtime.LongItem {
-		item.LongContent = said.strings()
+	if content := part.words(item.Type, raw); long && content.size() > runtime.LongItem {
+		item.LongContent = content.strings()
 	} else {
-		item.Content = said.text()
+		item.Content = content.text()
 	}
 	return item, true
 }
 
-// Refused reports a command that was not run: it is shown while it is refused, and left out of histories.
+// itemParts are the places of the members that an item's text is made of.
+type itemParts struct{ text, status, server, tool, content, command, changes runtime.Span }
+
+// words are the text of an item of this type.
+func (p *itemParts) words(kind string, raw json.RawMessage) words {
+	word := func(at runtime.Span) json.RawMessage { return at.Of(raw) }
+	switch kind {
+	case ItemUserMessage:
+		return userText(word(p.content))
+	case ItemAgentMessage:
+		return words{word(p.text)}
+	case ItemCommand:
+		return append(words{json.RawMessage(`"Command execution "`), word(p.status), json.RawMessage(`": "`)},
+			commandText(word(p.command))...)
+	case ItemFileChange:
+		return words{json.RawMessage(`"File change "`), word(p.status),
+			quoted(": " + counted(count(word(p.changes)), "change"))}
+	case ItemToolCall:
+		return words{json.RawMessage(`"Tool "`), word(p.server), json.RawMessage(`"/"`), word(p.tool), json.RawMessage(`" "`),
+			word(p.status)}
+	case ItemReasoning:
+		return words{json.RawMessage(`"Reasoning update"`)}
+	case ItemPlan:
+		return words{json.RawMessage(`"Plan: "`), word(p.text)}
+	case ItemCleared:
+		return words{quoted("The conversation was cleared: the agent does not remember what stands above.")}
+	}
+	return words{quoted("[" + kind + "]")}
+}
+
+// Refused reports a command that was not run: clients see it while it is refused, and histories omit it.
 func Refused(item json.RawMessage) bool {
 	var kind struct{ Type, Status string }
 	return json.Unmarshal(item, &kind) == nil && kind.Type == ItemCommand && kind.Status == StatusDeclined
@@ -137,8 +147,7 @@ func userText(content json.RawMessage) (said words) {
 	return said
 }
 
-// withoutData is a URL for people to read: of a data URL its type and how long (bytes) it is, since the data is nothing
-// to read and may be a megabyte.
+// withoutData is a readable URL: for a data URL only its type and size, because the data may be a megabyte.
 func withoutData(url string) string {
 	head, data, found := strings.Cut(url, ",")
 	if !found || !strings.HasPrefix(url, "data:") {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"harness/internal/lib/wake"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 )
@@ -30,7 +31,7 @@ type Recorder struct {
 	journal Journal
 	now     func() time.Time
 	log     zerolog.Logger
-	wake    chan struct{}
+	wake    wake.Signal
 
 	mu    sync.Mutex
 	calls map[Call]*tally
@@ -42,7 +43,7 @@ func NewRecorder(to Journal, now func() time.Time, log zerolog.Logger) *Recorder
 	if now == nil {
 		now = time.Now
 	}
-	return &Recorder{journal: to, now: now, log: log, wake: make(chan struct{}, 1), calls: map[Call]*tally{}}
+	return &Recorder{journal: to, now: now, log: log, wake: wake.New(), calls: map[Call]*tally{}}
 }
 
 // Record notes a call that was answered, in the trace given ("" for none). Its row is written by Run or Flush.
@@ -64,10 +65,7 @@ func (r *Recorder) Record(call Call, traceID string) {
 	known.count++
 	known.lastAt = at
 	r.mu.Unlock()
-	select {
-	case r.wake <- struct{}{}:
-	default:
-	}
+	r.wake.Set()
 }
 
 // Run writes rows until ctx ends. Call Flush after it: what was recorded last has no row yet.

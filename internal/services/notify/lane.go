@@ -3,6 +3,7 @@ package notify
 import (
 	"context"
 
+	"harness/internal/lib/wake"
 	"harness/internal/platform/database"
 )
 
@@ -18,7 +19,7 @@ type lane struct {
 	// targetOf is where a message goes, nil for nowhere; gone is called when a target no longer exists.
 	targetOf func(ctx context.Context, m stored) (Target, error)
 	gone     func(ctx context.Context, m stored) error
-	wake     chan struct{}
+	wake     wake.Signal
 }
 
 // lanes are those of all targets.
@@ -27,14 +28,14 @@ func lanes(opts Options) (all []*lane) {
 		all = append(all, &lane{name: target.Name(), where: "target = $1", arg: target.Name(), room: maxWaiting,
 			targets:  func(context.Context, database.Tx) ([]string, error) { return []string{target.Name()}, nil },
 			targetOf: func(context.Context, stored) (Target, error) { return target, nil },
-			wake:     make(chan struct{}, 1)})
+			wake:     wake.New()})
 	}
 	if opts.Push != nil {
 		all = append(all, &lane{name: PushName, arg: pushPrefix + "%", room: maxForBrowser,
 			where:   "target like $1",
 			targets: opts.Push.targets, targetOf: opts.Push.targetOf,
 			gone: func(ctx context.Context, m stored) error { return opts.Push.end(ctx, m.target[len(pushPrefix):]) },
-			wake: make(chan struct{}, 1)})
+			wake: wake.New()})
 	}
 	return all
 }

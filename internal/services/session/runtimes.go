@@ -63,7 +63,7 @@ func (e *LimitError) Error() string {
 
 // What is kept of the lines of agents whose words are translated (runtime.Batch.Native).
 const (
-	// NativeRing keeps the last lines of each session in manager.Options.NativeLines.
+	// NativeRing keeps the last lines of each session in a nativelog.Ring.
 	NativeRing = "ring"
 	// NativeAll keeps every line as an event of the journal, which shows to no client.
 	NativeAll = "all"

@@ -7,13 +7,14 @@ import (
 	"strconv"
 	"strings"
 
+	"harness/internal/lib/ids"
 	"harness/internal/platform/database"
 )
 
 const taskColumns = `session_id, task_id, number, status, messages, permission_mode, stop_reason, before_turn, turn_id, outcome, last_seq,
 	actor, trace_id, span_id, created_at, started_at, ended_at, origin`
 
-// asking is what is kept of how a task was asked for.
+// asking is what is stored about the request for a task.
 type asking struct {
 	Origin
 	AllowSources bool `json:"allow_changed_sources,omitempty"`
@@ -21,7 +22,7 @@ type asking struct {
 
 func insertTask(ctx context.Context, tx database.Tx, t Task) error {
 	_, err := tx.ExecContext(ctx, `insert into tasks (id, `+taskColumns+`) values
-		($1, $2, $3, $4, $5, $6, $7, '', '', '', '', 0, $8, $9, $10, $11, 0, 0, $12)`, newID(), database.EncodeText(t.SessionID),
+		($1, $2, $3, $4, $5, $6, $7, '', '', '', '', 0, $8, $9, $10, $11, 0, 0, $12)`, ids.New(), database.EncodeText(t.SessionID),
 		database.EncodeText(t.ID), t.number, string(t.Status), database.EncodeText(string(encode(t.Messages))), string(t.Mode),
 		database.EncodeText(t.actor), t.traceID, t.spanID, t.CreatedAt,
 		database.EncodeText(string(encode(asking{t.Origin, t.AllowChangedSources}))))
@@ -48,7 +49,7 @@ func readTask(ctx context.Context, q database.Querier, sessionID, taskID string)
 	return found[0], nil
 }
 
-// nextTask is the first task of a session that is not over; false when there is none.
+// nextTask is the first task of a session that has not ended; false when there is none.
 func nextTask(ctx context.Context, q database.Querier, sessionID string) (Task, bool, error) {
 	found, err := queryTasks(ctx, q, `session_id = $1 and ended_at = 0 order by number limit 1`,
 		database.EncodeText(sessionID))
@@ -70,7 +71,7 @@ func scanTask(row database.Row) (t Task, err error) {
 		*text = database.DecodeText(*text)
 	}
 	t.Outcome = decodeOutcome(outcome)
-	if origin != "" { // a task of an earlier version has none
+	if origin != "" { // absent in tasks of earlier versions
 		var asked asking
 		if err := json.Unmarshal([]byte(origin), &asked); err != nil {
 			return t, fmt.Errorf("read who asked for task %s: %w", t.ID, err)
@@ -80,7 +81,7 @@ func scanTask(row database.Row) (t Task, err error) {
 	return t, json.Unmarshal([]byte(messages), &t.Messages)
 }
 
-// change updates the one row of a task if a condition holds; false when it does not.
+// change updates the single row of a task if a condition holds; false otherwise.
 func change(ctx context.Context, tx database.Tx, t Task, set, condition string, args ...any) (bool, error) {
 	args = append([]any{database.EncodeText(t.SessionID), database.EncodeText(t.ID)}, args...)
 	result, err := tx.ExecContext(ctx, `update tasks set `+set+` where session_id = $1 and task_id = $2 and `+condition,
@@ -92,7 +93,7 @@ func change(ctx context.Context, tx database.Tx, t Task, set, condition string, 
 	return n == 1, err
 }
 
-// sessionModes are the permission modes of sessions' tasks, of those that have one.
+// sessionModes are the permission modes of the tasks of sessions, where set.
 func sessionModes(ctx context.Context, q database.Querier, sessionIDs []string) (map[string]Mode, error) {
 	modes := map[string]Mode{}
 	if len(sessionIDs) == 0 {
@@ -113,7 +114,7 @@ func sessionModes(ctx context.Context, q database.Querier, sessionIDs []string) 
 	return modes, err
 }
 
-// noteSession notes that the task API has to do with a session, and what its log begins with.
+// noteSession stores that the task API uses a session, and the beginning of its log.
 func noteSession(ctx context.Context, tx database.Tx, sessionID string, mode Mode, noted note, at int64) error {
 	_, err := tx.ExecContext(ctx, `insert into task_sessions (session_id, permission_mode, created_at, about)
 		values ($1, $2, $3, $4) on conflict (session_id) do nothing`, database.EncodeText(sessionID), string(mode), at,
@@ -124,7 +125,7 @@ func noteSession(ctx context.Context, tx database.Tx, sessionID string, mode Mod
 	return nil
 }
 
-// mark is a place from which a session's events can be derived.
+// mark is a position from which a session's events can be derived.
 type mark struct {
 	seq, journal int64
 	state        string
@@ -136,7 +137,7 @@ func scanMark(row database.Row) (m mark, err error) {
 	return m, err
 }
 
-// readMark reads the first mark of an order that fits; false when none does.
+// readMark reads the first matching mark in an order; false when there is none.
 func readMark(ctx context.Context, q database.Querier, sessionID, where string, args ...any) (mark, bool, error) {
 	found, err := database.ReadAll(ctx, q, "read the marks of a session", scanMark,
 		`select seq, journal_seq, state from task_marks where session_id = $1 and `+where,
@@ -149,7 +150,7 @@ func readMark(ctx context.Context, q database.Querier, sessionID, where string, 
 
 func insertMark(ctx context.Context, tx database.Tx, l *Log) error {
 	_, err := tx.ExecContext(ctx, `insert into task_marks (id, session_id, seq, journal_seq, state) values ($1, $2, $3, $4, $5)
-		on conflict (session_id, journal_seq) do nothing`, newID(), database.EncodeText(l.about.SessionID), l.state.Seq,
+		on conflict (session_id, journal_seq) do nothing`, ids.New(), database.EncodeText(l.about.SessionID), l.state.Seq,
 		l.state.Journal, database.EncodeText(string(encode(l.state))))
 	if err != nil {
 		return fmt.Errorf("store a mark of session %s: %w", l.about.SessionID, err)

@@ -49,5 +49,5 @@ func TestRuntimeRequestEvents(t *testing.T) {
 		if written(now[:len(all)]) != written(all) {
 			t.Error("the events of before are others now")
 		}
-	}, func(o *tasks.Options) { o.TellRuntime = true })
+	}, func(o *tasks.Options) { o.ReportRequests = true })
 }

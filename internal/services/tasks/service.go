@@ -8,10 +8,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
+	"harness/internal/lib/ids"
 	"harness/internal/lib/lifecycle"
+	"harness/internal/lib/wake"
 	"harness/internal/operations"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
@@ -23,7 +24,7 @@ import (
 type Sessions interface {
 	Lookup(ctx context.Context, sessionID string) (session.Session, error)
 	CheckOwner(session session.Session) error
-	// CheckWorkspace refuses a session in whose folder an agent cannot work: *session.FolderError.
+	// CheckWorkspace refuses a session whose folder an agent cannot use: *session.FolderError.
 	CheckWorkspace(ctx context.Context, sessionID string) error
 	Send(ctx context.Context, sessionID string, message session.Message) (session.Sent, error)
 	StopTurn(ctx context.Context, sessionID, turnID string, keepBackground bool) (session.Stopped, error)
@@ -39,28 +40,36 @@ type Options struct {
 	DB         *database.DB
 	Sessions   Sessions
 	Operations *operations.Service
-	// MaxOpen bounds the tasks that are not over on this store (1,000), MaxPerSession those of one session (32).
-	MaxOpen, MaxPerSession int
-	// Mode is that of tasks and sessions that name none; "" leaves it to the controls of their session.
+	Limits     Limits
+	// Mode is the default of tasks and sessions; "" leaves it to the controls of their session.
 	Mode Mode
 	// Yolo allows ModeYolo.
 	Yolo bool
-	// TellRuntime has the events of tasks that begin from now on bracket each request to their runtime.
-	TellRuntime bool
-	// Artifacts, when set, keep what runtimes are given; Tools, when set, are those of this server that agents are given.
+	// ReportRequests brackets each request to a runtime with events, in tasks that begin from now on.
+	ReportRequests bool
+	// Artifacts, when set, store what runtimes are given. Tools, when set, are those of this server that agents are
+	// given.
 	Artifacts Artifacts
 	Tools     func() []Tool
-	// Redact, when set, removes from long contents what must not be stored, as the store of Artifacts does.
+	// Redact, when set, removes what must not be stored from long contents, as the store of Artifacts does.
 	Redact func([]byte) []byte
 	Logger zerolog.Logger
-	// Poll is the interval at which the store is polled for missed notifications (1 s). Unknown is how long a
-	// turn may be unknown to its session (10 s).
-	Poll, Unknown time.Duration
+	// Poll is the interval at which the store is polled for missed notifications (1 s).
+	Poll time.Duration
 	// Ended, when set, is called with every task this service ended. It must not block.
 	Ended func(Ended)
 	// Clock is time.Now when nil.
 	Clock func() time.Time
 }
+
+// Limits bound the tasks that have not ended.
+type Limits struct {
+	// Open is the limit of this store (1,000), PerSession that of one session (32).
+	Open, PerSession int
+}
+
+// unknownLimit is how long a turn may be unknown to its session: its start may still be on the way to the store.
+const unknownLimit = 10 * time.Second
 
 // Service runs tasks, and reads their events.
 type Service struct {
@@ -72,36 +81,33 @@ type Service struct {
 	mu      sync.Mutex
 	running bool
 	lanes   map[string]*lane // of sessions with tasks that are not over
-	readers map[string]map[chan struct{}]struct{}
+	readers map[string]map[wake.Signal]struct{}
 	stored  map[string]bool // artifacts of long results, by id
 	gone    map[string]bool // sessions that were deleted, whose tasks are to be
-	going   chan struct{}
+	going   wake.Signal
 }
 
 // New makes a Service. It does nothing until Start.
 func New(options Options) *Service {
-	if options.MaxOpen <= 0 {
-		options.MaxOpen = 1000
+	if options.Limits.Open <= 0 {
+		options.Limits.Open = 1000
 	}
-	if options.MaxPerSession <= 0 {
-		options.MaxPerSession = 32
+	if options.Limits.PerSession <= 0 {
+		options.Limits.PerSession = 32
 	}
 	if options.Poll <= 0 {
 		options.Poll = time.Second
-	}
-	if options.Unknown <= 0 {
-		options.Unknown = 10 * time.Second
 	}
 	if options.Clock == nil {
 		options.Clock = time.Now
 	}
 	s := &Service{opts: options, journal: options.Journal, db: options.DB, lanes: map[string]*lane{},
-		readers: map[string]map[chan struct{}]struct{}{}, stored: map[string]bool{}, gone: map[string]bool{}, going: make(chan struct{}, 1)}
+		readers: map[string]map[wake.Signal]struct{}{}, stored: map[string]bool{}, gone: map[string]bool{}, going: wake.New()}
 	s.journal.BeforePrune(s.keepMarks)
 	return s
 }
 
-// Start resumes the tasks that an earlier server of this node left. It comes after the sessions' start.
+// Start resumes the tasks that an earlier server of this node left. The sessions must have started.
 func (s *Service) Start(ctx context.Context) error {
 	return s.loops.Start(ctx, func(ctx context.Context) error {
 		left, err := database.ReadTexts(ctx, s.db.Read(), "read the sessions with tasks",
@@ -124,7 +130,7 @@ func (s *Service) Start(ctx context.Context) error {
 	})
 }
 
-// Stop leaves what runs to the next server and waits for what works on it. Calling it twice is allowed.
+// Stop leaves running tasks to the next server and waits for the goroutines. A second call is allowed.
 func (s *Service) Stop(ctx context.Context) error {
 	s.mu.Lock()
 	s.running = false
@@ -136,7 +142,6 @@ func (s *Service) Stop(ctx context.Context) error {
 func (s *Service) now() int64 { return s.opts.Clock().UnixMilli() }
 
 // newID is a UUIDv7, so that ids sort by time.
-func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // onRecords is the journal subscriber: it wakes the readers and lanes of each session. It never blocks.
 func (s *Service) onRecords(records []journal.Record) {
@@ -146,23 +151,16 @@ func (s *Service) onRecords(records []journal.Record) {
 		record := &records[i]
 		id := database.DecodeText(record.SessionID)
 		for news := range s.readers[id] {
-			signal(news)
+			news.Set()
 		}
 		// The deltas of an item neither end a turn nor begin one.
 		if l := s.lanes[id]; l != nil && record.ItemID == "" {
-			signal(l.news)
+			l.news.Set()
 		}
 		if record.Type == sessionDeleted {
 			s.gone[id] = true
-			signal(s.going)
+			s.going.Set()
 		}
-	}
-}
-
-func signal(to chan struct{}) {
-	select {
-	case to <- struct{}{}:
-	default: // a wake-up is already pending
 	}
 }
 
@@ -171,14 +169,14 @@ type Create struct {
 	Runtime, Cwd, Model string
 	// Mode is the permission mode of its tasks, "" for the server's.
 	Mode Mode
-	// NonInteractive says that no person is there (session.Controls).
+	// NonInteractive says that no person is present (session.Controls).
 	NonInteractive bool
-	// NativeTools is whether its agent has tools of its own (session.Create), "" for on.
+	// NativeTools is whether its agent has its own tools (session.Create), "" for on.
 	NativeTools string
-	// Origin is what the caller says of itself.
+	// Origin identifies the caller.
 	Origin Origin
-	// ImplicitSources is how much its agent may read by itself (session.Create). AllowChangedSources lets tasks run although
-	// a file that it reads has changed.
+	// ImplicitSources limits what its agent reads on its own (session.Create). AllowChangedSources lets tasks run
+	// although such a file has changed.
 	ImplicitSources     string
 	AllowChangedSources bool
 }
@@ -208,7 +206,7 @@ func (s *Service) CreateSession(ctx context.Context, in Create) (session.Session
 	return made, err
 }
 
-// controls are the levels a mode asks of a session, nil for those it has.
+// controls are the levels of a mode, nil for the session's.
 func (m Mode) controls() (approvalPolicy, sandbox *string) {
 	word := func(s string) *string { return &s }
 	switch m {
@@ -229,8 +227,8 @@ func (s *Service) allowed(mode Mode) error {
 	return nil
 }
 
-// Submit asks for a task of a session, "" for an id of ours: it runs when those before it are over. ErrExists,
-// *LimitError, ErrYolo; others are those of operations.Check.
+// Submit queues a task of a session, with a generated id for "". It runs when the earlier ones have ended. ErrExists,
+// *LimitError, ErrYolo; other errors are those of operations.Check.
 func (s *Service) Submit(ctx context.Context, t Task) (Task, error) {
 	if err := s.allowed(t.Mode); err != nil {
 		return Task{}, err
@@ -242,7 +240,7 @@ func (s *Service) Submit(ctx context.Context, t Task) (Task, error) {
 		return Task{}, err
 	}
 	if t.ID == "" {
-		t.ID = newID()
+		t.ID = ids.New()
 	}
 	if err := database.CheckKeys("task_id", t.ID); err != nil {
 		return Task{}, err
@@ -268,10 +266,10 @@ func (s *Service) Submit(ctx context.Context, t Task) (Task, error) {
 			return nil, fmt.Errorf("count the tasks that are not over: %w", err)
 		}
 		switch {
-		case ours >= s.opts.MaxPerSession:
-			return nil, journal.Refuse(&LimitError{"session", s.opts.MaxPerSession})
-		case open >= s.opts.MaxOpen:
-			return nil, journal.Refuse(&LimitError{"server", s.opts.MaxOpen})
+		case ours >= s.opts.Limits.PerSession:
+			return nil, journal.Refuse(&LimitError{"session", s.opts.Limits.PerSession})
+		case open >= s.opts.Limits.Open:
+			return nil, journal.Refuse(&LimitError{"server", s.opts.Limits.Open})
 		}
 		t.Ahead = ours
 		if err := tx.QueryRowContext(ctx, `select coalesce(max(number), 0) + 1 from tasks where session_id = $1`,
@@ -287,7 +285,7 @@ func (s *Service) Submit(ctx context.Context, t Task) (Task, error) {
 	return t, nil
 }
 
-// Get reads a task. ErrNotFound; others are those of operations.Check.
+// Get reads a task. ErrNotFound; other errors are those of operations.Check.
 func (s *Service) Get(ctx context.Context, sessionID, taskID string) (Task, error) {
 	if err := s.opts.Operations.Check(ctx, operations.Read, sessionID); err != nil {
 		return Task{}, err
@@ -339,7 +337,7 @@ func (s *Service) List(ctx context.Context, sessionID string, limit int) ([]Task
 		limit)
 }
 
-// encodeMark and decodeMark keep the turns there were before a task's own.
+// encodeMark and decodeMark store the turns that were there before a task's own.
 func encodeMark(m session.TurnMark) string { return string(encode(m)) }
 
 func decodeMark(text string) (m session.TurnMark, err error) {

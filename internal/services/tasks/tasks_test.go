@@ -406,7 +406,7 @@ func TestTasksOutliveTheServer(t *testing.T) {
 // EV-29: there are only so many tasks.
 func TestTasksAreBounded(t *testing.T) {
 	t.Parallel()
-	s := open(t, database.SQLite, func(o *tasks.Options) { o.MaxPerSession, o.MaxOpen = 2, 3 })
+	s := open(t, database.SQLite, func(o *tasks.Options) { o.Limits = tasks.Limits{PerSession: 2, Open: 3} })
 	var limit *tasks.LimitError
 	first, second := s.NewSession(), s.NewSession()
 	s.submit(first, "1", "HOLD[c]")

@@ -53,9 +53,9 @@ const limits = "## Limits\n" +
 	"| limit | codesdkd | here |\n" +
 	"|---|---|---|\n" +
 	"| a body | 1 MiB, then the connection is cut | 1 MiB, then 413 `payload_too_large` |\n" +
-	"| unfinished tasks | 32 | 1,000 (`HARNESS_TASKS_MAX`), 32 per session (`HARNESS_TASKS_MAX_PER_SESSION`); " +
+	"| unfinished tasks | 32 | 1,000, 32 per session (`tasks` and `tasks-per-session` of `HARNESS_LIMITS`); " +
 	"then 429 `backpressure` with `limit` and `of` |\n" +
-	"| event streams | 64 | 10,000 (`HARNESS_WS_MAX_CONNECTIONS`); then 429 `sse_limit` |\n" +
+	"| event streams | 64 | 10,000 (`streams` of `HARNESS_LIMITS`); then 429 `sse_limit` |\n" +
 	"| a slow stream reader | cut after about 16 KiB | `event: overflow` with `last_seq`, after 20,000 events or " +
 	"30 s without a byte; a replay has no limit |\n" +
 	"| events per page | 500, any number with `limit` | 500, 5,000 with `limit` |\n" +

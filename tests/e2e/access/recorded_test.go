@@ -15,7 +15,7 @@ func TestWhatAServerDidIsRecorded(t *testing.T) {
 	t.Parallel()
 	const token = "planted-token-7f3a9c2e-of-forty-letters-0001"
 	role := dbtest.NewRole(t)
-	s := programtest.New(t, programtest.WithEnv("HARNESS_RECORDS_KEEP=77", "HARNESS_STORE_WAIT_MS=50", "OPENAI_API_KEY="+token),
+	s := programtest.New(t, programtest.WithEnv("HARNESS_RETENTION=records=77", "HARNESS_LIMITS=store-wait-ms=50", "OPENAI_API_KEY="+token),
 		programtest.WithDatabase(role.URL))
 	server := s.Start()
 	set := func(change string) {
@@ -40,7 +40,7 @@ func TestWhatAServerDidIsRecorded(t *testing.T) {
 		_, rows = s.Command("audit", "export")
 		return strings.Contains(rows, `"kind":"store.refused"`)
 	})
-	for _, want := range []string{`"kind":"configuration.loaded"`, `"name":"HARNESS_RECORDS_KEEP","value":"77"`,
+	for _, want := range []string{`"kind":"configuration.loaded"`, `"name":"HARNESS_RETENTION","value":"records=77"`,
 		`"kind":"default_controls.changed"`, `"next":{"model":null,"approvalPolicy":"never"`,
 		`"name":"OPENAI_API_KEY","value":"[redacted]"`, `"engine":"postgres"`, `"cause":"`} {
 		if !strings.Contains(rows, want) {

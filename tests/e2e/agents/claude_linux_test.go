@@ -98,7 +98,7 @@ func TestClaudeCodeRefusesWhatItCannotEnforce(t *testing.T) {
 		t.Errorf("in full access it has %s", shown)
 	}
 	server.Stop()
-	server = s.Start("HARNESS_RUNTIME_CLAUDE_SANDBOX=read-only", "HARNESS_RUNTIME_CLAUDE_APPROVAL=never")
+	server = s.Start("HARNESS_RUNTIME_SANDBOX=claude=read-only", "HARNESS_RUNTIME_APPROVAL=claude=never")
 	opened := server.CreateSession(programtest.Object{"runtime": "claude"})
 	read := server.Want(http.StatusOK, http.MethodGet, "/api/sessions/"+opened, nil)
 	if shown := fmt.Sprint(read); !strings.Contains(shown, "filesystemSandbox:read-only") ||

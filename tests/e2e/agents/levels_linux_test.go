@@ -23,11 +23,13 @@ func TestClientsThatNameNoLevel(t *testing.T) {
 		"ANTHROPIC_API_KEY="+programtest.ClaudeKey, "ANTHROPIC_BASE_URL="+s.Model.Root())
 	server := s.Start("DEFAULT_SANDBOX_MODE=read-only", "DEFAULT_NETWORK_ACCESS=restricted")
 	levels := programtest.Object{"approvalPolicy": "on-request", "filesystemSandbox": "danger-full-access", "networkAccess": "enabled"}
-	settings := []string{"DEFAULT_NETWORK_ACCESS=enabled"}
-	runtimes := map[string]string{"claude-acp": "HARNESS_RUNTIME_CLAUDE_ACP", "acp:own": "HARNESS_RUNTIME_ACP"}
-	for name, own := range runtimes {
-		for field, setting := range map[string]string{"approvalPolicy": own + "_APPROVAL or DEFAULT_APPROVAL_POLICY",
-			"filesystemSandbox": own + "_SANDBOX or DEFAULT_SANDBOX_MODE"} {
+	settings := []string{"DEFAULT_NETWORK_ACCESS=enabled",
+		"HARNESS_RUNTIME_SANDBOX=claude-acp=danger-full-access,acp=danger-full-access",
+		"HARNESS_RUNTIME_APPROVAL=claude-acp=on-request,acp=on-request"}
+	runtimes := []string{"claude-acp", "acp:own"}
+	for _, name := range runtimes {
+		for field, setting := range map[string]string{"approvalPolicy": "HARNESS_RUNTIME_APPROVAL or DEFAULT_APPROVAL_POLICY",
+			"filesystemSandbox": "HARNESS_RUNTIME_SANDBOX or DEFAULT_SANDBOX_MODE"} {
 			body := maps.Clone(levels)
 			delete(body, field)
 			body["runtime"] = name
@@ -40,13 +42,12 @@ func TestClientsThatNameNoLevel(t *testing.T) {
 		delete(body, "networkAccess") // full access has it
 		body["runtime"] = name
 		server.CreateSession(body)
-		settings = append(settings, own+"_SANDBOX=danger-full-access", own+"_APPROVAL=on-request")
 	}
 	server.Stop()
 
 	server = s.Start(settings...)
 	events := server.Follow("after=0")
-	for name := range runtimes {
+	for _, name := range runtimes {
 		listed := programtest.Text(server.Want(http.StatusOK, http.MethodGet, "/api/runtimes/"+name, nil), "status")
 		if want := map[string]string{"claude-acp": "active", "acp:own": "preview"}[name]; listed != want {
 			t.Errorf("%s is listed as %q", name, listed)

@@ -37,7 +37,7 @@ func TestAServerOfAnotherRuntime(t *testing.T) {
 		}
 	}
 	server := s.Start("HARNESS_RUNTIMES=scripted", "DEFAULT_APPROVAL_POLICY=untrusted", "DEFAULT_NETWORK_ACCESS=enabled",
-		"HARNESS_RUNTIME_MAX_PROCESSES=1")
+		"HARNESS_RUNTIME_LIMITS=processes=1")
 	served := func() (sessions string) {
 		for _, process := range server.Want(http.StatusOK, http.MethodGet, "/api/runtimes/scripted",
 			nil)["processes"].([]any) {

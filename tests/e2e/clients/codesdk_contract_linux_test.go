@@ -75,7 +75,7 @@ func TestClientsOfCodesdkdAreServed(t *testing.T) {
 				}
 				args := []string{"--data-dir", s.DataDir, "--workspace-root", s.Workspace, "--default-permission-mode", "auto"}
 				if slices.Contains(topics, "limits") {
-					args = append(args, "--tasks-max", "1", "--ws-max-connections", "1")
+					args = append(args, "--limits", "tasks=1,streams=1")
 				}
 				server, _ := codesdkd(s, args...)
 				server.WaitRuntime()

@@ -31,7 +31,7 @@ type outage struct {
 // outages are a site's whose store can refuse, and the ways it can. The first of them is also there when the server is
 // not. size is the disk's.
 func outages(t *testing.T, engine database.Engine, size string) (*programtest.Site, []outage) {
-	wait, detect := programtest.WithEnv("HARNESS_STORE_WAIT_MS=300"), programtest.WithRaceDetector()
+	wait, detect := programtest.WithEnv("HARNESS_LIMITS=store-wait-ms=300"), programtest.WithRaceDetector()
 	if engine == database.SQLite {
 		disk := disktest.New(t, size)
 		s := programtest.New(t, wait, detect)
@@ -278,7 +278,7 @@ func reportsOutage(i *programtest.Server) bool {
 func TestANetworkThatSwallowsPackets(t *testing.T) {
 	t.Parallel()
 	proxy := dbtest.NewProxy(t, dbtest.NewRole(t).URL)
-	s := programtest.New(t, programtest.WithEnv("HARNESS_STORE_WAIT_MS=300"), programtest.WithDatabase(proxy.URL))
+	s := programtest.New(t, programtest.WithEnv("HARNESS_LIMITS=store-wait-ms=300"), programtest.WithDatabase(proxy.URL))
 	server := s.Start()
 	session := server.CreateSession(nil)
 	events := server.Follow("threadId=" + session)

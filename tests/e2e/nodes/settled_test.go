@@ -20,7 +20,7 @@ func TestAnswersWaitForTheStandby(t *testing.T) {
 	t.Parallel()
 	pair := dbtest.NewPair(t)
 	site := programtest.New(t, programtest.WithDatabase(pair.URL(pair.Primary())), withPort(),
-		programtest.WithEnv("HARNESS_STORE_WAIT_MS=300"))
+		programtest.WithEnv("HARNESS_LIMITS=store-wait-ms=300"))
 	node := site.Start()
 	node.WaitRuntime()
 	session := node.CreateSession(nil)

@@ -88,8 +88,7 @@ func TestFloodsAreBounded(t *testing.T) {
 // Streams beyond a limit are refused before the upgrade, are counted, and get in when a place is free.
 func TestStreamLimits(t *testing.T) {
 	t.Parallel()
-	server := programtest.New(t, programtest.WithEnv("CODEX_BIN=/nonexistent", "HARNESS_WS_MAX_CONNECTIONS=3",
-		"HARNESS_WS_MAX_PER_ADDRESS=2")).Start()
+	server := programtest.New(t, programtest.WithEnv("CODEX_BIN=/nonexistent", "HARNESS_LIMITS=streams=3,streams-per-address=2")).Start()
 	address := strings.TrimPrefix(server.URL, "http://")
 	first, _ := rawStream(server), rawStream(server)
 	_, refused, err := wsconform.Dial(wsconform.Request{Address: address, Target: "/api/stream"}, programtest.Patience)
@@ -97,7 +96,7 @@ func TestStreamLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	if refused.Status != http.StatusTooManyRequests || refused.Header.Get("Retry-After") == "" ||
-		!strings.Contains(refused.Body, "HARNESS_WS_MAX_PER_ADDRESS") {
+		!strings.Contains(refused.Body, "streams-per-address of HARNESS_LIMITS") {
 		t.Errorf("refused with %d %v %s", refused.Status, refused.Header, refused.Body)
 	}
 	if got := server.Metric(`harness_ws_refused_total{reason="address"}`); got != 1 {

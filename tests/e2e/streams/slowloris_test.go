@@ -14,7 +14,7 @@ import (
 // them.
 func TestSlowlorisSocketsAreReaped(t *testing.T) {
 	t.Parallel()
-	server := programtest.New(t, programtest.WithEnv("CODEX_BIN=/nonexistent", "HARNESS_WS_MAX_PER_ADDRESS=0")).Start()
+	server := programtest.New(t, programtest.WithEnv("CODEX_BIN=/nonexistent", "HARNESS_LIMITS=streams-per-address=0")).Start()
 	const margin = programtest.Slowness * 5 * time.Second
 	sockets, within := 2001, 50*time.Millisecond
 	if programtest.UnderRace { // opened before the first ones' time is over

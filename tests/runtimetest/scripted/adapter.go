@@ -40,8 +40,8 @@ type Options struct {
 	Env []string
 	// EnvOf is what a conversation's process is given besides, nil for nothing.
 	EnvOf func(thread string) []string
-	// Mark is as in stdio.Launch.
-	Mark   string
+	// Marker is as in stdio.Launch.
+	Marker string
 	Sink   runtime.Sink
 	Resume func(ctx context.Context, generation string) (runtime.Resumption, error)
 	Logger zerolog.Logger
@@ -86,7 +86,7 @@ func New(options Options) *Runtime {
 	options.StartTimeout = cmp.Or(options.StartTimeout, 30*time.Second)
 	r := &Runtime{options: options, talks: map[string]string{}, running: map[string]func(){}, live: map[string]*process{}}
 	r.launcher = stdio.NewLauncher(stdio.Launch{
-		Name: Name, Remedy: "check its path", Mark: options.Mark, Env: options.Env, Shims: options.Shims,
+		Name: Name, Remedy: "check its path", Marker: options.Marker, Env: options.Env, Shims: options.Shims,
 		Detach: options.Shims != nil,
 		Logger: options.Logger, Command: func() (string, []string, error) {
 			path, err := exec.LookPath(options.Bin)
@@ -129,7 +129,7 @@ func (r *Runtime) Models(context.Context) ([]runtime.Model, error) {
 	}, nil
 }
 
-// CloseThread implements runtime.Adapter.
+// CloseThread implements runtime.Threads.
 func (r *Runtime) CloseThread(ctx context.Context, threadID string) error {
 	return r.set.Close(ctx, threadID)
 }
@@ -315,7 +315,10 @@ func (r *Runtime) Stop(ctx context.Context) error {
 	return err
 }
 
-// StartThread implements runtime.Adapter.
+// Threads implements runtime.Adapter.
+func (r *Runtime) Threads() runtime.Threads { return r }
+
+// StartThread implements runtime.Threads.
 func (r *Runtime) StartThread(ctx context.Context, in runtime.StartThread) (runtime.Thread, error) {
 	if err := r.Capabilities().CheckControls(Name, in.ApprovalPolicy, in.Sandbox, in.NetworkAccess); err != nil {
 		return runtime.Thread{}, err
@@ -323,7 +326,7 @@ func (r *Runtime) StartThread(ctx context.Context, in runtime.StartThread) (runt
 	return r.enter(ctx, cmp.Or(in.SessionID, uuid.NewString()), "")
 }
 
-// ResumeThread implements runtime.Adapter.
+// ResumeThread implements runtime.Threads.
 func (r *Runtime) ResumeThread(ctx context.Context, in runtime.ResumeThread) (runtime.Thread, error) {
 	return r.enter(ctx, in.ThreadID, in.NativeID)
 }
@@ -346,7 +349,7 @@ func (r *Runtime) use(ctx context.Context, thread, talk string) (*process, func(
 	return r.set.Use(ctx, thread)
 }
 
-// StartTurn implements runtime.Adapter. A message to a busy conversation is refused with ErrTurnActive.
+// StartTurn implements runtime.Threads. A message to a busy conversation is refused with ErrTurnActive.
 func (r *Runtime) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.StartedTurn, error) {
 	r.mu.Lock()
 	lost := r.lost[in.ThreadID]
@@ -412,7 +415,7 @@ func (r *Runtime) call(ctx context.Context, p *process, method string, params or
 	return line.Call(ctx, r.options.StartTimeout, method, params)
 }
 
-// InterruptTurn implements runtime.Adapter.
+// InterruptTurn implements runtime.Threads.
 func (r *Runtime) InterruptTurn(ctx context.Context, threadID, turnID string) error {
 	r.mu.Lock()
 	p := r.live[threadID]
@@ -424,7 +427,7 @@ func (r *Runtime) InterruptTurn(ctx context.Context, threadID, turnID string) er
 	return err
 }
 
-// CheckReply implements runtime.Adapter.
+// CheckReply implements runtime.Threads.
 func (r *Runtime) CheckReply(ref runtime.RequestRef, reply runtime.Reply) error {
 	_, err := verdict(ref, reply)
 	return err
@@ -455,7 +458,7 @@ func verdict(ref runtime.RequestRef, reply runtime.Reply) (order, error) {
 	return out, nil
 }
 
-// Answer implements runtime.Adapter.
+// Answer implements runtime.Threads.
 func (r *Runtime) Answer(ctx context.Context, ref runtime.RequestRef, reply runtime.Reply) error {
 	r.mu.Lock()
 	p := r.live[ref.ThreadID]

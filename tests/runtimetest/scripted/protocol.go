@@ -152,7 +152,7 @@ func (p *protocol) Answered(method, _ string, result json.RawMessage) {
 }
 
 func (p *protocol) Describe(method string, _ any) stdio.Call {
-	return stdio.Call{ThreadID: p.thread, Harmless: method == "enter" || method == "ping", Repeatable: method == "ping"}
+	return stdio.Call{ThreadID: p.thread, Harmless: method == "enter" || method == "ping"}
 }
 
 func (p *protocol) Frame(id int64, method string, params any) ([]byte, error) {
@@ -170,7 +170,5 @@ func (p *protocol) Refuse(request runtime.Signal) ([]byte, error) {
 	line, err := json.Marshal(order{Verdict: "no", Of: id, Why: "this cannot be answered"})
 	return append(line, '\n'), err
 }
-
-func (p *protocol) Overloaded(error) bool { return false }
 
 func (p *protocol) Probe() (method string, params any) { return "ping", order{} }

@@ -64,7 +64,7 @@ export function fromItem(item: Item, turnId: string, ended: boolean): Entry {
   };
 }
 
-/** fromRest is the entry of a snapshot, or of whoever else wrote into the transcript. */
+/** fromRest is the entry of a snapshot, or of another client that wrote into the transcript. */
 export function fromRest(entry: RestEntry): Entry {
   let item: Record<string, unknown> | undefined;
   if (entry.details) {
@@ -166,7 +166,7 @@ export type Meaning =
 
 const nothing: Meaning = { is: "nothing" };
 
-/** meaningOf reads a frame. What nobody knows is told as such, so that it can be shown. */
+/** meaningOf reads a frame. An unknown frame is reported as such, so that it can be shown. */
 export function meaningOf(frame: Frame): Meaning {
   const payload = frame.payload;
   switch (frame.type) {
@@ -203,7 +203,7 @@ function usageOf({ total, last, modelContextWindow }: any): Usage {
   return { used: last?.totalTokens ?? 0, window: modelContextWindow ?? null, total: total?.totalTokens ?? 0, cached: last?.cachedInputTokens ?? 0 };
 }
 
-/** figuresOf is what a snapshot tells of a session beside its transcript. */
+/** figuresOf returns the data of a session in a snapshot besides its transcript. */
 export function figuresOf({ plan, usage, readTo }: { plan?: any; usage?: any; readTo?: string | null }): { plan: PlanStep[]; usage: Usage | null; readTo: string | null } {
   return { plan: plan?.plan ?? [], usage: usage ? usageOf(usage) : null, readTo: readTo ?? null };
 }

@@ -7,7 +7,7 @@ function memory(): Store & { values: Map<string, string> } {
   return { values, getItem: (name) => values.get(name) ?? null, setItem: (name, value) => void values.set(name, value), removeItem: (name) => void values.delete(name) };
 }
 
-/** slow is a composer whose server answers when it is told to. */
+/** slow is a composer whose server responds on demand. */
 function slow() {
   const store = memory();
   const asked: { said: Said; behind: boolean; answer: (err?: Error) => Promise<void> }[] = [];
@@ -47,7 +47,7 @@ test("a message that is not taken comes back with those behind it, before what i
   expect([asked[1]!.said.text, composing.failure]).toEqual(["one\ntwo\nthree", null]);
 });
 
-test("whoever loads the page again has every message that was not taken", async () => {
+test("a reload keeps every message that was not accepted", async () => {
   const { composing, asked, enter, reloaded } = slow();
   enter("one");
   enter("two");
@@ -67,14 +67,14 @@ test("nothing is sent of an empty draft", () => {
 
 test("a picture is uploaded while the message is written: its progress shows, and why it failed", async () => {
   const { composing, asked, enter } = slow();
-  let tell = (_: number) => {};
+  let report = (_: number) => {};
   let fail = (_: Error) => {};
   composing.attach("a.png", "blob:a", (progress) => {
-    tell = progress;
+    report = progress;
     return new Promise((_, failed) => (fail = failed));
   });
   const [image] = composing.images;
-  tell(0.5);
+  report(0.5);
   expect([image!.progress, image!.failure]).toEqual([0.5, null]);
   fail(new Error("too long"));
   await new Promise((next) => setTimeout(next));
@@ -84,7 +84,7 @@ test("a picture is uploaded while the message is written: its progress shows, an
   expect(asked[0]!.said.images).toEqual([]);
 });
 
-test("whoever stops a turn waits for what was entered before, but not for a server that does not answer", async () => {
+test("stopping a turn waits for earlier messages, but not for a server that does not respond", async () => {
   const { composing, asked, enter } = slow();
   await composing.answered(60_000); // nothing is under way
   enter("one", true);

@@ -1,4 +1,4 @@
-// What somebody writes to one session, and what of it is on its way: messages go out one after another, as they were
+// The user's messages to one session, including those being sent: they go out one after another, as they were
 // entered, however long the server takes for each.
 import type { Drafts } from "./drafts";
 import type { Image } from "./images";
@@ -18,7 +18,7 @@ export class Composing {
   constructor(
     private readonly sessionId: string,
     private readonly drafts: Drafts,
-    /** Sends one message; `behind` tells that it follows another one, whose turn it must not disturb. */
+    /** Sends one message; `behind` means that it follows another one, whose turn it must not disturb. */
     private readonly post: (said: Said, behind: boolean) => Promise<void>,
     private readonly explain: (err: unknown) => string,
   ) {}
@@ -27,7 +27,7 @@ export class Composing {
     return this.drafts.get(this.sessionId);
   }
 
-  /** Whether a message was entered that nobody has answered. */
+  /** Whether a message was entered and not acknowledged yet. */
   get busy(): boolean {
     return this.line.length > 0;
   }

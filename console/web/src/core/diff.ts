@@ -3,7 +3,7 @@
 export type DiffRow = { kind: "hunk" | "same" | "add" | "del"; old?: number; new?: number; text: string };
 export type FileDiff = { path: string; kind: string; added: number; removed: number; rows: DiffRow[] };
 
-/** A change as a runtime tells it: the diff of an update, the text of an added or deleted file. */
+/** A change as a runtime reports it: the diff of an update, the text of an added or deleted file. */
 export type Change = { path: string; kind?: unknown; diff?: string; content?: string };
 
 const kindOf = (kind: unknown): string =>

@@ -1,4 +1,4 @@
-// What somebody has typed and not sent, by session. It survives reloads; nothing else of the page is kept in the browser
+// Unsent text, by session. It survives reloads; nothing else of the page is kept in the browser
 // but settings.
 import { Signal } from "./signal";
 
@@ -9,9 +9,9 @@ export type Store = Pick<Storage, "getItem" | "setItem" | "removeItem">;
 const joined = (texts: string[]) => texts.filter((text) => text !== "").join("\n");
 
 export class Drafts {
-  /** Somebody else than who types has put a text into a draft. */
+  /** A text was put into a draft by something other than typing. */
   readonly offered = new Signal();
-  /** What this page is sending, by session: a draft again for whoever loads the page before it was taken. */
+  /** What this page is sending, by session: a draft again if the page is reloaded before it was accepted. */
   private readonly leaving = new Map<string, string[]>();
 
   constructor(private readonly store: Store) {}
@@ -50,7 +50,7 @@ export class Drafts {
     this.set(sessionId, joined([...texts, typed]));
   }
 
-  /** offer puts a text before what somebody has typed already. */
+  /** offer puts a text before what the user has typed already. */
   offer(sessionId: string, text: string) {
     this.set(sessionId, joined([text, this.get(sessionId)]));
     this.offered.touch();

@@ -16,7 +16,7 @@ test("finished steps between messages fold; what failed, waits or runs does not"
   expect(folds(true)).toEqual(["userMessage", 2, "agentMessage", "commandExecution", 2, "commandExecution"]);
 });
 
-test("a command is told without the shell around it", () => {
+test("a command is shown without the shell around it", () => {
   expect(title(item("commandExecution", { command: "/bin/bash -lc 'go test ./...'" }))).toBe("$ go test ./...");
   expect(command(item("commandExecution", { command: "ls -l" }))).toBe("ls -l");
 });

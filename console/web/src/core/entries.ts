@@ -34,7 +34,7 @@ export function became(entry: Entry): Became {
   return entry.status === "canceled" ? "stopped" : "";
 }
 
-/** failed tells what never folds: it went wrong, or was not done. */
+/** failed reports what never folds: it failed, or was not done. */
 export function failed(entry: Entry): boolean {
   const exit = entry.item?.exitCode;
   return became(entry) !== "" || (typeof exit === "number" && exit !== 0);

@@ -28,5 +28,5 @@ export function sizes(width: number, height: number): { width: number; height: n
 
 export const isImage = (type: string) => type.startsWith("image/");
 
-/** asTaken tells whether a file can go as it is. */
+/** asTaken reports whether a file can be sent unchanged. */
 export const asTaken = (type: string, bytes: number, room: number) => takes.test(type) && bytes <= room;

@@ -10,7 +10,7 @@ export class Chord {
 
   constructor(private readonly now: () => number = Date.now) {}
 
-  /** press is where a letter leads, null where it does not. `waits` tells that it was the first of two. */
+  /** press returns the target of a key, null for none. `waits` means that it was the first of two. */
   press(key: string): { to: string | null; waits: boolean } {
     const second = this.now() - this.since < patience;
     this.since = -Infinity;

@@ -34,7 +34,7 @@ function lab(admitted: () => boolean | Error = () => true) {
       return () => void (timers.includes(timer) && timers.splice(timers.indexOf(timer), 1));
     },
   });
-  const say = (...told: object[]) => told.forEach((f) => sockets.at(-1)!.onmessage!({ data: JSON.stringify(f) }));
+  const say = (...frames: object[]) => frames.forEach((f) => sockets.at(-1)!.onmessage!({ data: JSON.stringify(f) }));
   const pass = async () => {
     const timer = timers.shift()!;
     timer.work();
@@ -93,7 +93,7 @@ test("who is not let in any more has to log in", async () => {
   expect([sockets.length, states.at(-1), link.state]).toEqual([1, "login", "login"]);
 });
 
-test("while nobody answers it goes on asking", async () => {
+test("it keeps asking while there is no response", async () => {
   const { link, sockets, pass, timers } = lab(() => new Error("refused"));
   link.start(0);
   sockets[0]!.onclose!({ code: 1006 });
@@ -132,7 +132,7 @@ test("without a network it says so at once, and comes back when there is one", (
 });
 
 const subscribe = (...threadIds: string[]) => JSON.stringify({ type: "subscribe", threadIds });
-/** held tells whether it holds by now. */
+/** held reports whether it is connected by now. */
 const held = async (following: Promise<void>) => {
   let holds = false;
   void following.then(() => (holds = true));
@@ -153,7 +153,7 @@ test("threads whose texts are followed hold when the server says so, each in its
   expect(await held(two)).toBe(true);
 });
 
-test("a connection that is being made is told of threads named meanwhile, the next one begins with them", async () => {
+test("a connection being opened gets threads named in the meantime, the next one starts with them", async () => {
   const { link, sockets, say, pass } = lab();
   expect(await held(link.follow(["a"]))).toBe(true); // there is none
   link.start(1);

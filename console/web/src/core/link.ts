@@ -29,7 +29,7 @@ export type LinkOptions = {
   changed: (state: State) => void;
   /** Asked when a connection was refused or withdrawn: false when only a login helps. */
   admitted: () => Promise<boolean>;
-  /** Calls back when the page may work: once a frame, or four times a second where nobody looks. */
+  /** Calls back when the page may work: once a frame, or four times a second in the background. */
   schedule: (work: () => void) => void;
   online: () => boolean;
   random?: () => number;
@@ -48,13 +48,13 @@ export class Link {
   private named: string[] = [];
   /** Whether the socket was opened with other names. */
   private renamed = false;
-  /** Told when names hold, in the order they were given. */
+  /** Called when names are active, in the order they were given. */
   private following: (() => void)[] = [];
   private queue: string[] = [];
   private scheduled = false;
   private tries = 0;
   private closed = true;
-  private heard = 0;
+  private received = 0;
   private cancel: () => void = () => {};
 
   constructor(private readonly options: LinkOptions) {}
@@ -84,11 +84,11 @@ export class Link {
     if (!socket || socket.readyState > 1) return Promise.resolve();
     const holds = new Promise<void>((resolve) => this.following.push(resolve));
     if (socket.readyState === 1) this.name(socket);
-    else this.renamed = true; // it is told when it is open
+    else this.renamed = true; // it is sent once the connection is open
     return holds;
   }
 
-  /** retry connects at once: the network is back, or somebody looks at the page again. */
+  /** retry connects at once: the network is back, or the page is visible again. */
   retry() {
     if (this.closed || this.socket?.readyState === 1) return;
     this.tries = 0;
@@ -109,10 +109,10 @@ export class Link {
   probe() {
     const asked = this.socket;
     if (!asked || asked.readyState !== 1) return this.retry();
-    const before = this.heard;
+    const before = this.received;
     asked.send('{"type":"ping"}');
     this.later(() => {
-      if (this.socket === asked && this.heard === before) {
+      if (this.socket === asked && this.received === before) {
         this.drop();
         this.retry();
       }
@@ -156,7 +156,7 @@ export class Link {
       this.name(socket);
     };
     socket.onmessage = ({ data }) => {
-      this.heard++;
+      this.received++;
       this.queue.push(data);
       if (this.scheduled) return;
       this.scheduled = true;
@@ -191,7 +191,7 @@ export class Link {
           }
         },
         () => {
-          if (!this.closed && !this.socket) this.again(); // nobody answers: the socket would fail as well
+          if (!this.closed && !this.socket) this.again(); // no response: the socket would fail as well
         },
       );
     }, wait);

@@ -30,7 +30,7 @@ const marked = new Marked({
   },
 });
 
-/** One block. Code is shown by whoever highlights it, everything else as its html. */
+/** One block. The highlighter shows code; everything else is shown as its html. */
 export type Block = { key: number; html: string; code?: string; lang?: string; open: boolean };
 
 function block(key: number, token: Token, open: boolean): Block {

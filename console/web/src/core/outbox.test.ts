@@ -6,7 +6,7 @@ function memory(): Pick<Storage, "getItem" | "setItem"> {
   return { getItem: (name) => values.get(name) ?? null, setItem: (name, value) => void values.set(name, value) };
 }
 
-test("a message that nobody answered keeps its key over a reload, one that was answered gets another", () => {
+test("an unacknowledged message keeps its key over a reload, an acknowledged one gets another", () => {
   const store = memory();
   let made = 0;
   const outbox = () => new Outbox(store, () => 1000, () => `key ${++made}`);
@@ -19,7 +19,7 @@ test("a message that nobody answered keeps its key over a reload, one that was a
   expect(key("hello!")).toBe("key 2");
 });
 
-test("a message that nobody answered goes the way it went first", () => {
+test("an unacknowledged message is sent the same way again", () => {
   const outbox = new Outbox(memory(), () => 1000, () => "key");
   expect(outbox.sent("hello", { to: "messages", effort: "low" }).way).toEqual({ to: "messages", effort: "low" });
   expect(outbox.sent("hello", { to: "queue" }).way).toEqual({ to: "messages", effort: "low" });
@@ -38,13 +38,13 @@ test("keys do not pile up, and end with the server's memory of them", () => {
   expect(outbox.sent("message 99", { to: "queue" }).key).toBe("key 101");
 });
 
-test("a store somebody else has written into is no obstacle", () => {
+test("a store with foreign content is no obstacle", () => {
   const store = memory();
   store.setItem("harness.unanswered", "no JSON");
   expect(new Outbox(store, () => 1, () => "key").sent("x", { to: "queue" }).key).toBe("key");
 });
 
-test("digests tell messages apart", () => {
+test("digests distinguish messages", () => {
   const texts = ["", "a", "b", "ab", "ba", "a".repeat(1000), "a".repeat(999) + "b"];
   expect(new Set(texts.map(digest)).size).toBe(texts.length);
 });

@@ -16,7 +16,7 @@ export class Outbox {
     private readonly fresh: () => string = () => crypto.getRandomValues(new Uint32Array(4)).join("-"),
   ) {}
 
-  /** sent is the key and the way a message goes out with: those of its first try when nobody answered it. */
+  /** sent returns the key and the route of a message: those of its first try if that was not acknowledged. */
   sent(message: string, way: Way): { key: string; way: Way } {
     const keys = this.read();
     const known = keys[digest(message)];

@@ -1,9 +1,9 @@
-// What somebody likes, kept in the browser.
+// The user's preferences, stored in the browser.
 export type Preferences = {
   theme: "system" | "light" | "dark";
   /** Single letters are keys. */
   keys: boolean;
-  /** Notifications of the browser; "ask": nobody has said yet. */
+  /** Notifications of the browser; "ask": not decided yet. */
   notify: "ask" | "on" | "off";
   sound: boolean;
   /** Diffs side by side. */

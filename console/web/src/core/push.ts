@@ -1,8 +1,8 @@
-// Web Push: this browser is told what happens while no page is open.
+// Web Push: this browser gets notifications while no page is open.
 import { ApiError, type Api } from "./api";
 import { Signal } from "./signal";
 
-export type Told = { id: string; service: string; createdAt: string };
+export type Subscribed = { id: string; service: string; createdAt: string };
 /** unable: this browser, or this server, does not. */
 export type PushState = "unknown" | "unable" | "off" | "on";
 
@@ -16,14 +16,14 @@ export class Push {
   readonly signal = new Signal();
   state: PushState = "unknown";
   /** All browsers of who is logged in, and which of them is this one. */
-  browsers: Told[] = [];
+  browsers: Subscribed[] = [];
   own: string | null = null;
-  /** What shows notifications, once this browser is told by it. */
+  /** The worker that shows notifications, once this browser is subscribed. */
   registration: ServiceWorkerRegistration | null = null;
 
   constructor(private readonly api: Api, private readonly workers: Workers | undefined) {}
 
-  /** start finds how things stand; a browser that is told has its subscription renewed. */
+  /** start reads the current state and renews the subscription of this browser. */
   async start(): Promise<void> {
     if (!this.workers) return this.is("unable");
     try {
@@ -31,21 +31,21 @@ export class Push {
       const registration = await this.workers.getRegistration(this.api.url(""));
       const subscription = await registration?.pushManager.getSubscription();
       if (!registration || !subscription) return this.is("off");
-      await this.tell(registration, subscription, publicKey);
+      await this.register(registration, subscription, publicKey);
     } catch (err) {
       if (!(err instanceof ApiError) || err.status === 404) this.is("unable");
     }
   }
 
-  /** on has this browser told, when somebody has let it notify. */
+  /** on subscribes this browser, if the user allows notifications. */
   async on(): Promise<void> {
     if (!this.workers) return;
     const { publicKey } = await this.read();
     const registration = await this.workers.register(this.api.url("sw.js"), { scope: this.api.url(""), updateViaCache: "none" });
-    await this.tell(registration, await registration.pushManager.getSubscription(), publicKey);
+    await this.register(registration, await registration.pushManager.getSubscription(), publicKey);
   }
 
-  /** off tells this browser no more, whether or not the server answers. */
+  /** off unsubscribes this browser, whether or not the server responds. */
   async off(): Promise<void> {
     const subscription = await this.registration?.pushManager.getSubscription();
     await subscription?.unsubscribe(); // from now on its push service refuses what is sent
@@ -55,7 +55,7 @@ export class Push {
     if (own) await this.end(own);
   }
 
-  /** end tells one of the browsers no more. */
+  /** end unsubscribes one of the browsers. */
   async end(id: string): Promise<void> {
     if (id === this.own) return this.off();
     try {
@@ -66,8 +66,8 @@ export class Push {
     await this.read();
   }
 
-  /** tell subscribes with the server's key, which is another one when its store is, and tells the server. */
-  private async tell(registration: ServiceWorkerRegistration, was: PushSubscription | null | undefined, publicKey: string): Promise<void> {
+  /** register subscribes with the server's key, which belongs to its store, and sends the subscription to the server. */
+  private async register(registration: ServiceWorkerRegistration, was: PushSubscription | null | undefined, publicKey: string): Promise<void> {
     const key = bytes(publicKey);
     if (was && !same(was.options.applicationServerKey, key)) {
       await was.unsubscribe();
@@ -75,14 +75,14 @@ export class Push {
     }
     const subscription = was ?? (await registration.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: key }));
     const { endpoint, keys } = subscription.toJSON();
-    const answer = await this.api.post<{ subscription: Told }>("/api/push", { endpoint, keys });
+    const answer = await this.api.post<{ subscription: Subscribed }>("/api/push", { endpoint, keys });
     [this.own, this.registration] = [answer.subscription.id, registration];
     await this.read();
     this.is("on");
   }
 
   private async read(): Promise<{ publicKey: string }> {
-    const answer = await this.api.get<{ data: Told[]; publicKey: string }>("/api/push");
+    const answer = await this.api.get<{ data: Subscribed[]; publicKey: string }>("/api/push");
     this.browsers = answer.data;
     this.touch();
     return answer;

@@ -1,4 +1,4 @@
-// How well words somebody types fit a name.
+// How well the words of a search match a name.
 
 /** fits scores a name: 0 for not at all, more where the letters stand together and at the beginnings of words. */
 export function fits(typed: string, name: string): number {

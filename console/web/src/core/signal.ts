@@ -1,12 +1,12 @@
-/** Something views look at: they are told when it has changed, and never in between. */
+/** A value that views subscribe to: they are notified when it has changed, and never in between. */
 export class Signal {
   rev = 0;
   private dirty = false;
   private readonly subs = new Set<() => void>();
 
-  subscribe = (told: () => void) => {
-    this.subs.add(told);
-    return () => void this.subs.delete(told);
+  subscribe = (listener: () => void) => {
+    this.subs.add(listener);
+    return () => void this.subs.delete(listener);
   };
 
   touch() {
@@ -17,6 +17,6 @@ export class Signal {
     if (!this.dirty) return;
     this.dirty = false;
     this.rev++;
-    for (const told of [...this.subs]) told();
+    for (const listener of [...this.subs]) listener();
   }
 }

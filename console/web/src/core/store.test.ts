@@ -16,7 +16,7 @@ const user = { type: "userMessage", id: "u", content: [{ type: "text", text: "Wh
 const message = (text: string) => ({ type: "agentMessage", id: "m", text });
 const shell = (aggregatedOutput: string | null, exitCode: number | null) => ({ type: "commandExecution", id: "c", command: "ls", aggregatedOutput, exitCode });
 
-/** A whole turn, as the stream tells it. */
+/** A whole turn, as the stream sends it. */
 function turn(): Frame[] {
   const frames = [
     note("turn/started", { turn: { id: "t" } }, 16), note("item/started", { item: user }, 32), note("item/completed", { item: user }, 48),
@@ -83,7 +83,7 @@ test("frames that come again change nothing", () => {
 const approval: Frame = { type: "approval", threadId: "s", pos: 80, payload: { approvalId: "a", threadId: "s", turnId: "t", method: "item/commandExecution/requestApproval", details: {}, createdAt: "2026-01-01T00:00:00Z" } };
 const resolved: Frame = { type: "approval_resolved", threadId: "s", pos: 96, payload: { approvalId: "a", status: "resolved", decision: "accept", decidedBy: "token:ann" } };
 
-test("a request waits, is decided by somebody, and a snapshot from before does not bring it back", () => {
+test("a request is pending, is decided, and an older snapshot does not bring it back", () => {
   const store = fresh();
   store.take([note("turn/started", { turn: { id: "t" } }, 16), approval]);
   expect([store.requests.size, store.sessions.get("s")!.state]).toEqual([1, "waiting"]);
@@ -155,7 +155,7 @@ test("a list from before a turn began, or a session was deleted, does not turn t
   expect(store.sessions.size).toBe(0);
 });
 
-test("a session nobody knows is asked for, one that is deleted goes", () => {
+test("an unknown session is requested, a deleted one is removed", () => {
   const store = fresh();
   const asked: (string | null)[] = [];
   store.onUnknown = (id) => asked.push(id);
@@ -163,7 +163,7 @@ test("a session nobody knows is asked for, one that is deleted goes", () => {
   expect([asked, store.sessions.size]).toEqual([["other"], 0]);
 });
 
-test("what this page has never heard of is shown", () => {
+test("what this page does not know is shown", () => {
   const store = fresh();
   store.loaded(store.opened("s"), [], null, null, 0);
   store.take([note("item/started", { item: { type: "hologram", id: "h", depth: 3 } }, 16), note("hologram/rotated", { by: 90 }, 32)]);
@@ -214,7 +214,7 @@ test("what a turn uses and plans stands beside the open transcript", () => {
   expect([open.usage, open.plan]).toEqual([{ used: 300, window: 1000, total: 900, cached: 20 }, [{ step: "look", status: "completed" }]]);
 });
 
-test("what ends where nobody looks is unread", () => {
+test("a turn that ends in the background is unread", () => {
   const store = fresh();
   let looks = true;
   store.looksAt = () => looks;

@@ -17,7 +17,7 @@ export class Open {
   capabilities: Capabilities = {};
   /** Messages that wait for a turn's end, in the order they will be sent. */
   queue: Waiting[] = [];
-  /** The entry somebody wants to see, null for the newest. */
+  /** The entry to show, null for the newest. */
   at: string | null = null;
   /** Up to where it was read, and behind which entry it is new since it was opened; null for nowhere. */
   readTo: string | null = null;
@@ -34,7 +34,7 @@ export class Open {
 
 const maxOpen = 5;
 /** How many frames about sessions are kept for a list that is being read: more than come while it is. */
-const maxTold = 500;
+const maxRecent = 500;
 const changesSessions = new Set<Meaning["is"]>(["turn", "title", "entry", "request", "settled", "gone"]);
 /** How long who decided stands beside a request that is settled, in ms. */
 export const settledFor = 10_000;
@@ -42,7 +42,7 @@ export const settledFor = 10_000;
 export class Store {
   readonly sessions = new Map<string, Session>();
   readonly requests = new Map<string, Request>();
-  /** Decisions this page has heard of; a snapshot from before one does not bring its request back. */
+  /** Decisions this page has received; an older snapshot does not bring a decided request back. */
   readonly settled = new Map<string, Settled & { request?: Request }>();
   readonly open = new Map<string, Open>();
   /** Names of projects, by id. */
@@ -53,19 +53,19 @@ export class Store {
   readonly inbox = new Signal();
   /** Touched when a job has changed. */
   readonly jobs = new Signal();
-  /** Told when the list is to be read again: it has sessions this page does not know. */
+  /** Called when the list must be reloaded: it has sessions this page does not know. */
   onUnknown: (sessionId: string | null) => void = () => {};
-  /** Told when a transcript has a hole. */
+  /** Called when a transcript has a hole. */
   onHole: (sessionId: string) => void = () => {};
-  /** Told of finished messages and requests, for whoever cannot see. */
+  /** Called with finished messages and requests, for screen readers. */
   onNews: (text: string) => void = () => {};
-  /** Told of what somebody who looks elsewhere may want to know: a request that waits, a turn that has ended. */
+  /** Called with what a user in another window wants to know: a pending request, an ended turn. */
   onCall: (sessionId: string, kind: "request" | "ended" | "failed", text: string) => void = () => {};
-  /** Told whether somebody looks at the end of a session just now. */
+  /** Reports whether the user is viewing the end of a session. */
   looksAt: (sessionId: string) => boolean = () => false;
   private listPos = 0;
-  /** The newest that sessions were told, for a list that is true as of before some of it: it was on its way meanwhile. */
-  private told: { pos: number; id: string | null; meaning: Meaning }[] = [];
+  /** The newest changes of sessions, applied to a list that was read before some of them. */
+  private recent: { pos: number; id: string | null; meaning: Meaning }[] = [];
 
   constructor(private readonly now: () => number = Date.now) {}
 
@@ -73,8 +73,8 @@ export class Store {
     this.sessions.clear();
     for (const session of sessions) this.sessions.set(session.sessionId, session);
     this.listPos = pos;
-    this.told = this.told.filter((told) => told.pos > pos);
-    for (const { id, meaning } of this.told) this.change(id, meaning);
+    this.recent = this.recent.filter((one) => one.pos > pos);
+    for (const { id, meaning } of this.recent) this.change(id, meaning);
     this.list.touch();
     this.flush();
   }
@@ -124,7 +124,7 @@ export class Store {
     this.flush();
   }
 
-  /** take applies frames, in order, and tells the views once. */
+  /** take applies frames, in order, and notifies the views once. */
   take(frames: Frame[]) {
     for (const frame of frames) this.apply(frame);
     this.flush();
@@ -150,8 +150,8 @@ export class Store {
     this.toRequests(meaning);
     if (frame.pos === undefined || frame.pos > this.listPos) this.toSession(id, meaning);
     if (frame.pos !== undefined && changesSessions.has(meaning.is)) {
-      this.told.push({ pos: frame.pos, id, meaning });
-      if (this.told.length > maxTold) this.told.shift();
+      this.recent.push({ pos: frame.pos, id, meaning });
+      if (this.recent.length > maxRecent) this.recent.shift();
     }
     if (!open) return;
     if (open.loading) open.waiting.push(frame);

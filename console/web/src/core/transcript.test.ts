@@ -25,7 +25,7 @@ test("a text that begins anew is the new one", () => {
   expect(texts(t)).toEqual(["two"]);
 });
 
-test("a hole is told, and nothing is put behind it", () => {
+test("a hole is reported, and nothing is added after it", () => {
   const t = new Transcript("s");
   let holes = 0;
   t.onHole = () => holes++;
@@ -62,19 +62,19 @@ test("windows read on at both ends, and the other end is trimmed", () => {
   expect(t.ids).toEqual(["z", "a", "b", "c"]); // its place is not in the window
 });
 
-test("views hear of their own row, once a flush", () => {
+test("views are notified of their own row, once a flush", () => {
   const t = new Transcript("s");
   t.upsert(entry("a"));
   t.upsert(entry("b"));
   t.flush();
-  const heard: string[] = [];
-  t.subscribe(() => heard.push("list"));
-  t.subscribeRow("a", () => heard.push("a"));
-  t.subscribeRow("b", () => heard.push("b"));
+  const notified: string[] = [];
+  t.subscribe(() => notified.push("list"));
+  t.subscribeRow("a", () => notified.push("a"));
+  t.subscribeRow("b", () => notified.push("b"));
   for (let i = 0; i < 100; i++) t.grow(() => entry("b"), "b", "text", i, "x");
-  expect(heard).toEqual([]);
+  expect(notified).toEqual([]);
   t.flush();
-  expect(heard).toEqual(["b"]);
+  expect(notified).toEqual(["b"]);
 });
 
 test("turns that were rolled back leave", () => {

@@ -1,4 +1,4 @@
-// The part of one transcript that is in memory. Views subscribe to the list and to single rows; nothing is told before
+// The part of one transcript that is in memory. Views subscribe to the list and to single rows; none is notified before
 // flush, so that many frames cost one render.
 import type { Entry } from "./types";
 
@@ -20,7 +20,7 @@ export class Transcript {
   rev = 0;
   /** The stream's position at which the window was true: frames up to it are in it. */
   pos = 0;
-  /** Told when a text has a hole, which only a new reading fills. */
+  /** Called when a text has a hole, which only a reload fills. */
   onHole: () => void = () => {};
 
   private readonly subs = new Set<() => void>();
@@ -29,15 +29,15 @@ export class Transcript {
 
   constructor(readonly sessionId: string, private readonly max = maxEntries) {}
 
-  subscribe = (told: () => void) => {
-    this.subs.add(told);
-    return () => void this.subs.delete(told);
+  subscribe = (listener: () => void) => {
+    this.subs.add(listener);
+    return () => void this.subs.delete(listener);
   };
 
-  subscribeRow(id: string, told: () => void) {
+  subscribeRow(id: string, listener: () => void) {
     const row = this.rows.get(id);
-    row?.subs.add(told);
-    return () => void row?.subs.delete(told);
+    row?.subs.add(listener);
+    return () => void row?.subs.delete(listener);
   }
 
   /** reset takes a window as the whole; what a row's text had gained meanwhile stays. */
@@ -136,15 +136,15 @@ export class Transcript {
     return undefined;
   }
 
-  /** flush tells the views what changed. */
+  /** flush notifies the views of changes. */
   flush() {
     const changed = [...this.dirty];
     this.dirty.clear();
-    for (const id of changed) for (const told of this.rows.get(id)?.subs ?? []) told();
+    for (const id of changed) for (const listener of this.rows.get(id)?.subs ?? []) listener();
     if (!this.listDirty) return;
     this.listDirty = false;
     this.rev++;
-    for (const told of this.subs) told();
+    for (const listener of this.subs) listener();
   }
 
   private put(entry: Entry, snapshot: boolean) {
@@ -157,7 +157,7 @@ export class Transcript {
     if (settled(was.status) && !settled(entry.status) && !snapshot) return; // an older word never undoes a newer one
     const texts = { ...entry.texts };
     if (!settled(entry.status)) {
-      // It goes on where it is: the beginning that a frame or a window tells again is already here.
+      // It continues where it is: a beginning that a frame or a window repeats is already here.
       for (const [part, text] of Object.entries(was.texts)) if (text.startsWith(texts[part] ?? "")) texts[part] = text;
     }
     row.entry = { ...was, ...entry, texts, item: entry.item ?? was.item };

@@ -23,7 +23,7 @@ test("a person's message is gone with its turn, an agent's stays", () => {
   expect(all).toEqual([3, 2, 2, 2, 1, 1, 0]);
 });
 
-test("nobody counts what is not in memory", () => {
+test("what is not in memory is not counted", () => {
   expect(behind(three("said 3"), "ask 1")).toBeNull();
   expect(behind(three(), "elsewhere")).toBeNull();
 });

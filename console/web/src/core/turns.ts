@@ -22,7 +22,7 @@ export function behind(transcript: Transcript, id: string): number | null {
   return turns.size;
 }
 
-/** startOf is when a turn began, in ms since 1970, as far as its entries in memory tell. */
+/** startOf is when a turn began, in ms since 1970, as far as its entries in memory show. */
 export function startOf(transcript: Transcript, turnId: string): number | null {
   for (const id of transcript.ids) {
     const { entry } = transcript.rows.get(id)!;

@@ -22,7 +22,7 @@ export type Session =
   Pick<Schemas["Session"], "retryableTurnId" | "activity"> & {
     lastError: { turnId: string; message: string } | null;
     sessionControls?: Controls;
-    /** Somebody who looks has not read the end of it. */
+    /** The user has not read the end of it. */
     unread?: boolean;
   };
 

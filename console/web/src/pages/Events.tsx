@@ -20,7 +20,7 @@ function Detail({ event }: { event: Event }) {
   );
 }
 
-/** Events are the journal, newest first, with filters in the page's address. It is read again by itself until somebody pages back or pauses. */
+/** Events are the journal, newest first, with filters in the page's address. It reloads automatically until the user pages back or pauses. */
 export function Events() {
   const client = useClient();
   const search = useSearch();

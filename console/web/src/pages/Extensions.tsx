@@ -44,7 +44,7 @@ function One({ module: m }: { module: Module }) {
   );
 }
 
-/** Extensions are the modules of the server: what is loaded, what nobody trusted, and a reload of all of them or none. */
+/** Extensions are the modules of the server: what is loaded, what is not trusted, and a reload of all of them or none. */
 export function Extensions() {
   const client = useClient();
   const asked = useAnswer(() => client.api.get<Answer<"/api/agents/extensions">>("/api/agents/extensions"), [], { every: 10_000 });

@@ -6,22 +6,22 @@ import { text } from "../text/en";
 import { useClient } from "../ui/hooks";
 import { useAnswer } from "../ui/useAnswer";
 
-type Told = Answer<"/api/sessions/{sessionId}/session-controls">;
+type SessionControls = Answer<"/api/sessions/{sessionId}/session-controls">;
 
 /** line is controls in one line. */
 export const line = (c: Omit<Controls, "settings">) => [c.model ?? text.composer.anyModel(), c.approvalPolicy, c.filesystemSandbox, text.composer.ofNetwork(c.networkAccess)].join(" · ");
 
-/** RunsWith is what a session's turns run with; new sessions can be given the same, unless somebody has locked that. */
+/** RunsWith shows the controls of a session's turns; new sessions can get the same, unless the defaults are locked. */
 export function RunsWith({ session }: { session: Session }) {
   const client = useClient();
   const path = `/api/sessions/${encodeURIComponent(session.sessionId)}/session-controls`;
   const own = session.sessionControls;
-  // Changes of others are not told on the stream: they are asked for when somebody looks, and with each turn.
+  // The stream does not have changes by others: they are read when the page opens, and with each turn.
   const asked = useAnswer(async () => {
-    const told = await client.api.get<Told>(path);
+    const answer = await client.api.get<SessionControls>(path);
     const known = client.store.sessions.get(session.sessionId);
-    if (known?.sessionControls && line(known.sessionControls) !== line(told.controls)) client.store.putSession({ ...known, sessionControls: told.controls });
-    return told;
+    if (known?.sessionControls && line(known.sessionControls) !== line(answer.controls)) client.store.putSession({ ...known, sessionControls: answer.controls });
+    return answer;
   }, [path, session.activeTurnId]);
   const { again } = asked;
   useEffect(() => {

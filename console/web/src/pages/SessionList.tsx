@@ -37,7 +37,7 @@ function Row({ session, current, now }: { session: Session; current: boolean; no
   );
 }
 
-/** SessionList is all sessions of the server, those that need somebody first, by project, or by folder where there is none. */
+/** SessionList shows all sessions of the server, those that need a person first, by project, or by folder without one. */
 export function SessionList({ current }: { current: string | null }) {
   const client = useClient();
   useSignal(client.store.list);

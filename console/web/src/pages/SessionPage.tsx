@@ -46,7 +46,7 @@ function Header({ open, session, stop }: { open: Open; session: Session | undefi
   );
 }
 
-/** Waiting is what this session waits for, and for a moment who decided what somebody else was about to. */
+/** Waiting shows the pending requests of this session, and briefly who decided one that the user was about to decide. */
 function Waiting({ sessionId }: { sessionId: string }) {
   const client = useClient();
   const [preferences] = usePreferences();

@@ -8,7 +8,7 @@ import { usePreferences } from "../ui/preferences";
 import { PushSwitch } from "../ui/PushSwitch";
 import { ServerSettings } from "./ServerSettings";
 
-/** Settings are what somebody likes, kept in this browser, who that is to the server, and what the server runs with. */
+/** Settings shows the user's preferences in this browser, the user's identity, and the server's settings. */
 export function Settings() {
   const client = useClient();
   useSignal(client.signal);

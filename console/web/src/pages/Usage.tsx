@@ -13,7 +13,7 @@ const minor = (column: (typeof columns)[number]) => column === "cachedInputToken
 const groups = ["day", "project", "session", "runtime"] as const;
 type By = (typeof groups)[number];
 
-/** Usage is what sessions used, in tokens as the runtimes told, added up by the server. */
+/** Usage shows the tokens that runtimes reported for sessions, added up by the server. */
 export function Usage() {
   const client = useClient();
   const [by, setBy] = useState<By>("day");

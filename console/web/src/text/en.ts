@@ -4,9 +4,9 @@ export const text = {
   nav: { sessions: "Sessions", inbox: "Inbox", settings: "Settings", jobs: "Jobs", extensions: "Extensions", runtimes: "Runtimes", events: "Events", usage: "Usage", skip: "Skip to the page" },
   link: {
     live: "live", connecting: "connecting…", offline: "offline", login: "logged out", version: "new version",
-    stale: "Not connected: what you see may be old. It goes on by itself.",
+    stale: "Not connected: what you see may be old. It reconnects automatically.",
   },
-  upgrade: { told: "The server was upgraded.", reload: "Reload", note: "Drafts are kept." },
+  upgrade: { message: "The server was upgraded.", reload: "Reload", note: "Drafts are kept." },
   states: { idle: "idle", running: "running", waiting: "needs you", error: "failed", unresponsive: "not answering" } as Record<string, string>,
   list: {
     label: "Sessions", fresh: "New", active: "Active", waiting: "Needs you", all: "All", filter: "Filter by title or folder",
@@ -16,7 +16,7 @@ export const text = {
     pick: "Pick a session, or start one.", stop: "Stop", stopping: "Esc Esc", more: "More", rename: "Rename", archive: "Archive", fork: "Fork",
     remove: "Delete", back: "Back to the sessions", loading: "Reading the transcript…", empty: "Nothing was said yet.", copy: "copy", copied: "copied",
     follow: "new ↓", bottom: "Newest ↓", older: "reading older entries…", sending: "sending…", steps: "steps", failed: "The transcript cannot be read: ",
-    newBehind: "New since you were here", unread: "Mark as unread", panel: "About this session", plan: "Plan", context: "Context", where: "Where", changes: "Changes", tokens: "tokens", noPlan: "No plan.", project: "Project", noProject: "none", controls: "Runs with", asDefault: "Make it the default", lockedBy: "Whoever starts the server changes it: SESSION_DEFAULTS_LOCKED and the DEFAULT_* settings.", isDefault: "New sessions run with the same.",
+    newBehind: "New since you were here", unread: "Mark as unread", panel: "About this session", plan: "Plan", context: "Context", where: "Where", changes: "Changes", tokens: "tokens", noPlan: "No plan.", project: "Project", noProject: "none", controls: "Runs with", asDefault: "Make it the default", lockedBy: "Locked where the server is started: SESSION_DEFAULTS_LOCKED and the DEFAULT_* settings.", isDefault: "New sessions run with the same.",
     confirm: "Delete it for good? Type its title:", cancel: "Cancel", save: "Save",
   },
   composer: {
@@ -36,8 +36,8 @@ export const text = {
     needs: "Needs you", command: "command", files: "change files", tool: "tool", question: "question", permissions: "permissions",
     approve: "Approve", session: "For this session", always: "Always this command", decline: "Decline", why: "Decline and say why",
     reason: "Reason", answer: "Answer", skip: "Skip", other: "Other", several: "(several)", lines: "Answers, one in a line", refuse: "Refuse", result: "Result", waiting: "waiting", late: "you were second",
-    you: "you", nobody: "nobody", ended: "ended", approved: "approved", declined: "declined", canceled: "canceled", expired: "expired", answered: "answered",
-    working: "Telling the agent…",
+    you: "you", ended: "ended", approved: "approved", declined: "declined", canceled: "canceled", expired: "expired", answered: "answered",
+    working: "Sending to the agent…",
   },
   inbox: {
     title: "Inbox", waiting: "waiting", none: "Nothing waits for you.", keys: "J K move · Y approve · S session · N decline · R with a reason · X select · Enter open",
@@ -50,8 +50,8 @@ export const text = {
     saved: "These are kept in this browser.",
   },
   server: {
-    title: "The server", defaults: "New sessions run with", started: "Started with", all: "also what nobody set", none: "not set",
-    restart: "Whoever starts the server changes these: by flags, the environment or its files. They count from its next start.",
+    title: "The server", defaults: "New sessions run with", started: "Started with", all: "also unset ones", none: "not set",
+    restart: "These are set where the server is started, by flags, the environment or its files, and apply after a restart.",
     sources: { flag: "flag", environment: "environment", ".env": ".env", file: "config file", default: "default" },
   },
   message: {
@@ -62,7 +62,7 @@ export const text = {
     dropped: "The turn was stopped before the agent read this.",
   },
   diff: { split: "side by side", unified: "one column" },
-  palette: { title: "Go to, or do", note: "A page, a session, something to do, what somebody said…", page: "page", session: "session", action: "action", none: "Nothing fits.", hit: "in the transcript", behind: "The server is still reading old transcripts; more may be found later.", stop: "Stop the turn" },
+  palette: { title: "Go to, or do", note: "A page, a session, something to do, a message…", page: "page", session: "session", action: "action", none: "Nothing fits.", hit: "in the transcript", behind: "The server is still reading old transcripts; more may be found later.", stop: "Stop the turn" },
   keys: {
     title: "Keys", off: "Single letters are switched off in the settings.",
     list: [
@@ -72,11 +72,11 @@ export const text = {
     ] as [string, string][],
   },
   notify: {
-    ask: "Something waits for you. Shall this browser tell you when you look elsewhere?", yes: "Yes, notify me", no: "No", request: "waits for you", ended: "the turn has ended", failed: "the turn has failed",
+    ask: "A request is waiting for you. Should this browser notify you while you are in another window?", yes: "Yes, notify me", no: "No", request: "waits for you", ended: "the turn has ended", failed: "the turn has failed",
     title: "Notifications", on: "Notify me when I look elsewhere", sound: "With a sound", try: "Try the sound", refused: "This browser does not let the page notify. Allow it in the browser's settings for this site.",
-    push: "Also while no page is open", pushNote: "Through the push service of this browser's maker, encrypted for this browser alone.", pushFailed: "This browser cannot be told: ",
-    unable: "While no page is open nothing can be told: it takes https or localhost, a browser with Web Push, and a server that sends to its push service.",
-    browsers: "Browsers that are told", ownBrowser: "this browser", since: "since", end: "Tell it no more",
+    push: "Also while no page is open", pushNote: "Through the push service of this browser's maker, encrypted for this browser alone.", pushFailed: "This browser cannot be subscribed: ",
+    unable: "Notifications while no page is open require https or localhost, a browser with Web Push, and a server that sends to its push service.",
+    browsers: "Subscribed browsers", ownBrowser: "this browser", since: "since", end: "Unsubscribe",
   },
   operator: { failed: "Cannot be read: ", read: "read", again: "Read again", more: "Other pages" },
   jobs: {
@@ -96,7 +96,7 @@ export const text = {
   },
   extensions: {
     title: "Extensions", none: "No extensions are loaded.", reload: "Reload", reloaded: (n: number) => `${n} loaded, none failed.`, refused: "Nothing was changed, all or none:", loaded: "Loaded", snapshot: "Snapshot",
-    agent: "Agent", events: "Listens to", declared: "Declared", origin: "From", diagnostics: "Notes", well: "well", nothing: "nothing", untrusted: "Not run, because nobody has consented", trust: "Consent on the server's machine:",
+    agent: "Agent", events: "Listens to", declared: "Declared", origin: "From", diagnostics: "Notes", well: "well", nothing: "nothing", untrusted: "Not run without consent", trust: "Consent on the server's machine:",
   },
   runtimes: {
     title: "Runtimes", waits: "sessions wait for a process", turns: "Turns", messages: "Messages", of: "of", processes: "Processes", can: "Can", cannot: "Cannot", login: "Log in", logins: "Login", found: "credentials found",

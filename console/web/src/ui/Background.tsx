@@ -4,7 +4,7 @@ import type { BackgroundTask } from "../core/types";
 import { text } from "../text/en";
 import { useClient, useNow } from "./hooks";
 
-/** What works on outside the turns of a session; frames tell every change. */
+/** The background work of a session; frames report every change. */
 export function Background({ sessionId, tasks, onFailure }: { sessionId: string; tasks: BackgroundTask[]; onFailure: (why: string | null) => void }) {
   const client = useClient();
   const now = useNow(1000, tasks.length > 0);

@@ -9,7 +9,7 @@ import { imagesOf, readImage } from "./images";
 import { Pickers } from "./Pickers";
 import { Queue } from "./Queue";
 
-// The effort somebody chose, by session: it goes with each message that begins a turn.
+// The chosen effort, by session: it is sent with each message that starts a turn.
 const effortOf = (sessionId: string) => `harness.effort.${sessionId}`;
 
 export function Composer({ open, session }: { open: Open; session: Session | undefined }) {

@@ -34,8 +34,8 @@ function badge(waiting: number) {
 }
 
 /**
- * Notify tells who looks elsewhere: by the tab always, by notifications and sound where somebody wants them. It asks for
- * leave when there is something to tell for the first time, and is silent about the session of a window with the focus.
+ * Notify alerts a user in another window: always by the tab, on request by notifications and sound. It asks for
+ * permission at the first alert, and is silent about the session of a window with the focus.
  */
 export function Notify() {
   const client = useClient();
@@ -65,11 +65,11 @@ export function Notify() {
       const path = `s/${encodeURIComponent(sessionId)}`;
       const options = { body: `${text.notify[kind]}${said ? `: ${said.slice(0, 200)}` : ""}`, tag: `${kind}-${sessionId}` };
       if (client.push.registration) return void client.push.registration.showNotification(title, { ...options, data: { path } });
-      const told = new Notification(title, options);
-      told.onclick = () => {
+      const shown = new Notification(title, options);
+      shown.onclick = () => {
         window.focus();
         go(`/${path}`);
-        told.close();
+        shown.close();
       };
     };
     return () => void (client.store.onCall = () => {});

@@ -13,7 +13,7 @@ type Hits = Answer<"/api/search">;
 type Hit = Hits["data"][number];
 type Command = { id: string; name: string; kind: string; run: () => void; hit?: Hit };
 const most = 12;
-/** How long nobody types before the server is asked, and for how many letters it is worth it. */
+/** The pause in typing before the server is queried, and the minimum number of letters. */
 const [pause, least] = [150, 2];
 const nothing: Hits = { data: [], nextCursor: null, behind: false };
 

@@ -6,7 +6,7 @@ import { usePreferences } from "./preferences";
 
 const words = text.notify;
 
-/** PushSwitch has this browser told while no page is open, and shows which ones are. */
+/** PushSwitch subscribes this browser to notifications while no page is open, and lists the subscribed ones. */
 export function PushSwitch() {
   const { push } = useClient();
   useSignal(push.signal);

@@ -4,7 +4,7 @@ import type { Waiting } from "../core/types";
 import { text } from "../text/en";
 import { useClient } from "./hooks";
 
-/** What waits on the server for the turn's end; frames tell every change, so nothing is kept here. */
+/** The messages queued on the server until the turn ends; frames report every change, so nothing is stored here. */
 export function Queue({ open, onFailure }: { open: Open; onFailure: (why: string | null) => void }) {
   const client = useClient();
   const act = (work: Promise<void>): Promise<boolean> => {

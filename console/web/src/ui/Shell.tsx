@@ -44,7 +44,7 @@ function Notices() {
     <>
       {client.upgraded && (
         <div className="notice" role="status">
-          {text.upgrade.told} <button type="button" onClick={() => location.reload()}>{text.upgrade.reload}</button> <span className="dim">{text.upgrade.note}</span>
+          {text.upgrade.message} <button type="button" onClick={() => location.reload()}>{text.upgrade.reload}</button> <span className="dim">{text.upgrade.note}</span>
         </div>
       )}
       {client.state === "offline" && <div className="notice warn" role="status">{text.link.stale}</div>}
@@ -53,7 +53,7 @@ function Notices() {
   );
 }
 
-/** Announcer tells those who cannot see of finished messages and of requests, never of single words. */
+/** Announcer reads finished messages and requests to screen readers, never single words. */
 function Announcer() {
   const client = useClient();
   useSignal(client.news);

@@ -9,10 +9,10 @@ import { useClient, useList, useSignal } from "./hooks";
 /** How far from the edge the next window is read, in px. */
 const prefetch = 1500;
 
-// Where somebody was reading, by session: the first entry on screen, or the end.
+// The reading position, by session: the first entry on screen, or the end.
 const places = new Map<string, number>();
 
-/** TranscriptView shows what is near the screen of a transcript, and follows its end until somebody scrolls up. */
+/** TranscriptView shows the part of a transcript near the screen, and follows its end until the user scrolls up. */
 export function TranscriptView({ open, running }: { open: Open; running: boolean }) {
   const client = useClient();
   const { transcript } = open;

@@ -27,13 +27,13 @@ const bodies: Record<Choice, Record<string, unknown>> = {
   decline: { decision: "decline" },
 };
 
-/** decide answers an approval. Somebody who was first is told to the store, and is no failure. */
+/** decide decides an approval. An earlier decision goes to the store, and is no failure. */
 export async function decide(client: Client, request: Request, choice: Choice, reason = ""): Promise<void> {
   const body = { ...bodies[choice], ...(reason ? { message: reason } : {}) };
   await settle(client, request, `/api/approvals/${request.id}/decision`, body);
   if (choice === "decline" && reason) {
     const open = client.store.open.get(request.threadId);
-    // Agents that are not told the reason with the refusal are told it as a message.
+    // Agents that do not get the reason with the refusal get it as a message.
     if (open && open.capabilities.denyReason === false) await client.send(open.sessionId, reason, {});
   }
 }

@@ -19,7 +19,7 @@ export const useList = (transcript: Transcript) => useSyncExternalStore(transcri
 /** useRow renders one entry again when it has changed, and nothing else. */
 export function useRow(transcript: Transcript, id: string): Row | undefined {
   useSyncExternalStore(
-    (told) => transcript.subscribeRow(id, told),
+    (listener) => transcript.subscribeRow(id, listener),
     () => transcript.rows.get(id)?.rev ?? -1,
   );
   return transcript.rows.get(id);
@@ -37,7 +37,7 @@ export function useNow(every: number, active = true): number {
   return now;
 }
 
-/** typing tells whether a key belongs to a text somebody writes. */
+/** typing reports whether a key belongs to a text field. */
 export function typing(event: KeyboardEvent): boolean {
   const target = event.target as HTMLElement | null;
   return (

@@ -1,4 +1,4 @@
-// Reads images somebody pastes, drops or picks, as small as they have to be.
+// Reads images that the user pastes, drops or picks, as small as they have to be.
 import { asTaken, isImage, largestImage, sizes } from "../core/images";
 
 /** imagesOf are the image files of a paste or a drop. */

@@ -5,7 +5,7 @@ import { Signal } from "../core/signal";
 const signal = new Signal();
 let kept = readPreferences(localStorage);
 
-/** show makes the page look as somebody likes it. */
+/** show applies the user's preferences to the page. */
 export function show(preferences: Preferences) {
   if (preferences.theme === "system") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = preferences.theme;

@@ -4,7 +4,7 @@ import { useClient } from "./hooks";
 export type Asked<T> = { answer: T | null; failure: string | null; at: number; again: () => void };
 
 /**
- * useAnswer is what the server says to a GET, asked again when `rev` changes and, while somebody looks, every so many ms.
+ * useAnswer returns the response to a GET, sent again when `rev` changes and, while the page is visible, every so many ms.
  * What was there stays until there is more, beside the reason why it could not be read anew.
  */
 export function useAnswer<T>(ask: () => Promise<T>, deps: unknown[], { rev = 0, every = 0, paused = false } = {}): Asked<T> {

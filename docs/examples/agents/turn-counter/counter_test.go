@@ -26,7 +26,7 @@ func TestTurnCounter(t *testing.T) {
 	t.Parallel()
 	actions := &noted{}
 	r := extensions.New(extensions.Options{Native: []sdk.Extension{turncounter.Extension()},
-		Trust: extensions.TrustEnforced, Actions: actions, Logger: zerolog.Nop()})
+		Trust: extensions.TrustPolicy{Mode: extensions.TrustEnforced}, Actions: actions, Logger: zerolog.Nop()})
 	if problems := r.Load(t.Context()); problems != nil {
 		t.Fatal(problems)
 	}

@@ -6,8 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/google/uuid"
-
+	"harness/internal/lib/ids"
 	"harness/internal/platform/auth"
 	"harness/internal/platform/auth/oidc"
 	"harness/internal/platform/database"
@@ -43,7 +42,7 @@ func event(kind string, l Login, reason string) (journal.Event, error) {
 func (s *Service) Begin(ctx context.Context, who oidc.Identity) (Login, string, error) {
 	now := s.opts.Clock()
 	secret := newSecret()
-	made := row{hash: hashOf(secret), refreshedAt: now.UnixMilli(), Login: Login{ID: uuid.Must(uuid.NewV7()).String(), Provider: who.Provider,
+	made := row{hash: hashOf(secret), refreshedAt: now.UnixMilli(), Login: Login{ID: ids.New(), Provider: who.Provider,
 		Subject: who.Subject, Session: who.Session, Actor: who.Actor, Name: who.Name, Role: who.Role, Projects: who.Projects,
 		CreatedAt: now.UnixMilli()}}
 	made.ExpiresAt = made.until(who, now)

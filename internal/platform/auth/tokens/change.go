@@ -8,8 +8,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/google/uuid"
-
+	"harness/internal/lib/ids"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 )
@@ -63,7 +62,7 @@ func (s *Service) Create(ctx context.Context, wanted Token) (Token, string, erro
 		return Token{}, "", err
 	}
 	secret := newSecret()
-	made.ID, made.hash = uuid.Must(uuid.NewV7()).String(), hashOf(secret)
+	made.ID, made.hash = ids.New(), hashOf(secret)
 	role, projects, err := made.stored()
 	if err != nil {
 		return Token{}, "", err

@@ -1,6 +1,5 @@
-// Package lite is a connection to SQLite for the one who writes: one goroutine at a time uses it. SQLite then takes no
-// lock for each call, and parameters are handed over as they are, without the driver of database/sql in between, which
-// allocates each of them.
+// Package lite is a connection to SQLite for the writer: one goroutine at a time uses it. SQLite then takes no lock
+// for each call, and parameters bypass the driver of database/sql, which allocates each of them.
 //
 // Queries go through database/sql (Connector), because that is where rows come from.
 package lite
@@ -14,7 +13,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// Error is what SQLite says of a call that failed.
+// Error is SQLite's error of a failed call.
 type Error struct {
 	text string
 	code int
@@ -29,12 +28,12 @@ func (e *Error) Code() int { return e.code }
 // errNoMemory says that there is no memory outside of Go's heap.
 var errNoMemory = &Error{"out of memory (7)", sqlite3.SQLITE_NOMEM}
 
-// Conn is a connection. No two calls of it, and of what it made, may run at the same time.
+// Conn is a connection. Calls of it and of its statements must not run concurrently.
 type Conn struct {
 	tls        *libc.TLS
 	db         uintptr
 	statements map[string]*statement
-	// texts is memory outside of Go's heap for the parameters of a statement that is run to its end.
+	// texts is memory outside of Go's heap for the parameters of a statement.
 	texts  block
 	values []value
 	log    uintptr // of a logFile, 0 for none
@@ -52,7 +51,7 @@ func Open(uri string, pragmas ...string) (*Conn, error) {
 		}
 	}
 	if err := c.holdLog(); err != nil {
-		return nil, errors.Join(fmt.Errorf("look for the log: %w", err), c.Close())
+		return nil, errors.Join(fmt.Errorf("find the log: %w", err), c.Close())
 	}
 	c.Forget()
 	return c, nil
@@ -72,14 +71,14 @@ func (c *Conn) open(uri string) error {
 	const how = sqlite3.SQLITE_OPEN_READWRITE | sqlite3.SQLITE_OPEN_CREATE | sqlite3.SQLITE_OPEN_URI | sqlite3.SQLITE_OPEN_NOMUTEX |
 		sqlite3.SQLITE_OPEN_EXRESCODE
 	code := sqlite3.Xsqlite3_open_v2(c.tls, name, made.at, how, 0)
-	c.db = word(made.at) // there may be one to close after an error, too
+	c.db = word(made.at) // after an error there may also be a connection to close
 	if code != sqlite3.SQLITE_OK {
 		return c.failure(code)
 	}
 	return nil
 }
 
-// failure words the error of the last call as the driver of database/sql does.
+// failure formats the error of the last call like the driver of database/sql.
 func (c *Conn) failure(code int32) error {
 	text := libc.GoString(sqlite3.Xsqlite3_errstr(c.tls, code))
 	if c.db != 0 {
@@ -97,7 +96,7 @@ func (c *Conn) failure(code int32) error {
 // Statements is how many prepared statements are kept: one for each text that was run since Forget.
 func (c *Conn) Statements() int { return len(c.statements) }
 
-// Forget gives prepared statements back. No rows may be open.
+// Forget releases the prepared statements. No rows may be open.
 func (c *Conn) Forget() {
 	for _, s := range c.statements {
 		c.finalize(s)
@@ -105,7 +104,7 @@ func (c *Conn) Forget() {
 	clear(c.statements)
 }
 
-// Close ends whatever transaction is open. No rows may be open. Calling it twice is allowed.
+// Close closes the connection and ends an open transaction. No rows may be open. Calling it twice is allowed.
 func (c *Conn) Close() error {
 	if c.tls == nil {
 		return nil
@@ -147,14 +146,14 @@ func (c *Conn) free(b *block) {
 	*b = block{}
 }
 
-// word is the address that stands at an address.
+// word reads the address stored at an address.
 func word(at uintptr) uintptr { return *(*uintptr)(address(at)) }
 
-// memory is what stands at an address. It is not Go's, and gone when SQLite or free says so.
+// memory is the memory at an address. Go does not manage it, and SQLite or free may release it.
 func memory(at uintptr, size int) []byte { return unsafe.Slice((*byte)(address(at)), size) }
 
-// address is an address outside of Go's heap as a pointer. Inlined, the compiler takes the number for a pointer where
-// it expects none.
+// address converts an address outside of Go's heap to a pointer. It must not be inlined: the compiler would then see
+// a pointer where it expects a number.
 //
 //go:noinline
 func address(at uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&at)) }

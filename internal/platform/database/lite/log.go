@@ -21,32 +21,31 @@ import (
 // then on others may write in their place.
 // write to its place.
 
-// logFile is what stands in place of SQLite's own methods for the file of its log, outside of Go's heap.
+// logFile replaces SQLite's own methods for the file of its log, outside of Go's heap.
 type logFile struct {
-	methods sqlite3.Tsqlite3_io_methods // first: SQLite looks here
+	methods sqlite3.Tsqlite3_io_methods // first, where SQLite expects it
 	inner   uintptr                     // SQLite's own
 	held    uintptr                     // frames that are not written
 	used    int32                       // bytes of them
 	at      int64                       // where they go
-	end     int64                       // behind the last frame, 0 while that is not known
+	end     int64                       // the end of the last frame, 0 while unknown
 	page    int64                       // where a page is expected whose header was passed on, 0 for nowhere
 	salt    uint64                      // of the log, as of the last frame
-	whole   int64                       // behind the last frame that completed a transaction in it, 0 for none
-	headed  bool                        // what is held ends with a header
-	last    bool                        // the frame whose header came last completes a transaction
+	whole   int64                       // the end of the last frame that completed a transaction, 0 for none
+	headed  bool                        // the buffer ends with a header
+	last    bool                        // the frame of the last header completes a transaction
 }
 
 const (
 	frameHeader = 24
-	// heldBytes is how much is held at most, writeBytes how much is written at once: SQLite's own method takes less than
-	// 128 KiB.
+	// heldBytes bounds the buffer, writeBytes one write: SQLite's own method accepts less than 128 KiB.
 	heldBytes  = 256 << 10
 	writeBytes = 64 << 10
 )
 
 var errNoLog = errors.New("it is not open")
 
-// holdLog has the connection write its log as described above, if it has one.
+// holdLog makes the connection buffer its log as described above, if it has one.
 func (c *Conn) holdLog() error {
 	if _, err := c.Exec(`select 1 from sqlite_schema`, nil); err != nil { // which opens it
 		return err
@@ -106,7 +105,7 @@ func writeLog(tls *libc.TLS, file, from uintptr, size int32, at int64) int32 {
 	bytes := memory(from, int(size))
 	switch {
 	case size == frameHeader && at == log.end && at != 0 && !log.headed && log.used+size <= heldBytes:
-		// Not one that is written anew within the transaction: that stands before the end.
+		// A frame that is rewritten within the transaction is before the end.
 		log.hold(bytes, at)
 		log.headed = true
 		log.header(bytes)
@@ -130,7 +129,7 @@ func writeLog(tls *libc.TLS, file, from uintptr, size int32, at int64) int32 {
 	switch {
 	case code != sqlite3.SQLITE_OK:
 		log.end, log.page = 0, 0
-	case at == 0: // the log's own header: it begins anew
+	case at == 0: // the log's own header: the log restarts
 		log.end, log.page, log.whole = int64(size), 0, 0
 	case size == frameHeader:
 		log.page = at + frameHeader
@@ -146,11 +145,11 @@ func writeLog(tls *libc.TLS, file, from uintptr, size int32, at int64) int32 {
 	return code
 }
 
-// header keeps what the header of a frame says.
+// header stores the values of a frame's header.
 func (l *logFile) header(bytes []byte) {
 	l.last = binary.BigEndian.Uint32(bytes[4:]) != 0 // the size of the database after the transaction, 0 within it
 	if salt := binary.BigEndian.Uint64(bytes[8:]); salt != l.salt {
-		l.salt, l.whole = salt, 0 // another connection has begun it anew
+		l.salt, l.whole = salt, 0 // another connection restarted the log
 	}
 }
 
@@ -164,7 +163,7 @@ func (c *Conn) LogEnd() (salt uint64, end int64) {
 	return log.salt, log.whole
 }
 
-// hold keeps what goes to a place: behind what is held, if anything is.
+// hold buffers bytes for an offset, which must follow the buffered ones.
 func (l *logFile) hold(bytes []byte, at int64) {
 	if l.used == 0 {
 		l.at = at
@@ -174,7 +173,7 @@ func (l *logFile) hold(bytes []byte, at int64) {
 	l.page = 0
 }
 
-// flush writes what is held. After an error it is forgotten: SQLite gives the transaction up.
+// flush writes the buffer. After an error it drops the buffer, because SQLite ends the transaction.
 func (l *logFile) flush(tls *libc.TLS, file uintptr) int32 {
 	if l.used == 0 {
 		return sqlite3.SQLITE_OK
@@ -195,7 +194,7 @@ func (l *logFile) write(tls *libc.TLS, file, from uintptr, size int32, at int64)
 		from, size, at)
 }
 
-// flushed writes what is held and returns SQLite's own methods; after an error there is no further call.
+// flushed writes the buffer and returns SQLite's own methods; the caller makes no further call after an error.
 func flushed(tls *libc.TLS, file uintptr) (inner *sqlite3.Tsqlite3_io_methods, code int32) {
 	log := logOf(file)
 	code = log.flush(tls, file)
@@ -242,14 +241,14 @@ func closeLog(tls *libc.TLS, file uintptr) int32 {
 	return call[func(*libc.TLS, uintptr) int32](methodsAt(log.inner).FxClose)(tls, file)
 }
 
-// forget drops what is held.
+// forget drops the buffer.
 func (l *logFile) forget() {
 	if l.used > 0 {
 		l.used, l.headed, l.end = 0, false, 0
 	}
 }
 
-// methodsOf is where a file has the address of its methods.
+// methodsOf is the field of a file with the address of its methods.
 func methodsOf(file uintptr) *uintptr { return (*uintptr)(address(file)) }
 
 func methodsAt(at uintptr) *sqlite3.Tsqlite3_io_methods {
@@ -260,8 +259,8 @@ func logAt(at uintptr) *logFile { return (*logFile)(address(at)) }
 
 func logOf(file uintptr) *logFile { return logAt(*methodsOf(file)) }
 
-// pointer is a function, which is none that captures anything, as SQLite calls it.
+// pointer is the address by which SQLite calls a function, which must not capture variables.
 func pointer[F any](function F) uintptr { return *(*uintptr)(unsafe.Pointer(&function)) }
 
-// call is the function that SQLite calls by an address.
+// call is the function at an address of SQLite.
 func call[F any](at uintptr) F { return *(*F)(unsafe.Pointer(&struct{ at uintptr }{at})) }

@@ -15,15 +15,15 @@ import (
 
 // statement is a prepared one.
 type statement struct {
-	at      uintptr // 0 for a text that says nothing
-	numbers []int   // of the argument for each parameter: $1 is 0, and a ? is as many as stand before it
+	at      uintptr // 0 for an empty text
+	numbers []int   // index of the argument for each parameter: $1 is 0, a ? is the number of those before it
 	columns []string
-	open    bool // rows of it are
+	open    bool // its rows are open
 	kept    bool
 }
 
-// prepare finds the statement of a text, or makes it. One whose rows are open has another one made in its place, which
-// is not kept.
+// prepare finds the statement of a text, or makes it. For a statement with open rows it makes another one, which is
+// not kept.
 func (c *Conn) prepare(text string) (*statement, error) {
 	found := c.statements[text]
 	if found != nil && !found.open {
@@ -90,14 +90,14 @@ func (c *Conn) over(s *statement) {
 	}
 }
 
-// ended has what is held of the log forgotten when no transaction is open.
+// ended drops the buffered log when no transaction is open.
 func (c *Conn) ended() {
 	if c.log != 0 && sqlite3.Xsqlite3_get_autocommit(c.tls, c.db) != 0 {
 		logAt(c.log).forget()
 	}
 }
 
-// Result is what a statement that was run to its end did.
+// Result is the effect of a finished statement.
 type Result struct{ id, rows int64 }
 
 // LastInsertId implements sql.Result.
@@ -109,7 +109,7 @@ func (r Result) RowsAffected() (int64, error) { return r.rows, nil }
 // keptTexts is how much memory, in bytes, is kept for parameters between two statements.
 const keptTexts = 256 << 10
 
-// Exec runs a statement to its end. Arguments are what database/sql takes, but for times.
+// Exec runs a statement to its end. Arguments are those of database/sql, except times.
 func (c *Conn) Exec(text string, args []any) (Result, error) {
 	s, err := c.prepare(text)
 	if err != nil {
@@ -145,7 +145,7 @@ func (c *Conn) step(s *statement) (row bool, err error) {
 	}
 }
 
-// bind hands over the parameters. Their texts stand in a block, which may be another afterwards, until the run is over.
+// bind passes the parameters. Their texts stay in a block until the run is over; the next run may use another block.
 func (c *Conn) bind(s *statement, args []any, texts *block) error {
 	if len(args) != len(s.numbers) {
 		return fmt.Errorf("%d arguments for %d parameters", len(args), len(s.numbers))
@@ -202,7 +202,7 @@ func (c *Conn) bind(s *statement, args []any, texts *block) error {
 // stays is SQLITE_STATIC: SQLite need not copy a text.
 const stays = 0
 
-// value is an argument as SQLite takes it. As an any each text and number would be allocated once more.
+// value is an argument for SQLite. As an any, each text and number would be allocated once more.
 type value struct {
 	kind   int // SQLite's; NULL for any other than those it has
 	text   string
@@ -253,5 +253,5 @@ func valueOf(arg any) (value, error) {
 		}
 		return intValue(0), nil
 	}
-	return value{}, fmt.Errorf("a %T is not stored", arg)
+	return value{}, fmt.Errorf("a %T cannot be stored", arg)
 }

@@ -1,5 +1,5 @@
-// Package wal checks SQLite's log (its write-ahead log) before SQLite does, which treats a damaged frame as the
-// end of the log and drops every commit behind it.
+// Package wal checks SQLite's write-ahead log before SQLite does, which treats a damaged frame as the end of the log
+// and drops every commit after it.
 //
 // A damaged frame can be the end: a loss of power leaves what was not synced in any state. A Mark distinguishes
 // the two. The server writes one after each sync, so a damaged frame before it was whole on the disk.
@@ -23,15 +23,15 @@ const (
 	magic           = 0x377f0682 // and 1 more where words are big-endian
 )
 
-// DamageError says what of a log is not what was written.
+// DamageError is the damage of a log.
 type DamageError struct {
 	// Frame counts from 0; -1 is the log's header.
 	Frame int
-	// Behind counts the whole commits behind the frame.
+	// Behind counts the whole commits after the frame.
 	Behind int
-	// Bit says that one flipped bit explains the damage: Mend would put it right.
+	// Bit is true when one flipped bit explains the damage: Mend would repair it.
 	Bit bool
-	// Cut says that the log ends where the frame should be.
+	// Cut is true when the log ends before the frame.
 	Cut bool
 }
 
@@ -40,22 +40,22 @@ func (e *DamageError) Error() string {
 	what := fmt.Sprintf("frame %d of its log was synced and is damaged", e.Frame)
 	switch {
 	case e.Cut:
-		return fmt.Sprintf("its log is cut off at frame %d, behind which there was synced data", e.Frame)
+		return fmt.Sprintf("its log is cut off at frame %d, after which there was synced data", e.Frame)
 	case e.Frame < 0:
 		what = "the header of its log is damaged"
 	}
 	if e.Bit {
 		return what + " (one bit is flipped; the server mends it when it starts)"
 	}
-	return fmt.Sprintf("%s (%d whole commits stand behind it)", what, e.Behind)
+	return fmt.Sprintf("%s (%d whole commits follow it)", what, e.Behind)
 }
 
-// Mend checks the log of a database and puts right every frame, and the header, in which one bit is flipped: those
-// then are again what was written. It returns how many there were. Damage to what was synced that cannot be put right
-// is a *DamageError, and nothing is changed then. A log that is missing is whole.
+// Mend checks the log of a database and repairs the header and every frame with one flipped bit. It returns the
+// number of repairs. Other damage to synced data is a *DamageError, and nothing is changed then. A missing log counts
+// as whole.
 func Mend(database string) (mended int, err error) {
-	scan, err := look(database)
-	if err != nil || len(scan.flips) == 0 {
+	found, err := scan(database)
+	if err != nil || len(found.flips) == 0 {
 		return 0, err
 	}
 	file, err := os.OpenFile(database+"-wal", os.O_RDWR, 0)
@@ -63,7 +63,7 @@ func Mend(database string) (mended int, err error) {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	for _, flip := range scan.flips {
+	for _, flip := range found.flips {
 		if _, err := file.WriteAt([]byte{flip.value}, flip.at); err != nil {
 			return 0, fmt.Errorf("mend the database's log: %w", err)
 		}
@@ -71,14 +71,14 @@ func Mend(database string) (mended int, err error) {
 	if err := file.Sync(); err != nil {
 		return 0, fmt.Errorf("mend the database's log: %w", err)
 	}
-	return len(scan.flips), nil
+	return len(found.flips), nil
 }
 
-// Check is Mend without changing anything: what Mend would put right is a *DamageError, too.
+// Check is Mend without changes: damage that Mend would repair is a *DamageError, too.
 func Check(database string) error {
-	scan, err := look(database)
-	if err == nil && len(scan.flips) > 0 {
-		err = &DamageError{Frame: scan.flips[0].frame, Bit: true}
+	found, err := scan(database)
+	if err == nil && len(found.flips) > 0 {
+		err = &DamageError{Frame: found.flips[0].frame, Bit: true}
 	}
 	return err
 }
@@ -90,16 +90,16 @@ type flip struct {
 	value byte
 }
 
-// scanner goes through a log from its start.
+// scanner reads a log from its start.
 type scanner struct {
 	order binary.ByteOrder
 	salt  uint64
-	sum   checksum // up to where it is
+	sum   checksum // up to the current position
 	flips []flip
 }
 
-// look reads a log. Apparent damage while a server writes to it is checked again.
-func look(database string) (s *scanner, err error) {
+// scan reads a log. It checks apparent damage again, because a server may be writing.
+func scan(database string) (s *scanner, err error) {
 	for range 3 {
 		if s, err = scanOnce(database); err == nil || !errors.As(err, new(*DamageError)) {
 			break
@@ -108,7 +108,7 @@ func look(database string) (s *scanner, err error) {
 	return s, err
 }
 
-// scanOnce reads the mark first: what it says is true of every later state of that log.
+// scanOnce reads the mark first: it is valid for every later state of that log.
 func scanOnce(database string) (*scanner, error) {
 	s := &scanner{}
 	mark, err := readMark(database)
@@ -127,7 +127,7 @@ func scanOnce(database string) (*scanner, error) {
 	if found == nil || !errors.As(found, new(*DamageError)) {
 		return s, found
 	}
-	// A server that runs may have begun the log anew meanwhile: then it is empty, or has another salt.
+	// A running server may have restarted the log: it is then empty or has another salt.
 	var salt [8]byte
 	switch _, err := file.ReadAt(salt[:], 16); {
 	case errors.Is(err, io.EOF):
@@ -149,7 +149,7 @@ func (s *scanner) read(file io.Reader, mark Mark) error {
 	if !s.header(header) {
 		first, err := in.Peek(frameHeaderSize)
 		if err != nil || binary.BigEndian.Uint64(first[8:]) != mark.Salt || mark.End == 0 {
-			return unlessEnd(err) // nothing says that it was ever whole
+			return unlessEnd(err) // it may never have been whole
 		}
 		return &DamageError{Frame: -1}
 	}
@@ -176,9 +176,9 @@ func (s *scanner) read(file io.Reader, mark Mark) error {
 	}
 }
 
-// peeked is what comes next, if there is as much.
+// peeked are the next bytes, if there are enough.
 func peeked(in *bufio.Reader, size int) []byte {
-	next, _ := in.Peek(size) // an error is met again by the read
+	next, _ := in.Peek(size) // the read returns the same error
 	return next
 }
 
@@ -223,7 +223,7 @@ func (s *scanner) header(data []byte) bool {
 	return true
 }
 
-// plausible reports whether a header has what stands in each.
+// plausible reports whether a header has the constant values.
 func plausible(header []byte, order binary.ByteOrder) bool {
 	const version = 3_007_000
 	page := binary.BigEndian.Uint32(header[8:])
@@ -238,8 +238,8 @@ func isBig(order binary.ByteOrder) uint32 {
 	return 0
 }
 
-// frame advances over a frame, and reports whether it is whole or was put right. next is the frame behind it, as far as there
-// is one: what makes that whole, too, is what was written.
+// frame advances over a frame, and reports whether it is whole or was repaired. next is the frame after it, if any:
+// the right repair makes that one whole, too.
 func (s *scanner) frame(data, next []byte, number int, at int64) bool {
 	salts := binary.BigEndian.Uint64(data[8:]) ^ s.salt
 	found, whole := repairs(data, s.order, s.sum, 16, frameSpans(data)...)
@@ -273,10 +273,10 @@ func (s *scanner) frame(data, next []byte, number int, at int64) bool {
 	return true
 }
 
-// frameSpans are what of a frame is summed up: all but the salt, and the sum itself.
+// frameSpans are the summed parts of a frame: all but the salt and the sum itself.
 func frameSpans(frame []byte) []span { return []span{{0, 8}, {frameHeaderSize, len(frame)}} }
 
-// behind counts the whole commits behind a damaged frame: the checksums continue from the one stored in it.
+// behind counts the whole commits after a damaged frame: the checksums continue from the one stored in it.
 func (s *scanner) behind(in io.Reader, frame []byte) (commits int, err error) {
 	for {
 		s.sum = stored(frame[16:])

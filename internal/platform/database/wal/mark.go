@@ -10,8 +10,8 @@ import (
 	"os"
 )
 
-// Mark says how much of a log is on the disk: the bytes before End of the log with that Salt. The zero value says
-// nothing.
+// Mark records how much of a log is on the disk: the bytes before End of the log with that Salt. The zero value
+// covers nothing.
 type Mark struct {
 	Salt uint64
 	End  int64
@@ -22,7 +22,7 @@ const (
 	markSize  = len(markMagic) + 8 + 8 + 4
 )
 
-// markPath is where the mark of a database's log stands.
+// markPath is the file with the mark of a database's log.
 func markPath(database string) string { return database + "-synced" }
 
 // Marker writes the marks of one database's log. One goroutine at a time uses it.
@@ -40,8 +40,8 @@ func OpenMarker(database string) (*Marker, error) {
 	return &Marker{file: file}, nil
 }
 
-// Put writes a mark, whose bytes of the log are on the disk by now. It is not synced: whichever mark the file has after a
-// loss of power, what that says was true before.
+// Put writes a mark after its bytes of the log reached the disk. It is not synced: after a loss of power the file has
+// some mark, and each was true when it was written.
 func (m *Marker) Put(mark Mark) error {
 	if mark.End == 0 || mark == m.last {
 		return nil
@@ -70,7 +70,7 @@ func (m *Marker) Close(gone bool) error {
 	return err
 }
 
-// readMark reads the mark of a database's log. One that is missing, torn or damaged says nothing.
+// readMark reads the mark of a database's log. A missing, torn or damaged one covers nothing.
 func readMark(database string) (Mark, error) {
 	file, err := os.Open(markPath(database))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -18,12 +18,12 @@ func (s checksum) over(data []byte, order binary.ByteOrder) checksum {
 	return s
 }
 
-// stored is a checksum as it stands in the file.
+// stored is a checksum from the file.
 func stored(at []byte) checksum {
 	return checksum{binary.BigEndian.Uint32(at), binary.BigEndian.Uint32(at[4:])}
 }
 
-// span is a part of a frame or header that is summed up.
+// span is a summed part of a frame or header.
 type span struct{ from, to int }
 
 // repair is a bit whose change makes a frame or header whole: the place of its byte, what that becomes, and the sum with
@@ -34,9 +34,9 @@ type repair struct {
 	sum   checksum
 }
 
-// repairs reports whether data is whole: whether the sum that continues from a start over the spans is the one stored at
-// sumAt; if it is not, by the change of which bit it would be. There may be several: a change of the highest bits of a
-// word has the same effect in many places.
+// repairs reports whether data is whole: whether the sum over the spans, continued from a start, is the one stored at
+// sumAt. If it is not, repairs returns the bits whose change would make it whole. There may be several: changing the
+// highest bits of a word has the same effect in many places.
 func repairs(data []byte, order binary.ByteOrder, start checksum, sumAt int, spans ...span) (found []repair, whole bool) {
 	got, want := start, stored(data[sumAt:])
 	for _, one := range spans {

@@ -74,54 +74,62 @@ func (b *bridge) listen(ctx context.Context, logs *sharedLog) error {
 		if !is {
 			continue
 		}
-		var said struct {
-			Directory string          `json:"directory"`
-			Payload   json.RawMessage `json:"payload"`
+		if err := b.receive(ctx, data, logs); err != nil {
+			return err
 		}
-		var event struct {
-			Type       string `json:"type"`
-			Properties struct {
-				Session string `json:"sessionID"`
-				Info    struct {
-					ID     string `json:"id"`
-					Parent string `json:"parentID"`
-				} `json:"info"`
-				Status struct {
-					Type string `json:"type"`
-				} `json:"status"`
-			} `json:"properties"`
-		}
-		if json.Unmarshal(data, &said) != nil || json.Unmarshal(said.Payload, &event) != nil {
-			continue
-		}
-		if event.Type == "server.connected" {
-			// Only now: events from here on are received.
-			for _, session := range b.inTurn() {
-				if err := b.snapshot(ctx, session, false); err != nil && !errors.Is(err, errNotFound) {
-					return err
-				}
-			}
-		}
-		session := event.Properties.Session
-		if session == "" {
-			continue // of the server, its plug-ins, other conversations' files: no turn's
-		}
-		b.remember(session, said.Directory)
-		if parent := event.Properties.Info.Parent; event.Type == "session.created" && parent != "" {
-			b.adopt(session, parent)
-		}
-		if event.Type == "permission.asked" {
-			answered, err := b.answerChild(ctx, session, said.Payload)
-			if err != nil {
-				logs.write([]byte("what a sub-agent asks is left to a person: " + err.Error()))
-			}
-			if answered {
-				continue
-			}
-		}
-		b.note(session, event.Type, event.Properties.Status.Type)
-		b.write(Line{Event: said.Payload, Directory: said.Directory, Sent: b.confirm(event.Properties.Info.ID)})
 	}
+}
+
+// receive handles one event of the server. Data that is no event is ignored.
+func (b *bridge) receive(ctx context.Context, data []byte, logs *sharedLog) error {
+	var said struct {
+		Directory string          `json:"directory"`
+		Payload   json.RawMessage `json:"payload"`
+	}
+	var event struct {
+		Type       string `json:"type"`
+		Properties struct {
+			Session string `json:"sessionID"`
+			Info    struct {
+				ID     string `json:"id"`
+				Parent string `json:"parentID"`
+			} `json:"info"`
+			Status struct {
+				Type string `json:"type"`
+			} `json:"status"`
+		} `json:"properties"`
+	}
+	if json.Unmarshal(data, &said) != nil || json.Unmarshal(said.Payload, &event) != nil {
+		return nil
+	}
+	if event.Type == "server.connected" {
+		// Only now: events from here on are received.
+		for _, session := range b.inTurn() {
+			if err := b.snapshot(ctx, session, false); err != nil && !errors.Is(err, errNotFound) {
+				return err
+			}
+		}
+	}
+	session := event.Properties.Session
+	if session == "" {
+		return nil // about the server, its plug-ins or files of other conversations
+	}
+	b.remember(session, said.Directory)
+	if parent := event.Properties.Info.Parent; event.Type == "session.created" && parent != "" {
+		b.adopt(session, parent)
+	}
+	if event.Type == "permission.asked" {
+		answered, err := b.answerChild(ctx, session, said.Payload)
+		if err != nil {
+			logs.write([]byte("an approval of a sub-agent is left to a person: " + err.Error()))
+		}
+		if answered {
+			return nil
+		}
+	}
+	b.note(session, event.Type, event.Properties.Status.Type)
+	b.write(Line{Event: said.Payload, Directory: said.Directory, Sent: b.confirm(event.Properties.Info.ID)})
+	return nil
 }
 
 // remember notes the folder of a conversation.

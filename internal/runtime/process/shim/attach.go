@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"harness/internal/lib/wake"
 	"harness/internal/runtime"
 	"harness/internal/runtime/process"
 )
@@ -52,7 +53,7 @@ type Attached struct {
 	stalled  atomic.Bool
 	settling sync.Mutex
 	settled  []string // labels to send to the shim
-	ackWake  chan struct{}
+	ackWake  wake.Signal
 	ackDone  chan struct{}
 	detached atomic.Bool
 	finish   sync.Once
@@ -72,7 +73,7 @@ func Attach(ctx context.Context, found Found, from int64, stderr func([]byte)) (
 	}
 	a := &Attached{
 		State: w.State, Attachment: w.Attachment, dir: found.Dir, conn: conn, protocol: w.Protocol, stderr: stderr,
-		position: from, ackWake: make(chan struct{}, 1), ackDone: make(chan struct{}), done: make(chan struct{}),
+		position: from, ackWake: wake.New(), ackDone: make(chan struct{}), done: make(chan struct{}),
 	}
 	a.acked.Store(from)
 	go a.acknowledge(from)
@@ -82,7 +83,7 @@ func Attach(ctx context.Context, found Found, from int64, stderr func([]byte)) (
 // Replay reads what the runtime of a dead shim left, from the offset on.
 func Replay(found Found, from int64) *Attached {
 	a := &Attached{State: found.State, dir: found.Dir, dead: &segments{dir: spoolPath(found.Dir), check: true}, position: from,
-		ackWake: make(chan struct{}, 1), done: make(chan struct{})}
+		ackWake: wake.New(), done: make(chan struct{})}
 	return a
 }
 
@@ -295,10 +296,7 @@ func (a *Attached) Ack(offset int64) {
 }
 
 func (a *Attached) wake() {
-	select {
-	case a.ackWake <- struct{}{}:
-	default:
-	}
+	a.ackWake.Set()
 }
 
 // acknowledge sends the shim what is settled, and now and then what is stored.

@@ -51,6 +51,9 @@ func (l *Limits) Load(runtimeName string) session.Load {
 	return session.Load{Limits: b.limits, Turns: b.turns, Messages: b.messages, Waiting: len(b.waiting)}
 }
 
+// limitsSetting is what an operator changes.
+const limitsSetting = "HARNESS_RUNTIME_LIMITS"
+
 // Reserve counts a message to a session, or a new session (""), until leave is called. *LimitError.
 func (l *Limits) Reserve(runtimeName, sessionID string) (leave func(), err error) {
 	l.mu.Lock()
@@ -59,9 +62,9 @@ func (l *Limits) Reserve(runtimeName, sessionID string) (leave func(), err error
 	switch {
 	case sessionID != "" && b.limits.SessionMessages > 0 && l.sessions[sessionID] >= b.limits.SessionMessages:
 		return nil, &session.LimitError{Runtime: runtimeName, SessionID: sessionID, Limit: b.limits.SessionMessages,
-			Setting: "HARNESS_SESSION_MAX_MESSAGES"}
+			Setting: limitsSetting}
 	case b.limits.Messages > 0 && b.messages >= b.limits.Messages:
-		return nil, &session.LimitError{Runtime: runtimeName, Limit: b.limits.Messages, Setting: "HARNESS_RUNTIME_MAX_MESSAGES"}
+		return nil, &session.LimitError{Runtime: runtimeName, Limit: b.limits.Messages, Setting: limitsSetting}
 	}
 	b.messages++
 	if sessionID != "" {

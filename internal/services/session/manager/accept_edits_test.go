@@ -11,6 +11,7 @@ import (
 	"harness/internal/runtime"
 	"harness/internal/runtime/wire"
 	"harness/internal/services/session"
+	"harness/internal/services/session/entryof"
 	"harness/internal/services/session/store"
 	"harness/stream"
 )
@@ -51,7 +52,7 @@ func TestEditsAreAccepted(t *testing.T) {
 			"in": folder} {
 			k.do(os.Symlink(to, filepath.Join(folder, from)))
 		}
-		policy, sandbox := session.PolicyOnRequest, sandboxWorkspaceWrite
+		policy, sandbox := session.PolicyOnRequest, "workspace-write"
 		s, err := k.Create(t.Context(), session.Create{Cwd: folder, ApprovalPolicy: &policy, FilesystemSandbox: &sandbox,
 			AcceptEdits: true})
 		k.do(err)
@@ -112,7 +113,7 @@ func TestEditsAreAccepted(t *testing.T) {
 
 		n++
 		request := k.askToEdit(s, turnID, n, false, "", "told.go")
-		events := k.events(eventApprovalResolved)
+		events := k.events(entryof.EventApprovalResolved)
 		last := events[len(events)-1]
 		if asked := k.events(stream.EventRequest); last.Actor != session.DecidedByAcceptEdits || last.Pos <= asked[len(asked)-1].Pos ||
 			string(last.Payload) != `{"approvalId":"`+request.ID+`","status":"resolved","decision":"accept",`+

@@ -60,7 +60,7 @@ func idsOf(tasks []session.BackgroundTask) (ids []string) {
 // working are the ids of the background work a session shows.
 func (k *kit) working(sessionID string) []string {
 	k.t.Helper()
-	shown, err := k.shown(k.t.Context(), sessionID)
+	shown, err := k.Shown(k.t.Context(), sessionID)
 	k.do(err)
 	return idsOf(shown.Activity.Background)
 }
@@ -73,7 +73,7 @@ func TestBackgroundWorkShows(t *testing.T) {
 		k.fake.works(s.ID, "1")
 		k.end(s.ID, turnID)
 		k.eventually("the background work shows", func() bool { return slices.Equal(k.working(s.ID), []string{"1"}) })
-		shown, err := k.shown(t.Context(), s.ID)
+		shown, err := k.Shown(t.Context(), s.ID)
 		k.do(err)
 		task := shown.Activity.Background[0]
 		if task.TurnID != turnID || task.StartedAt == 0 || task.Command != "sleep 1" || !task.CanEnd {

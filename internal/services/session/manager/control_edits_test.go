@@ -12,6 +12,7 @@ import (
 
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/controledit"
 )
 
 func ptr(text string) *string { return &text }
@@ -152,7 +153,7 @@ func TestEditDefaultsWithoutASession(t *testing.T) {
 				t.Errorf("edit %d: %+v, changed %v", n, next, changed)
 			}
 		}
-		told := k.events(eventDefaultsChanged)
+		told := k.events(controledit.EventDefaultsChanged)
 		if len(told) != 1 || !strings.Contains(string(told[0].Payload), `"previous":{"model":null,"approvalPolicy":"untrusted"`) {
 			t.Errorf("told is %+v", told)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/rollback"
 )
 
 // Fork makes a session that goes on from another one's history, with that one's client tools.
@@ -44,7 +45,7 @@ func (s *Service) CleanTerminals(ctx context.Context, sessionID string) (json.Ra
 	}
 	result, err := act(ctx, s, sessionID, runtime.OpTerminals, runtime.TerminalCleaner.CleanTerminals)
 	if err == nil {
-		s.background.want(sessionID)
+		s.background.Want(sessionID)
 	}
 	return result, err
 }
@@ -89,11 +90,11 @@ func act[Part, Result any](
 		return result, err
 	}
 	if operation != runtime.OpTerminals { // what runs is ended wherever it runs
-		if _, err := s.workspace(sess); err != nil {
+		if _, err := s.Workspace(sess); err != nil {
 			return result, err
 		}
 	}
-	err = loaded(ctx, adapter, sess, func() (err error) {
+	err = rollback.Loaded(ctx, adapter, sess, func() (err error) {
 		result, err = do(part, ctx, sessionID)
 		return err
 	})

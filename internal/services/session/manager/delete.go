@@ -13,21 +13,18 @@ import (
 	"harness/internal/services/session"
 	"harness/internal/services/session/live"
 	"harness/internal/services/session/store"
+	"harness/transcript"
 )
-
-// deletePatience is how long all of a deletion waits for the runtime. With what the store needs, and what a caller may
-// have waited for before, whoever deletes has an answer within 10 s, whatever the runtime does.
-const deletePatience = 6 * time.Second
 
 // Delete removes a session for good: its running turn is interrupted, its runtime deletes the conversation, its rows
 // go, and a tombstone stays, so that it is still "deleted" after a restart and no late signal brings it back. A runtime
 // that does not answer in time is told later (sendDeletions); DeletedFileCount is 0 then.
 func (s *Service) Delete(ctx context.Context, sessionID string) (session.Deleted, error) {
-	return s.deleteBy(ctx, sessionID, time.Now().Add(s.deletePatience))
+	return s.DeleteBy(ctx, sessionID, time.Now().Add(session.DeletePatience))
 }
 
-// deleteBy is Delete that asks the runtime nothing after a time, so that several deletions share their patience.
-func (s *Service) deleteBy(ctx context.Context, sessionID string, by time.Time) (session.Deleted, error) {
+// DeleteBy is Delete that asks the runtime nothing after a time, so that several deletions share their patience.
+func (s *Service) DeleteBy(ctx context.Context, sessionID string, by time.Time) (session.Deleted, error) {
 	if err := s.journal.AwaitWrites(ctx); err != nil {
 		return session.Deleted{}, err // before the runtime is told anything
 	}
@@ -43,7 +40,7 @@ func (s *Service) deleteBy(ctx context.Context, sessionID string, by time.Time) 
 		// Who holds it waits for the runtime. What it does to the session afterwards finds the tombstone, as after a deletion
 		// on another node.
 	}
-	sess, err := s.stored(ctx, sessionID)
+	sess, err := s.Stored(ctx, sessionID)
 	if errors.Is(err, session.ErrNotFound) {
 		sess, err = s.Lookup(asking, sessionID)
 	}
@@ -53,7 +50,7 @@ func (s *Service) deleteBy(ctx context.Context, sessionID string, by time.Time) 
 	if err != nil {
 		return session.Deleted{}, err
 	}
-	s.load(sess.Runtime, sessionID)
+	s.LoadView(sess.Runtime, sessionID)
 	ctx = context.WithoutCancel(ctx) // half a deletion helps nobody
 	files, told, err := s.deleteThread(ctx, sess, by)
 	if err != nil {
@@ -63,7 +60,7 @@ func (s *Service) deleteBy(ctx context.Context, sessionID string, by time.Time) 
 	if err != nil {
 		return session.Deleted{}, err
 	}
-	s.removeWorkers(ctx, dismissed, by)
+	s.RemoveWorkers(ctx, dismissed, by)
 	return session.Deleted{SessionID: sessionID, Title: sess.Title, DeletedFileCount: files}, nil
 }
 
@@ -74,7 +71,7 @@ func (s *Service) deleteThread(ctx context.Context, session session.Session, by 
 	defer cancel()
 	adapter, err := s.Adapter(session.Runtime)
 	if err == nil {
-		s.endWork(ctx, adapter, session)
+		s.stopper.endWork(ctx, adapter, session)
 		if err = ctx.Err(); err == nil {
 			files, err = deleteThread(ctx, adapter, session)
 		}
@@ -89,7 +86,7 @@ func (s *Service) deleteThread(ctx context.Context, session session.Session, by 
 
 // deleteThread has a runtime delete a conversation, if it keeps any.
 func deleteThread(ctx context.Context, adapter runtime.Adapter, session session.Session) (files int, err error) {
-	if librarian, ok := runtime.Has[runtime.Librarian](adapter, runtime.OpLibrary); ok {
+	if librarian, ok := runtime.Has[runtime.Archiver](adapter, runtime.OpArchive); ok {
 		return librarian.DeleteThread(ctx, session.RuntimeSessionID)
 	}
 	if forgetter, ok := adapter.(runtime.Forgetter); ok {
@@ -104,7 +101,7 @@ func deleteThread(ctx context.Context, adapter runtime.Adapter, session session.
 func (s *Service) markGone(ctx context.Context, sess session.Session, told bool) (dismissed []string, err error) {
 	id := sess.ID
 	var workers atomic.Pointer[[]string] // the unit may run when this call has returned
-	err = s.inOrder(ctx, func() journal.Unit {
+	err = s.InOrder(ctx, func() journal.Unit {
 		gone := session.DeletedError{SessionID: id, Title: sess.Title, DeletedAt: s.now(), Runtime: sess.Runtime,
 			NativeID: sess.RuntimeSessionID}
 		s.index.Update(id, func(t *live.Session) {
@@ -122,21 +119,21 @@ func (s *Service) markGone(ctx context.Context, sess session.Session, told bool)
 			}
 			var events []journal.Event
 			for _, request := range pending {
-				event, err := s.expire(ctx, tx, request, session.EventSource, gone.DeletedAt)
+				event, err := expireRequest(ctx, tx, request, session.EventSource, gone.DeletedAt)
 				if err != nil {
 					return nil, err
 				}
 				events = append(events, event)
 			}
-			if err := s.removeRows(ctx, tx, gone, stored.SystemOwned); err != nil {
+			if err := removeRows(ctx, tx, gone, stored.SystemOwned); err != nil {
 				return nil, err
 			}
 			if !told {
-				if err := s.noteDeletion(ctx, tx, stored.Session, gone.DeletedAt); err != nil {
+				if err := s.deletions.noteDeletion(ctx, tx, stored.Session, gone.DeletedAt); err != nil {
 					return nil, err
 				}
 			}
-			found, err := s.dismissIn(ctx, tx, session.Session{ID: id}.Owner())
+			found, err := s.DismissIn(ctx, tx, session.Session{ID: id}.Owner())
 			if err != nil {
 				return nil, err
 			}
@@ -149,15 +146,15 @@ func (s *Service) markGone(ctx context.Context, sess session.Session, told bool)
 		return nil, err
 	}
 	if !told {
-		s.deletions.signal()
+		s.deletions.wake.signal()
 	}
 	s.workspaces.signal() // it may be stored somewhere
 	return *workers.Load(), nil
 }
 
-func (s *Service) removeRows(ctx context.Context, tx database.Tx, gone session.DeletedError, systemOwned bool) error {
+func removeRows(ctx context.Context, tx database.Tx, gone session.DeletedError, systemOwned bool) error {
 	key := database.EncodeText(gone.SessionID)
-	if err := s.entries.Delete(ctx, tx, gone.SessionID); err != nil {
+	if err := (transcript.Store{}).Delete(ctx, tx, gone.SessionID); err != nil {
 		return err
 	}
 	// Permanently deleted means that a replay of the stream does not show the conversation either.

@@ -154,7 +154,7 @@ func (s *Service) deliver(ctx context.Context, request store.Request) {
 		request, err = request.WithParams(ctx, s.db.Read())
 	}
 	if err == nil {
-		err = adapter.Answer(ctx, request.Ref(), *request.Reply)
+		err = adapter.Threads().Answer(ctx, request.Ref(), *request.Reply)
 	}
 	if err != nil {
 		s.delivery.refuse(request.ID)

@@ -85,7 +85,7 @@ func (s *Service) storeDropped(ctx context.Context, tx database.Tx, turn store.T
 		}
 		entries = append(entries, entry)
 		if changed {
-			event, _ := transcriptUpdated(turn.SessionID, &entry, at, systemOwned)
+			event, _ := session.TranscriptUpdated(turn.SessionID, &entry, at, systemOwned)
 			events = append(events, event)
 		}
 	}

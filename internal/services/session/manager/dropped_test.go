@@ -63,7 +63,7 @@ func TestAMessageDroppedWithItsTurnIsShown(t *testing.T) {
 				}
 				ended, dropped := false, 0
 				for _, record := range k.records() {
-					if record.Type == eventTranscriptUpdated {
+					if record.Type == session.EventTranscriptUpdated {
 						if dropped++; ended {
 							t.Error("a dropped message was told behind the turn's end")
 						}

@@ -24,7 +24,7 @@ func TestASessionThatIsPutAwayRunsNoMore(t *testing.T) {
 				p.do(err)
 			}
 			p.fake.works(shared.ID, name)
-			p.background.want(shared.ID)
+			p.background.Want(shared.ID)
 			p.eventually("the background work shows", func() bool { return len(p.working(shared.ID)) == 1 })
 			p.do(putAway(own.ID))
 			p.do(putAway(shared.ID))

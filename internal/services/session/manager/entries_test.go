@@ -7,6 +7,7 @@ import (
 	"harness/internal/runtime"
 	"harness/internal/runtime/wire"
 	"harness/internal/services/session"
+	"harness/internal/services/session/entryof"
 	"harness/transcript"
 )
 
@@ -65,16 +66,16 @@ func TestEntriesAsRecorded(t *testing.T) {
 			t.Parallel()
 			request := test.request
 			request.CreatedAt = 1795224560150
-			if got := entryOfRequest(request); *got.Details != test.details || got.Content != request.Summary ||
+			if got := entryof.Request(request); *got.Details != test.details || got.Content != request.Summary ||
 				got.Status != transcript.Complete {
 				t.Errorf("request %+v\n%s", got, *got.Details)
 			}
 			request.Status, request.Reply = session.RequestResolved, &test.reply
-			if got := *entryOfResolution(request).Details; got != test.resolved {
+			if got := *entryof.Resolution(request).Details; got != test.resolved {
 				t.Errorf("resolved %s", got)
 			}
 			request.Status, request.Reply = session.RequestExpired, nil
-			if got := *entryOfResolution(request).Details; got != test.expired {
+			if got := *entryof.Resolution(request).Details; got != test.expired {
 				t.Errorf("expired %s", got)
 			}
 		})
@@ -84,16 +85,16 @@ func TestEntriesAsRecorded(t *testing.T) {
 func TestEntryOfItemTimes(t *testing.T) {
 	t.Parallel()
 	item := runtime.Item{ID: "i"}
-	started := entryOfItem("t", runtime.ItemChanged{Item: item}, 50)
+	started := entryof.Item("t", runtime.ItemChanged{Item: item}, 50)
 	if *started.StartedAt != 50 || started.CompletedAt != nil || started.Status != transcript.Streaming {
 		t.Errorf("started %+v", started)
 	}
-	done := entryOfItem("t", runtime.ItemChanged{Item: item, Done: true}, 60)
+	done := entryof.Item("t", runtime.ItemChanged{Item: item, Done: true}, 60)
 	if done.StartedAt != nil || *done.CompletedAt != 60 || done.Status != transcript.Complete {
 		t.Errorf("done %+v", done)
 	}
 	item.StartedAt, item.CompletedAt = 41, 55
-	if known := entryOfItem("t", runtime.ItemChanged{Item: item, Done: true}, 60); *known.StartedAt != 41 ||
+	if known := entryof.Item("t", runtime.ItemChanged{Item: item, Done: true}, 60); *known.StartedAt != 41 ||
 		*known.CompletedAt != 55 {
 		t.Errorf("with the runtime's own times %+v", known)
 	}
@@ -114,7 +115,7 @@ func TestALongItemIsShownWhole(t *testing.T) {
 			k.fake.item(s.ID, turn, item, done)
 			k.flush()
 			entries := k.stored(s.ID)
-			if len(entries) != 1 || entries[0].Details == nil || *entries[0].Details != indented(raw) ||
+			if len(entries) != 1 || entries[0].Details == nil || *entries[0].Details != transcript.Indented(raw) ||
 				entries[0].Status.Final() != done {
 				t.Errorf("done %v: stored %d entries, the first %.200v", done, len(entries), entries[0])
 			}

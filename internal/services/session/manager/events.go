@@ -1,37 +1,13 @@
 package manager
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 
 	"harness/internal/lib/javascript"
-	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/services/session"
-	"harness/stream"
-	"harness/transcript"
-)
-
-const (
-	eventProjectUpdated = "session_project_updated"
-)
-
-const (
-	eventApprovalResolved = "approval_resolved"
-)
-
-const (
-	eventToolInputResolved = "tool_user_input_resolved"
-)
-
-const (
-	eventToolCallResolved = "tool_call_resolved"
-)
-
-const (
-	eventTranscriptUpdated = "transcript_updated"
 )
 
 // deletedMessage is what clients of a deleted session are told.
@@ -45,28 +21,8 @@ func encode(value any) json.RawMessage { return javascript.MustEncode(value) }
 
 func quote(text string) json.RawMessage { return encode(text) }
 
-// sessionEvent is an event of one session; SystemOwned keeps it from everybody who does not follow exactly this
-// session.
-func sessionEvent(sessionID, kind string, at int64, systemOwned bool, payload json.RawMessage) journal.Event {
-	event := journal.Event{SessionID: sessionID, Type: kind, Time: at, Source: session.EventSource, Payload: payload}
-	if systemOwned {
-		event.Meta = stream.EncodeMeta(stream.Meta{SystemOwned: true})
-	}
-	return event
-}
-
-// transcriptUpdated tells of an entry; asSent is the entry within the event's payload.
-func transcriptUpdated(sessionID string, entry *transcript.Entry, at int64, systemOwned bool) (event journal.Event,
-	asSent json.RawMessage) {
-	payload, from := entry.AppendUpdate(make([]byte, 0, entry.Size()), sessionID)
-	event = sessionEvent(sessionID, eventTranscriptUpdated, at, systemOwned, payload)
-	// Clients choose these ids, and the journal stores them as columns too.
-	event.TurnID, event.ItemID = database.EncodeText(entry.TurnID), database.EncodeText(entry.MessageID)
-	return event, payload[from : len(payload)-1]
-}
-
 func sessionDeleted(gone session.DeletedError, systemOwned bool) journal.Event {
-	event := sessionEvent(gone.SessionID, session.EventDeleted, gone.DeletedAt, systemOwned, encode(struct {
+	event := session.NewEvent(gone.SessionID, session.EventDeleted, gone.DeletedAt, systemOwned, encode(struct {
 		Status    string `json:"status"`
 		SessionID string `json:"sessionId"`
 		Title     string `json:"title"`
@@ -78,7 +34,7 @@ func sessionDeleted(gone session.DeletedError, systemOwned bool) journal.Event {
 }
 
 func sessionProjectUpdated(sessionID string, projectID, previous *string, at int64, systemOwned bool) journal.Event {
-	event := sessionEvent(sessionID, eventProjectUpdated, at, systemOwned, encode(struct {
+	event := session.NewEvent(sessionID, session.EventProjectUpdated, at, systemOwned, encode(struct {
 		Status            string  `json:"status"`
 		SessionID         string  `json:"sessionId"`
 		ProjectID         *string `json:"projectId"`
@@ -86,45 +42,6 @@ func sessionProjectUpdated(sessionID string, projectID, previous *string, at int
 	}{"ok", sessionID, projectID, previous}))
 	event.Broadcast = !systemOwned
 	return event
-}
-
-// sessionReleased is what clients are told when all chats leave a project at once: no status, no previous project.
-func sessionReleased(sessionID string, at int64) journal.Event {
-	event := sessionEvent(sessionID, eventProjectUpdated, at, false, encode(struct {
-		SessionID string  `json:"sessionId"`
-		ProjectID *string `json:"projectId"`
-	}{SessionID: sessionID}))
-	event.Broadcast = true
-	return event
-}
-
-func projectUpserted(project session.Project, at int64) journal.Event {
-	return journal.Event{Type: "project_upserted", Time: at, Source: session.EventSource, Broadcast: true,
-		Payload: encode(map[string]any{
-			"project": struct {
-				ProjectID        string  `json:"projectId"`
-				Name             string  `json:"name"`
-				WorkingDirectory *string `json:"workingDirectory"`
-				CreatedAt        string  `json:"createdAt"`
-				UpdatedAt        string  `json:"updatedAt"`
-			}{project.ID, project.Name, project.WorkingDirectory, isoTime(project.CreatedAt), isoTime(project.UpdatedAt)},
-		})}
-}
-
-func projectDeleted(projectID string, at int64) journal.Event {
-	return journal.Event{Type: "project_deleted", Time: at, Source: session.EventSource, Broadcast: true, Payload: encode(struct {
-		ProjectID  string   `json:"projectId"`
-		SessionIDs []string `json:"sessionIds"`
-	}{projectID, []string{}})}
-}
-
-// sessionRolledBack tells which turns left the transcript, in the order they ran.
-func sessionRolledBack(sessionID string, turnIDs []string, at int64, systemOwned bool) journal.Event {
-	return sessionEvent(sessionID, "session_rolled_back", at, systemOwned, encode(struct {
-		Status    string   `json:"status"`
-		SessionID string   `json:"sessionId"`
-		TurnIDs   []string `json:"turnIds"`
-	}{"ok", sessionID, turnIDs}))
 }
 
 // sessionRenamed tells the other nodes of a new title. It is no event of the session: clients are told by the runtime.
@@ -186,15 +103,4 @@ func turnStopped(sessionID, turnID string, at int64) journal.Event {
 		Payload: encode(struct {
 			TurnID string `json:"turnId"`
 		}{turnID})}
-}
-
-// requestResolved tells how an interactive request ended.
-func requestResolved(r session.Request, systemOwned bool, actor string) journal.Event {
-	told := resolution(r)
-	if r.Status == session.RequestResolved && r.DecidedBy != "" {
-		told = append(append(bytes.Clone(told[:len(told)-1]), `,"decidedBy":`...), append(quote(r.DecidedBy), '}')...)
-	}
-	event := sessionEvent(r.SessionID, termsOf(r.Kind).event, r.SettledAt, systemOwned, told)
-	event.TurnID, event.ItemID, event.Actor = r.TurnID, r.ItemID, actor
-	return event
 }

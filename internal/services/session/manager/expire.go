@@ -11,9 +11,11 @@ import (
 	"harness/internal/runtime"
 	"harness/internal/runtime/wire"
 	"harness/internal/services/session"
+	"harness/internal/services/session/entryof"
 	"harness/internal/services/session/live"
 	"harness/internal/services/session/store"
 	"harness/stream"
+	"harness/transcript"
 )
 
 const (
@@ -36,19 +38,15 @@ const (
 	eventTurnStopped = "turn.stopped"
 )
 
-const (
-	eventDefaultsChanged = "default_controls.changed"
-)
-
 func (s *Service) runtimeStarted(name string, signal runtime.Signal) journal.Unit {
 	at := s.now()
 	replaced := s.index.ProcessStarted(live.ProcessKey{Runtime: name, Serves: signal.Serves}, signal.Generation)
 	if signal.Serves == "" { // one for a single session tells nothing of the others
 		s.adoption.wantAll(name)
-		s.deletions.signal()
+		s.deletions.wake.signal()
 	}
 	s.delivery.wantAgain()
-	s.background.want(s.background.all()...)
+	s.background.Want(s.background.All()...)
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		var events []journal.Event
 		if replaced != "" {
@@ -81,7 +79,7 @@ func (s *Service) runtimeExited(name string, signal runtime.Signal) journal.Unit
 // recover ends what earlier processes of this node left open: the server was killed, and its runtimes with it but for
 // those that survive.
 func (s *Service) recover(ctx context.Context) error {
-	return s.inOrder(ctx, func() journal.Unit {
+	return s.InOrder(ctx, func() journal.Unit {
 		at := s.now()
 		live := s.index.Generations()
 		for _, generation := range s.opts.Surviving {
@@ -120,7 +118,7 @@ func (s *Service) sweep(ctx context.Context, tx database.Tx, node string, dead f
 		if !dead(request.Generation) {
 			continue
 		}
-		event, err := s.expire(ctx, tx, request, session.EventSource, at)
+		event, err := expireRequest(ctx, tx, request, session.EventSource, at)
 		if err != nil {
 			return nil, err
 		}
@@ -141,17 +139,17 @@ func (s *Service) sweep(ctx context.Context, tx database.Tx, node string, dead f
 		}
 		events = append(events, interrupted...)
 	}
-	left, err := s.cancelLeft(ctx, tx, node, dead, at)
+	left, err := s.items.CancelLeft(ctx, tx, node, dead, at)
 	if err != nil {
 		return nil, err
 	}
-	gone, err := s.endBackgroundOf(ctx, tx, node, dead, at)
+	gone, err := s.EndBackgroundOf(ctx, tx, node, dead, at)
 	return append(append(events, left...), gone...), err
 }
 
-// expire ends a pending request nobody can answer any more: its row, its transcript entry, and the event that tells
+// expireRequest ends a pending request nobody can answer any more: its row, its transcript entry, and the event that tells
 // clients.
-func (s *Service) expire(ctx context.Context, tx database.Tx, request store.Request, by string, at int64) (
+func expireRequest(ctx context.Context, tx database.Tx, request store.Request, by string, at int64) (
 	journal.Event, error) {
 	request.Status, request.Reply, request.DecidedBy, request.SettledAt = session.RequestExpired, nil, by, at
 	if _, err := store.SettleRequest(ctx, tx, request); err != nil {
@@ -159,12 +157,12 @@ func (s *Service) expire(ctx context.Context, tx database.Tx, request store.Requ
 	}
 	systemOwned, err := store.IsSystemOwned(ctx, tx, request.SessionID)
 	if err == nil {
-		_, _, err = s.entries.Upsert(ctx, tx, request.SessionID, entryOfResolution(request.Request))
+		_, _, err = transcript.Store{}.Upsert(ctx, tx, request.SessionID, entryof.Resolution(request.Request))
 	}
 	if err != nil && !session.Absent(err) {
 		return journal.Event{}, err
 	}
-	return requestResolved(request.Request, systemOwned, by), nil
+	return entryof.Resolved(request.Request, systemOwned, by), nil
 }
 
 // interrupt ends a turn whose runtime process is gone. The runtime can not say so, so this package says it in the
@@ -178,7 +176,7 @@ func (s *Service) interrupt(ctx context.Context, tx database.Tx, turn store.Turn
 		return nil, err
 	}
 	dropped, err := s.recordDropped(ctx, tx, turn)
-	if err := errors.Join(err, store.CloseTurn(ctx, tx, turn), s.cancelItems(ctx, tx, turn),
+	if err := errors.Join(err, store.CloseTurn(ctx, tx, turn), s.items.Cancel(ctx, tx, turn),
 		s.settleInput(ctx, tx, turn)); err != nil {
 		return nil, err
 	}
@@ -195,7 +193,7 @@ func (s *Service) interrupt(ctx context.Context, tx database.Tx, turn store.Turn
 	if err != nil {
 		return nil, err
 	}
-	failed, err := s.turnFailed(ctx, tx, turn, "")
+	failed, err := turnFailed(ctx, tx, turn, "")
 	if err != nil {
 		return nil, err
 	}

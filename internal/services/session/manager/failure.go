@@ -1,23 +1,20 @@
 package manager
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"strings"
 
+	"github.com/rs/zerolog"
+
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
-	"harness/internal/runtime/wire"
 	"harness/internal/services/session"
 	"harness/internal/services/session/store"
 	"harness/transcript"
 )
-
-// turnErrorPrefix begins the message id of the entry that tells why a turn failed; the turn's id follows.
-const turnErrorPrefix = "turn-error-"
 
 // sendAgain is what to do about a failure of which nothing better is known.
 const sendAgain = "Send the message again."
@@ -27,7 +24,7 @@ func entryOfFailure(turn store.Turn, remedy string) transcript.Entry {
 	if remedy == "" {
 		remedy = sendAgain
 	}
-	entry := transcript.Entry{MessageID: turnErrorPrefix + turn.TurnID, TurnID: turn.TurnID, Role: "system",
+	entry := transcript.Entry{MessageID: session.TurnErrorPrefix + turn.TurnID, TurnID: turn.TurnID, Role: "system",
 		Type: "turn.error", Content: failureWords(turn.Error) + "\n\n" + remedy, Status: transcript.Failed}
 	if turn.CompletedAt != 0 {
 		entry.StartedAt, entry.CompletedAt = &turn.CompletedAt, &turn.CompletedAt
@@ -52,7 +49,7 @@ func failureWords(failure string) string {
 }
 
 // turnFailed puts a turn's failure where readers see it, and tells those who read already.
-func (s *Service) turnFailed(ctx context.Context, tx database.Tx, turn store.Turn, remedy string) (
+func turnFailed(ctx context.Context, tx database.Tx, turn store.Turn, remedy string) (
 	[]journal.Event, error) {
 	systemOwned, err := store.IsSystemOwned(ctx, tx, turn.SessionID)
 	if session.Absent(err) {
@@ -61,49 +58,24 @@ func (s *Service) turnFailed(ctx context.Context, tx database.Tx, turn store.Tur
 	if err != nil {
 		return nil, err
 	}
-	entry, changed, err := s.entries.UpsertItem(ctx, tx, turn.SessionID, entryOfFailure(turn, remedy))
+	entry, changed, err := transcript.Store{}.UpsertItem(ctx, tx, turn.SessionID, entryOfFailure(turn, remedy))
 	if err != nil || !changed {
 		return nil, err
 	}
-	event, _ := transcriptUpdated(turn.SessionID, &entry, turn.CompletedAt, systemOwned)
+	event, _ := session.TranscriptUpdated(turn.SessionID, &entry, turn.CompletedAt, systemOwned)
 	return []journal.Event{event}, nil
 }
 
 // logFailure says once in the log that a turn failed.
-func (s *Service) logFailure(record journal.Record) {
+func logFailure(log zerolog.Logger, record journal.Record) {
 	var told struct {
 		Entry transcript.Entry `json:"entry"`
 	}
 	if json.Unmarshal(record.Payload, &told) != nil || told.Entry.Type != "turn.error" {
 		return
 	}
-	s.opts.Logger.Warn().Str("session", record.SessionID).Str("turn", told.Entry.TurnID).
+	log.Warn().Str("session", record.SessionID).Str("turn", told.Entry.TurnID).
 		Str("error", strings.ReplaceAll(told.Entry.Content, "\n\n", " ")).Msg("a turn failed")
-}
-
-// failureKind is what a stored turn failed with (runtime.TurnCompleted.Kind), nil when it did not fail or nobody can
-// tell. It follows from what is stored of the turn, so that it is the same after a restart.
-func (s *Service) failureKind(ctx context.Context, turn store.Turn) (error, error) {
-	if turn.Status != runtime.TurnFailed {
-		return nil, nil
-	}
-	described := wire.ReadTurn(turn.Native)
-	described.Error = cmp.Or(described.Error, turn.Error)
-	sess, err := s.stored(ctx, turn.SessionID)
-	if session.Absent(err) {
-		return described.Kind, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	adapter, err := s.Adapter(sess.Runtime)
-	if err != nil {
-		return described.Kind, nil // a runtime this server does not have tells no more
-	}
-	if reader, tells := adapter.(runtime.FailureReader); tells {
-		return reader.FailureKind(described), nil
-	}
-	return described.Kind, nil
 }
 
 // The events that tell the audit log of errors of runtimes and their model providers. They show no frame.

@@ -67,6 +67,8 @@ type fake struct {
 
 func (f *fake) Name() string { return cmp.Or(f.name, "codex") }
 
+func (f *fake) Threads() runtime.Threads { return f }
+
 func (f *fake) Capabilities() runtime.Capabilities {
 	per := map[bool]string{true: runtime.ProcessPerThread, false: runtime.ProcessPerRuntime}[f.apart]
 	return runtime.Capabilities{Interrupt: true, Approvals: true, DynamicTools: true, Images: true, ProcessPer: per, Reconstruct: !f.forgets,

@@ -14,6 +14,7 @@ import (
 	"harness/internal/runtime"
 	"harness/internal/services/session"
 	"harness/internal/services/session/store"
+	"harness/internal/services/session/workspace"
 	"harness/tests/dbtest"
 )
 
@@ -205,7 +206,7 @@ func TestAFolderIsBroughtOnceForAllItsSessions(t *testing.T) {
 	f.lose("two")
 	three.do(three.Own(t.Context(), third))
 	f.has("5")
-	if mark, err := readMarker(f.folder); err != nil || mark != f.row(third.ID).Mark {
+	if mark, err := workspace.ReadMarker(f.folder); err != nil || mark != f.row(third.ID).Mark {
 		t.Errorf("its mark is %q, %v", mark, err)
 	}
 	moved := func(want int) {

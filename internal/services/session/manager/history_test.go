@@ -16,6 +16,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/entryof"
 	"harness/internal/services/session/store"
 	"harness/stream"
 	"harness/transcript"
@@ -247,7 +248,7 @@ func fold(t *testing.T, record journal.Record, asked map[string]session.Request)
 		if decode(&line); line.Method != "item/changed" || metaOf(t, record).Purged {
 			return transcript.Entry{}, false
 		}
-		return entryOfItem(line.Params.TurnID, line.Params, record.Time), true
+		return entryof.Item(line.Params.TurnID, line.Params, record.Time), true
 	case record.Type == stream.EventRequest:
 		ref := metaOf(t, record).Request
 		if ref == nil || asked[ref.ID].ID != "" {
@@ -261,7 +262,7 @@ func fold(t *testing.T, record journal.Record, asked map[string]session.Request)
 		request := session.Request{ID: ref.ID, Kind: runtime.RequestKind(ref.Kind), TurnID: ref.TurnID, Method: line.Method,
 			Summary: ref.Summary, Params: line.Params, Questions: ref.Questions, CreatedAt: ref.CreatedAt}
 		asked[ref.ID] = request
-		return entryOfRequest(request), true
+		return entryof.Request(request), true
 	case strings.HasSuffix(record.Type, "_resolved"):
 		var payload struct {
 			ApprovalID, RequestID string
@@ -277,7 +278,7 @@ func fold(t *testing.T, record journal.Record, asked map[string]session.Request)
 			request.Reply = &runtime.Reply{Decision: payload.Decision, Scope: payload.Scope, Message: payload.Message,
 				Success: payload.Success}
 		}
-		return entryOfResolution(request), true
+		return entryof.Resolution(request), true
 	}
 	return transcript.Entry{}, false
 }

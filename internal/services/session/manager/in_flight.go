@@ -51,7 +51,7 @@ func (s *Service) beganTurn(ctx context.Context, sessionID, mark string) (string
 	if turnID != "" || err != nil {
 		return turnID, err
 	}
-	sess, err := s.stored(ctx, sessionID)
+	sess, err := s.Stored(ctx, sessionID)
 	if err == nil && sess.Epoch != before.Epoch {
 		err = fmt.Errorf("%w: another node told its runtime of it, and what that said then is not known here", session.ErrTurnUnknown)
 	}

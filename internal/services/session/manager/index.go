@@ -50,7 +50,7 @@ func (s *Service) countTurns(ctx context.Context) error {
 func (s *Service) reserveSlot(ctx context.Context, sessionID string) (leave func(), err error) {
 	t, inView := s.index.Peek(sessionID)
 	if !inView || !t.Stored {
-		sess, err := s.stored(ctx, sessionID)
+		sess, err := s.Stored(ctx, sessionID)
 		if session.Absent(err) {
 			return func() {}, nil
 		}

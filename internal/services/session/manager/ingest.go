@@ -11,6 +11,7 @@ import (
 	"harness/internal/runtime"
 	"harness/internal/runtime/wire"
 	"harness/internal/services/session"
+	"harness/internal/services/session/entryof"
 	"harness/internal/services/session/live"
 	"harness/internal/services/session/store"
 	"harness/internal/services/session/usage"
@@ -21,11 +22,11 @@ import (
 // they change, as one unit. It does not wait for the commit, but for room in the journal's queue: a slow store slows
 // the runtime, nothing is dropped. It returns the session that the native line is to be kept with, "" for none.
 func (s *Service) ingest(runtimeName string, batch runtime.Batch) (nativeOf string) {
-	named := s.preload(runtimeName, batch)
-	s.ignoreStrange(runtimeName, batch)
+	named := s.resolver.preload(runtimeName, batch)
+	s.resolver.ignoreStrange(runtimeName, batch)
 	for s.order.Lock(); !s.index.Has(named...); s.order.Lock() { // one was left out meanwhile
 		s.order.Unlock()
-		named = s.preload(runtimeName, batch)
+		named = s.resolver.preload(runtimeName, batch)
 	}
 	defer s.order.Unlock()
 
@@ -36,10 +37,10 @@ func (s *Service) ingest(runtimeName string, batch runtime.Batch) (nativeOf stri
 	}
 	ours := make([]bool, len(batch.Signals))
 	for i := range batch.Signals {
-		ours[i] = s.identify(runtimeName, &batch.Signals[i])
+		ours[i] = s.resolver.identify(runtimeName, &batch.Signals[i])
 	}
-	nativeOf = s.nativeOf(batch, ours)
-	natives := s.nativeEvents(runtimeName, nativeOf, batch.Native)
+	nativeOf = s.natives.SessionOf(batch, ours)
+	natives := s.natives.Events(runtimeName, nativeOf, batch.Native)
 	if onlyDeltas(batch) && !slices.Contains(ours, false) && !s.retrying(batch) {
 		s.acceptDeltas(runtimeName, batch, natives)
 		return nativeOf
@@ -48,7 +49,7 @@ func (s *Service) ingest(runtimeName string, batch runtime.Batch) (nativeOf stri
 	units, exited := make([]journal.Unit, len(batch.Signals)), false
 	for i, signal := range batch.Signals {
 		if !ours[i] {
-			units[i] = s.ignoreForeign(runtimeName, signal)
+			units[i] = s.resolver.ignoreForeign(runtimeName, signal)
 			continue
 		}
 		known, _ := s.index.Peek(signal.ThreadID)
@@ -98,8 +99,8 @@ func (s *Service) unitOf(runtimeName string, signal runtime.Signal) journal.Unit
 	case runtime.TextDelta:
 		a = s.standaloneDelta(runtimeName, signal, change)
 	default:
-		s.wantBackground(signal)
-		s.watchSilence(signal)
+		s.WantBackground(signal)
+		s.stopper.watchSilence(signal)
 		a = s.prepareSignal(runtimeName, signal)
 		if _, began := change.(runtime.TurnStarted); began {
 			s.adoption.wantDescription(runtimeName, signal.ThreadID)
@@ -235,8 +236,8 @@ func (s *Service) prepareSignal(runtimeName string, signal runtime.Signal) arriv
 	return a
 }
 
-// load makes sure the view has a thread. A store that cannot be read leaves it out: the unit looks at the rows itself.
-func (s *Service) load(runtimeName, id string) {
+// LoadView makes sure the view has a thread. A store that cannot be read leaves it out: the unit looks at the rows itself.
+func (s *Service) LoadView(runtimeName, id string) {
 	if err := s.tryLoad(runtimeName, id); err != nil {
 		s.opts.Logger.Warn().Err(err).Str("session", id).
 			Msg("session could not be read; its next event does not name its title")
@@ -334,7 +335,7 @@ func (s *Service) apply(ctx context.Context, tx database.Tx, a arrival) ([]journ
 	if meta.Request == nil {
 		return events, nil
 	}
-	decided, err := s.autoDecline(ctx, tx, a, meta.Request.ID)
+	decided, err := s.decider.Decide(ctx, tx, a.signal, a.receivedAt, meta.Request.ID)
 	return append(events, decided...), err
 }
 
@@ -366,7 +367,7 @@ func (s *Service) change(ctx context.Context, tx database.Tx, a arrival, meta *s
 		if change.Item.ID == "" {
 			return nil, nil
 		}
-		if err := s.upsertItem(ctx, tx, id, entryOfItem(turnID, change, a.receivedAt), change.Item); err != nil {
+		if err := s.items.Upsert(ctx, tx, id, entryof.Item(turnID, change, a.receivedAt), change.Item); err != nil {
 			return nil, err
 		}
 		if change.Done {
@@ -412,7 +413,7 @@ func (s *Service) turnCompleted(ctx context.Context, tx database.Tx, a arrival, 
 	}
 	dropped, err := s.recordDropped(ctx, tx, turn)
 	events = append(events, dropped...)
-	err = errors.Join(err, store.CloseTurn(ctx, tx, turn), s.cancelItems(ctx, tx, turn), s.settleInput(ctx, tx, turn),
+	err = errors.Join(err, store.CloseTurn(ctx, tx, turn), s.items.Cancel(ctx, tx, turn), s.settleInput(ctx, tx, turn),
 		store.TouchSession(ctx, tx, turn.SessionID, a.receivedAt))
 	if err != nil {
 		return nil, err
@@ -427,14 +428,14 @@ func (s *Service) turnCompleted(ctx context.Context, tx database.Tx, a arrival, 
 		if request.TurnID != turn.TurnID || request.Generation != a.signal.Generation && request.Runtime != session.EventSource {
 			continue
 		}
-		event, err := s.expire(ctx, tx, request, a.runtime, a.receivedAt)
+		event, err := expireRequest(ctx, tx, request, a.runtime, a.receivedAt)
 		if err != nil {
 			return nil, err
 		}
 		events = append(events, event)
 	}
 	if turn.Status == runtime.TurnFailed {
-		failed, err := s.turnFailed(ctx, tx, turn, change.Remedy)
+		failed, err := turnFailed(ctx, tx, turn, change.Remedy)
 		return append(append(events, failed...), a.turnError(eventTurnFailed, turnError{TurnID: turn.TurnID,
 			Kind: errorKind(change.Kind), ProviderStatus: change.ProviderStatus})), err
 	}
@@ -455,7 +456,7 @@ func (s *Service) requested(ctx context.Context, tx database.Tx, a arrival, chan
 		if err := store.InsertRequest(ctx, tx, request); err != nil {
 			return err
 		}
-		_, _, err = s.entries.Upsert(ctx, tx, request.SessionID, entryOfRequest(request.Request))
+		_, _, err = s.entries.Upsert(ctx, tx, request.SessionID, entryof.Request(request.Request))
 	}
 	if err != nil {
 		return err
@@ -490,7 +491,7 @@ func (s *Service) resolvedElsewhere(ctx context.Context, tx database.Tx, a arriv
 	if request.Status != session.RequestPending {
 		return nil, nil
 	}
-	event, err := s.expire(ctx, tx, request, a.runtime, a.receivedAt)
+	event, err := expireRequest(ctx, tx, request, a.runtime, a.receivedAt)
 	if err != nil {
 		return nil, err
 	}

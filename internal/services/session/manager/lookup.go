@@ -28,7 +28,7 @@ type findAnswer struct {
 // id that is not stored here, and no other. Only runtimes that are ready are asked. *DeletedError for a deleted session;
 // ErrNotFound, as *UnknownError where runtimes could not be asked, for an unknown one.
 func (s *Service) Lookup(ctx context.Context, sessionID string) (session.Session, error) {
-	sess, err := s.stored(ctx, sessionID)
+	sess, err := s.Stored(ctx, sessionID)
 	if !errors.Is(err, session.ErrNotFound) {
 		return sess, err
 	}
@@ -45,8 +45,8 @@ func (s *Service) Lookup(ctx context.Context, sessionID string) (session.Session
 			if err := s.storeThreads(ctx, one.adapter.Name(), []runtime.Thread{one.thread}, asked); err != nil {
 				return session.Session{}, err
 			}
-			s.imports.want(sessionID)
-			return s.stored(ctx, sessionID)
+			s.importer.imports.want(sessionID)
+			return s.Stored(ctx, sessionID)
 		case one.err == nil, errors.Is(one.err, runtime.ErrThreadNotFound):
 		case errors.As(one.err, new(*runtime.Error)): // it would not even look: not an id of this runtime
 		default:
@@ -67,7 +67,7 @@ func (s *Service) findInRuntimes(ctx context.Context, sessionID string) (answers
 	answers = make([]findAnswer, 0, len(adapters))
 	var asking sync.WaitGroup
 	for _, adapter := range adapters {
-		historian, ok := runtime.Has[runtime.Historian](adapter, runtime.OpHistory)
+		historian, ok := runtime.Has[runtime.History](adapter, runtime.OpHistory)
 		if !ok {
 			continue
 		}

@@ -25,7 +25,7 @@ func (s *Service) RenameFrom(ctx context.Context, sessionID, title, from string)
 		if from != "" && sess.Title != from {
 			return nil, &session.TitleError{SessionID: sessionID, Title: sess.Title}
 		}
-		librarian, told := runtime.Has[runtime.Librarian](adapter, runtime.OpLibrary)
+		librarian, told := runtime.Has[runtime.Archiver](adapter, runtime.OpArchive)
 		if told {
 			// A conversation the runtime lost keeps its row, and the row its title.
 			err := librarian.NameThread(ctx, sess.RuntimeSessionID, title)
@@ -62,19 +62,19 @@ func (s *Service) RenameFrom(ctx context.Context, sessionID, title, from string)
 // nothing stored to put away. What runs of it is ended, and messages that wait in it are held.
 func (s *Service) Archive(ctx context.Context, sessionID string) (session.Session, error) {
 	return s.manage(ctx, sessionID, func(ctx context.Context, session session.Session, adapter runtime.Adapter) (change, error) {
-		s.endWork(ctx, adapter, session)
-		if librarian, ok := runtime.Has[runtime.Librarian](adapter, runtime.OpLibrary); ok {
+		s.stopper.endWork(ctx, adapter, session)
+		if librarian, ok := runtime.Has[runtime.Archiver](adapter, runtime.OpArchive); ok {
 			if err := librarian.ArchiveThread(ctx, session.RuntimeSessionID); err != nil {
 				return nil, materialized(err)
 			}
 		}
 		var t runtime.Thread
-		if historian, ok := runtime.Has[runtime.Historian](adapter, runtime.OpHistory); ok {
+		if historian, ok := runtime.Has[runtime.History](adapter, runtime.OpHistory); ok {
 			// Where it is kept has changed. Not to learn of that now is no failure of what was asked for.
 			t, _ = historian.ReadThread(ctx, session.RuntimeSessionID, false)
 		}
 		return func(ctx context.Context, tx database.Tx, _ int64) ([]journal.Event, error) {
-			held, err := s.holdQueued(ctx, tx, sessionID, "the session was archived; unarchive it, then send the message again")
+			held, err := s.stopper.holdQueued(ctx, tx, sessionID, "the session was archived; unarchive it, then send the message again")
 			return held, errors.Join(err, store.UpdateSession(ctx, tx, sessionID, `archived = 1`), storeThread(ctx, tx, sessionID, t))
 		}, nil
 	})
@@ -85,7 +85,7 @@ func (s *Service) Unarchive(ctx context.Context, sessionID string) (session.Sess
 	var t runtime.Thread
 	return withReportedThread(&t)(s.manage(ctx, sessionID, func(ctx context.Context, session session.Session, adapter runtime.Adapter) (
 		change, error) {
-		if librarian, ok := runtime.Has[runtime.Librarian](adapter, runtime.OpLibrary); ok {
+		if librarian, ok := runtime.Has[runtime.Archiver](adapter, runtime.OpArchive); ok {
 			var err error
 			if t, err = librarian.UnarchiveThread(ctx, session.RuntimeSessionID); err != nil {
 				return nil, materialized(err)
@@ -104,14 +104,14 @@ func (s *Service) Resume(ctx context.Context, sessionID string, dynamicTools jso
 	var t runtime.Thread
 	resumed, err := withReportedThread(&t)(
 		s.manage(ctx, sessionID, func(ctx context.Context, session session.Session, adapter runtime.Adapter) (change, error) {
-			_, err := s.workspace(session)
+			_, err := s.Workspace(session)
 			if err == nil {
 				err = s.CheckTools(ctx, sessionID, dynamicTools)
 			}
 			if err != nil {
 				return nil, err
 			}
-			if t, err = adapter.ResumeThread(ctx,
+			if t, err = adapter.Threads().ResumeThread(ctx,
 				runtime.ResumeThread{ThreadID: session.ID, NativeID: session.RuntimeSessionID}); err != nil {
 				return nil, materialized(err)
 			}
@@ -124,7 +124,7 @@ func (s *Service) Resume(ctx context.Context, sessionID string, dynamicTools jso
 			}, nil
 		}))
 	if err == nil && resumed.HistoryAt == 0 {
-		s.imports.want(sessionID)
+		s.importer.imports.want(sessionID)
 	}
 	return resumed, err
 }
@@ -165,7 +165,7 @@ func (s *Service) manage(ctx context.Context, sessionID string,
 	if err != nil {
 		return session.Session{}, err
 	}
-	s.load(sess.Runtime, sessionID)
+	s.LoadView(sess.Runtime, sessionID)
 	s.index.Update(sessionID, func(t *live.Session) { t.ManagedAt = s.now() })
 	at := s.now()
 	err = s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
@@ -178,7 +178,7 @@ func (s *Service) manage(ctx context.Context, sessionID string,
 		s.adoption.wantAgain(sessionID)
 		return session.Session{}, err
 	}
-	return s.shown(ctx, sessionID)
+	return s.Shown(ctx, sessionID)
 }
 
 func materialized(err error) error {
@@ -213,8 +213,8 @@ func (s *Service) AssignProject(ctx context.Context, sessionID string, projectID
 	if err != nil {
 		return session.Session{}, err
 	}
-	s.load(sess.Runtime, sessionID)
-	err = s.inOrder(ctx, func() journal.Unit {
+	s.LoadView(sess.Runtime, sessionID)
+	err = s.InOrder(ctx, func() journal.Unit {
 		s.index.Update(sessionID, func(t *live.Session) { t.SetProject(projectID) })
 		return s.assignment(sessionID, projectID)
 	})
@@ -222,7 +222,7 @@ func (s *Service) AssignProject(ctx context.Context, sessionID string, projectID
 		s.adoption.wantAgain(sessionID)
 		return session.Session{}, err
 	}
-	return s.shown(ctx, sessionID)
+	return s.Shown(ctx, sessionID)
 }
 
 func (s *Service) assignment(sessionID string, projectID *string) journal.Unit {
@@ -237,7 +237,7 @@ func (s *Service) assignment(sessionID string, projectID *string) journal.Unit {
 		if err != nil {
 			return nil, journal.Refuse(err)
 		}
-		if equalText(projectID, stored.ProjectID) {
+		if session.EqualText(projectID, stored.ProjectID) {
 			return nil, nil
 		}
 		if err := store.MoveToProject(ctx, tx, sessionID, projectID); err != nil {
@@ -245,11 +245,4 @@ func (s *Service) assignment(sessionID string, projectID *string) journal.Unit {
 		}
 		return []journal.Event{sessionProjectUpdated(sessionID, projectID, stored.ProjectID, at, stored.SystemOwned)}, nil
 	}
-}
-
-func equalText(a, b *string) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return *a == *b
 }

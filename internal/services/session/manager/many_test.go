@@ -16,7 +16,7 @@ import (
 // who reads them, and some thousands have a turn.
 func TestManySessionsComeAndGo(t *testing.T) { // not beside others, whose memory would count
 	k := open(t, dbtest.Open(t, database.SQLite), "node")
-	look := func() { k.load("codex", session.NewID()) }
+	look := func() { k.LoadView("codex", session.NewID()) }
 	running := func() {
 		id, turn := session.NewID(), session.NewID()
 		k.fake.begin(id, turn)

@@ -18,6 +18,7 @@ import (
 	"harness/internal/runtime"
 	"harness/internal/services/session"
 	"harness/internal/services/session/store"
+	"harness/internal/services/session/workspace"
 	"harness/tests/dbtest"
 	"harness/tests/polling"
 )
@@ -31,17 +32,17 @@ type portableFake struct {
 	behind atomic.Bool
 }
 
-func (f *portableFake) MemoryFiles(in runtime.ResumeThread) (folder string, names []string, err error) {
+func (f *portableFake) SnapshotFiles(in runtime.ResumeThread) (folder string, names []string, err error) {
 	names, err = fs.Glob(os.DirFS(f.folder), "sessions-of-"+f.node+"/"+in.ThreadID+"*.jsonl")
 	return f.folder, names, err
 }
 
-func (f *portableFake) MemoryWritten(context.Context, runtime.ResumeThread) (bool, error) {
+func (f *portableFake) SnapshotWritten(context.Context, runtime.ResumeThread) (bool, error) {
 	return !f.behind.Load(), nil
 }
 
-// MemoryPlace has the files of sessions in a folder that each node names for itself.
-func (f *portableFake) MemoryPlace(_ runtime.ResumeThread, _, name string) (string, error) {
+// SnapshotPath has the files of sessions in a folder that each node names for itself.
+func (f *portableFake) SnapshotPath(_ runtime.ResumeThread, _, name string) (string, error) {
 	return "sessions-of-" + f.node + "/" + filepath.Base(name), nil
 }
 
@@ -259,7 +260,7 @@ func TestASessionThatWouldNotBeWholeIsNotTaken(t *testing.T) {
 	if err := two.Own(t.Context(), running); !errors.As(err, new(*session.LeftOpenError)) {
 		t.Errorf("with a turn that may go on: %v", err)
 	}
-	place, away := filepath.Join(folder, markerFolder), filepath.Join(t.TempDir(), "away")
+	place, away := filepath.Join(folder, workspace.MarkerFolder), filepath.Join(t.TempDir(), "away")
 	one.do(os.Rename(place, away))
 	var pinned *session.PinnedError
 	if err := two.Own(t.Context(), elsewhere); !errors.As(err, &pinned) || pinned.Code() != "workspace_pinned" {

@@ -56,7 +56,7 @@ func TestNativeLinesAreKeptInARing(t *testing.T) {
 		if lines, err := ring.Tail(own.ID); err != nil || len(lines) != 0 {
 			t.Errorf("of the other session %q is kept, %v", lines, err)
 		}
-		if n := len(k.events(eventRuntimeNative)); n != 0 {
+		if n := len(k.events(nativelog.EventNative)); n != 0 {
 			t.Errorf("%d lines are in the journal", n)
 		}
 
@@ -102,7 +102,7 @@ func TestNativeLinesAreKeptInTheJournal(t *testing.T) {
 		p.offset = 0
 		p.speakNative(t, s.ID, "u") // read again
 		var kept []string
-		for _, record := range k.events(eventRuntimeNative) {
+		for _, record := range k.events(nativelog.EventNative) {
 			kept = append(kept, string(record.Payload))
 			if frames, err := stream.Frames(record); err != nil || len(frames) != 0 {
 				t.Errorf("clients see %+v of it, %v", frames, err)
@@ -123,10 +123,10 @@ func TestNativeLinesAreKeptInTheJournal(t *testing.T) {
 
 // Nothing is kept when that is switched off.
 func TestNativeLinesAreNotKept(t *testing.T) {
-	eachNative(t, NativeOff, func(t *testing.T, k *kit, ring *nativelog.Ring) {
+	eachNative(t, nativelog.Off, func(t *testing.T, k *kit, ring *nativelog.Ring) {
 		s := k.create()
 		(&speaker{fake: k.fake}).speakNative(t, s.ID, "u")
-		if ids, err := ring.Sessions(); err != nil || len(ids) != 0 || len(k.events(eventRuntimeNative)) != 0 {
+		if ids, err := ring.Sessions(); err != nil || len(ids) != 0 || len(k.events(nativelog.EventNative)) != 0 {
 			t.Errorf("kept of %v, %v", ids, err)
 		}
 	})

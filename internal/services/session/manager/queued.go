@@ -62,7 +62,7 @@ func queueUpdated(sessionID string, now []session.Waiting, systemOwned bool, at 
 	for i, one := range now {
 		told[i] = one.Encode()
 	}
-	return sessionEvent(sessionID, eventWaiting, at, systemOwned, encode(struct {
+	return session.NewEvent(sessionID, eventWaiting, at, systemOwned, encode(struct {
 		SessionID string            `json:"sessionId"`
 		Data      []json.RawMessage `json:"data"`
 		Sent      *sentMessage      `json:"sent,omitempty"`
@@ -76,7 +76,7 @@ func (s *Service) Wait(ctx context.Context, sessionID string, message session.Me
 		return "", nil, err
 	}
 	id = session.NewID()
-	asked := s.traceOfRequest(ctx).String()
+	asked := s.tracer.traceOfRequest(ctx).String()
 	now, err = s.changeQueue(ctx, sessionID, func(ctx context.Context, tx database.Tx) error {
 		var n, last int64
 		if err := tx.QueryRowContext(ctx, `select count(*), coalesce(max(place), 0) from queued_messages where session_id = $1`,
@@ -174,7 +174,7 @@ func (s *Service) SendWaiting(ctx context.Context, sessionID, id string) ([]sess
 	if err != nil {
 		return nil, err
 	}
-	s.load(sess.Runtime, sessionID)
+	s.LoadView(sess.Runtime, sessionID)
 	active := s.index.ActiveTurn(sessionID)
 	now, err := s.moveToFront(ctx, sessionID, id)
 	if err != nil || active == "" {

@@ -123,11 +123,11 @@ func (s *Service) sendFirst(ctx context.Context, sessionID string) error {
 // taken with its turn, so that a server that dies in between finds out (settleInFlight).
 func (s *Service) sendWhenIdle(ctx context.Context, first session.Waiting) error {
 	id := first.SessionID
-	sess, err := s.stored(ctx, id)
+	sess, err := s.Stored(ctx, id)
 	if err != nil {
 		return err
 	}
-	s.load(sess.Runtime, id)
+	s.LoadView(sess.Runtime, id)
 	select {
 	case <-s.index.WhenIdle(id):
 	case <-ctx.Done():

@@ -8,6 +8,7 @@ import (
 
 	"harness/internal/platform/journal"
 	"harness/internal/services/session"
+	"harness/internal/services/session/entryof"
 	"harness/internal/services/session/live"
 	"harness/internal/services/session/store"
 )
@@ -18,19 +19,19 @@ func (s *Service) onRecords(records []journal.Record) {
 	for _, record := range records {
 		switch record.Type {
 		case session.EventDeleted:
-			s.dropNative(record.SessionID)
+			s.natives.Drop(record.SessionID)
 		case session.EventTaken:
 			s.moved.Add(1)
 			s.adoption.wantAgain(record.SessionID)
 			continue
-		case eventSessionRenamed, eventProjectUpdated:
-		case eventApprovalResolved, eventToolInputResolved, eventToolCallResolved:
+		case eventSessionRenamed, session.EventProjectUpdated:
+		case entryof.EventApprovalResolved, entryof.EventToolInputResolved, entryof.EventToolCallResolved:
 			s.delivery.want()
 			s.questions.wake(record)
 			continue
-		case eventTranscriptUpdated:
-			if strings.HasPrefix(record.ItemID, turnErrorPrefix) {
-				s.logFailure(record)
+		case session.EventTranscriptUpdated:
+			if strings.HasPrefix(record.ItemID, session.TurnErrorPrefix) {
+				logFailure(s.opts.Logger, record)
 			}
 			continue
 		default:
@@ -48,7 +49,7 @@ func (s *Service) onRecords(records []journal.Record) {
 		switch {
 		case !ok:
 		case record.Type == eventSessionRenamed && known.Title == news.Title:
-		case record.Type == eventProjectUpdated && equalText(known.ProjectID, news.ProjectID):
+		case record.Type == session.EventProjectUpdated && session.EqualText(known.ProjectID, news.ProjectID):
 		case record.Type == session.EventDeleted && known.Deleted:
 		default:
 			s.adoption.wantAgain(news.SessionID)

@@ -25,7 +25,7 @@ func (s *Service) beginTurn(ctx context.Context, adapter runtime.Adapter, sessio
 	defer cancel()
 	for {
 		generation, _ := s.index.Generation(session.Runtime, session.ID)
-		started, err := adapter.StartTurn(ctx, in)
+		started, err := adapter.Threads().StartTurn(ctx, in)
 		if !errors.Is(err, runtime.ErrProcessGone) || !s.awaitExit(waiting, session, generation) {
 			return started, err
 		}

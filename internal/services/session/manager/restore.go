@@ -62,7 +62,7 @@ func (s *Service) startTurn(ctx context.Context, adapter runtime.Adapter, sess s
 		return started, nil, errors.Join(lost, err)
 	}
 	in.ActiveTurnID, in.Cwd = "", cmp.Or(in.Cwd, s.opts.WorkspaceRoot)
-	if started, err = adapter.StartTurn(ctx, in); err != nil {
+	if started, err = adapter.Threads().StartTurn(ctx, in); err != nil {
 		return started, nil, fmt.Errorf("%s had lost the conversation (%w) and could not be told it again: %w", sess.Runtime,
 			lost, err)
 	}
@@ -78,7 +78,7 @@ func (s *Service) conversationText(ctx context.Context, sessionID string, told *
 		if entries, err = s.entries.List(ctx, q, sessionID); err != nil {
 			return err
 		}
-		return s.showTexts(ctx, q, sessionID, entries)
+		return s.ShowTexts(ctx, q, sessionID, entries)
 	})
 	if err != nil {
 		return "", err
@@ -141,7 +141,7 @@ func entryOfRestored(turnID string, told *session.Restored, at int64) transcript
 	if n := len(told.Window.CutOutputs); n > 0 {
 		said = append(said, fmt.Sprintf("%d long outputs of tools were cut.", n))
 	}
-	details := indented(encode(told))
+	details := transcript.Indented(encode(told))
 	return transcript.Entry{MessageID: restoredPrefix + turnID, TurnID: turnID, Role: "system",
 		Type: typeRestored, Content: strings.Join(said, " "), Details: &details, StartedAt: &at, CompletedAt: &at,
 		Status: transcript.Complete}

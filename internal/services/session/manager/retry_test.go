@@ -13,7 +13,7 @@ import (
 func (k *kit) offered(sessionID string) string {
 	k.t.Helper()
 	k.flush()
-	shown, err := k.shown(k.t.Context(), sessionID)
+	shown, err := k.Shown(k.t.Context(), sessionID)
 	k.do(err)
 	return shown.Activity.RetryableTurnID
 }

@@ -16,9 +16,6 @@ import (
 	"harness/transcript"
 )
 
-// turnRetryPrefix begins the message id of the entry that says a turn cannot reach its model; the turn's id follows.
-const turnRetryPrefix = "turn-retry-"
-
 // retryEntry is the type of that entry. Its status is error while the model does not answer.
 const retryEntry = "turn.retrying"
 
@@ -61,7 +58,7 @@ func (s *Service) retrying(batch runtime.Batch) bool {
 
 // loadRetrying notes of a thread read from the store whether its running turn cannot reach its model.
 func (s *Service) loadRetrying(ctx context.Context, sessionID string, t *live.Session) error {
-	entry, found, err := s.entries.Find(ctx, s.db.Read(), sessionID, turnRetryPrefix+t.ActiveTurn)
+	entry, found, err := s.entries.Find(ctx, s.db.Read(), sessionID, session.TurnRetryPrefix+t.ActiveTurn)
 	if found && entry.Status == transcript.Failed {
 		t.Retrying = t.ActiveTurn
 	}
@@ -88,21 +85,21 @@ func (s *Service) turnRetrying(ctx context.Context, tx database.Tx, a arrival, c
 	}
 	now := retryDetails{Attempt: change.Attempt, Of: change.Of, Reason: failureWords(change.Reason), Remedy: change.Remedy}
 	if now.Attempt == 0 {
-		before, _, err := s.entries.Find(ctx, tx, a.signal.ThreadID, turnRetryPrefix+turnID)
+		before, _, err := s.entries.Find(ctx, tx, a.signal.ThreadID, session.TurnRetryPrefix+turnID)
 		if err != nil {
 			return nil, err
 		}
 		now.Attempt = detailsOfRetry(before).Attempt + 1
 	}
-	details := indented(encode(now))
+	details := transcript.Indented(encode(now))
 	entry, changed, err := s.entries.UpsertItem(ctx, tx, a.signal.ThreadID, transcript.Entry{
-		MessageID: turnRetryPrefix + turnID, TurnID: turnID, Role: "system", Type: retryEntry, Details: &details,
+		MessageID: session.TurnRetryPrefix + turnID, TurnID: turnID, Role: "system", Type: retryEntry, Details: &details,
 		Content:   "The model does not answer (" + now.count() + "): " + now.Reason + "\n\n" + now.Remedy,
 		StartedAt: &a.receivedAt, Status: transcript.Failed})
 	if err != nil || !changed {
 		return nil, err
 	}
-	event, _ := transcriptUpdated(a.signal.ThreadID, &entry, a.receivedAt, systemOwned)
+	event, _ := session.TranscriptUpdated(a.signal.ThreadID, &entry, a.receivedAt, systemOwned)
 	return []journal.Event{event, a.turnError(eventTurnRetrying, turnError{TurnID: turnID,
 		ProviderStatus: change.ProviderStatus, Attempt: now.Attempt, Of: now.Of})}, nil
 }
@@ -125,7 +122,7 @@ func (s *Service) modelAnswers(signal runtime.Signal, turnID string) journal.Uni
 
 // endRetry ends what is said of a turn's attempts to reach its model: the model answers, or the turn is over.
 func (s *Service) endRetry(ctx context.Context, tx database.Tx, turn store.Turn) ([]journal.Event, error) {
-	entry, found, err := s.entries.Find(ctx, tx, turn.SessionID, turnRetryPrefix+turn.TurnID)
+	entry, found, err := s.entries.Find(ctx, tx, turn.SessionID, session.TurnRetryPrefix+turn.TurnID)
 	if err != nil || !found || entry.Type != retryEntry || entry.Status != transcript.Failed {
 		return nil, err
 	}
@@ -151,6 +148,6 @@ func (s *Service) endRetry(ctx context.Context, tx database.Tx, turn store.Turn)
 	if err != nil || !changed {
 		return nil, err
 	}
-	event, _ := transcriptUpdated(turn.SessionID, &entry, turn.CompletedAt, systemOwned)
+	event, _ := session.TranscriptUpdated(turn.SessionID, &entry, turn.CompletedAt, systemOwned)
 	return []journal.Event{event}, nil
 }

@@ -29,7 +29,7 @@ func TestRetriesAreOneEntry(t *testing.T) {
 			!strings.Contains(details, `"remedy": "Check the network."`) {
 			t.Errorf("its details are %s", details)
 		}
-		if told := len(k.events(eventTranscriptUpdated)); told != 2 {
+		if told := len(k.events(session.EventTranscriptUpdated)); told != 2 {
 			t.Errorf("clients are told %d times", told)
 		}
 		k.close() // a server that is killed beside its runtime
@@ -71,7 +71,7 @@ func TestRetriesOfATurnThatFails(t *testing.T) {
 			Error: "gave up"})
 		entries := k.stored(s.ID)
 		if len(entries) != 2 || entries[0].Content != "The model does not answer (attempt 5 of 5): refused" ||
-			entries[1].MessageID != turnErrorPrefix+turn {
+			entries[1].MessageID != session.TurnErrorPrefix+turn {
 			t.Errorf("the transcript is %s", encode(entries))
 		}
 		page, err := k.List(t.Context(), session.ListQuery{})

@@ -104,7 +104,7 @@ func TestARollbackOfUnknownOutcomeIsSettled(t *testing.T) {
 				if got := k.shows(sess); !slices.Equal(got, append(test.want, "next")) {
 					t.Errorf("after the next turn: %v", got)
 				}
-				open, err := k.openRollbacks(t.Context(), "codex")
+				open, err := k.OpenRollbacks(t.Context(), "codex")
 				if err != nil || len(open) != 0 {
 					t.Errorf("still open: %v (%v)", open, err)
 				}

@@ -8,6 +8,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/controledit"
 	"harness/internal/services/session/live"
 	"harness/internal/services/session/store"
 )
@@ -39,7 +40,7 @@ func (s *Service) Send(ctx context.Context, sessionID string, message session.Me
 	if err := s.beginning(ctx, sess, message); err != nil {
 		return session.Sent{}, err
 	}
-	s.sends(ctx, sessionID)
+	s.tracer.sends(ctx, sessionID)
 	s.silence.end(sessionID)
 	// A caller who goes away does not take the message back: the runtime may have it already. The call has its own
 	// deadline.
@@ -66,7 +67,7 @@ func (s *Service) prepareTurn(ctx context.Context, sess session.Session, adapter
 	if err := s.drained(sess.SystemOwned); err != nil {
 		return message, runtime.StartTurn{}, err
 	}
-	cwd, err := s.workspace(sess)
+	cwd, err := s.Workspace(sess)
 	if err != nil {
 		return message, runtime.StartTurn{}, err
 	}
@@ -78,22 +79,22 @@ func (s *Service) prepareTurn(ctx context.Context, sess session.Session, adapter
 	if err := s.checkMessage(ctx, sess, adapter, message); err != nil {
 		return message, runtime.StartTurn{}, err
 	}
-	if err := s.settleRollback(ctx, sess, false); err != nil {
+	if err := s.SettleRollback(ctx, sess, false); err != nil {
 		return message, runtime.StartTurn{}, err
 	}
 	controls := sess.Controls.With(message.Model, message.ApprovalPolicy, message.NetworkAccess,
 		message.FilesystemSandbox)
-	s.load(sess.Runtime, sess.ID)
+	s.LoadView(sess.Runtime, sess.ID)
 	start := runtime.StartTurn{
 		ThreadID: sess.ID, NativeID: sess.RuntimeSessionID, Input: message.InputParts(), Alone: message.Alone, Cwd: cwd,
 		Model: controls.ModelName(), Effort: message.Effort, ApprovalPolicy: controls.ApprovalPolicy,
 		Sandbox:       controls.FilesystemSandbox,
 		NetworkAccess: controls.NetworkAccess, CollaborateMode: message.CollaborationMode,
 	}
-	if err := s.checkRestart(ctx, s.db.Read(), adapter, start, wishOf(sess.Controls, controls)); err != nil {
+	if err := s.CheckRestart(ctx, s.db.Read(), adapter, start, controledit.WishOf(sess.Controls, controls)); err != nil {
 		return message, start, err
 	}
-	start.Aside, err = s.denialReasons(ctx, adapter, sess.ID)
+	start.Aside, err = s.DenialReasons(ctx, adapter, sess.ID)
 	return message, start, err
 }
 
@@ -105,7 +106,7 @@ func (s *Service) beginning(ctx context.Context, session session.Session, messag
 	if message.Alone && s.index.ActiveTurn(session.ID) != "" {
 		return runtime.ErrTurnActive // nothing began
 	}
-	return s.inOrder(ctx, func() journal.Unit {
+	return s.InOrder(ctx, func() journal.Unit {
 		steers := s.index.ActiveTurn(session.ID) != ""
 		return func(ctx context.Context, tx database.Tx) (events []journal.Event, err error) {
 			if message.Begin != nil {
@@ -184,7 +185,7 @@ func (s *Service) turnToAwait(session session.Session, adapter runtime.Adapter, 
 	if _, steers := runtime.Has[runtime.Steerer](adapter, runtime.OpSteer); steers {
 		return nil, nil
 	}
-	s.load(session.Runtime, session.ID)
+	s.LoadView(session.Runtime, session.ID)
 	switch {
 	case s.index.ActiveTurn(session.ID) == "":
 		return nil, nil
@@ -199,7 +200,7 @@ func (s *Service) turnToAwait(session session.Session, adapter runtime.Adapter, 
 func (s *Service) turnAccepted(ctx context.Context, sess session.Session, started runtime.StartedTurn, message session.Message,
 	told *session.Restored) error {
 	turnID := started.TurnID
-	return s.inOrder(ctx, func() journal.Unit {
+	return s.InOrder(ctx, func() journal.Unit {
 		at := s.now()
 		if told != nil && started.NativeID != "" {
 			s.index.SetNative(sess.ID, started.NativeID)
@@ -211,7 +212,7 @@ func (s *Service) turnAccepted(ctx context.Context, sess session.Session, starte
 		turn := store.Turn{SessionID: sess.ID, TurnID: turnID, Generation: generation, NodeID: s.opts.NodeID, StartedAt: at,
 			Input: message.StoredInput()}
 		return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-			turn.Trace = s.storedTraceOf(sess.ID, turnID)
+			turn.Trace = s.tracer.storedTraceOf(sess.ID, turnID)
 			sent, err := s.storeSent(ctx, tx, sess, turn, started, message)
 			if err != nil {
 				return sent, err
@@ -277,7 +278,7 @@ func (s *Service) sentWith(ctx context.Context, tx database.Tx, sessionID string
 	}
 	var with *session.Controls
 	if !started.Steered {
-		_, controls, _, err := s.controlsIn(ctx, tx, sessionID)
+		_, controls, _, err := s.ControlsIn(ctx, tx, sessionID)
 		if err != nil {
 			return journal.Event{}, err
 		}
@@ -292,7 +293,7 @@ func (s *Service) storeControlOverrides(ctx context.Context, tx database.Tx, ses
 	if m.Model == nil && m.ApprovalPolicy == nil && m.NetworkAccess == nil && m.FilesystemSandbox == nil {
 		return nil
 	}
-	_, controls, _, err := s.controlsIn(ctx, tx, sessionID)
+	_, controls, _, err := s.ControlsIn(ctx, tx, sessionID)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
-	"golang.org/x/sync/semaphore"
 
 	"harness/internal/lib/keylock"
 	"harness/internal/lib/lifecycle"
@@ -23,18 +22,50 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/autodecide"
+	"harness/internal/services/session/background"
+	"harness/internal/services/session/controledit"
+	"harness/internal/services/session/items"
 	"harness/internal/services/session/live"
 	"harness/internal/services/session/nativelog"
+	"harness/internal/services/session/pending"
+	"harness/internal/services/session/projects"
+	"harness/internal/services/session/reading"
 	"harness/internal/services/session/registry"
+	"harness/internal/services/session/rollback"
+	"harness/internal/services/session/workspace"
 	"harness/transcript"
 )
 
 // Options are what a Service is built from. Journal, DB and NodeID are required.
 type Options struct {
+	NodeOptions
+	NativeOptions
+	ContentOptions
 	Journal *journal.Journal
 	DB      *database.DB
 	// Runtimes are the adapters to drive, and what holds for sessions of each.
 	Runtimes registry.Options
+	// Defaults are the controls of sessions that never had any, unless stored defaults say otherwise.
+	Defaults session.Controls
+	// RuntimeLimits bound what a runtime has to do at once; nil is no bounds for any runtime.
+	RuntimeLimits func(runtime string) session.RuntimeLimits
+	// DefaultsLocked makes Defaults the only ones: they are not to be edited (SESSION_DEFAULTS_LOCKED).
+	DefaultsLocked bool
+	// WorkspaceRoot is where sessions work whose creator named no directory, and what relative paths are below.
+	WorkspaceRoot string
+	// EnterFolder, when set, returns why the agents' user may not enter a folder, nil when it may. Otherwise agents run as
+	// the server's user.
+	EnterFolder func(folder string) error
+	// HistoryBytes bounds what a runtime that has lost a conversation is told of it (200,000).
+	HistoryBytes int
+	Logger       zerolog.Logger
+	// Clock is time.Now when nil.
+	Clock func() time.Time
+}
+
+// NodeOptions say what this server is among those that share the store. NodeID is required.
+type NodeOptions struct {
 	// NodeID names this server among those that share the store; it must be the same after a restart.
 	NodeID string
 	// AdoptNodes are nodes that are gone for good, whose sessions Start makes this node's; OnlyNode adopts every other
@@ -56,32 +87,24 @@ type Options struct {
 	// Surviving are the runtime processes of an earlier server whose output can still be read: what they have open is not
 	// settled at start. An adapter must report each of them: started when it goes on, exited when it does not.
 	Surviving []string
-	// Defaults are the controls of sessions that never had any, unless stored defaults say otherwise.
-	Defaults session.Controls
-	// RuntimeLimits bound what a runtime has to do at once; nil is no bounds for any runtime.
-	RuntimeLimits func(runtime string) session.RuntimeLimits
-	// DefaultsLocked makes Defaults the only ones: they are not to be edited (SESSION_DEFAULTS_LOCKED).
-	DefaultsLocked bool
-	// WorkspaceRoot is where sessions work whose creator named no directory, and what relative paths are below.
-	WorkspaceRoot string
-	// EnterFolder, when set, returns why the agents' user may not enter a folder, nil when it may. Otherwise agents run as
-	// the server's user.
-	EnterFolder func(folder string) error
+}
+
+// NativeOptions say what is kept of what agents wrote.
+type NativeOptions struct {
 	// KeepNative says what is kept of the lines of agents whose words are translated: NativeRing (in NativeLines),
 	// NativeAll or NativeOff.
 	KeepNative  string
 	NativeLines *nativelog.Ring
-	// HistoryBytes bounds what a runtime that has lost a conversation is told of it (200,000).
-	HistoryBytes int
+}
+
+// ContentOptions keep what is too large for a transcript.
+type ContentOptions struct {
 	// Images, when set, keeps the images of items.
-	Images Images
+	Images items.Images
 	// Pictures, when set, makes pictures for a runtime of the images of a message that has waited.
 	Pictures func(ctx context.Context, sessionID string, images []string) ([]string, error)
 	// Keep, when set, keeps what a runtime is told and returns a reference to it, as JSON.
-	Keep   func(ctx context.Context, sessionID, name, contentType string, content []byte) (ref json.RawMessage, err error)
-	Logger zerolog.Logger
-	// Clock is time.Now when nil.
-	Clock func() time.Time
+	Keep func(ctx context.Context, sessionID, name, contentType string, content []byte) (ref json.RawMessage, err error)
 }
 
 // Service is the one place where runtime signals and client wishes become stored state and events.
@@ -93,42 +116,41 @@ type Service struct {
 	index      *live.Index
 	locks      keylock.Locks
 	adoption   *adoption
-	imports    *imports
 	delivery   *delivery
 	snapshots  *endedTurns // of sessions whose runtime's memory has grown
 	workspaces *endedTurns // of sessions whose folder may have changed
 	sender     *queueSender
 	questions  *questions
 	// background knows which sessions have background work.
-	background *backgroundWatcher
-	silence    silenceTimers
-	bulk       *bulkUpserts
-	// pendingSessions are those of this process.
-	pendingSessions pendingSessions
-	upserts         upserts
-	// deletions wakes who tells runtimes of deletions; deletePatience is how long a deletion waits for its runtime.
-	deletions      deletions
-	deletePatience time.Duration
-	// stopPatience is how long an agent has to end a turn that was stopped.
-	stopPatience time.Duration
+	background *background.Watch
+	// deletions has runtimes delete what was deleted without them.
+	deletions *deletionSender
 	// restartPatience is how long a message waits for the process that follows one that is gone.
 	restartPatience time.Duration
 
-	// unusable is why an agent cannot work in a folder, "" when it can.
-	unusable func(folder string) string
-
 	*registry.Registry
-	workersMu sync.RWMutex
-	workers   Workers
+	*reading.Reader
+	*projects.Catalog
+	*projects.Agents
+	*pending.Opener
+	*controledit.Editor
+	*rollback.Rollbacks
+	*upserter
+	*stopper
+	*turnFinder
+	*tracer
+	resolver *resolver
+	*importer
+	decider *autodecide.Decider
+	*background.Monitor
+	*workspace.Checker
+	items *items.Items
 
 	// order makes "look at the view, change it, queue the unit" one step, so that the view is right in the order units
 	// commit. It is held while the journal's queue is full: that is the back-pressure of a slow store.
-	order orderLock
-	texts texts // order guards it
-	// serving is the session of each process that is for one alone; order guards it. nativeFailed says that the last
-	// native line was not kept.
-	serving      map[string]string
-	nativeFailed atomic.Bool
+	order   orderLock
+	texts   texts               // order guards it
+	natives *nativelog.Recorder // order guards it
 
 	moved atomic.Int64
 	fence fence // of the journal's writer, which runs units one after the other
@@ -147,24 +169,59 @@ func New(opts Options) *Service {
 	}
 	s := &Service{
 		opts: opts, journal: opts.Journal, db: opts.DB,
-		adoption: newAdoption(), imports: newImports(), delivery: newDelivery(), sender: newQueueSender(), questions: newQuestions(),
-		snapshots: newEndedTurns(), workspaces: newEndedTurns(), background: newBackgroundWatcher(),
-		deletions: newDeletions(), deletePatience: deletePatience, stopPatience: stopPatience, restartPatience: restartPatience,
-		order:   newOrderLock(),
-		upserts: upserts{many: semaphore.NewWeighted(maxManyEntries)}, bulk: newBulkUpserts(),
-		Registry: registry.New(opts.DB, opts.Runtimes), texts: newTexts(opts.Clock()), serving: map[string]string{},
+		adoption: newAdoption(), delivery: newDelivery(), sender: newQueueSender(), questions: newQuestions(),
+		snapshots: newEndedTurns(), workspaces: newEndedTurns(), background: background.NewWatch(),
+		restartPatience: restartPatience,
+		order:           newOrderLock(),
+		Registry:        registry.New(opts.DB, opts.Runtimes), texts: newTexts(opts.Clock()),
 	}
 	s.index = live.New(s.now, live.NewLimits(opts.RuntimeLimits))
-	s.unusable = func(folder string) string { return unusableFolder(folder, opts.EnterFolder) }
+	s.natives = nativelog.NewRecorder(nativelog.Options{DB: opts.DB, Index: s.index, Keep: opts.KeepNative, Ring: opts.NativeLines,
+		Logger: opts.Logger, Now: s.now})
+	s.Opener = pending.New(pending.Options{Journal: opts.Journal, DB: opts.DB, NodeID: opts.NodeID, Sessions: s, Now: s.now})
+	part := projects.Options{Journal: opts.Journal, DB: opts.DB, NodeID: opts.NodeID, Sessions: s, Index: s.index,
+		Runtimes: s.Registry, Refetch: s.adoption.wantAgain, Logger: opts.Logger, Now: s.now}
+	s.Agents = projects.NewAgents(part)
+	part.Agents = s.Agents
+	s.Catalog = projects.New(part)
+	s.Reader = reading.New(reading.Options{Journal: opts.Journal, DB: opts.DB, Index: s.index, Runtimes: s.Registry, Sessions: s,
+		NodeID: opts.NodeID, Defaults: opts.Defaults, Locked: opts.DefaultsLocked, Now: s.now})
+	s.items = items.New(items.Options{Images: opts.Images, Reader: s.Reader})
+	s.compose()
 	s.journal.BeforePrune(s.entries.KeepPruned)
 	return s
+}
+
+// compose builds the parts that change sessions.
+func (s *Service) compose() {
+	s.deletions = &deletionSender{journal: s.opts.Journal, db: s.opts.DB, nodeID: s.opts.NodeID, runtimes: s.Registry,
+		wake: newDeletions(), log: s.opts.Logger}
+	s.tracer = &tracer{index: s.index, journal: s.opts.Journal}
+	s.resolver = &resolver{db: s.opts.DB, journal: s.opts.Journal, index: s.index, storedThread: s.storedThread,
+		wantRoom: s.adoption.wantRoom, log: s.opts.Logger, now: s.now}
+	s.decider = &autodecide.Decider{Reader: s.Reader, Runtimes: s.Registry}
+	s.upserter = newUpserter(s.opts, s.now)
+	s.importer = &importer{imports: newImports(), options: importerOptions{Journal: s.opts.Journal, DB: s.opts.DB, NodeID: s.opts.NodeID,
+		Reader: s.Reader, Runtimes: s.Registry, Items: s.items, Owns: s.Owns, AdoptOne: s.adoptOne, Logger: s.opts.Logger, Now: s.now}}
+	s.Rollbacks = rollback.New(rollback.Options{Journal: s.opts.Journal, DB: s.opts.DB, NodeID: s.opts.NodeID, Locks: &s.locks,
+		Reader: s.Reader, Runtimes: s.Registry, Owned: s.owned, Refetch: s.adoption.wantAll, Now: s.now})
+	s.Monitor = background.New(background.Options{DB: s.opts.DB, NodeID: s.opts.NodeID, Locks: &s.locks, Index: s.index,
+		Watch: s.background, Sessions: s, Owned: s.owned, Mine: s.mine, Logger: s.opts.Logger, Now: s.now})
+	s.stopper = &stopper{stopPatience: stopPatience, options: stopperOptions{Journal: s.opts.Journal, DB: s.opts.DB, Index: s.index,
+		Locks: &s.locks, Loops: &s.loops, Reader: s.Reader, Runtimes: s.Registry, Monitor: s.Monitor, CheckOwner: s.CheckOwner,
+		LoadView: s.LoadView, Record: s.record, Enqueue: s.enqueue, UpsertIn: s.UpsertTranscriptIn, Logger: s.opts.Logger, Now: s.now}}
+	s.turnFinder = &turnFinder{db: s.opts.DB, index: s.index, locks: &s.locks, inOrder: s.InOrder, owned: s.owned}
+	s.Checker = &workspace.Checker{Root: s.opts.WorkspaceRoot,
+		Unusable: func(folder string) string { return workspace.Unusable(folder, s.opts.EnterFolder) }}
+	s.Editor = controledit.New(controledit.Options{Journal: s.opts.Journal, Reader: s.Reader, Runtimes: s.Registry,
+		Locked: s.opts.DefaultsLocked, Now: s.now})
 }
 
 // Sink is where the named runtime reports. Hand it to the adapter of that name.
 func (s *Service) Sink(runtimeName string) runtime.Sink {
 	return func(batch runtime.Batch) {
 		long := batch.Size() > longBatch
-		s.recordNative(s.ingest(runtimeName, batch), batch.Native)
+		s.natives.Record(s.ingest(runtimeName, batch), batch.Native)
 		if long {
 			// Only the journal's end is an error here; the batch's own outcome is told by submit.
 			_, _ = s.journal.Commit(context.Background(), nothing)
@@ -193,10 +250,10 @@ func (s *Service) begin(ctx context.Context) error {
 		unsubscribe()
 		return err
 	}
-	if err := s.completeBulks(ctx); err != nil {
+	if err := s.upserter.completeBulks(ctx); err != nil {
 		return err
 	}
-	if err := s.settleAllPending(ctx); err != nil {
+	if err := s.SettlePending(ctx); err != nil {
 		return err
 	}
 	s.begun = s.now()
@@ -204,8 +261,8 @@ func (s *Service) begin(ctx context.Context) error {
 		defer unsubscribe()
 		var loops sync.WaitGroup
 		for _, loop := range []func(context.Context){
-			s.textLoop, s.deliverLoop, s.deletionLoop, s.sweepNatives, s.bulkLoop, s.importLoop, s.adoptLoop, s.snapshotLoop,
-			s.queueLoop, s.workspaceLoop, s.backgroundLoop,
+			s.textLoop, s.deliverLoop, s.deletions.deletionLoop, s.natives.Sweep, s.upserter.bulkLoop, s.importer.importLoop, s.adoptLoop, s.snapshotLoop,
+			s.queueLoop, s.workspaceLoop, s.BackgroundLoop,
 		} {
 			loops.Go(func() { loop(running) })
 		}
@@ -227,9 +284,9 @@ func (s *Service) Stop(ctx context.Context) error {
 // now is the time in ms.
 func (s *Service) now() int64 { return s.opts.Clock().UnixMilli() }
 
-// inOrder changes the view and queues a unit as one step of the commit order, then waits for its commit. With
+// InOrder changes the view and queues a unit as one step of the commit order, then waits for its commit. With
 // *journal.OutageError the unit may run later, when its caller is gone.
-func (s *Service) inOrder(ctx context.Context, prepare func() journal.Unit) error {
+func (s *Service) InOrder(ctx context.Context, prepare func() journal.Unit) error {
 	outcome := make(chan error, 1)
 	if _, err := journal.Await(ctx, s.journal, s.order); err != nil {
 		return err

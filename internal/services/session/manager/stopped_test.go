@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"harness/internal/services/session"
 	"harness/transcript"
 )
 
@@ -33,7 +34,7 @@ func TestAStopIsInTheTranscript(t *testing.T) {
 			t.Errorf("the entry is %+v", entry)
 		}
 		told := 0
-		for _, event := range k.events(eventTranscriptUpdated) {
+		for _, event := range k.events(session.EventTranscriptUpdated) {
 			if strings.Contains(string(event.Payload), typeTurnStopped) {
 				told++
 			}

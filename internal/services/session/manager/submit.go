@@ -23,7 +23,7 @@ func (s *Service) Submit(ctx context.Context, sessionID string, message session.
 	if _, steers := runtime.Has[runtime.Steerer](adapter, runtime.OpSteer); steers {
 		return s.Send(ctx, sessionID, message)
 	}
-	s.load(sess.Runtime, sessionID)
+	s.LoadView(sess.Runtime, sessionID)
 	waiting, err := s.Waiting(ctx, sessionID)
 	if err != nil {
 		return session.Sent{}, err
@@ -58,7 +58,7 @@ func (s *Service) checkMessage(ctx context.Context, session session.Session, ada
 	if err := s.CheckTools(ctx, session.ID, message.DynamicTools); err != nil {
 		return err
 	}
-	return s.checkChangedControls(session.Runtime, session.Controls, session.Controls.With(message.Model, message.ApprovalPolicy,
+	return s.CheckChanged(session.Runtime, session.Controls, session.Controls.With(message.Model, message.ApprovalPolicy,
 		message.NetworkAccess, message.FilesystemSandbox))
 }
 

@@ -116,7 +116,7 @@ func (s *Service) keepState(runtimeName string, batch runtime.Batch, unit journa
 // processes of a runtime on this node; nil when there is none. It is kept for a week after the process ended. All that
 // the runtime has said by now counts.
 func (s *Service) LastState(ctx context.Context, runtimeName, sessionID string) (json.RawMessage, error) {
-	if err := s.inOrder(ctx, func() journal.Unit { return nothing }); err != nil {
+	if err := s.InOrder(ctx, func() journal.Unit { return nothing }); err != nil {
 		return nil, err
 	}
 	// A process may have ended before it left a state: those of the last turns are looked at.

@@ -13,6 +13,7 @@ import (
 	"harness/internal/services/session"
 	"harness/internal/services/session/live"
 	"harness/internal/services/session/store"
+	"harness/internal/services/session/workspace"
 )
 
 // Own is CheckOwner that takes an idle session whose node is not alive, with what its runtime remembers. *PinnedError
@@ -41,7 +42,7 @@ func (s *Service) Own(ctx context.Context, sess session.Session) error {
 		return err
 	}
 	defer release()
-	if sess, err = s.stored(ctx, sess.ID); err != nil {
+	if sess, err = s.Stored(ctx, sess.ID); err != nil {
 		return err
 	}
 	if s.Owns(sess) {
@@ -63,7 +64,7 @@ func (s *Service) takeOver(ctx context.Context, sess session.Session) error {
 	if err != nil {
 		return err
 	}
-	portable, is := runtime.Has[runtime.Portable](adapter, runtime.OpMove)
+	portable, is := runtime.Has[runtime.Movable](adapter, runtime.OpMove)
 	tellAgain := !is || !whole
 	if tellAgain && !runtime.CapabilitiesOf(adapter).Reconstruct {
 		return &session.PinnedError{SessionID: sess.ID, Owner: sess.NodeID, Memory: true,
@@ -75,7 +76,7 @@ func (s *Service) takeOver(ctx context.Context, sess session.Session) error {
 	}
 	defer release()
 	// It may have been this node's before, and be loaded as it was then.
-	if err := adapter.CloseThread(ctx, sess.ID); err != nil {
+	if err := adapter.Threads().CloseThread(ctx, sess.ID); err != nil {
 		return err
 	}
 	if !tellAgain {
@@ -188,7 +189,7 @@ func (s *Service) obtainWorkspace(ctx context.Context, sess session.Session, kep
 		return from, release, nil
 	}
 	folder := cmp.Or(sess.Cwd, s.opts.WorkspaceRoot)
-	found, err := readMarker(folder)
+	found, err := workspace.ReadMarker(folder)
 	if err != nil {
 		return "", nil, err
 	}
@@ -219,13 +220,13 @@ func (s *Service) releaseToOwner(ctx context.Context, session session.Session, t
 	})
 	adapter, err := s.Adapter(session.Runtime)
 	if err == nil && turnID != "" {
-		err = adapter.InterruptTurn(ctx, session.ID, turnID)
+		err = adapter.Threads().InterruptTurn(ctx, session.ID, turnID)
 		if errors.Is(err, runtime.ErrNoActiveTurn) || errors.Is(err, runtime.ErrThreadNotFound) {
 			err = nil
 		}
 	}
 	if err == nil {
-		err = adapter.CloseThread(ctx, session.ID)
+		err = adapter.Threads().CloseThread(ctx, session.ID)
 	}
 	if err != nil && ctx.Err() == nil {
 		s.opts.Logger.Warn().Err(err).Str("session", session.ID).Str("owner", session.NodeID).

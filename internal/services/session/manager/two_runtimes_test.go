@@ -35,8 +35,8 @@ func (p pair) session(natives ...string) session.Session {
 func (p pair) running(s session.Session) string {
 	p.t.Helper()
 	p.flush()
-	p.load(s.Runtime, s.ID)
-	now, err := p.shown(p.t.Context(), s.ID)
+	p.LoadView(s.Runtime, s.ID)
+	now, err := p.Shown(p.t.Context(), s.ID)
 	p.do(err)
 	if stored, _, err := store.RunningTurn(p.t.Context(), p.db.Read(), s.ID); err != nil || stored != p.index.ActiveTurn(s.ID) ||
 		stored != now.Activity.ActiveTurnID {

@@ -111,7 +111,7 @@ func TestViewFollowsOtherNodes(t *testing.T) {
 		k.do(err)
 		k.eventually("the project is left", func() bool { return shown().ProjectID == nil })
 
-		other.load("codex", s.ID)
+		other.LoadView("codex", s.ID)
 		known := func() live.Session {
 			other.fake.notify("", "", "account/updated", nil) // on SQLite a journal hears of others when it writes
 			other.flush()
@@ -167,14 +167,14 @@ func TestMetaIsTrueAtItsPlace(t *testing.T) {
 			if record.SessionID != s.ID {
 				continue
 			}
-			if record.Type == eventProjectUpdated {
+			if record.Type == session.EventProjectUpdated {
 				var payload struct{ ProjectID *string }
 				k.do(json.Unmarshal(record.Payload, &payload))
 				project = payload.ProjectID
 				continue
 			}
 			if meta := metaOf(t, record); meta.Session != nil {
-				if checked++; !equalText(meta.Session.ProjectID, project) {
+				if checked++; !session.EqualText(meta.Session.ProjectID, project) {
 					t.Fatalf("event %d tells a project other than the one it has there", record.Pos)
 				}
 			}

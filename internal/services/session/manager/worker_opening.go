@@ -22,7 +22,7 @@ func (s *Service) expectWorker(ctx context.Context, adapter runtime.Adapter, id 
 	if namer, is := adapter.(runtime.Namer); is && namer.NamesThreads() || !systemOwned {
 		return abandon, nil
 	}
-	if err := s.inOrder(ctx, func() journal.Unit { return s.workerOpened(adapter.Name(), id) }); err != nil {
+	if err := s.InOrder(ctx, func() journal.Unit { return s.workerOpened(adapter.Name(), id) }); err != nil {
 		return abandon, errStoredLater(err)
 	}
 	return func() error {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"harness/internal/services/session"
+	"harness/internal/services/session/workspace"
 )
 
 // A session is opened in a folder that an agent can work in, and in no other: the rule knows no runtime.
@@ -21,8 +22,8 @@ func TestTheFolderOfANewSession(t *testing.T) {
 	}
 	each(t, func(t *testing.T, k *kit) {
 		k.opts.WorkspaceRoot = root
-		k.unusable = func(folder string) string {
-			return unusableFolder(folder, func(entered string) error {
+		k.Unusable = func(folder string) string {
+			return workspace.Unusable(folder, func(entered string) error {
 				if entered == closed {
 					return os.ErrPermission
 				}
@@ -58,7 +59,7 @@ func TestASessionWithoutItsFolderWaitsForIt(t *testing.T) {
 		if err := os.Mkdir(folder, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		k.unusable = func(folder string) string { return unusableFolder(folder, nil) }
+		k.Unusable = func(folder string) string { return workspace.Unusable(folder, nil) }
 		s, err := k.Create(t.Context(), session.Create{Cwd: folder})
 		k.do(err)
 		k.do(os.Rename(folder, folder+".away"))

@@ -15,6 +15,7 @@ import (
 	"harness/internal/runtime"
 	"harness/internal/services/session"
 	"harness/internal/services/session/store"
+	"harness/internal/services/session/workspace"
 	"harness/transcript"
 )
 
@@ -81,7 +82,7 @@ func (s *Service) workspaceLoop(ctx context.Context) {
 
 // snapshotWorkspace stores the folder of a session of this node, as a turn has left it.
 func (s *Service) snapshotWorkspace(ctx context.Context, sessionID, turnID string) error {
-	sess, err := s.stored(ctx, sessionID)
+	sess, err := s.Stored(ctx, sessionID)
 	if session.Absent(err) || err == nil && !s.Owns(sess) {
 		return nil
 	}
@@ -100,7 +101,7 @@ func (s *Service) snapshotWorkspace(ctx context.Context, sessionID, turnID strin
 		s.opts.Logger.Warn().Str("session", sessionID).Str("reason", row.Refusal).
 			Msg("the folder of a session cannot be stored as it is: the session stays at this node")
 	}
-	if row.Mark, err = ensureMarker(folder); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if row.Mark, err = workspace.EnsureMarker(folder); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return s.commitOwned(ctx, sess, func(ctx context.Context, tx database.Tx) error {
@@ -171,7 +172,7 @@ func (s *Service) restoreWorkspace(ctx context.Context, sess session.Session) (f
 		s.opts.Logger.Info().Str("folder", folder).Str("aside", aside).
 			Msg("a folder went on at another node meanwhile; what was here is put aside")
 	}
-	return from, replaceMarker(folder, stored.Mark)
+	return from, workspace.ReplaceMarker(folder, stored.Mark)
 }
 
 // clearFor tells whether the folder of a session that is to be taken may be made here: where nothing is, or an old copy of
@@ -197,7 +198,7 @@ func (s *Service) clearFor(ctx context.Context, sess session.Session, stored sto
 	if len(users) > 0 {
 		return pinned("other sessions of this node work in " + sess.Cwd + ", which is not as it was left at node " + sess.NodeID)
 	}
-	found, err := readMarker(sess.Cwd)
+	found, err := workspace.ReadMarker(sess.Cwd)
 	if err != nil {
 		return err
 	}
@@ -228,4 +229,14 @@ func (s *Service) workspaceMoved(ctx context.Context, tx database.Tx, session se
 		Type: typeFolderRestored, StartedAt: &at, CompletedAt: &at, Status: transcript.Complete,
 		Content: "The session goes on at another node, with its folder as the last turn before this one left it. What this turn " +
 			"changed there is in " + session.Cwd + " at node " + from + " only."})
+}
+
+// CheckWorkspace refuses what needs the folder of a session while an agent cannot work there: *FolderError. Other errors are
+// those of Lookup.
+func (s *Service) CheckWorkspace(ctx context.Context, sessionID string) error {
+	session, err := s.Lookup(ctx, sessionID)
+	if err == nil {
+		_, err = s.Workspace(session)
+	}
+	return err
 }

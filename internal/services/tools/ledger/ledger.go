@@ -13,8 +13,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/google/uuid"
-
+	"harness/internal/lib/ids"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/services/tools"
@@ -58,7 +57,7 @@ func New(events Journal, nodeID string, now func() time.Time) *Ledger {
 // id, else one of the same tool with the same input in this session that was interrupted. What ran, or may have, is cut
 // off: to run it again is to be decided.
 func (l *Ledger) Open(ctx context.Context, call tools.Call, about tools.Requested) (tools.Call, bool, error) {
-	call.ID = newID()
+	call.ID = ids.New()
 	cutOff, at := false, l.now().UnixMilli()
 	_, err := l.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		if err := l.owned(ctx, tx, call); err != nil {
@@ -264,4 +263,3 @@ func encode(value any) json.RawMessage {
 }
 
 // newID is a UUIDv7, so that ids sort by time.
-func newID() string { return uuid.Must(uuid.NewV7()).String() }

@@ -1,0 +1,42 @@
+// Package wake wakes a goroutine that has something to do.
+//
+// It owns the signal and the loop that waits for it. It must never know what the work is.
+package wake
+
+import (
+	"context"
+	"time"
+)
+
+// Signal is a wake-up that stays set until it is received. Receive from it in a select; several Sets are one wake-up.
+type Signal chan struct{}
+
+// New returns a signal that is not set.
+func New() Signal { return make(Signal, 1) }
+
+// Set wakes the goroutine that receives, at once or when it next waits. It never blocks.
+func (s Signal) Set() {
+	select {
+	case s <- struct{}{}:
+	default: // already set
+	}
+}
+
+// Loop calls round after each Set until ctx ends. A round that returns more than zero is repeated after that pause.
+func (s Signal) Loop(ctx context.Context, round func(context.Context) (again time.Duration)) {
+	timer := time.NewTimer(0)
+	timer.Stop()
+	defer timer.Stop()
+	for {
+		select {
+		case <-s:
+		case <-timer.C:
+		case <-ctx.Done():
+			return
+		}
+		timer.Stop()
+		if again := round(ctx); again > 0 {
+			timer.Reset(again)
+		}
+	}
+}

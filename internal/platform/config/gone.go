@@ -1,0 +1,97 @@
+package config
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// gone is a name that was a setting in the version before, and what replaces it.
+type gone struct{ name, instead string }
+
+// goneVariables are refused for one version: a value that silently counts no more would change what a server does.
+func goneVariables() []gone {
+	all := []gone{
+		{"HARNESS_SHUTDOWN_TIMEOUT_MS", "unset it: it is always 10 s"},
+		{"HARNESS_RPC_PATHS", "unset it: JSON-RPC is always served on /rpc and /ws"},
+		{"HARNESS_RUNTIME_CALL_TIMEOUT_MS", "unset it: it is always 2 minutes"},
+		{"HARNESS_RUNTIME_IDLE_MS", "unset it: it is always 10 minutes"},
+		{"HARNESS_RUNTIME_UNLOAD_MS", "unset it: it is always 30 minutes"},
+		{"HARNESS_SPOOL_BYTES", "unset it: it is always 1 GiB"},
+		{"ORCHESTRATOR_AGENT_MAX_SESSION_TURNS", "unset it: it is always 200"},
+		{"HARNESS_NOTIFY_AFTER_MS", "unset it: requests are notified at once"},
+		{"HARNESS_NOTIFY_PUSH_CONTACT", "set HARNESS_PUBLIC_URL to an https URL"},
+		{"HARNESS_S3_FROM_BYTES", "unset it: it is always 1 MiB"},
+		{"HARNESS_S3_ENDPOINT", "set HARNESS_S3_URL=ENDPOINT/BUCKET/PREFIX"},
+		{"HARNESS_S3_BUCKET", "set HARNESS_S3_URL=ENDPOINT/BUCKET/PREFIX"},
+		{"HARNESS_S3_PREFIX", "set HARNESS_S3_URL=ENDPOINT/BUCKET/PREFIX"},
+		{"HARNESS_NODE_CERT_FILE", "set HARNESS_NODE_TLS_DIR to a folder with tls.crt, tls.key and ca.crt"},
+		{"HARNESS_NODE_KEY_FILE", "set HARNESS_NODE_TLS_DIR to a folder with tls.crt, tls.key and ca.crt"},
+		{"HARNESS_NODE_CA_FILE", "set HARNESS_NODE_TLS_DIR to a folder with tls.crt, tls.key and ca.crt"},
+		{"HARNESS_RUNTIME_MAX_TURNS", "set HARNESS_RUNTIME_LIMITS=turns=N, or RUNTIME.turns=N for one runtime"},
+		{"HARNESS_RUNTIME_MAX_MESSAGES", "set HARNESS_RUNTIME_LIMITS=messages=N, or RUNTIME.messages=N for one runtime"},
+		{"HARNESS_SESSION_MAX_MESSAGES", "set HARNESS_RUNTIME_LIMITS=session-messages=N"},
+		{"HARNESS_RUNTIME_MAX_PROCESSES", "set HARNESS_RUNTIME_LIMITS=processes=N"},
+		{"HARNESS_HTTP_MAX_CONNECTIONS", "set HARNESS_LIMITS=connections=N"},
+		{"HARNESS_WS_MAX_CONNECTIONS", "set HARNESS_LIMITS=streams=N"},
+		{"HARNESS_WS_MAX_PER_ADDRESS", "set HARNESS_LIMITS=streams-per-address=N"},
+		{"HARNESS_RPC_RATE", "set HARNESS_LIMITS=rpc-rate=N"},
+		{"HARNESS_TASKS_MAX", "set HARNESS_LIMITS=tasks=N"},
+		{"HARNESS_TASKS_MAX_PER_SESSION", "set HARNESS_LIMITS=tasks-per-session=N"},
+		{"HARNESS_STORE_WAIT_MS", "set HARNESS_LIMITS=store-wait-ms=N"},
+		{"HARNESS_JOURNAL_KEEP_DAYS", "set HARNESS_RETENTION=journal-days=N"},
+		{"HARNESS_JOURNAL_KEEP_EVENTS", "set HARNESS_RETENTION=journal-events=N"},
+		{"HARNESS_RECORDS_KEEP_DAYS", "set HARNESS_RETENTION=records-days=N"},
+		{"HARNESS_RECORDS_KEEP", "set HARNESS_RETENTION=records=N"},
+		{"HARNESS_ARCHIVED_KEEP_DAYS", "set HARNESS_RETENTION=archived-days=N"},
+		{"HARNESS_ARCHIVED_KEEP", "set HARNESS_RETENTION=archived=N"},
+		{"HARNESS_TURNS_KEEP_DAYS", "set HARNESS_RETENTION=turns-days=N"},
+		{"HARNESS_TURNS_KEEP", "set HARNESS_RETENTION=turns=N"},
+	}
+	for _, runtime := range leveledRuntimes() {
+		id := strings.ToUpper(strings.ReplaceAll(runtime, "-", "_"))
+		all = append(all, gone{"HARNESS_RUNTIME_" + id + "_SANDBOX", "set HARNESS_RUNTIME_SANDBOX=" + runtime + "=LEVEL"},
+			gone{"HARNESS_RUNTIME_" + id + "_APPROVAL", "set HARNESS_RUNTIME_APPROVAL=" + runtime + "=LEVEL"})
+	}
+	return all
+}
+
+func findGone(key string) (gone, bool) {
+	for _, one := range goneVariables() {
+		if one.name == strings.ToUpper(key) {
+			return one, true
+		}
+	}
+	return gone{}, false
+}
+
+// says is the refusal without the name.
+func (g gone) says() string { return "it is no setting any more; " + g.instead }
+
+// refuseGone refuses an environment that sets what is no setting any more. An empty value counts as unset.
+func refuseGone(environ []string) error {
+	for _, one := range goneVariables() {
+		if value, _ := lookup(environ, one.name); value != "" {
+			return Usagef("%s (from %s): %s", one.name, SourceEnvironment, one.says())
+		}
+	}
+	return nil
+}
+
+// addGoneFlags defines the flags that were settings, hidden, so that the refusal can name what replaces them.
+func addGoneFlags(fs *pflag.FlagSet) {
+	for _, one := range goneVariables() {
+		f := fs.VarPF(goneFlag(one), Variable{Name: one.name}.Flag(), "", one.says())
+		f.Hidden, f.NoOptDefVal = true, "true"
+	}
+}
+
+// goneFlag refuses every value while the command line is read.
+type goneFlag gone
+
+func (goneFlag) String() string { return "" }
+
+func (f goneFlag) Set(string) error { return errors.New(gone(f).says()) }
+
+func (goneFlag) Type() string { return "string" }

@@ -1,0 +1,169 @@
+package background
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"harness/internal/platform/database"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
+)
+
+// endStep is how long a listing waits for the end of what was ended.
+const endStep = 50 * time.Millisecond
+
+// endRounds is how often all background work is listed and ended: what is being ended may begin more.
+const endRounds = 3
+
+// EndBackground ends one background task of a session; a turn does not begin by that. runtime.ErrNoBackground when it is
+// over; *runtime.UnsupportedError where the runtime cannot end it alone.
+func (m *Monitor) EndBackground(ctx context.Context, sessionID, id string) error {
+	sess, adapter, err := m.options.Owned(ctx, sessionID)
+	if err != nil {
+		return err
+	}
+	ender, err := runtime.As[runtime.Backgrounder](adapter, runtime.OpTerminals)
+	if err != nil {
+		return err
+	}
+	tasks, err := m.Background(ctx, sessionID)
+	if err != nil {
+		return err
+	}
+	found := slices.IndexFunc(tasks, func(task session.BackgroundTask) bool { return task.ID == id })
+	if found < 0 {
+		return fmt.Errorf("%w: %s of session %s is over", runtime.ErrNoBackground, id, sessionID)
+	}
+	if _, cleans := runtime.Has[runtime.TerminalCleaner](adapter, runtime.OpTerminals); !tasks[found].CanEnd && !cleans {
+		return &runtime.UnsupportedError{Runtime: sess.Runtime, Operation: "end this command",
+			Remedy: fmt.Sprintf("`%s` began while another session had a turn in the same folder, so it may be that session's: "+
+				"have the agent end it, or end it on the machine", tasks[found].Command)}
+	}
+	err = ender.EndBackground(ctx, runtime.ResumeThread{ThreadID: sess.ID, NativeID: sess.RuntimeSessionID}, id)
+	if errors.Is(err, runtime.ErrThreadNotFound) {
+		err = runtime.ErrNoBackground
+	}
+	_, listed := m.Background(ctx, sessionID)
+	if err != nil {
+		return fmt.Errorf("end background task %s: %w", id, err)
+	}
+	return listed
+}
+
+// EndAllBackground ends all background work of a session and returns what there was. A session of a runtime without
+// such work has none. When it returns without an error none is left.
+func (m *Monitor) EndAllBackground(ctx context.Context, sessionID string) (ended []session.BackgroundTask, err error) {
+	tasks, err := m.Background(ctx, sessionID)
+	if err != nil {
+		return nil, err
+	}
+	if slices.ContainsFunc(tasks, func(task session.BackgroundTask) bool { return !task.CanEnd }) {
+		session, adapter, err := m.options.Owned(ctx, sessionID)
+		if err != nil {
+			return nil, err
+		}
+		if cleaner, cleans := runtime.Has[runtime.TerminalCleaner](adapter, runtime.OpTerminals); cleans {
+			if _, err := cleaner.CleanTerminals(ctx, session.ID); err != nil && !isWithoutBackground(err) {
+				return nil, err
+			}
+			return tasks, m.awaitBackgroundEnd(ctx, sessionID)
+		}
+	}
+	return m.EndBackgroundWhere(ctx, sessionID, func(session.BackgroundTask) bool { return true })
+}
+
+// EndBackgroundWhere ends the background work of a session that is chosen.
+func (m *Monitor) EndBackgroundWhere(ctx context.Context, sessionID string,
+	chosen func(session.BackgroundTask) bool) (ended []session.BackgroundTask,
+	err error) {
+	for round := 0; ; round++ {
+		tasks, err := m.Background(ctx, sessionID)
+		if err != nil {
+			return ended, err
+		}
+		left := 0
+		var failed error
+		for _, task := range tasks {
+			if !chosen(task) {
+				continue
+			}
+			left++
+			switch err := m.EndBackground(ctx, sessionID, task.ID); {
+			case err == nil:
+				ended = append(ended, task)
+			case !isWithoutBackground(err):
+				failed = errors.Join(failed, err)
+			}
+		}
+		if left == 0 || failed != nil {
+			return ended, failed
+		}
+		if round == endRounds {
+			return ended, fmt.Errorf("%w: background work of session %s goes on although it was ended", runtime.ErrTimeout, sessionID)
+		}
+	}
+}
+
+// awaitBackgroundEnd waits until a session has no background work; it was told to end.
+func (m *Monitor) awaitBackgroundEnd(ctx context.Context, sessionID string) error {
+	for began := time.Now(); ; {
+		tasks, err := m.Background(ctx, sessionID)
+		if err != nil || len(tasks) == 0 {
+			return err
+		}
+		if time.Since(began) > backgroundPatience {
+			return fmt.Errorf("%w: background work of session %s goes on although it was ended", runtime.ErrTimeout, sessionID)
+		}
+		select {
+		case <-time.After(endStep):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// turnSlack is by how much (ms) a command may seem to begin outside the turn that began it.
+const turnSlack = 200
+
+// placeShared tells whether a task that its runtime cannot place is a session's: the session's turn ran when the task
+// began, and no other session's did, or only in other folders. A task that may be another session's, too, cannot be ended.
+// What a running turn has begun is part of that turn, and not the session's background work.
+func placeShared(ctx context.Context, tx database.Tx, sessionID string, one runtime.BackgroundTask,
+	task *session.BackgroundTask) (ours bool,
+	err error) {
+	type turn struct{ sessionID, turnID, status, cwd string }
+	turns, err := database.ReadAll(ctx, tx, "read which turns ran when a command began", func(row database.Row) (t turn, err error) {
+		err = row.Scan(&t.sessionID, &t.turnID, &t.status, &t.cwd)
+		t.sessionID, t.turnID, t.cwd = database.DecodeText(t.sessionID), database.DecodeText(t.turnID), database.DecodeText(t.cwd)
+		return t, err
+	}, `select t.session_id, t.turn_id, t.status, s.cwd from sessions s join turns t on t.session_id = s.id
+		join sessions own on own.id = $1 and own.runtime = s.runtime and own.node_id = s.node_id
+		where t.started_at <= $2 and (t.status = 'inProgress' or t.completed_at >= $3) order by t.started_at`,
+		database.EncodeText(sessionID), one.StartedAt+turnSlack, one.StartedAt-turnSlack)
+	if err != nil {
+		return false, err
+	}
+	works := func(t turn) bool { return t.cwd != "" && within(one.Dir, t.cwd) }
+	if slices.ContainsFunc(turns, works) {
+		turns = slices.DeleteFunc(turns, func(t turn) bool { return !works(t) })
+	}
+	for _, t := range turns {
+		if t.sessionID == sessionID {
+			ours, task.TurnID = t.status != string(runtime.TurnInProgress), t.turnID
+		} else {
+			task.CanEnd = false
+		}
+	}
+	return ours, nil
+}
+
+// within tells whether a folder is another one, or below it.
+func within(dir, top string) bool {
+	dir, top = filepath.Clean(dir), filepath.Clean(top)
+	return dir == top || strings.HasPrefix(dir, strings.TrimSuffix(top, "/")+"/")
+}

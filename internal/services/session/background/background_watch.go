@@ -1,0 +1,242 @@
+package background
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
+	"harness/internal/services/session/store"
+)
+
+const (
+	// backgroundStep is how often the background work of sessions that have some is listed again.
+	backgroundStep = 3 * time.Second
+	// backgroundPatience bounds one listing, backgroundAtOnce how many run at once.
+	backgroundPatience = 5 * time.Second
+	backgroundAtOnce   = 8
+)
+
+// Watch knows which sessions may have background work, so that only those are looked at.
+type Watch struct {
+	mu sync.Mutex
+	// working are the sessions of this node that have some as far as is known.
+	working map[string]bool
+	// listing are those that are being listed; true once the runtime has said something newer of its own accord.
+	listing map[string]bool
+	wanted  map[string]bool
+	wake    chan struct{}
+}
+
+// NewWatch builds a Watch.
+func NewWatch() *Watch {
+	return &Watch{working: map[string]bool{}, listing: map[string]bool{}, wanted: map[string]bool{},
+		wake: make(chan struct{}, 1)}
+}
+
+// Want has a session listed soon.
+func (w *Watch) Want(sessionIDs ...string) {
+	w.mu.Lock()
+	for _, id := range sessionIDs {
+		w.wanted[id] = true
+	}
+	w.mu.Unlock()
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// take are the sessions to list now; all those that have some when all is set.
+func (w *Watch) take(all bool) (ids []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if all {
+		for id := range w.working {
+			w.wanted[id] = true
+		}
+	}
+	for id := range w.wanted {
+		ids = append(ids, id)
+	}
+	clear(w.wanted)
+	return ids
+}
+
+// Said notes what a runtime said of its own accord: a list that was asked for before is older.
+func (w *Watch) Said(id string, works bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.note(id, works)
+	if _, lists := w.listing[id]; lists {
+		w.listing[id] = true
+	}
+}
+
+// note keeps whether a session has background work. mu is held.
+func (w *Watch) note(id string, works bool) {
+	if works {
+		w.working[id] = true
+	} else {
+		delete(w.working, id)
+	}
+}
+
+// begin notes that a session is being listed. end tells whether the list is still the newest, and notes what it says
+// then; it is called once, in the order of commits.
+func (w *Watch) begin(id string) (end func(works bool) (newest bool)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.listing[id] = false
+	return func(works bool) bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		newest := !w.listing[id]
+		delete(w.listing, id)
+		if newest {
+			w.note(id, works)
+		}
+		return newest
+	}
+}
+
+// works tells whether a session has background work as far as is known.
+func (w *Watch) works(id string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.working[id]
+}
+
+// All are the sessions that have background work as far as is known.
+func (w *Watch) All() (ids []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for id := range w.working {
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// BackgroundLoop lists the background work of sessions after each turn, and again as long as there is some, until ctx
+// ends.
+func (m *Monitor) BackgroundLoop(ctx context.Context) {
+	stored, err := store.ReadBackground(ctx, m.options.DB.Read(), `node_id = $1`, m.options.NodeID)
+	if err != nil && ctx.Err() == nil {
+		m.options.Logger.Warn().Err(err).Msg("the background work of sessions could not be read; it is listed after their next turns")
+	}
+	for id := range stored {
+		m.options.Watch.Said(id, true)
+		m.options.Watch.Want(id)
+	}
+	ticker := time.NewTicker(backgroundStep)
+	defer ticker.Stop()
+	for {
+		all := false
+		select {
+		case <-m.options.Watch.wake:
+		case <-ticker.C:
+			all = true
+		case <-ctx.Done():
+			return
+		}
+		m.listEach(ctx, m.options.Watch.take(all))
+	}
+}
+
+func (m *Monitor) listEach(ctx context.Context, ids []string) {
+	var listing sync.WaitGroup
+	places := make(chan struct{}, backgroundAtOnce)
+	for _, id := range ids {
+		places <- struct{}{}
+		listing.Go(func() {
+			defer func() { <-places }()
+			ctx, cancel := context.WithTimeout(ctx, backgroundPatience)
+			defer cancel()
+			if _, err := m.Background(ctx, id); err != nil && ctx.Err() == nil && !session.Absent(err) &&
+				!errors.Is(err, runtime.ErrUnavailable) {
+				m.options.Logger.Info().Err(err).Str("session", id).
+					Msg("the background work of a session could not be listed; it is tried again after its next turn")
+			}
+		})
+	}
+	listing.Wait()
+}
+
+// Background lists the background work of a session as its runtime has it now, and stores it. A runtime that is not
+// there, or has no such work, is not asked: what is stored counts. ErrNotFound, *DeletedError, *NotOwnerError.
+func (m *Monitor) Background(ctx context.Context, sessionID string) ([]session.BackgroundTask, error) {
+	session, adapter, err := m.options.Owned(ctx, sessionID)
+	if err != nil {
+		return nil, err
+	}
+	lister, ok := runtime.Has[runtime.Backgrounder](adapter, runtime.OpTerminals)
+	if !ok {
+		return nil, nil
+	}
+	release, err := m.options.Locks.Acquire(ctx, "background "+sessionID)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	for {
+		tasks, newest, err := m.listBackground(ctx, session, lister)
+		if err != nil || newest {
+			return tasks, err
+		}
+	}
+}
+
+func (m *Monitor) listBackground(ctx context.Context, session session.Session, lister runtime.Backgrounder) (tasks []session.BackgroundTask,
+	newest bool, err error) {
+	m.options.Sessions.LoadView(session.Runtime, session.ID)
+	generation, _ := m.options.Index.Generation(session.Runtime, session.ID)
+	if generation == "" { // it has no process, or the one of an earlier server is not attached to yet
+		tasks, err = store.ReadBackgroundOf(ctx, m.options.DB.Read(), session.ID)
+		return tasks, true, err
+	}
+	end := m.options.Watch.begin(session.ID)
+	found, err := lister.ListBackground(ctx, runtime.ResumeThread{ThreadID: session.ID, NativeID: session.RuntimeSessionID})
+	if isWithoutBackground(err) {
+		found, err = nil, nil
+	}
+	if err != nil {
+		end(m.options.Watch.works(session.ID))
+		return nil, false, err
+	}
+	if len(found) == 0 && !m.options.Watch.works(session.ID) {
+		return nil, end(false), nil
+	}
+	err = m.options.Sessions.InOrder(ctx, func() journal.Unit {
+		at := m.options.Now()
+		if newest = end(len(found) > 0); !newest {
+			return func(context.Context, database.Tx) ([]journal.Event, error) { return nil, nil }
+		}
+		return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+			if mine, err := m.options.Mine(ctx, tx, session.ID, session.Epoch); err != nil || !mine {
+				return nil, err
+			}
+			return m.StoreBackground(ctx, tx, Report{SessionID: session.ID, Generation: generation, Tasks: found, At: at})
+		}
+	})
+	if err == nil && newest {
+		tasks, err = store.ReadBackgroundOf(ctx, m.options.DB.Read(), session.ID)
+	}
+	return tasks, newest, err
+}
+
+// WantBackground has the background work of a session listed after what may have changed it: the end of a turn, and of an
+// item that outlived its turn.
+func (m *Monitor) WantBackground(signal runtime.Signal) {
+	switch change := signal.Change.(type) {
+	case runtime.TurnCompleted:
+		m.options.Watch.Want(signal.ThreadID)
+	case runtime.ItemChanged:
+		if change.Done && m.options.Watch.works(signal.ThreadID) {
+			m.options.Watch.Want(signal.ThreadID)
+		}
+	}
+}

@@ -1,0 +1,56 @@
+package controledit
+
+import (
+	"harness/internal/runtime"
+	"harness/internal/services/session"
+)
+
+// Check refuses levels a runtime does not enforce: *runtime.ControlError.
+func Check(adapter runtime.Adapter, c session.Controls) error {
+	return runtime.CapabilitiesOf(adapter).CheckControls(adapter.Name(), c.ApprovalPolicy, c.FilesystemSandbox,
+		c.NetworkAccess)
+}
+
+// CheckChanged is Check for a session of a named runtime; levels it had before stay allowed. A runtime
+// that is not configured any more refuses every turn anyway.
+func (e *Editor) CheckChanged(runtimeName string, before, after session.Controls) error {
+	adapter, _ := e.options.Runtimes.Adapter(runtimeName)
+	if adapter == nil {
+		return nil
+	}
+	changed := func(was, is string) string {
+		if was == is {
+			return ""
+		}
+		return is
+	}
+	if !before.Unrestrictable() {
+		if err := CheckNetwork(adapter, after, false); err != nil {
+			return err
+		}
+	}
+	return Check(adapter, session.Controls{ApprovalPolicy: changed(before.ApprovalPolicy, after.ApprovalPolicy),
+		FilesystemSandbox: changed(before.FilesystemSandbox, after.FilesystemSandbox),
+		NetworkAccess:     changed(before.NetworkAccess, after.NetworkAccess)})
+}
+
+// NetworkOfNew is the controls of a new session whose client did not name the network. A client of codex-manager is shown the
+// default, as ever, with what it comes to.
+func NetworkOfNew(adapter runtime.Adapter, c, defaults session.Controls, runtimeNamed bool) session.Controls {
+	if runtimeNamed || !runtime.CapabilitiesOf(adapter).KeepsFullAccessPair {
+		return c.OpenNetwork()
+	}
+	c.NetworkAccess, c.NetworkBefore = defaults.NetworkAccess, ""
+	return c
+}
+
+// CheckNetwork refuses to restrict the network in a sandbox that restricts nothing: *runtime.ControlError. A runtime that
+// takes the pair as it is sent takes it unless strict.
+func CheckNetwork(adapter runtime.Adapter, c session.Controls, strict bool) error {
+	if !c.Unrestrictable() || !strict && runtime.CapabilitiesOf(adapter).KeepsFullAccessPair {
+		return nil
+	}
+	return &runtime.ControlError{Runtime: adapter.Name(), Field: "networkAccess", Value: session.NetworkRestricted,
+		Enforced: []string{session.NetworkEnabled},
+		Because:  ", because danger-full-access restricts nothing; name the network enabled, or leave it out"}
+}

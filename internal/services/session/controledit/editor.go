@@ -1,0 +1,38 @@
+// Package controledit changes what sessions may do: their model, levels and settings, and the defaults of new ones.
+//
+// It owns which controls a runtime accepts and when they may change. It must never know how a turn runs.
+package controledit
+
+import (
+	"context"
+
+	"harness/internal/platform/journal"
+	"harness/internal/services/session/reading"
+	"harness/internal/services/session/registry"
+	"harness/transcript"
+)
+
+// Options are what an Editor is built from.
+type Options struct {
+	Journal  *journal.Journal
+	Reader   *reading.Reader
+	Runtimes *registry.Registry
+	// Locked says that the defaults are not to be edited (SESSION_DEFAULTS_LOCKED).
+	Locked bool
+	// Now is the time in ms.
+	Now func() int64
+}
+
+// Editor changes controls.
+type Editor struct {
+	options Options
+	entries transcript.Store
+}
+
+// New builds an Editor.
+func New(o Options) *Editor { return &Editor{options: o} }
+
+func (e *Editor) commit(ctx context.Context, unit journal.Unit) error {
+	_, err := e.options.Journal.Commit(ctx, unit)
+	return err
+}

@@ -1,0 +1,24 @@
+package manager
+
+import (
+	"context"
+
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/runtime"
+	"harness/internal/services/session/background"
+)
+
+// backgroundUnit takes in what a runtime says of its own accord of a session's background work. Service.order is held.
+func (s *Service) backgroundUnit(runtimeName string, signal runtime.Signal, change runtime.BackgroundChanged) journal.Unit {
+	a := s.prepareSignal(runtimeName, signal)
+	s.background.Said(signal.ThreadID, len(change.Tasks) > 0)
+	news := background.Report{SessionID: signal.ThreadID, Generation: signal.Generation, Tasks: change.Tasks, At: a.receivedAt}
+	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		mine, err := s.mine(ctx, tx, signal.ThreadID, a.thread.Epoch)
+		if err != nil || !mine || a.thread.Deleted {
+			return nil, err
+		}
+		return s.StoreBackground(ctx, tx, news)
+	}
+}

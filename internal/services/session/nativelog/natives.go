@@ -1,0 +1,158 @@
+package nativelog
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/rs/zerolog"
+
+	"harness/internal/lib/javascript"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
+	"harness/internal/services/session/live"
+	"harness/internal/services/session/store"
+)
+
+// Off keeps no lines.
+const Off = "off"
+
+// EventNative is a line as an agent wrote it.
+const EventNative = "runtime.native"
+
+// Options are what a Recorder is built from.
+type Options struct {
+	DB    *database.DB
+	Index *live.Index
+	// Keep says what is kept of the lines of agents whose words are translated: session.NativeRing (in Ring),
+	// session.NativeAll or Off.
+	Keep   string
+	Ring   *Ring
+	Logger zerolog.Logger
+	// Now is the time in ms.
+	Now func() int64
+}
+
+// Recorder keeps the lines of agents, in the ring or as events of the journal.
+type Recorder struct {
+	options Options
+	// serving is the session of each process that is for one alone; it changes in commit order. failed says that the last
+	// line was not kept.
+	serving map[string]string
+	failed  atomic.Bool
+}
+
+// NewRecorder builds a Recorder.
+func NewRecorder(o Options) *Recorder { return &Recorder{options: o, serving: map[string]string{}} }
+
+// SessionOf is the session a native line is kept with: the one its signals name, else the one its process is for, else
+// the one its adapter says; "" when that is not known. ours tells which of the signals are about sessions of this
+// runtime. The caller holds the commit order.
+func (r *Recorder) SessionOf(batch runtime.Batch, ours []bool) (sessionID string) {
+	for i, signal := range batch.Signals {
+		switch {
+		case !ours[i]:
+			continue
+		case signal.Kind == runtime.SignalStarted && signal.Serves != "":
+			r.serving[batch.Generation] = signal.Serves
+		case signal.Kind == runtime.SignalExited:
+			delete(r.serving, batch.Generation)
+		}
+		if sessionID == "" {
+			sessionID = signal.ThreadID
+		}
+	}
+	if sessionID == "" {
+		sessionID = r.serving[batch.Generation]
+	}
+	if sessionID == "" && batch.About != "" {
+		if _, known := r.options.Index.Peek(batch.About); known {
+			sessionID = batch.About
+		}
+	}
+	return sessionID
+}
+
+// Record keeps the line of a batch in the ring of its session.
+func (r *Recorder) Record(sessionID string, line json.RawMessage) {
+	if r.options.Keep != session.NativeRing || r.options.Ring == nil || line == nil || sessionID == "" {
+		return
+	}
+	err := r.options.Ring.Append(sessionID, line, func() bool {
+		known, ok := r.options.Index.Peek(sessionID)
+		return ok && known.Deleted
+	})
+	// Once for an outage: the next line has the same trouble.
+	if failed := err != nil; r.failed.Swap(failed) != failed && failed {
+		r.options.Logger.Warn().Err(err).Msg("what agents write is not kept (HARNESS_KEEP_NATIVE); sessions go on without it")
+	}
+}
+
+// Events are the events that keep the line of a batch, none unless all lines are kept so.
+func (r *Recorder) Events(runtimeName, sessionID string, line json.RawMessage) []journal.Event {
+	if r.options.Keep != session.NativeAll || line == nil {
+		return nil
+	}
+	payload := line
+	if !json.Valid(line) {
+		payload = javascript.MustEncode(string(line))
+	}
+	return []journal.Event{{SessionID: sessionID, Type: EventNative, Time: r.options.Now(), Source: runtimeName,
+		Payload: payload}}
+}
+
+// Stored are the lines of a session's agents that the journal has (NativeAll), oldest first, as they were written.
+func Stored(ctx context.Context, j *journal.Journal, sessionID string) ([]string, error) {
+	var lines []string
+	for after := int64(0); ; {
+		records, err := j.ReadSession(ctx, database.EncodeText(sessionID), after, 0)
+		if err != nil {
+			return nil, fmt.Errorf("read what the agent of session %s wrote: %w", sessionID, err)
+		}
+		if len(records) == 0 {
+			return lines, nil
+		}
+		for i := range records {
+			after = records[i].Seq
+			if records[i].Type != EventNative {
+				continue
+			}
+			line := string(records[i].Payload)
+			var text string
+			if json.Unmarshal(records[i].Payload, &text) == nil { // it was not JSON
+				line = text
+			}
+			lines = append(lines, line)
+		}
+	}
+}
+
+// Drop removes the lines of a session that is gone.
+func (r *Recorder) Drop(sessionID string) {
+	if r.options.Ring == nil {
+		return
+	}
+	if err := r.options.Ring.Remove(sessionID); err != nil {
+		r.options.Logger.Warn().Err(err).Str("session", sessionID).
+			Msg("what the agent of a deleted session wrote stays until the next start")
+	}
+}
+
+// Sweep removes the lines of sessions that went while nobody listened.
+func (r *Recorder) Sweep(ctx context.Context) {
+	if r.options.Ring == nil {
+		return
+	}
+	ids, err := r.options.Ring.Sessions()
+	if err != nil {
+		r.options.Logger.Warn().Err(err).Msg("native lines of deleted sessions may stay")
+	}
+	for _, id := range ids {
+		if _, err := store.IsSystemOwned(ctx, r.options.DB.Read(), id); session.Absent(err) {
+			r.Drop(id)
+		}
+	}
+}

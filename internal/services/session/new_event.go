@@ -1,0 +1,35 @@
+package session
+
+import (
+	"encoding/json"
+
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/stream"
+	"harness/transcript"
+)
+
+// EventTranscriptUpdated is the type of the event of a changed transcript entry.
+const EventTranscriptUpdated = "transcript_updated"
+
+// EventProjectUpdated is the type of the event of a session that changed its project.
+const EventProjectUpdated = "session_project_updated"
+
+// NewEvent is an event of one session; systemOwned keeps it from all who do not follow exactly this session.
+func NewEvent(sessionID, kind string, at int64, systemOwned bool, payload json.RawMessage) journal.Event {
+	event := journal.Event{SessionID: sessionID, Type: kind, Time: at, Source: EventSource, Payload: payload}
+	if systemOwned {
+		event.Meta = stream.EncodeMeta(stream.Meta{SystemOwned: true})
+	}
+	return event
+}
+
+// TranscriptUpdated is the event of an entry; asSent is the entry within the event's payload.
+func TranscriptUpdated(sessionID string, entry *transcript.Entry, at int64, systemOwned bool) (event journal.Event,
+	asSent json.RawMessage) {
+	payload, from := entry.AppendUpdate(make([]byte, 0, entry.Size()), sessionID)
+	event = NewEvent(sessionID, EventTranscriptUpdated, at, systemOwned, payload)
+	// Clients choose these ids, and the journal stores them as columns too.
+	event.TurnID, event.ItemID = database.EncodeText(entry.TurnID), database.EncodeText(entry.MessageID)
+	return event, payload[from : len(payload)-1]
+}

@@ -1,0 +1,45 @@
+// Package pending opens sessions behind a temporary id, which a client has before the runtime has answered.
+//
+// It owns what a temporary id stands for. It must never know how a session is opened.
+package pending
+
+import (
+	"context"
+
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/services/session"
+)
+
+// Sessions is what an Opener needs of who runs the sessions.
+type Sessions interface {
+	Create(ctx context.Context, in session.Create) (session.Session, error)
+	AssignProject(ctx context.Context, sessionID string, projectID *string) (session.Session, error)
+	// Stored reads a session from its row.
+	Stored(ctx context.Context, sessionID string) (session.Session, error)
+}
+
+// Options are what an Opener is built from.
+type Options struct {
+	Journal  *journal.Journal
+	DB       *database.DB
+	NodeID   string
+	Sessions Sessions
+	// Now is the time in ms.
+	Now func() int64
+}
+
+// Opener opens sessions behind temporary ids.
+type Opener struct {
+	options Options
+	// pending are those of this process.
+	pending pendingSessions
+}
+
+// New builds an Opener.
+func New(o Options) *Opener { return &Opener{options: o} }
+
+func (o *Opener) commit(ctx context.Context, unit journal.Unit) error {
+	_, err := o.options.Journal.Commit(ctx, unit)
+	return err
+}

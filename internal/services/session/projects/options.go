@@ -1,0 +1,66 @@
+// Package projects keeps projects, the chats in them, and the sessions of agents that work for them.
+//
+// It owns which project a chat is in and who a worker session works for. It must never know how a session runs.
+package projects
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/services/session"
+	"harness/internal/services/session/live"
+	"harness/internal/services/session/registry"
+)
+
+// Sessions is what projects need of who runs the sessions.
+type Sessions interface {
+	Archive(ctx context.Context, sessionID string) (session.Session, error)
+	CheckOwner(one session.Session) error
+	// DeleteBy deletes a session and asks its runtime nothing after a time.
+	DeleteBy(ctx context.Context, sessionID string, by time.Time) (session.Deleted, error)
+	// InOrder changes the live index and queues a unit as one step of the commit order.
+	InOrder(ctx context.Context, prepare func() journal.Unit) error
+}
+
+// Options are what a Catalog and Agents are built from.
+type Options struct {
+	Journal  *journal.Journal
+	DB       *database.DB
+	NodeID   string
+	Sessions Sessions
+	Index    *live.Index
+	Runtimes *registry.Registry
+	// Refetch has the live index read a session again.
+	Refetch func(sessionID string)
+	Agents  *Agents
+	Logger  zerolog.Logger
+	// Now is the time in ms.
+	Now func() int64
+}
+
+// Catalog keeps the projects of a store.
+type Catalog struct{ options Options }
+
+// New builds a Catalog.
+func New(o Options) *Catalog { return &Catalog{options: o} }
+
+func (p *Catalog) commit(ctx context.Context, unit journal.Unit) error {
+	_, err := p.options.Journal.Commit(ctx, unit)
+	return err
+}
+
+// Agents knows the worker sessions of projects and sessions.
+type Agents struct {
+	options Options
+
+	mu    sync.RWMutex
+	store WorkerStore
+}
+
+// NewAgents builds Agents.
+func NewAgents(o Options) *Agents { return &Agents{options: o} }

@@ -1,0 +1,181 @@
+package projects
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
+	"harness/internal/services/session/store"
+)
+
+// MoveChats takes all sessions of people out of a project, in the order they came into it, and archives them first when
+// archive is set. ErrProjectNotFound; *NotMaterializedError, or *NotOwnerError for a session to archive, before
+// anything is moved.
+func (p *Catalog) MoveChats(ctx context.Context, projectID string, archive bool) (session.MovedChats, error) {
+	chats, err := p.chats(ctx, p.options.DB.Read(), projectID)
+	if err != nil {
+		return session.MovedChats{}, err
+	}
+	if !archive {
+		moved, err := p.release(ctx, projectID, "")
+		return session.MovedChats{Moved: moved}, err
+	}
+	toArchive := slices.DeleteFunc(slices.Clone(chats), func(chat session.Session) bool { return chat.Archived })
+	if err := p.checkOwners(toArchive); err != nil {
+		return session.MovedChats{}, err
+	}
+	if err := p.allMaterialized(ctx, projectID, toArchive); err != nil {
+		return session.MovedChats{}, err
+	}
+	var counts session.MovedChats
+	for _, chat := range chats {
+		if chat.Archived {
+			counts.AlreadyArchived++
+		} else if _, err := p.options.Sessions.Archive(ctx, chat.ID); session.Absent(err) {
+			continue // deleted since we looked
+		} else if err != nil {
+			return counts, err
+		} else {
+			counts.Archived++
+		}
+		moved, err := p.release(ctx, projectID, chat.ID)
+		if err != nil {
+			return counts, err
+		}
+		counts.Moved += moved
+	}
+	return counts, nil
+}
+
+// DeleteChats deletes all sessions of people in a project, in the order they came into it, and waits for their runtimes
+// together as long as Delete waits for one. skipped are those somebody else deleted meanwhile. ErrProjectNotFound,
+// *NotOwnerError before anything is deleted.
+func (p *Catalog) DeleteChats(ctx context.Context, projectID string) (deleted, skipped int, err error) {
+	chats, err := p.chats(ctx, p.options.DB.Read(), projectID)
+	if err != nil {
+		return 0, 0, err
+	}
+	if err := p.checkOwners(chats); err != nil {
+		return 0, 0, err
+	}
+	by := time.Now().Add(session.DeletePatience)
+	for _, chat := range chats {
+		_, err := p.options.Sessions.DeleteBy(ctx, chat.ID, by)
+		switch {
+		case session.Absent(err):
+			skipped++
+		case err != nil:
+			return deleted, skipped, err
+		default:
+			deleted++
+		}
+	}
+	return deleted, skipped, nil
+}
+
+// chats are a project's sessions of people, in the order they came into it.
+func (p *Catalog) chats(ctx context.Context, q database.Querier, projectID string) ([]session.Session, error) {
+	if _, err := store.ReadProject(ctx, q, projectID); err != nil {
+		return nil, err
+	}
+	return database.ReadAll(ctx, q, "list chats of project "+projectID, func(row database.Row) (session.Session, error) {
+		stored, err := store.ScanSession(row)
+		return stored.Session, err
+	}, `select `+store.SessionColumns+` from sessions where project_id = $1 and system_owned = 0 order by project_rank, id`,
+		database.EncodeText(projectID))
+}
+
+// release takes a project's chats out of it, only the one of the given id unless that is "", and returns how many.
+func (p *Catalog) release(ctx context.Context, projectID, only string) (int, error) {
+	at := p.options.Now()
+	var released atomic.Int64 // the unit may run when this call has returned
+	unit := func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		released.Store(0)
+		chats, err := p.chats(ctx, tx, projectID)
+		if errors.Is(err, session.ErrProjectNotFound) {
+			return nil, journal.Refuse(err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		var events []journal.Event
+		for _, chat := range chats {
+			if only != "" && chat.ID != only {
+				continue
+			}
+			if err := store.UpdateSession(ctx, tx, chat.ID, `project_id = null, project_rank = 0`); err != nil {
+				return nil, err
+			}
+			released.Add(1)
+			events = append(events, sessionReleased(chat.ID, at))
+		}
+		return events, nil
+	}
+	var placed []string
+	// Not given up halfway: the unit writes what is returned.
+	err := p.options.Sessions.InOrder(context.WithoutCancel(ctx), func() journal.Unit {
+		placed = p.options.Index.ReleaseProject(projectID, only)
+		return unit
+	})
+	if err != nil {
+		for _, id := range placed {
+			p.options.Refetch(id)
+		}
+	}
+	return int(released.Load()), err
+}
+
+// checkOwners refuses when one of the chats is another node's.
+func (p *Catalog) checkOwners(chats []session.Session) error {
+	for _, chat := range chats {
+		if err := p.options.Sessions.CheckOwner(chat); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// allMaterialized refuses when a chat that would have to be archived has nothing in it.
+func (p *Catalog) allMaterialized(ctx context.Context, projectID string, chats []session.Session) error {
+	var empty []string
+	for _, chat := range chats {
+		has, err := p.hasContent(ctx, chat)
+		if err != nil {
+			return err
+		}
+		if !has {
+			empty = append(empty, chat.ID)
+		}
+	}
+	if len(empty) > 0 {
+		return &session.NotMaterializedError{ProjectID: projectID, SessionIDs: empty}
+	}
+	return nil
+}
+
+// hasContent tells whether anybody wrote to a session, here or in its runtime before we knew it.
+func (p *Catalog) hasContent(ctx context.Context, session session.Session) (bool, error) {
+	turns, err := store.ReadTurns(ctx, p.options.DB.Read(), session.ID)
+	if err != nil || len(turns) > 0 {
+		return len(turns) > 0, err
+	}
+	adapter, err := p.options.Runtimes.Adapter(session.Runtime)
+	if err != nil {
+		return false, err
+	}
+	historian, ok := runtime.Has[runtime.History](adapter, runtime.OpHistory)
+	if !ok {
+		return false, nil
+	}
+	t, err := historian.ReadThread(ctx, session.RuntimeSessionID, false)
+	if errors.Is(err, runtime.ErrThreadNotFound) {
+		return false, nil
+	}
+	return t.Preview != "", err
+}

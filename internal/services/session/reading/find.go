@@ -1,0 +1,88 @@
+package reading
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+
+	"harness/internal/platform/database"
+	"harness/internal/services/session"
+	"harness/transcript"
+)
+
+// findText narrows a page of sessions (where and args as page has them) down to those in which query.Text occurs: it
+// returns the condition to add with the arguments it needs, and the cursor of the next page, "" when there is none.
+// Neither engine folds the case of every script, and they differ in which, so the comparison is ours: titles and first
+// messages are read in the order of the list, until the page is full. A first message is looked for among the first 10
+// entries, and at its first 1,000 characters.
+func (r *Reader) findText(ctx context.Context, q database.Querier, query session.ListQuery, where string, args []any) (
+	condition, next string, extended []any, err error) {
+	const opening = ` from (select role, content, ` + transcript.CheckedEntry + ` as stored from transcript_entries
+		where session_id = sessions.id and place >= 0 order by place, ordinal limit 10) e where role = 'user' limit 1)`
+	rows, err := q.QueryContext(ctx, `select id, updated_at, created_at, title, (select content`+opening+`, (select stored`+opening+
+		` from sessions where `+where, args...)
+	if err != nil {
+		return "", "", nil, fmt.Errorf("look for a text in sessions: %w", err)
+	}
+	defer rows.Close()
+	var found []session.Session
+	most := query.Limit + 1
+	for wanted := folded(query.Text); len(found) < most && rows.Next(); {
+		var (
+			one             session.Session
+			title           string
+			content, stored sql.NullString
+		)
+		if err := rows.Scan(&one.ID, &one.UpdatedAt, &one.CreatedAt, &title, &content, &stored); err != nil {
+			return "", "", nil, fmt.Errorf("look for a text in sessions: %w", err)
+		}
+		first := transcript.ContentOf(content.String, stored)
+		if title == "" {
+			title = session.NewChatTitle
+		}
+		if occurs(wanted, database.DecodeText(title)) || occurs(wanted, beginning(first)) {
+			found = append(found, one)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return "", "", nil, fmt.Errorf("look for a text in sessions: %w", err)
+	}
+	if len(found) == 0 {
+		return " and 1 = 0", "", args, nil
+	}
+	if len(found) == most {
+		found = found[:most-1]
+		last := found[most-2]
+		last.ID = database.DecodeText(last.ID)
+		next = query.Sort.CursorAfter(last)
+	}
+	places := make([]string, len(found))
+	for i, one := range found {
+		args = append(args, one.ID)
+		places[i] = "$" + strconv.Itoa(len(args))
+	}
+	return " and id in (" + strings.Join(places, ", ") + ")", next, args, nil
+}
+
+// beginning is as much of a message as is looked at.
+func beginning(message string) string {
+	most := 1000 // characters
+	for n := range message {
+		if most--; most < 0 {
+			return message[:n]
+		}
+	}
+	return message
+}
+
+// occurs tells whether a folded text is in another.
+func occurs(wanted, in string) bool { return strings.Contains(folded(in), wanted) }
+
+// folded is what texts have in common that are the same to people, whatever their case and however their accents are
+// encoded.
+func folded(text string) string { return norm.NFC.String(cases.Fold().String(norm.NFC.String(text))) }

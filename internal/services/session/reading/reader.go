@@ -1,0 +1,59 @@
+// Package reading reads sessions: one with its transcript, lists of them, and the requests that wait for an answer.
+//
+// It owns what a stored session looks like to clients. It must never know how a session runs or changes.
+package reading
+
+import (
+	"context"
+
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/services/session"
+	"harness/internal/services/session/live"
+	"harness/internal/services/session/registry"
+	"harness/transcript"
+)
+
+// Sessions is what a Reader needs of who runs the sessions.
+type Sessions interface {
+	// Lookup finds a session, also one that only a runtime knows.
+	Lookup(ctx context.Context, sessionID string) (session.Session, error)
+	// AwaitHistory waits, within bounds, until the history of a session from elsewhere is here.
+	AwaitHistory(ctx context.Context, session session.Session) error
+	// LoadView brings a session into the live index.
+	LoadView(runtimeName, sessionID string)
+}
+
+// Options are what a Reader is built from.
+type Options struct {
+	Journal  *journal.Journal
+	DB       *database.DB
+	Index    *live.Index
+	Runtimes *registry.Registry
+	Sessions Sessions
+	NodeID   string
+	// Defaults are the controls of sessions that never had any; Locked says that the store has no others.
+	Defaults session.Controls
+	Locked   bool
+	// Now is the time in ms.
+	Now func() int64
+}
+
+// Reader reads sessions.
+type Reader struct {
+	options  Options
+	journal  *journal.Journal
+	db       *database.DB
+	index    *live.Index
+	runtimes *registry.Registry
+	sessions Sessions
+	entries  transcript.Store
+}
+
+// New builds a Reader.
+func New(o Options) *Reader {
+	return &Reader{options: o, journal: o.Journal, db: o.DB, index: o.Index, runtimes: o.Runtimes, sessions: o.Sessions}
+}
+
+// owns says whether a session is this node's.
+func (r *Reader) owns(one session.Session) bool { return one.NodeID == r.options.NodeID }

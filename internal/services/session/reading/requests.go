@@ -1,0 +1,118 @@
+package reading
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+
+	"harness/internal/platform/database"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
+	"harness/internal/services/session/store"
+)
+
+// Pending lists the pending interactive requests of a session, oldest first. An unknown session has none.
+func (r *Reader) Pending(ctx context.Context, sessionID string) ([]session.Request, error) {
+	return r.pending(ctx, sessionID, func(session.Request) bool { return true })
+}
+
+// AllPending is Pending of every session that is no worker's.
+func (r *Reader) AllPending(ctx context.Context) (requests []session.Request, err error) {
+	err = r.db.Snapshot(ctx, func(q database.Querier) error {
+		requests = []session.Request{}
+		rows, err := store.QueryRequests(ctx, q, `where status = 'pending' and not exists (select 1 from sessions
+			where sessions.id = r.session_id and system_owned = 1) order by created_at, id`)
+		for _, row := range rows {
+			if err == nil {
+				row, err = row.WithParams(ctx, q)
+				requests = append(requests, row.Request)
+			}
+		}
+		return err
+	})
+	return requests, err
+}
+
+// PendingApprovals counts the approvals that wait, of workers too and on all servers of the store, and tells since when
+// (ms) the oldest does, 0 when none does.
+func (r *Reader) PendingApprovals(ctx context.Context) (n, oldest int64, err error) {
+	err = r.db.Read().QueryRowContext(ctx, `select count(*), coalesce(min(created_at), 0) from interactive_requests
+		where status = 'pending' and kind = 'approval'`).Scan(&n, &oldest)
+	if err != nil {
+		return 0, 0, fmt.Errorf("count the approvals that wait: %w", err)
+	}
+	return n, oldest, nil
+}
+
+// Requests is Pending of one kind.
+func (r *Reader) Requests(ctx context.Context, sessionID string, kind runtime.RequestKind) ([]session.Request, error) {
+	return r.pending(ctx, sessionID, func(r session.Request) bool { return r.Kind == kind })
+}
+
+func (r *Reader) pending(ctx context.Context, sessionID string, wanted func(session.Request) bool) ([]session.Request, error) {
+	var requests []session.Request
+	err := r.db.Snapshot(ctx, func(q database.Querier) error {
+		requests = []session.Request{}
+		rows, err := store.PendingRequests(ctx, q, sessionID)
+		for _, row := range rows {
+			if err == nil && wanted(row.Request) {
+				row, err = row.WithParams(ctx, q)
+				requests = append(requests, row.Request)
+			}
+		}
+		return err
+	})
+	return requests, err
+}
+
+// SessionOfRequest is the session an interactive request belongs to, whatever became of it. ErrRequestNotFound for an
+// unknown id.
+func (r *Reader) SessionOfRequest(ctx context.Context, requestID string, kind runtime.RequestKind) (sessionID string,
+	err error) {
+	request, err := store.ReadRequest(ctx, r.db.Read(), requestID, kind)
+	return request.SessionID, err
+}
+
+// Request reads an interactive request in whatever state it is. ErrRequestNotFound for an unknown id.
+func (r *Reader) Request(ctx context.Context, requestID string, kind runtime.RequestKind) (session.Request, error) {
+	row, err := store.ReadRequest(ctx, r.db.Read(), requestID, kind)
+	if err == nil {
+		row, err = row.WithParams(ctx, r.db.Read())
+	}
+	return row.Request, err
+}
+
+// DenialReasons are why people denied what the last turn of a session asked, in words for its agent; "" for none. It is
+// for runtimes that take no reason with a denial (Capabilities.DenyReason): their agents are told with the next message.
+// A message that begins a turn makes that the last one, so each reason is told once.
+func (r *Reader) DenialReasons(ctx context.Context, adapter runtime.Adapter, sessionID string) (string, error) {
+	if runtime.CapabilitiesOf(adapter).DenyReason {
+		return "", nil
+	}
+	var turnID string
+	err := r.db.Read().QueryRowContext(ctx, `select turn_id from turns where session_id = $1
+		order by started_at desc, turn_id desc limit 1`, database.EncodeText(sessionID)).Scan(&turnID)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read the last turn of session %s: %w", sessionID, err)
+	}
+	settled, err := store.QueryRequests(ctx, r.db.Read(), `where session_id = $1 and turn_id = $2 and status = 'resolved'
+		order by settled_at, id`, database.EncodeText(sessionID), turnID)
+	if err != nil {
+		return "", err
+	}
+	var reasons strings.Builder
+	for _, r := range settled {
+		if r.ReasonGiven() {
+			fmt.Fprintf(&reasons, "\n- %s\n  Reason: %s", r.Summary, r.Reply.Message)
+		}
+	}
+	if reasons.Len() == 0 {
+		return "", nil
+	}
+	return "In the last turn the user denied the following, and said why:" + reasons.String(), nil
+}

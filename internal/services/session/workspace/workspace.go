@@ -1,0 +1,157 @@
+// Package workspace checks and marks the folders that sessions work in.
+//
+// It owns where a relative folder is and why an agent cannot work in one. It must never know what a session does there.
+package workspace
+
+import (
+	"cmp"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"harness/internal/services/session"
+)
+
+// Checker checks folders.
+type Checker struct {
+	// Root is where sessions work whose creator named no folder, and what relative paths are below.
+	Root string
+	// Unusable is why an agent cannot work in a folder, "" when it can.
+	Unusable func(folder string) string
+}
+
+// CheckFolder returns the absolute path of the folder a new session is to work in, the server's workspace for "".
+// *FolderError.
+func (c *Checker) CheckFolder(cwd string) (string, error) {
+	folder, reason := c.folderAt(cwd)
+	if reason == "" {
+		reason = c.Unusable(folder)
+	}
+	if reason != "" {
+		return "", &session.FolderError{Folder: cmp.Or(cwd, folder), Reason: reason}
+	}
+	return folder, nil
+}
+
+// Workspace is the folder of a session, "" where only its runtime knows it. *FolderError when an agent cannot work there.
+func (c *Checker) Workspace(sess session.Session) (string, error) {
+	if sess.Cwd == "" {
+		return "", nil
+	}
+	folder, reason := c.folderAt(sess.Cwd)
+	if reason == "" {
+		reason = c.Unusable(folder)
+	}
+	if reason != "" {
+		return "", &session.FolderError{SessionID: sess.ID, Folder: sess.Cwd, Reason: reason}
+	}
+	return folder, nil
+}
+
+// folderAt is the absolute path of a folder, or why there is none: relative ones are below the server's workspace.
+func (c *Checker) folderAt(cwd string) (folder, reason string) {
+	switch {
+	case cwd == "":
+		return c.Root, ""
+	case strings.ContainsRune(cwd, 0):
+		return "", "no path contains a NUL character"
+	case filepath.IsAbs(cwd):
+		return cwd, ""
+	case filepath.IsLocal(cwd):
+		return filepath.Join(c.Root, cwd), ""
+	}
+	return "", "a relative path is below the server's workspace " + c.Root + ", and this one leaves it"
+}
+
+// Unusable is why an agent cannot work in a folder, "" when it can. enter says whether the agents' user may enter it, nil when they are the server's user.
+func Unusable(folder string, enter func(string) error) string {
+	info, err := os.Stat(folder)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "it does not exist"
+	case errors.Is(err, unix.ENOTDIR), err == nil && !info.IsDir():
+		return "it is not a folder"
+	case err != nil && !errors.Is(err, fs.ErrPermission):
+		return errors.Unwrap(err).Error()
+	}
+	if enter == nil {
+		enter = func(folder string) error { return unix.Access(folder, unix.X_OK) }
+	}
+	if err := enter(folder); err != nil {
+		return "the agents' user may not enter it (" + err.Error() + ")"
+	}
+	return ""
+}
+
+// MarkerFolder is what a folder is marked with: two nodes that read the same id there have the same folder. git does not
+// show it, because it has a .gitignore that names everything.
+const (
+	MarkerFolder = ".harness-workspace"
+	markerFile   = "id"
+	maxMarker    = 1 << 10
+)
+
+// ReadMarker is the mark of a folder, "" when it has none, or is not there.
+func ReadMarker(folder string) (string, error) {
+	file, err := os.OpenInRoot(folder, MarkerFolder+"/"+markerFile) // an agent may have put a link there
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read the mark of %s: %w", folder, err)
+	}
+	raw, err := io.ReadAll(io.LimitReader(file, maxMarker))
+	if err = errors.Join(err, file.Close()); err != nil {
+		return "", fmt.Errorf("read the mark of %s: %w", folder, err)
+	}
+	return strings.TrimSpace(string(raw)), nil
+}
+
+// EnsureMarker gives a folder a mark, unless it has one, and returns it.
+func EnsureMarker(folder string) (string, error) {
+	known, err := ReadMarker(folder)
+	if known != "" || err != nil {
+		return known, err
+	}
+	if err := ReplaceMarker(folder, rand.Text()); err != nil {
+		return "", err
+	}
+	return ReadMarker(folder)
+}
+
+// ReplaceMarker gives a folder a mark, unless it has one.
+func ReplaceMarker(folder, id string) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("mark %s: %w", folder, err)
+		}
+	}()
+	root, err := os.OpenRoot(folder) // whatever link an agent puts there leads nowhere else
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	if err := root.Mkdir(MarkerFolder, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if err := root.WriteFile(MarkerFolder+"/.gitignore", []byte("*\n"), 0o644); err != nil {
+		return err
+	}
+	// Linked when it is written: who finds it reads all of it, and the first of two stays.
+	made := MarkerFolder + "/" + rand.Text()
+	if err := root.WriteFile(made, []byte(id+"\n"), 0o644); err != nil {
+		return err
+	}
+	err = root.Link(made, MarkerFolder+"/"+markerFile)
+	if errors.Is(err, fs.ErrExist) {
+		err = nil
+	}
+	return errors.Join(err, root.Remove(made))
+}
