@@ -20,11 +20,14 @@ import (
 // StoreCheck bounds how long the object store is asked at start, and by `harness doctor`.
 const StoreCheck = 5 * time.Second
 
+// objectBytes is from which size on a content is an object; shorter ones are faster in the database.
+const objectBytes = 1 << 20
+
 // openArtifacts makes the store of what is too long for an event, or kept beside it. An object store that cannot be used
 // now is told, and tried whenever it is needed.
 func (s *Server) openArtifacts(ctx context.Context) error {
 	options := artifact.Options{DB: s.db, Journal: s.journal, Now: s.now, Dir: filepath.Join(s.dir.Path, "artifacts"),
-		ObjectBytes: int64(s.cfg.S3.FromBytes),
+		ObjectBytes: objectBytes,
 		Redact:      s.redactArtifact}
 	if s.cfg.S3.Endpoint != "" && s.db.Engine() == database.Postgres {
 		objects, err := OpenObjects(s.cfg.S3)

@@ -46,7 +46,7 @@ func (s *Server) startNotifier(ctx context.Context) error {
 		Tells: func(record *journal.Record) (notify.News, bool) {
 			news, is := newsOf(record)
 			return news, is && slices.Contains(set.Kinds, string(news.Kind))
-		}, Waits: s.requestWaits, After: set.After, PublicURL: set.PublicURL, DecideLink: s.linkFor, Ended: s.metrics.Notified.Ended,
+		}, Waits: s.requestWaits, PublicURL: set.PublicURL, DecideLink: s.linkFor, Ended: s.metrics.Notified.Ended,
 		Logger: s.log.With().Str("package", "notify").Logger()})
 	return s.notifier.Start(ctx)
 }

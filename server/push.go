@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/rand"
@@ -37,13 +36,13 @@ func (s *Server) startPush(ctx context.Context) error {
 	if slices.Contains(set.PushServices, "none") {
 		return nil
 	}
-	contact := set.PushContact
+	contact := "mailto:harness@localhost"
 	if strings.HasPrefix(set.PublicURL, "https:") {
-		contact = cmp.Or(contact, set.PublicURL)
+		contact = set.PublicURL
 	}
 	access := &pushAccess{server: s}
 	push, err := notify.NewPush(ctx, notify.PushOptions{DB: s.db, Services: set.PushServices,
-		Contact: cmp.Or(contact, "mailto:harness@localhost"), Allows: access.allows})
+		Contact: contact, Allows: access.allows})
 	if err != nil {
 		return err
 	}

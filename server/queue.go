@@ -25,13 +25,16 @@ type jobQueue struct {
 	policies jobs.Policies
 }
 
+// workerTurns bounds a worker's session: with more turns, each job reads a longer history.
+const workerTurns = 200
+
 // startQueue runs jobs from here on. With ORCHESTRATOR_QUEUE_ENABLED=false there is no queue: its routes answer 503,
 // only suggestions that others make are kept.
 func (s *Server) startQueue(ctx context.Context) error {
 	q := &s.queue
 	q.suggestions = jobs.NewSuggestions(s.db, s.journal, s.sessions, s.now)
 	q.workers = jobs.NewWorkers(jobs.WorkersOptions{DB: s.db, Journal: s.journal, Sessions: s.sessions,
-		NodeID: s.dir.NodeID, Policies: q.policies, MaxTurns: s.cfg.Agent.MaxSessionTurns,
+		NodeID: s.dir.NodeID, Policies: q.policies, MaxTurns: workerTurns,
 		Logger: s.log.With().Str("package", "jobs").Logger()})
 	s.sessions.SetWorkers(q.workers)
 	s.metrics.Registry.MustRegister(newBacklog(s.readBacklog))

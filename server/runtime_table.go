@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"harness/internal/lib/version"
 	"harness/internal/operations"
@@ -163,6 +164,15 @@ func (s *Server) stopRuntimes(ctx context.Context) error {
 	return errors.Join(errors.Join(errs...), s.removeMadeRoots())
 }
 
+const (
+	// callTimeout bounds one call to a runtime. The slowest calls load long transcripts and ask the model's provider.
+	callTimeout = 2 * time.Minute
+	// processIdle is when the process of a session ends; the next message starts it again, in a few seconds.
+	processIdle = 10 * time.Minute
+	// unloadIdle is when codex forgets a session, which is about 1 MiB; the next message loads it again.
+	unloadIdle = 30 * time.Minute
+)
+
 // setup is what every adapter gets of this server. Families are the providers whose variables its agent inherits, its
 // own by default.
 func (s *Server) setup(name string, confined Confinement, families ...string) stdio.Setup {
@@ -175,13 +185,13 @@ func (s *Server) setup(name string, confined Confinement, families ...string) st
 		},
 		Supervise: stdio.Options{
 			Sink: s.warningNewer(name, s.sessions.Sink(name)), Resume: s.sessions.Resumption, KeepOnStop: s.cfg.KeepRuntimes,
-			StartTimeout: s.cfg.RuntimeStartTimeout, CallTimeout: s.cfg.RuntimeCallTimeout, HangAfter: s.cfg.RuntimeHang,
+			StartTimeout: s.cfg.RuntimeStartTimeout, CallTimeout: callTimeout, HangAfter: s.cfg.RuntimeHang,
 		},
 		LastState: func(ctx context.Context, threadID string) (json.RawMessage, error) {
 			return s.sessions.LastState(ctx, name, threadID)
 		},
 		NativeToolsOff: s.sessions.NativeToolsOff,
-		Door:           &s.agents, Tools: s.tools.nameFor(name), Idle: s.cfg.RuntimeIdle,
+		Door:           &s.agents, Tools: s.tools.nameFor(name), Idle: processIdle,
 		MaxProcesses: s.cfg.LimitsOf(name).Processes, Version: version.Program(),
 		TurnWatchdog: stdio.TurnWatchdog(s.cfg.TurnIdle),
 	}
@@ -234,7 +244,7 @@ func newCodex(s *Server, confined Confinement) (runtime.Adapter, error) {
 	setup := s.setup(codex.Name, confined)
 	setup.Launch.Env = append(s.codexEnv(), setup.Launch.Env...)
 	s.codex = codex.New(codex.Options{Bin: CodexBin(s.cfg), Home: s.cfg.CodexHome, Setup: setup,
-		Implicit: s.sessions.ImplicitSources, UnloadAfter: s.cfg.RuntimeUnload, RecycleBytes: int64(s.cfg.RuntimeRecycle) << 20})
+		Implicit: s.sessions.ImplicitSources, UnloadAfter: unloadIdle, RecycleBytes: int64(s.cfg.RuntimeRecycle) << 20})
 	return s.codex, nil
 }
 

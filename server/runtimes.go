@@ -31,7 +31,6 @@ func (s *Server) shims() (*shim.Host, error) {
 	}
 	return &shim.Host{
 		RunDir: RunDir(path), Command: []string{own, "shim"}, Version: version.Program(), DetachGrace: s.cfg.DetachGrace,
-		SpoolBytes: int64(s.cfg.SpoolBytes),
 	}, nil
 }
 

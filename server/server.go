@@ -128,6 +128,9 @@ type Server struct {
 	failed  chan error
 }
 
+// shutdownTimeout bounds an orderly stop. Container managers kill 10 to 30 s after SIGTERM.
+const shutdownTimeout = 10 * time.Second
+
 // New makes a server that does nothing until Start. workspace is its working directory. It can drive further
 // runtimes besides those of runtimeTable.
 func New(cfg *config.Config, workspace string, log zerolog.Logger, further ...RuntimeMaker) *Server {
@@ -136,7 +139,7 @@ func New(cfg *config.Config, workspace string, log zerolog.Logger, further ...Ru
 	s.trimmer = resources.NewMemoryTrimmer(func() int64 { return s.journal.Head() })
 	// Stopping runs from the bottom up: not ready, no new connections, sockets closed with 1012, runtimes, services,
 	// database.
-	s.parts = lifecycle.New(log, cfg.ShutdownTimeout,
+	s.parts = lifecycle.New(log, shutdownTimeout,
 		lifecycle.Part{Name: "data directory", Start: s.openDir, Stop: s.closeDir, Bound: time.Second},
 		lifecycle.Part{Name: "listener", Start: s.listen, Stop: s.closeListener, Bound: time.Second},
 		lifecycle.Part{Name: "startup gate", Start: s.startGate, Stop: s.stopHTTP, Bound: 3 * time.Second},
@@ -179,7 +182,7 @@ func New(cfg *config.Config, workspace string, log zerolog.Logger, further ...Ru
 // shows in health.
 func (s *Server) Start(ctx context.Context) error { return s.parts.Start(ctx) }
 
-// Stop ends everything in order within HARNESS_SHUTDOWN_TIMEOUT_MS. Calling it twice is allowed.
+// Stop ends everything in order within shutdownTimeout. Calling it twice is allowed.
 func (s *Server) Stop() error { return s.parts.Stop() }
 
 // Failed reports a part that broke while serving.

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"net/http"
-	"slices"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
@@ -89,17 +88,10 @@ func (s *Server) startRPC(ctx context.Context) (err error) {
 
 func (s *Server) stopRPC(ctx context.Context) error { return s.rpc.Stop(ctx) }
 
-// rpcHandlers serve it where the configuration says; its sockets count with the stream's.
+// rpcHandlers serve it; /ws is what cdev's clients know. Its sockets count with the stream's.
 func (s *Server) rpcHandlers(streams *stream.Handler) api.RPC {
 	sockets := rpc.Upgrades(streams.For(s.rpc))
-	handlers := api.RPC{Sockets: map[string]http.Handler{}, Document: s.rpc.Document()}
-	for _, path := range s.cfg.RPC.Paths {
-		handlers.Sockets[path] = sockets
-	}
-	if slices.Contains(s.cfg.RPC.Paths, "/rpc") {
-		handlers.Post = s.rpc.Post()
-	}
-	return handlers
+	return api.RPC{Sockets: map[string]http.Handler{"/rpc": sockets, "/ws": sockets}, Document: s.rpc.Document(), Post: s.rpc.Post()}
 }
 
 // pages are what browsers are shown beside the API; none without HARNESS_CONSOLE.

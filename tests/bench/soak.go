@@ -32,7 +32,6 @@ func soak(opts *options) error {
 	engine := opts.engines()[0]
 	running, err := serve(opts, engine, "CODEX_BIN="+binary, "CODEX_HOME="+home, "DEFAULT_APPROVAL_POLICY=never",
 		"DEFAULT_SANDBOX_MODE=danger-full-access", fmt.Sprintf("HARNESS_RETENTION=journal-events=%d,records=100", soakEvents),
-		"HARNESS_RUNTIME_UNLOAD_MS=10000",
 		fmt.Sprintf("HARNESS_RUNTIME_RECYCLE_MB=%d", soakRecycle), "LOG_LEVEL=warn")
 	if err != nil {
 		return err

@@ -200,7 +200,7 @@ func Beyond() []Row {
 			Reason: "the original waited forever",
 		},
 		{
-			What: "sessions idle for `HARNESS_RUNTIME_UNLOAD_MS` are unloaded, and an idle runtime above " +
+			What: "sessions idle for 30 minutes are unloaded, and an idle runtime above " +
 				"`HARNESS_RUNTIME_RECYCLE_MB` is replaced: [operations](operations.md#the-memory-of-the-runtime)",
 			Reason: "the original's runtime grew by 1 MiB per session",
 		},
@@ -216,7 +216,7 @@ func Beyond() []Row {
 			Reason: "the original showed it",
 		},
 		{
-			What: "a worker's session is replaced after `ORCHESTRATOR_AGENT_MAX_SESSION_TURNS` turns: " +
+			What: "a worker's session is replaced after 200 turns: " +
 				"[extensions](extensions.md)",
 			Reason: "in the original it grew forever",
 		},

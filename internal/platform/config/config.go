@@ -18,19 +18,18 @@ import (
 // Config is the complete, validated configuration. It is a value: packages take the few fields they need, and
 // it does not change after Load. Field comments name the variable; units are in the type.
 type Config struct {
-	Host            string        // HOST
-	Port            int           // PORT; 0 lets the system choose
-	AllowedOrigins  []string      // HARNESS_ALLOWED_ORIGINS
-	AllowedHosts    []string      // HARNESS_ALLOWED_HOSTS
-	TrustedProxies  []string      // HARNESS_TRUSTED_PROXIES
-	AuthToken       string        // HARNESS_AUTH_TOKEN (secret)
-	TrustLocal      bool          // HARNESS_TRUST_LOCAL
-	InsecureNoAuth  bool          // HARNESS_INSECURE_NO_AUTH
-	OIDCFile        string        // HARNESS_OIDC_FILE, absolute after Load; "" is no login by OpenID Connect
-	Console         bool          // HARNESS_CONSOLE
-	BasePath        string        // HARNESS_BASE_PATH; "" is the root
-	AllowYolo       bool          // HARNESS_ALLOW_YOLO
-	ShutdownTimeout time.Duration // HARNESS_SHUTDOWN_TIMEOUT_MS
+	Host           string   // HOST
+	Port           int      // PORT; 0 lets the system choose
+	AllowedOrigins []string // HARNESS_ALLOWED_ORIGINS
+	AllowedHosts   []string // HARNESS_ALLOWED_HOSTS
+	TrustedProxies []string // HARNESS_TRUSTED_PROXIES
+	AuthToken      string   // HARNESS_AUTH_TOKEN (secret)
+	TrustLocal     bool     // HARNESS_TRUST_LOCAL
+	InsecureNoAuth bool     // HARNESS_INSECURE_NO_AUTH
+	OIDCFile       string   // HARNESS_OIDC_FILE, absolute after Load; "" is no login by OpenID Connect
+	Console        bool     // HARNESS_CONSOLE
+	BasePath       string   // HARNESS_BASE_PATH; "" is the root
+	AllowYolo      bool     // HARNESS_ALLOW_YOLO
 
 	Limits Limits
 
@@ -62,14 +61,10 @@ type Config struct {
 	CodexHome                       string        // CODEX_HOME, absolute after Load; "" leaves it to codex
 	OpenAIAPIKey                    string        // OPENAI_API_KEY (secret)
 	RuntimeStartTimeout             time.Duration // HARNESS_RUNTIME_START_TIMEOUT_MS
-	RuntimeCallTimeout              time.Duration // HARNESS_RUNTIME_CALL_TIMEOUT_MS
 	RuntimeHang                     time.Duration // HARNESS_RUNTIME_HANG_MS; 0 waits forever
-	RuntimeUnload                   time.Duration // HARNESS_RUNTIME_UNLOAD_MS; 0 unloads nothing
 	RuntimeRecycle                  int           // HARNESS_RUNTIME_RECYCLE_MB; 0 recycles nothing
-	RuntimeIdle                     time.Duration // HARNESS_RUNTIME_IDLE_MS; 0 closes nothing
 	RuntimeDetach                   bool          // HARNESS_RUNTIME_DETACH
 	DetachGrace                     time.Duration // HARNESS_DETACH_GRACE_MS
-	SpoolBytes                      int           // HARNESS_SPOOL_BYTES
 	KeepNative                      string        // HARNESS_KEEP_NATIVE: ring, all or off
 	RuntimeConfine                  string        // HARNESS_RUNTIME_CONFINE: auto, required or off
 	RuntimeUser                     string        // HARNESS_RUNTIME_USER; "" is the server's own
@@ -150,8 +145,7 @@ type Traces struct {
 
 // RPC is how JSON-RPC is served.
 type RPC struct {
-	Paths  []string // HARNESS_RPC_PATHS
-	Strict bool     // HARNESS_RPC_STRICT
+	Strict bool // HARNESS_RPC_STRICT
 }
 
 // Retention is for how many days, and how many of it, what is over is kept (HARNESS_RETENTION); 0 keeps all.
@@ -170,21 +164,18 @@ type Tasks struct {
 
 // Notify says which events a person is notified of, and where.
 type Notify struct {
-	PublicURL                 string        // HARNESS_PUBLIC_URL; "" makes no links
-	WebhookURL, WebhookSecret string        // HARNESS_NOTIFY_WEBHOOK_URL, _SECRET (secrets)
-	NtfyURL, NtfyToken        string        // HARNESS_NOTIFY_NTFY_URL, _TOKEN (secrets)
-	Kinds                     []string      // HARNESS_NOTIFY_KINDS
-	PushServices              []string      // HARNESS_NOTIFY_PUSH_SERVICES
-	PushContact               string        // HARNESS_NOTIFY_PUSH_CONTACT
-	DecideLinks               bool          // HARNESS_NOTIFY_DECIDE_LINKS
-	After                     time.Duration // HARNESS_NOTIFY_AFTER_MS
+	PublicURL                 string   // HARNESS_PUBLIC_URL; "" makes no links
+	WebhookURL, WebhookSecret string   // HARNESS_NOTIFY_WEBHOOK_URL, _SECRET (secrets)
+	NtfyURL, NtfyToken        string   // HARNESS_NOTIFY_NTFY_URL, _TOKEN (secrets)
+	Kinds                     []string // HARNESS_NOTIFY_KINDS
+	PushServices              []string // HARNESS_NOTIFY_PUSH_SERVICES
+	DecideLinks               bool     // HARNESS_NOTIFY_DECIDE_LINKS
 }
 
 // S3 is the object store for long contents of artifacts (HARNESS_S3_*); an Endpoint of "" is none.
 type S3 struct {
 	Endpoint, Bucket, Prefix, Region string
 	AccessKeyID, SecretAccessKey     string // secrets
-	FromBytes                        int
 }
 
 // Tools are the tools of this server that agents are given, and under which policy (HARNESS_TOOLS_*).
@@ -232,7 +223,6 @@ type Agent struct {
 	IncludeTurnsGrace      time.Duration
 	UntrustedTerminalGrace time.Duration
 	EmptyTurnGrace         time.Duration
-	MaxSessionTurns        int
 }
 
 // Extensions governs extension discovery, trust and the two lifecycle routes

@@ -13,6 +13,16 @@ type gone struct{ name, instead string }
 // goneVariables are refused for one version: a value that silently counts no more would change what a server does.
 func goneVariables() []gone {
 	all := []gone{
+		{"HARNESS_SHUTDOWN_TIMEOUT_MS", "unset it: it is always 10 s"},
+		{"HARNESS_RPC_PATHS", "unset it: JSON-RPC is always served on /rpc and /ws"},
+		{"HARNESS_RUNTIME_CALL_TIMEOUT_MS", "unset it: it is always 2 minutes"},
+		{"HARNESS_RUNTIME_IDLE_MS", "unset it: it is always 10 minutes"},
+		{"HARNESS_RUNTIME_UNLOAD_MS", "unset it: it is always 30 minutes"},
+		{"HARNESS_SPOOL_BYTES", "unset it: it is always 1 GiB"},
+		{"ORCHESTRATOR_AGENT_MAX_SESSION_TURNS", "unset it: it is always 200"},
+		{"HARNESS_NOTIFY_AFTER_MS", "unset it: requests are notified at once"},
+		{"HARNESS_NOTIFY_PUSH_CONTACT", "set HARNESS_PUBLIC_URL to an https URL"},
+		{"HARNESS_S3_FROM_BYTES", "unset it: it is always 1 MiB"},
 		{"HARNESS_RUNTIME_MAX_TURNS", "set HARNESS_RUNTIME_LIMITS=turns=N, or RUNTIME.turns=N for one runtime"},
 		{"HARNESS_RUNTIME_MAX_MESSAGES", "set HARNESS_RUNTIME_LIMITS=messages=N, or RUNTIME.messages=N for one runtime"},
 		{"HARNESS_SESSION_MAX_MESSAGES", "set HARNESS_RUNTIME_LIMITS=session-messages=N"},

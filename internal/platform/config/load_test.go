@@ -60,23 +60,22 @@ func TestDefaultsAreCodexManagers(t *testing.T) {
 	got := p.mustLoad()
 	got.sources, got.files = nil, nil
 	want := &Config{
-		Host: "127.0.0.1", Port: 3001, Console: true, ShutdownTimeout: 10 * time.Second,
+		Host: "127.0.0.1", Port: 3001, Console: true,
 
-		RPC:   RPC{Paths: []string{"/rpc", "/ws"}},
 		Tools: Tools{Native: "on", Mode: "auto", Sandbox: "docker"},
 		Notify: Notify{Kinds: []string{"approval.waiting", "question.waiting", "turn.ended", "turn.failed",
 			"job.failed"}, PushServices: []string{"fcm.googleapis.com", "*.push.services.mozilla.com", "*.notify.windows.com",
 			"*.push.apple.com"}},
-		S3: S3{Region: "us-east-1", FromBytes: 1 << 20},
+		S3: S3{Region: "us-east-1"},
 		Limits: Limits{HTTPConnections: 4096, Streams: 10000, StreamsPerAddress: 1000, RPCRate: 600, Tasks: 1000,
 			TasksPerSession: 32, StoreWait: 10 * time.Second},
 		LogLevel: "info", LogFormat: "auto",
 		DataDir: filepath.Join(p.dir, ".data"), SQLiteSynchronous: "FULL", NodeGrace: time.Minute, Roles: []string{"api", "runner"},
-		Workspaces:  "pinned",
-		RuntimeIdle: 10 * time.Minute, TurnIdle: 10 * time.Minute, GeminiBin: "gemini",
+		Workspaces: "pinned",
+		TurnIdle:   10 * time.Minute, GeminiBin: "gemini",
 		CodexBin: "codex", ClaudeBin: "claude", OpenCodeBin: "opencode", RuntimeStartTimeout: 30 * time.Second,
-		RuntimeCallTimeout: 120 * time.Second, RuntimeHang: 2 * time.Minute, RuntimeUnload: 30 * time.Minute,
-		RuntimeRecycle: 512, RuntimeDetach: true, DetachGrace: 15 * time.Minute, SpoolBytes: 1 << 30, RuntimeConfine: "auto",
+		RuntimeHang:    2 * time.Minute,
+		RuntimeRecycle: 512, RuntimeDetach: true, DetachGrace: 15 * time.Minute, RuntimeConfine: "auto",
 		KeepNative: "ring", RuntimeEnv: "inherit", RuntimeCredentials: []string{"namespaced"}, CredentialNamespace: "default",
 		Retention: Retention{JournalDays: 90, RecordDays: 90, Records: 100_000, ArchivedDays: 365},
 		Defaults:  SessionDefaults{ApprovalPolicy: "untrusted", SandboxMode: "read-only", NetworkAccess: "restricted"},
@@ -84,7 +83,7 @@ func TestDefaultsAreCodexManagers(t *testing.T) {
 			DefaultTimeout: time.Minute, BackgroundAging: 15 * time.Second, MaxInteractiveBurst: 3,
 			SuggestRequestEnabled: true, SuggestRequestWait: 12 * time.Second},
 		Agent: Agent{TurnTimeout: 3 * time.Minute, PollInterval: 350 * time.Millisecond, IncludeTurnsGrace: 3 * time.Second,
-			UntrustedTerminalGrace: 3 * time.Second, EmptyTurnGrace: 8 * time.Second, MaxSessionTurns: 200},
+			UntrustedTerminalGrace: 3 * time.Second, EmptyTurnGrace: 8 * time.Second},
 		Extensions: Extensions{RBACMode: "disabled", RBACJWTRoleClaim: "role", RBACJWTActorClaim: "sub", TrustMode: "warn"},
 	}
 	if !reflect.DeepEqual(got, want) {
@@ -189,8 +188,8 @@ func otherValue(v Variable) string {
 		"HARNESS_NOTIFY_WEBHOOK_URL": "https://a.example/notified", "HARNESS_NOTIFY_NTFY_URL": "http://a.example/topic",
 		"HARNESS_S3_ENDPOINT":          "https://s3.example.com:9000",
 		"HARNESS_ARCHIVE":              "/srv/archive",
-		"HARNESS_NOTIFY_PUSH_SERVICES": "a.example,*.a.example,http://127.0.0.1:81", "HARNESS_NOTIFY_PUSH_CONTACT": "mailto:a@b.example",
-		"HARNESS_NODE_ADDRESS": "node-1.internal:7443", "HARNESS_ROLES": "runner", "HARNESS_WORKSPACE_REMOTE": "/srv/git/folders.git",
+		"HARNESS_NOTIFY_PUSH_SERVICES": "a.example,*.a.example,http://127.0.0.1:81",
+		"HARNESS_NODE_ADDRESS":         "node-1.internal:7443", "HARNESS_ROLES": "runner", "HARNESS_WORKSPACE_REMOTE": "/srv/git/folders.git",
 		"HOST": "localhost", "DATABASE_URL": "postgres://u:p@h:5432/n",
 		"HARNESS_ALLOWED_ORIGINS": "https://a.example,http://b.example:81", "HARNESS_ALLOWED_HOSTS": "a.example,b.example:81",
 		"HARNESS_TRUSTED_PROXIES":   "10.0.0.0/8,::1",
@@ -201,7 +200,7 @@ func otherValue(v Variable) string {
 		"HARNESS_LIMITS": "streams=5,store-wait-ms=300", "HARNESS_RETENTION": "journal-days=0,records=7",
 		"HARNESS_RUNTIME_LIMITS":  "turns=8,claude.turns=2,acp:a.b.messages=1,session-messages=0",
 		"HARNESS_RUNTIME_SANDBOX": "claude=read-only,acp=danger-full-access", "HARNESS_RUNTIME_APPROVAL": "acp:own=never,gemini=on-request",
-		"HARNESS_RUNTIME_STATUS": "gemini=preview,claude=disabled", "HARNESS_RPC_PATHS": "/rpc",
+		"HARNESS_RUNTIME_STATUS": "gemini=preview,claude=disabled",
 	}
 	if s, ok := special[v.Name]; ok {
 		return s

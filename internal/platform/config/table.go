@@ -60,9 +60,6 @@ func serverVariables() []Variable {
 		{Name: "HARNESS_BASE_PATH", check: isBasePath, Allowed: "a path such as /harness, without a slash at its end",
 			Doc:   "Where a proxy shows this server on its host, if not at the root; it may pass the path on or take it away.",
 			field: func(c *Config) any { return &c.BasePath }},
-		{Name: "HARNESS_SHUTDOWN_TIMEOUT_MS", Default: "10000", Min: 1,
-			Doc:   "Longest time an orderly shutdown may take before what is left is abandoned.",
-			field: func(c *Config) any { return &c.ShutdownTimeout }},
 	})
 }
 

@@ -34,18 +34,11 @@ func notifyVariables() []Variable {
 			check: func(s string) bool { return slices.Contains(strings.Split(notifyKinds, ","), s) },
 			Doc:   "Which events are notified.",
 			field: func(c *Config) any { return &c.Notify.Kinds }},
-		{Name: "HARNESS_NOTIFY_AFTER_MS", Default: "0", Max: 86_400_000,
-			Doc:   "How long an approval or a question waits before its notification; one that is decided by then has none.",
-			field: func(c *Config) any { return &c.Notify.After }},
 		{Name: "HARNESS_NOTIFY_PUSH_SERVICES", Default: pushServices, check: isPushService,
 			Allowed: "a comma-separated list of hosts, *.hosts and origins, or none",
 			Doc: "Push services of browsers that notifications are sent to, for who switches them on in the console's settings; " +
 				"none switches that off.",
 			field: func(c *Config) any { return &c.Notify.PushServices }},
-		{Name: "HARNESS_NOTIFY_PUSH_CONTACT", check: isContact, Allowed: "a mailto: or https: URL",
-			Doc: "Where push services find who runs this server. Unset, it is HARNESS_PUBLIC_URL where that is https. " +
-				"Safari's wants one.",
-			field: func(c *Config) any { return &c.Notify.PushContact }},
 		{Name: "HARNESS_NOTIFY_DECIDE_LINKS", Default: "false",
 			Doc: "Put a link into the notification of an approval. For an hour its holder may approve or decline this one without " +
 				"logging in.",
@@ -60,12 +53,6 @@ func isPushService(s string) bool {
 	}
 	u, err := url.Parse(s)
 	return err == nil && u.Host != "" && s == u.Scheme+"://"+u.Host && (u.Scheme == "https" || u.Scheme == "http" && isLoopback(u.Hostname()))
-}
-
-// isContact accepts what RFC 8292 has in a token's sub.
-func isContact(s string) bool {
-	u, err := url.Parse(s)
-	return err == nil && (u.Scheme == "https" && u.Hostname() != "" || u.Scheme == "mailto" && strings.Contains(u.Opaque, "@"))
 }
 
 // isPublicURL accepts what a path is put after.

@@ -52,9 +52,6 @@ func agentVariables() []Variable {
 		{Name: "ORCHESTRATOR_AGENT_EMPTY_TURN_GRACE_MS", Default: "8000", Min: 1,
 			Doc:   "Time a running turn may stay without any item.",
 			field: func(c *Config) any { return &c.Agent.EmptyTurnGrace }},
-		{Name: "ORCHESTRATOR_AGENT_MAX_SESSION_TURNS", Default: "200",
-			Doc:   "Turns a worker's session may have. The job after them is done in a new session, and the old one is deleted. 0: any number.",
-			field: func(c *Config) any { return &c.Agent.MaxSessionTurns }},
 	})
 }
 

@@ -59,9 +59,6 @@ func processVariables() []Variable {
 		{Name: "HARNESS_RUNTIME_START_TIMEOUT_MS", Default: "30000", Min: 1,
 			Doc:   "Longest time from spawning a runtime to its answer to initialize.",
 			field: func(c *Config) any { return &c.RuntimeStartTimeout }},
-		{Name: "HARNESS_RUNTIME_CALL_TIMEOUT_MS", Default: "120000", Min: 1,
-			Doc:   "Longest time one call to a runtime may take.",
-			field: func(c *Config) any { return &c.RuntimeCallTimeout }},
 		{Name: "HARNESS_RUNTIME_HANG_MS", Default: "120000", check: zeroOrSecond, Allowed: "0, or at least 1000",
 			Doc: "Time without an answer to a health probe after which a runtime is killed and restarted; its status is " +
 				"unresponsive after a quarter of it. 0 asks nothing.",
@@ -71,17 +68,9 @@ func processVariables() []Variable {
 				"process is ended when that does not help. " +
 				"Not of codex. 0 waits for ever.",
 			field: func(c *Config) any { return &c.TurnIdle }},
-		{Name: "HARNESS_RUNTIME_UNLOAD_MS", Default: "1800000", check: zeroOrSecond, Allowed: "0, or at least 1000",
-			Doc: "Idle time after which a session is unloaded from the runtime's memory; its next message loads it again. " +
-				"A tenth of it above HARNESS_RUNTIME_RECYCLE_MB. 0 unloads nothing.",
-			field: func(c *Config) any { return &c.RuntimeUnload }},
 		{Name: "HARNESS_RUNTIME_RECYCLE_MB", Default: "512",
 			Doc:   "Resident memory (MiB) above which a runtime is restarted while nothing runs in it and nothing waits; Linux. 0 never does.",
 			field: func(c *Config) any { return &c.RuntimeRecycle }},
-		{Name: "HARNESS_RUNTIME_IDLE_MS", Default: "600000", check: zeroOrSecond, Allowed: "0, or at least 1000",
-			Doc: "Idle time after which the process of a session is closed, where a runtime has one for each; the next " +
-				"message starts it again. codex has one for all. 0 closes none.",
-			field: func(c *Config) any { return &c.RuntimeIdle }},
 		{Name: "HARNESS_RUNTIME_LIMITS", check: isRuntimeLimit,
 			Allowed: "a comma-separated list of NAME=N and RUNTIME.NAME=N, where NAME is turns, messages, session-messages or processes",
 			Doc: "What runtimes do at once. turns (no limit): a message that would begin one more waits in the order of arrival, as jobs do. " +
@@ -98,9 +87,6 @@ func processVariables() []Variable {
 		{Name: "HARNESS_KEEP_RUNTIMES", Default: "false",
 			Doc:   "Leave the runtimes running when the server is stopped, for the next one to go on with (an upgrade).",
 			field: func(c *Config) any { return &c.KeepRuntimes }},
-		{Name: "HARNESS_SPOOL_BYTES", Default: "1073741824", Min: 1,
-			Doc:   "Most bytes of a runtime's output kept on disk for a server that has not stored them yet; then the runtime waits. Never fsynced.",
-			field: func(c *Config) any { return &c.SpoolBytes }},
 		{Name: "HARNESS_KEEP_NATIVE", Default: "ring", Enum: []string{"ring", "all", "off"},
 			Doc: "What is kept of the lines of a runtime whose words are translated (none of codex): the last 2,000 of a " +
 				"session in DATA_DIR/native, all as events that are not shown, or none.",

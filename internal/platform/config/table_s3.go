@@ -22,9 +22,6 @@ func s3Variables() []Variable {
 			field: func(c *Config) any { return &c.S3.AccessKeyID }},
 		{Name: "HARNESS_S3_SECRET_ACCESS_KEY", Secret: true, Doc: "The secret of that key.",
 			field: func(c *Config) any { return &c.S3.SecretAccessKey }},
-		{Name: "HARNESS_S3_FROM_BYTES", Default: "1048576", Min: 1,
-			Doc:   "From which size on a content is an object; shorter ones stay in the database.",
-			field: func(c *Config) any { return &c.S3.FromBytes }},
 	})
 }
 

@@ -49,7 +49,7 @@ type watch struct {
 }
 
 // Held reports whether the process's output is stalled, so that silence proves nothing. Its output is not kept
-// (the disk is full, HARNESS_SPOOL_BYTES is reached), is not read, or what was read is not stored yet.
+// (the disk is full, the spool is full), is not read, or what was read is not stored yet.
 func (c *Conn) Held() bool {
 	return !c.pulse.waiting.Load() || c.pipes.stalled != nil && c.pipes.stalled() || c.out.standing() > standstill
 }

@@ -218,12 +218,8 @@ func (n *Notifier) queueFor(ctx context.Context, tx database.Tx, target string, 
 		if err != nil {
 			return 0, err
 		}
-		due := m.At
-		if m.Kind.waits() {
-			due += n.opts.After.Milliseconds()
-		}
 		_, err = tx.ExecContext(ctx, `insert into notify_messages (id, target, at, due, attempts, news)
-			values ($1, $2, $3, $4, 0, $5)`, "msg_"+uuid.NewString(), target, m.At, due, string(news))
+			values ($1, $2, $3, $4, 0, $5)`, "msg_"+uuid.NewString(), target, m.At, m.At, string(news))
 		if err != nil {
 			return 0, err
 		}

@@ -116,9 +116,8 @@ type Options struct {
 	// Tells makes news of an event, false for none. It does not read; the payload of a long event is left
 	// out.
 	Tells func(record *journal.Record) (News, bool)
-	// Waits reports whether a request still waits for a decision; one decided within After is not sent.
+	// Waits reports whether a request still waits for a decision; one decided by then is not sent.
 	Waits func(ctx context.Context, news News) (bool, error)
-	After time.Duration
 	// PublicURL is where people reach this server, without a slash at its end; "" makes no links.
 	PublicURL string
 	// DecideLink makes Message.Decide; nil makes none.

@@ -45,7 +45,7 @@ func bearer(token string) map[string]string {
 // and pages; its owner has access all the same.
 func TestTheOwnerComesInWhereLoopbackIsNotTrusted(t *testing.T) {
 	t.Parallel()
-	s := programtest.New(t, programtest.WithoutAgent(), programtest.WithEnv(unfenced, "HARNESS_RPC_PATHS=/rpc"))
+	s := programtest.New(t, programtest.WithoutAgent(), programtest.WithEnv(unfenced))
 	if code, _, stderr := s.Run("token"); code != 1 || !strings.Contains(stderr, "harness serve") {
 		t.Errorf("before the first start: %d %s", code, stderr)
 	}
@@ -285,7 +285,7 @@ func TestTwoServersOfOneUser(t *testing.T) {
 func TestGuessesAreBraked(t *testing.T) {
 	t.Parallel()
 	const secret = "the-token-of-this-very-test"
-	s := programtest.New(t, programtest.WithoutAgent(), programtest.WithEnv(unfenced, "HARNESS_RPC_PATHS=/rpc", "HARNESS_AUTH_TOKEN="+secret))
+	s := programtest.New(t, programtest.WithoutAgent(), programtest.WithEnv(unfenced, "HARNESS_AUTH_TOKEN="+secret))
 	server := s.Start()
 	random, wrong := owner(s), bearer("wrong")
 	socket := func(token string) int {

@@ -56,7 +56,7 @@ func TestRuntimeCalls(t *testing.T) {
 func TestJSONRPCIsGuarded(t *testing.T) {
 	t.Parallel()
 	const token = "the-token-of-this-very-test"
-	server := programtest.New(t, programtest.WithEnv("HARNESS_AUTH_TOKEN="+token, "HARNESS_RPC_PATHS=/rpc")).Start()
+	server := programtest.New(t, programtest.WithEnv("HARNESS_AUTH_TOKEN="+token)).Start()
 	upgrade := map[string]string{"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
 		"Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="}
 	with := func(more ...string) map[string]string {
