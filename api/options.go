@@ -67,7 +67,7 @@ type Options struct {
 	Health     Health
 	// Runtime executes the requests that are passed through to the provider (models, account, config, ...). nil:
 	// those routes respond with 503.
-	Runtime runtime.Passer
+	Runtime runtime.RawCaller
 	Protocols
 	Access
 	Administration

@@ -70,13 +70,13 @@ func TestTheLevelsOfASessionHoldForTools(t *testing.T) {
 			tools.Dangerous, tools.Allow},
 	} {
 		policy := narrowed(open, c.controls)
-		if got := policy.Settle(policy.Judge("a.tool", c.class)); got.Decision != c.want {
+		if got := policy.Settle(policy.Evaluate("a.tool", c.class)); got.Decision != c.want {
 			t.Errorf("%+v: %s is %s, want %s", c.controls, c.class, got.Decision, c.want)
 		}
 	}
 	policy := narrowed(tools.Policy{Mode: tools.ModeAsk}, session.Controls{ApprovalPolicy: "never"})
-	if got := policy.Settle(policy.Judge("a.tool", tools.ReadOnly)); got.Decision != tools.Deny {
-		t.Errorf("where nobody is asked it is %s", got.Decision)
+	if got := policy.Settle(policy.Evaluate("a.tool", tools.ReadOnly)); got.Decision != tools.Deny {
+		t.Errorf("without a person to ask it is %s", got.Decision)
 	}
 	if len(open.DenyClasses) != 0 {
 		t.Error("a session narrowed the policy of all")

@@ -23,7 +23,7 @@ type Options struct {
 	Operations *operations.Service
 	Provider   string
 	// Runtime executes the requests that are passed through. nil: they are refused with runtime.ErrUnavailable.
-	Runtime runtime.Passer
+	Runtime runtime.RawCaller
 	// Status returns the state of that runtime. It must not block.
 	Status func() runtime.Status
 	// Clock is time.Now when nil.

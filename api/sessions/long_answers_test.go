@@ -125,7 +125,7 @@ func TestFullDataDirectoryIsNamed(t *testing.T) {
 func TestWholeReadIsAssembledInOrder(t *testing.T) {
 	t.Parallel()
 	s := &sessions{long: NewLongAnswers(t.TempDir()), coder: &compress.Coder{}}
-	detail := &session.Detail{Pos: 7, Thread: []runtime.DescribedPiece{
+	detail := &session.Detail{Pos: 7, Thread: []runtime.DescribedPart{
 		{JSON: []byte(`{"id":"x","turns":[{"items":[`), Items: true, Turn: 1},
 		{JSON: []byte(`]},{"items":[`), Items: true, Turn: 0}, {JSON: []byte(`]}]}`)}}}
 	long := strings.Repeat("z", 100_000)

@@ -72,7 +72,7 @@ func abilitiesOf(c runtime.Capabilities) abilities {
 		ResumeModel: cmp.Or(f.Resume, runtime.ResumeNone), ReplaySafety: cmp.Or(f.Replay, unknown), MCP: cmp.Or(f.MCP, runtime.MCPNone),
 		Transports: append([]string{}, f.Transports...), Cancellation: cmp.Or(f.Cancellation, unknown),
 		Isolation: append([]string{}, f.Isolation...), Recommended: isolation, Reconstructs: c.Reconstruct,
-		Unasked: append([]string{}, c.Unasked...)}
+		Unasked: append([]string{}, c.AutoApproved...)}
 }
 
 // authBody describes a runtime's credentials without naming any.

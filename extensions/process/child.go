@@ -66,7 +66,7 @@ func (m *module) start(ctx context.Context) (*child, error) {
 	if err == nil {
 		path, args := m.host.limits.limited(m.command.path, args)
 		c.process, err = runtimeprocess.Start(ctx, runtimeprocess.Spec{
-			Path: path, Args: args, Env: m.host.environment(m.source, c.dir), Dir: m.source.Root, Mark: marker,
+			Path: path, Args: args, Env: m.host.environment(m.source, c.dir), Dir: m.source.Root, Marker: marker,
 			DieWithParent: true, Stderr: c.noteStderr,
 		})
 	}

@@ -156,6 +156,6 @@ const closeTime = 5 * time.Second
 
 // newMarker is the marker, and the folder's name, of the next child.
 func (h *Host) newMarker() string {
-	return runtimeprocess.Mark(h.options.Dir, "extension") + "-" + strconv.FormatInt(time.Now().UnixNano(), 36) + "-" +
+	return runtimeprocess.Marker(h.options.Dir, "extension") + "-" + strconv.FormatInt(time.Now().UnixNano(), 36) + "-" +
 		strconv.FormatInt(h.last.Add(1), 10)
 }

@@ -35,7 +35,7 @@ func TestOperationsBySession(t *testing.T) {
 	}
 	elsewhere := operations.New(
 		operations.Options{
-			Sessions: manager.New(manager.Options{Journal: s.journal, DB: db, NodeID: "other", Logger: zerolog.Nop()})})
+			Sessions: manager.New(manager.Options{Journal: s.journal, DB: db, NodeOptions: manager.NodeOptions{NodeID: "other"}, Logger: zerolog.Nop()})})
 	const notSystem, known, owned, all = 1, 2, 4, 7
 	for op, want := range map[operations.Operation]int{
 		operations.Read: known, operations.Upsert: known,

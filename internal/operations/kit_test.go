@@ -42,7 +42,7 @@ func open(t *testing.T, db *database.DB, adapter func(sink func(name string) run
 	t.Helper()
 	s := &site{t: t, dir: t.TempDir(), journal: journal.New(db, journal.Options{Logger: zerolog.Nop()})}
 	lifecycletest.Run(t, s.journal)
-	s.sessions = manager.New(manager.Options{Journal: s.journal, DB: db, NodeID: "node", WorkspaceRoot: s.dir,
+	s.sessions = manager.New(manager.Options{Journal: s.journal, DB: db, NodeOptions: manager.NodeOptions{NodeID: "node"}, WorkspaceRoot: s.dir,
 		Logger: zerolog.Nop(), Defaults: session.Controls{ApprovalPolicy: "untrusted", NetworkAccess: "restricted",
 			FilesystemSandbox: "read-only"}})
 	lifecycletest.Run(t, s.sessions)

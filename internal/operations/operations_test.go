@@ -45,7 +45,7 @@ func TestEveryOperation(t *testing.T) {
 		home := codextest.Home(t, model.URL(), codextest.For(codextest.Default))
 		s := open(t, dbtest.Open(t, database.SQLite), func(sink func(string) runtime.Sink) runtime.Adapter {
 			return codex.New(codex.Options{Bin: codextest.Binary(t, codextest.Default), Home: home,
-				Setup: stdio.Setup{Launch: stdio.Launch{Mark: process.Mark(home, codex.Name), Env: []string{"HOME=" + home}},
+				Setup: stdio.Setup{Launch: stdio.Launch{Marker: process.Marker(home, codex.Name), Env: []string{"HOME=" + home}},
 					Supervise: stdio.Options{Sink: sink(codex.Name)}}})
 		})
 		drive(s, func() {

@@ -11,40 +11,40 @@ type Subject string
 
 // The subjects of interactive requests.
 const (
-	SubjectCommand     Subject = "command"     // may it run a command
-	SubjectFileChange  Subject = "fileChange"  // may it change files
-	SubjectNetwork     Subject = "network"     // may it reach a host
-	SubjectPermissions Subject = "permissions" // may it do more than its sandbox allows
-	SubjectTool        Subject = "tool"        // may it use a tool, or what does a client's tool answer
+	SubjectCommand     Subject = "command"     // run a command
+	SubjectFileChange  Subject = "fileChange"  // change files
+	SubjectNetwork     Subject = "network"     // reach a host
+	SubjectPermissions Subject = "permissions" // extend the sandbox
+	SubjectTool        Subject = "tool"        // use a tool, or return the result of a client's tool
 	SubjectQuestion    Subject = "question"    // a question of the agent
 	SubjectForm        Subject = "form"        // a form or a page of an MCP server
 )
 
-// Asked is an interactive request in neutral words, stored with it.
+// Asked is an interactive request in neutral terms, stored with it.
 type Asked struct {
 	Subject Subject `json:"subject,omitempty"`
-	// Tool is the tool it is about ("" for none), Arguments the JSON it would be called with (nil when unknown, or when
-	// they are so long, LongItem, that they stand in the request's parameters alone).
+	// Tool is the tool in question ("" for none), Arguments its JSON arguments. They are nil when unknown or longer than
+	// LongItem; the request's parameters have them.
 	Tool      string          `json:"tool,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"`
-	// Options are the answers the runtime offers beside the plain decisions, in its order.
+	// Options are the runtime's answers beyond the plain decisions, in its order.
 	Options []Option `json:"options,omitempty"`
-	// Context is what the adapter needs to answer after a restart beyond the request's own parameters; only the
-	// adapter reads it.
+	// Context is what the adapter needs, beyond the request's parameters, to answer after a restart. Only the adapter
+	// reads it.
 	Context json.RawMessage `json:"context,omitempty"`
 }
 
 // Option is one answer a runtime offers.
 type Option struct {
-	// ID names it in Reply.Option; Label says what it does.
+	// ID is the value of Reply.Option; Label describes the option.
 	ID    string `json:"id"`
 	Label string `json:"label"`
-	// Decision is the plain decision it comes to (accept, decline, cancel), Scope how long it holds (turn, session).
+	// Decision is the equivalent plain decision (accept, decline, cancel), Scope its duration (turn, session).
 	Decision string `json:"decision"`
 	Scope    string `json:"scope,omitempty"`
 }
 
-// Chosen is the offered option a reply names; *ReplyError when there is none of it, or it is another decision.
+// Chosen is the option that a reply names. *ReplyError if there is none, or if its decision differs.
 func (a Asked) Chosen(reply Reply) (Option, error) {
 	if len(a.Options) == 0 {
 		return Option{}, &ReplyError{Field: "option", Message: "this request offers no options to choose from"}

@@ -14,9 +14,9 @@ const (
 
 // BackgroundTask is work of a conversation that continues after its turn.
 type BackgroundTask struct {
-	// ID names it within its conversation; a runtime does not use one id twice.
+	// ID identifies the task in its conversation; a runtime never reuses an id.
 	ID string
-	// Kind is one of the kinds of background work; Command is what runs, or what an agent works at, in one line.
+	// Kind is one of the kinds of background work. Command is the command, or the task of an agent, in one line.
 	Kind, Command string
 	// TurnID is the turn that began it and ItemID the item that shows it; "" where the runtime does not say.
 	TurnID, ItemID string
@@ -24,36 +24,36 @@ type BackgroundTask struct {
 	StartedAt int64
 	// CanEnd says that EndBackground can end this one alone.
 	CanEnd bool
-	// Found says that the task was found among the processes of the runtime: tasks of a running turn are found,
-	// too, and are part of that turn. Shared says that the task's conversation is unknown: it counts for the
-	// one that had a turn at StartedAt. Dir is the folder it works in.
+	// Found says that the task was found among the runtime's processes, where those of a running turn appear too. Shared
+	// says that its conversation is unknown: it belongs to the one with a turn at StartedAt. Dir is its working
+	// directory.
 	Found, Shared bool
 	Dir           string
 }
 
-// BackgroundChanged says which background work the conversation of its signal has now: all of it, not the difference. It
-// shows clients no line of the runtime.
+// BackgroundChanged has all background work of the signal's conversation, not the difference. It passes no line of the
+// runtime to clients.
 type BackgroundChanged struct{ Tasks []BackgroundTask }
 
 func (BackgroundChanged) change() {}
 
-// ErrNoBackground says that no such background work runs (any more).
+// ErrNoBackground: no such background task is running.
 var ErrNoBackground = errors.New("no such background work runs")
 
 // Backgrounder is a runtime whose conversations may have work that continues after a turn.
 type Backgrounder interface {
-	// ListBackground lists the background work of a conversation now. It starts no process: a conversation without one has
+	// ListBackground lists the current background work of a conversation. It starts no process: without one there is
 	// none.
 	ListBackground(ctx context.Context, in ResumeThread) ([]BackgroundTask, error)
-	// EndBackground ends one task and returns when its processes are gone. The end of a task that was ended so begins no
-	// turn. ErrNoBackground when it is over; *UnsupportedError when it cannot be ended alone.
+	// EndBackground ends one task and returns when its processes are gone. This starts no turn. ErrNoBackground when the
+	// task has ended; *UnsupportedError when it cannot end alone.
 	EndBackground(ctx context.Context, in ResumeThread, id string) error
 }
 
-// Restarter is a runtime that changes the model and the levels of a conversation by another process, which would end the
-// background work of the one that runs.
+// Restarter is a runtime that restarts a conversation's process to change its model or levels. That ends the background
+// work of the process.
 type Restarter interface {
-	// RestartsFor reports whether a conversation has background work in a process that a message with these wishes would
-	// replace. What is empty in them stays.
+	// RestartsFor reports whether a message with these settings would replace a process with background work. Empty
+	// fields change nothing.
 	RestartsFor(in StartTurn) bool
 }

@@ -6,8 +6,7 @@ import "slices"
 type Capabilities struct {
 	Streaming bool `json:"streaming"`
 	Resume    bool `json:"resume"`
-	// Reconstruct says that a conversation which the runtime has lost can be begun anew with what was said before
-	// (StartTurn.History).
+	// Reconstruct says that a lost conversation can be restarted with its earlier messages (StartTurn.History).
 	Reconstruct     bool `json:"reconstruct"`
 	Steer           bool `json:"steer"`
 	Interrupt       bool `json:"interrupt"`
@@ -16,30 +15,30 @@ type Capabilities struct {
 	DynamicTools    bool `json:"dynamicTools"`
 	ListThreads     bool `json:"listThreads"`
 	SurvivesRestart bool `json:"survivesRestart"`
-	// Archive and Rollback say that the runtime itself puts conversations away and takes turns back.
+	// Archive and Rollback say that the runtime itself archives conversations and removes turns.
 	Archive  bool `json:"archive"`
 	Rollback bool `json:"rollback"`
-	// Fork, Compact and Review say that it can continue a conversation in a second one, shorten what it remembers, and
-	// review changes.
+	// Fork, Compact and Review say that the runtime can fork a conversation, shorten its context, and review changes.
 	Fork    bool `json:"fork"`
 	Compact bool `json:"compact"`
 	Review  bool `json:"review"`
 	// Images says that a message may carry images.
 	Images bool `json:"images"`
-	// DenyReason says that the reason of a refusal reaches the model at once; of others it does with the next message
+	// DenyReason says that the model receives the reason of a refusal at once; otherwise the next message carries it
 	// (StartTurn.Aside). ApproveForSession says that an approval can hold for the whole session.
 	DenyReason        bool `json:"denyReason"`
 	ApproveForSession bool `json:"approveForSession"`
-	// Plan and Usage say that the runtime reports its plan and the tokens it used.
+	// Plan and Usage say that the runtime reports its plan and its token usage.
 	Plan  bool `json:"plan"`
 	Usage bool `json:"usage"`
-	// Subagents says that it may hand work on to agents of its own, SelfStartedTurns that it may begin turns
-	// without a request.
+	// Subagents says that it may delegate work to agents of its own, SelfStartedTurns that it may begin turns without a
+	// request.
 	Subagents        bool `json:"subagents"`
 	SelfStartedTurns bool `json:"selfStartedTurns"`
-	// ParallelToolCalls says that it may run, and ask about, several tools at once.
+	// ParallelToolCalls says that it may run, and ask about, several tools at a time.
 	ParallelToolCalls bool `json:"parallelToolCalls"`
-	// NativeToolsOff says that its built-in tools can be taken away; OwnedTools is how it reaches tools of ours.
+	// NativeToolsOff says that its built-in tools can be disabled. OwnedTools is how it reaches the tools of this
+	// server.
 	NativeToolsOff bool   `json:"nativeToolsOff"`
 	OwnedTools     string `json:"ownedTools"`
 	// ProcessPer is ProcessPerRuntime or ProcessPerThread.
@@ -49,14 +48,14 @@ type Capabilities struct {
 	Sandboxes        []string `json:"sandboxes"`
 	ApprovalPolicies []string `json:"approvalPolicies"`
 	NetworkAccess    []string `json:"networkAccess"`
-	// KeepsFullAccessPair says that danger-full-access with a restricted network is taken as it is sent, although nothing
-	// restricts the network then: clients of codex-manager send it.
+	// KeepsFullAccessPair says that danger-full-access is accepted with a restricted network, although nothing restricts
+	// it then. Clients of codex-manager send this pair.
 	KeepsFullAccessPair bool `json:"-"`
-	// ImplicitSources are the levels to which the agent can be limited in what it reads by itself (ImplicitAll,
-	// ...), its default first; none where that is unknown.
+	// ImplicitSources are the levels that limit what the agent reads on its own (ImplicitAll, ...), its default first.
+	// Empty if unknown.
 	ImplicitSources []string `json:"implicitSources"`
-	// Unasked is what of the agent's own runs without a question under the approval policy untrusted, in its own names.
-	Unasked []string `json:"unasked"`
+	// AutoApproved lists the agent's own tools, in its names, that run without approval under the policy untrusted.
+	AutoApproved []string `json:"unasked"`
 	// Facts are shown by the task API alone.
 	Facts Facts `json:"-"`
 }
@@ -67,8 +66,8 @@ const (
 	ProcessPerThread  = "thread"
 )
 
-// Values of Capabilities.OwnedTools: not at all, as tools a client declares when it opens a session, from an MCP server
-// over HTTP, or over the channel the runtime is controlled by.
+// Values of Capabilities.OwnedTools: none, tools declared by a client at session start, MCP over HTTP, or the runtime's
+// control channel.
 const (
 	OwnedNone    = "none"
 	OwnedDynamic = "dynamic"
@@ -76,7 +75,7 @@ const (
 	OwnedControl = "control-channel"
 )
 
-// MaxToolCalls is how many calls of tools of this server may be open at once in a conversation.
+// MaxToolCalls is how many calls of tools of this server may be open at a time in a conversation.
 func (c Capabilities) MaxToolCalls() int {
 	if c.ParallelToolCalls {
 		return 8
@@ -84,13 +83,12 @@ func (c Capabilities) MaxToolCalls() int {
 	return 1
 }
 
-// CapabilitiesOf is what an adapter says it can do, together with what its methods show. All callers use this:
-// an adapter's own Capabilities do not include what a method shows.
+// CapabilitiesOf combines an adapter's Capabilities with what its optional interfaces show. All callers use it.
 func CapabilitiesOf(adapter Adapter) Capabilities {
 	c := adapter.Capabilities()
 	_, c.Steer = Has[Steerer](adapter, OpSteer)
-	_, c.ListThreads = Has[Historian](adapter, OpHistory)
-	_, c.Archive = Has[Librarian](adapter, OpLibrary)
+	_, c.ListThreads = Has[History](adapter, OpHistory)
+	_, c.Archive = Has[Archiver](adapter, OpArchive)
 	_, c.Rollback = Has[Reverter](adapter, OpRevert)
 	_, c.Fork = Has[Forker](adapter, OpFork)
 	_, c.Compact = Has[Compactor](adapter, OpCompact)
@@ -98,8 +96,8 @@ func CapabilitiesOf(adapter Adapter) Capabilities {
 	if c.ImplicitSources == nil {
 		c.ImplicitSources = []string{}
 	}
-	if c.Unasked == nil {
-		c.Unasked = []string{}
+	if c.AutoApproved == nil {
+		c.AutoApproved = []string{}
 	}
 	if c.OwnedTools == "" {
 		c.OwnedTools = OwnedNone

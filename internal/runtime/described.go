@@ -1,8 +1,8 @@
 package runtime
 
-// DescribedPiece is a part of the JSON of a conversation's description. With Items, those of the turn with that index
-// belong behind it.
-type DescribedPiece struct {
+// DescribedPart is a part of a conversation's description in JSON. With Items, the items of the turn with that index
+// follow it.
+type DescribedPart struct {
 	JSON  []byte
 	Items bool
 	Turn  int

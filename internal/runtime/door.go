@@ -2,32 +2,32 @@ package runtime
 
 import "context"
 
-// ToolServer is where a conversation reaches the tools of this server: by MCP over streamable HTTP.
+// ToolServer is how a conversation reaches the tools of this server: MCP over streamable HTTP.
 type ToolServer struct {
-	// Name is what the agent is to know it by, URL its address, Token the bearer that shows which session asks.
+	// Name is the server's name for the agent, URL its address, Token the bearer that identifies the session.
 	Name, URL, Token string
 }
 
-// Whether an agent has tools of its own besides those of this server.
+// Whether an agent has its own tools besides those of this server.
 const (
 	NativeToolsOn  = "on"
 	NativeToolsOff = "off"
 )
 
-// Door gives conversations the bearers by which agents show, at the server's port for agents, which session they work for.
+// Door issues the bearers by which agents identify their session at the server's port for agents.
 type Door interface {
 	// URL is the base URL of that port.
 	URL() string
-	// Of is the bearer of a session.
+	// Of returns the bearer of a session.
 	Of(sessionID string) string
-	// Unnamed is that of a conversation whose runtime has yet to name it; bind stores which session it became.
+	// Unnamed returns the bearer of a conversation that the runtime has yet to name. bind stores its session.
 	Unnamed() (bearer string, bind func(ctx context.Context, sessionID string) error)
 }
 
 // ToolPath is where Door.URL serves the tools of this server.
 const ToolPath = "/mcp"
 
-// The variables by which a program within a session finds the server: this server's own, and those of codex-manager's
+// The variables by which a program in a session finds the server: this server's own, and those of codex-manager's
 // command line.
 const (
 	DoorURLVariable    = "HARNESS_URL"

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// Sentinels of every adapter, to be tested with errors.Is.
+// Sentinels of every adapter, for errors.Is.
 var (
-	// ErrUnavailable: there is no runtime process to talk to. Wrapped with the cause and the remedy.
+	// ErrUnavailable: there is no runtime process. Wrapped with the cause and the remedy.
 	ErrUnavailable = errors.New("runtime unavailable")
-	// ErrProcessGone: the process ended, and another one may follow. What it was sent last has had no effect unless it said
-	// so before its end. It is a kind of ErrUnavailable, with the same words.
+	// ErrProcessGone: the process ended, and another one may follow. The last request had no effect unless the process
+	// reported one. It is a kind of ErrUnavailable, with the same message.
 	ErrProcessGone error = processGone{}
 	// ErrTimeout: the runtime did not answer within the call's deadline.
 	ErrTimeout = errors.New("runtime request timed out")
@@ -20,32 +20,32 @@ var (
 	ErrThreadNotFound = errors.New("thread not found")
 	// ErrNoActiveTurn: there is no turn to steer or interrupt.
 	ErrNoActiveTurn = errors.New("no active turn")
-	// ErrTurnActive: a turn runs, and the message was not to be put into it.
+	// ErrTurnActive: a turn runs, and the message must not steer it.
 	ErrTurnActive = errors.New("another turn is running")
-	// ErrRequestGone: the interactive request died with its process.
+	// ErrRequestGone: the process that made the interactive request has ended.
 	ErrRequestGone = errors.New("request is gone with its runtime process")
-	// ErrUnsupported: the runtime cannot do what was asked.
+	// ErrUnsupported: the runtime does not support the operation.
 	ErrUnsupported = errors.New("not supported by this runtime")
-	// ErrInvalidParams: what was asked is not worded as the runtime takes it.
+	// ErrInvalidParams: the runtime does not accept the form of the request.
 	ErrInvalidParams = errors.New("invalid parameters")
-	// ErrInvalidState: what was asked cannot be done as things stand, for example while a turn runs.
+	// ErrInvalidState: the request is impossible in the current state, for example while a turn runs.
 	ErrInvalidState = errors.New("invalid state")
-	// ErrAuthRequired: the runtime or its model provider wants a login first.
+	// ErrAuthRequired: the runtime or its model provider requires a login.
 	ErrAuthRequired = errors.New("authentication required")
-	// ErrNotFound: the runtime has no such name (any more).
+	// ErrNotFound: the runtime has nothing of this name.
 	ErrNotFound = errors.New("not found")
-	// ErrTooLarge: the input is larger than the runtime takes.
+	// ErrTooLarge: the input exceeds the runtime's limit.
 	ErrTooLarge = errors.New("too large")
-	// ErrTransient: it may go well when it is tried again.
+	// ErrTransient: a retry may succeed.
 	ErrTransient = errors.New("temporary failure of the runtime")
-	// ErrProviderTimeout: what the runtime itself waited for, its model provider for one, did not answer in time. It is a
-	// kind of ErrTransient.
+	// ErrProviderTimeout: a dependency of the runtime, such as its model provider, did not answer in time. It is a kind
+	// of ErrTransient.
 	ErrProviderTimeout = fmt.Errorf("the runtime waited in vain: %w", ErrTransient)
 	// ErrProvider: the model provider failed, or could not be reached. It is a kind of ErrTransient.
 	ErrProvider = fmt.Errorf("the model provider failed: %w", ErrTransient)
-	// ErrLimitReached: the model provider serves no more for now, by a limit of its own.
+	// ErrLimitReached: the model provider's own limit is reached.
 	ErrLimitReached = errors.New("a limit of the model provider is reached")
-	// ErrOtherTurn: not the turn that was named runs, another one does. It is a kind of ErrNoActiveTurn.
+	// ErrOtherTurn: another turn runs than the named one. It is a kind of ErrNoActiveTurn.
 	ErrOtherTurn = fmt.Errorf("another turn runs: %w", ErrNoActiveTurn)
 )
 
@@ -57,8 +57,8 @@ func (processGone) Error() string { return ErrUnavailable.Error() }
 // Unwrap makes errors.Is match ErrUnavailable.
 func (processGone) Unwrap() error { return ErrUnavailable }
 
-// Refused reports whether an error says that what was asked cannot be done as it was asked, or as things stand: in the
-// runtime's words or the adapter's.
+// Refused reports whether an error is a refusal by the runtime or the adapter, because of the request or the current
+// state.
 func Refused(err error) bool {
 	for _, kind := range []error{ErrUnsupported, ErrInvalidParams, ErrInvalidState, ErrAuthRequired, ErrTooLarge} {
 		if errors.Is(err, kind) {
@@ -68,7 +68,7 @@ func Refused(err error) bool {
 	return false
 }
 
-// Error is a runtime's own refusal of a request, kept as the provider said it. It may also match one of the sentinels.
+// Error is a runtime's refusal of a request, as the provider worded it. It may also match a sentinel.
 type Error struct {
 	// Runtime is the adapter name, for example "codex".
 	Runtime string
@@ -78,7 +78,7 @@ type Error struct {
 	Data    json.RawMessage
 	// Kind is one of the sentinels above, several of them joined, or nil.
 	Kind error
-	// Login says how to log in where Kind is ErrAuthRequired; "" when Message does, or nothing is known.
+	// Login describes how to log in when Kind is ErrAuthRequired; "" when Message does, or when unknown.
 	Login string
 }
 
@@ -90,9 +90,9 @@ func (e *Error) Error() string {
 // Unwrap makes errors.Is match Kind.
 func (e *Error) Unwrap() error { return e.Kind }
 
-// ReplyError says that a runtime does not take a reply to an interactive request, and what it takes instead.
+// ReplyError says that a runtime rejects a reply to an interactive request, and what it accepts instead.
 type ReplyError struct {
-	// Field is the part of the reply it is about: decision, scope, choice, option, answers or response.
+	// Field is the invalid part of the reply: decision, scope, choice, option, answers or response.
 	Field   string
 	Message string
 }
@@ -100,16 +100,15 @@ type ReplyError struct {
 // Error implements error.
 func (e *ReplyError) Error() string { return e.Field + ": " + e.Message }
 
-// ControlError says that a runtime does not enforce a level a session was to run with, and which ones it does.
+// ControlError says that a runtime does not enforce a requested level of a session, and which levels it enforces.
 type ControlError struct {
 	Runtime string
 	// Field is approvalPolicy, filesystemSandbox or networkAccess.
 	Field, Value string
 	Enforced     []string
-	// Because says why, after a comma; "" where the runtime is all the reason.
+	// Because is the reason, after a comma; "" when the runtime alone is the reason.
 	Because string
-	// Settings are those that choose the level of sessions whose creator named none, as this one's did; nil when it was
-	// named.
+	// Settings are the settings with the default level, if the session's creator named none; otherwise nil.
 	Settings []string
 }
 

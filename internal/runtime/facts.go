@@ -1,21 +1,22 @@
 package runtime
 
-// Facts say how a runtime is built, in the words of the task API. Each adapter gives those of its own agent; "" is unknown.
+// Facts describe how a runtime is built, in the terms of the task API. Each adapter reports its own agent; "" is
+// unknown.
 type Facts struct {
 	// Auth is AuthLocal, AuthKey or AuthBoth.
 	Auth string `json:"authModel"`
-	// ToolExecution is who runs tools: ToolsInternal, ToolsExternal or ToolsHybrid. Permission is who permits them:
-	// PermissionRuntime, PermissionServer or PermissionHybrid.
+	// ToolExecution is the part that runs tools: ToolsInternal, ToolsExternal or ToolsHybrid. Permission is the part
+	// that approves them: PermissionRuntime, PermissionServer or PermissionHybrid.
 	ToolExecution string `json:"toolExecutionModel"`
 	Permission    string `json:"permissionModel"`
 	// State is where conversations live: StateDisk, StateMemory or StateServer.
 	State string `json:"stateModel"`
 	// Resume is how an earlier conversation continues: ResumeNative, ResumeReconstruct or ResumeNone.
 	Resume string `json:"resumeModel"`
-	// Replay says what a call that is made again needs: ReplayAsks, ReplaySafe or "".
+	// Replay says what a repeated call needs: ReplayAsks, ReplaySafe or "".
 	Replay string `json:"toolReplaySafety"`
-	// MCP is the part the runtime has in the protocol, MCPNone or MCPClient; Transports are those over which it takes the
-	// tools of this server.
+	// MCP is the runtime's role in the protocol, MCPNone or MCPClient. Transports are those it supports for the tools of
+	// this server.
 	MCP        string   `json:"mcpSupport"`
 	Transports []string `json:"mcpTransports"`
 	// Cancellation is CancelBestEffort or CancelGuaranteed.
@@ -24,7 +25,7 @@ type Facts struct {
 	Isolation []string `json:"supportedIsolationModes"`
 }
 
-// Words of Facts.
+// Values of Facts.
 const (
 	AuthLocal = "oauth_local"
 	AuthKey   = "api_key"
@@ -61,8 +62,7 @@ const (
 	IsolationProcess = "subprocess"
 )
 
-// TakesTools completes facts of a runtime that may take the tools of this server over a transport; "" is one that takes
-// none.
+// TakesTools completes the facts of a runtime that uses the tools of this server over a transport, "" for none.
 func (f Facts) TakesTools(transport string) Facts {
 	if transport == "" {
 		f.ToolExecution, f.Permission, f.MCP, f.Transports = ToolsInternal, PermissionRuntime, MCPNone, []string{}

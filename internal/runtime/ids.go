@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// MaxID is how long (bytes) an id of a runtime may be to be stored as it is: it becomes part of indexes together with a
-// session's, and Postgres takes 2704 bytes for an index row.
+// MaxID is the length in bytes up to which a runtime's id is stored unchanged. Ids are part of indexes, and Postgres
+// limits an index row to 2704 bytes.
 const MaxID = 512
 
 // longID begins every id that stands for a longer one.
 const longID = "id-sha256-"
 
-// KnownID is what an id of a runtime is known by here, whatever it names: itself, or when it is too long one of 74
-// characters that stands for it, always the same. Adapters report by it and give the runtime its own id back.
+// KnownID is the id under which a runtime's id is stored: itself, or a fixed substitute of 74 characters if it is too
+// long. Adapters report the stored id and send the runtime its own.
 func KnownID(native string) string {
 	if len(native) <= MaxID {
 		return native
@@ -23,5 +23,5 @@ func KnownID(native string) string {
 	return longID + hex.EncodeToString(sum[:])
 }
 
-// StandsForLonger reports whether an id is one that KnownID made.
+// StandsForLonger reports whether KnownID made this id.
 func StandsForLonger(id string) bool { return strings.HasPrefix(id, longID) }

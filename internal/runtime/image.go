@@ -9,9 +9,9 @@ import (
 type Image struct {
 	// Type is its media type, as its first bytes say.
 	Type string
-	// Base64 are its bytes, the inside of a JSON string.
+	// Base64 is its content, as the inside of a JSON string.
 	Base64 []byte
-	// Said is the line of the item's content that stands for it, "" for none.
+	// Said is the line that represents it in the item's content, "" for none.
 	Said string
 }
 

@@ -1,9 +1,9 @@
 package runtime
 
-// Span is where a JSON value stands in a line: its first byte, and the one behind its last. The zero Span is nowhere.
+// Span is the position of a JSON value in a line: its first byte, and the one after its last. The zero Span is nowhere.
 type Span [2]int
 
-// Of is what stands there, nil when it is nowhere in the line.
+// Of is the value at the span, nil when it is not in the line.
 func (s Span) Of(line []byte) []byte {
 	if s[0] <= 0 || s[0] >= s[1] || s[1] > len(line) {
 		return nil
@@ -11,16 +11,15 @@ func (s Span) Of(line []byte) []byte {
 	return line[s[0]:s[1]:s[1]]
 }
 
-// Layout has the offsets of the members of a JSON-RPC line, so that readers need not parse it again. A member
-// the line does not have is nowhere.
+// Layout has the offsets of the members of a JSON-RPC line, so that readers need not parse it again. A missing member is
+// nowhere.
 type Layout struct {
 	Method Span `json:"method"`
 	Params Span `json:"params,omitzero"`
 	ID     Span `json:"id,omitzero"`
 }
 
-// Moved is the layout of the line after a text in it, which begins at a place, became so many bytes longer (negative:
-// shorter).
+// Moved is the layout after a text at a position grew by so many bytes (negative: shrank).
 func (l Layout) Moved(at, by int) Layout {
 	for _, span := range []*Span{&l.Method, &l.Params, &l.ID} {
 		for i := range span {

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Newer reports whether a version, as an agent says it, is newer than all of those: than none when it is no version.
+// Newer reports whether an agent's version is newer than all of those. It is false when it is no version.
 func Newer(version string, tested []string) bool {
 	numbers := numbersOf(version)
 	if numbers == nil || len(tested) == 0 {

@@ -8,7 +8,7 @@ const (
 	ReviewCustom      = "custom"
 )
 
-// Review says what is to be reviewed.
+// Review says what to review.
 type Review struct {
 	// Delivery is inline (in the conversation) or detached (in one of its own), "" for the runtime's choice.
 	Delivery string

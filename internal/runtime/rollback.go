@@ -5,15 +5,15 @@ import (
 	"fmt"
 )
 
-// RolledBack is what taking back turns came to.
+// RolledBack is the result of removing turns.
 type RolledBack struct {
-	// Turns are the ids of the turns that are gone, newest first.
+	// Turns are the ids of the removed turns, newest first.
 	Turns []string
 	// Result is the runtime's own answer.
 	Result json.RawMessage
 }
 
-// TooFewTurnsError says that a conversation has fewer turns than were to be taken back. Nothing was.
+// TooFewTurnsError says that a conversation has fewer turns than requested. None was removed.
 type TooFewTurnsError struct{ Have int }
 
 // Error implements error.

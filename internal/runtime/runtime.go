@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Adapter drives one kind of runtime. It has what every runtime supports; optional interfaces (Steerer, Historian, ...)
+// Adapter drives one kind of runtime. It has what every runtime supports; optional interfaces (Steerer, History, ...)
 // have the rest. All methods may be called from any goroutine. A method that needs the runtime waits for one that is
 // starting, bounded by ctx and the start timeout. Without a runtime it returns ErrUnavailable.
 type Adapter interface {
@@ -39,7 +39,7 @@ type Adapter interface {
 }
 
 // Threads runs the conversations of a runtime. A live conversation is named by its session's id (Thread.ID). A stored
-// one, as for Historian and Librarian, is named by the runtime's own id (Thread.NativeID).
+// one, as for History and Archiver, is named by the runtime's own id (Thread.NativeID).
 type Threads interface {
 	// StartThread opens a new conversation.
 	StartThread(ctx context.Context, in StartThread) (Thread, error)
@@ -65,35 +65,34 @@ type Threads interface {
 // call back into the adapter.
 type Sink func(Batch)
 
-// Batch is everything one native line means. It is stored in one transaction, in order, once. Without signals it only
-// moves the position and the state on.
+// Batch is the meaning of one native line. It is stored in one transaction, in order, once. Without signals it only
+// advances the position and the state.
 type Batch struct {
-	// Generation names the runtime process that said it (a UUIDv7 per start).
+	// Generation identifies the runtime process (a UUIDv7 per start).
 	Generation string
-	// Offset is where the line ends in the output of its process, counted in bytes over the whole generation; 0
-	// when the process cannot outlive this one. It is stored with the batch's changes, so that a server that
-	// attaches later reads on from there and processes nothing twice. The lines of a generation come in the
-	// order of their offsets.
+	// Offset is the end of the line in the output of its process, in bytes over the whole generation; 0 when the process
+	// cannot outlive this one. It is stored with the batch's changes, so a server that attaches later continues there
+	// and processes nothing twice. Offsets of a generation only grow.
 	Offset int64
-	// Native is the line as the runtime wrote it, nil when it is the raw form of the signal itself.
+	// Native is the line as the runtime wrote it, nil when it is the raw form of the signal.
 	Native  json.RawMessage
 	Signals []Signal
-	// About is the session Native is about when no signal names it: a line may mean something only to those after it.
+	// About is the session of Native when no signal names it: some lines matter only to later ones.
 	About string
-	// State is all a translator has to remember after this line, as JSON, nil when it is what it was. It is stored with
-	// what the batch changes. A server that attaches to the process gets it in Resumption.State, who starts the next one of its
-	// conversation asks for it (stdio.Setup.LastState).
+	// State is the whole state of the translator after this line, as JSON, nil when unchanged. It is stored with the
+	// batch's changes. A server that attaches to the process gets it in Resumption.State. The conversation's next
+	// process reads it with stdio.Setup.LastState.
 	State json.RawMessage
-	// Refuse, when set, answers a request in the batch that cannot be decided, and returns when that was sent.
-	// Unlike the adapter it may be called from the Sink: the request must be answered before the batch is
-	// stored, or a server that dies in between leaves the agent waiting.
+	// Refuse, when set, refuses a request in the batch that cannot be decided, and returns once that was sent. The Sink
+	// may call it, unlike the adapter. The request must be refused before the batch is stored: otherwise a server that
+	// dies in between leaves the agent waiting.
 	Refuse func(ctx context.Context, request Signal) error
-	// Stored, when set, is to be called once the batch is stored for good, or once a later one of the same generation is.
-	// It does not block.
+	// Stored, when set, must be called once the batch or a later one of the same generation is durable. It does not
+	// block.
 	Stored func()
 }
 
-// Size is about what the batch takes, in bytes.
+// Size is the approximate size of the batch in bytes.
 func (b *Batch) Size() int {
 	size := len(b.Native)
 	for i := range b.Signals {
@@ -108,62 +107,61 @@ type SignalKind string
 // The kinds of signal.
 const (
 	SignalNotification SignalKind = "notification" // the runtime reports something
-	// the runtime asks something and waits for Answer (or was refused already: Change is nil)
+	// the runtime waits for Answer; a nil Change says that the request was already refused
 	SignalRequest SignalKind = "request"
-	SignalStarted SignalKind = "started" // a runtime process is initialised and usable
-	SignalExited  SignalKind = "exited"  // that process is gone; comes after everything it said
+	SignalStarted SignalKind = "started" // a runtime process is initialized and usable
+	SignalExited  SignalKind = "exited"  // that process has ended; no signal of it follows
 	// an earlier server's call (Method, RequestID, ThreadID if any) has no answer; it is not repeated
 	SignalUnanswered SignalKind = "unanswered"
 )
 
-// Signal is one thing a runtime said.
+// Signal is one message of a runtime.
 type Signal struct {
 	Kind SignalKind
-	// Generation names the runtime process (a UUIDv7 per start): native request ids repeat after a restart, with it they
-	// do not.
+	// Generation identifies the runtime process (a UUIDv7 per start). Native request ids repeat after a restart; with it
+	// they are unique.
 	Generation string
 	Method     string
 	// Raw is the native frame byte for byte, Params its params member (nil when absent). Valid UTF-8.
 	Raw    json.RawMessage
 	Params json.RawMessage
-	// Layout has the offsets of method, params and id in Raw; zero when the adapter does not set it (Raw is then parsed).
+	// Layout has the offsets of method, params and id in Raw. It is zero when the adapter does not set it; Raw is then
+	// parsed.
 	Layout Layout
 	// RequestID is the native id of a request, byte for byte.
 	RequestID json.RawMessage
-	// ThreadID, TurnID and ItemID are set when the frame names them. A conversation with a session's id goes by
-	// that one, any other one by the runtime's own.
+	// ThreadID, TurnID and ItemID are set when the frame names them. ThreadID is the session's id if there is one,
+	// otherwise the runtime's own.
 	ThreadID, TurnID, ItemID string
 	ReceivedAt               time.Time
-	// Change is what the signal means for stored state, nil when nothing.
+	// Change is the effect of the signal on stored state, nil for none.
 	Change Change
 	// Exit describes the end of the process, SignalExited only.
 	Exit *Exit
-	// Serves is the one conversation the process that started or exited is for (as ThreadID), "" when it is for all of the
-	// runtime.
+	// Serves is the conversation of the started or ended process (as ThreadID), "" for a process of the whole runtime.
 	Serves string
-	// WorkerOpening: a worker's conversation was asked for whose id is still to come (Namer), so an unknown conversation may be
-	// that one.
+	// WorkerOpening says that a worker's new conversation has no id yet (Namer). An unknown conversation may be that
+	// one.
 	WorkerOpening bool
 }
 
-// Resumption is what is stored of a runtime process that outlived the server it talked to.
+// Resumption is the stored state of a runtime process that outlived its server.
 type Resumption struct {
 	// Offset is the last Batch.Offset stored, State the last Batch.State; nil when there was none.
 	Offset int64
 	State  json.RawMessage
-	// Turns are the turns that run in it, Requests those it asked in them: pending ones, and ones whose answer may not
-	// have reached it.
+	// Turns are the running turns, Requests their requests: pending ones, and ones whose answer may not have arrived.
 	Turns    []RunningTurn
 	Requests []OpenRequest
-	// Described are turns and their conversations, as the runtime describes them, whose ids are known by KnownID and have
-	// to be given back to it.
+	// Described are conversations and turns, as the runtime describes them, whose ids KnownID replaced. The runtime
+	// needs its own ids.
 	Described []json.RawMessage
 }
 
 // RunningTurn is a turn that has not ended.
 type RunningTurn struct{ ThreadID, TurnID string }
 
-// OpenRequest is an interactive request the runtime may still wait for.
+// OpenRequest is an interactive request that may still be pending in the runtime.
 type OpenRequest struct {
 	ThreadID, TurnID string
 	RequestID        json.RawMessage
@@ -179,7 +177,7 @@ type TurnStarted struct {
 	StartedAt int64
 	// Native is the turn as the runtime describes it, without its items; nil when it does not.
 	Native json.RawMessage
-	// Own says that no message began it: the agent did, for example because background work ended.
+	// Own says that the agent began the turn without a message, for example because background work ended.
 	Own bool
 }
 
@@ -199,12 +197,12 @@ type TurnCompleted struct {
 	TurnID string
 	Status TurnStatus
 	Error  string
-	// Kind says what the error is: one of the sentinels (ErrAuthRequired, ErrTransient, ...), several of them
-	// joined, or nil when the runtime does not say.
+	// Kind classifies the error: one of the sentinels (ErrAuthRequired, ErrTransient, ...), several joined, or nil when
+	// unknown.
 	Kind error
-	// ProviderStatus is the HTTP status that the model provider refused with, 0 when it is not known.
+	// ProviderStatus is the HTTP status of the model provider's refusal, 0 when unknown.
 	ProviderStatus int
-	// Remedy is what a person can do about the error, "" when nothing special.
+	// Remedy describes what a person can do about the error, "" for nothing specific.
 	Remedy      string
 	StartedAt   int64
 	CompletedAt int64
@@ -219,17 +217,17 @@ type ItemChanged struct {
 	Done   bool
 }
 
-// InteractiveRequested says the runtime waits for a person: to approve, to answer questions, or to run a client's tool.
+// InteractiveRequested says that the runtime waits for a person to approve something or to answer, or for a client's
+// tool to run.
 type InteractiveRequested struct {
 	Kind RequestKind
 	// Summary is one line for a person, for example "Command approval required: ls".
 	Summary string
-	// Decisions is the JSON list of the decisions the runtime offers, nil when it offers none in particular.
+	// Decisions is the JSON list of the runtime's decisions, nil when it offers no specific ones.
 	Decisions json.RawMessage
-	// Questions is a JSON list that stands in for the questions of the request's parameters, nil when these have their own
-	// or none.
+	// Questions is a JSON list that replaces the questions in the request's parameters, nil when those apply.
 	Questions json.RawMessage
-	// Asked is the request in neutral words.
+	// Asked is the request in neutral terms.
 	Asked Asked
 }
 
@@ -239,30 +237,29 @@ type RequestResolved struct{ RequestID json.RawMessage }
 // ThreadNamed says the conversation's stored name changed.
 type ThreadNamed struct{ Name string }
 
-// ThreadOpened says whose a new conversation is. SystemOwned: it is a worker's (StartThread.SystemOwned). ParentID: it is
-// that of a sub-agent of this conversation, and belongs to whom that belongs to; "" for none.
+// ThreadOpened identifies a new conversation. SystemOwned: it belongs to a worker (StartThread.SystemOwned). ParentID:
+// it belongs to a sub-agent of this conversation and has the same owner; "" for none.
 type ThreadOpened struct {
 	SystemOwned bool
 	ParentID    string
 }
 
-// Values of TextDelta.Into: a text that stands in the item's content, behind what the item began with; and what a path
-// into its details begins with.
+// Values of TextDelta.Into: a text after the beginning of the item's content, and the prefix of a path into its details.
 const (
 	TextContent = "content"
 	TextDetails = "details/"
 )
 
-// TextDelta says that a text of the signal's item grew. It changes nothing stored; it may be stored together with the
-// ones after it.
+// TextDelta says that a text of the signal's item grew. It changes no stored state, and it may be stored together with
+// later deltas.
 type TextDelta struct {
 	// Key separates the texts of one item.
 	Key string
-	// Into is where the text shows in the item: TextContent, or TextDetails with the path of a member
-	// ("details/summary/0"), "" for nowhere.
+	// Into is the place of the text in the item: TextContent, or TextDetails with the path of a member
+	// ("details/summary/0"), "" for none.
 	Into string
-	// Raw[Start:End] of the signal is what was added, as a JSON string with its quotes: put into another delta of the same
-	// text in that place, it makes a valid delta.
+	// Raw[Start:End] of the signal is the added text, as a JSON string with its quotes. It can replace that of another
+	// delta of the same text.
 	Start, End int
 	// Outlives says that more may come after the turn has ended.
 	Outlives bool
@@ -278,14 +275,13 @@ func (ThreadOpened) change()         {}
 func (TextDelta) change()            {}
 func (TurnRetrying) change()         {}
 
-// TurnRetrying says that a turn cannot reach its model, and that the runtime tries again by itself.
+// TurnRetrying says that a turn cannot reach its model and that the runtime retries by itself.
 type TurnRetrying struct {
 	// TurnID is "" when the runtime does not name the turn.
 	TurnID string
-	// Attempt is the number of this retry from 1, 0 when the runtime does not count; Of is how many it makes, 0 when
-	// unknown.
+	// Attempt is the number of this retry from 1, Of the number of retries; 0 when unknown.
 	Attempt, Of int
-	// Reason is why the last attempt failed, Remedy what a person can do about it.
+	// Reason is the cause of the last failure, Remedy what a person can do about it.
 	Reason, Remedy string
 	// ProviderStatus is as in TurnCompleted.
 	ProviderStatus int
@@ -301,25 +297,25 @@ const (
 	RequestToolCall  RequestKind = "tool_call"
 )
 
-// LongItem is from which size (bytes) an item is given as Item.Long and Item.LongContent, and of a request no arguments
-// are given (Asked).
+// LongItem is the size in bytes from which an item has Long and LongContent, and from which a request has no arguments
+// (Asked).
 const LongItem = 1 << 20
 
-// Item is one entry of a turn, already in the words of codex-manager's transcripts.
+// Item is one entry of a turn in the terms of codex-manager's transcripts.
 type Item struct {
 	ID      string
 	Role    string // user, assistant or system
 	Type    string // the runtime's item type
 	Content string
 	Details string // 2-space JSON of the native item, "" for messages
-	// Long is the native item in place of Details, when it is too long to be held twice; nil for others.
+	// Long is the native item instead of Details, when it is too long to be copied; otherwise nil.
 	Long json.RawMessage `json:",omitempty"`
-	// LongContent stands in for Content, when that is too long to be held twice: JSON strings whose texts, one after the
-	// other, are the content.
+	// LongContent replaces Content when that is too long to be copied: JSON strings whose concatenated texts are the
+	// content.
 	LongContent []json.RawMessage `json:",omitempty"`
 	// Times in ms, 0 when unknown.
 	StartedAt, CompletedAt int64
-	// Native is a message as the runtime describes it; nil of other items, whose Details say the same.
+	// Native is a message as the runtime describes it. It is nil for other items, whose Details have the same content.
 	Native json.RawMessage `json:",omitempty"`
 	// Outlives says that the item may continue after its turn.
 	Outlives bool
@@ -341,29 +337,28 @@ type Turn struct {
 	Native json.RawMessage
 }
 
-// ThreadState is what is stored of a conversation beyond the runtime's own description of it. From it an
-// adapter can say how the runtime would describe it now without asking.
+// ThreadState is what is stored about a conversation beyond the runtime's own description. An adapter describes the
+// conversation with it without asking the runtime.
 type ThreadState struct {
 	ID string
-	// Title is what it is called, Opening the message it began with, "" when there is none.
+	// Title is its name, Opening its first message, "" when there is none.
 	Title, Opening string
 	// UpdatedAt is in ms.
 	UpdatedAt int64
 	// Running says that a turn runs, Failed that the last one failed.
 	Running, Failed bool
-	// Waiting are the kinds of request that wait for a person.
+	// Waiting are the kinds of its pending requests.
 	Waiting []RequestKind
-	// Turns in order, with those of their items that ended: Native of messages, Details of others. None for a description
+	// Turns are in order, with their completed items: Native of messages, Details of others. None for a description
 	// without turns.
 	Turns []Turn
 }
 
 // Thread is one conversation of a runtime. Times are in ms.
 type Thread struct {
-	// ID is its session's id. A runtime whose sessions go by its own ids (codex) says that one; "" leaves the choice to
-	// who takes it in.
+	// ID is its session's id. A runtime that names its conversations (codex) sets it; "" lets the caller choose.
 	ID string
-	// NativeID is the runtime's own id of it, "" when that is ID.
+	// NativeID is the runtime's own id, "" when that is ID.
 	NativeID             string
 	Name                 string
 	Preview              string
@@ -386,10 +381,10 @@ func (t Thread) Native() string {
 	return t.NativeID
 }
 
-// StartThread are the arguments of Adapter.StartThread. Empty fields leave the runtime's default.
+// StartThread are the arguments of Threads.StartThread. Empty fields leave the runtime's default.
 type StartThread struct {
-	// SessionID is what the conversation is to go by. A runtime whose conversations have names of their own that clients
-	// know (codex) may answer with another Thread.ID; nothing it says of the conversation may come before it knows which.
+	// SessionID is the session of the conversation. A runtime whose own ids are visible to clients (codex) may answer
+	// with another Thread.ID. It must not report anything about the conversation before its id is known.
 	SessionID      string
 	Cwd, Model     string
 	ApprovalPolicy string // untrusted, on-failure, on-request or never
@@ -398,22 +393,22 @@ type StartThread struct {
 	DynamicTools   json.RawMessage
 	RawEvents      bool // ask for the provider's rawest notifications too
 	Ephemeral      bool
-	// Implicit is what the agent may read by itself: one of Capabilities.ImplicitSources.
+	// Implicit limits what the agent reads on its own: one of Capabilities.ImplicitSources.
 	Implicit string
-	// NativeToolsOff says that the agent is to have no tools of its own, where Capabilities.NativeToolsOff does.
+	// NativeToolsOff disables the agent's own tools, if Capabilities.NativeToolsOff says so.
 	NativeToolsOff bool
-	// SystemOwned says that it is a worker's. A runtime that names its conversations itself (Namer) has ThreadOpened come
-	// before all else that it says of it.
+	// SystemOwned says that the conversation belongs to a worker. A runtime that names its conversations (Namer) sends
+	// ThreadOpened before anything else about it.
 	SystemOwned bool
 }
 
-// ResumeThread are the arguments of Adapter.ResumeThread.
+// ResumeThread are the arguments of Threads.ResumeThread.
 type ResumeThread struct {
-	// ThreadID is the session's id, NativeID the runtime's own one of the conversation ("" when it is the same).
+	// ThreadID is the session's id, NativeID the runtime's own id ("" when it is the same).
 	ThreadID, NativeID string
 }
 
-// ListThreads are the arguments of Adapter.ListThreads.
+// ListThreads are the arguments of History.ListThreads.
 type ListThreads struct {
 	Cursor   string
 	Limit    int
@@ -426,24 +421,22 @@ type ThreadPage struct {
 	NextCursor string
 }
 
-// StartTurn are the arguments of Adapter.StartTurn. Empty fields keep what the conversation had.
+// StartTurn are the arguments of Threads.StartTurn. Empty fields keep the conversation's values.
 type StartTurn struct {
 	// ThreadID and NativeID are as in ResumeThread: the conversation may have to be loaded first.
 	ThreadID, NativeID string
 	// Input are native input parts, for example {"type":"text","text":"..."}.
 	Input        []json.RawMessage
 	ActiveTurnID string
-	// Alone refuses with ErrTurnActive where the input would be steered into a running turn.
+	// Alone refuses with ErrTurnActive instead of steering a running turn.
 	Alone bool
-	// Continues says that something was said before: a conversation that the runtime has lost is refused with
-	// ErrThreadNotFound then, rather than begun anew as if nothing had been.
+	// Continues says that the conversation has earlier messages. A lost one is then refused with ErrThreadNotFound
+	// instead of started empty.
 	Continues bool
-	// History, when set, has the earlier messages of a conversation that the runtime has lost: it is begun
-	// anew, and the agent gets them first. It is not part of the message. Only for runtimes with
-	// Capabilities.Reconstruct.
+	// History, when set, has the earlier messages of a lost conversation. It is restarted, and the agent gets them
+	// first. They are not part of the message. Only for runtimes with Capabilities.Reconstruct.
 	History string
-	// Aside, when set, is text that the agent gets besides the message, and not part of it. Only for runtimes
-	// without Capabilities.DenyReason.
+	// Aside, when set, is text for the agent beside the message. Only for runtimes without Capabilities.DenyReason.
 	Aside                  string
 	Cwd, Model, Effort     string
 	ApprovalPolicy         string
@@ -451,12 +444,12 @@ type StartTurn struct {
 	CollaborateMode        json.RawMessage
 }
 
-// StartedTurn is the result of Adapter.StartTurn.
+// StartedTurn is the result of Threads.StartTurn.
 type StartedTurn struct {
 	TurnID string
-	// Steered is true when the input went into a turn that was already running.
+	// Steered says that the input steered a running turn.
 	Steered bool
-	// NativeID is the runtime's own id of a conversation that was begun anew (StartTurn.History), "" when it is the old one.
+	// NativeID is the runtime's own id of a restarted conversation (StartTurn.History), "" when it is unchanged.
 	NativeID string
 }
 
@@ -469,7 +462,7 @@ type RequestRef struct {
 	// ThreadID, TurnID and Params are those of the request.
 	ThreadID, TurnID string
 	Params           json.RawMessage
-	// Asked is what the request was stored with.
+	// Asked is the request as stored.
 	Asked Asked
 }
 
@@ -479,22 +472,21 @@ type Reply struct {
 	Decision string
 	// Scope is turn or session (approval).
 	Scope string
-	// Choice is one of the offered decisions (InteractiveRequested.Decisions) as it is, when no plain decision says as
-	// much (approval).
+	// Choice is one of InteractiveRequested.Decisions, unchanged, if no plain decision is equivalent (approval).
 	Choice json.RawMessage
-	// Option is the id of one of the offered options (Asked.Options); Decision agrees with it.
+	// Option is the id of one of Asked.Options; Decision agrees with it.
 	Option string
-	// UpdatedInput stands in for the tool's arguments, Remember is a rule for later requests like this; a runtime that has
-	// no place for one refuses the reply (CheckReply).
+	// UpdatedInput replaces the tool's arguments. Remember is a rule for later requests of this kind. A runtime that
+	// does not support them rejects the reply (CheckReply).
 	UpdatedInput, Remember json.RawMessage
-	// Message says why, in a person's words. It reaches a runtime that has a place for it.
+	// Message is the reason in a person's words, for a runtime that supports one.
 	Message string
 	// Answers is the object of answers by question id (tool input).
 	Answers json.RawMessage
 	// Success and ContentItems are a tool call's result.
 	Success      bool
 	ContentItems json.RawMessage
-	// Raw, when set, is sent as the result as it is.
+	// Raw, when set, is sent unchanged as the result.
 	Raw json.RawMessage
 	// Refusal, when set, is sent as an error instead of a result.
 	Refusal string

@@ -2,7 +2,7 @@ package runtime
 
 import "time"
 
-// ProcessStatus is one process of a runtime that has one for each conversation.
+// ProcessStatus is one process of a runtime with a process per conversation.
 type ProcessStatus struct {
 	PID        int
 	Generation string
@@ -13,7 +13,7 @@ type ProcessStatus struct {
 	StartedAt time.Time
 }
 
-// Of is the state of what serves a conversation: its own process, or the runtime as a whole.
+// Of is the state of the process of a session: its own, or that of the whole runtime.
 func (s Status) Of(threadID string) State {
 	for _, process := range s.Processes {
 		if process.Serves == threadID {
@@ -30,10 +30,9 @@ type State string
 const (
 	StateStarting    State = "starting"
 	StateReady       State = "ready"
-	StateUnavailable State = "unavailable" // missing, or down and waiting for the next try
+	StateUnavailable State = "unavailable" // missing, or down until the next attempt
 	StateStopped     State = "stopped"
-	// StateUnresponsive: the process is there and does not answer a health probe. Callers wait for it as for one that is
-	// starting.
+	// StateUnresponsive: the process runs but does not answer a health probe. Callers wait for it as for a starting one.
 	StateUnresponsive State = "unresponsive"
 )
 
@@ -43,37 +42,36 @@ type Status struct {
 	PID        int
 	Generation string
 	Version    string // as the runtime reports it, "" before it did
-	// Reason says in one line why the runtime is not ready and what to do about it.
+	// Reason says in one line why the runtime is not ready and what the remedy is.
 	Reason string
-	// Suspended says of a runtime that is ready that its process is stopped (SIGSTOP). It is known before any
-	// probe is left unanswered.
+	// Suspended says that the process of a ready runtime is stopped (SIGSTOP). It is known before a probe fails.
 	Suspended bool
-	// Missing says of an unavailable runtime that its program is not on this machine.
+	// Missing says that the program of an unavailable runtime is not on this machine.
 	Missing  bool
 	LastExit *Exit
-	// Shim is the process that keeps the runtime running while servers come and go, nil for a child of this server.
+	// Shim is the process that keeps the runtime alive across servers, nil for a child of this server.
 	Shim     *ShimStatus
 	Restarts int64
-	// Processes are those of a runtime with one for each conversation, in the order they were started; the fields above
-	// sum them up. nil for a runtime with one process for all, which the fields above describe.
+	// Processes are those of a runtime with one per conversation, in start order; the fields above summarize them. nil
+	// for a runtime with a single process.
 	Processes []ProcessStatus
-	// Waiting is how many conversations wait for a process because there are as many as there may be.
+	// Waiting is the number of conversations that wait for a process because the limit is reached.
 	Waiting int
 }
 
 // ShimStatus is a shim as it was when this server attached.
 type ShimStatus struct {
 	PID int
-	// Version is the release the shim is of, Servers how many have attached to it, this one included.
+	// Version is the shim's release, Servers the number of servers that attached to it, including this one.
 	Version string
 	Servers int64
 }
 
-// Exit says how a runtime process ended.
+// Exit describes how a runtime process ended.
 type Exit struct {
 	Code   *int    `json:"code"`
 	Signal *string `json:"signal"`
 	At     time.Time
-	// Reason says why the runtime was ended, when it did not end by itself or on request; "" otherwise.
+	// Reason is why the server ended the runtime; "" when it ended by itself or on request.
 	Reason string `json:"reason,omitempty"`
 }

@@ -203,7 +203,7 @@ func (s *Site) awaitNoRuntimes(before func()) {
 	var err error
 	if !polling.Until(Patience, func() bool {
 		before()
-		left, err = process.Marked(process.Mark(s.DataDir, "codex"))
+		left, err = process.Marked(process.Marker(s.DataDir, "codex"))
 		return err == nil && len(left) == 0
 	}) {
 		s.T.Errorf("runtime processes left behind: %v (%v)", left, err)

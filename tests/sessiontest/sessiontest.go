@@ -52,7 +52,7 @@ func Open(t *testing.T, db *database.DB, edits ...func(*manager.Options)) *Site 
 	s := &Site{t: t, DB: db, Agent: scripted.Site{Dir: t.TempDir()}}
 	s.Journal = journal.New(db, journal.Options{Logger: zerolog.Nop(), Upcast: stream.Upcast})
 	s.Start(s.Journal)
-	sessions := manager.Options{Journal: s.Journal, DB: db, NodeID: "node", WorkspaceRoot: s.Agent.Dir,
+	sessions := manager.Options{Journal: s.Journal, DB: db, NodeOptions: manager.NodeOptions{NodeID: "node"}, WorkspaceRoot: s.Agent.Dir,
 		Logger: zerolog.Nop(), Defaults: session.Controls{ApprovalPolicy: "untrusted", NetworkAccess: "enabled",
 			FilesystemSandbox: "danger-full-access"}}
 	for _, edit := range edits {

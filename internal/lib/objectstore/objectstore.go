@@ -129,9 +129,9 @@ func (s *Store) Check(ctx context.Context) error {
 	case err == nil:
 		return nil
 	case status(err) == http.StatusNotFound:
-		return fmt.Errorf("the object store has no bucket %q: make it, or name another one in HARNESS_S3_BUCKET", s.opts.Bucket)
+		return fmt.Errorf("the object store has no bucket %q: make it, or name another one in HARNESS_S3_URL", s.opts.Bucket)
 	}
-	return fmt.Errorf("the object store does not let in or does not answer (check HARNESS_S3_ENDPOINT, the keys and the "+
+	return fmt.Errorf("the object store does not let in or does not answer (check HARNESS_S3_URL, the keys and the "+
 		"region): %w", err)
 }
 

@@ -75,8 +75,8 @@ func TestObjects(t *testing.T) {
 func TestAStoreThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	for remedy, change := range map[string]func(*objectstore.Options){
-		"HARNESS_S3_BUCKET":   func(o *objectstore.Options) { o.Bucket = "another" },
-		"HARNESS_S3_ENDPOINT": func(o *objectstore.Options) { o.SecretAccessKey = "canary" },
+		"another one in HARNESS_S3_URL": func(o *objectstore.Options) { o.Bucket = "another" },
+		"check HARNESS_S3_URL":          func(o *objectstore.Options) { o.SecretAccessKey = "canary" },
 	} {
 		options := s3test.Start(t).Options
 		change(&options)

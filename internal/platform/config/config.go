@@ -94,6 +94,7 @@ type Config struct {
 	Trust bool
 
 	limits, retention []string // as they were set
+	s3URL             string   // HARNESS_S3_URL
 
 	sources map[string]Source
 	files   []string
@@ -115,10 +116,8 @@ const (
 
 // Node is the port for other servers on the same Postgres, and what this one shows there.
 type Node struct {
-	Address     string // HARNESS_NODE_ADDRESS; "" has none
-	Certificate string // HARNESS_NODE_CERT_FILE
-	Key         string // HARNESS_NODE_KEY_FILE
-	CA          string // HARNESS_NODE_CA_FILE
+	Address string // HARNESS_NODE_ADDRESS; "" has none
+	TLSDir  string // HARNESS_NODE_TLS_DIR, absolute after Load
 }
 
 // Limits are what HARNESS_LIMITS bounds; 0 is no bound.

@@ -18,6 +18,23 @@ func TestNamedAmounts(t *testing.T) {
 	}
 }
 
+// The URL of an object store has its bucket, and perhaps a prefix.
+func TestTheURLOfAnObjectStore(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string][3]string{
+		"https://s3.example/b": {"https://s3.example", "b", ""}, "http://h:9/b/": {"http://h:9", "b", ""},
+		"https://s3.example/b/a/c/": {"https://s3.example", "b", "a/c/"}, "https://s3.example/b/x": {"https://s3.example", "b", "x"},
+		"https://s3.example": {}, "https://s3.example/": {}, "https://u:p@h/b": {}, "s3://b": {},
+	} {
+		c, err := envPlace(t, "HARNESS_S3_URL="+url, "HARNESS_S3_ACCESS_KEY_ID=k", "HARNESS_S3_SECRET_ACCESS_KEY=s", "HARNESS_ARCHIVE=s3").load()
+		if (err == nil) != (want[0] != "") {
+			t.Errorf("%s: %v", url, err)
+		} else if err == nil && want != [3]string{c.S3.Endpoint, c.S3.Bucket, c.S3.Prefix} {
+			t.Errorf("%s is %+v", url, c.S3)
+		}
+	}
+}
+
 // What is said of one runtime counts before what is said of all.
 func TestCredentialLevels(t *testing.T) {
 	t.Parallel()

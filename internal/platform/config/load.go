@@ -108,6 +108,7 @@ func build(merged *koanf.Koanf, sources map[string]Source, dir string) (*Config,
 		}
 	}
 	c.setAmounts()
+	c.setStore()
 	if err := c.checkRules(); err != nil {
 		return nil, err
 	}

@@ -149,8 +149,8 @@ func TestEveryVariableCanBeSetFromEverySource(t *testing.T) {
 				if v.Name == "HARNESS_NOTIFY_WEBHOOK_URL" {
 					p.env = append(p.env, "HARNESS_NOTIFY_WEBHOOK_SECRET=for-the-rule-0001")
 				}
-				if v.Name == "HARNESS_S3_ENDPOINT" {
-					p.env = append(p.env, "HARNESS_S3_BUCKET=b", "HARNESS_S3_ACCESS_KEY_ID=k", "HARNESS_S3_SECRET_ACCESS_KEY=s",
+				if v.Name == "HARNESS_S3_URL" {
+					p.env = append(p.env, "HARNESS_S3_ACCESS_KEY_ID=k", "HARNESS_S3_SECRET_ACCESS_KEY=s",
 						"DATABASE_URL=postgres://h/n")
 				}
 				if v.Name == roleMap {
@@ -186,7 +186,7 @@ func otherValue(v Variable) string {
 	special := map[string]string{
 		"HARNESS_PUBLIC_URL": "https://a.example/harness", "HARNESS_NOTIFY_KINDS": "job.failed",
 		"HARNESS_NOTIFY_WEBHOOK_URL": "https://a.example/notified", "HARNESS_NOTIFY_NTFY_URL": "http://a.example/topic",
-		"HARNESS_S3_ENDPOINT":          "https://s3.example.com:9000",
+		"HARNESS_S3_URL":               "https://s3.example.com:9000/bucket/here/",
 		"HARNESS_ARCHIVE":              "/srv/archive",
 		"HARNESS_NOTIFY_PUSH_SERVICES": "a.example,*.a.example,http://127.0.0.1:81",
 		"HARNESS_NODE_ADDRESS":         "node-1.internal:7443", "HARNESS_ROLES": "runner", "HARNESS_WORKSPACE_REMOTE": "/srv/git/folders.git",

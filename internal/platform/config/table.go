@@ -98,16 +98,11 @@ func storeVariables() []Variable {
 			Doc: "Of several servers on one Postgres: where this one takes requests for its sessions from the others (HTTP/2, mutual " +
 				"TLS 1.3), the host as they find it. With it, what another node's agents must do may be asked of this one, too.",
 			field: func(c *Config) any { return &c.Node.Address }},
-		{Name: "HARNESS_NODE_CERT_FILE", path: true, check: notEmpty, Allowed: "a file (PEM)",
-			Doc: "Certificate that this node shows other nodes, which goes with HARNESS_NODE_KEY_FILE and HARNESS_NODE_CA_FILE. Without one it " +
-				"makes one at each start, and the others know it by the database.",
-			field: func(c *Config) any { return &c.Node.Certificate }},
-		{Name: "HARNESS_NODE_KEY_FILE", path: true, check: notEmpty, Allowed: "a file (PEM)",
-			Doc:   "Key of HARNESS_NODE_CERT_FILE: ECDSA P-256 or P-384, Ed25519, or RSA.",
-			field: func(c *Config) any { return &c.Node.Key }},
-		{Name: "HARNESS_NODE_CA_FILE", path: true, check: notEmpty, Allowed: "a file (PEM)",
-			Doc:   "Certificates that must have signed that of every node; all nodes need it then.",
-			field: func(c *Config) any { return &c.Node.CA }},
+		{Name: "HARNESS_NODE_TLS_DIR", path: true, check: notEmpty, Allowed: "a folder with tls.crt, tls.key and ca.crt (PEM)",
+			Doc: "Certificate that this node shows other nodes, its key (ECDSA P-256 or P-384, Ed25519, or RSA), and the certificates " +
+				"that must have signed that of every node; all nodes need it then. Without it the node makes a certificate at each start, " +
+				"and the others know it by the database.",
+			field: func(c *Config) any { return &c.Node.TLSDir }},
 		{Name: "HARNESS_WORKSPACES", Default: "pinned", Enum: []string{"pinned", WorkspacesShared, WorkspacesGit},
 			Doc: "Of several servers on one Postgres: whether idle sessions of a node that died go on at others. shared: their folders " +
 				"are the same ones at the same paths; the node marks them (.harness-workspace). git: their folders are pushed to " +
@@ -120,7 +115,7 @@ func storeVariables() []Variable {
 		{Name: "HARNESS_SQLITE_SYNCHRONOUS", Default: "FULL", Enum: []string{"FULL", "NORMAL"},
 			Doc:   "SQLite durability: FULL survives power loss, NORMAL only the death of the process.",
 			field: func(c *Config) any { return &c.SQLiteSynchronous }},
-		{Name: "HARNESS_ARCHIVE", Allowed: "s3 (HARNESS_S3_ENDPOINT says where), or an absolute path of a folder", check: isArchive,
+		{Name: "HARNESS_ARCHIVE", Allowed: "s3 (HARNESS_S3_URL says where), or an absolute path of a folder", check: isArchive,
 			Doc:   "Where events of the journal are kept before they are pruned, as compressed JSON lines. Unset, they are gone then.",
 			field: func(c *Config) any { return &c.Archive }},
 	})

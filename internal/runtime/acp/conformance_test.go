@@ -64,7 +64,7 @@ func newSite(t *testing.T, model *mockmodel.Server, profile acp.Profile, shims b
 	home := t.TempDir()
 	s := &site{model: model, dir: t.TempDir(), home: home}
 	s.options = acp.Options{Profile: profile, Setup: stdio.Setup{
-		Launch: stdio.Launch{Name: profile.Name, Mark: process.Mark(home, profile.Name),
+		Launch: stdio.Launch{Name: profile.Name, Marker: process.Marker(home, profile.Name),
 			Env:      append([]string{"HOME=" + home}, env...),
 			Inherits: func(name string) bool { return name == "PATH" || name == "TMPDIR" },
 			Logger:   zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel)},

@@ -50,7 +50,7 @@ func FuzzTranslator(f *testing.F) {
 			}
 			more, _ := tr.said(&line{ID: json.RawMessage(`"turn:t"`), Result: json.RawMessage(`{"stopReason":"end_turn"}`)}, 3)
 			runtimetest.CheckRules(t, runtimetest.Rules{Tidy: true}, append(signals, more...), false)
-			if len(tr.state.Talks) != 0 {
+			if len(tr.state.Conversations) != 0 {
 				t.Error("a turn is left")
 			}
 		}

@@ -159,7 +159,7 @@ func TestTheStateIsBounded(t *testing.T) {
 		h.feed(&line{ID: json.RawMessage(jsonInt(i)), Method: methodPermission, Params: json.RawMessage(
 			`{"sessionId":"s","toolCall":{"toolCallId":"` + id + `"},"options":[{"optionId":"o","kind":"allow_once"}]}`)}, 2,
 			span)
-		of := h.state.Talks["s"]
+		of := h.state.Conversations["s"]
 		if len(of.Tools) > maxTools || len(of.Ended) > maxEnded || len(of.Asked) > maxAsked {
 			t.Fatalf("%d calls, %d ended ones and %d requests are remembered", len(of.Tools), len(of.Ended), len(of.Asked))
 		}

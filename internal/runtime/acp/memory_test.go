@@ -30,7 +30,7 @@ func TestMemoryFilesAreThoseOfTheConversation(t *testing.T) {
 	r, home := homed(t)
 	in := runtime.ResumeThread{ThreadID: "session", NativeID: "01234567-89ab-cdef"}
 	named := ".gemini/tmp/project/chats/session-2026-01-02T03-04-01234567.jsonl"
-	if written, err := r.MemoryWritten(t.Context(), in); written || err != nil {
+	if written, err := r.SnapshotWritten(t.Context(), in); written || err != nil {
 		t.Errorf("without a file: %v, %v", written, err)
 	}
 	writeBelow(t, home, ".gemini/tmp/other/chats/session-2026-01-02T03-05-01234567.jsonl", `{"sessionId":"01234567-other"}`+"\n")
@@ -40,17 +40,17 @@ func TestMemoryFilesAreThoseOfTheConversation(t *testing.T) {
 	if err := os.Symlink(secret, link); err != nil {
 		t.Fatal(err)
 	}
-	if _, names, err := r.MemoryFiles(in); err == nil {
+	if _, names, err := r.SnapshotFiles(in); err == nil {
 		t.Errorf("a link out of the home is followed: %v", names)
 	}
 	if err := os.Remove(link); err != nil {
 		t.Fatal(err)
 	}
-	if folder, names, err := r.MemoryFiles(in); folder != home || !slices.Equal(names, []string{named}) || err != nil {
+	if folder, names, err := r.SnapshotFiles(in); folder != home || !slices.Equal(names, []string{named}) || err != nil {
 		t.Errorf("the files in %s are %v, %v", folder, names, err)
 	}
 	for _, id := range []string{"*", "../../../../..", "0123"} {
-		if _, names, err := r.MemoryFiles(runtime.ResumeThread{ThreadID: id}); len(names) > 0 || err != nil {
+		if _, names, err := r.SnapshotFiles(runtime.ResumeThread{ThreadID: id}); len(names) > 0 || err != nil {
 			t.Errorf("of %q: %v, %v", id, names, err)
 		}
 	}
@@ -60,7 +60,7 @@ func TestMemoryFilesAreThoseOfTheConversation(t *testing.T) {
 		if err := os.Chtimes(path, at, at); err != nil {
 			t.Fatal(err)
 		}
-		if written, err := r.MemoryWritten(t.Context(), in); written != want || err != nil {
+		if written, err := r.SnapshotWritten(t.Context(), in); written != want || err != nil {
 			t.Errorf("written %s before the turn: %v, %v", age, written, err)
 		}
 	}
@@ -74,11 +74,11 @@ func TestAHistoryGoesToTheFolderOfItsProject(t *testing.T) {
 	name := ".gemini/tmp/work/chats/session-2026-01-02T03-04-01234567.jsonl"
 	writeBelow(t, home, ".gemini/tmp/work/.project_root", "/another/work")
 	writeBelow(t, home, ".gemini/tmp/work-1/.project_root", "/the/work\n")
-	if place, err := r.MemoryPlace(in, "/the/work/", name); err != nil ||
+	if place, err := r.SnapshotPath(in, "/the/work/", name); err != nil ||
 		place != ".gemini/tmp/work-1/chats/session-2026-01-02T03-04-01234567.jsonl" {
 		t.Errorf("the place is %q, %v", place, err)
 	}
-	first, err := r.MemoryPlace(in, "/new/work", name)
+	first, err := r.SnapshotPath(in, "/new/work", name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,10 +86,10 @@ func TestAHistoryGoesToTheFolderOfItsProject(t *testing.T) {
 		string(mark) != "/new/work" {
 		t.Errorf("%s is marked %q, %v", first, mark, err)
 	}
-	if again, err := r.MemoryPlace(in, "/new/work", name); again != first || err != nil {
+	if again, err := r.SnapshotPath(in, "/new/work", name); again != first || err != nil {
 		t.Errorf("the second time the place is %q, %v", again, err)
 	}
-	if other, err := r.MemoryPlace(in, "/newer/work", name); other == first || err != nil {
+	if other, err := r.SnapshotPath(in, "/newer/work", name); other == first || err != nil {
 		t.Errorf("another folder has the place %q, %v", other, err)
 	}
 }

@@ -63,7 +63,7 @@ func kept(t *testing.T, profile Profile, all []recorded) (map[string][]json.RawM
 		}
 		if proc == p.proc && len(p.lines) > read {
 			l := p.lines[read]
-			if of := p.state.Talks[l.params().SessionID]; about == "" && of != nil {
+			if of := p.state.Conversations[l.params().SessionID]; about == "" && of != nil {
 				about = of.Thread
 			}
 			raw, err := json.Marshal(l)

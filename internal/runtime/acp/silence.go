@@ -9,14 +9,14 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// attend watches a process while it is up. It ends turns without a message and turns in which the agent is
-// unresponsive, and ends the process itself for one with the key of a login.
+// attend watches a running process. It ends turns without a message and turns of an unresponsive agent, and ends the
+// process itself for one with a new key.
 func (r *Runtime) attend(ctx context.Context, conn *stdio.Conn, _ int) error {
 	p := protocolOf(conn)
 	p.endUnsent()
 	return r.untilRenewed(ctx, p, func(ctx context.Context) error {
 		return r.silence.Attend(ctx, stdio.Watched{Name: r.profile.Name, Title: r.profile.title(), Log: r.log,
-			Turns: p.watched, Held: conn.Held,
+			Turns: p.watched, Stalled: conn.Stalled,
 			Stop: func(ctx context.Context, turn string) error {
 				p.mu.Lock()
 				if _, of := p.translator.state.turn(turn); of != nil {
@@ -28,12 +28,12 @@ func (r *Runtime) attend(ctx context.Context, conn *stdio.Conn, _ int) error {
 	})
 }
 
-// watched are the turns in which the agent is waited for.
+// watched are the turns that wait for the agent.
 func (p *protocol) watched() (turns []stdio.Turn) {
 	now := time.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, of := range p.translator.state.Talks {
+	for _, of := range p.translator.state.Conversations {
 		if p.AsksIn(of.Thread) {
 			p.lastOutput[of.Turn] = now
 		}
@@ -42,14 +42,14 @@ func (p *protocol) watched() (turns []stdio.Turn) {
 	return turns
 }
 
-// endUnsent ends the turns of a server before this one whose message never reached the process.
+// endUnsent ends the turns of an earlier server whose message never reached the process.
 func (p *protocol) endUnsent() {
 	p.mu.Lock()
 	unsent := p.unsent
 	p.unsent = nil
 	for _, running := range unsent {
 		if native, of := p.translator.state.turn(running.TurnID); of != nil {
-			delete(p.translator.state.Talks, native)
+			delete(p.translator.state.Conversations, native)
 		}
 	}
 	p.mu.Unlock()

@@ -164,7 +164,7 @@ func (p *player) sent(l *line, at int64) {
 		}
 		turn = p.proc + "-" + turn
 		begin := func() []runtime.Signal {
-			if p.state.Talks[in.SessionID] != nil {
+			if p.state.Conversations[in.SessionID] != nil {
 				return nil
 			}
 			of := conversation{Thread: "thread-" + in.SessionID, Turn: turn, Cwd: "/home/dev/work"}
@@ -178,7 +178,7 @@ func (p *player) sent(l *line, at int64) {
 	case methodLoad, methodResume:
 		p.threads[in.SessionID] = "thread-" + in.SessionID
 	case methodCancel:
-		if of := p.state.Talks[in.SessionID]; of != nil {
+		if of := p.state.Conversations[in.SessionID]; of != nil {
 			of.Cancelled = true
 		}
 	case "":

@@ -28,7 +28,7 @@ func TestAConversationIsLoadedWhenItsWriterHasGone(t *testing.T) {
 	store.End(t, first.TurnID)
 
 	other := *s // as another server's, which does not end the processes of this one
-	other.options.Setup.Launch.Mark = process.Mark(t.TempDir(), "other")
+	other.options.Setup.Launch.Marker = process.Marker(t.TempDir(), "other")
 	next := runtimetest.NewStore()
 	after := other.start(t, next)
 	if _, err := after.Models(t.Context()); err != nil { // it is up

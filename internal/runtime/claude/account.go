@@ -14,8 +14,8 @@ import (
 	"harness/internal/runtime/environment"
 )
 
-// Auth implements runtime.Adapter: it looks for a key in the environment and for what a login has left, or for what the
-// cloud needs that the environment chooses.
+// Auth implements runtime.Adapter: it finds a key in the environment, a stored login, or the credentials of the cloud
+// that the environment selects.
 func (r *Runtime) Auth(context.Context) (runtime.AuthStatus, error) {
 	if cloud := environment.ChosenProvider(Name, r.launcher.Variable); cloud != nil {
 		return cloud.Auth(), nil
@@ -48,16 +48,16 @@ func (r *Runtime) Auth(context.Context) (runtime.AuthStatus, error) {
 	return status, nil
 }
 
-// remedy is how Claude Code is logged in without a page.
+// remedy is how to log Claude Code in without a page.
 const remedy = "set ANTHROPIC_API_KEY for the server; or make a token with `claude setup-token` and set CLAUDE_CODE_OAUTH_TOKEN"
 
-// offered are the models Claude Code said it offers.
+// offered are the models that Claude Code offers.
 type offered struct {
 	mu     sync.Mutex
 	models []runtime.Model
 }
 
-// learn takes the models out of the answer to a greeting.
+// learn reads the models in the answer to a greeting.
 func (o *offered) learn(greeting json.RawMessage) {
 	var said struct {
 		Models []struct {
@@ -93,8 +93,7 @@ func (o *offered) list() []runtime.Model {
 	return slices.Clone(o.models)
 }
 
-// Models implements runtime.Adapter. Every process reports them in its greeting; without a process, one is
-// started for that.
+// Models implements runtime.Adapter. Every process reports them in its greeting; without a process, one is started.
 func (r *Runtime) Models(ctx context.Context) ([]runtime.Model, error) {
 	if models := r.models.list(); models != nil {
 		return models, nil
@@ -105,7 +104,7 @@ func (r *Runtime) Models(ctx context.Context) ([]runtime.Model, error) {
 	return r.models.list(), nil
 }
 
-// fetchModels greets a process of its own, and ends it.
+// fetchModels starts a process for its greeting, and ends it.
 func (r *Runtime) fetchModels(ctx context.Context) error {
 	_, end, err := r.aside(ctx)
 	if err != nil {

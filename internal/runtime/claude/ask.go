@@ -11,18 +11,18 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// maxAsked is how many requests may be open at once.
+// maxAsked bounds the open requests.
 const maxAsked = 256
 
-// question is what is kept with a request to answer it with, also after a restart (runtime.Asked.Context).
+// question is stored with a request in order to answer it, also after a restart (runtime.Asked.Context).
 type question struct {
 	Tool  string          `json:"tool"`
 	Input json.RawMessage `json:"input"`
-	// ToolName is Tool in a long request, which is kept as Claude Code wrote it.
+	// ToolName is Tool in a long request, which is stored as Claude Code wrote it.
 	ToolName string `json:"tool_name,omitempty"`
 }
 
-// keepContext keeps the request itself with what asks a person: its arguments are too long to be written once more.
+// keepContext stores the request itself: its arguments are too long for a second copy.
 func keepContext(signals []runtime.Signal, request json.RawMessage) {
 	for i := range signals {
 		if change, ok := signals[i].Change.(runtime.InteractiveRequested); ok {
@@ -32,16 +32,16 @@ func keepContext(signals []runtime.Signal, request json.RawMessage) {
 	}
 }
 
-// ask passes on that the agent wants a person to decide.
+// ask passes on an approval request of the agent.
 func (t *translation) ask(e *event) {
 	if e.RequestID == "" || len(e.RequestID) > runtime.MaxID {
 		return
 	}
-	if t.Turn == "" { // an agent in the background asks when no turn runs
+	if t.Turn == "" { // an agent in the background asks while no turn runs
 		t.begin(e.RequestID)
 		t.Over = true
 	}
-	id, _ := json.Marshal(e.RequestID) // a text encodes
+	id, _ := json.Marshal(e.RequestID) // a string always encodes
 	about := wire.Asking{Place: t.here(), ItemID: e.Request.ToolUse}
 	in := readInput(e.Request.Input)
 	var reason *string
@@ -63,7 +63,7 @@ func (t *translation) ask(e *event) {
 		signal = wire.ApproveTool(id, about, tool, e.Request.Input, &text)
 	case tool == toolPlan:
 		text, shown := "Leave plan mode", e.Request.Input
-		if call := t.call(e.Request.ToolUse); in.Plan == "" && call != nil { // the plan was said when the tool was called
+		if call := t.call(e.Request.ToolUse); in.Plan == "" && call != nil { // the tool call published the plan
 			shown = call.Input
 			in.Plan = readInput(shown).Plan
 		}
@@ -106,10 +106,10 @@ func questions(in toolInput) []wire.Question {
 	return list
 }
 
-// questionID names the questions of a request, which have no names of their own.
+// questionID identifies a question of a request, where questions have no ids.
 func questionID(i int) string { return fmt.Sprintf("q%d", i+1) }
 
-// ruleOf is what an approval of a request for the session allows; the zero rule when that cannot be.
+// ruleOf is what an approval for the session allows; the zero rule when that is impossible.
 func ruleOf(tool string, in toolInput) rule {
 	switch {
 	case tool == toolQuestion || tool == toolPlan:
@@ -124,31 +124,31 @@ func ruleOf(tool string, in toolInput) rule {
 	return rule{Tool: short(tool)}
 }
 
-// short is a text that is remembered: itself, or when it is long something that stands for it.
+// short is a remembered text: itself, or a substitute if it is long.
 func short(text string) string { return runtime.KnownID(text) }
 
-// inputID stands for arguments, however their JSON is written.
+// inputID identifies arguments independent of their JSON format.
 func inputID(input json.RawMessage) string {
 	var value any
-	_ = json.Unmarshal(input, &value) // what is no JSON is null to all
+	_ = json.Unmarshal(input, &value) // invalid JSON becomes null
 	return short(string(encode(value)))
 }
 
-// permits reports whether a person has allowed a use of a tool for the session.
+// permits reports whether a person has allowed a tool use for the session.
 func (s *state) permits(tool string, input json.RawMessage) bool {
 	wanted := ruleOf(tool, readInput(input))
 	return wanted.Tool != "" && slices.Contains(s.Allowed, wanted)
 }
 
-// answer is an answer of ours as Claude Code repeats it.
+// answer is our answer as Claude Code repeats it.
 type answer struct {
 	Behavior string            `json:"behavior"`
 	Updated  []json.RawMessage `json:"updatedPermissions"`
-	// Input is what the tool is used with: what was asked, or what the person made of it.
+	// Input is the tool's input: the requested one, or the person's edit.
 	Input json.RawMessage `json:"updatedInput"`
 }
 
-// readAnswer reads one. What is no answer allows nothing.
+// readAnswer reads one. An invalid answer allows nothing.
 func readAnswer(response json.RawMessage) (given answer) {
 	_ = json.Unmarshal(response, &given)
 	if given.Behavior != "allow" {
@@ -157,7 +157,7 @@ func readAnswer(response json.RawMessage) (given answer) {
 	return given
 }
 
-// sessionRule is the rule that makes Claude Code allow a use for the session.
+// sessionRule is the rule by which Claude Code allows a use for the session.
 func sessionRule(tool string, in toolInput) json.RawMessage {
 	type native struct {
 		Tool string `json:"toolName"`
@@ -168,7 +168,7 @@ func sessionRule(tool string, in toolInput) json.RawMessage {
 	case tool == toolShell:
 		one.What = in.Command
 	case edits(tool):
-		one = native{"Edit", "/" + in.path()} // "//" begins an absolute path
+		one = native{"Edit", "/" + in.path()} // "//" is the prefix of an absolute path
 	case tool == toolNetwork:
 		one = native{"WebFetch", "domain:" + in.Host}
 	}
@@ -180,12 +180,12 @@ func sessionRule(tool string, in toolInput) json.RawMessage {
 	}{"addRules", []native{one}, "allow", "session"}})
 }
 
-// encode writes what is declared here or JSON already.
+// encode writes types of this package, or JSON.
 func encode(value any) json.RawMessage {
 	return javascript.MustEncode(value)
 }
 
-// verdict is the answer to a request for permission.
+// verdict is the answer to a permission request.
 type verdict struct {
 	Behavior  string          `json:"behavior"`
 	Input     json.RawMessage `json:"updatedInput,omitempty"`
@@ -198,7 +198,7 @@ func denied(message string, interrupt bool) verdict {
 	return verdict{Behavior: "deny", Message: cmp.Or(message, "The user refused this."), Interrupt: &interrupt}
 }
 
-// controlResponse is the line, with its end, that answers a request of the agent.
+// controlResponse is the complete line that answers a request of the agent.
 func controlResponse(requestID string, response any) []byte {
 	type inner struct {
 		Subtype   string `json:"subtype"`
@@ -211,8 +211,7 @@ func controlResponse(requestID string, response any) []byte {
 	}{"control_response", inner{"success", requestID, response}}), '\n')
 }
 
-// controlRefusal is the line, with its end, that answers a request of the agent which this server does not
-// know.
+// controlRefusal is the complete line that refuses an unknown request of the agent.
 func controlRefusal(requestID, why string) []byte {
 	type inner struct {
 		Subtype   string `json:"subtype"`

@@ -12,14 +12,14 @@ import (
 	"harness/internal/runtime/process/commands"
 )
 
-// startedTask is background work in a line of Claude Code.
+// startedTask is background work in Claude Code's output.
 type startedTask struct {
 	ID          string `json:"task_id"`
 	Type        string `json:"task_type"`
 	Description string `json:"description"`
 }
 
-// working is background work that is remembered.
+// working is remembered background work.
 type working struct {
 	ID      string `json:"id"`
 	Kind    string `json:"kind"`
@@ -29,10 +29,10 @@ type working struct {
 	Began   int64  `json:"began"`
 }
 
-// stopTask is the task that a request is to end.
+// stopTask is the task that a request should end.
 type stopTask string
 
-// kindOf is the kind of background work in our words.
+// kindOf is the neutral kind of background work.
 func (s startedTask) kind() string {
 	switch {
 	case strings.Contains(s.Type, "monitor"):
@@ -44,7 +44,7 @@ func (s startedTask) kind() string {
 	}
 }
 
-// backgroundChanged stores which background work runs now.
+// backgroundChanged publishes the current background work.
 func (t *translation) backgroundChanged(tasks []startedTask) {
 	t.Background = len(tasks)
 	now := make([]working, 0, len(tasks))
@@ -62,7 +62,7 @@ func (t *translation) backgroundChanged(tasks []startedTask) {
 	t.publishBackground()
 }
 
-// backgroundCalled stores which call began background work: its command says more than its description.
+// backgroundCalled stores the call that began background work: its command has more than its description.
 func (t *translation) backgroundCalled(id, callID string) {
 	i := slices.IndexFunc(t.Working, func(w working) bool { return w.ID == id })
 	call := t.call(callID)
@@ -99,7 +99,7 @@ func (r *Runtime) ListBackground(_ context.Context, in runtime.ResumeThread) ([]
 	return tasksOf(spoken.now().working), nil
 }
 
-// speaking is the process of a conversation and what is said with it, nil when there is none.
+// speaking is the process of a conversation with its protocol, nil when there is none.
 func (r *Runtime) speaking(threadID string) (*process, *protocol) {
 	t := r.known(threadID)
 	if t == nil {
@@ -112,8 +112,7 @@ func (r *Runtime) speaking(threadID string) (*process, *protocol) {
 	return p, p.spoken.Load()
 }
 
-// EndBackground implements runtime.Backgrounder. Claude Code begins no turn about a task that it was asked to
-// stop.
+// EndBackground implements runtime.Backgrounder. Claude Code begins no turn about a task that it was asked to stop.
 func (r *Runtime) EndBackground(ctx context.Context, in runtime.ResumeThread, id string) error {
 	p, spoken := r.speaking(in.ThreadID)
 	if spoken == nil {
@@ -153,14 +152,14 @@ func (r *Runtime) EndBackground(ctx context.Context, in runtime.ResumeThread, id
 }
 
 const (
-	// endPatience is how long the processes of a command may outlive the word that it has ended, endStep how often they are
-	// looked for.
+	// endPatience is how long the processes of a command may outlive its reported end, endStep the interval of the
+	// check.
 	endPatience = 5 * time.Second
 	endStep     = 20 * time.Millisecond
 )
 
-// awaitEnd waits until the processes of background work are gone that Claude Code says has ended. Work that continues may
-// have the same command: as many as that may stay.
+// awaitEnd waits until the processes of ended background work are gone. Other work may have the same command: that many
+// may stay.
 func (p *process) awaitEnd(ctx context.Context, spoken *protocol, ended working) error {
 	text := unquoted(ended.Command)
 	if ended.Kind != runtime.BackgroundCommand || text == "" {
@@ -198,7 +197,7 @@ func (p *process) awaitEnd(ctx context.Context, spoken *protocol, ended working)
 	}
 }
 
-// unquoted is a command without what a shell that runs it for another one adds.
+// unquoted is a command without the additions of a shell that runs it for another one.
 func unquoted(command string) string {
 	return strings.NewReplacer(`'`, "", `"`, "", `\`, "").Replace(command)
 }

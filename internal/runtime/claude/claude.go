@@ -52,7 +52,7 @@ var (
 	_ runtime.Backgrounder = (*Runtime)(nil)
 )
 
-// New makes an adapter that is not started, of the program named ("claude").
+// New makes an adapter of this program ("claude") that is not started.
 func New(bin string, setup stdio.Setup) *Runtime {
 	r := &Runtime{bin: cmp.Or(bin, "claude"), setup: setup, talks: map[string]*conversation{}}
 	supervise, launch := &r.setup.Supervise, &r.setup.Launch
@@ -79,8 +79,8 @@ func New(bin string, setup stdio.Setup) *Runtime {
 	return r
 }
 
-// settled are the variables every process gets: it keeps to what it is asked, gives up on a model's server that fails,
-// and keeps a list of tasks with every model: newer ones have none otherwise, and their sessions no plan.
+// settled are the variables of every process. They disable background traffic, limit retries of a failing model server,
+// and enable the task list for every model: without it, newer models have no plan.
 func settled() []string {
 	return []string{
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1",
@@ -112,14 +112,14 @@ func (r *Runtime) Capabilities() runtime.Capabilities {
 		NativeToolsOff: true,
 		ProcessPer:     runtime.ProcessPerThread, OwnedTools: owned, Sandboxes: r.sandboxes(),
 		ApprovalPolicies: []string{untrusted, onFailure, onRequest, never}, NetworkAccess: []string{restricted, enabled},
-		ImplicitSources: []string{runtime.ImplicitNone}, Unasked: readers(),
+		ImplicitSources: []string{runtime.ImplicitNone}, AutoApproved: readers(),
 		// A login or a key; histories are files of its home, and a conversation resumes by its id.
 		Facts: runtime.Facts{Auth: runtime.AuthBoth, State: runtime.StateDisk, Resume: runtime.ResumeNative, Replay: runtime.ReplayAsks,
 			Cancellation: runtime.CancelBestEffort, Isolation: []string{runtime.IsolationProcess}}.TakesTools(transport),
 	}
 }
 
-// findProgram finds the program. Its error says what to do.
+// findProgram finds the program. Its error names the remedy.
 func (r *Runtime) findProgram() (string, error) {
 	path, err := exec.LookPath(r.bin)
 	if err != nil {
@@ -148,7 +148,7 @@ func (r *Runtime) Status() runtime.Status {
 	return status
 }
 
-// Start implements runtime.Adapter: it attaches to the processes earlier servers left.
+// Start implements runtime.Adapter: it attaches to the processes of earlier servers.
 func (r *Runtime) Start(ctx context.Context) error {
 	r.mu.Lock()
 	if r.started {

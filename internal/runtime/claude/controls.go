@@ -30,7 +30,7 @@ const (
 	enabled    = "enabled"
 )
 
-// controls are what a process is started with. To change them it is restarted, and resumes its conversation.
+// controls are the settings of a process. A change restarts it, and the conversation resumes.
 type controls struct {
 	Cwd      string `json:"cwd"`
 	Model    string `json:"model,omitempty"`
@@ -41,14 +41,14 @@ type controls struct {
 	Plan     bool   `json:"plan,omitempty"`
 }
 
-// strict sets what was not chosen to the narrowest level.
+// strict sets missing values to the narrowest level.
 func (c controls) strict() controls {
 	c.Approval, c.Sandbox, c.Network = cmp.Or(c.Approval, untrusted), cmp.Or(c.Sandbox, readOnly), cmp.Or(c.Network,
 		restricted)
 	return c
 }
 
-// with lays over them what a message came with; what is empty stays.
+// with applies the settings of a message; empty ones change nothing.
 func (c controls) with(in vocabulary.StartTurn) (controls, error) {
 	c.Cwd, c.Model, c.Effort = cmp.Or(in.Cwd, c.Cwd), cmp.Or(in.Model, c.Model), cmp.Or(in.Effort, c.Effort)
 	c.Approval, c.Sandbox = cmp.Or(in.ApprovalPolicy, c.Approval), cmp.Or(in.Sandbox, c.Sandbox)
@@ -65,14 +65,14 @@ func (c controls) with(in vocabulary.StartTurn) (controls, error) {
 	return c.strict(), nil
 }
 
-// check refuses what cannot be done, before a process is started.
+// check refuses unsupported settings before a process is started.
 func (r *Runtime) check(c controls) error {
 	if err := r.Capabilities().CheckControls(Name, c.Approval, c.Sandbox, c.Network); err != nil {
 		return err
 	}
 	switch {
 	case c.Sandbox == fullAccess && c.Network == restricted:
-		// Commands run as they are, so they reach whatever they like.
+		// Commands run unconfined, so they have full network access.
 		return &vocabulary.ControlError{Runtime: Name, Field: "networkAccess", Value: restricted, Enforced: []string{enabled}}
 	case c.Sandbox == fullAccess && c.Approval == never && !r.mayBypass():
 		return &vocabulary.ControlError{Runtime: Name, Field: "approvalPolicy", Value: never,
@@ -94,7 +94,7 @@ func (r *Runtime) check(c controls) error {
 func efforts() []string { return []string{"low", "medium", "high", "xhigh", "max"} }
 
 // sandboxes are the levels that can be enforced here. Claude Code confines commands with bubblewrap and socat on Linux,
-// and with what macOS has.
+// and with the system's sandbox on macOS.
 func (r *Runtime) sandboxes() []string {
 	if r.confines() {
 		return []string{readOnly, workspaceWrite, fullAccess}
@@ -106,7 +106,7 @@ func (r *Runtime) confines() bool {
 	if runtime.GOOS == "darwin" {
 		return true
 	}
-	// Where its processes look for them.
+	// Where its processes search for them.
 	folders := filepath.SplitList(r.launcher.Variable("PATH"))
 	for _, program := range []string{"bwrap", "socat"} {
 		if !slices.ContainsFunc(folders, func(folder string) bool {
@@ -119,13 +119,13 @@ func (r *Runtime) confines() bool {
 	return true
 }
 
-// mayBypass reports whether Claude Code runs commands without asking anybody: not as root, unless the environment says
+// mayBypass reports whether Claude Code can run commands without any approval: not as root, unless the environment says
 // that it is confined.
 func (r *Runtime) mayBypass() bool {
 	return os.Getuid() != 0 || r.launcher.Variable("IS_SANDBOX") == "1"
 }
 
-// arguments are those of a process with the controls; resume says that the conversation has been written to before.
+// arguments are those of a process with these controls; resume says that the conversation has a history.
 func (c controls) arguments(native string, resume bool) []string {
 	args := []string{"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
 		"--include-partial-messages", "--replay-user-messages", "--setting-sources", "", "--strict-mcp-config",
@@ -152,10 +152,10 @@ func (c controls) arguments(native string, resume bool) []string {
 	switch c.Sandbox {
 	case fullAccess:
 	case workspaceWrite:
-		// Without failIfUnavailable a sandbox that does not work is only a warning. Claude Code keeps settings in a file
-		// that is named by their content and removed when it ends: with the same ones, the first process to end would take
-		// the sandbox from the others. So they name the conversation.
-		domains := `[]` // a person is asked about each host
+		// Without failIfUnavailable a broken sandbox is only a warning. Claude Code stores settings in a file named by
+		// their hash and deletes it when the process ends. Two processes with equal settings would share it, so the
+		// settings name the conversation.
+		domains := `[]` // a person approves each host
 		if c.Network == enabled {
 			domains = `["*"]`
 		}

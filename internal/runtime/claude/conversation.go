@@ -9,27 +9,27 @@ import (
 	"harness/internal/runtime"
 )
 
-// conversation is a conversation, whether or not a process serves it.
+// conversation is a conversation, with or without a process.
 type conversation struct {
 	thread string
-	// sending lets messages through one after the other.
+	// sending serializes messages.
 	sending chan struct{}
 
 	mu sync.Mutex
-	// native is Claude Code's own name of it, a UUID.
+	// native is Claude Code's own id of it, a UUID.
 	native   string
 	controls controls
-	// nativeToolsOff says that the agent is to have no tools of its own, as far as that is not stored yet.
+	// nativeToolsOff disables the agent's own tools until the session is stored with that setting.
 	nativeToolsOff bool
 	// carried is the state for its next process; recalled says that it is known.
 	carried  state
 	recalled bool
 	live     *process
-	// release releases the process of a running turn, nil when none does.
+	// release releases the process of a running turn, nil without one.
 	release func()
 }
 
-// conversation is the conversation of a session; native is Claude Code's own name of it when that is known.
+// conversation is the conversation of a session; native is Claude Code's own id if known.
 func (r *Runtime) conversation(thread, native string) *conversation {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -44,15 +44,14 @@ func (r *Runtime) conversation(thread, native string) *conversation {
 	return t
 }
 
-// known is a conversation this server knows, nil for another one.
+// known is a conversation that this server knows, otherwise nil.
 func (r *Runtime) known(thread string) *conversation {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.talks[thread]
 }
 
-// nativeID is Claude Code's name of a session's conversation: the session's id when it is a UUID, which is what Claude
-// Code takes.
+// nativeID is Claude Code's id of a session's conversation: the session's id if it is a UUID, as Claude Code requires.
 func nativeID(thread string) string {
 	if parsed, err := uuid.Parse(thread); err == nil {
 		return parsed.String()
@@ -60,7 +59,7 @@ func nativeID(thread string) string {
 	return uuid.NewSHA1(uuid.NameSpaceURL, []byte("session:"+thread)).String()
 }
 
-// written reports whether a conversation has a history, so that it can be resumed.
+// written reports whether a conversation has a history to resume.
 func written(configDir, native string) (bool, error) {
 	found, err := filepath.Glob(filepath.Join(escaped(configDir), "projects", "*", native+".jsonl"))
 	return len(found) > 0, err
@@ -85,7 +84,7 @@ func (t *conversation) process() *process {
 	return t.live
 }
 
-// hold keeps the process of a turn that began until unhold; false when it is kept already.
+// hold keeps the process of a begun turn until unhold; false when it is kept already.
 func (t *conversation) hold(release func()) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -107,7 +106,7 @@ func (t *conversation) unhold() {
 	}
 }
 
-// described is the conversation as others see it.
+// described is the conversation for callers.
 func (t *conversation) described() runtime.Thread {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// result is the end of a turn, with what it used.
+// result is the end of a turn with its usage.
 func (t *translation) result(e *event) {
 	if t.Turn == "" {
 		if len(e.Users) == 0 {
@@ -23,7 +23,7 @@ func (t *translation) result(e *event) {
 	}
 	t.usage(e)
 	if t.Owed != "" && t.Owed == t.Turn {
-		return // work of the agent's own ended, the message is yet to come
+		return // background work of the agent ended, its message follows
 	}
 	turn := wire.Turn{Status: runtime.TurnDone}
 	switch {
@@ -32,7 +32,7 @@ func (t *translation) result(e *event) {
 	case strings.HasPrefix(e.TerminalReason, "aborted"):
 		turn.Status = runtime.TurnInterrupted
 	case e.IsError:
-		// Claude Code calls errors of the model's server a success in other members.
+		// Claude Code reports errors of the model's server as a success, with other members.
 		said := e.Result
 		if said == "" {
 			said = strings.Join(e.Errors, "; ")
@@ -49,13 +49,13 @@ func (t *translation) result(e *event) {
 		turn.Error = &why
 	}
 	if turn.Status == runtime.TurnDone && len(t.Asked) > 0 {
-		t.Over = true // an agent in the background still asks: its request would go with the turn
+		t.Over = true // an agent in the background still has a request, which would end with the turn
 		return
 	}
 	t.end(turn)
 }
 
-// end ends the turn; what it left open has ended with it.
+// end ends the turn and everything open in it.
 func (t *translation) end(turn wire.Turn) {
 	for _, call := range t.Tools {
 		if !call.Silent {
@@ -77,8 +77,7 @@ func (t *translation) usage(e *event) {
 	t.emit(wire.TokenUsageOf(t.here(), t.Runs, total, last, window))
 }
 
-// tokens sums up over the models; window is the largest context of them. Of the input, Claude Code counts what came
-// from a cache apart.
+// tokens sums up the models; window is their largest context. Claude Code counts cached input separately.
 func (u usage) tokens() (sum wire.Tokens, window int64) {
 	for _, used := range u {
 		input := used.Input + used.CacheRead + used.CacheWrite
@@ -92,7 +91,7 @@ func (u usage) tokens() (sum wire.Tokens, window int64) {
 	return sum, window
 }
 
-// failure words an error by Claude Code's name for it and the status of the model's server, 0 for none.
+// failure is an error by Claude Code's name for it and the HTTP status of the model's server, 0 for none.
 func failure(message, name string, status int) wire.Failure {
 	kind := ""
 	switch {

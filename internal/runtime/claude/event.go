@@ -7,12 +7,12 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// event is a line of Claude Code, as far as it concerns us.
+// event is a line of Claude Code, with the members that we use.
 type event struct {
 	Type      string          `json:"type"`
 	Subtype   string          `json:"subtype"`
 	UUID      string          `json:"uuid"`
-	Parent    *string         `json:"parent_tool_use_id"` // set: a sub-agent speaks
+	Parent    *string         `json:"parent_tool_use_id"` // set: output of a sub-agent
 	IsReplay  bool            `json:"isReplay"`
 	APIError  bool            `json:"is_api_error_message"`
 	Message   message         `json:"message"`
@@ -45,7 +45,8 @@ type event struct {
 	APIStatus      int      `json:"api_error_status"`
 	Result         string   `json:"result"`
 	Errors         []string `json:"errors"`
-	// Used is by model since the last result, UsedInAll over the whole conversation; both count what sub-agents used.
+	// Used is the usage by model since the last result, UsedInAll that of the whole conversation. Both include
+	// sub-agents.
 	Used      usage `json:"model_usage_since_last_result"`
 	UsedInAll usage `json:"modelUsage"`
 
@@ -54,7 +55,7 @@ type event struct {
 	ErrorStatus int `json:"error_status"`
 }
 
-// knownIDs replaces the ids of calls by the ones this server remembers (runtime.KnownID).
+// knownIDs replaces the ids of calls by their stored ones (runtime.KnownID).
 func (e *event) knownIDs() {
 	for i := range e.Message.Content {
 		p := &e.Message.Content[i]
@@ -66,7 +67,7 @@ func (e *event) knownIDs() {
 	e.ToolUse, e.Request.ToolUse = short(e.ToolUse), short(e.Request.ToolUse)
 }
 
-// usage is what was used of each model, in tokens.
+// usage is the usage of each model in tokens.
 type usage map[string]struct {
 	Input      int64 `json:"inputTokens"`
 	Output     int64 `json:"outputTokens"`
@@ -76,7 +77,7 @@ type usage map[string]struct {
 	Window     int64 `json:"contextWindow"`
 }
 
-// message is what a person or the model said.
+// message is a message of a person or the model.
 type message struct {
 	ID      string `json:"id"`
 	Content parts  `json:"content"`
@@ -103,7 +104,7 @@ type part struct {
 	} `json:"source"`
 }
 
-// UnmarshalJSON implements json.Unmarshaler. What is neither a text nor a list of parts is none.
+// UnmarshalJSON implements json.Unmarshaler. Anything else than a text or a list of parts is empty.
 func (p *parts) UnmarshalJSON(raw []byte) error {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
@@ -111,12 +112,12 @@ func (p *parts) UnmarshalJSON(raw []byte) error {
 		return nil
 	}
 	var list []part
-	_ = json.Unmarshal(raw, &list) // parts of another shape show as far as they are known
+	_ = json.Unmarshal(raw, &list) // parts of another shape show their known members
 	*p = list
 	return nil
 }
 
-// text is what parts say, one below the other.
+// text is the text of the parts, by lines.
 func (p parts) text() string {
 	lines := make([]string, 0, len(p))
 	for _, one := range p {
@@ -129,7 +130,7 @@ func (p parts) text() string {
 	return strings.Join(lines, "\n")
 }
 
-// shown is what parts say, and the images among them.
+// shown is the text of the parts with their images.
 func (p parts) shown() (text string, images []wire.Picture) {
 	var said parts
 	for _, one := range p {
@@ -142,7 +143,7 @@ func (p parts) shown() (text string, images []wire.Picture) {
 	return said.text(), images
 }
 
-// streamed is a piece of the model's answer as its server sends it.
+// streamed is a delta of the model's answer.
 type streamed struct {
 	Type    string `json:"type"`
 	Index   int    `json:"index"`
@@ -157,7 +158,7 @@ type streamed struct {
 	} `json:"delta"`
 }
 
-// control is what the agent asks over the control channel.
+// control is a request of the agent on the control channel.
 type control struct {
 	Subtype string          `json:"subtype"`
 	Tool    string          `json:"tool_name"`
@@ -172,7 +173,7 @@ type hookInput struct {
 	Input json.RawMessage `json:"tool_input"`
 }
 
-// answered is the answer to a request on the control channel: the agent's to ours, or ours, which it repeats.
+// answered is an answer on the control channel: the agent's, or a repetition of ours.
 type answered struct {
 	Subtype   string          `json:"subtype"`
 	RequestID string          `json:"request_id"`
@@ -180,7 +181,7 @@ type answered struct {
 	Error     string          `json:"error"`
 }
 
-// toolInput are the arguments of the tools we know, as far as they show.
+// toolInput are the displayed arguments of known tools.
 type toolInput struct {
 	Command   string `json:"command"`
 	FilePath  string `json:"file_path"`
@@ -210,11 +211,11 @@ type toolInput struct {
 }
 
 func readInput(raw json.RawMessage) (in toolInput) {
-	_ = json.Unmarshal(raw, &in) // members of another type than expected are skipped
+	_ = json.Unmarshal(raw, &in) // members of an unexpected type are skipped
 	return in
 }
 
-// path is the file a tool is about.
+// path is the file of a tool use.
 func (in toolInput) path() string {
 	if in.Notebook != "" {
 		return in.Notebook

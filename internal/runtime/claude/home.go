@@ -17,8 +17,8 @@ import (
 // stateFolder is the folder of Claude Code's state in a home.
 const stateFolder = "claude"
 
-// home is the home of a session that has one of its own, with the folders that have to stay visible for it; the zero
-// one where all have the same. It is made when it is not there.
+// home is the home of a session and the folders that must stay visible; zero when all sessions share one. It is created
+// if missing.
 func (r *Runtime) home(session string) (environment.Home, []string, error) {
 	if r.setup.SessionHome == nil {
 		return environment.Home{}, nil, nil
@@ -35,7 +35,7 @@ func (r *Runtime) stateOf(session string) (string, error) {
 	return filepath.Join(home.Dir, stateFolder), nil
 }
 
-// configDir is where agents keep their state that have no home of a session's own.
+// configDir is where agents without a session's own home keep their state.
 func (r *Runtime) configDir() string {
 	if dir := r.launcher.Variable("CLAUDE_CONFIG_DIR"); dir != "" {
 		return dir
@@ -43,8 +43,8 @@ func (r *Runtime) configDir() string {
 	return filepath.Join(r.launcher.Variable("HOME"), ".claude")
 }
 
-// ForgetThread implements runtime.Forgetter: what Claude Code wrote down of the conversation goes, and a home of the
-// session's own.
+// ForgetThread implements runtime.Forgetter: it deletes Claude Code's files of the conversation, and the session's own
+// home.
 func (r *Runtime) ForgetThread(ctx context.Context, in runtime.ResumeThread) (deletedFiles int, err error) {
 	t := r.conversation(in.ThreadID, in.NativeID)
 	if err := r.set.Close(ctx, t.thread); err != nil {
@@ -73,8 +73,8 @@ func (r *Runtime) ForgetThread(ctx context.Context, in runtime.ResumeThread) (de
 	return deletedFiles, nil
 }
 
-// forget removes what is called after a conversation in a folder of Claude Code's state, and returns how many files
-// that were. Links in there do not lead it out.
+// forget deletes the files named after a conversation in a folder of Claude Code's state, and returns their number. It
+// follows no links out of the folder.
 func forget(configDir, native string) (files int, err error) {
 	root, err := os.OpenRoot(configDir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -83,7 +83,7 @@ func forget(configDir, native string) (files int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = root.Close() }() // it was read only
+	defer func() { _ = root.Close() }() // it was only read
 	for _, pattern := range []string{path.Join("*", native+"*"), path.Join("projects", "*", native+"*")} {
 		found, err := fs.Glob(root.FS(), pattern)
 		if err != nil {
@@ -101,8 +101,8 @@ func forget(configDir, native string) (files int, err error) {
 	return files, nil
 }
 
-// forgotten reports that a session with a home or a process is not stored: the server died before that. In
-// doubt it returns false.
+// forgotten reports that a session with a home or a process is not stored, because the server died before that. If
+// unknown, it returns false.
 func (r *Runtime) forgotten(ctx context.Context, session string) bool {
 	if r.setup.KnownSession == nil {
 		return false
@@ -115,8 +115,8 @@ func (r *Runtime) forgotten(ctx context.Context, session string) bool {
 	return !known
 }
 
-// sweepHomes removes the homes of sessions that were never stored, once their stray processes are gone. A home
-// with messages stays in any case: another database may know its session.
+// sweepHomes deletes the homes of sessions that were never stored, once their stray processes are gone. A home with
+// messages always stays: another database may have its session.
 func (r *Runtime) sweepHomes(ctx context.Context, strays []*process) {
 	if r.setup.SessionHomes == nil {
 		return
@@ -157,8 +157,7 @@ func (r *Runtime) sweepHomes(ctx context.Context, strays []*process) {
 	})
 }
 
-// anySaid reports whether there is a history of any conversation in a folder of Claude Code's state. What cannot be looked
-// into may have one.
+// anySaid reports whether a folder of Claude Code's state has any history. An unreadable folder may have one.
 func anySaid(configDir string) (bool, error) {
 	projects, err := os.ReadDir(filepath.Join(configDir, "projects"))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -14,7 +14,7 @@ import (
 	"harness/internal/runtime"
 )
 
-// maxImage is how large (bytes) an image may be: Claude Code sends it whole with every request of the turn.
+// maxImage bounds an image in bytes: Claude Code sends it with every request of the turn.
 const maxImage = 20 << 20
 
 type textContent struct {
@@ -34,8 +34,7 @@ type imageSource struct {
 	URL   string `json:"url,omitempty"`
 }
 
-// messageContent puts the parts of a message into Claude Code's words. runtime.ErrInvalidParams for one it does not
-// take.
+// messageContent translates the parts of a message. runtime.ErrInvalidParams for an unsupported one.
 func messageContent(input []json.RawMessage) ([]any, error) {
 	var content []any
 	for _, raw := range input {

@@ -49,7 +49,7 @@ func newRig(t *testing.T, store *runtimetest.Store, shims bool) *rig {
 	home := environment.Home{Level: environment.LevelNamespaced, Dir: t.TempDir()}
 	g.setup = stdio.Setup{
 		Launch: stdio.Launch{
-			Name: claude.Name, Mark: process.Mark(g.dir, claude.Name), Inherits: func(name string) bool {
+			Name: claude.Name, Marker: process.Marker(g.dir, claude.Name), Inherits: func(name string) bool {
 				return name == "PATH"
 			},
 			Env:    append(home.Env(), "ANTHROPIC_API_KEY=sk-ant-test", "ANTHROPIC_BASE_URL="+g.model.Root()),

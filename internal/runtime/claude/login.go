@@ -22,17 +22,17 @@ var _ runtime.LoginFinisher = (*Runtime)(nil)
 // loginLimit is how long a person may take for a login.
 const loginLimit = 15 * time.Minute
 
-// login is one that waits for the code a person brings back. A process holds what the code is worth anything with.
+// login is a login that waits for the person's code. Its process has the secret that the code needs.
 type login struct {
 	id, state string
 	p         *process
-	end       func() // asks for its end, any number of times
+	end       func() // requests its end; repeatable
 }
 
-// loginCode is what ends a login, as callLoginCode takes it.
+// loginCode is the code of a login, for callLoginCode.
 type loginCode struct{ Code, State string }
 
-// aside starts a process without a session, in an empty folder. end ends it and removes its files.
+// aside starts a process without a session in an empty folder. end ends it and deletes its files.
 func (r *Runtime) aside(ctx context.Context) (p *process, end func(context.Context) error, err error) {
 	dir, err := os.MkdirTemp("", "harness-aside-")
 	if err != nil {
@@ -45,10 +45,10 @@ func (r *Runtime) aside(ctx context.Context) (p *process, end func(context.Conte
 		if r.setup.ForgetHome != nil {
 			err = errors.Join(err, r.setup.ForgetHome(t.native))
 		}
-		_ = os.RemoveAll(dir) // a folder of the temporary ones
+		_ = os.RemoveAll(dir) // a temporary folder
 		return err
 	}
-	_ = p.Start(ctx) // it has no failures of its own
+	_ = p.Start(ctx) // no failure of its own
 	_, used, err := p.Use(ctx)
 	if err != nil {
 		return nil, nil, errors.Join(err, end(ctx))
@@ -57,8 +57,8 @@ func (r *Runtime) aside(ctx context.Context) (p *process, end func(context.Conte
 	return p, end, nil
 }
 
-// Login implements runtime.Authenticator: a person logs in at a page of the provider's, on any machine, and brings back
-// the code it shows (FinishLogin). One that was begun before is given up.
+// Login implements runtime.Authenticator: a person logs in on a page of the provider, on any machine, and enters the
+// code shown there (FinishLogin). It cancels an earlier login.
 func (r *Runtime) Login(ctx context.Context) (runtime.Login, error) {
 	if r.setup.SessionHome != nil {
 		return runtime.Login{}, &runtime.UnsupportedError{Runtime: Name, Operation: runtime.OpLogin,
@@ -126,7 +126,7 @@ func (r *Runtime) FinishLogin(ctx context.Context, id, code string) error {
 	if given == "" {
 		return refused(runtime.ErrInvalidParams, "the code is empty; it is what the page shows at the end")
 	}
-	defer l.end() // a code that is not taken ends it, too
+	defer l.end() // a rejected code ends it, too
 	err := r.request(ctx, l.p, callLoginCode, loginCode{given, cmp.Or(state, l.state)}, nil)
 	var native *runtime.Error
 	if errors.As(err, &native) {

@@ -14,12 +14,12 @@ import (
 	"harness/internal/runtime"
 )
 
-// memoryChunk is how much (bytes) of a history is searched at once.
+// memoryChunk is how many bytes of a history are searched at a time.
 const memoryChunk = 1 << 20
 
-// MemoryFiles implements runtime.Portable: the history of a conversation, in a folder that is named after the one the
-// agent works in. Results of tools that Claude Code keeps beside it, because they are long, stay where they are.
-func (r *Runtime) MemoryFiles(in runtime.ResumeThread) (folder string, names []string, err error) {
+// SnapshotFiles implements runtime.Movable: the history of a conversation, in a folder named after the working
+// directory. Long tool results in separate files are not included.
+func (r *Runtime) SnapshotFiles(in runtime.ResumeThread) (folder string, names []string, err error) {
 	if folder, err = r.stateOf(in.ThreadID); err != nil {
 		return "", nil, err
 	}
@@ -28,8 +28,8 @@ func (r *Runtime) MemoryFiles(in runtime.ResumeThread) (folder string, names []s
 	return folder, names, err
 }
 
-// MemoryWritten implements runtime.Portable. Claude Code writes down what it has said a moment later.
-func (r *Runtime) MemoryWritten(ctx context.Context, in runtime.ResumeThread) (bool, error) {
+// SnapshotWritten implements runtime.Movable. Claude Code writes its output with a short delay.
+func (r *Runtime) SnapshotWritten(ctx context.Context, in runtime.ResumeThread) (bool, error) {
 	t := r.conversation(in.ThreadID, in.NativeID)
 	if err := r.recall(ctx, t); err != nil {
 		return false, err
@@ -38,7 +38,7 @@ func (r *Runtime) MemoryWritten(ctx context.Context, in runtime.ResumeThread) (b
 	if said == "" {
 		return true, nil // nothing
 	}
-	folder, names, err := r.MemoryFiles(in)
+	folder, names, err := r.SnapshotFiles(in)
 	if err != nil {
 		return false, err
 	}
@@ -51,12 +51,12 @@ func (r *Runtime) MemoryWritten(ctx context.Context, in runtime.ResumeThread) (b
 	return false, nil
 }
 
-// MemoryPlace implements runtime.Portable.
-func (r *Runtime) MemoryPlace(_ runtime.ResumeThread, _, name string) (string, error) {
+// SnapshotPath implements runtime.Movable.
+func (r *Runtime) SnapshotPath(_ runtime.ResumeThread, _, name string) (string, error) {
 	return name, nil
 }
 
-// nextState is the state for the next process, as of now.
+// nextState is the current state for the next process.
 func (t *conversation) nextState() state {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -68,7 +68,7 @@ func (t *conversation) nextState() state {
 	return t.carried
 }
 
-// holds reports whether a file has some words, looking from its end.
+// holds reports whether a file has certain texts, searching from its end.
 func holds(path string, words []byte) (found bool, err error) {
 	file, err := os.Open(path)
 	if err != nil {

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// askReason is the reason for an approval that Claude Code gets; it is not shown.
+// askReason is the reason of an approval for Claude Code; it is not displayed.
 const askReason = "the approval policy of this session asks"
 
-// readers are the tools that change nothing outside the agent. What they start is seen by the hook, too.
+// readers are the tools that change nothing outside the agent. The hook also sees what they start.
 func readers() []string {
 	return []string{
 		"Read", "Glob", "Grep", "LS", "NotebookRead", "ToolSearch", "ListAgents", "TaskGet", "TaskList", "TaskOutput",
@@ -17,16 +17,16 @@ func readers() []string {
 	}
 }
 
-// online are the tools that reach the network by themselves.
+// online are the tools that use the network themselves.
 func online() []string { return []string{"WebFetch", "WebSearch"} }
 
-// decision is what the hook before every use of a tool answers; the zero one leaves it to Claude Code's own rules.
+// decision is the hook's answer for a tool use; the zero one leaves it to Claude Code's own rules.
 type decision struct {
 	// Permission is allow, ask or deny.
 	Permission, Reason string
 }
 
-// writesTree reports that a sub-agent gets a working tree of its own, which is written for it.
+// writesTree reports that a sub-agent gets a working tree of its own, which Claude Code writes.
 func writesTree(input json.RawMessage) bool {
 	var agent struct {
 		Isolation string `json:"isolation"`
@@ -35,7 +35,7 @@ func writesTree(input json.RawMessage) bool {
 	return agent.Isolation != ""
 }
 
-// decide is where the policy of a session stands: it sees every use of a tool, those of sub-agents, too.
+// decide implements the policy of a session. It sees every tool use, including those of sub-agents.
 func (c controls) decide(s *state, tool string, input json.RawMessage) decision {
 	reads, fetches := slices.Contains(readers(), tool) && !writesTree(input), slices.Contains(online(), tool)
 	if c.Sandbox != fullAccess && c.Sandbox != workspaceWrite && !reads && (!fetches || c.Network != enabled) {
@@ -55,7 +55,7 @@ func (c controls) decide(s *state, tool string, input json.RawMessage) decision 
 	return decision{}
 }
 
-// hookAnswer is the decision in Claude Code's words.
+// hookAnswer is the decision in Claude Code's format.
 func (d decision) hookAnswer() any {
 	type specific struct {
 		Event  string `json:"hookEventName"`
@@ -70,8 +70,8 @@ func (d decision) hookAnswer() any {
 	}{specific{"PreToolUse", d.Permission, d.Reason}}
 }
 
-// settled answers a request for permission without a person, where the policy allows no approvals; false when a
-// person decides.
+// settled answers a permission request without a person when the policy allows no approvals; false when a person
+// decides.
 func (c controls) settled(s *state, request control) (verdict, bool) {
 	switch {
 	case request.Tool == toolNetwork && (c.Network == enabled || s.permits(request.Tool, request.Input)):

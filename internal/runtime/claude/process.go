@@ -19,11 +19,11 @@ type process struct {
 	*stdio.Supervisor
 	retire chan struct{}
 	gone   func() // removes it from the set, nil for a process without a session
-	// spoken is the conversation with it, nil until there is one.
+	// spoken is its protocol, nil until there is one.
 	spoken atomic.Pointer[protocol]
 }
 
-// busy is the turn that runs in it, "" when none does.
+// busy is the running turn, "" for none.
 func (p *process) busy() string {
 	spoken := p.spoken.Load()
 	if spoken == nil || p.Current() == nil {
@@ -61,7 +61,7 @@ func (r *Runtime) newProcess(t *conversation, about hello, carried state, inheri
 	return p
 }
 
-// program is how the process of a conversation is started.
+// program are the arguments and the environment of a conversation's process.
 func (r *Runtime) program(about hello) (stdio.Program, error) {
 	session := cmp.Or(about.Thread, about.Native)
 	dir, err := r.stateOf(session)
@@ -75,7 +75,7 @@ func (r *Runtime) program(about hello) (stdio.Program, error) {
 	}
 	program := stdio.Program{Args: about.Controls.arguments(native, resume), Dir: about.Controls.Cwd}
 	if about.NativeToolsOff {
-		// What it would look tools up with is one of its own.
+		// It has its own tool to search for tools.
 		program.Args, program.Env = append(program.Args, "--tools", ""), []string{"ENABLE_TOOL_SEARCH=false"}
 	}
 	if r.setup.Door != nil && about.Thread != "" {
@@ -88,7 +88,7 @@ func (r *Runtime) program(about hello) (stdio.Program, error) {
 	return program, err
 }
 
-// sink passes on what a process says, and keeps it as long as it has something to do.
+// sink passes on the output of a process, and keeps the process while it is busy.
 func (r *Runtime) sink(t *conversation, p *process, batch runtime.Batch) {
 	if t.thread == "" { // it has no session
 		if batch.Stored != nil {
@@ -96,8 +96,8 @@ func (r *Runtime) sink(t *conversation, p *process, batch runtime.Batch) {
 		}
 		return
 	}
-	// The consumer of an end may continue at once, so the process is released before the end is published. A
-	// process that has ended is unused, and the next one starts after that.
+	// The consumer of an end may continue at once, so the process is released before the end is published. An ended
+	// process is unused, and the next one starts after it.
 	ended := false
 	for _, signal := range batch.Signals {
 		switch signal.Change.(type) {
@@ -129,14 +129,14 @@ func (r *Runtime) sink(t *conversation, p *process, batch runtime.Batch) {
 	}
 }
 
-// carryOn keeps the state for the next process, which may start as soon as this one is gone. Its caller holds mu.
+// carryOn stores the state for the next process, which may start as soon as this one is gone. The caller holds mu.
 func (t *conversation) carryOn(p *process) {
 	if spoken := p.spoken.Load(); spoken != nil {
 		t.carried = spoken.now().carried
 	}
 }
 
-// keep keeps the process of a turn until it rests.
+// keep keeps the process of a turn until it is idle.
 func (r *Runtime) keep(t *conversation) {
 	if release, kept := r.set.Keep(t.thread); kept && !t.hold(release) {
 		release()
@@ -158,14 +158,13 @@ func (r *Runtime) attend(t *conversation, p *process) {
 	})
 }
 
-// inherit attaches to one process, or publishes its remaining output. One without a session is returned; it is
-// being ended.
+// inherit attaches to one process, or publishes its remaining output. It ends and returns one without a session.
 func (r *Runtime) inherit(ctx context.Context, found shim.Found) (stray *process) {
 	var about hello
 	var stored state
 	resumption, err := r.setup.Supervise.Resume(ctx, found.Generation)
 	if err == nil {
-		_ = json.Unmarshal(resumption.State, &stored) // it may have said nothing
+		_ = json.Unmarshal(resumption.State, &stored) // it may have no output
 		var now shim.State
 		if now, err = shim.Status(ctx, found); err == nil {
 			_ = json.Unmarshal(now.Note, &about) // it may not have been greeted
@@ -187,7 +186,7 @@ func (r *Runtime) inherit(ctx context.Context, found shim.Found) (stray *process
 		t.live, t.controls, t.carried, t.recalled = p, about.Controls, stored.carry(), true
 		t.mu.Unlock()
 	}
-	_ = p.Start(ctx) // it has no failures of its own
+	_ = p.Start(ctx) // no failure of its own
 	if !adopted {
 		r.setup.Launch.Logger.Warn().Err(err).Str("generation", found.Generation).
 			Msg("a session has two Claude Code processes; ending one")
@@ -206,7 +205,7 @@ func (r *Runtime) inherit(ctx context.Context, found shim.Found) (stray *process
 func (r *Runtime) endStray(ctx context.Context, about hello, found shim.Found) *process {
 	p := r.newProcess(&conversation{}, about, state{}, []shim.Found{found})
 	close(p.retire)
-	_ = p.Start(ctx) // it has no failures of its own
+	_ = p.Start(ctx) // no failure of its own
 	r.working.Go(func() { <-p.Done() })
 	return p
 }
@@ -232,7 +231,7 @@ func (r *Runtime) recall(ctx context.Context, t *conversation) error {
 	return nil
 }
 
-// nativeToolsOff reports whether the agent of a conversation is to have no tools of its own.
+// nativeToolsOff reports whether the agent's own tools are disabled in a conversation.
 func (r *Runtime) nativeToolsOff(ctx context.Context, t *conversation) (bool, error) {
 	t.mu.Lock()
 	off := t.nativeToolsOff
@@ -260,13 +259,13 @@ func (r *Runtime) startProcess(ctx context.Context, thread string, gone func()) 
 	t.mu.Unlock()
 	p := r.newProcess(t, about, carried, nil)
 	p.gone = gone
-	_ = p.Start(ctx) // it has no failures of its own
+	_ = p.Start(ctx) // no failure of its own
 	_, used, err := p.Use(ctx)
 	if err != nil {
 		err = errors.Join(err, p.Stop(context.WithoutCancel(ctx)))
 	}
 	spoken := p.spoken.Load()
-	if refused := spoken != nil && spoken.now().failure != ""; !refused { // it is well, but for this conversation
+	if refused := spoken != nil && spoken.now().failure != ""; !refused { // the process works, except for this conversation
 		r.mu.Lock()
 		r.failure = err
 		r.mu.Unlock()

@@ -22,7 +22,7 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// Requests of ours. A message is one, too: that it is queued is its answer.
+// Our requests. A message is one, too: its answer is that it was queued.
 const (
 	callInitialize = "initialize"
 	callInterrupt  = "interrupt"
@@ -34,41 +34,41 @@ const (
 	callLoginCode  = "claude_oauth_callback"
 )
 
-// cancelQueued has an interrupt also cancel the messages that wait in the agent's queue.
+// cancelQueued makes an interrupt also cancel the queued messages.
 type cancelQueued struct{}
 
-// queuedMessage is the id of a message that waits there.
+// queuedMessage is the id of a queued message.
 type queuedMessage string
 
-// protocol is the conversation with one process (stdio.Protocol), which serves one session.
+// protocol is the connection with one process (stdio.Protocol), which serves one session.
 type protocol struct {
 	*stdio.Conn
 	hello   hello
 	limit   time.Duration
 	greeted func(json.RawMessage)
-	marker  [10]byte // begins the ids of our messages to this process
-	// tools is where it reaches the tools of this server, nil for nowhere.
+	marker  [10]byte // the prefix of our message ids for this process
+	// tools is the server of our tools, nil for none.
 	tools *runtime.ToolServer
 
 	mu        sync.Mutex
 	state     state
-	lastState []byte // the state as it was last published
-	// lastOutput is when something was last sent, except answers to requests of ours.
+	lastState []byte // the last published state
+	// lastOutput is the time of the last output except answers to our requests.
 	lastOutput time.Time
-	// failure is what a process said that could not start.
+	// failure is the error of a process that could not start.
 	failure string
 	changed chan struct{}
 }
 
-// hello is what is known of a process that was greeted, for this server and the next ones.
+// hello is what is known about a greeted process, for this and later servers.
 type hello struct {
 	Thread string `json:"thread"`
 	Native string `json:"native"`
-	// Cleared is Native since the conversation was cleared, "" for one that never was.
+	// Cleared is Native since the conversation was cleared, "" if it never was.
 	Cleared  string   `json:"cleared,omitempty"`
 	Controls controls `json:"controls"`
 	Version  string   `json:"version,omitempty"`
-	// NativeToolsOff says that it has no tools of its own.
+	// NativeToolsOff says that its own tools are disabled.
 	NativeToolsOff bool `json:"nativeToolsOff,omitempty"`
 }
 
@@ -79,15 +79,15 @@ func newProtocol(c *stdio.Conn, about hello, carried state, limit time.Duration,
 	p.state.Thread, p.state.Cwd, p.state.Model = about.Thread, about.Controls.Cwd, about.Controls.Model
 	sum := sha256.Sum256([]byte(c.Generation()))
 	copy(p.marker[:], sum[:])
-	p.marker[6], p.marker[8] = p.marker[6]&0x0f|0x40, p.marker[8]&0x3f|0x80 // what makes it a UUID
+	p.marker[6], p.marker[8] = p.marker[6]&0x0f|0x40, p.marker[8]&0x3f|0x80 // the bits of a UUID
 	return p
 }
 
-// replayed is a message that begins with the earlier messages of a lost conversation.
+// replayed is a message that begins with the history of a lost conversation.
 type replayed []any
 
-// replayedMark is in the number of such a message: its history is not shown as the message. It leaves alone what counts
-// the connections to a process (bits 32 to 47) and a million requests of each.
+// replayedMark is set in the number of such a message: its history is not displayed. It does not overlap the counter of
+// connections (bits 32 to 47) and a million requests of each.
 const replayedMark = 0xFFE << 20
 
 // isReplayed reports the id of such a message. Only this server chooses the ids of messages to Claude Code.
@@ -96,7 +96,7 @@ func isReplayed(messageID string) bool {
 	return err == nil && parsed[12] == 0xFF && parsed[13]>>4 == 0xE
 }
 
-// messageID is the id of the message that a request is: the process's marker and the request's number.
+// messageID is the id of a request's message: the process's prefix and the request's number.
 func (p *protocol) messageID(id int64, params any) string {
 	if _, is := params.(replayed); is {
 		id |= replayedMark
@@ -107,7 +107,7 @@ func (p *protocol) messageID(id int64, params any) string {
 	return out.String()
 }
 
-// requestOf is the number of the request a message is, in decimal; "" when it is none of ours.
+// requestOf is the decimal number of a message's request; "" when it is not ours.
 func (p *protocol) requestOf(messageID string) string {
 	parsed, err := uuid.Parse(messageID)
 	if err != nil || !bytes.Equal(parsed[:len(p.marker)], p.marker[:]) {
@@ -137,7 +137,7 @@ func (p *protocol) Greet(ctx context.Context) error {
 		"its stderr is in the log", err, Tested)
 }
 
-// refusedStart is what Claude Code says when it refuses to start.
+// refusedStart is Claude Code's output when it refuses to start.
 type refusedStart struct{ said string }
 
 func (e *refusedStart) Error() string { return "Claude Code refused to start: " + e.said }
@@ -147,7 +147,7 @@ func (p *protocol) Resume(stored runtime.Resumption) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(stored.State) > 0 {
-		_ = json.Unmarshal(stored.State, &p.state) // it was written here
+		_ = json.Unmarshal(stored.State, &p.state) // this package wrote it
 	}
 	p.state.Thread = cmp.Or(p.hello.Thread, p.state.Thread)
 }
@@ -174,7 +174,7 @@ func (p *protocol) Read(line []byte, at time.Time) (stdio.Line, error) {
 	}
 	if e.Type == "control_request" {
 		if reply := p.settle(&e); reply != nil {
-			id, _ := json.Marshal(e.RequestID) // a text encodes
+			id, _ := json.Marshal(e.RequestID) // a string always encodes
 			return stdio.Line{ReplyTo: id, Reply: elided.RestoreJSON(reply)}, nil
 		}
 	}
@@ -199,7 +199,7 @@ func (p *protocol) Read(line []byte, at time.Time) (stdio.Line, error) {
 	return said, nil
 }
 
-// answer reads the answer to a request of ours; false when the line is none. mu is held.
+// answer reads the answer to our request; false when the line is none. mu is held.
 func (p *protocol) answer(e *event) (stdio.Line, bool) {
 	switch e.Type {
 	case "command_lifecycle":
@@ -222,7 +222,7 @@ func (p *protocol) answer(e *event) (stdio.Line, bool) {
 	return stdio.Line{}, false
 }
 
-// begun is what became of a message: the turn it is in, and whether that ran before.
+// begun is the result of a message: its turn, and whether that ran before.
 type begun struct {
 	Turn    string `json:"turn"`
 	Steered bool   `json:"steered"`
@@ -233,7 +233,7 @@ func decimal(text string) bool {
 	return err == nil
 }
 
-// settle is the answer to a request that needs no person, nil for one that does. mu is held.
+// settle is the answer to a request that needs no person, otherwise nil. mu is held.
 func (p *protocol) settle(e *event) []byte {
 	switch e.Request.Subtype {
 	case "hook_callback":
@@ -315,7 +315,7 @@ func (p *protocol) Frame(id int64, method string, params any) ([]byte, error) {
 		Subtype string            `json:"subtype"`
 		Hooks   map[string][]hook `json:"hooks,omitempty"`
 		Servers map[string]any    `json:"mcpServers,omitempty"`
-		// With a subscription, and not an account of the API's.
+		// With a subscription instead of an API account.
 		Subscription bool   `json:"loginWithClaudeAi,omitempty"`
 		Code         string `json:"authorizationCode,omitempty"`
 		State        string `json:"state,omitempty"`
@@ -345,8 +345,7 @@ func (p *protocol) Frame(id int64, method string, params any) ([]byte, error) {
 	}{"control_request", strconv.FormatInt(id, 10), out}), '\n'), nil
 }
 
-// servers are the MCP servers of the process. They are sent here and not on its command line, which other users
-// could read.
+// servers are the MCP servers of the process. They are not on its command line, which other users could read.
 func (p *protocol) servers() map[string]any {
 	if p.tools == nil {
 		return nil
@@ -360,7 +359,7 @@ func (p *protocol) servers() map[string]any {
 		p.tools.Name: server{"http", p.tools.URL, map[string]string{"Authorization": "Bearer " + p.tools.Token}}}
 }
 
-// isOurs reports whether a tool is one of this server, which decides about it when it is called.
+// isOurs reports whether a tool belongs to this server, which decides when it is called.
 func (p *protocol) isOurs(tool string) bool {
 	return p.tools != nil && strings.HasPrefix(tool, "mcp__"+p.tools.Name+"__")
 }
@@ -377,20 +376,20 @@ func (p *protocol) Refuse(request runtime.Signal) ([]byte, error) {
 // Probe implements stdio.Prober.
 func (p *protocol) Probe() (method string, params any) { return callProbe, nil }
 
-// moment is how a process stands as of the last line it said.
+// moment is the state of a process after its last line.
 type moment struct {
-	// turn runs; busy is it, or the one that begins in a moment.
+	// turn runs; busy is it, or the one about to begin.
 	turn, busy string
 	// over and asked are as in state.
 	over  bool
 	asked []string
-	// background counts what works on behind the turns, working are those that are remembered.
+	// background counts the work beyond the turns, working are the remembered ones.
 	background int
 	working    []working
 	version    string
 	failure    string
 	carried    state
-	// changed is closed when another line was read.
+	// changed is closed after the next line.
 	changed <-chan struct{}
 }
 

@@ -8,8 +8,7 @@ import (
 	"harness/internal/runtime/stdio"
 )
 
-// attendTo looks after a process while it is up, until it is to be closed: it ends turns in which Claude Code says
-// nothing.
+// attendTo watches a running process until it should close: it ends turns without output of Claude Code.
 func (r *Runtime) attendTo(ctx context.Context, p *process, line *stdio.Conn) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -17,7 +16,7 @@ func (r *Runtime) attendTo(ctx context.Context, p *process, line *stdio.Conn) er
 	go func() {
 		spoken := p.spoken.Load()
 		silent <- r.setup.TurnWatchdog.Attend(ctx, stdio.Watched{Name: Name, Title: "Claude Code", Log: r.setup.Launch.Logger,
-			Turns: spoken.watched, Held: line.Held, Stop: func(ctx context.Context, _ string) error {
+			Turns: spoken.watched, Stalled: line.Stalled, Stop: func(ctx context.Context, _ string) error {
 				return spoken.hush(ctx, line, r.setup.TurnWatchdog)
 			}})
 	}()
@@ -31,8 +30,8 @@ func (r *Runtime) attendTo(ctx context.Context, p *process, line *stdio.Conn) er
 	}
 }
 
-// watched is the turn that waits for the model. While a person is asked, or a command runs, which has a limit
-// of its own, the agent counts as responsive.
+// watched is the turn that waits for the model. During an approval or a command, which has its own limit, the agent
+// counts as responsive.
 func (p *protocol) watched() []stdio.Turn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -47,7 +46,7 @@ func (p *protocol) watched() []stdio.Turn {
 	return []stdio.Turn{{ID: busy, LastOutput: p.lastOutput, Stopped: p.state.Silent != ""}}
 }
 
-// hush ends an unresponsive turn, with the reason.
+// hush ends an unresponsive turn with the reason.
 func (p *protocol) hush(ctx context.Context, line *stdio.Conn, silence stdio.TurnWatchdog) error {
 	p.mu.Lock()
 	p.state.Silent = silence.Reason()

@@ -10,8 +10,8 @@ import (
 
 var _ runtime.Sourcer = (*Runtime)(nil)
 
-// Sources implements runtime.Sourcer: of what Claude Code would read by itself, only what the machine's administrator
-// put there counts; see controls.arguments.
+// Sources implements runtime.Sourcer: Claude Code reads only the administrator's files on its own; see
+// controls.arguments.
 func (r *Runtime) Sources(_, _, _ string) ([]runtime.Source, error) {
 	folder := "/etc/claude-code"
 	if goruntime.GOOS == "darwin" {

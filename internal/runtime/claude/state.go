@@ -5,74 +5,75 @@ import (
 	"slices"
 )
 
-// Bounds of what is remembered of a conversation: a real one needs no more; the oldest is dropped first.
+// Bounds of a conversation's state. A real one needs no more; the oldest entries are dropped first.
 const (
 	maxTools   = 256
 	maxSteps   = 256
 	maxAllowed = 512
 	maxBlocks  = 512
 	maxWorking = 64
-	// maxDetail is how long (bytes) the arguments of an open call may be to be remembered, maxDetails those of all. Beyond
-	// it the oldest ones' texts are cut to maxText, as the steps of the plan are.
+	// maxDetail bounds the remembered arguments of an open call in bytes, maxDetails those of all. Above it, the texts
+	// of the oldest calls are cut to maxText, as are the steps of the plan.
 	maxDetail, maxDetails = 64 << 10, 1 << 20
 	maxText               = 1 << 10
-	// maxPath is how long (bytes) a folder is that a program can work in.
+	// maxPath bounds a working directory in bytes.
 	maxPath = 4 << 10
-	// maxState is what the state takes as JSON at most (bytes), whatever Claude Code says: the bounds here, and that of
-	// ids and names (runtime.MaxID), each of whose bytes JSON may write with six.
+	// maxState bounds the state as JSON in bytes, for any output of Claude Code. It follows from these bounds and from
+	// that of ids (runtime.MaxID), whose bytes JSON may escape with six.
 	maxState = 16 << 20
 )
 
-// state is all that translating a line needs to know of the lines before. It is stored with the position of each line.
+// state is everything that the translation of a line needs from earlier lines. It is stored with the position of each
+// line.
 type state struct {
-	// Thread is the session, Cwd the folder the agent works in, Model the one it was started with ("" for its default).
+	// Thread is the session, Cwd the working directory, Model the one it was started with ("" for its default).
 	Thread string `json:"thread"`
 	Cwd    string `json:"cwd,omitempty"`
 	Model  string `json:"model,omitempty"`
-	// Runs is the model that Claude Code says it runs.
+	// Runs is the model that Claude Code reports.
 	Runs string `json:"runs,omitempty"`
-	// Turn runs. Owed is the message that was promised a turn of its own and has none yet; Began is when the turn did, in
+	// Turn is the running turn. Owed is the message that will get a turn of its own. Began is when the turn began, in
 	// ms.
 	Turn  string `json:"turn,omitempty"`
 	Owed  string `json:"owed,omitempty"`
 	Began int64  `json:"began,omitempty"`
-	// Message is the answer of the model that is being written, Blocks are its blocks.
+	// Message is the model's answer in progress, Blocks are its blocks.
 	Message string  `json:"message,omitempty"`
 	Blocks  []block `json:"blocks,omitempty"`
-	// Tools are the calls that have not ended.
+	// Tools are the open calls.
 	Tools []toolCall `json:"tools,omitempty"`
-	// Diff is what the turn has changed so far, in files.
+	// Diff are the changes of the turn so far, by file.
 	Diff string `json:"diff,omitempty"`
 	// Plan are the agent's tasks, in order.
 	Plan []task `json:"plan,omitempty"`
-	// Asked are the open requests and Allowed what a person has allowed for the session.
+	// Asked are the open requests, and Allowed are a person's approvals for the session.
 	Asked   []asked `json:"asked,omitempty"`
 	Allowed []rule  `json:"allowed,omitempty"`
-	// Background counts what works on behind the turns, Working are those of them that are remembered.
+	// Background counts the work beyond the turns, Working are the remembered ones.
 	Background int       `json:"background,omitempty"`
 	Working    []working `json:"working,omitempty"`
-	// Silent is why the turn was to end when the agent was unresponsive.
+	// Silent is the reason why the server ended the turn of an unresponsive agent.
 	Silent string `json:"silent,omitempty"`
-	// Failure is the last error of the model's server in this turn. Over says that the turn is, but for what works on in
-	// the background and waits for a person.
+	// Failure is the last error of the model's server in this turn. Over says that only background work that waits for a
+	// person is left of the turn.
 	Failure string `json:"failure,omitempty"`
 	Over    bool   `json:"over,omitempty"`
-	// Said is Claude Code's id of the last whole message of the model, by which it also writes it down.
+	// Said is Claude Code's id of the last complete message of the model, which its history has too.
 	Said string `json:"said,omitempty"`
-	// Cleared is Claude Code's name of the conversation since it was cleared, "" for the first name. Clearing
-	// says that the new name is still to come.
+	// Cleared is Claude Code's id of the conversation since it was cleared, "" for the first one. Clearing says that the
+	// new id is still to come.
 	Cleared  string `json:"cleared,omitempty"`
 	Clearing bool   `json:"clearing,omitempty"`
 }
 
-// block is one block of an answer; Done when it is whole.
+// block is one block of an answer; Done when it is complete.
 type block struct {
 	Index int    `json:"index"`
 	Kind  string `json:"kind"`
 	Done  bool   `json:"done,omitempty"`
 }
 
-// toolCall is a tool that was called. Input is cut when it is long.
+// toolCall is a tool call. A long Input is cut.
 type toolCall struct {
 	ID     string          `json:"id"`
 	Name   string          `json:"name"`
@@ -91,14 +92,14 @@ type task struct {
 
 type asked struct {
 	ID string `json:"id"`
-	// Call is the tool use it is about, Rule what an approval for the session would allow.
+	// Call is the tool use in question, Rule what an approval for the session would allow.
 	Call string `json:"call"`
 	Rule rule   `json:"rule"`
-	// Input stands for the arguments that were asked about (inputID).
+	// Input identifies the requested arguments (inputID).
 	Input string `json:"input,omitempty"`
 }
 
-// rule is a use of a tool: of a shell with a command, of a file tool with a path, of others with anything ("").
+// rule is a tool use: a command of a shell, a path of a file tool, or any use of another tool ("").
 type rule struct {
 	Tool string `json:"tool"`
 	What string `json:"what,omitempty"`
@@ -123,7 +124,7 @@ func (s *state) call(id string) *toolCall {
 	return nil
 }
 
-// fit cuts what the oldest open calls are made with until all of it is within bounds.
+// fit cuts the arguments of the oldest open calls until all are within bounds.
 func (s *state) fit() {
 	all := 0
 	for _, call := range s.Tools {
@@ -140,7 +141,7 @@ func (s *state) fit() {
 	}
 }
 
-// close forgets an open request; false when there is none of the id.
+// close removes an open request; false when the id has none.
 func (s *state) close(requestID string) (asked, bool) {
 	i := slices.IndexFunc(s.Asked, func(a asked) bool { return a.ID == requestID })
 	if i < 0 {
@@ -151,7 +152,7 @@ func (s *state) close(requestID string) (asked, bool) {
 	return one, true
 }
 
-// busy is the turn that runs, or will in a moment; "" when none does.
+// busy is the turn that runs or is about to; "" when none does.
 func (s *state) busy() string {
 	if s.Turn != "" {
 		return s.Turn

@@ -13,7 +13,7 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// Tools whose calls show in a way of their own.
+// Tools whose calls are displayed in a special way.
 const (
 	toolShell    = "Bash"
 	toolQuestion = "AskUserQuestion"
@@ -29,7 +29,7 @@ func edits(tool string) bool {
 	return slices.Contains([]string{"Write", "Edit", "MultiEdit", "NotebookEdit"}, tool)
 }
 
-// callTool notes a call and says that its item began.
+// callTool stores a call and publishes the start of its item.
 func (t *translation) callTool(p part) {
 	if p.ID == "" || t.call(p.ID) != nil {
 		return
@@ -52,7 +52,7 @@ func (t *translation) callTool(p part) {
 	t.fit()
 }
 
-// keepInput notes what a call is made with.
+// keepInput stores the arguments of a call.
 func (c *toolCall) keepInput(input json.RawMessage) {
 	if len(input) > maxDetail {
 		input = shortened(input, maxDetail/4)
@@ -60,7 +60,7 @@ func (c *toolCall) keepInput(input json.RawMessage) {
 	c.Input = input
 }
 
-// shortened keeps of long arguments what an item is known by, up to a limit (bytes) of each text.
+// shortened reduces long arguments to the parts that an item shows, with a limit in bytes for each text.
 func shortened(input json.RawMessage, limit int) json.RawMessage {
 	in := readInput(input)
 	out, err := json.Marshal(struct {
@@ -68,25 +68,25 @@ func shortened(input json.RawMessage, limit int) json.RawMessage {
 		FilePath string `json:"file_path,omitempty"`
 	}{cut(in.Command, limit), cut(in.path(), limit)})
 	if err != nil {
-		return nil // two texts encode
+		return nil // two strings always encode
 	}
 	return out
 }
 
-// cut is the beginning of a text, so many bytes of it at most.
+// cut is the beginning of a text, at most so many bytes.
 func cut(text string, limit int) string { return text[:min(len(text), limit)] }
 
-// outcome is what came of a call.
+// outcome is the result of a call.
 type outcome struct {
 	text   string
 	images []wire.Picture
 	failed bool
-	// native is the result as Claude Code has it for itself.
+	// native is the result in Claude Code's own format.
 	native json.RawMessage
 	at     int64
 }
 
-// tool is the item of a call; of one that has ended with what came of it.
+// tool is the item of a call, with the result if it has ended.
 func (t *translation) tool(call toolCall, status string, out *outcome) any {
 	in := readInput(call.Input)
 	switch {
@@ -111,7 +111,7 @@ func (t *translation) tool(call toolCall, status string, out *outcome) any {
 	return item
 }
 
-// exitCode begins what a command said that failed.
+// exitCode is the prefix of a failed command's output.
 var exitCode = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:Error: )?Exit code (\d+)\n?`) })
 
 func (t *translation) command(call toolCall, in toolInput, status string, out *outcome) any {
@@ -141,7 +141,7 @@ func (t *translation) command(call toolCall, in toolInput, status string, out *o
 	return item
 }
 
-// edit is the change of a file by a call. Once it was made, Claude Code sends the difference.
+// edit is the file change of a call. After the change, Claude Code sends the difference.
 func edit(tool string, in toolInput, out *outcome) wire.FileEdit {
 	change := wire.FileEdit{Path: in.path(), Kind: "update", Diff: replaced(in.Old, cmp.Or(in.New, in.NewSource))}
 	if tool == "Write" {
@@ -155,7 +155,7 @@ func edit(tool string, in toolInput, out *outcome) wire.FileEdit {
 		Content string `json:"content"`
 		Patch   []hunk `json:"structuredPatch"`
 	}
-	_ = json.Unmarshal(out.native, &made) // a refusal is a text
+	_ = json.Unmarshal(out.native, &made) // a refusal is a string
 	switch {
 	case made.Type == "create":
 		change.Kind, change.Diff = "add", made.Content
@@ -185,7 +185,7 @@ func unified(hunks []hunk) string {
 	return out.String()
 }
 
-// replaced shows a replacement whose place in the file is not known.
+// replaced shows a replacement at an unknown place of the file.
 func replaced(before, after string) string {
 	var out strings.Builder
 	for _, side := range []struct{ mark, text string }{{"-", before}, {"+", after}} {
@@ -199,7 +199,7 @@ func replaced(before, after string) string {
 	return out.String()
 }
 
-// toolResults ends the calls that a row has results of.
+// toolResults ends the calls with results in a message.
 func (t *translation) toolResults(e *event) {
 	for _, p := range e.Message.Content {
 		call := t.call(p.ToolUse)
@@ -212,7 +212,7 @@ func (t *translation) toolResults(e *event) {
 		if p.IsError {
 			status = wire.StatusFailed
 		}
-		// What is stopped while it runs is "user-rejected", too; it may have done a part of its work.
+		// A call that was stopped while it ran is "user-rejected", too; it may have done part of its work.
 		for _, meta := range e.ToolMeta {
 			if meta.ID == ended.ID && meta.NotExecuted != "" && meta.NotExecuted != "user-rejected" {
 				ended.Denied = true
@@ -235,15 +235,14 @@ func (t *translation) toolResults(e *event) {
 	}
 }
 
-// neverRan reports from a call's result that Claude Code refused it by its own rules before it ran. The tool
-// does not exist, its input is invalid, or a rule blocks it. A call that was cut short with others may have
-// run.
+// neverRan reports that Claude Code refused a call by its own rules before it ran: the tool does not exist, its input is
+// invalid, or a rule blocks it. A call that was aborted with others may have run.
 func neverRan(result string) bool {
 	said, refused := strings.CutPrefix(result, "<tool_use_error>")
 	return refused && !strings.HasPrefix(said, "Cancelled:") && !strings.HasPrefix(said, "Sibling tool call")
 }
 
-// changed publishes what the turn has changed so far, as long as that can be remembered.
+// changed publishes the changes of the turn so far, within bounds.
 func (t *translation) changed(change wire.FileEdit) {
 	if diff := wire.TurnDiff(t.Diff, t.Cwd, []wire.FileEdit{change}); len(diff) <= maxDetail {
 		t.Diff = diff
@@ -251,7 +250,7 @@ func (t *translation) changed(change wire.FileEdit) {
 	}
 }
 
-// planned follows the tools that keep a list of tasks; clients know whole plans.
+// planned follows the tools of the task list; clients get whole plans.
 func (t *translation) planned(call toolCall, result json.RawMessage) {
 	in := readInput(call.Input)
 	word := map[string]string{"in_progress": wire.StatusInProgress, "completed": wire.StatusCompleted,
@@ -268,7 +267,7 @@ func (t *translation) planned(call toolCall, result json.RawMessage) {
 				ID string `json:"id"`
 			} `json:"task"`
 		}
-		_ = json.Unmarshal(result, &made) // a refusal is a text
+		_ = json.Unmarshal(result, &made) // a refusal is a string
 		t.Plan = keep(t.Plan, maxSteps, task{short(made.Task.ID), cut(in.Subject, maxText), "pending"})
 	case toolTask:
 		i := slices.IndexFunc(t.Plan, func(one task) bool { return one.ID == short(in.TaskID) })

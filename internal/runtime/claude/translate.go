@@ -10,15 +10,15 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// translation puts one line into the canonical vocabulary. What it says depends on the line, the state and the time
-// alone.
+// translation translates one line into the canonical vocabulary. Its output depends only on the line, the state and the
+// time.
 type translation struct {
 	*state
 	at  int64
 	out []runtime.Signal
 }
 
-// translate is what a line means; the state is that after it.
+// translate is the meaning of a line; the state is updated.
 func (s *state) translate(e *event, at int64) []runtime.Signal {
 	t := &translation{state: s, at: at}
 	t.apply(e)
@@ -27,10 +27,10 @@ func (s *state) translate(e *event, at int64) []runtime.Signal {
 
 func (t *translation) emit(signals ...runtime.Signal) { t.out = append(t.out, signals...) }
 
-// here is where something is said now.
+// here is the current place of output.
 func (t *translation) here() wire.Place { return wire.Place{ThreadID: t.Thread, TurnID: t.Turn} }
 
-// whole says of an item at once that it began and ended.
+// whole publishes the start and the end of an item at once.
 func (t *translation) whole(item any) {
 	t.emit(wire.ItemStarted(t.here(), item, t.at), wire.ItemCompleted(t.here(), item, t.at))
 }
@@ -41,7 +41,7 @@ func (t *translation) begin(turn string) {
 	t.emit(wire.TurnStarted(t.Thread, wire.Turn{ID: t.Turn, StartedAt: t.at, Model: t.Runs}))
 }
 
-// beginSelfStarted begins a turn without a request, or the one that was promised to a message.
+// beginSelfStarted begins a turn without a request, or the one that a message was promised.
 func (t *translation) beginSelfStarted(turn string) {
 	own := t.Owed == ""
 	if !own {
@@ -59,7 +59,7 @@ func (t *translation) beginSelfStarted(turn string) {
 
 func (t *translation) apply(e *event) {
 	e.knownIDs()
-	inner := e.Parent != nil // what a sub-agent does is in the item of its call
+	inner := e.Parent != nil // the item of its call shows a sub-agent's work
 	switch e.Type {
 	case "command_lifecycle":
 		t.lifecycle(e)
@@ -91,7 +91,7 @@ func (t *translation) apply(e *event) {
 	case "control_cancel_request":
 		t.resolved(e.RequestID, nil)
 	case "control_response":
-		// Only those of ours, which it repeats, come here: the request is settled.
+		// Only repetitions of our answers come here: they settle the request.
 		t.resolved(e.Response.RequestID, e.Response.Response)
 	case "conversation_reset":
 		t.cleared(e)
@@ -100,7 +100,7 @@ func (t *translation) apply(e *event) {
 	}
 }
 
-// cleared says that the agent has forgotten the conversation: a person asked for that (/clear).
+// cleared publishes that a person cleared the agent's conversation (/clear).
 func (t *translation) cleared(e *event) {
 	if e.UUID == "" {
 		return
@@ -108,7 +108,7 @@ func (t *translation) cleared(e *event) {
 	t.Clearing = true
 	if t.Turn == "" {
 		if e.User == "" {
-			return // nothing was said yet, so nothing is forgotten
+			return // there is nothing to forget
 		}
 		t.begin(e.User)
 		t.paid(runtime.KnownID(e.User))
@@ -116,7 +116,7 @@ func (t *translation) cleared(e *event) {
 	t.whole(wire.ConversationCleared(e.UUID))
 }
 
-// lifecycle follows a message of ours through the agent's queue.
+// lifecycle follows our message through the agent's queue.
 func (t *translation) lifecycle(e *event) {
 	id := runtime.KnownID(e.Command)
 	switch e.State {
@@ -139,7 +139,7 @@ func (t *translation) lifecycle(e *event) {
 	}
 }
 
-// paid says that a message was taken up.
+// paid notes that the agent began a message.
 func (t *translation) paid(id string) {
 	if t.Owed == id {
 		t.Owed = ""
@@ -157,12 +157,12 @@ func (t *translation) echoed(e *event) {
 	t.paid(runtime.KnownID(e.UUID))
 	said := e.Message.Content
 	if len(said) > 1 && isReplayed(e.UUID) {
-		said = said[1:] // what was said before
+		said = said[1:] // its history
 	}
 	t.whole(userMessage(e.UUID, said))
 }
 
-// userMessage is an item: what a person said.
+// userMessage is the item of a person's message.
 func userMessage(id string, said parts) any {
 	type shown struct {
 		Type string `json:"type"`
@@ -194,7 +194,7 @@ func (t *translation) system(e *event) {
 			t.Cwd = e.Cwd
 		}
 		t.Runs = short(e.Model)
-		// Names without "claude-" are aliases, which stand for another name by design.
+		// Names without "claude-" are aliases for another model by design.
 		if strings.HasPrefix(t.Model, "claude-") && e.Model != "" && e.Model != t.Model && t.Turn != "" {
 			t.emit(wire.ModelRerouted(t.here(), t.Model, e.Model))
 			t.Model = short(e.Model)
@@ -247,7 +247,7 @@ func retried(e *event) string {
 	}
 }
 
-// blockID names a block of an answer.
+// blockID identifies a block of an answer.
 func (t *translation) blockID(index int) string { return t.Message + ":" + strconv.Itoa(index) }
 
 func (t *translation) stream(e *streamed) {
@@ -271,7 +271,7 @@ func (t *translation) stream(e *streamed) {
 	}
 }
 
-// start notes a block and, of one that shows, that its item began.
+// start stores a block and publishes the start of its item, if it has one.
 func (t *translation) start(index int, kind string) {
 	if t.Message == "" || len(t.Blocks) >= maxBlocks {
 		return
@@ -301,7 +301,7 @@ func (t *translation) open(index int) (kind string, open bool) {
 	return "", false
 }
 
-// answer takes the rows of an answer: they come one for each block that is whole, in order, with the id of the answer.
+// answer handles the messages of an answer: one per complete block, in order, with the id of the answer.
 func (t *translation) answer(e *event) {
 	if t.Turn == "" {
 		return
@@ -334,7 +334,7 @@ func (t *translation) answer(e *event) {
 	}
 }
 
-// finish closes the first open block of a kind and is the id of its item; "" when there is none.
+// finish closes the first open block of a kind and returns the id of its item; "" when there is none.
 func (t *translation) finish(e *event, kind string) string {
 	if runtime.KnownID(e.Message.ID) != t.Message {
 		return ""
@@ -348,7 +348,7 @@ func (t *translation) finish(e *event, kind string) string {
 	return ""
 }
 
-// resolved says that a request is not open any more; response is ours, nil when the agent withdrew the request.
+// resolved publishes that a request is closed. response is ours, nil when the agent withdrew the request.
 func (t *translation) resolved(requestID string, response json.RawMessage) {
 	one, open := t.close(requestID)
 	if !open {
@@ -356,16 +356,16 @@ func (t *translation) resolved(requestID string, response json.RawMessage) {
 	}
 	given := readAnswer(response)
 	if len(given.Updated) > 0 && one.Rule.Tool != "" {
-		// A person allows what runs, which need not be what was asked.
+		// The person approves the actual input, which may differ from the requested one.
 		t.Allowed = keep(t.Allowed, maxAllowed, ruleOf(one.Rule.Tool, readInput(given.Input)))
 	}
 	if call := t.call(one.Call); call != nil {
 		call.Denied = call.Denied || given.Behavior == ""
 		if given.Input != nil && one.Input != "" && one.Input != inputID(given.Input) {
-			call.keepInput(given.Input) // edited; of what was not, Claude Code has put paths in other words
+			call.keepInput(given.Input) // edited; Claude Code has rewritten paths in the rest
 		}
 	}
-	id, _ := json.Marshal(requestID) // a text encodes
+	id, _ := json.Marshal(requestID) // a string always encodes
 	t.emit(wire.RequestResolved(t.Thread, id))
 	if t.Over && len(t.Asked) == 0 {
 		t.end(wire.Turn{Status: runtime.TurnDone})

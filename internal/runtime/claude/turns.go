@@ -14,8 +14,7 @@ import (
 	"harness/internal/runtime/stdio"
 )
 
-// StartThread implements runtime.Threads. The process is started at once, so that what cannot be enforced shows before
-// anybody relies on it.
+// StartThread implements runtime.Threads. The process starts at once, so that unsupported levels show at once.
 func (r *Runtime) StartThread(ctx context.Context, in runtime.StartThread) (runtime.Thread, error) {
 	if len(in.DynamicTools) > 0 && string(in.DynamicTools) != "null" {
 		return runtime.Thread{}, &runtime.UnsupportedError{Runtime: Name, Operation: runtime.OpTools}
@@ -43,8 +42,8 @@ func (r *Runtime) StartThread(ctx context.Context, in runtime.StartThread) (runt
 	return t.described(), nil
 }
 
-// ResumeThread implements runtime.Threads. Nothing is loaded before a message says with which controls.
-// runtime.ErrThreadNotFound when the conversation has no history, nor a process.
+// ResumeThread implements runtime.Threads. Nothing is loaded before a message sets the controls.
+// runtime.ErrThreadNotFound without a history or a process.
 func (r *Runtime) ResumeThread(_ context.Context, in runtime.ResumeThread) (runtime.Thread, error) {
 	t := r.conversation(in.ThreadID, in.NativeID)
 	if t.process() == nil {
@@ -74,9 +73,8 @@ func (r *Runtime) CloseThread(ctx context.Context, threadID string) error {
 	return r.set.Close(ctx, threadID)
 }
 
-// StartTurn implements runtime.Threads. A message to a busy conversation is taken up by the running turn after its next
-// tool, or becomes the turn after it. Changed controls count from the next turn on: the process is started anew with
-// them.
+// StartTurn implements runtime.Threads. A message to a busy conversation joins the running turn after its next tool, or
+// becomes the next turn. Changed controls apply from the next turn on: the process is restarted with them.
 func (r *Runtime) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.StartedTurn, error) {
 	content, err := messageContent(in.Input)
 	if err != nil {
@@ -96,8 +94,7 @@ func (r *Runtime) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.
 		}
 		return r.sendMessage(ctx, p, content)
 	}
-	// A process is released a moment after its end is published; the next one has only what was written to
-	// disk.
+	// A process is released shortly after its end is published. The next one has only what was written to disk.
 	if p := t.process(); in.Continues && in.History == "" && (p == nil || p.Status().PID == 0) {
 		if err := r.remembered(t); err != nil {
 			return runtime.StartedTurn{}, err
@@ -120,7 +117,7 @@ func (r *Runtime) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.
 	return started, err
 }
 
-// prepare is the process of a conversation with the controls that a message wants, in use.
+// prepare returns the conversation's process with the controls of a message, in use.
 func (r *Runtime) prepare(ctx context.Context, t *conversation, in runtime.StartTurn) (*process, func(), error) {
 	t.mu.Lock()
 	was, live := t.controls, t.live
@@ -149,7 +146,7 @@ func (r *Runtime) prepare(ctx context.Context, t *conversation, in runtime.Start
 	return p, release, err
 }
 
-// sendMessage sends a message and returns the turn it became.
+// sendMessage sends a message and returns its turn.
 func (r *Runtime) sendMessage(ctx context.Context, p *process, content any) (runtime.StartedTurn, error) {
 	line, done, err := p.Use(ctx)
 	if err != nil {
@@ -181,7 +178,7 @@ func (r *Runtime) SteerTurn(ctx context.Context, threadID, turnID string, input 
 	return err
 }
 
-// running is the process in which a turn runs.
+// running is the process of a running turn.
 func (r *Runtime) running(threadID, turnID string) (*process, error) {
 	t := r.known(threadID)
 	if t == nil {
@@ -212,7 +209,7 @@ func (r *Runtime) InterruptTurn(ctx context.Context, threadID, turnID string) er
 		return err
 	}
 	defer done()
-	// A message that is queued has to be taken up first: an interrupt before that would be of nothing.
+	// The agent must have begun a queued message: an interrupt before that would have no effect.
 	for {
 		m := p.spoken.Load().now()
 		if m.busy != turnID {
@@ -236,7 +233,7 @@ func (r *Runtime) InterruptTurn(ctx context.Context, threadID, turnID string) er
 	if err := cancelLeft(ctx, line, r.setup.Supervise.CallTimeout, result); err != nil {
 		return err
 	}
-	// What only waits for a person in the background is not the agent's turn any more: it ends when it is refused.
+	// A request of background work no longer belongs to the agent's turn: it ends when it is refused.
 	if m := p.spoken.Load().now(); m.over && m.turn == turnID {
 		for _, id := range m.asked {
 			if err := refuse(ctx, line, id); err != nil && !errors.Is(err, runtime.ErrRequestGone) {
@@ -253,7 +250,7 @@ func cancelLeft(ctx context.Context, line *stdio.Conn, limit time.Duration, inte
 	var left struct {
 		Queued []string `json:"still_queued"`
 	}
-	_ = json.Unmarshal(interrupted, &left) // a version that does not say has none that can be named
+	_ = json.Unmarshal(interrupted, &left) // a version without this list has none to cancel
 	for _, message := range left.Queued {
 		if _, err := line.Call(ctx, limit, callCancel, queuedMessage(message)); err != nil {
 			return fmt.Errorf("cancel a queued message: %w", err)

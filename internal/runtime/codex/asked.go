@@ -7,11 +7,11 @@ import (
 	"harness/internal/runtime"
 )
 
-// options are offered decisions by name. A decision that is an object is named by its one member, a second one of a
+// options are the offered decisions by name. A decision that is an object has the name of its single member; a repeated
 // name gets a number.
 func options(decisions json.RawMessage) []runtime.Option {
 	var choices []json.RawMessage
-	_ = json.Unmarshal(decisions, &choices) // none when there are none
+	_ = json.Unmarshal(decisions, &choices) // none if there are none
 	var out []runtime.Option
 	seen := map[string]int{}
 	for _, choice := range choices {
@@ -34,7 +34,7 @@ func options(decisions json.RawMessage) []runtime.Option {
 	return out
 }
 
-// labels say what codex's decisions do.
+// labels describe codex's decisions.
 var labels = map[string]string{
 	actionAccept: "Allow once", "acceptForSession": "Allow for this session", actionDecline: "Refuse",
 	actionCancel: "Refuse and end the turn", "acceptWithExecpolicyAmendment": "Allow, and commands like it from now on",
@@ -56,7 +56,7 @@ func choiceName(choice json.RawMessage) string {
 	return ""
 }
 
-// choiceOf is the offered decision an option stands for, nil when there is none of that id.
+// choiceOf is the offered decision of an option, nil for an unknown id.
 func choiceOf(decisions json.RawMessage, id string) json.RawMessage {
 	var choices []json.RawMessage
 	_ = json.Unmarshal(decisions, &choices)

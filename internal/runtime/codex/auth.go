@@ -14,17 +14,17 @@ import (
 	"harness/internal/runtime/environment"
 )
 
-// keyVariable is where codex's own model provider looks for a key.
+// keyVariable is the variable from which codex's own model provider reads a key.
 const keyVariable = "OPENAI_API_KEY"
 
-// remedy is what helps a codex without a login.
+// remedy helps a codex without a login.
 const remedy = "set " + keyVariable + ", or log in as the server's user with: harness login"
 
 const installCommand = "npm install -g @openai/codex"
 
-// logIn gives codex the key of its environment when its model requires a login and there is none: codex never
-// sends the key of the variable alone. codex stores it in its home, as `codex login` does. Without a key the
-// error says what is missing.
+// logIn logs codex in with the key of its environment if its model requires a login and there is none: codex never uses
+// the variable alone. codex stores the key in its home, as `codex login` does. Without a key the log says what is
+// missing.
 func (c *conn) logIn(ctx context.Context) error {
 	key := c.codex.launcher.Variable(keyVariable)
 	if key == "" && HasAuthFile(c.codex.options.Home) {
@@ -55,7 +55,7 @@ func (c *conn) logIn(ctx context.Context) error {
 	return nil
 }
 
-// Auth implements runtime.Adapter. A provider of codex's config.toml may need neither.
+// Auth implements runtime.Adapter. A provider in codex's config.toml may need no credentials.
 func (c *Codex) Auth(context.Context) (runtime.AuthStatus, error) {
 	status := runtime.AuthStatus{State: runtime.AuthFound, Credentials: []string{}}
 	if c.launcher.Variable(keyVariable) != "" {
@@ -74,7 +74,7 @@ func (c *Codex) Auth(context.Context) (runtime.AuthStatus, error) {
 	return status, nil
 }
 
-// variable is a variable of codex's environment, with the home it has.
+// variable is a variable of codex's environment, with its actual home.
 func (c *Codex) variable(name string) string {
 	if name == "CODEX_HOME" && c.options.Home != "" {
 		return c.options.Home
@@ -82,7 +82,7 @@ func (c *Codex) variable(name string) string {
 	return c.launcher.Variable(name)
 }
 
-// listedModel is a model in codex's words.
+// listedModel is a model as codex lists it.
 type listedModel struct {
 	ID, Model, DisplayName, Description string
 	IsDefault, Hidden                   bool
@@ -104,7 +104,7 @@ func (c *Codex) Models(ctx context.Context) ([]runtime.Model, error) {
 		model := runtime.Model{ID: cmp.Or(m.Model, m.ID), Name: cmp.Or(m.DisplayName, m.Model, m.ID),
 			Description: m.Description, Default: m.IsDefault,
 			Efforts: []string{}, DefaultEffort: m.DefaultReasoningEffort,
-			// Versions before 0.169 do not say; their models take them.
+			// Versions before 0.169 do not report it; their models accept images.
 			Images: m.InputModalities == nil || slices.Contains(m.InputModalities, "image")}
 		for _, effort := range m.SupportedReasoningEfforts {
 			model.Efforts = append(model.Efforts, effort.ReasoningEffort)
@@ -114,7 +114,7 @@ func (c *Codex) Models(ctx context.Context) ([]runtime.Model, error) {
 	return models, nil
 }
 
-// HasAuthFile reports whether codex would find a stored login. home is CODEX_HOME, "" for codex's own default.
+// HasAuthFile reports whether codex would find a stored login. home is CODEX_HOME, "" for codex's default.
 func HasAuthFile(home string) bool {
 	home, err := homeOf(home)
 	if err != nil {
@@ -124,7 +124,7 @@ func HasAuthFile(home string) bool {
 	return err == nil && info.Size() > 0
 }
 
-// homeOf is the folder that CODEX_HOME means, "" for codex's own default.
+// homeOf is the folder of CODEX_HOME, "" for codex's default.
 func homeOf(home string) (string, error) {
 	if home == "" {
 		home = os.Getenv("CODEX_HOME")
@@ -136,7 +136,7 @@ func homeOf(home string) (string, error) {
 	return filepath.Join(user, ".codex"), err
 }
 
-// Tested are the versions of codex this server was tested with, oldest first.
+// Tested are the versions of codex that this server was tested with, oldest first.
 func Tested() []string { return []string{"0.101.0", "0.171.0"} }
 
 // Install implements runtime.Installer.
@@ -146,8 +146,8 @@ func (c *Codex) Install() runtime.Install {
 		Page:    "https://github.com/openai/codex"}
 }
 
-// Login implements runtime.Authenticator: a person types a code in at a page of the provider's, on any machine.
-// Versions that do not know how are *runtime.UnsupportedError.
+// Login implements runtime.Authenticator: a person enters a code on a page of the provider, on any machine.
+// *runtime.UnsupportedError from versions without it.
 func (c *Codex) Login(ctx context.Context) (runtime.Login, error) {
 	result, err := c.Call(ctx, "account/login/start", object{"type": "chatgptDeviceCode"})
 	if errors.Is(err, runtime.ErrInvalidParams) || unknownMethod(err) {

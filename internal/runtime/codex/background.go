@@ -14,17 +14,17 @@ import (
 	"harness/internal/runtime"
 )
 
-// terminal is a command that runs in a conversation, as codex lists it.
+// terminal is a running command of a conversation, as codex lists it.
 type terminal struct {
 	ItemID    string `json:"itemId"`
 	ProcessID string `json:"processId"`
 	Command   string `json:"command"`
 }
 
-// endStep is how often codex is asked whether a command that is being ended still runs.
+// endStep is the interval for checking whether a command has ended.
 const endStep = 50 * time.Millisecond
 
-// terminals are the commands that run in a conversation, none in one that is not loaded.
+// terminals are the running commands of a conversation, none if it is not loaded.
 func (c *conn) terminals(ctx context.Context, thread string) (all []terminal, err error) {
 	ask := func(ctx context.Context, method string, params object) (json.RawMessage, error) {
 		return c.Call(ctx, c.codex.callTimeout, method, params)
@@ -41,7 +41,7 @@ func (c *conn) terminals(ctx context.Context, thread string) (all []terminal, er
 	return all, nil
 }
 
-// ListBackground implements runtime.Backgrounder. What a running turn has begun is part of that turn.
+// ListBackground implements runtime.Backgrounder. Commands of a running turn belong to that turn.
 func (c *Codex) ListBackground(ctx context.Context, in runtime.ResumeThread) ([]runtime.BackgroundTask, error) {
 	conn := connOf(c.process.Current())
 	if conn == nil {
@@ -49,7 +49,7 @@ func (c *Codex) ListBackground(ctx context.Context, in runtime.ResumeThread) ([]
 	}
 	begun, active := conn.turns.commandsOf(in.ThreadID)
 	if len(begun) == 0 && !conn.Inherited() {
-		return nil, nil // a command that runs has an item that has not ended
+		return nil, nil // a running command has an item without an end
 	}
 	found, err := conn.terminals(ctx, in.ThreadID)
 	if unknownMethod(err) {
@@ -70,7 +70,7 @@ func (c *Codex) ListBackground(ctx context.Context, in runtime.ResumeThread) ([]
 	return tasks, nil
 }
 
-// tracked are the commands of a codex that does not list them: it has said that they began and not that they ended.
+// tracked are the commands that began and have not ended, for a codex that does not list them.
 func tracked(begun map[string]command, active string) (tasks []runtime.BackgroundTask) {
 	for item, known := range begun {
 		if known.turn == active {

@@ -9,14 +9,14 @@ import (
 	"harness/internal/runtime"
 )
 
-// chosen is the answer to an approval with one of the decisions codex offered for it: some of them amend a
-// policy, which no plain decision does. It must agree with the plain decision, which other clients see.
+// chosen is the answer to an approval with one of codex's offered decisions: some of them amend a policy, which no plain
+// decision does. It must agree with the plain decision, which other clients see.
 func chosen(offered json.RawMessage, reply runtime.Reply) (json.RawMessage, error) {
 	refused := func(format string, args ...any) (json.RawMessage, error) {
 		return nil, &runtime.ReplyError{Field: "choice", Message: fmt.Sprintf(format, args...)}
 	}
 	var choices []json.RawMessage
-	_ = json.Unmarshal(offered, &choices) // none when there are none
+	_ = json.Unmarshal(offered, &choices) // none if there are none
 	if !slices.ContainsFunc(choices, func(c json.RawMessage) bool { return sameJSON(c, reply.Choice) }) {
 		if len(choices) == 0 {
 			return refused("this request offers no decisions to choose from")
@@ -29,7 +29,7 @@ func chosen(offered json.RawMessage, reply runtime.Reply) (json.RawMessage, erro
 	return encode(map[string]json.RawMessage{"decision": reply.Choice})
 }
 
-// meaning is the plain decision an offered one comes to.
+// meaning is the plain decision that corresponds to an offered one.
 func meaning(choice json.RawMessage) string {
 	var word string
 	if json.Unmarshal(choice, &word) == nil {
@@ -51,7 +51,7 @@ func meaning(choice json.RawMessage) string {
 	return actionAccept
 }
 
-// sameJSON compares two values whose members may stand in another order.
+// sameJSON compares two values regardless of the order of members.
 func sameJSON(a, b json.RawMessage) bool {
 	sorted := func(raw json.RawMessage) []byte {
 		var value any
@@ -60,7 +60,7 @@ func sameJSON(a, b json.RawMessage) bool {
 		if decoder.Decode(&value) != nil {
 			return nil
 		}
-		out, _ := json.Marshal(value) // what was decoded encodes again
+		out, _ := json.Marshal(value) // decoded values always encode
 		return out
 	}
 	x, y := sorted(a), sorted(b)

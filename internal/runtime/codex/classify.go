@@ -9,7 +9,7 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// ids are the places where codex's answers, and the notifications only it has, name what they are about.
+// ids are the places of ids in codex's answers, and in the notifications that only codex has.
 type ids struct {
 	ThreadID       string   `json:"threadId"`
 	ConversationID string   `json:"conversationId"`
@@ -26,14 +26,14 @@ type typeOnly struct {
 	Type string `json:"type"`
 }
 
-// classify gives a notification or a request its neutral form: codex speaks the canonical vocabulary, but for its
-// oldest words. It keeps no state, so that whatever a frame means can be tested by the frame.
+// classify translates a notification or a request into its neutral form. codex uses the canonical vocabulary, except for
+// its oldest methods. It keeps no state, so each frame can be tested alone.
 func classify(f frame, raw []byte, generation string, at time.Time) runtime.Signal {
 	s := wire.Read(raw, f.Method, f.Layout)
 	s.Generation, s.ReceivedAt = generation, at
 	if s.ThreadID == "" && len(f.Params) > 0 {
 		var named ids
-		_ = json.Unmarshal(f.Params, &named) // members of another type than expected are skipped
+		_ = json.Unmarshal(f.Params, &named) // members of an unexpected type are skipped
 		s.ThreadID = runtime.KnownID(named.ConversationID)
 	}
 	if parent := parentOf(s.Method, f.Params); parent != "" && s.Change == nil {
@@ -52,7 +52,7 @@ func classify(f frame, raw []byte, generation string, at time.Time) runtime.Sign
 	return s
 }
 
-// Read reads a line codex wrote, without a process.
+// Read parses a line of codex without a process.
 func Read(line json.RawMessage) (runtime.Signal, error) {
 	f, err := parseFrame(line)
 	if err != nil {

@@ -43,17 +43,16 @@ type Options struct {
 	Bin string
 	// Home is CODEX_HOME, "" for codex's own default.
 	Home string
-	// Setup is what the server gives. Its Home, SessionHome and LastState are not used: codex keeps its own home.
+	// Setup comes from the server. Its Home, SessionHome and LastState are not used: codex keeps its own home.
 	Setup stdio.Setup
-	// Implicit returns how much codex may read by itself for a conversation (runtime.ImplicitAll, ...; "" for
-	// its default), and where that works. nil changes nothing.
+	// Implicit returns how much codex may read on its own for a conversation (runtime.ImplicitAll, ...; "" for its
+	// default), and its folder. nil changes nothing.
 	Implicit func(ctx context.Context, threadID string) (implicit, cwd string, err error)
 	// UnloadAfter is how long a conversation may be idle before codex is asked to unload it; its next message
 	// loads it again. 0 unloads none.
 	UnloadAfter time.Duration
-	// RecycleBytes is the resident memory above which codex is restarted, once nothing ran or waited in it for
-	// RecycleIdle (5 s). Above it conversations are unloaded after a tenth of UnloadAfter. With 0, or on a
-	// system without that figure, there is no bound.
+	// RecycleBytes is the resident memory above which codex is restarted, once it was idle for RecycleIdle (5 s). Above
+	// it, conversations are unloaded after a tenth of UnloadAfter. 0, or a system without that figure, means no limit.
 	RecycleBytes int64
 	RecycleIdle  time.Duration
 }
@@ -73,25 +72,25 @@ type Codex struct {
 var _ interface {
 	runtime.Adapter
 	runtime.Steerer
-	runtime.Historian
-	runtime.Librarian
+	runtime.History
+	runtime.Archiver
 	runtime.Reverter
-	runtime.Passer
+	runtime.RawCaller
 } = (*Codex)(nil)
 
-// Counters are totals of what the transport met since New.
+// Counters are totals of the transport since New.
 type Counters struct {
-	// Undecodable lines were no frames, Oversized ones above the limit; both were skipped.
+	// Undecodable lines were no frames, Oversized ones exceeded the limit; both were skipped.
 	Undecodable, Oversized int64
-	// Late answers came after their request was given up.
+	// Late answers came after their caller gave up.
 	Late int64
 	// Legacy are the dropped codex/event notifications of 0.101.
 	Legacy int64
-	// Orphans are processes that were left behind and killed.
+	// Orphans are leftover processes that were killed.
 	Orphans int64
 	// Hangs are the processes that were killed because they did not answer.
 	Hangs int64
-	// Unloads counts the idle conversations codex was asked to unload, Recycles the idle processes that were
+	// Unloads counts the idle conversations that codex was asked to unload, Recycles the idle processes that were
 	// replaced because of their memory.
 	Unloads, Recycles int64
 }
@@ -130,7 +129,7 @@ func New(options Options) *Codex {
 	return c
 }
 
-// command is how codex is started.
+// command finds the program and its arguments.
 func (c *Codex) command() (path string, args []string, err error) {
 	bin, err := exec.LookPath(c.options.Bin)
 	if err != nil && !errors.Is(err, exec.ErrDot) {
@@ -143,9 +142,9 @@ func (c *Codex) command() (path string, args []string, err error) {
 // Name implements runtime.Adapter.
 func (c *Codex) Name() string { return Name }
 
-// unasked is what codex does under the approval policy untrusted without a question: commands that its own list has as
-// reading only, and tools that touch nothing.
-func unasked() []string {
+// autoApproved lists what codex runs without approval under the policy untrusted: commands that it knows as read-only,
+// and tools that touch nothing.
+func autoApproved() []string {
 	return []string{"commands that only read, by codex's list (ls, cat, git status and the like)", "update_plan", "view_image"}
 }
 
@@ -159,12 +158,12 @@ func (c *Codex) Capabilities() runtime.Capabilities {
 		ProcessPer: runtime.ProcessPerRuntime, Sandboxes: []string{sandboxReadOnly, sandboxWorkspace, sandboxFull},
 		ApprovalPolicies: []string{"untrusted", "on-failure", "on-request", "never"},
 		NetworkAccess:    []string{"restricted", networkEnabled},
-		ImplicitSources:  []string{runtime.ImplicitAll, runtime.ImplicitHome}, Unasked: unasked(), KeepsFullAccessPair: true,
+		ImplicitSources:  []string{runtime.ImplicitAll, runtime.ImplicitHome}, AutoApproved: autoApproved(), KeepsFullAccessPair: true,
 		Facts: c.facts(),
 	}
 }
 
-// facts are those of codex: a login or a key, histories in files of its home. It takes tools from an MCP server.
+// facts are those of codex: a login or a key, histories in files of its home, tools of an MCP server.
 func (c *Codex) facts() runtime.Facts {
 	transport := ""
 	if c.options.Setup.Tools != "" {
@@ -177,7 +176,7 @@ func (c *Codex) facts() runtime.Facts {
 // Status implements runtime.Adapter.
 func (c *Codex) Status() runtime.Status { return c.process.Status() }
 
-// Counters are totals of what the transport met.
+// Counters returns totals of the transport.
 func (c *Codex) Counters() Counters {
 	met := &c.launcher.Counters
 	return Counters{
@@ -187,16 +186,17 @@ func (c *Codex) Counters() Counters {
 	}
 }
 
-// Start implements runtime.Adapter. An adapter that was stopped does not start again.
+// Start implements runtime.Adapter. A stopped adapter does not start again.
 func (c *Codex) Start(ctx context.Context) error { return c.process.Start(ctx) }
 
-// Stop implements runtime.Adapter. It returns the context's error when the sink does not take what codex said last.
+// Stop implements runtime.Adapter. It returns the context's error when the sink does not accept the last output of
+// codex.
 func (c *Codex) Stop(ctx context.Context) error { return c.process.Stop(ctx) }
 
 // Threads implements runtime.Adapter.
 func (c *Codex) Threads() runtime.Threads { return c }
 
-// Call implements runtime.Passer. Params nil sends none; several codex methods then want an empty object.
+// Call implements runtime.RawCaller. Nil params are left out; several codex methods then want an empty object.
 func (c *Codex) Call(ctx context.Context, method string, params any) (json.RawMessage, error) {
 	if raw, ok := params.([]byte); ok {
 		params = json.RawMessage(raw)
@@ -216,7 +216,7 @@ func (c *Codex) Call(ctx context.Context, method string, params any) (json.RawMe
 	result, err := conn.Call(ctx, c.callTimeout, method, params)
 	if errors.Is(err, runtime.ErrThreadNotFound) && thread != "" && method != "thread/resume" &&
 		!conn.turns.loaded(thread) {
-		// It may be one that was unloaded, or that an earlier process had.
+		// It may have been unloaded, or loaded by an earlier process only.
 		if _, unknown := c.resume(ctx, conn, thread, ""); unknown == nil {
 			result, err = conn.Call(ctx, c.callTimeout, method, params)
 		}

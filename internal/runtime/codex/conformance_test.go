@@ -53,7 +53,7 @@ func target(version codextest.Version) runtimetest.Target {
 		LoggedOut: func(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {
 			agent := newSite(t, version, store).agent() // its model's server wants none, the account has
 			agent.NeedsLogin = func(ctx context.Context) error {
-				_, err := agent.Adapter.(runtime.Passer).Call(ctx, "account/rateLimits/read", nil)
+				_, err := agent.Adapter.(runtime.RawCaller).Call(ctx, "account/rateLimits/read", nil)
 				return err
 			}
 			return agent
@@ -87,7 +87,7 @@ func newSite(t *testing.T, version codextest.Version, store *runtimetest.Store) 
 	home := codextest.Home(t, s.model.URL(), codextest.For(version))
 	s.options = codex.Options{
 		Bin: codextest.Binary(t, version), Home: home, Setup: stdio.Setup{
-			Launch: stdio.Launch{Mark: process.Mark(home, "codex"), Logger: logger(t), Env: []string{"HOME=" + home},
+			Launch: stdio.Launch{Marker: process.Marker(home, "codex"), Logger: logger(t), Env: []string{"HOME=" + home},
 				Shims: runtimetest.Shims(t, runAsShim), Detach: true},
 			Supervise: stdio.Options{Sink: store.Sink, Resume: store.Resume, BackoffMin: 10 * time.Millisecond,
 				StartTimeout: patience},

@@ -21,8 +21,7 @@ const probeMethod = "thread/loaded/list"
 // methodInitialize opens the conversation.
 const methodInitialize = "initialize"
 
-// conn is the conversation with one codex process in codex's words (stdio.Protocol), and what is known of the
-// conversations it has loaded.
+// conn is the connection with one codex process (stdio.Protocol), with the state of its loaded conversations.
 type conn struct {
 	*stdio.Conn
 	codex   *Codex
@@ -30,14 +29,14 @@ type conn struct {
 	version version
 }
 
-// speak makes the conversation with a process.
+// speak creates the connection with a process.
 func (c *Codex) speak(line *stdio.Conn) stdio.Protocol {
 	turns := newTracker()
 	turns.natives = c.launcher.Natives
 	return &conn{Conn: line, codex: c, turns: turns}
 }
 
-// connOf is the conversation a supervisor's connection is of.
+// connOf is the conn of a supervisor's connection.
 func connOf(line *stdio.Conn) *conn {
 	if line == nil {
 		return nil
@@ -55,7 +54,7 @@ func (c *conn) Greet(ctx context.Context) error {
 	}
 	said, err := c.Call(ctx, options.Setup.Supervise.StartTimeout, methodInitialize, hello)
 	if c.Inherited() && alreadyInitialized(err) {
-		// The server before us got that far and no further.
+		// The previous server got that far and no further.
 		c.Started(nil)
 		err = nil
 	}
@@ -73,25 +72,25 @@ func (c *conn) Greet(ctx context.Context) error {
 	if err := c.logIn(ctx); err != nil && ctx.Err() == nil {
 		c.codex.log.Warn().Err(err).Msg("it is not known whether codex is logged in, or it could not be with " + keyVariable)
 	}
-	c.Started(said) // unless it was when the answer came
+	c.Started(said) // unless the answer did already
 	if err := c.send(ctx, outgoing{Method: "initialized"}); err != nil {
 		return fmt.Errorf("codex failed to initialize: %w", err)
 	}
 	return nil
 }
 
-// hello is what codex says about itself.
+// hello is codex's description of itself.
 type hello struct {
 	UserAgent string `json:"userAgent"`
 	Home      string `json:"codexHome"`
 }
 
 func helloOf(said json.RawMessage) (h hello) {
-	_ = json.Unmarshal(said, &h) // what cannot be read says nothing
+	_ = json.Unmarshal(said, &h) // unreadable members stay empty
 	return h
 }
 
-// started reads what codex says about itself; its version is that of the process from here on.
+// started reads codex's description of itself, with the version of the process.
 func (c *Codex) started(line *stdio.Conn) string {
 	hello := helloOf(line.Hello())
 	own := connOf(line)
@@ -130,7 +129,7 @@ func (c *conn) Read(line []byte, at time.Time) (stdio.Line, error) {
 	}
 	s := classify(f, line, c.Generation(), at)
 	if s.Kind == runtime.SignalNotification {
-		// From 0.171 on it warns of a conversation before it answers thread/start.
+		// From 0.171 on, codex warns about a conversation before it answers thread/start.
 		s.WorkerOpening = s.ThreadID != "" && c.Announcing(announcesWorker)
 		c.turns.notice(s)
 		if hydrationNotice(s) || c.turns.hides(s.ThreadID, s.Method) {
@@ -153,7 +152,7 @@ func (c *conn) AnswerIn(line []byte) string {
 func (c *conn) Answered(method, threadID string, result json.RawMessage) {
 	switch method {
 	case methodInitialize:
-		// With a key it can be used once it is logged in, see Greet.
+		// With a key it is usable once it is logged in, see Greet.
 		if c.codex.launcher.Variable(keyVariable) == "" && !parseVersion(helloOf(result).UserAgent).tooOld() {
 			c.Started(result)
 		}
@@ -162,7 +161,7 @@ func (c *conn) Answered(method, threadID string, result json.RawMessage) {
 			UserAgent string `json:"userAgent"`
 		}
 		if c.Inherited() && len(c.Hello()) == 0 && json.Unmarshal(result, &hello) == nil && hello.UserAgent != "" {
-			c.Started(result) // a server before us asked, and died before it was answered
+			c.Started(result) // the request of an earlier server that died before the answer
 		}
 	default:
 		c.turns.answered(method, threadID, result)
@@ -215,7 +214,7 @@ func overloaded(err error) bool {
 // Probe implements stdio.Prober.
 func (c *conn) Probe() (method string, params any) { return probeMethod, object{"limit": 1} }
 
-// encode writes a frame as codex is to read it.
+// encode writes a frame in codex's format.
 func (c *conn) encode(frame outgoing) ([]byte, error) {
 	return encode(frame)
 }
@@ -228,7 +227,7 @@ func (c *conn) send(ctx context.Context, frame outgoing) error {
 	return c.Send(ctx, line)
 }
 
-// answer sends the answer to a request of codex's.
+// answer answers a request of codex.
 func (c *conn) answer(ctx context.Context, requestID json.RawMessage, frame outgoing) error {
 	line, err := c.encode(frame)
 	if err != nil {
@@ -237,8 +236,8 @@ func (c *conn) answer(ctx context.Context, requestID json.RawMessage, frame outg
 	return c.SendOnce(ctx, requestID, line)
 }
 
-// use waits for a process that is starting and returns the way to it. Until done is called the process is not recycled,
-// and the conversation ("" for none) stays loaded if it is.
+// use waits for a starting process and returns its connection. Until done is called, the process is not recycled, and
+// the conversation ("" for none) stays loaded.
 func (c *Codex) use(ctx context.Context, thread string) (own *conn, v version, done func(), err error) {
 	line, unuse, err := c.process.Use(ctx)
 	if err != nil {
@@ -252,12 +251,12 @@ func (c *Codex) use(ctx context.Context, thread string) (own *conn, v version, d
 	return own, own.version, func() { own.turns.release(thread); unuse() }, nil
 }
 
-// Recalled reports on a conversation's calls of earlier servers. open: codex may still answer one or has not
-// announced the turn it named. lost: the running process left one unanswered for so long that it is given up.
+// Recalled reports on a conversation's calls of earlier servers. open: codex may still answer one, or has not announced
+// its turn. lost: one stayed unanswered for too long.
 func (c *Codex) Recalled(threadID string) (open, lost bool) {
 	own := connOf(c.process.Current())
 	if own == nil {
-		return true, false // it is not up yet, or ended a moment ago
+		return true, false // it is still starting, or has just ended
 	}
 	if active, announced, _ := own.turns.turn(threadID); active != "" && !announced {
 		return true, false

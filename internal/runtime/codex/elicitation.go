@@ -12,15 +12,15 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// The answers MCP knows.
+// The answers that MCP defines.
 const (
 	actionAccept  = "accept"
 	actionDecline = "decline"
 	actionCancel  = "cancel"
 )
 
-// elicitation is what the parameters of wire.MethodElicit say: what an MCP server asks its user through codex, and how
-// codex asks whether a tool of one may run.
+// elicitation are the parameters of wire.MethodElicit: a question of an MCP server to its user, or codex's question
+// whether a tool of one may run.
 type elicitation struct {
 	server, mode, url, kind, tool string
 	// message, schema, arguments and persist are JSON, slices of the parameters.
@@ -37,14 +37,13 @@ func elicitationOf(params json.RawMessage) elicitation {
 }
 
 // approval reports whether the runtime itself asks if a tool may run. Everything else is a question of the MCP server,
-// whose answer is content.
+// answered with content.
 func (e elicitation) approval() bool { return e.kind == "mcp_tool_call" }
 
-// form reports whether the answer is content that follows the schema; a URL is opened or not.
+// form reports whether the answer is content for the schema; a URL has none.
 func (e elicitation) form() bool { return strings.HasSuffix(strings.ToLower(e.mode), "form") }
 
-// forSession reports whether the tool can be allowed for the rest of the session. codex says so with one word or a list
-// of them.
+// forSession reports whether the tool can be allowed for the whole session. codex says so with one value or a list.
 func (e elicitation) forSession() bool {
 	var one string
 	var some []string
@@ -53,7 +52,7 @@ func (e elicitation) forSession() bool {
 	return one == "session" || slices.Contains(some, "session")
 }
 
-// decisions are what can be decided about a tool call, in the words of the other approvals' availableDecisions.
+// decisions are the possible decisions about a tool call, in the terms of availableDecisions.
 func (e elicitation) decisions() json.RawMessage {
 	if e.forSession() {
 		return json.RawMessage(`["accept","acceptForSession","decline","cancel"]`)
@@ -79,7 +78,7 @@ func (e elicitation) summary() string {
 	return asked
 }
 
-// elicited is the answer codex passes on to the MCP server, or acts on itself when it asked for a tool.
+// elicited is the answer that codex passes to the MCP server, or uses itself if it asked for a tool.
 type elicited struct {
 	Action  string          `json:"action"`
 	Content json.RawMessage `json:"content"`
@@ -106,8 +105,8 @@ func encodeElicited(e elicitation, reply runtime.Reply) (json.RawMessage, error)
 	}
 	if out.Action != actionAccept {
 		if reply.Message != "" {
-			// The MCP server gets it; codex itself, when it asked for a tool, ignores it.
-			out.Meta, _ = encode(map[string]string{"message": reply.Message}) // a text always encodes
+			// The MCP server gets it. codex ignores it for its own question.
+			out.Meta, _ = encode(map[string]string{"message": reply.Message}) // a string always encodes
 		}
 		return encode(out)
 	}
@@ -131,8 +130,8 @@ func encodeElicited(e elicitation, reply runtime.Reply) (json.RawMessage, error)
 	return encode(out)
 }
 
-// result reads a response that is the whole answer rather than its content, which a form could only be mistaken for if
-// it asked for an action.
+// result reads a response that is the whole answer instead of its content. A form could look like one only if it asked
+// for an action.
 func (e elicitation) result(raw json.RawMessage) (result elicited, is bool) {
 	var named map[string]json.RawMessage
 	if json.Unmarshal(raw, &named) != nil || named["action"] == nil || json.Unmarshal(raw, &result) != nil {
@@ -141,8 +140,8 @@ func (e elicitation) result(raw json.RawMessage) (result elicited, is bool) {
 	return result, !form.Of(e.schema).Has("action")
 }
 
-// content is what a form is answered with: given as it is, or made of the answers to the questions; what the form
-// requires has to be there.
+// content is the content of a form: as given, or built from the answers to the questions. Required members must be
+// present.
 func (e elicitation) content(given, answers json.RawMessage) (json.RawMessage, error) {
 	asked := form.Of(e.schema)
 	name, content := "response", map[string]json.RawMessage{}
@@ -164,12 +163,12 @@ func (e elicitation) content(given, answers json.RawMessage) (json.RawMessage, e
 		}
 	}
 	if given != nil {
-		return given, nil // as it was written
+		return given, nil // unchanged
 	}
 	return encode(content)
 }
 
-// checkDecision refuses words no request is answered with.
+// checkDecision refuses unknown decisions.
 func checkDecision(reply runtime.Reply) error {
 	switch reply.Decision {
 	case actionAccept, actionDecline, actionCancel:

@@ -53,10 +53,10 @@ func misbehaving(t *testing.T, mode string, change func(*faultBundle, *codex.Opt
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &faultBundle{recorder: newRecorder(), log: &lockedBuffer{}, mark: process.Mark(t.TempDir(), "fake")}
+	b := &faultBundle{recorder: newRecorder(), log: &lockedBuffer{}, mark: process.Marker(t.TempDir(), "fake")}
 	options := codex.Options{
 		Bin: self, Setup: stdio.Setup{
-			Launch:    stdio.Launch{Mark: b.mark, Logger: zerolog.New(b.log), Env: []string{fakeVariable + "=" + mode}},
+			Launch:    stdio.Launch{Marker: b.mark, Logger: zerolog.New(b.log), Env: []string{fakeVariable + "=" + mode}},
 			Supervise: stdio.Options{Sink: b.sink, BackoffMin: time.Millisecond, BackoffMax: 50 * time.Millisecond},
 		},
 	}

@@ -14,10 +14,10 @@ import (
 	"harness/internal/runtime"
 )
 
-// rollouts are the files in which codex keeps conversations, below its home.
+// rollouts are the files of codex's conversations in its home.
 type rollouts struct {
 	configured string // CODEX_HOME, "" for codex's own default
-	client     string // our version, as restored conversations name it
+	client     string // our version, for restored conversations
 
 	mu       sync.Mutex
 	reported string // the CODEX_HOME that codex reported
@@ -39,7 +39,7 @@ func (r *rollouts) homeDir() string {
 
 // threadFiles are the files that belong to a conversation: codex puts its id into their names.
 func threadFiles(home, threadID string) ([]string, error) {
-	// An id that is no plain name, or so short that it fits many, must never select files.
+	// An id that is no plain name, or too short to be unique, must never select files.
 	if home == "" || len(threadID) < 16 || strings.ContainsAny(threadID, `/\*?[`) || strings.Contains(threadID, "..") {
 		return nil, nil
 	}
@@ -63,8 +63,8 @@ func threadFiles(home, threadID string) ([]string, error) {
 	return found, nil
 }
 
-// MemoryFiles implements runtime.Portable: the rollout of a conversation.
-func (r *rollouts) MemoryFiles(in runtime.ResumeThread) (folder string, names []string, err error) {
+// SnapshotFiles implements runtime.Movable: the rollout of a conversation.
+func (r *rollouts) SnapshotFiles(in runtime.ResumeThread) (folder string, names []string, err error) {
 	home := r.homeDir()
 	files, err := threadFiles(home, in.ThreadID)
 	if err != nil {
@@ -83,13 +83,13 @@ func (r *rollouts) MemoryFiles(in runtime.ResumeThread) (folder string, names []
 	return home, names, nil
 }
 
-// MemoryWritten implements runtime.Portable: codex has written a turn to its files when it reports its end.
-func (r *rollouts) MemoryWritten(context.Context, runtime.ResumeThread) (bool, error) {
+// SnapshotWritten implements runtime.Movable: codex has written a turn when it reports its end.
+func (r *rollouts) SnapshotWritten(context.Context, runtime.ResumeThread) (bool, error) {
 	return true, nil
 }
 
-// MemoryPlace implements runtime.Portable.
-func (r *rollouts) MemoryPlace(_ runtime.ResumeThread, _, name string) (string, error) {
+// SnapshotPath implements runtime.Movable.
+func (r *rollouts) SnapshotPath(_ runtime.ResumeThread, _, name string) (string, error) {
 	return name, nil
 }
 

@@ -19,7 +19,7 @@ type frame struct {
 	Params json.RawMessage
 	Result json.RawMessage
 	Error  *rpcError
-	// Layout is where method, params and id stand in the line.
+	// Layout has the places of method, params and id in the line.
 	Layout runtime.Layout
 }
 
@@ -53,11 +53,10 @@ func (f *frame) kind() frameKind {
 	}
 }
 
-// legacy reports the `codex/event/...` duplicates 0.101 sends of everything; they are in no catalogue and
-// dropped.
+// legacy reports the `codex/event/...` duplicates that 0.101 sends of everything. They are dropped.
 func (f *frame) legacy() bool { return strings.HasPrefix(f.Method, "codex/event/") }
 
-// parseFrame reads a line. Params and result are parts of it, not copies: they may be as long as the line.
+// parseFrame reads a line. Params and result are slices of it, because they may be as long as the line.
 func parseFrame(line []byte) (frame, error) {
 	var f frame
 	if !json.Valid(line) {
@@ -87,7 +86,7 @@ func parseFrame(line []byte) (frame, error) {
 	return f, errors.Join(errs...)
 }
 
-// encode writes one frame as a line. HTML escaping is off so that text reaches codex as it is.
+// encode writes one frame as a line, without HTML escaping, so that text reaches codex unchanged.
 func encode(v any) ([]byte, error) {
 	out, err := javascript.Encode(v)
 	return append(out, '\n'), err
@@ -102,7 +101,7 @@ type outgoing struct {
 	Error  *rpcError       `json:"error,omitempty"`
 }
 
-// threadOf is the thread a request names, for the state that follows from its answer.
+// threadOf is the thread of a request, for the state that its answer changes.
 func threadOf(params any) string {
 	switch p := params.(type) {
 	case object:
@@ -116,7 +115,7 @@ func threadOf(params any) string {
 	return ""
 }
 
-// object is the params of a request under construction.
+// object are the params of a request.
 type object map[string]any
 
 // with sets a member when the value is not empty.

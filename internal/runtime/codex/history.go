@@ -10,11 +10,10 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// historyPage is how many turns are asked for at once.
+// historyPage is the number of turns per page.
 const historyPage = 50
 
-// ReadThread implements runtime.Historian. A conversation without a turn yet has no turns to read: it comes back with
-// none.
+// ReadThread implements runtime.History. A conversation without turns is read without them.
 func (c *Codex) ReadThread(ctx context.Context, threadID string, withTurns bool) (runtime.Thread, error) {
 	thread, err := threadIn(c.call(ctx, "thread/read", object{"threadId": threadID, "includeTurns": false}))
 	if err != nil || !withTurns {
@@ -24,8 +23,7 @@ func (c *Codex) ReadThread(ctx context.Context, threadID string, withTurns bool)
 	return thread, err
 }
 
-// history reads the turns of a conversation page by page, or at once where codex can not page (0.101, and conversations
-// 0.101 wrote).
+// history reads the turns of a conversation by page, or at once if codex cannot page (0.101 and its conversations).
 func (c *Codex) history(ctx context.Context, threadID string) ([]runtime.Turn, error) {
 	turns := []runtime.Turn{}
 	params := object{"threadId": threadID, "limit": historyPage, "itemsView": "full"}
@@ -41,7 +39,7 @@ func (c *Codex) history(ctx context.Context, threadID string) ([]runtime.Turn, e
 		}
 		turns = append(turns, wire.ReadHistory(raw))
 	}
-	slices.Reverse(turns) // they come newest first
+	slices.Reverse(turns) // newest first
 	return turns, nil
 }
 
@@ -60,8 +58,8 @@ func hasNoTurns(e *runtime.Error) bool {
 		strings.Contains(text, "ephemeral")
 }
 
-// hydrationNotice reports codex's advice not to read whole histories. Only wholeHistory does, without a client,
-// so clients do not get it.
+// hydrationNotice reports codex's advice not to read whole histories. Clients do not get it: only wholeHistory, which
+// has no client, reads one.
 func hydrationNotice(s runtime.Signal) bool {
 	return s.Method == "deprecationNotice" && s.ThreadID == "" && strings.Contains(string(s.Params), "`includeTurns`")
 }

@@ -18,14 +18,14 @@ import (
 )
 
 const (
-	// idleStep is how often a process is checked for memory to release.
+	// idleStep is the interval of the checks.
 	idleStep = time.Second
-	// pressed is by how much sooner a conversation is unloaded from a process above Options.RecycleBytes.
+	// pressed divides the idle time of a conversation in a process above Options.RecycleBytes.
 	pressed = 10
 )
 
-// unloadDelay is the setting of a conversation for how long codex keeps it after a request to unload it: half
-// an hour if not set.
+// unloadDelay is codex's setting for how long it keeps a conversation after a request to unload it: half an hour by
+// default.
 const unloadDelay = "thread_unload_delay_secs"
 
 // recycler unloads idle conversations, and takes an idle process out of service when it holds too much memory.
@@ -34,7 +34,7 @@ type recycler struct {
 	unloads, recycles atomic.Int64
 
 	mu sync.Mutex
-	// loginUntil is when a login that was begun is given up: a browser brings its end to this process.
+	// loginUntil is the deadline of a login in progress: the browser reports its end to this process.
 	loginUntil time.Time
 }
 
@@ -45,8 +45,8 @@ func (r *recycler) loginBegan() {
 	r.loginUntil = time.Now().Add(loginLimit)
 }
 
-// recycle unloads idle conversations until ctx ends, or until the process was taken out of service because of the
-// memory it holds while nothing runs in it; then it returns *stdio.RetiredError.
+// recycle unloads idle conversations until ctx ends. It returns *stdio.RetiredError when it took an idle process with
+// too much memory out of service.
 func (r *recycler) recycle(ctx context.Context, line *stdio.Conn, pid int) error {
 	conn := connOf(line)
 	ticker := time.Tick(min(idleStep, r.codex.options.RecycleIdle))
@@ -66,7 +66,7 @@ func (r *recycler) recycle(ctx context.Context, line *stdio.Conn, pid int) error
 			for _, thread := range conn.turns.idle(time.Now().Add(-limit)) {
 				err := r.unload(ctx, conn, thread, time.Now().Add(-limit))
 				if unknownMethod(err) {
-					unloads = false // 0.101 keeps what it has loaded
+					unloads = false // 0.101 keeps all conversations loaded
 					break
 				}
 				if err != nil && ctx.Err() == nil {
@@ -85,8 +85,7 @@ func (r *recycler) recycle(ctx context.Context, line *stdio.Conn, pid int) error
 	}
 }
 
-// CloseThread implements runtime.Threads: it asks codex to unload the thread, where that is supported (not in
-// 0.101).
+// CloseThread implements runtime.Threads: it asks codex to unload the thread, if supported (not in 0.101).
 func (c *Codex) CloseThread(ctx context.Context, threadID string) error {
 	own := connOf(c.process.Current())
 	if own == nil {
@@ -97,12 +96,12 @@ func (c *Codex) CloseThread(ctx context.Context, threadID string) error {
 	}
 	err := c.recycler.unload(ctx, own, threadID, time.Now())
 	if unknownMethod(err) || errors.Is(err, runtime.ErrUnavailable) {
-		return nil // it keeps all it has loaded; or it has just ended, and nothing is loaded any more
+		return nil // it keeps all loaded, or it has just ended
 	}
 	return err
 }
 
-// unload has codex forget a conversation that was not used since a time; whatever is asked of it next loads it again.
+// unload unloads a conversation that was idle since a time. The next request loads it again.
 func (r *recycler) unload(ctx context.Context, conn *conn, thread string, since time.Time) error {
 	if !conn.turns.beginUnload(thread, since) {
 		return nil
@@ -122,7 +121,7 @@ func (r *recycler) unload(ctx context.Context, conn *conn, thread string, since 
 	return err
 }
 
-// loadedThreads are the conversations a process has loaded, those that servers before us had it load included.
+// loadedThreads are the conversations that a process has loaded, including those of earlier servers.
 func (c *conn) loadedThreads(ctx context.Context) (threads []string, err error) {
 	ask := func(ctx context.Context, method string, params object) (json.RawMessage, error) {
 		return c.Call(ctx, c.codex.callTimeout, method, params)
@@ -136,9 +135,8 @@ func (c *conn) loadedThreads(ctx context.Context) (threads []string, err error) 
 	return threads, nil
 }
 
-// retains reports whether something of a conversation is in the memory of its process only: a command of an earlier turn
-// that still runs, or all of it, because codex writes one that was never used late (0.101) or not at all (an ephemeral
-// one).
+// retains reports whether only the memory of a process has part of a conversation: a running command of an earlier turn,
+// or the whole of an unused one. codex writes unused ones late (0.101) or, if ephemeral, never.
 func (r *recycler) retains(ctx context.Context, conn *conn, thread string) (bool, error) {
 	if !conn.turns.stored(thread) {
 		files, err := threadFiles(r.codex.rollouts.homeDir(), thread)
@@ -152,7 +150,7 @@ func (r *recycler) retains(ctx context.Context, conn *conn, thread string) (bool
 	return conn.commandRuns(ctx, thread)
 }
 
-// commandRuns reports whether commands of earlier turns still run in a conversation. They would end with it.
+// commandRuns reports whether commands of earlier turns run in a conversation. They would end with it.
 func (c *conn) commandRuns(ctx context.Context, thread string) (bool, error) {
 	terminals, err := c.terminals(ctx, thread)
 	if unknownMethod(err) {
@@ -161,7 +159,7 @@ func (c *conn) commandRuns(ctx context.Context, thread string) (bool, error) {
 	return len(terminals) > 0, err
 }
 
-// retire takes a process out of service when nothing runs in it and nothing waits for it.
+// retire takes an idle process out of service.
 func (r *recycler) retire(ctx context.Context, conn *conn) bool {
 	seen, quiet := r.codex.process.Uses(), time.Now().Add(-r.codex.options.RecycleIdle)
 	if r.busy(conn) || !r.codex.process.Free(conn.Conn, seen, quiet) {
@@ -185,8 +183,8 @@ func (r *recycler) retire(ctx context.Context, conn *conn) bool {
 	return true
 }
 
-// busy reports that something is in progress in a process: a turn, or a person's login. An unused process has
-// its memory from the start.
+// busy reports a running turn or a login in progress. It also excludes an unused process, which needs its memory from
+// the start.
 func (r *recycler) busy(conn *conn) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

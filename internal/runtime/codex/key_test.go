@@ -72,7 +72,7 @@ func TestTheKeyOfTheEnvironmentLogsIn(t *testing.T) {
 					}
 				}
 				b.codex = codex.New(codex.Options{Bin: codextest.Binary(t, version), Home: b.home,
-					Setup: stdio.Setup{Launch: stdio.Launch{Mark: process.Mark(b.home, "codex"), Logger: logger(t),
+					Setup: stdio.Setup{Launch: stdio.Launch{Marker: process.Marker(b.home, "codex"), Logger: logger(t),
 						Env: []string{"HOME=" + b.home, "OPENAI_API_KEY=" + key}},
 						Supervise: stdio.Options{Sink: b.sink, StartTimeout: patience}}})
 				start(t, b.codex)
@@ -119,7 +119,7 @@ func TestLoginIsLoggedAtStart(t *testing.T) {
 				home := codextest.Home(t, "http://127.0.0.1:9/v1", append(c.options, codextest.For(version))...)
 				recorder := newRecorder()
 				own := codex.New(codex.Options{Bin: codextest.Binary(t, version), Home: home,
-					Setup: stdio.Setup{Launch: stdio.Launch{Mark: process.Mark(home, "codex"),
+					Setup: stdio.Setup{Launch: stdio.Launch{Marker: process.Marker(home, "codex"),
 						Logger: zerolog.New(lines).Level(zerolog.InfoLevel), Env: append(c.env, "HOME="+home)},
 						Supervise: stdio.Options{Sink: recorder.sink, StartTimeout: patience}}})
 				start(t, own)

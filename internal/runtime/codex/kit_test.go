@@ -181,10 +181,10 @@ func setupWith(t *testing.T, version codextest.Version, change func(*codex.Optio
 	t.Helper()
 	b := &bundle{recorder: newRecorder(), version: version, model: mockmodel.Start(t), cwd: t.TempDir()}
 	b.home = codextest.Home(t, b.model.URL(), append([]codextest.Option{codextest.For(version)}, options...)...)
-	b.mark = process.Mark(b.home, "codex")
+	b.mark = process.Marker(b.home, "codex")
 	own := codex.Options{
 		Bin: codextest.Binary(t, version), Home: b.home, Setup: stdio.Setup{
-			Launch:    stdio.Launch{Mark: b.mark, Logger: logger(t), Env: []string{"HOME=" + b.home}},
+			Launch:    stdio.Launch{Marker: b.mark, Logger: logger(t), Env: []string{"HOME=" + b.home}},
 			Supervise: stdio.Options{Sink: b.sink, BackoffMin: 10 * time.Millisecond, StartTimeout: patience},
 		},
 	}

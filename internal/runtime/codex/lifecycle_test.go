@@ -147,13 +147,13 @@ func TestStopLeavesNoProcess(t *testing.T) {
 // A new server sweeps what a killed one left, before it starts its own codex.
 func TestStartSweepsLeftovers(t *testing.T) {
 	t.Parallel()
-	mark := process.Mark(t.TempDir(), "codex")
+	mark := process.Marker(t.TempDir(), "codex")
 	left, err := process.Start(t.Context(), process.Spec{Path: "/bin/sleep", Args: []string{"3600"}, Env: os.Environ(),
-		Mark: mark})
+		Marker: mark})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := codex.New(codex.Options{Bin: "/nonexistent", Setup: stdio.Setup{Launch: stdio.Launch{Mark: mark, Logger: logger(t)}}})
+	c := codex.New(codex.Options{Bin: "/nonexistent", Setup: stdio.Setup{Launch: stdio.Launch{Marker: mark, Logger: logger(t)}}})
 	start(t, c)
 	<-left.Done()
 	left.Release()

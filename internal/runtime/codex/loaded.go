@@ -8,7 +8,7 @@ import (
 	"harness/internal/runtime"
 )
 
-// touch notes that something was said in a thread.
+// touch notes output in a thread.
 func (t *tracker) touch(id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -17,7 +17,7 @@ func (t *tracker) touch(id string) {
 	}
 }
 
-// command notes that a command runs in a thread, or has ended.
+// command notes that a command of a thread has started or ended.
 func (t *tracker) command(id string, change runtime.ItemChanged, at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -32,13 +32,13 @@ func (t *tracker) command(id string, change runtime.ItemChanged, at time.Time) {
 	s.commands[change.Item.ID] = command{turn: change.TurnID, text: change.Item.Content, began: at.UnixMilli()}
 }
 
-// command is one that was begun.
+// command is a started command.
 type command struct {
 	turn, text string
 	began      int64 // ms
 }
 
-// commands are those of a thread that have not ended, by item, and the turn that runs in it.
+// commands are the commands of a thread without an end, by item, and its running turn.
 func (t *tracker) commandsOf(id string) (commands map[string]command, active string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -56,10 +56,10 @@ func (t *tracker) commandRuns(id string) bool {
 	return s != nil && len(s.commands) > 0
 }
 
-// keep excepts a thread from being unloaded.
+// keep protects a thread from being unloaded.
 func (t *tracker) keep(id string) { t.update(id, func(s *threadState) { s.kept = true }) }
 
-// enter holds a thread loaded until leave, once it is not being unloaded. "" is no thread.
+// enter keeps a thread loaded until leave, once it is not being unloaded. "" is no thread.
 func (t *tracker) enter(ctx context.Context, id string) error {
 	for id != "" {
 		t.mu.Lock()
@@ -104,7 +104,7 @@ func (t *tracker) busy(id string) bool {
 	return s != nil && (s.active != "" || s.using > 0)
 }
 
-// idle are the threads that can be unloaded: nothing runs in them, and nothing was said or asked since a time.
+// idle are the threads to unload: nothing runs in them, and there was no output or request since a time.
 func (t *tracker) idle(since time.Time) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -117,8 +117,7 @@ func (t *tracker) idle(since time.Time) []string {
 	return ids
 }
 
-// beginUnload makes all callers that want a thread wait; false when it is not idle any more. endUnload releases
-// them.
+// beginUnload blocks all callers of a thread; false when it is not idle. endUnload releases them.
 func (t *tracker) beginUnload(id string, since time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -141,7 +140,7 @@ func (t *tracker) endUnload(id string, unloaded bool) {
 	}
 }
 
-// hides reports notifications of codex about a thread that we had unloaded: for clients nothing has changed.
+// hides reports codex's notifications about a thread that we unloaded: for clients nothing has changed.
 func (t *tracker) hides(id, method string) bool {
 	if method != "thread/closed" && method != "thread/status/changed" {
 		return false
@@ -149,10 +148,10 @@ func (t *tracker) hides(id, method string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.threads[id]
-	return s != nil && (s.parked || s.unloading != nil) // it may say so before its answer was processed
+	return s != nil && (s.parked || s.unloading != nil) // it may come before its answer was processed
 }
 
-// present reports whether a thread is loaded as far as clients are concerned.
+// present reports whether a thread is loaded from the clients' view.
 func (t *tracker) present(id string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

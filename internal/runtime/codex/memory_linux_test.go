@@ -37,7 +37,7 @@ func readLongLine(dir string) error {
 		return err
 	}
 	came := make(chan int64, 1)
-	launch := stdio.Launch{Mark: "reader-" + uuid.NewString(), Env: []string{fakeVariable + "=long"},
+	launch := stdio.Launch{Marker: "reader-" + uuid.NewString(), Env: []string{fakeVariable + "=long"},
 		Inherits: func(name string) bool { return name != runAsReader }}
 	sink := func(batch runtime.Batch) {
 		for _, s := range batch.Signals {

@@ -5,14 +5,14 @@ import (
 	"errors"
 )
 
-// firstBare is the oldest version known to offer its model no tool of its own when that is configured. For an
-// older or unknown version, a conversation without its tools is refused.
+// firstBare is the oldest version whose own tools can all be disabled by configuration. Older and unknown versions
+// refuse a conversation without tools.
 var firstBare = version{0, 169, 0}
 
-// errKeepsTools means that this codex cannot be held to have no tools of its own.
+// errKeepsTools means that this codex cannot disable its own tools.
 var errKeepsTools = errors.New("nativeTools off needs codex 0.169.0 or later, and this one is older or of an unknown version")
 
-// toolsGo refuses versions that keep tools of their own.
+// toolsGo refuses versions that cannot disable their own tools.
 func (v version) toolsGo() error {
 	if v == (version{}) || firstBare.after(v) {
 		return errKeepsTools
@@ -20,8 +20,8 @@ func (v version) toolsGo() error {
 	return nil
 }
 
-// takeTools has codex offer the model of a conversation that is about to be made or loaded none of its own tools.
-// Without an environment it has no shell and no files either.
+// takeTools disables codex's own tools in a conversation that is about to be started or loaded. Without an environment
+// it has no shell and no files either.
 func takeTools(params, config object) {
 	params["environments"] = []string{}
 	for _, feature := range []string{"apply_patch_freeform", "apps", "code_mode", "goals", "image_generation", "js_repl", "memories",
@@ -34,7 +34,7 @@ func takeTools(params, config object) {
 	config["web_search"] = "disabled"
 }
 
-// nativeToolsOff reports whether codex is to have no tools of its own in a conversation.
+// nativeToolsOff reports whether codex's own tools are disabled in a conversation.
 func (c *Codex) nativeToolsOff(ctx context.Context, threadID string) (bool, error) {
 	if c.options.Setup.NativeToolsOff == nil {
 		return false, nil

@@ -10,11 +10,11 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// Describe returns how codex would describe a conversation now. It uses the last description seen and what was
-// stored since, so codex need not be asked. Members it does not know stay unchanged.
+// Describe returns how codex would describe a conversation now, without asking it. It uses the last description and what
+// was stored since. Unknown members stay unchanged.
 func (c *Codex) Describe(raw json.RawMessage, state runtime.ThreadState) json.RawMessage {
 	var whole []byte
-	pieces := c.DescribePieces(raw, state)
+	pieces := c.DescribeParts(raw, state)
 	for _, piece := range pieces {
 		whole = append(whole, piece.JSON...)
 		if !piece.Items {
@@ -35,24 +35,24 @@ func (c *Codex) Describe(raw json.RawMessage, state runtime.ThreadState) json.Ra
 	return whole
 }
 
-// DescribePieces is Describe without the items of the turns, in pieces: the items of a turn belong behind the piece that
-// says so, with commas between them.
-func (c *Codex) DescribePieces(raw json.RawMessage, state runtime.ThreadState) []runtime.DescribedPiece {
+// DescribeParts is Describe without the items of the turns. The items of a turn belong after the part with Items, with
+// commas between them.
+func (c *Codex) DescribeParts(raw json.RawMessage, state runtime.ThreadState) []runtime.DescribedPart {
 	fields := jsonobject.Parse(raw)
 	if fields == nil {
-		return []runtime.DescribedPiece{{JSON: raw}}
+		return []runtime.DescribedPart{{JSON: raw}}
 	}
 	conn := connOf(c.process.Current())
 	loaded := conn != nil && conn.turns.present(state.ID)
 	if fields.Text("preview") == "" {
 		fields.Replace("preview", rawString(state.Opening))
 	}
-	if state.Title != "" && state.Title != fields.Text("preview") { // one without a name is called as it begins
+	if state.Title != "" && state.Title != fields.Text("preview") { // an unnamed one has its first message as name
 		fields.Replace("name", rawString(state.Title))
 	}
 	recency := state.UpdatedAt
 	if n := len(state.Turns); n > 0 {
-		recency = state.Turns[n-1].StartedAt // when the last turn began; updatedAt is when it ended
+		recency = state.Turns[n-1].StartedAt // the start of the last turn; updatedAt is its end
 	}
 	for name, seen := range map[string]int64{"updatedAt": state.UpdatedAt, "recencyAt": recency} {
 		if at, err := strconv.ParseInt(string(fields.Get(name)), 10, 64); err == nil && at < seen/1000 {
@@ -68,10 +68,10 @@ func (c *Codex) DescribePieces(raw json.RawMessage, state runtime.ThreadState) [
 	}
 	fields.Replace("status", status(state, loaded))
 	if !fields.Replace("turns", nil) {
-		return []runtime.DescribedPiece{{JSON: fields.Encode()}}
+		return []runtime.DescribedPart{{JSON: fields.Encode()}}
 	}
 	before, after := around(fields, "turns")
-	var pieces []runtime.DescribedPiece
+	var pieces []runtime.DescribedPart
 	text := before
 	for i, turn := range state.Turns {
 		if i > 0 {
@@ -80,18 +80,18 @@ func (c *Codex) DescribePieces(raw json.RawMessage, state runtime.ThreadState) [
 		described := describeTurn(turn)
 		if described.Replace("items", nil) {
 			head, tail := around(described, "items")
-			pieces = append(pieces, runtime.DescribedPiece{JSON: append(text, head...), Items: true, Turn: i})
+			pieces = append(pieces, runtime.DescribedPart{JSON: append(text, head...), Items: true, Turn: i})
 			text = tail
 			continue
 		}
 		text = append(text, described.Encode()...)
 	}
-	return append(pieces, runtime.DescribedPiece{JSON: append(text, after...)})
+	return append(pieces, runtime.DescribedPart{JSON: append(text, after...)})
 }
 
-// around is an object that has a list in one of its members: what stands before the elements of the list, and behind.
+// around splits an object at a list in one of its members: before and after the elements.
 func around(fields jsonobject.Object, name string) (before, after []byte) {
-	pieces := fields.Pieces()
+	pieces := fields.Parts()
 	for i, member := range fields {
 		if member.Name == name {
 			value := 2*i + 1 // each member is two slices
@@ -101,7 +101,7 @@ func around(fields jsonobject.Object, name string) (before, after []byte) {
 	return fields.Encode(), nil
 }
 
-// DescribeItem returns how codex describes an item that ended, nil when it is not an item of codex.
+// DescribeItem returns how codex describes a completed item, nil when it is not codex's.
 func (c *Codex) DescribeItem(item runtime.Item) json.RawMessage {
 	native := item.Native
 	if native == nil {
@@ -117,7 +117,7 @@ func (c *Codex) DescribeItem(item runtime.Item) json.RawMessage {
 	return native
 }
 
-// status is codex's word for what a conversation does.
+// status is codex's value for the state of a conversation.
 func status(state runtime.ThreadState, loaded bool) json.RawMessage {
 	if state.Running {
 		flags := []string{}
@@ -127,7 +127,7 @@ func status(state runtime.ThreadState, loaded bool) json.RawMessage {
 				flags = append(flags, "waitingOnApproval")
 			case runtime.RequestToolInput:
 				flags = append(flags, "waitingOnUserInput")
-			case runtime.RequestToolCall: // codex has no word for it
+			case runtime.RequestToolCall: // codex has no value for it
 			}
 		}
 		return mustEncode(struct {
@@ -155,7 +155,7 @@ func describeTurn(turn runtime.Turn) jsonobject.Object {
 			fields.Replace("startedAt", number(turn.StartedAt/1000))
 		}
 	}
-	if fields.Text("status") != string(turn.Status) { // how the turn ended was not codex's word: its process was gone
+	if fields.Text("status") != string(turn.Status) { // codex did not report this end: its process was gone
 		fields.Replace("status", rawString(string(turn.Status)))
 		if turn.Error != "" && turn.Status == runtime.TurnFailed {
 			fields.Replace("error", mustEncode(map[string]string{"message": turn.Error}))
@@ -170,7 +170,7 @@ func describeTurn(turn runtime.Turn) jsonobject.Object {
 
 func number(n int64) json.RawMessage { return strconv.AppendInt(nil, n, 10) }
 
-// mustEncode is JSON of values that always have one.
+// mustEncode encodes values that always have JSON.
 func mustEncode(value any) json.RawMessage {
 	line, err := encode(value)
 	if err != nil {

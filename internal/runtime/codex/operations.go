@@ -36,8 +36,7 @@ func (c *Codex) CleanTerminals(ctx context.Context, threadID string) (json.RawMe
 	return c.Call(ctx, "thread/backgroundTerminals/clean", object{"threadId": threadID})
 }
 
-// ReviewThread implements runtime.Reviewer. A part of the target that is missing is left empty, which codex refuses in
-// its own words.
+// ReviewThread implements runtime.Reviewer. A missing part of the target stays empty, and codex refuses it.
 func (c *Codex) ReviewThread(ctx context.Context, threadID string, review runtime.Review) (json.RawMessage, error) {
 	target := object{"type": review.Target}
 	switch review.Target {

@@ -9,8 +9,8 @@ import (
 
 const methodThreadStart = "thread/start"
 
-// workerStart are the parameters of thread/start for a worker's conversation. codex names it in the answer, which comes
-// before its first notification; warnings alone come earlier (runtime.Signal.WorkerOpening).
+// workerStart are the parameters of thread/start for a worker's conversation. The answer names it before its first
+// notification; only warnings come earlier (runtime.Signal.WorkerOpening).
 type workerStart object
 
 // announcesWorker is stdio.Call.Announces of a request with workerStart.
@@ -19,7 +19,7 @@ const announcesWorker = "worker"
 // Announce implements stdio.Announcer.
 func (c *conn) Announce(as string, result json.RawMessage) []runtime.Signal {
 	var named ids
-	_ = json.Unmarshal(result, &named) // an answer that names no conversation opened none
+	_ = json.Unmarshal(result, &named) // an answer without a conversation opened none
 	if as != announcesWorker || named.Thread.ID == "" {
 		return nil
 	}
@@ -30,7 +30,7 @@ func (c *conn) Announce(as string, result json.RawMessage) []runtime.Signal {
 // NamesThreads implements runtime.Namer.
 func (c *Codex) NamesThreads() bool { return true }
 
-// parentOf is the conversation whose sub-agent a conversation that has started is, "" for none.
+// parentOf is the parent of a sub-agent's conversation, "" for none.
 func parentOf(method string, params json.RawMessage) string {
 	if method != wire.MethodThreadStarted {
 		return ""
@@ -41,7 +41,7 @@ func parentOf(method string, params json.RawMessage) string {
 			Source json.RawMessage `json:"source"`
 		} `json:"thread"`
 	}
-	_ = json.Unmarshal(params, &said) // members of another type than expected are skipped
+	_ = json.Unmarshal(params, &said) // members of an unexpected type are skipped
 	if said.Thread.Parent != "" {
 		return runtime.KnownID(said.Thread.Parent)
 	}
@@ -52,6 +52,6 @@ func parentOf(method string, params json.RawMessage) string {
 			} `json:"thread_spawn"`
 		} `json:"subAgent"`
 	}
-	_ = json.Unmarshal(said.Thread.Source, &spawned) // a source that is a word names no parent
+	_ = json.Unmarshal(said.Thread.Source, &spawned) // a source that is a string has no parent
 	return runtime.KnownID(spawned.SubAgent.Spawn.Parent)
 }

@@ -7,13 +7,13 @@ import (
 	"iter"
 )
 
-// page is an answer of a method that lists.
+// page is one page of a list.
 type page[T any] struct {
 	Data       []T    `json:"data"`
 	NextCursor string `json:"nextCursor"`
 }
 
-// asking is a call of codex that waits for its answer.
+// asking makes a call of codex and waits for its answer.
 type asking func(ctx context.Context, method string, params object) (json.RawMessage, error)
 
 func pageOf[T any](ctx context.Context, ask asking, method string, params object) (listed page[T], err error) {
@@ -27,7 +27,7 @@ func pageOf[T any](ctx context.Context, ask asking, method string, params object
 	return listed, nil
 }
 
-// pages asks for a list page by page and goes over what is in it, until an error.
+// pages iterates over a paged list until an error.
 func pages[T any](ctx context.Context, ask asking, method string, params object) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for cursor := ""; ; {

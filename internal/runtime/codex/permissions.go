@@ -6,8 +6,8 @@ import (
 	"harness/internal/runtime"
 )
 
-// encodePermissions grants what was asked for, or nothing: codex takes no other word for a refusal. A cancellation ends
-// the turn besides (Codex.Answer).
+// encodePermissions grants all or nothing: codex has no other refusal here. A cancellation also ends the turn
+// (Codex.Answer).
 func encodePermissions(params json.RawMessage, reply runtime.Reply) (json.RawMessage, error) {
 	var asked struct {
 		Permissions map[string]json.RawMessage `json:"permissions"`
@@ -17,7 +17,7 @@ func encodePermissions(params json.RawMessage, reply runtime.Reply) (json.RawMes
 		Scope       string                     `json:"scope"`
 	}{map[string]json.RawMessage{}, "turn"}
 	if reply.Decision == actionAccept {
-		_ = json.Unmarshal(params, &asked) // nothing asked, nothing granted
+		_ = json.Unmarshal(params, &asked) // nothing requested, nothing granted
 		for name, permission := range asked.Permissions {
 			if string(permission) != "null" {
 				out.Permissions[name] = permission

@@ -10,10 +10,10 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// reasonLimit is how long a refusal waits for its reason to be taken.
+// reasonLimit bounds the wait until codex has the reason of a refusal.
 const reasonLimit = 5 * time.Second
 
-// reasonApart is the reason of a refusal as a message to the agent, nil where the answer holds it or there is none.
+// reasonApart is the reason of a refusal as a message to the agent, nil if the answer has it or there is none.
 func reasonApart(ref runtime.RequestRef, reply runtime.Reply) []json.RawMessage {
 	apart := ref.Method == wire.MethodApproveCommand || ref.Method == wire.MethodApproveFileChange ||
 		ref.Method == wire.MethodApprovePermissions
@@ -27,8 +27,8 @@ func reasonApart(ref runtime.RequestRef, reply runtime.Reply) []json.RawMessage 
 	return []json.RawMessage{text}
 }
 
-// sendReason gives the agent the reason of a refusal that is about to be answered, whose answer has no place for it. It
-// steers: the turn waits for the answer, so that its model is asked with both. A refusal never fails for its reason.
+// sendReason sends the agent the reason of a refusal before the answer, which has no place for it. It steers: the turn
+// waits for the answer, so its model gets both. A refusal never fails because of its reason.
 func (c *conn) sendReason(ctx context.Context, ref runtime.RequestRef, reason []json.RawMessage) {
 	ctx, cancel := context.WithTimeout(ctx, reasonLimit)
 	defer cancel()

@@ -11,14 +11,14 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// The oldest words for an approval and for questions, which only old versions and old clients of codex use.
+// The oldest methods for approvals and questions, which only old versions and old clients of codex use.
 const (
 	methodPatchLegacy     = "applyPatchApproval"
 	methodExecLegacy      = "execCommandApproval"
 	methodToolInputLegacy = "tool/requestUserInput"
 )
 
-// canonical is the name the vocabulary has for a request.
+// canonical is the vocabulary's name of a request.
 func canonical(method string) string {
 	switch method {
 	case methodPatchLegacy:
@@ -31,8 +31,8 @@ func canonical(method string) string {
 	return method
 }
 
-// requested translates a request. It returns false for one that cannot be answered, which is refused at once,
-// so that the turn continues.
+// requested translates a request. It returns false for an unanswerable one, which is refused at once so that the turn
+// continues.
 func requested(method string, params json.RawMessage) (runtime.InteractiveRequested, bool) {
 	r, ok := wire.Requested(canonical(method), params)
 	if !ok {
@@ -61,12 +61,12 @@ func requested(method string, params json.RawMessage) (runtime.InteractiveReques
 func encodeQuestions(asked form.Form) json.RawMessage {
 	encoded, err := encode(asked.Questions())
 	if err != nil {
-		return nil // texts and flags always encode
+		return nil // strings and flags always encode
 	}
 	return bytes.TrimSpace(encoded)
 }
 
-// encodeReply is the result this version of codex expects for a settled request.
+// encodeReply is the result that this version of codex expects for a reply.
 func encodeReply(v version, ref runtime.RequestRef, reply runtime.Reply) (json.RawMessage, error) {
 	kind := ref.Kind
 	if r, ok := requested(ref.Method, ref.Params); ok {
@@ -111,7 +111,7 @@ func encodeReply(v version, ref runtime.RequestRef, reply runtime.Reply) (json.R
 		ref.Method)
 }
 
-// checkReplyParts refuses what codex has no place for, and puts a chosen option into codex's words.
+// checkReplyParts refuses parts that codex does not support, and translates a chosen option.
 func checkReplyParts(ref runtime.RequestRef, reply *runtime.Reply) error {
 	for field, value := range map[string]json.RawMessage{"updatedInput": reply.UpdatedInput, "remember": reply.Remember} {
 		if len(value) > 0 {
@@ -136,8 +136,8 @@ func checkReplyParts(ref runtime.RequestRef, reply *runtime.Reply) error {
 	return nil
 }
 
-// nativeDecision is a checked decision in codex's words. Of its requests only the oldest ones take a reason of a
-// refusal, and later versions of codex insist on one there.
+// nativeDecision is a checked decision in codex's terms. Only the oldest requests have a reason of a refusal, and later
+// versions require one there.
 func nativeDecision(v version, method string, reply runtime.Reply) any {
 	legacy := method == methodExecLegacy || method == methodPatchLegacy
 	pick := func(modern, old string) string {

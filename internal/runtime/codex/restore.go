@@ -12,9 +12,9 @@ import (
 	"harness/internal/runtime"
 )
 
-// restore writes a conversation that codex has lost anew, under its id: what was said before is the first thing the
-// model reads. codex loads it from the path when it is asked to; it may remember another one. runtime.ErrInvalidState
-// when codex has files of it, which are not to be written over.
+// restore writes a lost conversation again under its id, with its history as the first thing the model reads. codex
+// loads it from the path; it may know another one. runtime.ErrInvalidState if codex has files of the conversation, which
+// must not be overwritten.
 func (r *rollouts) restore(in runtime.StartTurn) (path string, err error) {
 	home := r.homeDir()
 	if home == "" {
@@ -61,5 +61,5 @@ func (r *rollouts) restore(in runtime.StartTurn) (path string, err error) {
 	return path, nil
 }
 
-// rolloutPrefix begins the names of the files in which codex keeps conversations.
+// rolloutPrefix is the prefix of the names of codex's conversation files.
 const rolloutPrefix = "rollout-"

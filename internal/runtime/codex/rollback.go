@@ -9,13 +9,13 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// LastTurns lists the last turns of a conversation, newest first, at most limit of them and without their items.
+// LastTurns lists the last turns of a conversation, newest first, at most limit, without their items.
 func (c *Codex) LastTurns(ctx context.Context, threadID string, limit int) ([]runtime.Turn, error) {
 	turns := []runtime.Turn{}
 	params := object{"threadId": threadID, "limit": min(limit, 100), "itemsView": "summary"}
 	for raw, err := range pages[json.RawMessage](ctx, c.call, "thread/turns/list", params) {
 		if native, ok := asNative(err); ok && unknownMethod(native) {
-			return c.turnsOfHistory(ctx, threadID, limit) // 0.101, and conversations that it began
+			return c.turnsOfHistory(ctx, threadID, limit) // 0.101, and its conversations
 		}
 		if err != nil {
 			return nil, err
@@ -40,9 +40,9 @@ func (c *Codex) turnsOfHistory(ctx context.Context, threadID string, limit int) 
 	return last, nil
 }
 
-// RollBack removes the last turns of a conversation; last are the newest ones as LastTurns lists them. 0.101
-// counts them, later versions get the first one to remove. While a turn runs it is refused, as 0.101 does:
-// later versions would end that turn. *runtime.TooFewTurnsError.
+// RollBack removes the last turns of a conversation; last are the newest ones as LastTurns lists them. 0.101 gets their
+// number, later versions the first one to remove. It is refused while a turn runs, as 0.101 does: later versions would
+// end that turn. *runtime.TooFewTurnsError.
 func (c *Codex) RollBack(ctx context.Context, threadID string, numTurns int, last []runtime.Turn) (
 	runtime.RolledBack, error) {
 	const method = "thread/rollback"
@@ -83,7 +83,7 @@ func (c *Codex) revert(ctx context.Context, threadID string, numTurns int, last 
 	if err != nil {
 		return runtime.RolledBack{}, err
 	}
-	await(ctx) // who stores the outcome is not ahead of the news
+	await(ctx) // the notification comes before the stored result
 	done := runtime.RolledBack{Result: result}
 	for _, turn := range last[:numTurns] {
 		done.Turns = append(done.Turns, turn.ID)

@@ -13,8 +13,8 @@ import (
 
 var _ runtime.Sourcer = (*Codex)(nil)
 
-// Sources implements runtime.Sourcer: the configuration and the instructions of its home and, unless they are off, of
-// the project that a folder is in.
+// Sources implements runtime.Sourcer: the configuration and the instructions of its home and, unless disabled, of the
+// folder's project.
 func (c *Codex) Sources(_, cwd, implicit string) ([]runtime.Source, error) {
 	home, err := homeOf(c.options.Home)
 	if err != nil {
@@ -45,8 +45,8 @@ func (c *Codex) Sources(_, cwd, implicit string) ([]runtime.Source, error) {
 	return found, nil
 }
 
-// withoutTrust are sources whose hash of codex's own configuration leaves out which folders it trusts: codex writes that down
-// by itself, and what it may read of folders is decided by the session.
+// withoutTrust leaves the trusted folders out of the hash of codex's own configuration. codex writes that list itself,
+// and the session decides what it may read.
 func withoutTrust(found []runtime.Source) []runtime.Source {
 	for i := range found {
 		one := &found[i]
@@ -55,7 +55,7 @@ func withoutTrust(found []runtime.Source) []runtime.Source {
 		}
 		content, err := os.ReadFile(one.Path)
 		if err != nil {
-			continue // it is gone by now: the hash is that of a moment ago
+			continue // it was just removed: keep the earlier hash
 		}
 		kept, trust := []string{}, false
 		for line := range strings.Lines(string(content)) {

@@ -72,7 +72,7 @@ func (s *survivor) found() []shim.Found {
 func (s *survivor) server(from int64, change func(*codex.Options)) *faultBundle {
 	s.t.Helper()
 	return misbehaving(s.t, s.mode, func(_ *faultBundle, o *codex.Options) {
-		o.Setup.Launch.Mark, o.Setup.Launch.Shims, o.Setup.Launch.Detach = s.mark, s.host, true
+		o.Setup.Launch.Marker, o.Setup.Launch.Shims, o.Setup.Launch.Detach = s.mark, s.host, true
 		o.Setup.Supervise.Resume = func(context.Context, string) (runtime.Resumption, error) {
 			return runtime.Resumption{Offset: from}, nil
 		}
@@ -196,7 +196,7 @@ func TestAnAnswerThatWasReadBeforeIsFoundInTheSpool(t *testing.T) {
 		t.Fatal(err)
 	}
 	a, err := s.host.Spawn(t.Context(), shim.Spec{Generation: uuid.Must(uuid.NewV7()).String(), Runtime: codex.Name,
-		Path: self, Args: []string{"app-server"}, Mark: s.mark}, append(os.Environ(), fakeVariable+"=x"), nil)
+		Path: self, Args: []string{"app-server"}, Marker: s.mark}, append(os.Environ(), fakeVariable+"=x"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

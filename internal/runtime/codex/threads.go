@@ -66,7 +66,7 @@ func (c *Codex) StartThread(ctx context.Context, in runtime.StartThread) (runtim
 	return thread, err
 }
 
-// sources is the configuration that a conversation is loaded with.
+// sources is the configuration with which a conversation is loaded.
 func (c *Codex) sources(ctx context.Context, threadID string) (object, error) {
 	config := object{unloadDelay: 0}
 	if c.options.Implicit != nil {
@@ -83,12 +83,12 @@ func (c *Codex) sources(ctx context.Context, threadID string) (object, error) {
 	return config, nil
 }
 
-// sourcesOff has codex read nothing by itself of the folder a conversation works in.
+// sourcesOff disables codex's reading of the conversation's folder.
 func sourcesOff(config object, implicit, cwd string) {
 	if implicit == runtime.ImplicitHome {
 		config["project_doc_max_bytes"] = 0
 		config["projects"] = object{cwd: object{"trust_level": "untrusted"}}
-		config["skills.include_instructions"] = false // those of the home go, too: codex cannot switch off the folder's alone
+		config["skills.include_instructions"] = false // also those of the home: codex cannot disable the folder's alone
 	}
 }
 
@@ -102,7 +102,7 @@ func (c *Codex) ResumeThread(ctx context.Context, in runtime.ResumeThread) (runt
 	return c.resume(ctx, conn, in.ThreadID, "")
 }
 
-// resume has codex load a conversation, from a file of its own choice when path is "".
+// resume loads a conversation, from the file that codex chooses when path is "".
 func (c *Codex) resume(ctx context.Context, conn *conn, threadID, path string) (runtime.Thread, error) {
 	config, err := c.sources(ctx, threadID)
 	if err != nil {
@@ -140,7 +140,7 @@ func (c *Codex) resume(ctx context.Context, conn *conn, threadID, path string) (
 	}
 }
 
-// writerPatience is how long another codex may still have a conversation open: one that was killed has it for a moment.
+// writerPatience is how long another codex may still have a conversation open: a killed one releases it late.
 const writerPatience = 10 * time.Second
 
 // openElsewhere reports the refusal to load a conversation that another codex writes to.
@@ -149,10 +149,10 @@ func openElsewhere(err error) bool {
 	return ok && strings.Contains(native.Message, "already has an active writer")
 }
 
-// closingPause is how long to wait before a conversation that codex is about to unload is asked for again.
+// closingPause is the wait before a retry to load a conversation that codex is about to unload.
 const closingPause = 50 * time.Millisecond
 
-// archivePatience is how long codex may not find a conversation that it unloads, and is to archive.
+// archivePatience is how long codex may not find an unloaded conversation that it should archive.
 const archivePatience = 3 * time.Second
 
 // closing reports the refusal to load a conversation that is being unloaded.
@@ -161,7 +161,7 @@ func closing(err error) bool {
 	return ok && strings.Contains(native.Message, "is closing; retry")
 }
 
-// ListThreads implements runtime.Historian.
+// ListThreads implements runtime.History.
 func (c *Codex) ListThreads(ctx context.Context, in runtime.ListThreads) (runtime.ThreadPage, error) {
 	params := object{"archived": in.Archived}.with("cursor", in.Cursor)
 	if in.Limit > 0 {
@@ -184,20 +184,20 @@ func (c *Codex) ListThreads(ctx context.Context, in runtime.ListThreads) (runtim
 	return out, nil
 }
 
-// forked reports the refusal to delete what another conversation goes back to.
+// forked reports the refusal to delete the origin of a fork.
 func forked(err error) bool {
 	native, ok := asNative(err)
 	return ok && strings.Contains(native.Message, "forked history")
 }
 
-// NameThread implements runtime.Librarian.
+// NameThread implements runtime.Archiver.
 func (c *Codex) NameThread(ctx context.Context, threadID, name string) error {
 	_, err := c.call(ctx, "thread/name/set", object{"threadId": threadID, "name": name})
 	return err
 }
 
-// ArchiveThread implements runtime.Librarian. codex interrupts a turn that runs in it. It returns when the sink has
-// taken thread/archived.
+// ArchiveThread implements runtime.Archiver. codex interrupts a running turn. It returns when the sink accepted
+// thread/archived.
 func (c *Codex) ArchiveThread(ctx context.Context, threadID string) error {
 	_, v, done, err := c.use(ctx, threadID)
 	if err != nil {
@@ -215,7 +215,7 @@ func (c *Codex) ArchiveThread(ctx context.Context, threadID string) error {
 	return nil
 }
 
-// archive has codex put a conversation away. One that it is about to unload it does not find for a moment.
+// archive archives a conversation. codex may not find one for a moment while it unloads it.
 func (c *Codex) archive(ctx context.Context, threadID string) error {
 	for began := time.Now(); ; {
 		_, err := c.call(ctx, "thread/archive", object{"threadId": threadID})
@@ -231,13 +231,13 @@ func (c *Codex) archive(ctx context.Context, threadID string) error {
 	}
 }
 
-// UnarchiveThread implements runtime.Librarian.
+// UnarchiveThread implements runtime.Archiver.
 func (c *Codex) UnarchiveThread(ctx context.Context, threadID string) (runtime.Thread, error) {
 	return threadIn(c.call(ctx, "thread/unarchive", object{"threadId": threadID}))
 }
 
-// DeleteThread implements runtime.Librarian. codex interrupts a turn that runs in it. A conversation another one was
-// forked from stays with codex as long as the fork does, archived: to clients it is as gone as any other.
+// DeleteThread implements runtime.Archiver. codex interrupts a running turn. The origin of a fork stays in codex,
+// archived, as long as the fork exists. Clients see it as deleted.
 func (c *Codex) DeleteThread(ctx context.Context, threadID string) (int, error) {
 	_, _, done, err := c.use(ctx, threadID)
 	if err != nil {
@@ -253,18 +253,18 @@ func (c *Codex) DeleteThread(ctx context.Context, threadID string) (int, error) 
 	if forked(err) {
 		err = c.archive(ctx, threadID)
 		if errors.Is(err, runtime.ErrThreadNotFound) {
-			err = nil // archived before
+			err = nil // already archived
 		}
 		return 0, err
 	}
 	if unknownMethod(err) {
-		// 0.101 can not delete; archiving makes it close the file.
+		// 0.101 cannot delete; archiving makes it close the file.
 		err = c.archive(ctx, threadID)
 	}
 	if err != nil && !errors.Is(err, runtime.ErrThreadNotFound) {
 		return 0, err
 	}
-	// What codex left (other versions leave other files) goes, too.
+	// Delete the files that codex left, which differ by version.
 	left, err := threadFiles(home, threadID)
 	if err != nil {
 		return 0, err
@@ -275,7 +275,7 @@ func (c *Codex) DeleteThread(ctx context.Context, threadID string) (int, error) 
 	return len(before), nil
 }
 
-// threadIn reads the thread out of an answer that carries one.
+// threadIn reads the thread in an answer.
 func threadIn(result json.RawMessage, err error) (runtime.Thread, error) {
 	if err != nil {
 		return runtime.Thread{}, err
@@ -318,7 +318,7 @@ func parseThread(raw json.RawMessage) (runtime.Thread, error) {
 	return thread, nil
 }
 
-// sourceText is a source's name; some sources are objects, those stay JSON.
+// sourceText is a source's name; a source that is an object stays JSON.
 func sourceText(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {

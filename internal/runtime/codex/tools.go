@@ -9,11 +9,11 @@ import (
 // toolWait is how long codex waits for a tool of this server, in seconds: a person may take a day to decide.
 const toolWait = 24 * 60 * 60
 
-// toolsStart is how long codex waits for this server when a conversation is loaded, in seconds. Its default of 30, and of
-// 10 in old versions, is short on a busy machine, and a conversation that gave up has no tools until it is loaded again.
+// toolsStart is how long codex waits for this server when it loads a conversation, in seconds. Its default of 30, or 10
+// in old versions, is too short on a busy machine. A conversation that gave up has no tools until it is loaded again.
 const toolsStart = 60
 
-// grant gives a conversation that is about to be made its bearer; bind stores what it is called.
+// grant issues the bearer of a new conversation; bind stores its id.
 func (c *Codex) grant(config object) (bind func(ctx context.Context, threadID string) error) {
 	if c.options.Setup.Door == nil {
 		return func(context.Context, string) error { return nil }
@@ -23,7 +23,7 @@ func (c *Codex) grant(config object) (bind func(ctx context.Context, threadID st
 	return bind
 }
 
-// show puts a bearer into the configuration of one conversation: for its commands, and for the tools of this server.
+// show puts a bearer into the configuration of a conversation, for its commands and for the tools of this server.
 func (c *Codex) show(config object, bearer string) {
 	for name, value := range runtime.DoorVariables(c.options.Setup.Door.URL(), bearer) {
 		config["shell_environment_policy.set."+name] = value
@@ -33,8 +33,8 @@ func (c *Codex) show(config object, bearer string) {
 	}
 }
 
-// serveTools puts an MCP server into the configuration of one conversation. codex does not ask whether its tools may
-// run: this server does.
+// serveTools puts an MCP server into the configuration of a conversation. This server approves its tools, so codex does
+// not ask.
 func serveTools(config object, server runtime.ToolServer) {
 	key := "mcp_servers." + server.Name + "."
 	config[key+"url"] = server.URL

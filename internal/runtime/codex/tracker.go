@@ -12,39 +12,39 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// tracker knows which conversations this runtime process has loaded and which turns run in them. It is fed by the
-// reader, in order, so that a turn which ends before its turn/start is answered is not taken for running.
+// tracker has the loaded conversations and running turns of this runtime process. The reader feeds it in order, so a
+// turn that ends before its turn/start is answered does not count as running.
 type tracker struct {
 	mu      sync.Mutex
 	changed chan struct{}
 	threads map[string]*threadState
-	// room is how many threads there may be before those are forgotten that were not used for the longest time.
+	// room is the number of threads above which the least recently used are forgotten.
 	room int
-	// natives gets the ids that answers name.
+	// natives gets the ids in answers.
 	natives *stdio.Natives
 }
 
-// keptThreads is how many threads are remembered when it can be.
+// keptThreads is the default of room.
 const keptThreads = 4096
 
 type threadState struct {
 	loaded bool
-	// parked says that we had it unloaded, which stays internal; kept that codex remembers approvals for the
-	// whole session.
+	// parked says that we unloaded it, which clients do not see. kept says that codex remembers approvals for the whole
+	// session.
 	parked, kept bool
-	// stored says that codex is known to have it on disk, where another process finds it.
+	// stored says that codex has it on disk, where another process finds it.
 	stored bool
-	// using counts the calls under way, last is when something was said or asked; unloading is closed when the unloading
-	// under way is over.
+	// using counts the calls in progress, last is the time of the last output or request. unloading is closed when
+	// unloading ends.
 	using     int
 	last      time.Time
 	unloading chan struct{}
-	// commands are those that were begun and have not ended, by item.
+	// commands are the commands without an end, by item.
 	commands map[string]command
-	// active is the running turn; announced says its turn/started was seen, before which 0.101 refuses to steer it.
+	// active is the running turn. announced says that its turn/started was read; before that, 0.101 refuses to steer it.
 	active    string
 	announced bool
-	// ended is the turn that ended last.
+	// ended is the last ended turn.
 	ended string
 	// starting admits one StartTurn at a time.
 	starting chan struct{}
@@ -66,8 +66,8 @@ func (t *tracker) threadLocked(id string) *threadState {
 	return s
 }
 
-// forgetLocked makes room. A thread that is neither loaded nor in use is forgotten completely, except that
-// clients are notified that codex has unloaded it.
+// forgetLocked makes room. It forgets threads that are neither loaded nor in use. Clients are still notified that codex
+// unloaded them.
 func (t *tracker) forgetLocked() {
 	idle := slices.DeleteFunc(slices.Collect(maps.Keys(t.threads)), func(id string) bool {
 		s := t.threads[id]
@@ -95,7 +95,7 @@ func (t *tracker) unloaded(id string) {
 	t.update(id, func(s *threadState) { s.loaded, s.active, s.announced = false, "", false })
 }
 
-// notice follows a notification.
+// notice applies a notification.
 func (t *tracker) notice(signal runtime.Signal) {
 	t.touch(signal.ThreadID)
 	switch change := signal.Change.(type) {
@@ -133,7 +133,7 @@ func (t *tracker) notice(signal runtime.Signal) {
 	}
 }
 
-// answered follows a successful answer.
+// answered applies a successful answer.
 func (t *tracker) answered(method, thread string, result json.RawMessage) {
 	switch method {
 	case "thread/start", "thread/resume", "thread/fork":
@@ -164,7 +164,7 @@ func (t *tracker) loaded(id string) bool {
 	return s != nil && s.loaded
 }
 
-// turn is the running turn of a thread, "" when none is known. The channel is closed at the next change of anything.
+// turn is the running turn of a thread, "" if none is known. The channel is closed at the next change of any thread.
 func (t *tracker) turn(id string) (active string, announced bool, changed <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

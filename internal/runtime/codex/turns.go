@@ -13,7 +13,7 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// announceLimit is how long a message waits for the turn it is to be steered into to be announced.
+// announceLimit is how long a message waits for the announcement of the turn that it steers.
 const announceLimit = 2 * time.Second
 
 const (
@@ -25,8 +25,8 @@ const (
 
 // StartTurn implements runtime.Threads.
 //
-// turn/start on a busy conversation is never sent knowingly: 0.169 would steer, but 0.101 loses the running turn. So
-// the message is steered when either the caller or this connection knows of a running turn.
+// turn/start is never sent knowingly to a busy conversation: 0.169 would steer, but 0.101 loses the running turn. So the
+// message steers if the caller or this connection knows of a running turn.
 func (c *Codex) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.StartedTurn, error) {
 	conn, v, done, err := c.use(ctx, in.ThreadID)
 	if err != nil {
@@ -87,8 +87,8 @@ func (c *Codex) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.St
 	return runtime.StartedTurn{TurnID: runtime.KnownID(started.Turn.ID)}, nil
 }
 
-// activeTurn is the turn a message has to go into, "" for none. A turn that was started but not announced yet is waited
-// for, because it can not be steered before.
+// activeTurn is the turn that a message must steer, "" for none. It waits for the announcement of a started turn, which
+// cannot be steered before.
 func (c *conn) activeTurn(ctx context.Context, in runtime.StartTurn) string {
 	ctx, cancel := context.WithTimeout(ctx, announceLimit)
 	defer cancel()
@@ -125,13 +125,13 @@ func (c *Codex) load(ctx context.Context, conn *conn, in runtime.StartTurn) erro
 	}
 	_, err := c.resume(ctx, conn, in.ThreadID, "")
 	if conn.Inherited() && !in.Continues && errors.Is(err, runtime.ErrThreadNotFound) {
-		// Loaded by a server before us, perhaps, but never used: there is nothing on disk to resume yet.
+		// An earlier server may have loaded it without using it: there is nothing on disk to resume yet.
 		return nil
 	}
 	return err
 }
 
-// steer adds input to the running turn and returns its id, which is another than expected when that one was over
+// steer adds input to the running turn and returns its id. The id differs from the expected one if that turn had ended
 // already.
 func (c *conn) steer(ctx context.Context, threadID, turnID string, input []json.RawMessage) (
 	string, error) {
@@ -153,19 +153,19 @@ func (c *conn) steer(ctx context.Context, threadID, turnID string, input []json.
 	return cmp.Or(runtime.KnownID(steered.TurnID), turnID), nil
 }
 
-// SteerTurn implements runtime.Steerer. ErrNoActiveTurn when that turn is not the running one.
+// SteerTurn implements runtime.Steerer. ErrNoActiveTurn when that turn is not running.
 func (c *Codex) SteerTurn(ctx context.Context, threadID, turnID string, input []json.RawMessage) error {
 	_, err := c.call(ctx, "turn/steer", object{"threadId": threadID, "expectedTurnId": turnID, "input": input})
 	return err
 }
 
-// InterruptTurn implements runtime.Threads. Commands the turn runs are not killed by it, that is codex's way.
+// InterruptTurn implements runtime.Threads. codex does not kill the commands of the turn.
 func (c *Codex) InterruptTurn(ctx context.Context, threadID, turnID string) error {
 	_, err := c.call(ctx, "turn/interrupt", object{"threadId": threadID, "turnId": turnID})
 	return err
 }
 
-// Answer implements runtime.Threads. A request is answered at most once; one that codex closed itself is gone, too.
+// Answer implements runtime.Threads. A request is answered at most once; one that codex closed itself is gone too.
 func (c *Codex) Answer(ctx context.Context, ref runtime.RequestRef, reply runtime.Reply) error {
 	line, done, ok := c.process.UseGeneration(ref.Generation)
 	if !ok {
@@ -189,7 +189,7 @@ func (c *Codex) Answer(ctx context.Context, ref runtime.RequestRef, reply runtim
 	if !conn.Claim(ref.RequestID) {
 		return fmt.Errorf("%w: codex does not wait for request %s any more", runtime.ErrRequestGone, ref.RequestID)
 	}
-	// The request is claimed: it must reach codex although the caller may go away now. send is bounded by itself.
+	// The request is claimed, so the answer must reach codex even if the caller leaves. send has its own limit.
 	if reason := reasonApart(ref, reply); reason != nil {
 		conn.sendReason(context.WithoutCancel(ctx), ref, reason)
 	}
@@ -197,11 +197,10 @@ func (c *Codex) Answer(ctx context.Context, ref runtime.RequestRef, reply runtim
 		return runtime.WithKind(runtime.ErrRequestGone, err)
 	}
 	if ref.Method == wire.MethodApprovePermissions && reply.Decision == actionCancel {
-		// codex gets a refused permission and continues; a cancellation ends the turn, as it does for every
-		// other approval.
+		// codex continues after a refused permission. A cancellation ends the turn, as for every other approval.
 		err := c.InterruptTurn(ctx, ref.ThreadID, ref.TurnID)
 		if errors.Is(err, runtime.ErrNoActiveTurn) {
-			return nil // it ended by itself
+			return nil // it has ended already
 		}
 		return err
 	}
@@ -232,7 +231,7 @@ func turnParams(in runtime.StartTurn, v version) object {
 	return params
 }
 
-// sandboxPolicy is the form turn/start wants; thread/start takes the plain name.
+// sandboxPolicy is the form for turn/start; thread/start has the plain name.
 func sandboxPolicy(sandbox, network string) object {
 	enabled := network == networkEnabled
 	switch sandbox {
@@ -252,7 +251,7 @@ func sandboxPolicy(sandbox, network string) object {
 	case "":
 		return nil
 	}
-	return object{"type": sandbox} // unknown here: codex says so, rather than that the turn runs without the policy
+	return object{"type": sandbox} // unknown here: codex must refuse it, not run the turn without the policy
 }
 
 // EndProcess implements runtime.Ender. The process serves all conversations.

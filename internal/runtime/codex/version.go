@@ -12,7 +12,7 @@ type version struct{ major, minor, patch int }
 
 var versionText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`/(\d+)\.(\d+)\.(\d+)`) })
 
-// parseVersion reads the version out of the userAgent codex reports, for example "harness/0.169.0 (Debian ...) ...".
+// parseVersion reads the version in codex's userAgent, for example "harness/0.169.0 (Debian ...) ...".
 func parseVersion(userAgent string) version {
 	m := versionText().FindStringSubmatch(userAgent)
 	if m == nil {
@@ -35,22 +35,22 @@ func (v version) String() string {
 	return strings.Join([]string{strconv.Itoa(v.major), strconv.Itoa(v.minor), strconv.Itoa(v.patch)}, ".")
 }
 
-// oldest is the oldest version this adapter was tried with.
+// oldest is the oldest supported version.
 var oldest = version{0, 101, 0}
 
-// tooOld reports whether it cannot be used; an unknown version may be a custom build.
+// tooOld reports an unsupported version; an unknown one may be a custom build.
 func (v version) tooOld() bool { return v != (version{}) && oldest.after(v) }
 
-// lastOnFailure is the last version known to take the approval policy on-failure.
+// lastOnFailure is the last version that accepts the approval policy on-failure.
 var lastOnFailure = version{0, 101, 0}
 
-// lastWithoutArchived is the last version known not to report that a conversation was archived.
+// lastWithoutArchived is the last version that does not report archived conversations.
 var lastWithoutArchived = version{0, 101, 0}
 
-// reportsArchived is whether thread/archived may follow the answer to thread/archive.
+// reportsArchived is whether thread/archived follows the answer to thread/archive.
 func (v version) reportsArchived() bool { return v == (version{}) || v.after(lastWithoutArchived) }
 
-// lastPlainDenial is the last version known to take a refusal of its oldest approvals as a word.
+// lastPlainDenial is the last version that accepts a plain refusal of its oldest approvals.
 var lastPlainDenial = version{0, 101, 0}
 
 // deniesWithReason is whether such a refusal is an object with a reason.
@@ -66,8 +66,8 @@ func (v version) after(o version) bool {
 	return v.patch > o.patch
 }
 
-// approvalPolicy is the policy as this version of codex takes it. on-failure is gone from later ones; on-request is the
-// nearest that asks rather than failing.
+// approvalPolicy is the policy for this version of codex. Later ones have no on-failure; on-request is the nearest that
+// asks instead of failing.
 func (v version) approvalPolicy(policy string) string {
 	if policy == "on-failure" && (v == (version{}) || v.after(lastOnFailure)) {
 		return "on-request"

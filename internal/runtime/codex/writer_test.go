@@ -26,7 +26,7 @@ func TestAConversationIsLoadedWhenItsWriterHasGone(t *testing.T) {
 	before.completed(t, started.TurnID)
 
 	after := setupWith(t, codextest.Default, func(o *codex.Options) { // another server's, which does not end this one's
-		o.Home, o.Setup.Launch.Mark, o.Setup.Launch.Env = before.home, process.Mark(t.TempDir(), "codex"), []string{"HOME=" + before.home}
+		o.Home, o.Setup.Launch.Marker, o.Setup.Launch.Env = before.home, process.Marker(t.TempDir(), "codex"), []string{"HOME=" + before.home}
 	})
 	if _, err := after.codex.Models(t.Context()); err != nil { // it is up
 		t.Fatal(err)

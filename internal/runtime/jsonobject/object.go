@@ -80,10 +80,10 @@ func (o Object) Set(name string, value json.RawMessage) Object {
 }
 
 // Encode writes the object without spaces; < > & in names stay as they are.
-func (o Object) Encode() json.RawMessage { return bytes.Join(o.Pieces(), nil) }
+func (o Object) Encode() json.RawMessage { return bytes.Join(o.Parts(), nil) }
 
-// Pieces is the output of Encode as slices, none of which ends within a value. Values are not copied.
-func (o Object) Pieces() [][]byte {
+// Parts is the output of Encode as slices, none of which ends within a value. Values are not copied.
+func (o Object) Parts() [][]byte {
 	pieces := make([][]byte, 0, 2*len(o)+1)
 	for i, member := range o {
 		between := byte(',')

@@ -74,7 +74,7 @@ func (o *OpenCode) config() (string, error) {
 	config["autoupdate"], config["share"] = false, "disabled"
 	// Permissions without a rule are asked for. Conversations have rules of their own above these.
 	permissions := map[string]string{"*": ask}
-	for _, tool := range looks() {
+	for _, tool := range readOnlyTools() {
 		permissions[tool] = allow
 	}
 	config["permission"] = permissions

@@ -11,7 +11,7 @@ import (
 	"harness/internal/runtime/opencode/bridge"
 )
 
-// ListThreads implements runtime.Historian.
+// ListThreads implements runtime.History.
 func (o *OpenCode) ListThreads(ctx context.Context, in runtime.ListThreads) (runtime.ThreadPage, error) {
 	l, err := o.use(ctx)
 	if err != nil {
@@ -44,7 +44,7 @@ func (o *OpenCode) ListThreads(ctx context.Context, in runtime.ListThreads) (run
 	return page, nil
 }
 
-// ReadThread implements runtime.Historian.
+// ReadThread implements runtime.History.
 func (o *OpenCode) ReadThread(ctx context.Context, threadID string, withTurns bool) (runtime.Thread, error) {
 	l, err := o.use(ctx)
 	if err != nil {

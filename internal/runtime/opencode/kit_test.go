@@ -98,7 +98,7 @@ func newSite(t *testing.T, sink runtime.Sink, resume func(context.Context, strin
 		Setup: stdio.Setup{
 			Home: home,
 			Launch: stdio.Launch{
-				Name: opencode.Name, Mark: process.Mark(home.Dir, opencode.Name),
+				Name: opencode.Name, Marker: process.Marker(home.Dir, opencode.Name),
 				Inherits: environment.Policy{}.Inherits(opencode.Name),
 				Env:      []string{"OPENCODE_CONFIG_CONTENT=" + configuration(t, s.model.URL())},
 				Shims:    runtimetest.Shims(t, runAsShim), Detach: true,

@@ -65,8 +65,8 @@ type OpenCode struct {
 var _ interface {
 	runtime.Adapter
 	runtime.Steerer
-	runtime.Historian
-	runtime.Librarian
+	runtime.History
+	runtime.Archiver
 	runtime.Forker
 	runtime.Installer
 	runtime.KeyTaker
@@ -146,7 +146,7 @@ func (o *OpenCode) Capabilities() runtime.Capabilities {
 		Sandboxes:        []string{sandboxReadOnly, sandboxFull},
 		ApprovalPolicies: []string{approveUntrusted, approveOnRequest, approveNever},
 		NetworkAccess:    []string{networkRestricted, networkEnabled},
-		ImplicitSources:  []string{runtime.ImplicitHome}, Unasked: looks(),
+		ImplicitSources:  []string{runtime.ImplicitHome}, AutoApproved: readOnlyTools(),
 		// Logins and keys by provider; its server is a process of ours that keeps conversations in a file of its home.
 		Facts: runtime.Facts{Auth: runtime.AuthBoth, State: runtime.StateDisk, Resume: runtime.ResumeNative, Replay: runtime.ReplayAsks,
 			Cancellation: runtime.CancelBestEffort, Isolation: []string{runtime.IsolationProcess}}.TakesTools(transport),

@@ -46,8 +46,8 @@ func (l levels) or(others levels) levels {
 // closed are the levels of a session whose creator names none: the narrowest.
 func closed() levels { return levels{sandboxReadOnly, approveUntrusted, networkRestricted} }
 
-// looks are the tools that neither change anything nor reach the network.
-func looks() []string {
+// readOnlyTools are the tools that neither change anything nor reach the network.
+func readOnlyTools() []string {
 	return []string{"read", "glob", "grep", "list", "todowrite", "todoread", "question", "skill"}
 }
 
@@ -77,7 +77,7 @@ func (l levels) rules(server string, bare bool) ([]rule, error) {
 		rest = allow
 	}
 	out := []rule{{"*", "*", rest}}
-	for _, tool := range looks() {
+	for _, tool := range readOnlyTools() {
 		out = append(out, rule{tool, "*", allow})
 	}
 	if l.sandbox == sandboxFull && l.approval == approveOnRequest {

@@ -14,7 +14,7 @@ func (o *OpenCode) attend(ctx context.Context, conn *stdio.Conn, _ int) error {
 	p, _ := conn.Protocol().(*protocol)
 	l := &line{protocol: p, limit: o.options.Supervise.CallTimeout}
 	return o.options.TurnWatchdog.Attend(ctx, stdio.Watched{Name: Name, Title: "OpenCode", Log: o.options.Launch.Logger,
-		Turns: p.watched, Held: conn.Held,
+		Turns: p.watched, Stalled: conn.Stalled,
 		Stop: func(ctx context.Context, turn string) error {
 			native := p.hush(turn, o.options.TurnWatchdog)
 			return l.command(ctx, "interrupt", native,

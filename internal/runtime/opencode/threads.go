@@ -137,13 +137,13 @@ func (o *OpenCode) CloseThread(_ context.Context, threadID string) error {
 	return nil
 }
 
-// NameThread implements runtime.Librarian.
+// NameThread implements runtime.Archiver.
 func (o *OpenCode) NameThread(ctx context.Context, threadID, name string) error {
 	_, err := o.change(ctx, threadID, map[string]any{"title": name})
 	return err
 }
 
-// ArchiveThread implements runtime.Librarian.
+// ArchiveThread implements runtime.Archiver.
 func (o *OpenCode) ArchiveThread(ctx context.Context, threadID string) error {
 	l, err := o.use(ctx)
 	if err != nil {
@@ -158,7 +158,7 @@ func (o *OpenCode) ArchiveThread(ctx context.Context, threadID string) error {
 	return err
 }
 
-// UnarchiveThread implements runtime.Librarian.
+// UnarchiveThread implements runtime.Archiver.
 func (o *OpenCode) UnarchiveThread(ctx context.Context, threadID string) (runtime.Thread, error) {
 	info, err := o.change(ctx, threadID, map[string]any{"time": map[string]int64{"archived": 0}})
 	if err != nil {
@@ -187,7 +187,7 @@ func (o *OpenCode) native(threadID string) string {
 	return threadID
 }
 
-// DeleteThread implements runtime.Librarian. OpenCode does not say how many files went; one conversation counts as one.
+// DeleteThread implements runtime.Archiver. OpenCode does not say how many files went; one conversation counts as one.
 func (o *OpenCode) DeleteThread(ctx context.Context, threadID string) (int, error) {
 	l, err := o.use(ctx)
 	if err != nil {

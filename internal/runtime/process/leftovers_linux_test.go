@@ -19,8 +19,8 @@ import (
 // it.
 func TestSweepFindsWhatLeftTheGroup(t *testing.T) {
 	t.Parallel()
-	mark := process.Mark(t.TempDir(), "test")
-	p := shell(t, `setsid sleep 3600 & echo $!; exit 0`, func(s *process.Spec) { s.Mark = mark })
+	mark := process.Marker(t.TempDir(), "test")
+	p := shell(t, `setsid sleep 3600 & echo $!; exit 0`, func(s *process.Spec) { s.Marker = mark })
 	<-p.Done()
 	out, err := io.ReadAll(p.Stdout())
 	if err != nil {
@@ -48,10 +48,10 @@ func TestSweepFindsWhatLeftTheGroup(t *testing.T) {
 // What a process left is swept while others of the same runtime live: none of theirs is touched, however many they are.
 func TestSweepSparesEveryLivingGeneration(t *testing.T) {
 	t.Parallel()
-	mark := process.Mark(t.TempDir(), "test")
+	mark := process.Marker(t.TempDir(), "test")
 	const generation = "SOME_GENERATION="
 	start := func(name, script string) *process.Process {
-		return shell(t, script, func(s *process.Spec) { s.Mark, s.Env = mark, append(s.Env, generation+name) })
+		return shell(t, script, func(s *process.Spec) { s.Marker, s.Env = mark, append(s.Env, generation+name) })
 	}
 	started := func(p *process.Process) {
 		t.Helper()
@@ -81,9 +81,9 @@ func TestSweepSparesEveryLivingGeneration(t *testing.T) {
 // The environment of a process that is just replacing its program reads as empty; it is found all the same.
 func TestAProcessOnItsWayToAnotherProgramIsFound(t *testing.T) {
 	t.Parallel()
-	mark := process.Mark(t.TempDir(), "test")
+	mark := process.Marker(t.TempDir(), "test")
 	shell(t, `exec sh -c "$AGAIN"`, func(s *process.Spec) {
-		s.Mark, s.Env = mark, append(s.Env, `AGAIN=exec sh -c "$AGAIN"`)
+		s.Marker, s.Env = mark, append(s.Env, `AGAIN=exec sh -c "$AGAIN"`)
 	})
 	for range 1_000 {
 		if found, err := process.Marked(mark); err != nil || len(found) != 1 {
@@ -95,7 +95,7 @@ func TestAProcessOnItsWayToAnotherProgramIsFound(t *testing.T) {
 // The server is killed: its runtime processes end by the parent-death signal, without anybody sweeping.
 func TestProcessDiesWithItsParent(t *testing.T) {
 	t.Parallel()
-	mark := process.Mark(t.TempDir(), "test")
+	mark := process.Marker(t.TempDir(), "test")
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

@@ -33,8 +33,8 @@ type Spec struct {
 	Env []string
 	// Dir is the working directory, "" for the server's own.
 	Dir string
-	// Mark names the owner of the process, see Sweep. "" leaves the process unmarked: it can not be swept then.
-	Mark string
+	// Marker names the owner of the process, see Sweep. "" leaves the process unmarked: it can not be swept then.
+	Marker string
 	// DieWithParent has the kernel kill the process (SIGKILL) when this one dies; otherwise it is sent SIGTERM then.
 	DieWithParent bool
 	// Confine hides files from the process, see package confine. Stage is the program and first arguments that do it;
@@ -81,8 +81,8 @@ func Start(ctx context.Context, spec Spec) (*Process, error) {
 	}
 	cmd := exec.Command(command[0], command[1:]...) //nolint:gosec // what the caller asks for
 	cmd.Env = spec.Env
-	if spec.Mark != "" {
-		cmd.Env = append(cmd.Environ(), MarkVariable+"="+spec.Mark)
+	if spec.Marker != "" {
+		cmd.Env = append(cmd.Environ(), MarkVariable+"="+spec.Marker)
 	}
 	cmd.Dir = spec.Dir
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = pipes.childIn, pipes.childOut, pipes.childErr

@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 // parent starts a process, prints its id and waits to be killed.
 func parent(mark string) int {
 	p, err := process.Start(context.Background(),
-		process.Spec{Path: "/bin/sh", Args: []string{"-c", "echo ready; exec sleep 3600"}, Env: os.Environ(), Mark: mark})
+		process.Spec{Path: "/bin/sh", Args: []string{"-c", "echo ready; exec sleep 3600"}, Env: os.Environ(), Marker: mark})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -47,7 +47,7 @@ func parent(mark string) int {
 func shell(t *testing.T, script string, change func(*process.Spec)) *process.Process {
 	t.Helper()
 	spec := process.Spec{Path: "/bin/sh", Args: []string{"-c", script}, Env: os.Environ(),
-		Mark: process.Mark(t.TempDir(), "test")}
+		Marker: process.Marker(t.TempDir(), "test")}
 	if change != nil {
 		change(&spec)
 	}
@@ -138,11 +138,11 @@ func TestMarkIsStablePerDirectory(t *testing.T) {
 	if err := os.Symlink(a, link); err != nil {
 		t.Fatal(err)
 	}
-	if process.Mark(a, "codex") != process.Mark(link, "codex") ||
-		process.Mark(a, "codex") != process.Mark(a+"/.", "codex") {
+	if process.Marker(a, "codex") != process.Marker(link, "codex") ||
+		process.Marker(a, "codex") != process.Marker(a+"/.", "codex") {
 		t.Error("one directory has two marks")
 	}
-	if process.Mark(a, "codex") == process.Mark(b, "codex") || process.Mark(a, "codex") == process.Mark(a, "other") {
+	if process.Marker(a, "codex") == process.Marker(b, "codex") || process.Marker(a, "codex") == process.Marker(a, "other") {
 		t.Error("two owners have one mark")
 	}
 }

@@ -19,9 +19,9 @@ const MarkVariable = "HARNESS_RUNTIME_MARK"
 // sweepPause is the time between two looks; a killed process needs a moment to go.
 const sweepPause = 5 * time.Millisecond
 
-// Mark is the mark of the runtime called name of the server that owns the data directory. It stays the same over
+// Marker is the mark of the runtime called name of the server that owns the data directory. It stays the same over
 // restarts, so that a new server sweeps what a killed one left.
-func Mark(dataDir, name string) string {
+func Marker(dataDir, name string) string {
 	if abs, err := filepath.Abs(dataDir); err == nil {
 		dataDir = abs
 	}

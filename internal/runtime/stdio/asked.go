@@ -8,12 +8,12 @@ import (
 	"harness/internal/runtime"
 )
 
-// openRequest is a request of the agent that waits for a person.
+// openRequest is an open request of the agent.
 type openRequest struct{ thread, turn string }
 
-// notice tracks the agent's requests. A request that cannot be decided is refused; the channel is closed once
-// that is sent. It must not be stored before: if this server died in between, no other server would see the
-// request, and the agent would wait forever.
+// notice tracks the agent's requests. It refuses one that cannot be decided; the channel is closed once the refusal is
+// sent. The request must not be stored before: if this server died in between, no other server would see it, and the
+// agent would wait forever.
 func (c *Conn) notice(signals []runtime.Signal) (refused <-chan struct{}) {
 	for _, s := range signals {
 		switch change := s.Change.(type) {
@@ -26,7 +26,7 @@ func (c *Conn) notice(signals []runtime.Signal) (refused <-chan struct{}) {
 			delete(c.requests, string(change.RequestID))
 			c.mu.Unlock()
 		case runtime.TurnCompleted:
-			// A turn that is over asks nothing any more. Not every agent says so.
+			// An ended turn has no open requests. Not every agent closes them.
 			c.mu.Lock()
 			for id, open := range c.requests {
 				if open.thread == s.ThreadID && open.turn == change.TurnID {
@@ -45,13 +45,13 @@ func (c *Conn) notice(signals []runtime.Signal) (refused <-chan struct{}) {
 	return refused
 }
 
-// refuse refuses a request that cannot be decided, after what comes before it.
+// refuse refuses a request that cannot be decided, after everything before it.
 func (c *Conn) refuse(s runtime.Signal, before <-chan struct{}) (refused <-chan struct{}) {
 	return c.reply(s.Method, func() error { return c.sendRefusal(context.Background(), s) }, before)
 }
 
-// reply answers a request without a person, after what comes before it. The channel is closed when that is
-// done, nil when no caller has to wait.
+// reply answers a request without a person, after everything before it. The channel is closed when that is done; nil
+// when no caller has to wait.
 func (c *Conn) reply(method string, send func() error, before <-chan struct{}) <-chan struct{} {
 	done := make(chan struct{})
 	c.refusing.Go(func() {
@@ -65,7 +65,7 @@ func (c *Conn) reply(method string, send func() error, before <-chan struct{}) <
 		}
 	})
 	if c.pipes.ack == nil {
-		return nil // a child of ours dies with us
+		return nil // a child of this server dies with it
 	}
 	return done
 }
@@ -80,8 +80,7 @@ func (c *Conn) sendRefusal(ctx context.Context, request runtime.Signal) error {
 	return c.SendOnce(ctx, request.RequestID, line)
 }
 
-// SendOnce is Send for the answer to a request of the agent: however many servers send one, only the first reaches the
-// process.
+// SendOnce is Send for an answer to the agent: if several servers send one, only the first reaches the process.
 func (c *Conn) SendOnce(ctx context.Context, requestID json.RawMessage, line []byte) error {
 	if c.pipes.once == nil {
 		return c.Send(ctx, line)
@@ -89,12 +88,12 @@ func (c *Conn) SendOnce(ctx context.Context, requestID json.RawMessage, line []b
 	return c.write(ctx, line, func(line []byte) (int, error) { return c.pipes.once(answerKey(requestID), line) })
 }
 
-// answerKey is what the answer to a request is known by: it must reach the agent once, whichever server sends it.
+// answerKey identifies the answer to a request, which must reach the agent once from any server.
 func answerKey(requestID json.RawMessage) string {
 	return "answer:" + runtime.KnownID(string(requestID))
 }
 
-// Claim takes a request of the agent out of the open ones; true for exactly one caller.
+// Claim removes a request of the agent from the open ones; true for exactly one caller.
 func (c *Conn) Claim(requestID json.RawMessage) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -103,7 +102,7 @@ func (c *Conn) Claim(requestID json.RawMessage) bool {
 	return open
 }
 
-// AsksIn reports whether the agent waits for a person in a conversation.
+// AsksIn reports whether the agent has an open request in a conversation.
 func (c *Conn) AsksIn(threadID string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -115,8 +114,7 @@ func (c *Conn) AsksIn(threadID string) bool {
 	return false
 }
 
-// Quiet reports whether the agent has no open request, has sent nothing since a time, and all it sent is
-// stored.
+// Quiet reports whether the agent has no open request, has sent nothing since a time, and all its output is stored.
 func (c *Conn) Quiet(since time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

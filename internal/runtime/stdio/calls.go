@@ -12,7 +12,7 @@ import (
 	"harness/internal/runtime"
 )
 
-// Retries of requests an agent refused because it is overloaded.
+// Retries of requests that an overloaded agent refused.
 const (
 	overloadTries    = 6
 	overloadPauseMin = 50 * time.Millisecond
@@ -33,8 +33,8 @@ type answer struct {
 	err    error
 }
 
-// Call makes one request and waits for its answer, at most timeout. It waits for its turn when many are open. The error
-// of a refusal is the Protocol's; runtime.ErrTimeout, runtime.ErrUnavailable.
+// Call makes one request and waits at most timeout for its answer. It waits for a free slot when many are open. The
+// error of a refusal is the Protocol's; runtime.ErrTimeout, runtime.ErrUnavailable.
 func (c *Conn) Call(ctx context.Context, timeout time.Duration, method string, params any) (result json.RawMessage,
 	err error) {
 	if c.called != nil {
@@ -115,8 +115,7 @@ func (c *Conn) callOnce(ctx context.Context, method string, params any, about Ca
 	}
 }
 
-// abandon keeps a request that its caller gave up among those whose answer still means something; false when it is
-// answered.
+// abandon keeps a request whose caller gave up, if its answer still matters; false when it is answered.
 func (c *Conn) abandon(key string, p *pending) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -131,7 +130,7 @@ func (c *Conn) abandon(key string, p *pending) bool {
 	return true
 }
 
-// Announcing reports whether a request with this Call.Announces has no answer yet, also one of a server before this one.
+// Announcing reports whether a request with this Call.Announces is unanswered, including those of earlier servers.
 func (c *Conn) Announcing(as string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -148,7 +147,7 @@ func (c *Conn) Announcing(as string) bool {
 	return false
 }
 
-// Overdue separates a deadline, which is the runtime's failure, from a caller that went away.
+// Overdue distinguishes a deadline, a failure of the runtime, from a caller that left.
 func (c *Conn) Overdue(ctx context.Context, method string) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fmt.Errorf("%w: %s did not answer %s", runtime.ErrTimeout, c.name, method)
@@ -156,7 +155,7 @@ func (c *Conn) Overdue(ctx context.Context, method string) error {
 	return ctx.Err()
 }
 
-// settle says that a call is waited for no more.
+// settle notes that a call needs no answer.
 func (c *Conn) settle(p *pending) {
 	if c.pipes.settled != nil && p.label != "" {
 		c.pipes.settled(p.label)

@@ -17,11 +17,10 @@ import (
 	"harness/internal/runtime"
 )
 
-// maxInFlight is how many requests may wait for an answer at a time. codex drops requests for good when somewhat more
-// than 128 are open.
+// maxInFlight bounds the open requests. codex drops requests for good when somewhat more than 128 are open.
 const maxInFlight = 32
 
-// writeTimeout is how long an agent may refuse to read a line before its process counts as stuck.
+// writeTimeout is how long an agent may refuse to read a line before its process counts as hung.
 const writeTimeout = 30 * time.Second
 
 // pipes is what a connection needs of a process.
@@ -29,18 +28,18 @@ type pipes struct {
 	in   writer
 	out  io.Reader
 	kill func()
-	// once writes a line unless one with the same key was written to this process before, by whomever; nil when only we
-	// write to it.
+	// once writes a line unless this process got one with the same key before, from any server; nil when only this
+	// server writes to it.
 	once func(key string, line []byte) (int, error)
-	// call writes a line that asks for an answer, settled says that it is waited for no more: what happens in between is
-	// known to the next server. nil when only we talk to the process.
+	// call writes a request, settled marks it as answered: the next server knows of the open ones. nil when only this
+	// server writes to the process.
 	call    func(label string, line []byte) (int, error)
 	settled func(label string)
 	// note keeps a value for the next server; nil when there is none.
 	note func(value json.RawMessage)
-	// ack says up to which offset the process's output is durable; nil without a spool.
+	// ack reports the offset up to which the process's output is durable; nil without a spool.
 	ack func(offset int64)
-	// stalled reports that the spool accepts no output for now; nil without a spool.
+	// stalled reports that the spool currently accepts no output; nil without a spool.
 	stalled func() bool
 }
 
@@ -49,7 +48,7 @@ type writer interface {
 	SetWriteDeadline(time.Time) error
 }
 
-// Conn is the conversation with one process: it pairs answers with requests and passes everything else on in order.
+// Conn is the connection with one process: it pairs answers with requests and passes everything else on in order.
 type Conn struct {
 	name       string
 	generation string
@@ -74,33 +73,33 @@ type Conn struct {
 	labels   []string        // of earlier servers' SendOpen
 	dead     error
 
-	// ending has why the process is to be ended, once it is.
+	// ending has the reason why the process must end.
 	ending chan *EndedError
-	// gone is closed when nothing more will come from the process.
+	// gone is closed when no more output will come from the process.
 	gone     chan struct{}
 	refusing sync.WaitGroup
 	probing  sync.WaitGroup
-	// made is when the connection was, spoke how long after that (ns) the process last sent something.
-	// lastBatch and stored are the offsets of the last batch, and of the last that is stored.
+	// made is the creation time of the connection, spoke the time of the last output after it (ns). lastBatch and stored
+	// are the offsets of the last batch and of the last stored one.
 	made                     time.Time
 	spoke, lastBatch, stored atomic.Int64
-	// onStarted is called once when the process can be used; hello is what it said about itself then.
+	// onStarted is called once when the process is usable; hello is its description of itself.
 	onStarted func()
 	hello     json.RawMessage
 
-	// offset is where the output begins that we read, attachment how many servers have attached to the process,
-	// us included. inherited says that there were others. pushed is the last offset passed on.
+	// offset is where our output begins, attachment the number of servers that attached to the process, including this
+	// one. inherited says that there were others. pushed is the last offset passed on.
 	offset, attachment, pushed int64
 	inherited                  bool
-	// taken is where the line ends that is being read.
-	taken int64
+	// readOffset is the end of the current line.
+	readOffset int64
 }
 
 const (
-	// attachmentShift keeps the request ids of one server apart from those of the servers before it.
+	// attachmentShift separates the request ids of successive servers.
 	attachmentShift = 32
-	// positionStep is how much irrelevant output may be read before the position is sent alone, so that a spool
-	// can be trimmed.
+	// positionStep is how many irrelevant bytes may be read before the position is sent alone, so that a spool can be
+	// trimmed.
 	positionStep = 1 << 20
 )
 
@@ -118,31 +117,31 @@ func newConn(launcher *Launcher, generation string, p pipes, out *queue, speak f
 	return c
 }
 
-// Protocol is what speaks on this connection (Options.Speak).
+// Protocol is the agent's protocol on this connection (Options.Speak).
 func (c *Conn) Protocol() Protocol { return c.protocol }
 
-// Generation names the process.
+// Generation identifies the process.
 func (c *Conn) Generation() string { return c.generation }
 
-// Inherited reports whether servers before us attached to the process.
+// Inherited reports whether earlier servers attached to the process.
 func (c *Conn) Inherited() bool { return c.inherited }
 
-// Hello is what the process said about itself when it was greeted, nil when that is not known.
+// Hello is the process's description of itself at its greeting, nil if unknown.
 func (c *Conn) Hello() json.RawMessage {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.hello
 }
 
-// Taken is where the line ends that is being read, in the process's output. It is for Protocol.Read.
-func (c *Conn) Taken() int64 { return c.taken }
+// ReadOffset is the end of the current line in the process's output. It is for Protocol.Read.
+func (c *Conn) ReadOffset() int64 { return c.readOffset }
 
-// Gone is closed when nothing more will come from the process.
+// Gone is closed when no more output will come from the process.
 func (c *Conn) Gone() <-chan struct{} { return c.gone }
 
-// Started is to be called by the Protocol when the process can be used, from Read or Answered so that this stands in
-// the order of what is said, or from Greet when there is nothing to read it from. Hello is what the process said about
-// itself, nil when that is not known; the next servers are given it. Only the first call counts.
+// The Protocol calls Started when the process is usable: from Read or Answered to keep the order, or from Greet when
+// there is no line to read it from. Hello is the process's description of itself, nil if unknown; later servers get it.
+// Only the first call counts.
 func (c *Conn) Started(hello json.RawMessage) {
 	c.mu.Lock()
 	if len(c.hello) == 0 {
@@ -167,16 +166,15 @@ func (c *Conn) read() {
 		if err != nil {
 			break
 		}
-		c.taken = lines.offset
+		c.readOffset = lines.offset
 		if said, first := c.handle(line); said.internal() {
 			c.passed(lines.offset)
 		} else {
 			c.push(first, lines.offset, said)
 		}
 		if len(line) > hugeLine {
-			// It is not used any more. A server whose agent is quiet from here may not collect for minutes, and would keep a
-			// line of up to 64 MiB, and what was made of it, until then: a few of them cost 184 and 237 MiB without this, and may
-			// cost 128.
+			// Release the line. The agent may be quiet for minutes without a collection, which would keep a line of up
+			// to 64 MiB and its copies. A few such lines took 184 and 237 MiB without this, against a limit of 128.
 			c.out.drain()
 			debug.FreeOSMemory()
 		}
@@ -187,8 +185,7 @@ func (c *Conn) read() {
 	close(c.gone)
 }
 
-// push passes on what a line means, with its place in the output when that is kept. It is not delivered before first is
-// closed.
+// push passes on the meaning of a line, with its offset if there is a spool. It is delivered once first is closed.
 func (c *Conn) push(first <-chan struct{}, offset int64, said Line) {
 	c.spoke.Store(int64(time.Since(c.made)))
 	batch := runtime.Batch{Generation: c.generation, Native: said.Native, Signals: said.Signals, About: said.About,
@@ -208,14 +205,14 @@ func (c *Conn) push(first <-chan struct{}, offset int64, said Line) {
 	c.out.pushAfter(first, batch)
 }
 
-// passed notes output that is not relevant.
+// passed notes irrelevant output.
 func (c *Conn) passed(offset int64) {
 	if c.pipes.ack != nil && offset-c.pushed >= positionStep {
 		c.push(nil, offset, Line{})
 	}
 }
 
-// handle handles one line and returns what is to be passed on of it, and what has to be done before that is delivered.
+// handle handles one line. It returns what to pass on, and what must happen before its delivery.
 func (c *Conn) handle(line []byte) (said Line, first <-chan struct{}) {
 	said, err := c.protocol.Read(line, time.Now())
 	switch {
@@ -248,7 +245,7 @@ func (c *Conn) respond(said Line) {
 		if !c.orphanAnswered(said) {
 			c.counters.Late.Add(1)
 			if said.Refusal == nil {
-				c.protocol.Answered("", "", said.Result) // what the request did shows in what the agent says
+				c.protocol.Answered("", "", said.Result) // the agent's output shows the effect of the request
 			}
 		}
 		return
@@ -262,8 +259,8 @@ func (c *Conn) respond(said Line) {
 	c.out.pushAnswer(func() { p.answer <- answer{result: said.Result} })
 }
 
-// answered gives an answer to the protocol, and passes on what it announces. A server that dies before that is stored
-// leaves the request to the next one.
+// answered gives an answer to the protocol and passes on what it announces. If the server dies before that is stored,
+// the next one gets the request.
 func (c *Conn) answered(p *pending, result json.RawMessage) {
 	c.protocol.Answered(p.method, p.thread, result)
 	announcer, can := c.protocol.(Announcer)
@@ -275,10 +272,10 @@ func (c *Conn) answered(p *pending, result json.RawMessage) {
 	for i := range signals {
 		signals[i].Generation, signals[i].ReceivedAt = c.generation, at
 	}
-	c.push(nil, c.taken, Line{Signals: signals, settles: p})
+	c.push(nil, c.readOffset, Line{Signals: signals, settles: p})
 }
 
-// fail ends every open call with the cause and lets later ones fail at once.
+// fail ends every open call with the cause, and later ones at once.
 func (c *Conn) fail(cause error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -293,12 +290,12 @@ func (c *Conn) fail(cause error) {
 	clear(c.requests)
 }
 
-// Send writes a line, with its end. Ids of the agent's that are known by shorter ones are put back into it.
+// Send writes a complete line. It restores the agent's own ids in place of their substitutes.
 func (c *Conn) Send(ctx context.Context, line []byte) error {
 	return c.write(ctx, line, c.pipes.in.Write)
 }
 
-// sendCall is Send for a request that a server after us must know of when it is not settled.
+// sendCall is Send for a request that later servers must know until it is settled.
 func (c *Conn) sendCall(ctx context.Context, label string, line []byte) error {
 	if c.pipes.call == nil || label == "" {
 		return c.Send(ctx, line)
@@ -306,8 +303,8 @@ func (c *Conn) sendCall(ctx context.Context, label string, line []byte) error {
 	return c.write(ctx, line, func(line []byte) (int, error) { return c.pipes.call(label, line) })
 }
 
-// write writes one line whole. A process that does not read for writeTimeout is killed: half a line can not be taken
-// back.
+// write writes one line as a whole. A process that does not read for writeTimeout is killed: half a line cannot be
+// retracted.
 func (c *Conn) write(ctx context.Context, line []byte, write func(line []byte) (int, error)) error {
 	select {
 	case c.writing <- struct{}{}:

@@ -7,14 +7,14 @@ import (
 	"harness/internal/runtime"
 )
 
-// EndedError says that a caller had a process killed (Supervisor.End), and why.
+// EndedError says that a caller ended a process (Supervisor.End), and why.
 type EndedError struct{ Reason string }
 
 // Error implements error.
 func (e *EndedError) Error() string { return "it was ended: " + e.Reason }
 
-// End kills the process that runs now, with all that it started, and returns when nothing more comes from it. Without a
-// process it does nothing. runtime.ErrTimeout when the process is not gone in time.
+// End kills the current process with all its children, and returns when no more output comes from it. Without a process
+// it does nothing. runtime.ErrTimeout when the process does not end in time.
 func (s *Supervisor) End(ctx context.Context, reason string) error {
 	c := s.Current()
 	if c == nil {
@@ -22,7 +22,7 @@ func (s *Supervisor) End(ctx context.Context, reason string) error {
 	}
 	select {
 	case c.ending <- &EndedError{reason}:
-	default: // another caller has asked for that
+	default: // another caller has requested that
 	}
 	select {
 	case <-c.gone:

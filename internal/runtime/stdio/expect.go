@@ -8,10 +8,10 @@ import (
 	"harness/internal/runtime"
 )
 
-// expectLimit is how long a call waits for the news it caused, should this version of the agent have none.
+// expectLimit bounds the wait for the notification of a call, which this version of the agent may lack.
 const expectLimit = 250 * time.Millisecond
 
-// expectations are notifications that callers wait for.
+// expectations are the notifications that callers wait for.
 type expectations struct {
 	mu   sync.Mutex
 	open map[expectation]chan struct{}
@@ -19,10 +19,10 @@ type expectations struct {
 
 type expectation struct{ method, thread string }
 
-// Expect waits for a notification from now on: await returns when the sink accepted it, or at last after a
-// short while; end cancels it. One caller at a time waits for the same. It is for agents that send a change
-// besides answering the call that made it. A caller that stores the change at once would be ahead of the
-// notification, and clients would see the two in random order.
+// Expect waits for a notification from now on. await returns when the sink accepted it, or after a short while; end
+// cancels it. One caller at a time waits for the same notification. It is for agents that also notify of a change that a
+// call made. Without it, the caller might store the change before the notification, and clients would see both in random
+// order.
 func (s *Supervisor) Expect(method, threadID string) (await func(context.Context), end func()) {
 	e := &s.expected
 	e.mu.Lock()
@@ -48,7 +48,7 @@ func (s *Supervisor) Expect(method, threadID string) (await func(context.Context
 	}
 }
 
-// delivered gets everything the sink has accepted.
+// delivered gets everything that the sink accepted.
 func (e *expectations) delivered(batch runtime.Batch) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

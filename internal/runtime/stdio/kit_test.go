@@ -60,7 +60,7 @@ func newRuntime(t *testing.T, mode string, detach bool) *runtimeKit {
 	}
 	k := &runtimeKit{t: t, launch: Launch{
 		Name: "plain", Command: func() (string, []string, error) { return self, []string{runAsAgent, mode}, nil },
-		Remedy: "check it", Mark: "plain-" + uuid.NewString(), Detach: detach,
+		Remedy: "check it", Marker: "plain-" + uuid.NewString(), Detach: detach,
 		Logger: zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.InfoLevel),
 		Shims:  &shim.Host{RunDir: filepath.Join(t.TempDir(), "run"), Command: []string{self, runAsShim}, Version: "test"},
 	}}
@@ -71,7 +71,7 @@ func newRuntime(t *testing.T, mode string, detach bool) *runtimeKit {
 				t.Error(err)
 			}
 		}
-		if left, err := process.Marked(k.launch.Mark); len(left) > 0 || err != nil {
+		if left, err := process.Marked(k.launch.Marker); len(left) > 0 || err != nil {
 			t.Errorf("processes %v are left (%v)", left, err)
 		}
 	})

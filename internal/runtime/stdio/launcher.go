@@ -21,28 +21,28 @@ import (
 )
 
 const (
-	// stopGrace is how long an agent has to end after SIGTERM.
+	// stopGrace is the time between SIGTERM and SIGKILL.
 	stopGrace = 3 * time.Second
-	// sweepLimit bounds the wait for killed leftovers to go away.
+	// sweepLimit bounds the wait for the end of killed leftovers.
 	sweepLimit = 5 * time.Second
 )
 
-// colours are the terminal's; some agents write them into pipes, too.
+// colours are terminal escapes, which some agents also write to pipes.
 var colours = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\x1b\[[0-9;]*m`) })
 
 // Launch says how the processes of one runtime are started.
 type Launch struct {
 	// Name is the runtime's name.
 	Name string
-	// Command finds the program and its arguments, before each start. Its error says what to do.
+	// Command finds the program and its arguments before each start. Its error names the remedy.
 	Command func() (path string, args []string, err error)
-	// Remedy ends the message that the program does not start: what to check.
+	// Remedy ends the error of a failed start: what to check.
 	Remedy string
 	// Dir is the working directory, "" for the server's.
 	Dir string
-	// Mark names this runtime of this server for process.Sweep, see process.Mark. It must not be shared with another
-	// runtime that is up.
-	Mark string
+	// Marker identifies this runtime of this server for process.Sweep, see process.Marker. Two running runtimes must not
+	// share one.
+	Marker string
 	// Confine hides files from the processes; Stage is the program and first arguments that do it (process.Spec).
 	Confine confine.Plan
 	Stage   []string
@@ -50,31 +50,30 @@ type Launch struct {
 	// is added as NAME=value.
 	Inherits func(name string) bool
 	Env      []string
-	// Shims, when set, is where processes that outlive a server are kept. With Detach they are started behind a shim
-	// there.
+	// Shims, when set, has the processes that outlive a server. With Detach, processes start behind a shim there.
 	Shims  *shim.Host
 	Detach bool
 	Logger zerolog.Logger
-	// Called, when set, gets every finished call: its method, how long it took, with its tries, and its error.
-	// It must not block.
+	// Called, when set, gets every completed call: its method, its duration with retries, and its error. It must not
+	// block.
 	Called Called
 }
 
-// Called gets a finished call of a runtime.
+// Called gets a completed call of a runtime.
 type Called func(ctx context.Context, method string, took time.Duration, err error)
 
-// Program is what one process is started with beyond its Launch.
+// Program is what one process has beyond its Launch.
 type Program struct {
 	path string
-	// Args come after those of Launch.Command, Env after that of the Launch. Dir stands in for Launch.Dir when it is set.
+	// Args follow those of Launch.Command, Env that of the Launch. Dir, when set, replaces Launch.Dir.
 	Args, Env []string
 	Dir       string
-	// Keep are further folders that stay visible to it (confine.Plan.Keep).
+	// Keep are more folders that stay visible to it (confine.Plan.Keep).
 	Keep []string
 }
 
-// Launcher starts the processes of one runtime, and ends what they leave behind. All supervisors of a runtime share
-// one: what it sweeps are the processes with the runtime's mark, but for those of generations that live.
+// Launcher starts the processes of one runtime and kills their leftovers. All supervisors of a runtime share one: it
+// sweeps the processes with the runtime's marker that belong to no live generation.
 type Launcher struct {
 	launch   Launch
 	Counters Counters
@@ -90,22 +89,21 @@ func NewLauncher(launch Launch) *Launcher {
 	return &Launcher{launch: launch, Natives: newNatives(), living: map[string]bool{}}
 }
 
-// spare excepts the process of a generation, and what it starts, from being swept.
+// spare excludes the processes of a generation from the sweep.
 func (l *Launcher) spare(generation string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.living[generation] = true
 }
 
-// Spare excepts processes that earlier servers left from being swept, and from Found: a supervisor of its own attaches
-// with each.
+// Spare excludes processes of earlier servers from the sweep and from Found: each gets a supervisor that attaches.
 func (l *Launcher) Spare(found []shim.Found) {
 	for _, f := range found {
 		l.spare(f.Generation)
 	}
 }
 
-// ended says that a generation lives no more.
+// ended removes a generation from the live ones.
 func (l *Launcher) ended(generation string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -118,8 +116,7 @@ func (l *Launcher) lives(generation string) bool {
 	return l.living[generation]
 }
 
-// Found are the shims that earlier servers left of this runtime and that no server has attached to yet, oldest
-// first.
+// Found are the shims of this runtime that earlier servers left and that have no server yet, oldest first.
 func (l *Launcher) Found() []shim.Found {
 	if l.launch.Shims == nil {
 		return nil
@@ -133,11 +130,11 @@ func (l *Launcher) Found() []shim.Found {
 	})
 }
 
-// nameless is how long a folder that does not name its runtime may be one that another runtime is about to fill.
+// nameless is how long a folder without a runtime's name may belong to a runtime that is just starting.
 const nameless = time.Minute
 
-// beingMade reports whether a folder may be that of a shim which another runtime starts at this moment. Nothing runs in it
-// yet: what is to run is written down first.
+// beingMade reports whether another runtime may be starting the shim of a folder. Nothing runs in it yet: the command is
+// written first.
 func beingMade(f shim.Found) bool {
 	id, err := uuid.Parse(f.Generation)
 	if err != nil || f.State.Runtime != "" {
@@ -147,7 +144,7 @@ func beingMade(f shim.Found) bool {
 	return time.Since(made) < nameless
 }
 
-// open starts a process, behind a shim when it is to outlive us. Call over at the link's end.
+// open starts a process, behind a shim if it should outlive the server. Call over at the link's end.
 func (l *Launcher) open(ctx context.Context, limit time.Duration, own func() (Program, error)) (*link, error) {
 	path, args, err := l.launch.Command()
 	if err != nil {
@@ -179,7 +176,7 @@ func (l *Launcher) start(ctx context.Context, limit time.Duration, generation st
 		defer cancel()
 		a, err := l.launch.Shims.Spawn(ctx, shim.Spec{
 			Generation: generation, Runtime: l.launch.Name, Path: program.path, Args: program.Args, Dir: program.Dir,
-			Mark: l.launch.Mark, StopGrace: stopGrace, Confine: plan, Stage: l.launch.Stage,
+			Marker: l.launch.Marker, StopGrace: stopGrace, Confine: plan, Stage: l.launch.Stage,
 		}, env, l.stderr(generation))
 		if err != nil {
 			return nil, err
@@ -188,7 +185,7 @@ func (l *Launcher) start(ctx context.Context, limit time.Duration, generation st
 	}
 	p, err := process.Start(ctx, process.Spec{
 		Path: program.path, Args: program.Args, Env: append(env, shim.GenerationVariable+"="+generation), Dir: program.Dir,
-		Mark: l.launch.Mark, Stderr: l.stderr(generation), Confine: plan, Stage: l.launch.Stage,
+		Marker: l.launch.Marker, Stderr: l.stderr(generation), Confine: plan, Stage: l.launch.Stage,
 	})
 	if err != nil {
 		return nil, err
@@ -203,7 +200,7 @@ func (l *Launcher) stderr(generation string) func([]byte) {
 	}
 }
 
-// Variable is the value a variable would have in a process, "" when it has none.
+// Variable is the value of a variable in a process, "" if unset.
 func (l *Launcher) Variable(name string) (value string) {
 	for _, assignment := range l.environment() {
 		if set, found := strings.CutPrefix(assignment, name+"="); found {
@@ -222,7 +219,7 @@ func (l *Launcher) environment() []string {
 	return append(env, l.launch.Env...)
 }
 
-// sweep kills what carries our mark and belongs to no generation that lives.
+// sweep kills processes with our marker that belong to no live generation.
 func (l *Launcher) sweep() {
 	l.mu.Lock()
 	var spared []string
@@ -230,12 +227,12 @@ func (l *Launcher) sweep() {
 		spared = append(spared, shim.GenerationVariable+"="+generation)
 	}
 	l.mu.Unlock()
-	// Not the supervision's context: leftovers go away at the end, too.
+	// Not the supervision's context: leftovers are also killed at the end.
 	ctx, cancel := context.WithTimeout(context.Background(), sweepLimit)
 	defer cancel()
-	killed, err := process.Sweep(ctx, l.launch.Mark, append(spared, shim.Own)...)
+	killed, err := process.Sweep(ctx, l.launch.Marker, append(spared, shim.Own)...)
 	if err == nil {
-		_, err = process.Sweep(ctx, l.launch.Mark, spared...) // shims, which end with their runtime and are no leftovers
+		_, err = process.Sweep(ctx, l.launch.Marker, spared...) // shims end with their runtime and are no leftovers
 	}
 	if err != nil {
 		l.launch.Logger.Error().Err(err).Msg("leftover " + l.launch.Name + " processes remain")

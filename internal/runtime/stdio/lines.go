@@ -8,33 +8,33 @@ import (
 	"unicode/utf8"
 )
 
-// maxLine is the longest line taken from an agent, in bytes. codex itself has no limit; 64 MiB lines were seen.
+// maxLine is the longest accepted line in bytes. codex has no limit; lines of 64 MiB were seen.
 const maxLine = 128 << 20
 
-// partBytes is read at a time.
+// partBytes is the size of a read.
 const partBytes = 64 << 10
 
-// errLineTooLong says that a line was above the limit and skipped as a whole.
+// errLineTooLong says that a line exceeded the limit and was skipped.
 var errLineTooLong = errors.New("line too long")
 
-// lineReader reads newline-ended frames. It exists because bufio.Scanner ends at the first line above its limit.
+// lineReader reads newline-terminated frames. bufio.Scanner would end at the first line above its limit.
 type lineReader struct {
 	reader *bufio.Reader
 	limit  int
 	line   lineBuffer
-	// offset counts the bytes taken. skipping, when set, is called while a line above the limit passes by.
+	// offset counts the bytes read. skipping, when set, is called during a line above the limit.
 	offset   int64
 	skipping func()
 }
 
 func newLineReader(r io.Reader, limit int) *lineReader {
-	// A line is too long when it is above the limit by a part at most.
+	// A line may exceed the limit by less than a part before it is skipped.
 	return &lineReader{reader: bufio.NewReaderSize(r, partBytes), limit: limit,
 		line: lineBuffer{capacity: limit + partBytes}}
 }
 
-// next returns the next line without its end, valid UTF-8, in memory of its own. A half line at the end is no line: its
-// writer died.
+// next returns the next line without its newline, as valid UTF-8 in its own memory. An unterminated last line is
+// dropped: its writer died.
 func (l *lineReader) next() ([]byte, error) {
 	tooLong := false
 	for {

@@ -10,8 +10,7 @@ import (
 	"harness/internal/runtime/process/shim"
 )
 
-// link is one process as its supervisor sees it: a child of ours, one behind a shim, or what a dead shim's process has
-// left to read.
+// link is one process as its supervisor sees it: a child, a process behind a shim, or the unread output of a dead shim.
 type link struct {
 	generation string
 	pipes      pipes
@@ -21,11 +20,10 @@ type link struct {
 	stop       func(grace time.Duration)
 	release    func()
 
-	// shim is nil for a child of ours. over says that the process is dead and there is only something left to read.
+	// shim is nil for a child. over says that the process is dead and only output is left.
 	shim *shim.Attached
 	over bool
-	// found is what an earlier server left, resume what is stored of it, and hello what it said to that server about
-	// itself.
+	// found is the folder of an earlier server, resume its stored state, and hello the process's description of itself.
 	found  *shim.Found
 	resume runtime.Resumption
 	hello  json.RawMessage
@@ -46,7 +44,7 @@ func shimLink(generation string, a *shim.Attached) *link {
 	}
 }
 
-// keeper is the shim as operators see it, nil for a child of ours.
+// keeper is the shim as operators see it, nil for a child.
 func (l *link) keeper() *runtime.ShimStatus {
 	if l.shim == nil {
 		return nil
@@ -54,9 +52,9 @@ func (l *link) keeper() *runtime.ShimStatus {
 	return &runtime.ShimStatus{PID: l.shim.State.PID, Version: l.shim.State.Version, Servers: l.shim.Attachment}
 }
 
-// inherit takes over what earlier servers left. It continues with the newest process that still runs, publishes
-// unread output of dead ones, and ends whatever it cannot continue with. It returns when nothing of earlier
-// servers is left, the living process included; ran reports that there was one.
+// inherit takes over the processes of earlier servers. It continues with the newest live process, publishes the unread
+// output of dead ones, and ends the others. It returns when none of them is left, including the live one; ran reports
+// whether there was one.
 func (s *Supervisor) inherit(ctx context.Context) (ran bool) {
 	found := s.options.Inherit()
 	var keep *shim.Found
@@ -113,7 +111,7 @@ func (s *Supervisor) attach(ctx context.Context, f shim.Found) (*link, error) {
 	return l, nil
 }
 
-// retireShim ends a shim that is not to continue and publishes what its process sent before the end.
+// retireShim ends an unused shim and publishes the rest of its process's output.
 func (s *Supervisor) retireShim(ctx context.Context, f shim.Found) {
 	after, killed, err := shim.Reap(ctx, f)
 	if killed > 0 {
@@ -134,7 +132,7 @@ func (s *Supervisor) retireShim(ctx context.Context, f shim.Found) {
 	_, _ = s.run(ctx, l)
 }
 
-// seed gives a connection the state it would have after reading everything from the start.
+// seed gives a connection the state after all earlier output.
 func (c *Conn) seed(l *link) {
 	if l.shim == nil {
 		return

@@ -8,21 +8,20 @@ import (
 )
 
 const (
-	// longLine is where a line is gathered outside the Go heap: growing a slice to the size of a long line leaves several
-	// times that behind as garbage.
+	// longLine is the length from which a line is gathered outside the Go heap: growing a slice leaves several times its
+	// size as garbage.
 	longLine = 1 << 20
-	// moveBytes is how much of a long line is moved into the heap at a time; a multiple of every page size.
+	// moveBytes is how much of a long line is moved into the heap per step; a multiple of every page size.
 	moveBytes = 1 << 20
-	// hugeLine is from where a line is dealt with alone: the next one is read when the sink is done with it and its memory
-	// was given back. What was read ahead of a slow sink, and what the collector has not got to, would else be several
-	// such lines.
+	// hugeLine is the length from which a line is processed alone: the next one is read when the sink has stored it and
+	// its memory is released. Otherwise a slow sink or collector would leave several such lines in memory.
 	hugeLine = 16 << 20
 )
 
-// lineBuffer gathers one line of unknown length, at about the cost of its size.
+// lineBuffer gathers one line of unknown length in about its size of memory.
 type lineBuffer struct {
 	short []byte
-	// long is a mapping of capacity bytes, of which only what was written takes memory; nil until the line is long.
+	// long is a mapping of capacity bytes, of which only the written ones use memory; nil until the line is long.
 	long     []byte
 	capacity int
 	size     int
@@ -30,7 +29,7 @@ type lineBuffer struct {
 
 func (b *lineBuffer) add(part []byte) {
 	if b.long == nil && b.size+len(part) > longLine {
-		// Without a mapping (a limit on address space) the slice grows as any other.
+		// Without a mapping (a limit on address space) the slice grows normally.
 		if long, err := unix.Mmap(-1, 0, b.capacity, unix.PROT_READ|unix.PROT_WRITE,
 			unix.MAP_PRIVATE|unix.MAP_ANON); err == nil {
 			copy(long, b.short)
@@ -45,7 +44,7 @@ func (b *lineBuffer) add(part []byte) {
 	b.size += len(part)
 }
 
-// detach returns the line, in memory of its own, and begins another one.
+// detach returns the line in its own memory and starts another one.
 func (b *lineBuffer) detach() []byte {
 	if b.long == nil {
 		line := b.short
@@ -53,7 +52,7 @@ func (b *lineBuffer) detach() []byte {
 		return line
 	}
 	var line strings.Builder
-	line.Grow(b.size) // make would clear it first, if it was in use before: then all of it were there twice
+	line.Grow(b.size) // make would clear reused memory first: then all of it were there twice
 	for at := 0; at < b.size; at += moveBytes {
 		line.Write(b.long[at:min(at+moveBytes, b.size)])
 		_ = unix.Madvise(b.long[at:min(at+moveBytes, len(b.long))], unix.MADV_DONTNEED)
@@ -62,7 +61,7 @@ func (b *lineBuffer) detach() []byte {
 	return unsafe.Slice(unsafe.StringData(line.String()), line.Len())
 }
 
-// drop forgets what was gathered.
+// drop discards the gathered bytes.
 func (b *lineBuffer) drop() {
 	if b.long != nil {
 		_ = unix.Munmap(b.long)

@@ -10,12 +10,11 @@ import (
 	"harness/internal/runtime/jsonobject"
 )
 
-// maxNatives bounds the ids that are remembered, in bytes.
+// maxNatives bounds the remembered ids in bytes.
 const maxNatives = 16 << 20
 
-// Natives are an agent's own ids that are too long for runtime.KnownID: the agent gets them in full. They are
-// learned from the output of all its processes; after a restart they are those of running turns, and of output
-// that is read again.
+// Natives are an agent's own ids that are too long for runtime.KnownID; the agent gets them in full. They come from the
+// output of all its processes. After a restart they come from running turns and from output that is read again.
 type Natives struct {
 	mu    sync.Mutex
 	byID  map[string]string
@@ -24,7 +23,7 @@ type Natives struct {
 
 func newNatives() *Natives { return &Natives{byID: map[string]string{}} }
 
-// Known is runtime.KnownID, remembered.
+// Known is runtime.KnownID, and remembers the id.
 func (n *Natives) Known(native string) string {
 	id := runtime.KnownID(native)
 	if id == native || n == nil {
@@ -43,8 +42,7 @@ func (n *Natives) Known(native string) string {
 	return id
 }
 
-// Described remembers the id of something the agent describes, a JSON object with a member id, and that is known by
-// one.
+// Described remembers the id of an object that the agent describes, a JSON object with a member id.
 func (n *Natives) Described(known string, raw json.RawMessage) {
 	if runtime.StandsForLonger(known) {
 		n.describe(raw)
@@ -53,12 +51,12 @@ func (n *Natives) Described(known string, raw json.RawMessage) {
 
 func (n *Natives) describe(raw json.RawMessage) {
 	var named struct{ ID string }
-	_ = json.Unmarshal(raw, &named) // one without an id is named again by what is said next
+	_ = json.Unmarshal(raw, &named) // later output names it again
 	n.Known(named.ID)
 }
 
-// Remember stores the long ids of a signal: members of its parameters, or of objects in them. Call it for every
-// signal that is passed on.
+// Remember stores the long ids in a signal: members of its parameters and of their objects. Call it for every signal
+// that is passed on.
 func (n *Natives) Remember(s *runtime.Signal) {
 	if !runtime.StandsForLonger(s.ThreadID) && !runtime.StandsForLonger(s.TurnID) {
 		return
@@ -77,16 +75,16 @@ func (n *Natives) Remember(s *runtime.Signal) {
 	})
 }
 
-// standIn is a JSON string in a frame to the agent, with the member it is the value of, that stands for a longer id. In
-// a text there is a backslash before the quotes.
+// standIn matches a substitute of a longer id in a frame to the agent: a member with a JSON string. In a text a
+// backslash precedes the quotes.
 var standIn = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`("[^"\\]*"\s*:\s*|[\[,]\s*)"id-sha256-[0-9a-f]{64}"`)
 })
 
-// textMember is the member with the text of a message, whatever its content.
+// textMember is the member with the text of a message, which stays unchanged.
 var textMember = []byte(`"text"`)
 
-// restore puts the agent's own ids into a frame to it.
+// restore puts the agent's own ids into a frame.
 func (n *Natives) restore(frame []byte) []byte {
 	if n == nil || !bytes.Contains(frame, []byte(`"id-sha256-`)) {
 		return frame

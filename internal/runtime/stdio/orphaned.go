@@ -11,9 +11,8 @@ import (
 	"harness/internal/runtime/process/shim"
 )
 
-// orphanedCall is a request of a server before this one whose answer that server did not say to have got. It is never
-// sent again: what it did shows in what the agent says, and when it answers, that is all there is to know. Without an
-// answer it is reported.
+// orphanedCall is a request of an earlier server without a confirmed answer. It is never sent again: the agent's output
+// shows its effect, and an answer is only noted. A missing answer is reported.
 type orphanedCall struct {
 	ID     int64  `json:"id"`
 	Method string `json:"method"`
@@ -22,11 +21,11 @@ type orphanedCall struct {
 	Announces string `json:"announces,omitempty"`
 
 	label string
-	// gaveUp: its caller is of this server, and got that answer.
+	// gaveUp says that a caller of this server made it and gave up.
 	gaveUp bool
 }
 
-// labelOf names a call for the next server that attaches to the process.
+// labelOf identifies a call for the next server that attaches to the process.
 func labelOf(call orphanedCall) string {
 	label, err := json.Marshal(call)
 	if err != nil {
@@ -35,8 +34,8 @@ func labelOf(call orphanedCall) string {
 	return string(label)
 }
 
-// orphanedCalls are the open calls a shim remembers, without those whose answers the server before us has read
-// (up to an offset) but had no time to settle. answered returns which request a line answers, "" for none.
+// orphanedCalls are the open calls in a shim, except those whose answers the earlier server read (up to an offset) but
+// did not settle. answered returns the request that a line answers, "" for none.
 func orphanedCalls(f shim.Found, state shim.State, read int64, answered func(line []byte) string) (
 	map[string]orphanedCall, error) {
 	calls := map[string]orphanedCall{}
@@ -44,7 +43,7 @@ func orphanedCalls(f shim.Found, state shim.State, read int64, answered func(lin
 	for _, open := range state.Calls {
 		call := orphanedCall{label: open.Label}
 		if json.Unmarshal([]byte(open.Label), &call) != nil || call.ID == 0 {
-			continue // not of Call
+			continue // not made by Call
 		}
 		calls[strconv.FormatInt(call.ID, 10)] = call
 		from = min(from, open.At)
@@ -52,11 +51,11 @@ func orphanedCalls(f shim.Found, state shim.State, read int64, answered func(lin
 	if len(calls) == 0 || from == read {
 		return calls, nil
 	}
-	// What the spool deleted was stored long ago.
+	// Output that the spool deleted was stored long ago.
 	return calls, eachSpooled(f, from, read, func(line []byte, _ int64) { delete(calls, answered(line)) })
 }
 
-// orphanAnswered takes the answer to a call of a server before us; false when it is none.
+// orphanAnswered accepts the answer to a call of an earlier server; false when it is none.
 func (c *Conn) orphanAnswered(said Line) bool {
 	c.mu.Lock()
 	call, was := c.orphaned[said.Answer]
@@ -76,8 +75,8 @@ func (c *Conn) orphanAnswered(said Line) bool {
 	return true
 }
 
-// reportOrphaned reports the calls of servers before us that the agent has not answered and is overdue with; ended says
-// that it will answer none any more, also of those that our own callers gave up.
+// reportOrphaned reports overdue calls of earlier servers. ended says that no answer can come any more; then it includes
+// those that our own callers gave up.
 func (c *Conn) reportOrphaned(ended bool) {
 	c.mu.Lock()
 	calls := slices.SortedFunc(maps.Values(c.orphaned), func(a, b orphanedCall) int { return int(a.ID - b.ID) })
@@ -98,8 +97,8 @@ func (c *Conn) reportOrphaned(ended bool) {
 	}
 }
 
-// Recalled reports on a conversation's calls of earlier servers: open while the agent may still answer one,
-// lost when one stayed unanswered for so long that it is given up.
+// Recalled reports on a conversation's calls of earlier servers: open while the agent may still answer one, lost when
+// one stayed unanswered for too long.
 func (c *Conn) Recalled(threadID string) (open, lost bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -9,10 +9,10 @@ import (
 	"harness/internal/runtime"
 )
 
-// Emit passes on signals that did not come from the agent, after all it has sent so far; the signals get their
-// process and time here. They are never repeated: a server that dies at once may leave them unstored. stored is
-// closed when they are. native is stored among the agent's lines, nil for nothing. It returns
-// runtime.ErrUnavailable when the process is gone, whose end is always the last signal.
+// Emit passes on signals of the server itself, after all output so far, and sets their process and time. They are never
+// repeated: a server that dies at once may leave them unstored. stored is closed when they are durable. native is stored
+// among the agent's lines, nil for nothing. It returns runtime.ErrUnavailable when the process is gone, whose end is
+// always the last signal.
 func (c *Conn) Emit(native json.RawMessage, signals ...runtime.Signal) (stored <-chan struct{}, err error) {
 	now, done := time.Now(), make(chan struct{})
 	for i := range signals {
@@ -27,19 +27,19 @@ func (c *Conn) Emit(native json.RawMessage, signals ...runtime.Signal) (stored <
 	return done, nil
 }
 
-// SendOpen is Send for a line that asks for an answer with an id of the Protocol's own. A process that outlives its
-// servers remembers the label (JSON) from the moment it has the line until Settle, for the next server's Labels.
+// SendOpen is Send for a request with an id of the Protocol. A process that outlives its servers keeps the label (JSON)
+// from the moment it has the line until Settle, for the next server's Labels.
 func (c *Conn) SendOpen(ctx context.Context, label string, line []byte) error {
 	return c.sendCall(ctx, label, line)
 }
 
-// Settle says that the answer to a line that SendOpen sent is stored.
+// Settle says that the answer to a line of SendOpen is stored.
 func (c *Conn) Settle(label string) { c.settle(&pending{label: label}) }
 
-// Labels are those that servers before this one gave to SendOpen, and did not settle.
+// Labels are those that earlier servers gave to SendOpen and did not settle.
 func (c *Conn) Labels() []string { return slices.Clone(c.labels) }
 
-// Note replaces what the next servers are given as Hello.
+// Note replaces the Hello of the next servers.
 func (c *Conn) Note(hello json.RawMessage) {
 	c.mu.Lock()
 	c.hello = hello
@@ -49,7 +49,7 @@ func (c *Conn) Note(hello json.RawMessage) {
 	}
 }
 
-// ClaimIn takes the requests of the agent in a conversation out of the open ones, as Claim does.
+// ClaimIn claims the open requests of the agent in a conversation, as Claim does.
 func (c *Conn) ClaimIn(threadID string) (claimed []json.RawMessage) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

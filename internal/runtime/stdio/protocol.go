@@ -17,31 +17,30 @@ import (
 	"harness/internal/runtime"
 )
 
-// Protocol is how one agent speaks. One is made for each process, so it may remember what it needs of that
-// conversation. Read and Answered are called by one goroutine, in the order of the lines, and must not wait for the
-// agent, which may be waiting for us to read. The others may be called from any goroutine.
+// Protocol is the language of one agent. Each process gets its own instance, which may keep state of the connection. One
+// goroutine calls Read and Answered in the order of the lines. They must not wait for the agent, which may be waiting
+// for us to read. Any goroutine may call the others.
 type Protocol interface {
-	// Greet does the handshake, with a new process or one that a server before us began to greet
-	// (Conn.Inherited). Conn.Started has been called by the time it returns nil. Its error is shown to
-	// operators, so it says what to do.
+	// Greet does the handshake with a new process, or with one that an earlier server began to greet (Conn.Inherited).
+	// Conn.Started must have been called when it returns nil. Operators see its error, so it names the remedy.
 	Greet(ctx context.Context) error
-	// Resume is called for a process that outlived its server and was greeted before; it comes before all else.
+	// Resume is called first for a greeted process that outlived its server.
 	Resume(stored runtime.Resumption)
-	// Read parses a line. One that is not a line of the agent is an error: it is counted and skipped.
+	// Read parses a line. An invalid line is an error: it is counted and skipped.
 	Read(line []byte, at time.Time) (Line, error)
-	// AnswerIn is the id of the request a line answers, in decimal; "" when it answers none. It is asked of lines that are
-	// not read otherwise.
+	// AnswerIn is the decimal id of the request that a line answers; "" for none. It is called for lines that Read does
+	// not get.
 	AnswerIn(line []byte) string
-	// Answered gets an answer that is not a refusal. Method is "" when no caller waits for it: the request was
-	// given up, or is not known to be open although a server before us made it.
+	// Answered gets a successful answer. Method is "" when no caller waits for it: the caller gave up, or an earlier
+	// server made the request.
 	Answered(method, threadID string, result json.RawMessage)
 
 	// Describe returns what is needed to make a request.
 	Describe(method string, params any) Call
-	// Frame is the line of a request, with its end. The answer is to name the id.
+	// Frame is the complete line of a request. The answer must have the id.
 	Frame(id int64, method string, params any) ([]byte, error)
-	// Refuse is the line, with its end, that answers a request of the agent that cannot be decided: one without
-	// a Change, or one about a conversation that is not the agent's.
+	// Refuse is the complete line that refuses a request of the agent: one without a Change, or one about a foreign
+	// conversation.
 	Refuse(request runtime.Signal) ([]byte, error)
 }
 
@@ -51,33 +50,31 @@ type Prober interface {
 	Probe() (method string, params any)
 }
 
-// Rereader is a Protocol whose state leaves out what it can read again: the spool keeps its process's output
-// for that.
+// Rereader is a Protocol whose state omits what it can read again: the spool keeps that output.
 type Rereader interface {
-	// Needs is the offset from which on the output is to be kept, after the line that was read last; 0 when the state is
-	// complete. It is called by the goroutine that calls Read.
+	// Needs is the offset from which the output must be kept, after the last line read; 0 when the state is complete.
+	// The goroutine of Read calls it.
 	Needs() int64
-	// Reread takes a line again that a server before us has read, by its end. Those from Needs on come between Resume and
-	// the first Read.
+	// Reread gets a line again that an earlier server has read, by its end. The lines from Needs on come between Resume
+	// and the first Read.
 	Reread(line []byte, end int64)
 }
 
-// Line is what one line of an agent is: the answer to a request, or what the agent says on its own, or nothing that
-// concerns anybody (zero).
+// Line is the meaning of one line of an agent: an answer, the agent's own output, or nothing relevant (zero).
 type Line struct {
-	// Answer is the id of the request that is answered, in decimal; "" when the line is no answer.
+	// Answer is the decimal id of the answered request; "" when the line is no answer.
 	Answer string
 	Result json.RawMessage
-	// Refusal makes the error of a refusal, given the request's method; nil when the answer is none.
+	// Refusal makes the error of a refusal, given the request's method; nil for a successful answer.
 	Refusal func(method string) error
 
-	// Reply, when set, is the line, with its end, that answers a request of the agent that concerns only the
-	// transport; ReplyTo is the request's id, JSON. It is written, once, before anything after it is passed on.
+	// Reply, when set, is the complete line that answers a request of the agent about the transport only; ReplyTo is the
+	// request's id, JSON. It is written once, before anything after it is passed on.
 	Reply   []byte
 	ReplyTo json.RawMessage
 
-	// Signals, Native, About and State are those of the batch the line becomes. A request without a Change is refused before it
-	// is passed on.
+	// Signals, Native, About and State are those of the line's batch. A request without a Change is refused before it is
+	// passed on.
 	Signals       []runtime.Signal
 	Native, State json.RawMessage
 	About         string
@@ -85,38 +82,38 @@ type Line struct {
 	settles *pending // the request the line answers, open until the line is stored
 }
 
-// internal reports whether a line is not passed on at all.
+// internal reports whether a line is not passed on.
 func (l *Line) internal() bool {
 	return len(l.Signals) == 0 && l.Native == nil && l.State == nil && l.Reply == nil
 }
 
-// Call is what has to be known of a request to make it.
+// Call describes a request.
 type Call struct {
-	// ThreadID is the conversation it is about, "" for none.
+	// ThreadID is its conversation, "" for none.
 	ThreadID string
 	// Overloaded, when set, reports the refusals after which the request is sent again. Such a request may be repeated
 	// without checking the outcome of the first one.
 	Overloaded func(err error) bool
-	// Harmless requests change nothing: when a server dies before the answer came, no report is needed.
+	// Harmless requests change nothing: if a server dies before the answer, no report is needed.
 	Harmless bool
-	// Announces is what the answer is given to the Protocol's Announce as, also when the caller gave up or its server
-	// died; "" for an answer that only its caller needs.
+	// Announces is the argument of the Protocol's Announce for the answer, even when the caller gave up or its server
+	// died. "" when only the caller needs the answer.
 	Announces string
 }
 
-// Announcer is a Protocol some of whose answers have to be stored before what the agent says next.
+// Announcer is a Protocol with answers that must be stored before the agent's next output.
 type Announcer interface {
-	// Announce returns what the answer to a request with Call.Announces means. It is called like Answered, after it.
+	// Announce returns the meaning of the answer to a request with Call.Announces. It is called after Answered.
 	Announce(as string, result json.RawMessage) []runtime.Signal
 }
 
-// Counters are totals of what the processes of a runtime met.
+// Counters are totals of the processes of a runtime.
 type Counters struct {
-	// Undecodable lines were none of the agent's, Oversized ones above the limit; both were skipped.
+	// Undecodable lines were invalid, Oversized ones exceeded the limit; both were skipped.
 	Undecodable, Oversized atomic.Int64
-	// Late answers came after their request was given up.
+	// Late answers came after their caller gave up.
 	Late atomic.Int64
-	// Orphans are processes that were left behind and killed.
+	// Orphans are leftover processes that were killed.
 	Orphans atomic.Int64
 	// Hangs are the processes that were killed because they did not answer.
 	Hangs atomic.Int64

@@ -7,31 +7,31 @@ import (
 	"harness/internal/runtime"
 )
 
-// Bounds of what is read from an agent but not yet taken by the sink. Above them the reader stops, and with it, when
-// its pipe is full, the agent: nothing is dropped and memory stays bounded.
+// Bounds of output that the sink has not accepted. Above them the reader stops, and so does the agent when its pipe is
+// full: nothing is dropped and memory stays bounded.
 const (
 	maxQueued      = 4096
 	maxQueuedBytes = 64 << 20
-	// standstill is how long a queue stands before what it holds counts as refused.
+	// standstill is how long a queue may make no progress before its output counts as refused.
 	standstill = time.Second
 )
 
-// queued is a batch that is not to be delivered before something was done (first; nil when there is nothing to do), or,
-// with answered set, the place of an answer among the batches.
+// queued is a batch that is delivered after first is closed (nil for at once), or, with answered set, the place of an
+// answer among the batches.
 type queued struct {
 	runtime.Batch
 	first    <-chan struct{}
 	answered func()
 }
 
-// queue keeps the total order of what the runtime said between its reader and the sink.
+// queue keeps the total order of the runtime's output between its reader and the sink.
 type queue struct {
 	mu      sync.Mutex
 	changed *sync.Cond
 	batches []queued
 	bytes   int
-	busy    bool      // the last one that was taken is not done with
-	moved   time.Time // when a batch was last taken, or came while there was none
+	busy    bool      // the sink still processes the last one
+	moved   time.Time // of the last removal, or of the first addition to an empty queue
 	closed  bool
 }
 
@@ -43,20 +43,20 @@ func newQueue() *queue {
 
 func (q *queue) push(batch runtime.Batch) { q.pushAfter(nil, batch) }
 
-// pushAfter passes on a batch that waits for something.
+// pushAfter passes on a batch once first is closed.
 func (q *queue) pushAfter(first <-chan struct{}, batch runtime.Batch) {
 	q.add(queued{Batch: batch, first: first})
 }
 
-// pushAnswer delivers an answer when the sink has accepted all that was sent before it: the caller then finds
-// it stored, or about to be.
+// pushAnswer delivers an answer when the sink has accepted everything before it. The caller then finds it stored, or
+// about to be.
 func (q *queue) pushAnswer(answered func()) {
 	if !q.add(queued{answered: answered}) {
 		answered()
 	}
 }
 
-// add waits for room. One batch always fits, however large. After close it drops, and returns false.
+// add waits for space. One batch always fits, of any size. After close it drops the batch and returns false.
 func (q *queue) add(b queued) bool {
 	size := b.Size()
 	q.mu.Lock()
@@ -76,8 +76,8 @@ func (q *queue) add(b queued) bool {
 	return true
 }
 
-// pop waits for the next batch and for what comes before it; false when the queue is closed and empty. Answers it hands
-// out.
+// pop waits for the next batch and for its precondition; false when the queue is closed and empty. It delivers answers
+// itself.
 func (q *queue) pop() (runtime.Batch, bool) {
 	for {
 		b, ok := q.next()
@@ -112,7 +112,7 @@ func (q *queue) next() (queued, bool) {
 	return b, true
 }
 
-// drain waits until everything was taken and done with, or is not going to be.
+// drain waits until everything was processed or abandoned.
 func (q *queue) drain() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -128,8 +128,7 @@ func (q *queue) empty() bool {
 	return len(q.batches) == 0 && !q.busy
 }
 
-// standing is how long nothing was taken although something is there, or since the last one was taken that is not done
-// with.
+// standing is the time without progress while the queue is not empty or the last batch is being processed.
 func (q *queue) standing() time.Duration {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -139,7 +138,7 @@ func (q *queue) standing() time.Duration {
 	return time.Since(q.moved)
 }
 
-// close lets pop drain what is there and then end.
+// close lets pop drain the queue and then end.
 func (q *queue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

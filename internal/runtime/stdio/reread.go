@@ -6,7 +6,7 @@ import (
 	"harness/internal/runtime/process/shim"
 )
 
-// kept is up to where the output is not needed any more once it is stored up to an offset.
+// kept is the offset up to which the output is not needed, once it is stored up to an offset.
 func (c *Conn) kept(offset int64) int64 {
 	if again, is := c.protocol.(Rereader); is {
 		if needs := again.Needs(); needs > 0 {
@@ -16,7 +16,7 @@ func (c *Conn) kept(offset int64) int64 {
 	return offset
 }
 
-// reread gives the protocol again what its state leaves out of the output that is stored.
+// reread gives the protocol the stored output again that its state omits.
 func (c *Conn) reread(f shim.Found, stored int64) error {
 	again, is := c.protocol.(Rereader)
 	if !is {
@@ -29,8 +29,7 @@ func (c *Conn) reread(f shim.Found, stored int64) error {
 	return eachSpooled(f, from, stored, again.Reread)
 }
 
-// eachSpooled goes over the lines of a spool from one offset to another, each with the offset it ends at. Lines above
-// the limit are left out.
+// eachSpooled iterates over the lines of a spool between two offsets, each with its end. It skips lines above the limit.
 func eachSpooled(f shim.Found, from, to int64, take func(line []byte, end int64)) error {
 	spooled := shim.Spooled(f, from, to)
 	defer func() { _ = spooled.Close() }()

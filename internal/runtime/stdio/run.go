@@ -13,8 +13,8 @@ import (
 // forgetLimit bounds the wait for a process's end to be stored.
 const forgetLimit = 2 * time.Second
 
-// runOnce starts one process and returns when it is gone and everything about it was said. The error says why it is
-// gone.
+// runOnce starts one process. It returns when the process is gone and all its output was published. The error is the
+// reason of the end.
 func (s *Supervisor) runOnce(ctx context.Context) (ready bool, err error) {
 	l, err := s.launcher.open(ctx, s.options.StartTimeout, s.options.Program)
 	if err != nil {
@@ -23,8 +23,7 @@ func (s *Supervisor) runOnce(ctx context.Context) (ready bool, err error) {
 	return s.run(ctx, l)
 }
 
-// run is runOnce for a process that runs, or ran, already. A process that is to outlive us is left to its shim when the
-// context ends.
+// run is runOnce for an existing process. One that should outlive the server stays with its shim when the context ends.
 func (s *Supervisor) run(ctx context.Context, l *link) (ready bool, err error) {
 	conn := newConn(s.launcher, l.generation, l.pipes, s.out, s.options.Speak)
 	conn.seed(l)
@@ -55,10 +54,10 @@ func (s *Supervisor) run(ctx context.Context, l *link) (ready bool, err error) {
 	if !l.over {
 		grace := stopGrace
 		if hung != nil || killed != nil {
-			grace = 0 // it is killed; what is waited for is a shim that hangs, too
+			grace = 0 // it is killed; this waits for a shim that hangs, too
 		}
 		l.stop(grace)
-		// Sweep before the last words are read: what is swept may be what holds the pipe open.
+		// Sweep before the rest of the output is read: a leftover may hold the pipe open.
 		s.launcher.ended(l.generation)
 		s.launcher.sweep()
 	}
@@ -82,12 +81,12 @@ func (s *Supervisor) run(ctx context.Context, l *link) (ready bool, err error) {
 	return ready, cause
 }
 
-// ended publishes a process's end, and releases what its shim kept once that is stored.
+// ended publishes a process's end and releases its shim's files once that is stored.
 func (s *Supervisor) ended(conn *Conn, l *link, exit runtime.Exit) {
 	if !l.over {
 		s.set(func(status *runtime.Status) {
 			status.PID, status.Generation, status.LastExit, status.Shim = 0, "", &exit, nil
-			// supervise says in a moment whether callers may wait for the next one.
+			// supervise reports soon whether callers may wait for the next one.
 			status.State, status.Reason = runtime.StateStarting, s.name+" ended"
 			s.conn = nil
 		})
@@ -110,8 +109,8 @@ func (s *Supervisor) ended(conn *Conn, l *link, exit runtime.Exit) {
 	}
 }
 
-// live shakes hands and then waits for the end. Nil when the process ended by itself after it was ready, *hungError
-// when it had to be killed, *EndedError when a caller had it killed, *RetiredError when it was taken out of service.
+// live does the handshake and then waits for the end. Nil when the process ended by itself after it was ready,
+// *hungError when it hung, *EndedError when a caller ended it, *RetiredError when it was retired.
 func (s *Supervisor) live(ctx context.Context, conn *Conn, l *link) error {
 	if len(l.hello) == 0 {
 		if err := conn.protocol.Greet(ctx); err != nil {
@@ -150,7 +149,7 @@ func (s *Supervisor) live(ctx context.Context, conn *Conn, l *link) error {
 		select {
 		case <-l.done:
 		case <-conn.gone:
-			// It closed its stdout: alive or not, it is of no use.
+			// It closed its stdout: alive or not, it is useless.
 		case <-ctx.Done():
 		case err := <-retired:
 			return err
@@ -162,7 +161,7 @@ func (s *Supervisor) live(ctx context.Context, conn *Conn, l *link) error {
 			continue
 		case <-looks:
 			if err := s.examine(&health); err != nil {
-				// Stopped, it would not receive any other signal.
+				// While stopped, it would not receive any other signal.
 				l.pipes.kill()
 				return err
 			}
@@ -172,7 +171,7 @@ func (s *Supervisor) live(ctx context.Context, conn *Conn, l *link) error {
 	}
 }
 
-// started runs in the reader or before it, so that SignalStarted stands in the total order.
+// started runs in the reader or before it, so that SignalStarted keeps the total order.
 func (s *Supervisor) started(conn *Conn, l *link) {
 	version := s.options.Started(conn)
 	s.set(func(status *runtime.Status) {

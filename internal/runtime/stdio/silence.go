@@ -9,36 +9,34 @@ import (
 )
 
 const (
-	// endGrace bounds how long an unresponsive agent has to end a turn after it was asked to.
+	// endGrace is how long an unresponsive agent has to end a turn on request.
 	endGrace = 30 * time.Second
-	// watchdogChecks is how often turns are checked within the limit.
+	// watchdogChecks is the number of checks within the limit.
 	watchdogChecks = 8
 )
 
-// TurnWatchdog ends turns in which an agent is unresponsive, and processes that continue such a turn after
-// that. 0 waits forever.
+// TurnWatchdog ends turns in which an agent is unresponsive, and processes that do not end such a turn. 0 waits forever.
 type TurnWatchdog time.Duration
 
 // Turn is a running turn, as TurnWatchdog sees it.
 type Turn struct {
 	ID string
-	// LastOutput is when something was last sent in it. Stopped says that the agent was asked to end it because
-	// it was unresponsive.
+	// LastOutput is the time of the last output in it. Stopped says that the agent was asked to end it as unresponsive.
 	LastOutput time.Time
 	Stopped    bool
 }
 
 // Watched is an agent that TurnWatchdog checks.
 type Watched struct {
-	// Name is the runtime's name, Title what the agent is called for people.
+	// Name is the runtime's name, Title the agent's name for people.
 	Name, Title string
 	Log         zerolog.Logger
-	// Turns are those that run and wait for the agent itself, not for a person or a command of the agent.
+	// Turns are the running turns that wait for the agent itself, not for a person or a command.
 	Turns func() []Turn
-	// Stop asks the agent to end a turn, whose end then gives the reason (Reason).
+	// Stop asks the agent to end a turn, with Reason as its error.
 	Stop func(ctx context.Context, turn string) error
-	// Held reports that the agent's output is stalled for now (Conn.Held).
-	Held func() bool
+	// Stalled reports that the agent's output is stalled for now (Conn.Stalled).
+	Stalled func() bool
 }
 
 // Reason is the text for people why a turn was ended.
@@ -48,8 +46,8 @@ func (s TurnWatchdog) Reason() string {
 		time.Duration(s))
 }
 
-// Attend watches a process while it is up (Options.Attend). It returns *RetiredError for one that continues
-// after it was asked to stop.
+// Attend watches a running process (Options.Attend). It returns *RetiredError when the process ignores the request to
+// stop.
 func (s TurnWatchdog) Attend(ctx context.Context, agent Watched) error {
 	if s <= 0 {
 		<-ctx.Done()
@@ -64,7 +62,7 @@ func (s TurnWatchdog) Attend(ctx context.Context, agent Watched) error {
 		case <-ctx.Done():
 			return nil
 		case now := <-ticker:
-			if agent.Held() {
+			if agent.Stalled() {
 				held = now
 			}
 			for _, turn := range agent.Turns() {

@@ -22,7 +22,7 @@ const (
 	defaultCallTimeout  = 120 * time.Second
 	defaultBackoffMin   = 250 * time.Millisecond
 	defaultBackoffMax   = 30 * time.Second
-	// steady is how long a process has to be up for the backoff to start over.
+	// steady is the uptime after which the backoff starts over.
 	steady = time.Minute
 )
 
@@ -32,37 +32,37 @@ type Options struct {
 	Serves string
 	// Speak makes the Protocol of a process.
 	Speak func(*Conn) Protocol
-	// Sink receives what the processes say.
+	// Sink receives the output of the processes.
 	Sink runtime.Sink
-	// StartTimeout bounds the start of a shim, and how long callers wait for a process that starts (30 s); after
-	// CallTimeout a call of an earlier server counts as unanswered (120 s).
+	// StartTimeout bounds the start of a shim, and the wait of callers for a starting process (30 s). After CallTimeout
+	// a call of an earlier server counts as unanswered (120 s).
 	StartTimeout, CallTimeout time.Duration
-	// HangAfter is how long a process may leave a probe unanswered before it is killed and restarted; after a quarter of
-	// it the status is unresponsive. 0 asks nothing and waits forever.
+	// HangAfter is how long a probe may stay unanswered before the process is killed and restarted. After a quarter of
+	// it, the status is unresponsive. 0 disables the probe.
 	HangAfter time.Duration
 	// BackoffMin doubles from one failed start to the next up to BackoffMax (250 ms, 30 s).
 	BackoffMin, BackoffMax time.Duration
-	// Started, when set, is called once a process can be used, before any caller uses it, and returns its
-	// version ("" when unknown).
+	// Started, when set, is called once a process is usable, before any caller uses it. It returns the version ("" if
+	// unknown).
 	Started func(*Conn) (version string)
-	// Attend, when set, runs beside a process that is up, until ctx ends. The process is stopped when it returns an error:
-	// *RetiredError for one that was taken out of service.
+	// Attend, when set, runs beside a running process until ctx ends. Its error stops the process: *RetiredError for a
+	// retired one.
 	Attend func(ctx context.Context, c *Conn, pid int) error
-	// KeepOnStop has Stop leave a process behind a shim running, for the next server.
+	// KeepOnStop makes Stop leave a process behind a shim running, for the next server.
 	KeepOnStop bool
 	// Resume loads what is stored of a process that outlived its server.
 	Resume func(ctx context.Context, generation string) (runtime.Resumption, error)
-	// Inherit are the shims earlier servers left to this supervisor, oldest first; all of the launcher's runtime by
-	// default.
+	// Inherit are the shims that earlier servers left to this supervisor, oldest first; by default all of the launcher's
+	// runtime.
 	Inherit func() []shim.Found
-	// Program, when set, returns before each start what its process is started with beyond Launch: the
-	// arguments of one conversation.
+	// Program, when set, returns before each start what the process has beyond Launch, such as arguments for its
+	// conversation.
 	Program func() (Program, error)
 	// Once ends the supervision with the first process, however it ends.
 	Once bool
 }
 
-// Supervisor keeps one process running. A runtime with a process for each conversation has one for each.
+// Supervisor keeps one process running. A runtime with a process per conversation has several.
 type Supervisor struct {
 	name     string
 	launcher *Launcher
@@ -75,16 +75,16 @@ type Supervisor struct {
 	changed chan struct{}
 	status  runtime.Status
 	conn    *Conn
-	// users are the calls under way, uses all so far, used is when the last one ended.
+	// users are the calls in progress, uses the number of all calls, used is when the last one ended.
 	users, uses int64
 	used        time.Time
 	cancel      context.CancelFunc
 	done        chan struct{}
 }
 
-// RetiredError says that a process was taken out of service (Supervisor.Retire) and why; another one follows at once.
+// RetiredError says that a process was retired (Supervisor.Retire) and why; another one starts at once.
 type RetiredError struct {
-	// Exit is the reason in the runtime.Exit. Message is the error for callers, with what to do.
+	// Exit is the reason in runtime.Exit. Message is the error for callers, with the remedy.
 	Exit, Message string
 }
 
@@ -121,7 +121,7 @@ func NewSupervisor(launcher *Launcher, options Options) *Supervisor {
 	}
 }
 
-// Status is that of the process now; it never blocks.
+// Status is the current status of the process; it never blocks.
 func (s *Supervisor) Status() runtime.Status {
 	s.mu.Lock()
 	status := s.status
@@ -130,14 +130,14 @@ func (s *Supervisor) Status() runtime.Status {
 	return status
 }
 
-// Start begins supervision and returns at once. Calling it twice is allowed; one that was stopped does not start again.
+// Start begins supervision and returns at once. A second call is allowed; a stopped supervisor does not start again.
 func (s *Supervisor) Start(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.done != nil {
 		return nil
 	}
-	// Supervision lives until Stop, whatever becomes of the context of the start.
+	// Supervision lives until Stop, independent of the start's context.
 	ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	s.done = make(chan struct{})
 	s.setLocked(func(status *runtime.Status) {
@@ -157,8 +157,8 @@ func (s *Supervisor) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends the process (SIGTERM, then SIGKILL to its group), unless it is to be kept, and waits for every goroutine.
-// It returns the context's error when the sink does not take what was said last. Calling it twice is allowed.
+// Stop ends the process (SIGTERM, then SIGKILL to its group) unless it should be kept, and waits for every goroutine. It
+// returns the context's error when the sink does not accept the last output. A second call is allowed.
 func (s *Supervisor) Stop(ctx context.Context) error {
 	s.mu.Lock()
 	if s.done == nil {
@@ -232,13 +232,13 @@ func (s *Supervisor) supervise(ctx context.Context) {
 	})
 }
 
-// missing reports whether a process could not be started because there is no such program.
+// missing reports whether the start failed because there is no such program.
 func missing(err error) bool {
 	return errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist)
 }
 
-// down notes that a process is gone and when another follows. One that was fine until now is back in a moment (soon):
-// callers wait for it instead of failing.
+// down notes that a process is gone and when the next one starts. After a healthy process the next is soon back: callers
+// wait instead of failing.
 func (s *Supervisor) down(err error, retry time.Duration, soon bool) {
 	s.log.Error().Err(err).Dur("retry_in", retry).Msg(s.name + " is down")
 	s.set(func(status *runtime.Status) {
@@ -250,7 +250,7 @@ func (s *Supervisor) down(err error, retry time.Duration, soon bool) {
 	})
 }
 
-// replaced reports whether a process was taken out of service, so that the next one is started at once.
+// replaced reports whether a process was retired, so that the next one starts at once.
 func (s *Supervisor) replaced(err error) bool {
 	var retired *RetiredError
 	if !errors.As(err, &retired) {

@@ -8,7 +8,7 @@ import (
 	"harness/internal/runtime"
 )
 
-// Use waits for a process that is starting and returns the way to it. Until done is called it is not retired.
+// Use waits for a starting process and returns its connection. The process is not retired until done is called.
 // runtime.ErrUnavailable, with the reason, when there is none.
 func (s *Supervisor) Use(ctx context.Context) (c *Conn, done func(), err error) {
 	limit := time.After(s.options.StartTimeout)
@@ -38,7 +38,7 @@ func (s *Supervisor) Use(ctx context.Context) (c *Conn, done func(), err error) 
 	}
 }
 
-// absence is what there being no process means: runtime.ErrProcessGone where one ended and another one may follow.
+// absence is the error without a process: runtime.ErrProcessGone if one ended and another may follow.
 func (s *Supervisor) absence(status runtime.Status) error {
 	ended := status.State == runtime.StateStopped && s.options.Once ||
 		status.State == runtime.StateUnavailable && !status.Missing
@@ -48,7 +48,7 @@ func (s *Supervisor) absence(status runtime.Status) error {
 	return runtime.ErrUnavailable
 }
 
-// UseGeneration is Use for one process only, and does not wait; false when it is not the one that runs.
+// UseGeneration is Use for one process only and does not wait; false when another one runs.
 func (s *Supervisor) UseGeneration(generation string) (c *Conn, done func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,14 +59,14 @@ func (s *Supervisor) UseGeneration(generation string) (c *Conn, done func(), ok 
 	return s.conn, s.unuse, true
 }
 
-// Current is the way to the process that runs, nil when none does.
+// Current is the connection to the running process, nil when there is none.
 func (s *Supervisor) Current() *Conn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.conn
 }
 
-// useLocked counts a user of the process in. s.mu is held.
+// useLocked counts a user of the process. s.mu is held.
 func (s *Supervisor) useLocked() {
 	s.users++
 	s.uses++
@@ -79,15 +79,15 @@ func (s *Supervisor) unuse() {
 	s.used = time.Now()
 }
 
-// Uses counts how often the process was used.
+// Uses counts the uses of the process.
 func (s *Supervisor) Uses() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.uses
 }
 
-// Free reports whether a process can be retired: it is unused and has been since so many uses, no call waits in
-// it, it was quiet since a time, and its output is stored.
+// Free reports whether a process can be retired: it had no further use, no call waits in it, it was quiet since a time,
+// and its output is stored.
 func (s *Supervisor) Free(c *Conn, uses int64, since time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,9 +99,8 @@ func (s *Supervisor) freeLocked(c *Conn, uses int64, since time.Time) bool {
 		c.Quiet(since) && s.out.empty()
 }
 
-// Retire takes a free process out of service. From then on callers wait for the next one, so that no message
-// reaches the one that ends. busy, when true, prevents it. The attending function then ends the process by
-// returning a *RetiredError.
+// Retire takes a free process out of service. Callers then wait for the next one, so no message reaches the ending one.
+// It does nothing if busy returns true. The attending function then ends the process with a *RetiredError.
 func (s *Supervisor) Retire(c *Conn, uses int64, since time.Time, busy func() bool, reason string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,14 +12,12 @@ import (
 )
 
 const (
-	// watchSteps is how often a process is checked within Options.HangAfter. As many checks in a row without
-	// output make a hang. A server that was stopped itself, or had no processor for a while, checks once when
-	// it continues and then reads what has arrived.
+	// watchSteps is the number of checks within Options.HangAfter. That many checks without output in a row are a hang.
+	// A server that was itself stopped checks once when it continues, and then reads the waiting output.
 	watchSteps = 4
 )
 
-// pulse is the reading side of a connection, seen from outside: how often something came, and whether more is waited
-// for.
+// pulse watches the reading side of a connection: the number of reads, and whether a read is waiting.
 type pulse struct {
 	source  io.Reader
 	lines   atomic.Int64
@@ -48,16 +46,16 @@ type watch struct {
 	silent int
 }
 
-// Held reports whether the process's output is stalled, so that silence proves nothing. Its output is not kept
+// Stalled reports whether the process's output is stalled, so that silence proves nothing. Its output is not kept
 // (the disk is full, the spool is full), is not read, or what was read is not stored yet.
-func (c *Conn) Held() bool {
+func (c *Conn) Stalled() bool {
 	return !c.pulse.waiting.Load() || c.pipes.stalled != nil && c.pipes.stalled() || c.out.standing() > standstill
 }
 
-// check returns how long the probe has been unanswered. Any output of the process counts as an answer. While
-// the process is held the result is unknown: afterwards it is probed anew.
+// check returns how long the probe is unanswered. Any output of the process counts as an answer. While output is stalled
+// the result is unknown; afterwards it is probed again.
 func (w *watch) check() time.Duration {
-	lines, held := w.conn.pulse.lines.Load(), w.conn.Held()
+	lines, held := w.conn.pulse.lines.Load(), w.conn.Stalled()
 	switch {
 	case lines != w.lines || held:
 		w.lines, w.asked, w.silent = lines, false, 0
@@ -70,8 +68,7 @@ func (w *watch) check() time.Duration {
 	return time.Duration(w.silent) * w.every
 }
 
-// probe asks for a sign of life. It does not wait for it, nor for a process that takes no input, and it leaves the
-// slots to others.
+// probe sends a probe. It waits neither for the answer nor for a process that accepts no input, and it uses no slot.
 func (c *Conn) probe(method string, params any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -83,12 +80,12 @@ func (c *Conn) probe(method string, params any) {
 	c.pending[strconv.FormatInt(id, 10)] = &pending{method: method, answer: make(chan answer, 1)}
 	c.probing.Go(func() {
 		if line, err := c.protocol.Frame(id, method, params); err == nil {
-			_ = c.Send(context.Background(), line) // one that cannot be reached is unresponsive
+			_ = c.Send(context.Background(), line) // an unreachable process is unresponsive
 		}
 	})
 }
 
-// hungError says that a process was ended because it did not answer.
+// hungError says that a process was ended because it hung.
 type hungError struct {
 	name  string
 	after time.Duration
@@ -101,7 +98,7 @@ func (e *hungError) Error() string {
 		e.name, e.after)
 }
 
-// examine checks the process once and publishes the result. *hungError when it is to be given up.
+// examine checks the process once and publishes the result. *hungError when it hangs.
 func (s *Supervisor) examine(w *watch) error {
 	silent := w.check()
 	state := s.Status().State

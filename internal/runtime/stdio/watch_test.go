@@ -84,7 +84,7 @@ func TestStalledProcessIsNotCheckedForHang(t *testing.T) {
 		}
 		c.out.push(runtime.Batch{Signals: []runtime.Signal{{Method: "waits"}}})
 		<-time.After(2 * standstill)
-		if silent := look(3); silent != 0 || !c.Held() {
+		if silent := look(3); silent != 0 || !c.Stalled() {
 			t.Errorf("unresponsive for %s while the store refused", silent)
 		}
 		c.out.next()
@@ -100,7 +100,7 @@ func TestStalledProcessIsNotCheckedForHang(t *testing.T) {
 		began, ended := time.Now(), make(chan struct{})
 		go func() {
 			defer close(ended)
-			_ = TurnWatchdog(8*time.Second).Attend(ctx, Watched{Log: zerolog.Nop(), Held: held.Load,
+			_ = TurnWatchdog(8*time.Second).Attend(ctx, Watched{Log: zerolog.Nop(), Stalled: held.Load,
 				Turns: func() []Turn { return []Turn{{ID: "t", LastOutput: began}} },
 				Stop:  func(context.Context, string) error { stops.Add(1); return nil }})
 		}()

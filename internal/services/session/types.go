@@ -143,7 +143,7 @@ type Detail struct {
 	// Unchanged says that the reader has this version already; Transcript is left empty.
 	Unchanged bool
 	// Thread is the runtime's description of a whole read with Pieces, which took the items; nil: it is Session.Thread.
-	Thread []runtime.DescribedPiece
+	Thread []runtime.DescribedPart
 }
 
 // Reading says how much of a session is wanted, and what the reader has.
@@ -251,7 +251,7 @@ type Message struct {
 	// its error keeps the message from being sent. nil stores nothing.
 	Begin journal.Unit `json:"-"`
 	// Key names the request it came with where the same one may come again, "" where it does not: what it makes is found by
-	// it (manager.Service.Made), which is asked before it is sent.
+	// it (manager.Service.TurnForKey), which is asked before it is sent.
 	Key string `json:"-"`
 	// Names are Images as a client named them, which a message is queued with; nil when they are the same.
 	Names []string `json:"-"`

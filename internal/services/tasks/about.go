@@ -15,21 +15,21 @@ import (
 	"harness/internal/services/session"
 )
 
-// Origin names, in the caller's own words, the client, the request and the user that something was asked for. The events
-// it causes carry it.
+// Origin names, in the caller's terms, the client, the request and the user behind a request. The events that it causes
+// carry it.
 type Origin struct {
 	ClientID  string `json:"client_id,omitempty"`
 	RequestID string `json:"request_id,omitempty"`
 	UserID    string `json:"user_id,omitempty"`
 }
 
-// decider is who asked for a decision, as the audit log and as the caller itself names them.
+// decider is the actor of a decision, for the audit log and in the caller's terms.
 type decider struct {
 	Actor  string `json:"actor,omitempty"`
 	Origin Origin `json:"origin"`
 }
 
-// noteOrigin records who decides about a call, so that the events of the decision can say so.
+// noteOrigin stores the actor of a decision about a call, for the events of the decision.
 func (s *Service) noteOrigin(ctx context.Context, sessionID string, what ownRecord, actor string) error {
 	if what.Origin == (Origin{}) {
 		return nil
@@ -51,7 +51,7 @@ func (l *Log) onAsked(own ownRecord, actor string) {
 	}
 }
 
-// because has the events of a decision name who asked for it. The caller calls back when they are derived.
+// because adds the actor to the events of a decision. The returned function must be called once they are derived.
 func (l *Log) because(c *call, actor string) (done func()) {
 	if c != nil && c.By != nil && c.By.Actor == actor {
 		l.by = &c.By.Origin
@@ -59,7 +59,7 @@ func (l *Log) because(c *call, actor string) (done func()) {
 	return func() { l.by = nil }
 }
 
-// About is what the first event of a session says of it, and what the log begins with. CreatedAt is in ms.
+// About is the content of a session's first event, with which the log begins. CreatedAt is in ms.
 type About struct {
 	SessionID string `json:"session_id"`
 	Runtime   string `json:"runtime"`
@@ -68,15 +68,15 @@ type About struct {
 	Begin     Facts  `json:"begin"`
 }
 
-// Facts are what events say of a session's runtime, and the folders that inputs of its own tools are free of.
+// Facts are what events say about a session's runtime, and the folder names that are removed from tool inputs.
 type Facts struct {
 	Model            string `json:"model,omitempty"`
 	RuntimeSessionID string `json:"runtime_session_id,omitempty"`
-	// Folders are the names of the session's folder, links resolved and not, the longest first.
+	// Folders are the names of the session's folder, with and without resolved links, the longest first.
 	Folders []string `json:"folders,omitempty"`
 }
 
-// replace takes over what other facts say.
+// replace copies the known members of other facts.
 func (f *Facts) replace(by *Facts) {
 	if by == nil {
 		return
@@ -92,7 +92,7 @@ func (f *Facts) replace(by *Facts) {
 	}
 }
 
-// factsOf are those of a session as it stands now. effective is the model its runtime runs, "" when it did not say.
+// factsOf are the current facts of a session. effective is the model that its runtime runs, "" if unknown.
 func factsOf(s session.Session, effective string) Facts {
 	f := Facts{Model: effective, RuntimeSessionID: s.RuntimeSessionID, Folders: foldersOf(s.Cwd)}
 	if s.Controls.Model != nil && *s.Controls.Model != "" {
@@ -101,7 +101,7 @@ func factsOf(s session.Session, effective string) Facts {
 	return f
 }
 
-// factsNow are those of a session as it stands now. The model that its runtime chose is not among them.
+// factsNow are the current facts of a session, without the model that its runtime chose.
 func (s *Service) factsNow(ctx context.Context, sessionID string) (*Facts, error) {
 	stored, err := s.opts.Sessions.Lookup(ctx, sessionID)
 	if err != nil {
@@ -124,7 +124,7 @@ func foldersOf(cwd string) []string {
 	return folders
 }
 
-// About reads what a session's log begins with. Errors are those of operations.Find; *operations.SystemSessionError.
+// About reads the beginning of a session's log. Errors are those of operations.Find; *operations.SystemSessionError.
 func (s *Service) About(ctx context.Context, sessionID string) (About, error) {
 	found, err := s.opts.Operations.Find(ctx, sessionID)
 	if err != nil {
@@ -142,15 +142,15 @@ func (s *Service) About(ctx context.Context, sessionID string) (About, error) {
 	return about, nil
 }
 
-// note is what is kept of a session when the task API first has to do with it.
+// note is stored for a session when the task API first uses it.
 type note struct {
 	Origin Origin `json:"origin"`
 	Facts  Facts  `json:"facts"`
-	// Pinned says that its tasks end when a file that its agent reads by itself has changed.
+	// Pinned says that its tasks fail when a file that its agent reads on its own has changed.
 	Pinned bool `json:"pinned,omitempty"`
 }
 
-// readNote is nil of a session of which nothing was noted.
+// readNote is nil for a session without a note.
 func readNote(ctx context.Context, q database.Querier, sessionID string) (*note, error) {
 	var text string
 	err := q.QueryRowContext(ctx, `select about from task_sessions where session_id = $1`, database.EncodeText(sessionID)).

@@ -13,29 +13,28 @@ import (
 	"harness/internal/services/session"
 )
 
-// Decision is a person's answer to a tool call that asks.
+// Decision is a person's answer to a tool call that needs approval.
 type Decision struct {
 	Allow bool
-	// Attempt and InputHash are those of the call that was shown.
+	// Attempt and InputHash are those of the displayed call.
 	Attempt   int
 	InputHash string
-	// Reason is why, in that person's words.
+	// Reason is the reason in that person's words.
 	Reason string
-	// Origin is what the caller says of itself.
+	// Origin identifies the caller.
 	Origin Origin
-	// Answers are those to the agent's questions by their ids, Result what a tool of the client came to; nil for calls that
-	// take none.
+	// Answers are the answers to the agent's questions by id, Result the result of a client's tool; nil for other calls.
 	Answers json.RawMessage
 	Result  *string
 }
 
-// Decided is what came of a decision. ReasonWaits: the reason of a denial reaches the agent with the next message only.
+// Decided is the effect of a decision. ReasonWaits: the agent gets the reason of a denial only with the next message.
 type Decided struct{ ReasonWaits bool }
 
-// Decide answers a tool call of a session once, no matter which side owns the tool. It returns ErrNotPending when no
-// decision about the call is open, with a *session.SettledError when it was decided before. *MismatchError
-// means that the decision is about something else, *PartError that it has a part the call does not accept;
-// the call then stays open. Other errors are those of operations.DecideApproval.
+// Decide answers a tool call of a session once, whether the runtime or this server owns the tool. It returns
+// ErrNotPending when no decision is open, with a *session.SettledError when one was made before. *MismatchError means
+// that the decision is about something else. *PartError means that the call does not accept a part of it. The call stays
+// open then. Other errors are those of operations.DecideApproval.
 func (s *Service) Decide(ctx context.Context, sessionID, callID string, d Decision, actor string) (Decided, error) {
 	if err := s.opts.Operations.Check(ctx, operations.ListRequests, sessionID); err != nil {
 		return Decided{}, err
@@ -62,13 +61,13 @@ func (s *Service) Decide(ctx context.Context, sessionID, callID string, d Decisi
 		return Decided{}, err
 	}
 	waits, err := s.opts.Operations.ReasonWaits(ctx, settled)
-	if err != nil { // it is decided all the same
+	if err != nil { // the decision stands
 		s.opts.Logger.Warn().Err(err).Str("session", sessionID).Msg("it is not known when the reason of a denial reaches the agent")
 	}
 	return Decided{ReasonWaits: waits}, nil
 }
 
-// fits refuses a decision with parts that a call has no place for: *PartError.
+// fits refuses a decision with parts that the call does not accept: *PartError.
 func (d Decision) fits(c *call) error {
 	switch {
 	case d.Answers != nil && (c.Kind != runtime.RequestToolInput || !d.Allow):
@@ -81,7 +80,7 @@ func (d Decision) fits(c *call) error {
 	return nil
 }
 
-// settle gives the decision about a call to its session.
+// settle passes the decision about a call to its session.
 func (s *Service) settle(ctx context.Context, c *call, d Decision, actor string) (session.Request, error) {
 	decision := "decline"
 	if d.Allow {
@@ -104,13 +103,13 @@ func (s *Service) settle(ctx context.Context, c *call, d Decision, actor string)
 		Message: d.Reason}, actor)
 }
 
-// askWait is how long a decision is kept for a call that has no approval request yet. On a busy machine an
-// agent needs some seconds from its call to its request.
+// askWait is how long a decision waits for the approval request of its call. On a busy machine an agent needs some
+// seconds to send it.
 const askWait = 30 * time.Second
 
-// called returns an open call, nil when there is none, with the events so far. Clients see a call before its
-// approval request: of a tool of this server by a moment, of one of the runtime by a second. A decision that
-// arrives in between is kept for the request. *MismatchError means that it is about another attempt or input.
+// called returns an open call with the events so far, nil when there is none. Clients see a call before its approval
+// request: by a moment for a tool of this server, by a second for one of the runtime. A decision in between waits for
+// the request. *MismatchError means that the decision is about another attempt or input.
 func (s *Service) called(ctx context.Context, sessionID, callID string, d Decision) (*call, []Event, error) {
 	news, cancel := s.News(sessionID)
 	defer cancel()
@@ -142,7 +141,7 @@ func (s *Service) called(ctx context.Context, sessionID, callID string, d Decisi
 	}
 }
 
-// decidedBefore is ErrNotPending, with the actor that decided the call if the events name one.
+// decidedBefore is ErrNotPending, with the earlier actor if the events name one.
 func decidedBefore(events []Event, callID string) error {
 	for _, e := range slices.Backward(events) {
 		if e.Type != CallApproved && e.Type != CallDenied {

@@ -16,18 +16,18 @@ import (
 // Ended describes a task that has ended.
 type Ended struct {
 	SessionID, TaskID string
-	// TurnID is the turn that did it, "" when none began.
+	// TurnID is the task's turn, "" when none began.
 	TurnID string
-	// TraceID and SpanID are those of the request that asked for it, "" for none.
+	// TraceID and SpanID are those of the request for the task, "" for none.
 	TraceID, SpanID string
 	Status          Status
-	// Code is why it failed, "" when it did not.
+	// Code is the failure's code, "" for none.
 	Code string
-	// Asked is when it was asked for, At when it ended.
+	// Asked is when the task was submitted, At when it ended.
 	Asked, At time.Time
 }
 
-// end stores how a task ended, once: a later call changes nothing.
+// end stores the outcome of a task once: a later call changes nothing.
 func (s *Service) end(ctx context.Context, t Task, outcome Outcome) error {
 	stored, err := s.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		return s.endIn(ctx, tx, t, outcome)
@@ -39,7 +39,7 @@ func (s *Service) end(ctx context.Context, t Task, outcome Outcome) error {
 	return err
 }
 
-// notifyEnded calls Options.Ended when the end of a task was stored.
+// notifyEnded calls Options.Ended when a task's end is stored.
 func (s *Service) notifyEnded(t Task, stored []journal.Record) {
 	if s.opts.Ended == nil {
 		return
@@ -57,7 +57,7 @@ func (s *Service) notifyEnded(t Task, stored []journal.Record) {
 	}
 }
 
-// Open counts the tasks of this store that are not over: those that wait, and those that run.
+// Open counts the tasks of this store that have not ended: queued and running ones.
 func (s *Service) Open(ctx context.Context) (queued, running int64, err error) {
 	err = s.db.Read().QueryRowContext(ctx,
 		`select coalesce(sum(case when status = $1 then 1 else 0 end), 0), count(*) from tasks where ended_at = 0`,
@@ -65,8 +65,7 @@ func (s *Service) Open(ctx context.Context) (queued, running int64, err error) {
 	return queued, running - queued, err
 }
 
-// endIn is end within a unit. A turn that was interrupted because the task was stopped ends it as stopped, for the
-// reason given.
+// endIn is end within a transaction. If the task was stopped, an interrupted turn ends it as stopped, with that reason.
 func (s *Service) endIn(ctx context.Context, tx database.Tx, t Task, outcome Outcome) ([]journal.Event, error) {
 	now, err := readTask(ctx, tx, t.SessionID, t.ID)
 	if errors.Is(err, ErrNotFound) || err == nil && now.Status.Over() {
@@ -86,26 +85,27 @@ func (s *Service) endIn(ctx context.Context, tx database.Tx, t Task, outcome Out
 	}
 	what := ownRecord{TaskID: t.ID, TurnID: now.TurnID, Outcome: &outcome}
 	if now.Status == Queued {
-		what.Messages, what.Mode = encode(now.Messages), now.Mode // no event of it was published before
+		what.Messages, what.Mode = encode(now.Messages), now.Mode // none of its events was published
 	}
 	return []journal.Event{s.record(now, recordEnded, what)}, nil
 }
 
-// Stop is a wish to stop a task.
+// Stop is a request to stop a task.
 type Stop struct {
-	// Reason is why, in the caller's words, "" for DefaultStop.
+	// Reason is in the caller's words, "" for DefaultStop.
 	Reason string
-	// Origin is what the caller says of itself.
+	// Origin identifies the caller.
 	Origin Origin
 }
 
-// DefaultStop is the reason of a stop for which the caller gave none.
+// DefaultStop is the reason of a stop without one.
 const DefaultStop = "stop requested"
 
-// StopTask ends a task, and returns when it is over: one that waits at once, one that runs with its turn. A turn that does
-// not end for stopPatience leaves it running. already says that it was over. ErrNotFound; others are those of operations.Check.
+// StopTask ends a task and returns when it has ended: a queued one at once, a running one with its turn. A turn that
+// does not end within stopPatience leaves it running. already says that it had ended. ErrNotFound; other errors are
+// those of operations.Check.
 func (s *Service) StopTask(ctx context.Context, sessionID, taskID string, stop Stop) (t Task, already bool, err error) {
-	// The second is for sessions that are not known: there is nothing to interrupt in them.
+	// The second check is for unknown sessions, where there is nothing to interrupt.
 	for _, op := range []operations.Operation{operations.Interrupt, operations.Read} {
 		if err := s.opts.Operations.Check(ctx, op, sessionID); err != nil {
 			return Task{}, false, err
@@ -149,10 +149,10 @@ func (s *Service) StopTask(ctx context.Context, sessionID, taskID string, stop S
 	return t, already, err
 }
 
-// stopPatience is how long a stop waits for the end of its task: as long as a turn has to end, and the process after it.
+// stopPatience is how long a stop waits for its task: the limits for the end of a turn and of its process.
 const stopPatience = 13 * time.Second
 
-// awaitEnd reads a task again until it is over, at most as long as a stop may take.
+// awaitEnd reads a task until it has ended, at most for the duration of a stop.
 func (s *Service) awaitEnd(ctx context.Context, sessionID string, read func(context.Context) (Task, error)) (Task, error) {
 	news, cancel := s.News(sessionID)
 	defer cancel()
@@ -213,7 +213,7 @@ func (s *Service) forgetLoop(ctx context.Context) {
 	}
 }
 
-// forget removes what is kept of a session that was deleted.
+// forget removes what is stored of a deleted session.
 func (s *Service) forget(ctx context.Context, sessionID string) error {
 	_, err := s.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		var errs []error

@@ -2,13 +2,13 @@ package tasks
 
 import "encoding/json"
 
-// SchemaVersion is that of events, ContractVersion that of what they mean together.
+// SchemaVersion is the version of events, ContractVersion that of their meaning.
 const (
 	SchemaVersion   = 1
 	ContractVersion = "1.0"
 )
 
-// Event is one thing that happened in a session, in the vocabulary of the task API.
+// Event is one event of a session, in the vocabulary of the task API.
 type Event struct {
 	SchemaVersion int `json:"schema_version"`
 	// Seq counts the events of the session, from 1.
@@ -21,20 +21,19 @@ type Event struct {
 	Payload json.RawMessage `json:"payload"`
 }
 
-// Trace says what an event belongs to.
+// Trace identifies what an event belongs to.
 type Trace struct {
 	SessionID string `json:"session_id"`
 	TaskID    string `json:"task_id,omitempty"`
 	TurnID    string `json:"turn_id,omitempty"`
-	// TraceID and SpanID are those of the request that asked for the task (W3C, hex).
+	// TraceID and SpanID are those of the request for the task (W3C, hex).
 	TraceID string `json:"trace_id,omitempty"`
 	SpanID  string `json:"span_id,omitempty"`
-	// Origin is what the caller says of itself.
+	// Origin identifies the caller.
 	Origin
 }
 
-// RuntimeRef names the runtime of an event's session, the model it runs as far as it says, and its own id of the
-// conversation.
+// RuntimeRef is the runtime of an event's session, its model if known, and its own id of the conversation.
 type RuntimeRef struct {
 	Name             string `json:"name"`
 	Model            string `json:"model,omitempty"`
@@ -69,8 +68,7 @@ const (
 	CallCompleted = "tool.call.completed"
 )
 
-// Types of the journal events that this package writes for itself. Their dots hide them from clients of the
-// stream.
+// Types of the journal events that only this package reads. Their dots hide them from clients of the stream.
 const (
 	recordStarted = "task.started"
 	recordBound   = "task.bound"
@@ -78,10 +76,10 @@ const (
 	recordAsked   = "task.asked" // who decides about a call, or stops a task
 )
 
-// sessionDeleted is the type of the journal's event by which a session is gone.
+// sessionDeleted is the type of the journal event of a deleted session.
 const sessionDeleted = "session_deleted"
 
-// terminal is the type of the event that ends a task.
+// terminal is the type of the event of a task's end.
 func terminal(status Status) string {
 	switch status {
 	case Completed:

@@ -15,21 +15,21 @@ import (
 	"harness/internal/services/session"
 )
 
-// Artifacts keep what a runtime was given. *artifact.Store implements it.
+// Artifacts store what a runtime was given. *artifact.Store implements it.
 type Artifacts interface {
 	Put(ctx context.Context, sessionID, name, contentType string, content []byte) (artifact.Ref, error)
-	// PutAs stores a content under a reference that was made before; one that is there stays.
+	// PutAs stores a content under an existing reference; a stored one stays.
 	PutAs(ctx context.Context, ref artifact.Ref, content []byte) error
 }
 
-// Tool is a tool of this server that an agent was given: its name and the hashes of its schemas.
+// Tool is a tool of this server that was given to an agent: its name and the hashes of its schemas.
 type Tool struct {
 	Name             string `json:"name"`
 	SchemaHash       string `json:"schema_hash"`
 	OutputSchemaHash string `json:"output_schema_hash,omitempty"`
 }
 
-// input is what a runtime is given for a task, in its canonical form.
+// input is what a task gives to its runtime, in canonical form.
 type input struct {
 	Messages     []Message     `json:"messages"`
 	ToolManifest []Tool        `json:"tool_manifest"`
@@ -38,9 +38,8 @@ type input struct {
 	Visibility   string        `json:"input_visibility"`
 }
 
-// config is what the runtime gets beside the messages; "" stands for its default or the value it already has.
-// It is the same in every folder and conversation, so that the same input has the same hash: Cwd is
-// workspacePlaceholder.
+// config is what the runtime gets besides the messages; "" stands for its default or current value. It must not depend
+// on folder and conversation, so that equal inputs have equal hashes: Cwd is workspacePlaceholder.
 type config struct {
 	Runtime  string `json:"runtime"`
 	Model    string `json:"model,omitempty"`
@@ -55,34 +54,33 @@ type contextWindow struct {
 	Strategy string `json:"strategy"`
 }
 
-// sources is what an agent reads by itself beside the messages. Of files there are hashes only.
+// sources are what an agent reads on its own besides the messages, files as hashes only.
 type sources struct {
 	Implicit string           `json:"implicit"`
 	Disabled bool             `json:"disabled"`
 	Reason   string           `json:"reason,omitempty"`
 	Sources  []runtime.Source `json:"sources"`
-	// Precedence are the paths in the order in which they count: where two say otherwise, the later one holds.
+	// Precedence are the paths in order of precedence: a later one overrides an earlier one.
 	Precedence []string `json:"precedence"`
 }
 
-// visibilityPrompt says that the input is what this server sends to the runtime. What the runtime adds for
-// its model (its own instructions, tools and memory) is unknown here.
+// visibilityPrompt says that the input is what this server sends to the runtime. The runtime's own additions for its
+// model (instructions, tools, memory) are unknown here.
 const visibilityPrompt = "prompt"
 
-// given is the input of a model, as its event reports it.
+// given is the input of a model as its event reports it.
 type given struct {
 	InputRef   json.RawMessage `json:"input_ref,omitempty"`
 	InputHash  string          `json:"input_hash"`
 	Visibility string          `json:"input_visibility"`
 	Window     json.RawMessage `json:"context_window"`
 	SourcesRef json.RawMessage `json:"implicit_sources_ref,omitempty"`
-	// Reconstructed says that the runtime had lost the conversation, so that this server sent the history
-	// again.
+	// Reconstructed says that the runtime had lost the conversation, so this server sent the history again.
 	Reconstructed bool `json:"reconstructed,omitempty"`
 }
 
-// keepInput stores the input a task gives to its runtime, and which files the runtime reads by itself. An
-// input that can never be stored is reported without a reference; an error means that a retry may help.
+// keepInput stores the input of a task and the files that its runtime reads on its own. An input that cannot be stored
+// is reported without a reference. An error means that a retry may help.
 func (s *Service) keepInput(ctx context.Context, t Task, message session.Message, mode Mode) (*given, error) {
 	if s.opts.Artifacts == nil {
 		return nil, nil
@@ -146,15 +144,14 @@ func sourcesOf(found session.Sources) sources {
 	return out
 }
 
-// enforced reports whether an administrator, or this server, puts a setting above those of the user and the
-// folder.
+// enforced reports whether an administrator or this server overrides settings of the user and the folder.
 func enforced(one runtime.Source) bool {
 	name := filepath.Base(one.Path)
 	return one.Kind == runtime.SourceSettings && (strings.HasPrefix(name, "managed") || name == "requirements.toml" ||
 		one.Scope == runtime.SourceOfSystem && name != "config.toml")
 }
 
-// keep stores a value in its canonical form; the hash is that of what was stored.
+// keep stores a value in canonical form and returns the hash of what was stored.
 func (s *Service) keep(ctx context.Context, t Task, name string, value any) (ref json.RawMessage, hash string,
 	err error) {
 	encoded, err := javascript.Encode(value)

@@ -11,18 +11,18 @@ import (
 	"harness/internal/services/session"
 )
 
-// lane runs the tasks of one session, one after the other. It lives while there are some.
+// lane runs the tasks of one session in order. It exists while there are some.
 type lane struct {
 	session string
 	news    wake.Signal // filled when something in the session may stand otherwise
 }
 
-// wake has the tasks of a session run, or checked again.
+// wake runs or checks the tasks of a session.
 func (s *Service) wake(sessionID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.running {
-		return // the next server goes on
+		return // the next server continues
 	}
 	l := s.lanes[sessionID]
 	if l == nil {
@@ -56,7 +56,7 @@ func (s *Service) drive(ctx context.Context, l *lane) {
 	}
 }
 
-// leave ends a lane, unless something came meanwhile.
+// leave ends a lane unless a task was submitted meanwhile.
 func (s *Service) leave(l *lane) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,7 +69,7 @@ func (s *Service) leave(l *lane) bool {
 	}
 }
 
-// pause waits for news of the session, or for the next poll.
+// pause waits for a change of the session, or for the next poll.
 func (s *Service) pause(ctx context.Context, l *lane) {
 	poll := time.NewTimer(s.opts.Poll)
 	defer poll.Stop()
@@ -80,7 +80,7 @@ func (s *Service) pause(ctx context.Context, l *lane) {
 	}
 }
 
-// run brings a task one step further, and waits for what that brings. What fails in a way that may pass is an error.
+// run advances a task by one step and waits for its result. A failure that may pass is an error.
 func (s *Service) run(ctx context.Context, l *lane, t Task) error {
 	stored, err := s.opts.Sessions.Lookup(ctx, t.SessionID)
 	var gone *session.DeletedError
@@ -91,7 +91,7 @@ func (s *Service) run(ctx context.Context, l *lane, t Task) error {
 		return err
 	case s.opts.Sessions.CheckOwner(stored) != nil:
 		s.pause(ctx, l)
-		return nil //nolint:nilerr // it is another node's, which runs it
+		return nil //nolint:nilerr // its owner, another node, runs it
 	}
 	switch t.Status {
 	case Queued:
@@ -137,15 +137,15 @@ func (s *Service) follow(ctx context.Context, l *lane, t Task, runtimeName strin
 	return nil
 }
 
-// turnOf is a turn as it is stored.
+// turnOf is a stored turn.
 func turnOf(turn session.TurnState) runtime.Turn {
 	return runtime.Turn{Status: turn.Status, Error: turn.Error, Kind: turn.Kind, Native: turn.Native}
 }
 
-// interruptTime bounds one try to interrupt.
+// interruptTime bounds one attempt to interrupt.
 const interruptTime = 5 * time.Second
 
-// interrupt has the runtime end the turn of a task that was stopped. It is tried again until the turn is over.
+// interrupt makes the runtime end the turn of a stopped task, with retries until it has ended.
 func (s *Service) interrupt(ctx context.Context, t Task) {
 	ctx, cancel := context.WithTimeout(ctx, interruptTime)
 	defer cancel()
@@ -156,7 +156,7 @@ func (s *Service) interrupt(ctx context.Context, t Task) {
 	}
 }
 
-// refused reports whether an error proves that no turn began. Any other error leaves that open.
+// refused reports whether an error proves that no turn began.
 func refused(err error) bool {
 	var native *runtime.Error
 	var elsewhere *session.NotOwnerError
@@ -167,7 +167,7 @@ func refused(err error) bool {
 		errors.As(err, &native) && !errors.Is(err, runtime.ErrTimeout)
 }
 
-// passes reports whether a message that was not sent can be sent once something else has ended.
+// passes reports whether an unsent message can be sent once something else has ended.
 func passes(err error) bool {
 	var limit *session.LimitError
 	return errors.Is(err, runtime.ErrTurnActive) || errors.As(err, &limit) || database.Transient(err)

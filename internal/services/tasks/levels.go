@@ -7,14 +7,14 @@ import (
 	"harness/internal/services/session"
 )
 
-// levels are what an agent may do in a turn, "" for what is not known.
+// levels are the permissions of an agent in a turn, "" for unknown.
 type levels struct {
 	Approval   string `json:"approvalPolicy,omitempty"`
 	Filesystem string `json:"filesystemSandbox,omitempty"`
 	Network    string `json:"networkAccess,omitempty"`
 }
 
-// levelsOf are those of a session's controls with what a message changes.
+// levelsOf are the levels of a session's controls with a message's changes.
 func levelsOf(controls session.Controls, message session.Message) *levels {
 	l := &levels{controls.ApprovalPolicy, controls.FilesystemSandbox, controls.NetworkAccess}
 	for into, requested := range map[*string]*string{&l.Approval: message.ApprovalPolicy, &l.Filesystem: message.FilesystemSandbox,
@@ -28,7 +28,7 @@ func levelsOf(controls session.Controls, message session.Message) *levels {
 
 const fullAccess = "danger-full-access"
 
-// mode is the permission mode that comes to the same, "" when it is not known.
+// mode is the equivalent permission mode, "" if unknown.
 func (l *levels) mode() Mode {
 	switch {
 	case l == nil || l.Approval == "":
@@ -41,14 +41,14 @@ func (l *levels) mode() Mode {
 	return ModeAuto
 }
 
-// confinement is what holds a tool of the runtime.
+// confinement is how a tool of the runtime is confined.
 type confinement struct {
 	Network    bool   `json:"network"`
 	Filesystem string `json:"filesystem"`
 }
 
-// confines is what the levels confine a tool of the runtime to: an empty object when they are not known. Full
-// access has no network limit.
+// confines is the confinement of a runtime's tool at these levels: an empty object if they are unknown. Full access has
+// no network limit.
 func (l *levels) confines() any {
 	if l == nil || l.Filesystem == "" {
 		return struct{}{}
@@ -56,13 +56,13 @@ func (l *levels) confines() any {
 	return confinement{l.Network == "enabled" || l.Filesystem == fullAccess, l.Filesystem}
 }
 
-// takeSent notes with which levels a message was sent.
+// takeSent notes the levels of a sent message.
 func (l *Log) onSent(record *journal.Record) {
 	var sent struct {
 		Levels *levels `json:"controls"`
 	}
 	if json.Unmarshal(record.Payload, &sent) != nil || sent.Levels == nil {
-		return // one of an older server, or of a session that was deleted
+		return // from an older server, or of a deleted session
 	}
 	l.state.Levels = sent.Levels
 	if t := l.state.Task; t != nil {

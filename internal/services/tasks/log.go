@@ -13,57 +13,57 @@ import (
 	"harness/stream"
 )
 
-// Log derives the events of a session from its records, one after the other, from the first one or from a
-// marker on. The same records give the same events, with the same numbers.
+// Log derives the events of a session from its records in order, from the first one or from a marker. The same records
+// give the same events with the same numbers.
 type Log struct {
-	// Redact, when set, removes from long contents what must not be stored.
+	// Redact, when set, removes what must not be stored from long contents.
 	Redact func([]byte) []byte
 
 	about About
 	state state
-	by    *Origin // whose request causes what is derived now, nil for the task's
+	by    *Origin // whose request causes the derived events, nil for the task's
 	out   []Event
 	long  []longContent // what out refers to
-	at    int64         // of the record that is taken, ms
+	at    int64         // of the current record, ms
 }
 
-// state is all that has to be known of the records before: a mark is made of it.
+// state is everything to know of earlier records. A marker stores it.
 type state struct {
 	Seq int64 `json:"seq"` // of the last event
 	// Journal is the number of the last record.
 	Journal int64     `json:"journal"`
 	Task    *openTask `json:"task,omitempty"`
-	// LastTask is the turn of the task that ended last: what comes of it later is of no task.
+	// LastTask is the turn of the last ended task: its later records belong to no task.
 	LastTurn string `json:"last_turn,omitempty"`
-	// Levels are those that the last message was sent with, nil when they are not known.
+	// Levels are those of the last message, nil if unknown.
 	Levels *levels `json:"levels,omitempty"`
 	// Restored is emitted with the next task, whose runtime had lost the conversation.
 	Restored *given `json:"restored,omitempty"`
-	// Facts are what events say of the runtime now; Used is when use was last reported, or the task began (ms).
+	// Facts are what events say about the runtime now. Used is when usage was last reported, or when the task began
+	// (ms).
 	Facts Facts `json:"facts"`
 	Used  int64 `json:"used,omitempty"`
 }
 
-// openTask is a task that has begun and not ended.
+// openTask is a task that has begun but not ended.
 type openTask struct {
 	ID string `json:"id"`
-	// Turn is the task's turn, "" until it began. Foreign says that another client began the turn: the task
-	// has the turn's id.
+	// Turn is the task's turn, "" until it began. Foreign says that another client began the turn: the task has its id.
 	Turn    string `json:"turn,omitempty"`
 	Foreign bool   `json:"foreign,omitempty"`
-	// Announced says that the start was emitted; for a foreign task that is once its messages are known.
+	// Announced says that the start was emitted. That of a foreign task follows its messages.
 	Announced bool `json:"told,omitempty"`
 	Mode      Mode `json:"mode,omitempty"`
-	// Levels are those it runs with, nil for the session's.
+	// Levels are the task's own, nil for the session's.
 	Levels  *levels `json:"levels,omitempty"`
 	TraceID string  `json:"trace_id,omitempty"`
 	SpanID  string  `json:"span_id,omitempty"`
 	Origin  Origin  `json:"origin"`
-	// Stopper asked for its stop.
+	// Stopper requested its stop.
 	Stopper *Origin `json:"stopper,omitempty"`
-	// Asked is when the runtime was asked (ms), 0 where such requests are not reported.
+	// Asked is the time of the request to the runtime (ms), 0 where such requests are not reported.
 	Asked int64 `json:"asked,omitempty"`
-	// Calls are those that have begun and not ended, Attempts how often each was begun.
+	// Calls are the open calls, Attempts the number of attempts of each.
 	Calls    []*call        `json:"calls,omitempty"`
 	Attempts map[string]int `json:"attempts,omitempty"`
 }
@@ -77,7 +77,7 @@ func (l *Log) Seq() int64 { return l.state.Seq }
 // Journal is described with Seq.
 func (l *Log) Journal() int64 { return l.state.Journal }
 
-// Begin is the event every session begins with. It is of no record, and comes before the first.
+// Begin is the first event of every session. It belongs to no record.
 func (l *Log) Begin() []Event {
 	if l.state.Seq > 0 {
 		return nil
@@ -89,7 +89,7 @@ func (l *Log) Begin() []Event {
 	return l.out
 }
 
-// Take is what a record comes to, often nothing.
+// Take returns the events of a record, often none.
 func (l *Log) Take(record *journal.Record) []Event {
 	l.out, l.long, l.at = nil, nil, record.Time
 	l.state.Journal = record.Seq
@@ -110,7 +110,7 @@ func (l *Log) Take(record *journal.Record) []Event {
 	return l.out
 }
 
-// Events are those of a session's records, which are all there are, in order.
+// Events are those of all records of a session, in order.
 func Events(about About, records []journal.Record) []Event {
 	l := NewLog(about)
 	all := l.Begin()
@@ -143,24 +143,24 @@ type ownRecord struct {
 	Mode     Mode            `json:"permission_mode,omitempty"`
 	TurnID   string          `json:"turn_id,omitempty"`
 	Outcome  *Outcome        `json:"outcome,omitempty"`
-	// Levels are those the task runs with.
+	// Levels are the task's own.
 	Levels *levels `json:"levels,omitempty"`
-	// Given is what the runtime was given, nil when it is not kept.
+	// Given is what was given to the runtime, nil when it is not stored.
 	Given *given `json:"given,omitempty"`
-	// ReportRequests says that requests to the runtime are reported. It is stored here, so that event numbers
-	// stay the same when the setting changes.
+	// ReportRequests says that requests to the runtime are reported. It is stored here so that event numbers stay the
+	// same when the setting changes.
 	ReportRequests bool `json:"tell_runtime,omitempty"`
-	// Origin is who asked for the task, Facts what events say of the runtime from now on.
+	// Origin is the caller that submitted the task. Facts are what events say about the runtime from now on.
 	Origin Origin `json:"origin"`
 	Facts  *Facts `json:"facts,omitempty"`
-	// CallID is the call that Origin decides about.
+	// CallID is the call of Origin's decision.
 	CallID string `json:"tool_call_id,omitempty"`
 }
 
 func (l *Log) onOwnRecord(record *journal.Record) {
 	var own ownRecord
 	if json.Unmarshal(record.Payload, &own) != nil || own.TaskID+own.CallID == "" {
-		return // the session was deleted, and what it said with it
+		return // deleted with its session
 	}
 	l.state.Facts.replace(own.Facts)
 	switch record.Type {
@@ -185,7 +185,7 @@ func (l *Log) onOwnRecord(record *journal.Record) {
 			l.close(*own.Outcome)
 			return
 		}
-		// It was stopped before it began, while another one may run.
+		// It was stopped before it began, while another one may be running.
 		running := l.state.Task
 		l.state.Task = &openTask{ID: own.TaskID, Mode: own.Mode, TraceID: record.TraceID, SpanID: record.SpanID, Origin: own.Origin}
 		l.start(own.Messages, nil)
@@ -216,20 +216,19 @@ func (l *Log) start(messages json.RawMessage, what *given) {
 	}
 }
 
-// onRestored emits that the runtime lost the conversation and got it again: with the open task, or with the
-// one that is about to begin.
+// onRestored emits that the runtime lost and regained the conversation, with the open or the next task.
 func (l *Log) onRestored(record *journal.Record) {
 	var said struct {
 		InputRef json.RawMessage `json:"input_ref"`
 		Window   json.RawMessage `json:"context_window"`
 	}
 	if json.Unmarshal(record.Payload, &said) != nil || said.Window == nil {
-		return // the session was deleted, and what it said with it
+		return // deleted with its session
 	}
 	var ref struct {
 		Hash string `json:"content_hash"`
 	}
-	_ = json.Unmarshal(said.InputRef, &ref) // without one there is no hash
+	_ = json.Unmarshal(said.InputRef, &ref) // nothing to hash
 	again := &given{InputRef: said.InputRef, InputHash: ref.Hash, Visibility: visibilityPrompt, Window: said.Window,
 		Reconstructed: true}
 	if t := l.state.Task; t == nil || !t.Announced {
@@ -239,7 +238,7 @@ func (l *Log) onRestored(record *journal.Record) {
 	l.emit(ModelInput, again)
 }
 
-// close ends the open task, if there is one, and what is open in it.
+// close ends the open task, if any, with its open calls.
 func (l *Log) close(outcome Outcome) {
 	t := l.state.Task
 	if t == nil {
@@ -269,7 +268,7 @@ func (l *Log) close(outcome Outcome) {
 	l.state.LastTurn, l.state.Task = t.Turn, nil
 }
 
-// shortFailure is a failure whose raw text, when it is long, is an artifact.
+// shortFailure is a failure whose long raw text is an artifact.
 func (l *Log) shortFailure(f *Failure) any {
 	raw, ref := l.shorten("failure", f.Raw)
 	if ref == nil {
@@ -325,8 +324,7 @@ func (l *Log) onLine(record *journal.Record) {
 	}
 }
 
-// concerns reports whether a line is of the open task. The first line of a turn that was not requested here
-// opens one.
+// concerns reports whether a line belongs to the open task. The first line of a turn of another client opens one.
 func (l *Log) concerns(turn, method string) bool {
 	if t := l.state.Task; t != nil {
 		if t.Turn == "" && method == wire.MethodTurnStarted {
@@ -341,7 +339,7 @@ func (l *Log) concerns(turn, method string) bool {
 	return true
 }
 
-// find is the open call of an id, nil when there is none.
+// find is the open call with an id, nil when there is none.
 func (l *Log) find(id string) *call {
 	if l.state.Task == nil {
 		return nil
@@ -353,5 +351,5 @@ func (l *Log) find(id string) *call {
 	return l.state.Task.Calls[at]
 }
 
-// encode is for what always encodes: texts, numbers and JSON that was parsed before.
+// encode is for values that always encode: texts, numbers and parsed JSON.
 func encode(value any) json.RawMessage { return javascript.MustEncode(value) }

@@ -17,31 +17,31 @@ import (
 	"harness/stream"
 )
 
-// call is a tool call that has begun and not ended.
+// call is a tool call that has begun but not ended.
 type call struct {
 	ID      string `json:"id"`
 	Native  string `json:"native,omitempty"`
 	Attempt int    `json:"attempt"`
 	Hash    string `json:"hash"`
 	Name    string `json:"name"`
-	// Request is our id of what is asked about it, "" while nothing is; Kind is what that waits for.
+	// Request is our id of the call's open request, "" for none; Kind is its kind.
 	Request string              `json:"request,omitempty"`
 	Kind    runtime.RequestKind `json:"kind,omitempty"`
-	// Alone says that it is nothing but what is asked: it ends with the answer.
+	// Alone says that the call is only a request: it ends with the answer.
 	Alone bool `json:"alone,omitempty"`
-	// Owned is a call of a tool of this server, which its own records report.
+	// Owned is a call of a tool of this server, whose own records report it.
 	Owned   bool `json:"owned,omitempty"`
 	Started bool `json:"started,omitempty"`
-	// Waits says that it was asked about and not allowed so far.
+	// Waits says that it needs approval and has none yet.
 	Waits   bool            `json:"waits,omitempty"`
 	Sources []tools.Opinion `json:"sources,omitempty"`
-	// By is who decides about it.
+	// By is the actor of the decision.
 	By *decider `json:"by,omitempty"`
-	// Said is how many bytes it has said.
+	// Said is the number of bytes of output so far.
 	Said int `json:"said,omitempty"`
 }
 
-// identity is in every event of a call.
+// identity is part of every event of a call.
 type identity struct {
 	CallID    string `json:"tool_call_id"`
 	Native    string `json:"runtime_tool_call_id,omitempty"`
@@ -74,7 +74,7 @@ func (l *Log) open(c call, input json.RawMessage) *call {
 	return &c
 }
 
-// denied is the reason of a denial for which the actor gave none.
+// denied is the reason of a denial without one.
 const denied = "permission denied"
 
 func (l *Log) drop(c *call) {
@@ -89,7 +89,7 @@ func (l *Log) evaluate(c *call, opinion tools.Opinion) {
 	}{c.identity(), opinion})
 }
 
-// approveCall emits, once, that a call was approved and runs. Who is "" when the call needed no approval.
+// approveCall emits, once, that a call was approved and runs. Who is "" when it needed no approval.
 func (l *Log) approveCall(c *call, who, why string) {
 	if c.Started {
 		return
@@ -143,10 +143,10 @@ func (l *Log) complete(c *call, end completion) {
 	l.emit(CallCompleted, end)
 }
 
-// commandTool is the tool of runtimes whose call may outlive its turn.
+// commandTool is the tool of runtimes whose calls may outlive their turn.
 const commandTool = "runtime.command_execution"
 
-// abandon ends a call with its task. A command that outlives a turn which ended well has not failed.
+// abandon ends a call with its task. A command that outlives a successful turn has not failed.
 func (l *Log) abandon(c *call, outcome Outcome) {
 	rule, why := "task_ended", "the task ended before the call did"
 	if outcome.Status == Stopped {
@@ -165,10 +165,10 @@ func (l *Log) abandon(c *call, outcome Outcome) {
 	l.deny(c, "", why)
 }
 
-// ownServer is the agents' name for the server of this server's own tools; their records report their calls.
+// ownServer is the agents' name for this server's own tools, whose calls their records report.
 const ownServer = "harness"
 
-// takeToolItem is the start or the end of a tool of the runtime.
+// takeToolItem handles the start or the end of a runtime's tool.
 func (l *Log) onToolItem(kind string, raw json.RawMessage, done bool) {
 	item := wire.ReadCall(kind, raw)
 	if item.ID == "" || kind == wire.ItemToolCall && item.Server == ownServer {
@@ -185,7 +185,7 @@ func (l *Log) onToolItem(kind string, raw json.RawMessage, done bool) {
 	if !done {
 		return
 	}
-	// What failed while it was asked about has not run: its turn was stopped, or its agent gave it up.
+	// A call that failed while it needed approval has not run: its turn was stopped, or its agent abandoned it.
 	unanswered := c.Waits && item.Failed && item.ExitCode == nil
 	if (item.Status == wire.StatusDeclined || unanswered) && !c.Started {
 		l.evaluate(c, tools.Opinion{Source: tools.SourceRuntime, Result: tools.Deny, Rule: "runtime_policy"})
@@ -208,10 +208,10 @@ func (l *Log) onToolItem(kind string, raw json.RawMessage, done bool) {
 	l.complete(c, completion{ExitCode: item.ExitCode, DurationMS: item.DurationMS, IsError: item.Failed, Preview: result, Ref: ref})
 }
 
-// maxRefusal is how much (bytes) of a runtime's text stands in the reason of a denial.
+// maxRefusal bounds the bytes of a runtime's text in the reason of a denial.
 const maxRefusal = 500
 
-// refusalOf is why a runtime did not run a call, with its own text where it gave one.
+// refusalOf is why a runtime did not run a call, in its own words if it gave a reason.
 func refusalOf(item wire.Call) string {
 	const unrun = "the runtime did not run it"
 	said := wire.Text(item.Result)
@@ -224,10 +224,10 @@ func refusalOf(item wire.Call) string {
 	return unrun + ": " + said
 }
 
-// callID is our id of a call that a runtime calls native.
+// callID is our id of a runtime's call.
 func (l *Log) callID(native string) string { return l.about.Runtime + ":" + native }
 
-// takeToolOutput is what a tool says while it runs.
+// takeToolOutput handles the output of a running tool.
 func (l *Log) onToolOutput(native, delta string) {
 	c := l.find(l.callID(native))
 	if c == nil {
@@ -242,14 +242,14 @@ func (l *Log) onToolOutput(native, delta string) {
 	}{c.identity(), "stdout", delta})
 }
 
-// takeRequest is something the runtime asks a person, or this server about a tool of its own.
+// takeRequest handles a request to a person, or to this server about its own tool.
 func (l *Log) onRequest(meta *stream.Meta, method string, params json.RawMessage) {
 	asked, can := wire.Requested(method, params)
 	if meta.Request == nil || !can {
 		return
 	}
 	ref := meta.Request
-	// A tool of this server is called by our own id of the call.
+	// A tool of this server is identified by our own id of the call.
 	if c := l.find(ref.ItemID); c != nil && c.Owned {
 		c.Request, c.Kind = ref.ID, asked.Kind
 		return
@@ -273,14 +273,14 @@ func (l *Log) onRequest(meta *stream.Meta, method string, params json.RawMessage
 	l.evaluate(c, tools.Opinion{Source: tools.SourceRuntime, Result: tools.Ask, Rule: "approval_policy"})
 }
 
-// clientTools begin the names of tools that the client runs, questionTool is the agent's question.
+// clientTools are the prefixes of tools that the client runs, questionTool is the agent's question.
 const (
 	clientTools  = "client."
 	questionTool = "runtime.request_user_input"
 )
 
-// ownInput is the input of a tool of the runtime as it is shown and hashed: without the place of the session's folder.
-// What the client is to run or to answer stays as the agent wrote it.
+// ownInput is the displayed and hashed input of a runtime's tool, without the path of the session's folder. Inputs for
+// the client stay unchanged.
 func (l *Log) ownInput(name string, input json.RawMessage) json.RawMessage {
 	if strings.HasPrefix(name, clientTools) || name == questionTool {
 		return input
@@ -302,7 +302,7 @@ func askedName(asked runtime.InteractiveRequested, alone bool) string {
 	return "runtime." + wire.Snake(string(asked.Asked.Subject))
 }
 
-// takeResolution is the end of something that was asked.
+// takeResolution handles the end of a request.
 func (l *Log) onResolution(record *journal.Record) {
 	var resolution struct {
 		ApprovalID string `json:"approvalId"`
@@ -325,9 +325,9 @@ func (l *Log) onResolution(record *journal.Record) {
 	c.Request, c.Kind = "", ""
 	defer l.because(c, record.Actor)()
 	if c.Owned {
-		return // its own records say what came of it
+		return // its own records report the result
 	}
-	// A tool of the client that failed did run; one that was refused has a message that says why.
+	// A client's tool that failed did run; a refused one has a message with the reason.
 	allowed := resolution.Decision == "accept" || kind == runtime.RequestToolCall && (resolution.Success || resolution.Message == "")
 	switch {
 	case resolution.Status != "resolved" && c.Alone:
@@ -345,13 +345,13 @@ func (l *Log) onResolution(record *journal.Record) {
 	default:
 		l.evaluate(c, tools.Opinion{Source: tools.SourceUser, Result: tools.Deny, Rule: "user_denied"})
 		if c.Started {
-			return // it was approved before, and says itself how it ends
+			return // approved before; its own end follows
 		}
 		l.deny(c, record.Actor, cmp.Or(resolution.Message, denied))
 	}
 }
 
-// takeTool is a record of a tool of this server, which is an event as it is.
+// takeTool handles a record of a tool of this server, which is an event already.
 func (l *Log) onToolRecord(record *journal.Record) {
 	if l.state.Task == nil || !strings.HasPrefix(record.Type, "tool.") {
 		return
@@ -372,11 +372,11 @@ func (l *Log) onToolRecord(record *journal.Record) {
 			Owned: true}
 		l.state.Task.Calls = append(l.state.Task.Calls, c)
 	case c == nil:
-		return // of a call that was ended with its task
+		return // of a call that ended with its task
 	case record.Type == CallEvaluated:
 		var opinion tools.Opinion
 		if json.Unmarshal(record.Payload, &opinion) == nil {
-			c.Sources = append(c.Sources, opinion) // for the case that its task ends first
+			c.Sources = append(c.Sources, opinion) // in case its task ends first
 		}
 	case record.Type == CallStarted:
 		c.Started = true
@@ -389,7 +389,7 @@ func (l *Log) onToolRecord(record *journal.Record) {
 	l.emit(record.Type, record.Payload)
 }
 
-// hash is that of JSON in its canonical form, "" of what has none.
+// hash is the hash of JSON in canonical form, "" if it has none.
 func hash(value json.RawMessage) string {
 	sum, err := tools.Hash(value)
 	if err != nil {
@@ -400,7 +400,7 @@ func hash(value json.RawMessage) string {
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// valid keeps texts of others storable.
+// valid makes foreign texts storable.
 func valid(text string) string {
 	if utf8.ValidString(text) {
 		return text

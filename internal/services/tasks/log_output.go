@@ -7,7 +7,7 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// textItem is what the agent says or thinks, which grows by deltas.
+// textItem is growing text of the agent: a message or reasoning.
 type textItem struct {
 	ID      string   `json:"id"`
 	Text    string   `json:"text"`
@@ -15,14 +15,14 @@ type textItem struct {
 	Content []string `json:"content"`
 }
 
-// block is a part of what a model put out.
+// block is a part of a model's output.
 type block struct {
 	Type    string `json:"type"`
 	BlockID string `json:"block_id"`
 	Text    string `json:"text"`
 }
 
-// takeItem is the start or the end of an item.
+// takeItem handles the start or the end of an item.
 func (l *Log) onItem(params json.RawMessage, done bool) {
 	raw := wire.Members(params, "item")[0]
 	kind := wire.Text(wire.Members(raw, "type")[0])
@@ -53,7 +53,7 @@ func orEmpty(list json.RawMessage) json.RawMessage {
 	return list
 }
 
-// takeText is the whole of what the agent said or thought.
+// takeText handles the complete text of a message or of reasoning.
 func (l *Log) onText(kind string, raw json.RawMessage) {
 	var item textItem
 	if json.Unmarshal(raw, &item) != nil {
@@ -130,13 +130,13 @@ func (l *Log) ensureStarted() {
 	}
 }
 
-// timings say how long something took, in ms.
+// timings are durations in ms.
 type timings struct {
-	// Duration is from the task's begin, or the report before, until now.
+	// Duration is the time since the task began, or since the last report.
 	Duration int64 `json:"duration_ms"`
 }
 
-// takeUsage is what the last request to the model took.
+// takeUsage handles the usage of the last model request.
 func (l *Log) onUsage(params json.RawMessage) {
 	raw := wire.Members(params, "tokenUsage")[0]
 	last := wire.Members(raw, "last")[0]

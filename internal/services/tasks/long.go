@@ -14,7 +14,7 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// What of a result stands in an event: of what is longer the beginning does, beside a reference to the whole.
+// Limits of a result in an event. A longer one has its beginning there, with a reference to the whole.
 const (
 	inlineBytes  = 8000
 	previewRunes = 512
@@ -26,8 +26,8 @@ type longContent struct {
 	content []byte
 }
 
-// shorten is a value as it stands in an event. A long one is kept as an artifact: the event has the beginning of it as a
-// text, and the reference. The same record gives the same reference.
+// shorten is a value as an event has it. A long one becomes an artifact: the event has its beginning as text, and the
+// reference. The same record gives the same reference.
 func (l *Log) shorten(name string, raw json.RawMessage) (preview json.RawMessage, ref *artifact.Ref) {
 	if wire.Known(raw) == nil {
 		return json.RawMessage("null"), nil
@@ -45,7 +45,7 @@ func (l *Log) shorten(name string, raw json.RawMessage) (preview json.RawMessage
 	return beginning(content), ref
 }
 
-// refer makes the reference to a content of the record that is read.
+// refer creates the reference to a content of the current record.
 func (l *Log) refer(name, contentType string, content []byte) *artifact.Ref {
 	if l.Redact != nil {
 		content = l.Redact(content)
@@ -58,7 +58,7 @@ func (l *Log) refer(name, contentType string, content []byte) *artifact.Ref {
 	return &ref
 }
 
-// beginning is the first part of a long content, as a text that says so.
+// beginning is the first part of a long content, as text that says so.
 func beginning(content []byte) json.RawMessage {
 	count, size := 0, len(content)
 	for at := 0; at < size; count++ {
@@ -71,11 +71,11 @@ func beginning(content []byte) json.RawMessage {
 	return encode(valid(string(content)))
 }
 
-// maxKnown bounds how many references are remembered as stored.
+// maxKnown bounds the remembered references of stored artifacts.
 const maxKnown = 4096
 
-// keepLong stores the contents that events refer to, before the events are given out. What cannot be stored now is
-// stored with the next read.
+// keepLong stores the contents that events refer to before the events are returned. A failed one is stored with the next
+// read.
 func (s *Service) keepLong(ctx context.Context, contents []longContent) {
 	if s.opts.Artifacts == nil {
 		return

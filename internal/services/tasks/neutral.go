@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// placeOfFolder stands for the session's folder in what is hashed: the inputs of a runtime's own tools, and its
+// placeOfFolder replaces the session's folder in hashed values: the inputs of a runtime's own tools, and its
 // configuration.
 const workspacePlaceholder = "<CWD>"
 
-// neutral is an input without the names of the session's folder, so that its hash is the same wherever that lies. An
-// input that does not name it stays as it is.
+// neutral is an input without the names of the session's folder, so that its hash does not depend on them. An input
+// without them stays unchanged.
 func neutral(input json.RawMessage, folders []string) json.RawMessage {
 	if len(folders) == 0 {
 		return input
@@ -42,7 +42,7 @@ func neutral(input json.RawMessage, folders []string) json.RawMessage {
 	return encode(value)
 }
 
-// each replaces the texts in a value, names of members among them.
+// each replaces the texts in a value, including names of members.
 func each(value any, replace func(string) string) any {
 	switch v := value.(type) {
 	case string:
@@ -61,7 +61,7 @@ func each(value any, replace func(string) string) any {
 	return value
 }
 
-// withoutFolder replaces a folder's name where it stands as a whole path or begins one.
+// withoutFolder replaces a folder's name where it is a whole path or the beginning of one.
 func withoutFolder(text, folder string) string {
 	var out strings.Builder
 	from := 0
@@ -86,7 +86,7 @@ func withoutFolder(text, folder string) string {
 	return out.String()
 }
 
-// inName reports whether a byte may belong to a file name, so that a path continues there.
+// inName reports whether a byte may continue a file name.
 func inName(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c >= 0x80 || strings.IndexByte("._-", c) >= 0
 }

@@ -9,8 +9,8 @@ import (
 	"harness/internal/services/session"
 )
 
-// changedSources is how a task ends whose agent would read other files than as its session began; nil when it would not,
-// or may. Only sessions that the task API opened are held to their files.
+// changedSources is the outcome of a task whose agent would read other files than when its session began; nil if allowed
+// or unchanged. It applies only to sessions of the task API.
 func (s *Service) changedSources(ctx context.Context, t Task, runtimeName string) (*Outcome, error) {
 	if t.AllowChangedSources {
 		return nil, nil

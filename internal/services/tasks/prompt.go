@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// prompt is a task's text for an agent. A single message stands as it is; of several each stands with its
-// role. Blocks that are not text are JSON.
+// prompt is a task's text for an agent: a single message as it is, several with their roles. Blocks that are not text
+// are JSON.
 func prompt(messages []Message) string {
 	var parts []string
 	for _, m := range messages {
@@ -23,7 +23,7 @@ func prompt(messages []Message) string {
 	return strings.Join(parts, "\n\n")
 }
 
-// textOf is a block as an agent reads it.
+// textOf is a block as the agent reads it.
 func textOf(block json.RawMessage) string {
 	var text struct {
 		Type string  `json:"type"`

@@ -12,21 +12,21 @@ import (
 	"harness/internal/services/session"
 )
 
-// readRecords is how many records are read at once.
+// readRecords is the number of records per read.
 const readRecords = 256
 
-// Reader reads the events of a session from a number on, and continues when there are more.
+// Reader reads the events of a session after a number, and continues when there are more.
 type Reader struct {
 	s     *Service
 	log   *Log
 	after int64
-	// left are events that were derived and not given out yet.
+	// left are derived events that were not returned yet.
 	left []Event
-	// Oldest is the number of the oldest event that is kept, as far as it was read; usually 1.
+	// Oldest is the number of the oldest stored event read so far, usually 1.
 	Oldest int64
 }
 
-// Reader begins to read after a number. Errors are those of operations.Check.
+// Reader starts reading after a number. Errors are those of operations.Check.
 func (s *Service) Reader(ctx context.Context, sessionID string, after int64) (*Reader, error) {
 	about, err := s.About(ctx, sessionID)
 	if err != nil {
@@ -47,15 +47,15 @@ func (r *Reader) from(m mark) error {
 	if err := json.Unmarshal([]byte(m.state), &at); err != nil {
 		return fmt.Errorf("read a mark of session %s: %w", r.log.about.SessionID, err)
 	}
-	if at.Facts.RuntimeSessionID == "" { // a mark of an earlier version
+	if at.Facts.RuntimeSessionID == "" { // a marker of an earlier version
 		at.Facts = r.log.about.Begin
 	}
 	r.log.state = at
 	return nil
 }
 
-// Next are the next events, limit at most; none when there are no more for now. *session.DeletedError once the session
-// was deleted.
+// Next returns the next events, at most limit; none when there are no more for now. *session.DeletedError once the
+// session was deleted.
 func (r *Reader) Next(ctx context.Context, limit int) ([]Event, error) {
 	for len(r.left) < limit {
 		r.keep(r.log.Begin())
@@ -85,7 +85,7 @@ func (r *Reader) Next(ctx context.Context, limit int) ([]Event, error) {
 	return out, nil
 }
 
-// keep adds events the reader has not had.
+// keep adds events that are new to the reader.
 func (r *Reader) keep(events []Event) {
 	for _, e := range events {
 		if e.Seq > r.after {
@@ -94,7 +94,7 @@ func (r *Reader) keep(events []Event) {
 	}
 }
 
-// skip continues from the marker before a record when those before it were pruned.
+// skip continues from the marker before a record, when earlier records were pruned.
 func (r *Reader) skip(ctx context.Context, record int64) error {
 	if record == r.log.Journal()+1 {
 		return nil
@@ -102,7 +102,7 @@ func (r *Reader) skip(ctx context.Context, record int64) error {
 	m, found, err := readMark(ctx, r.s.db.Read(), r.log.about.SessionID, `journal_seq >= $2 order by journal_seq limit 1`,
 		max(record-1, r.log.Journal()))
 	if err != nil || !found {
-		return err // nothing is known of what was there: it goes on with what is
+		return err // the pruned part is unknown: continue with the rest
 	}
 	if err := r.from(m); err != nil {
 		return err
@@ -113,13 +113,13 @@ func (r *Reader) skip(ctx context.Context, record int64) error {
 	return nil
 }
 
-// Behind is how many records of the session were not read yet.
+// Behind is the number of unread records of the session.
 func (r *Reader) Behind(ctx context.Context) (int64, error) {
 	last, err := journal.Sequence(ctx, r.s.db.Read(), database.EncodeText(r.log.about.SessionID))
 	return last - r.log.Journal(), err
 }
 
-// News is filled whenever there may be more events of a session, until cancel is called.
+// News receives a signal whenever a session may have more events, until cancel is called.
 func (s *Service) News(sessionID string) (news <-chan struct{}, cancel func()) {
 	mine := wake.New()
 	s.mu.Lock()
@@ -137,7 +137,7 @@ func (s *Service) News(sessionID string) (news <-chan struct{}, cancel func()) {
 	}
 }
 
-// latest is a session's log as it stands now.
+// latest is a session's log in its current state.
 func (s *Service) latest(ctx context.Context, sessionID string) (*Log, []Event, error) {
 	const all = 1 << 62
 	r, err := s.Reader(ctx, sessionID, all)
@@ -149,7 +149,7 @@ func (s *Service) latest(ctx context.Context, sessionID string) (*Log, []Event, 
 	return r.log, events, err
 }
 
-// lastSeq is the number of a task's last event, 0 when it has none.
+// lastSeq is the number of a task's last event, 0 without one.
 func (s *Service) lastSeq(ctx context.Context, sessionID, taskID string) (last int64, err error) {
 	r, err := s.Reader(ctx, sessionID, 0)
 	if err != nil {
@@ -168,10 +168,10 @@ func (s *Service) lastSeq(ctx context.Context, sessionID, taskID string) (last i
 	}
 }
 
-// markEvery is from how many events on a session gets another mark.
+// markEvery is the number of events after which a session gets another marker.
 const markEvery = 200
 
-// mark notes the last event of a task that ended, and from time to time where the session's events stand.
+// mark stores the last event of an ended task, and now and then the position of the session's events.
 func (s *Service) storeMarker(ctx context.Context, t Task) error {
 	log, events, err := s.latest(ctx, t.SessionID)
 	if err != nil || len(events) == 0 {
@@ -195,7 +195,7 @@ func (s *Service) storeMarker(ctx context.Context, t Task) error {
 	return err
 }
 
-// ignoreGone leaves out that a session is not there any more.
+// ignoreGone drops the error of a deleted session.
 func ignoreGone(err error) error {
 	if isGone(err) {
 		return nil
@@ -203,7 +203,7 @@ func ignoreGone(err error) error {
 	return err
 }
 
-// keepMarks keeps the numbers of events whose records are about to be pruned.
+// keepMarks keeps the event numbers of records that are about to be pruned.
 func (s *Service) keepMarks(ctx context.Context, tx database.Tx, below int64) error {
 	sessions, err := database.ReadTexts(ctx, tx, "read the sessions whose events are pruned", `select session_id
 		from task_sessions where session_id in (select distinct session_id from journal_events where pos < $1)`, below)
@@ -220,12 +220,12 @@ func (s *Service) keepMarks(ctx context.Context, tx database.Tx, below int64) er
 func (s *Service) keepMark(ctx context.Context, tx database.Tx, sessionID string, below int64) error {
 	r, err := s.Reader(ctx, sessionID, 1<<62)
 	if isGone(err) {
-		return nil // and so are its events
+		return nil // and so have its events
 	}
 	if err != nil {
 		return err
 	}
-	// The latest mark may stand beyond what is pruned: then nothing is lost.
+	// The latest marker may be beyond the pruned records: then nothing is lost.
 	for {
 		records, err := s.journal.ReadSession(ctx, database.EncodeText(sessionID), r.log.Journal(), readRecords)
 		if err != nil {

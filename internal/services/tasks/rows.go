@@ -14,7 +14,7 @@ import (
 const taskColumns = `session_id, task_id, number, status, messages, permission_mode, stop_reason, before_turn, turn_id, outcome, last_seq,
 	actor, trace_id, span_id, created_at, started_at, ended_at, origin`
 
-// asking is what is kept of how a task was asked for.
+// asking is what is stored about the request for a task.
 type asking struct {
 	Origin
 	AllowSources bool `json:"allow_changed_sources,omitempty"`
@@ -49,7 +49,7 @@ func readTask(ctx context.Context, q database.Querier, sessionID, taskID string)
 	return found[0], nil
 }
 
-// nextTask is the first task of a session that is not over; false when there is none.
+// nextTask is the first task of a session that has not ended; false when there is none.
 func nextTask(ctx context.Context, q database.Querier, sessionID string) (Task, bool, error) {
 	found, err := queryTasks(ctx, q, `session_id = $1 and ended_at = 0 order by number limit 1`,
 		database.EncodeText(sessionID))
@@ -71,7 +71,7 @@ func scanTask(row database.Row) (t Task, err error) {
 		*text = database.DecodeText(*text)
 	}
 	t.Outcome = decodeOutcome(outcome)
-	if origin != "" { // a task of an earlier version has none
+	if origin != "" { // absent in tasks of earlier versions
 		var asked asking
 		if err := json.Unmarshal([]byte(origin), &asked); err != nil {
 			return t, fmt.Errorf("read who asked for task %s: %w", t.ID, err)
@@ -81,7 +81,7 @@ func scanTask(row database.Row) (t Task, err error) {
 	return t, json.Unmarshal([]byte(messages), &t.Messages)
 }
 
-// change updates the one row of a task if a condition holds; false when it does not.
+// change updates the single row of a task if a condition holds; false otherwise.
 func change(ctx context.Context, tx database.Tx, t Task, set, condition string, args ...any) (bool, error) {
 	args = append([]any{database.EncodeText(t.SessionID), database.EncodeText(t.ID)}, args...)
 	result, err := tx.ExecContext(ctx, `update tasks set `+set+` where session_id = $1 and task_id = $2 and `+condition,
@@ -93,7 +93,7 @@ func change(ctx context.Context, tx database.Tx, t Task, set, condition string, 
 	return n == 1, err
 }
 
-// sessionModes are the permission modes of sessions' tasks, of those that have one.
+// sessionModes are the permission modes of the tasks of sessions, where set.
 func sessionModes(ctx context.Context, q database.Querier, sessionIDs []string) (map[string]Mode, error) {
 	modes := map[string]Mode{}
 	if len(sessionIDs) == 0 {
@@ -114,7 +114,7 @@ func sessionModes(ctx context.Context, q database.Querier, sessionIDs []string) 
 	return modes, err
 }
 
-// noteSession notes that the task API has to do with a session, and what its log begins with.
+// noteSession stores that the task API uses a session, and the beginning of its log.
 func noteSession(ctx context.Context, tx database.Tx, sessionID string, mode Mode, noted note, at int64) error {
 	_, err := tx.ExecContext(ctx, `insert into task_sessions (session_id, permission_mode, created_at, about)
 		values ($1, $2, $3, $4) on conflict (session_id) do nothing`, database.EncodeText(sessionID), string(mode), at,
@@ -125,7 +125,7 @@ func noteSession(ctx context.Context, tx database.Tx, sessionID string, mode Mod
 	return nil
 }
 
-// mark is a place from which a session's events can be derived.
+// mark is a position from which a session's events can be derived.
 type mark struct {
 	seq, journal int64
 	state        string
@@ -137,7 +137,7 @@ func scanMark(row database.Row) (m mark, err error) {
 	return m, err
 }
 
-// readMark reads the first mark of an order that fits; false when none does.
+// readMark reads the first matching mark in an order; false when there is none.
 func readMark(ctx context.Context, q database.Querier, sessionID, where string, args ...any) (mark, bool, error) {
 	found, err := database.ReadAll(ctx, q, "read the marks of a session", scanMark,
 		`select seq, journal_seq, state from task_marks where session_id = $1 and `+where,

@@ -1,16 +1,16 @@
 package tasks
 
-// operationTurn is what a task asks of its runtime: to take its messages and work on them until it is over.
+// operationTurn is a task's request to its runtime: accept the messages and work on them to the end.
 const operationTurn = "turn"
 
-// runtimeRequest is the payload of RuntimeStarted. ID is that of the task: it asks once.
+// runtimeRequest is the payload of RuntimeStarted. ID is the task's: it makes one request.
 type runtimeRequest struct {
 	ID        string `json:"request_id"`
 	Operation string `json:"operation"`
 }
 
 // runtimeAnswer is the payload of RuntimeCompleted. IsError says that the task failed, DurationMS how long the runtime
-// had it (ms).
+// took (ms).
 type runtimeAnswer struct {
 	runtimeRequest
 	IsError    bool  `json:"is_error"`

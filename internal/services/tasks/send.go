@@ -15,13 +15,13 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// errNotQueued stops the delivery of a task that was stopped, or ended, meanwhile.
+// errNotQueued stops the delivery of a task that was stopped or has ended meanwhile.
 var errNotQueued = errors.New("the task waits no longer")
 
-// errArchived is why a task ends that waits in a session which was archived.
+// errArchived is the failure of a queued task whose session was archived.
 var errArchived = errors.New("the session was archived; unarchive it, then submit the task again")
 
-// unlessArchived is a unit that begins a task, in a session that is not archived.
+// unlessArchived is a transaction that begins a task, unless its session is archived.
 func (s *Service) unlessArchived(sessionID string, begin journal.Unit) journal.Unit {
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		archived, err := store.ArchivedIn(ctx, tx, sessionID)
@@ -35,7 +35,7 @@ func (s *Service) unlessArchived(sessionID string, begin journal.Unit) journal.U
 	}
 }
 
-// send begins the turn of a task that waits, once the session has no turn and its runtime accepts one more.
+// send begins the turn of a queued task, once the session has no turn and its runtime accepts one.
 func (s *Service) send(ctx context.Context, l *lane, t Task, runtimeName string) error {
 	message, before, mode, err := s.message(ctx, t)
 	if err != nil {
@@ -84,7 +84,7 @@ func (s *Service) send(ctx context.Context, l *lane, t Task, runtimeName string)
 	return s.end(ctx, now, failed(runtimeName, CodeRefused, false, err))
 }
 
-// sendWatched is Send that is left when the task is stopped before its turn began.
+// sendWatched is Send, aborted when the task is stopped before its turn began.
 func (s *Service) sendWatched(ctx context.Context, l *lane, t Task, message session.Message) (turnID string, err error) {
 	sending, cancel := context.WithCancelCause(s.onBehalf(ctx, t))
 	defer cancel(nil)
@@ -112,7 +112,7 @@ func (s *Service) sendWatched(ctx context.Context, l *lane, t Task, message sess
 	}
 }
 
-// onBehalf is work for a task in the trace of the request that asked for it, and in the name of who did.
+// onBehalf is a context in the trace and in the name of the request for the task.
 func (s *Service) onBehalf(ctx context.Context, t Task) context.Context {
 	if t.actor != "" {
 		ctx = auth.WithPrincipal(ctx, auth.Principal{Actor: t.actor})
@@ -120,7 +120,7 @@ func (s *Service) onBehalf(ctx context.Context, t Task) context.Context {
 	return telemetry.WithTrace(ctx, telemetry.Trace{TraceID: t.traceID, SpanID: t.spanID})
 }
 
-// message returns the message of a task, the turns before it, and the mode it runs with.
+// message returns the message of a task, the turns before it, and its mode.
 func (s *Service) message(ctx context.Context, t Task) (session.Message, session.TurnMark, Mode, error) {
 	before, err := s.opts.Sessions.TurnMark(ctx, t.SessionID)
 	if err != nil {
@@ -132,7 +132,7 @@ func (s *Service) message(ctx context.Context, t Task) (session.Message, session
 	return message, before, mode, err
 }
 
-// modeOf is the permission mode a task runs with: its own, else that of Modes.
+// modeOf is the permission mode of a task: its own, otherwise that of Modes.
 func (s *Service) modeOf(ctx context.Context, t Task) (Mode, error) {
 	if t.Mode != "" {
 		return t.Mode, nil
@@ -141,8 +141,8 @@ func (s *Service) modeOf(ctx context.Context, t Task) (Mode, error) {
 	return modes[t.SessionID], err
 }
 
-// Modes are the permission modes of the tasks of sessions that name none: the session's, else the server's. A session
-// without one has the levels of its controls.
+// Modes are the permission modes of sessions for tasks without one: the session's, otherwise the server's. A session
+// without one uses the levels of its controls.
 func (s *Service) Modes(ctx context.Context, sessionIDs ...string) (map[string]Mode, error) {
 	modes, err := sessionModes(ctx, s.db.Read(), sessionIDs)
 	if err != nil || s.opts.Mode == "" {
@@ -156,8 +156,7 @@ func (s *Service) Modes(ctx context.Context, sessionIDs ...string) (map[string]M
 	return modes, nil
 }
 
-// begin is the unit that starts a task whose status is from; once it commits, clients see the task as
-// running.
+// begin is the transaction that starts a task whose status is from. Once it commits, clients see the task as running.
 func (s *Service) begin(t Task, from Status, before session.TurnMark, as ownRecord) journal.Unit {
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		at := s.now()
@@ -176,7 +175,7 @@ func (s *Service) begin(t Task, from Status, before session.TurnMark, as ownReco
 	}
 }
 
-// started describes the start of a task, with the mode and the levels it runs with.
+// started describes the start of a task, with its mode and levels.
 func (s *Service) started(ctx context.Context, t Task, message session.Message, mode Mode, kept *given) (ownRecord,
 	error) {
 	stored, err := s.opts.Sessions.Lookup(ctx, t.SessionID)
@@ -190,16 +189,16 @@ func (s *Service) started(ctx context.Context, t Task, message session.Message, 
 
 func pointer[T any](value T) *T { return &value }
 
-// record is a journal event of this package about a task, on behalf of the actor that asked for it.
+// record is a journal event of this package about a task, on behalf of its actor.
 func (s *Service) record(t Task, kind string, what ownRecord) journal.Event {
 	what.Origin = t.Origin
 	return journal.Event{SessionID: database.EncodeText(t.SessionID), TurnID: database.EncodeText(what.TurnID), Type: kind,
 		Time: s.now(), Source: "tasks", Actor: t.actor, TraceID: t.traceID, SpanID: t.spanID, Payload: encode(what)}
 }
 
-// bind notes the turn of a task.
+// bind stores the turn of a task.
 func (s *Service) bind(ctx context.Context, t Task, turnID string) error {
-	facts, err := s.factsNow(ctx, t.SessionID) // the runtime may have begun the conversation anew
+	facts, err := s.factsNow(ctx, t.SessionID) // the runtime may have restarted the conversation
 	if err != nil {
 		return err
 	}
@@ -226,8 +225,8 @@ func (s *Service) afterRefusal(ctx context.Context, l *lane, t Task, runtimeName
 	return s.end(ctx, t, failed(runtimeName, code, retryable, cause))
 }
 
-// recall finds out whether the turn of a started task began: its server was killed, or its runtime did not answer. One
-// that did not is asked for once more, unless cause says why it was not to be had.
+// recall finds out whether the turn of a started task began, after its server was killed or its runtime did not answer.
+// A turn that did not begin is requested once more, unless cause explains why it is unavailable.
 func (s *Service) recall(ctx context.Context, l *lane, t Task, runtimeName string, cause error) error {
 	before, err := decodeMark(t.before)
 	if err != nil {
@@ -240,7 +239,7 @@ func (s *Service) recall(ctx context.Context, l *lane, t Task, runtimeName strin
 		case err == nil && turnID != "":
 			return s.bind(ctx, t, turnID)
 		case err == nil && errors.Is(cause, runtime.ErrTimeout) && !late:
-			continue // the runtime may still take it up
+			continue // the runtime may still accept it
 		case err == nil && cause != nil:
 			return s.end(ctx, t, failed(runtimeName, CodeRuntime, true, cause))
 		case err == nil:
@@ -252,10 +251,10 @@ func (s *Service) recall(ctx context.Context, l *lane, t Task, runtimeName strin
 	return nil
 }
 
-// recallPatience is how long is waited for a runtime that has to be attached to, or to answer, first.
+// recallPatience is the wait for a runtime that must attach or answer first.
 const recallPatience = 3 * time.Minute
 
-// sendAgain asks for the turn of a started task that certainly did not begin.
+// sendAgain requests the turn of a started task that certainly did not begin.
 func (s *Service) sendAgain(ctx context.Context, t Task, runtimeName string) error {
 	if t.stopReason != "" {
 		return s.end(ctx, t, Outcome{Status: Stopped, Reason: t.stopReason})
@@ -272,7 +271,7 @@ func (s *Service) sendAgain(ctx context.Context, t Task, runtimeName string) err
 	case errors.Is(err, errNotQueued), ctx.Err() != nil:
 		return nil //nolint:nilerr // another server accepted it, or this service stops
 	case passes(err):
-		return err // it is looked at again
+		return err // it is checked again
 	}
 	return s.end(ctx, t, failed(runtimeName, CodeRuntime, true, err))
 }

@@ -24,7 +24,7 @@ import (
 type Sessions interface {
 	Lookup(ctx context.Context, sessionID string) (session.Session, error)
 	CheckOwner(session session.Session) error
-	// CheckWorkspace refuses a session in whose folder an agent cannot work: *session.FolderError.
+	// CheckWorkspace refuses a session whose folder an agent cannot use: *session.FolderError.
 	CheckWorkspace(ctx context.Context, sessionID string) error
 	Send(ctx context.Context, sessionID string, message session.Message) (session.Sent, error)
 	StopTurn(ctx context.Context, sessionID, turnID string, keepBackground bool) (session.Stopped, error)
@@ -41,16 +41,17 @@ type Options struct {
 	Sessions   Sessions
 	Operations *operations.Service
 	Limits     Limits
-	// Mode is that of tasks and sessions that name none; "" leaves it to the controls of their session.
+	// Mode is the default of tasks and sessions; "" leaves it to the controls of their session.
 	Mode Mode
 	// Yolo allows ModeYolo.
 	Yolo bool
 	// ReportRequests brackets each request to a runtime with events, in tasks that begin from now on.
 	ReportRequests bool
-	// Artifacts, when set, keep what runtimes are given; Tools, when set, are those of this server that agents are given.
+	// Artifacts, when set, store what runtimes are given. Tools, when set, are those of this server that agents are
+	// given.
 	Artifacts Artifacts
 	Tools     func() []Tool
-	// Redact, when set, removes from long contents what must not be stored, as the store of Artifacts does.
+	// Redact, when set, removes what must not be stored from long contents, as the store of Artifacts does.
 	Redact func([]byte) []byte
 	Logger zerolog.Logger
 	// Poll is the interval at which the store is polled for missed notifications (1 s).
@@ -106,7 +107,7 @@ func New(options Options) *Service {
 	return s
 }
 
-// Start resumes the tasks that an earlier server of this node left. It comes after the sessions' start.
+// Start resumes the tasks that an earlier server of this node left. The sessions must have started.
 func (s *Service) Start(ctx context.Context) error {
 	return s.loops.Start(ctx, func(ctx context.Context) error {
 		left, err := database.ReadTexts(ctx, s.db.Read(), "read the sessions with tasks",
@@ -129,7 +130,7 @@ func (s *Service) Start(ctx context.Context) error {
 	})
 }
 
-// Stop leaves what runs to the next server and waits for what works on it. Calling it twice is allowed.
+// Stop leaves running tasks to the next server and waits for the goroutines. A second call is allowed.
 func (s *Service) Stop(ctx context.Context) error {
 	s.mu.Lock()
 	s.running = false
@@ -168,14 +169,14 @@ type Create struct {
 	Runtime, Cwd, Model string
 	// Mode is the permission mode of its tasks, "" for the server's.
 	Mode Mode
-	// NonInteractive says that no person is there (session.Controls).
+	// NonInteractive says that no person is present (session.Controls).
 	NonInteractive bool
-	// NativeTools is whether its agent has tools of its own (session.Create), "" for on.
+	// NativeTools is whether its agent has its own tools (session.Create), "" for on.
 	NativeTools string
-	// Origin is what the caller says of itself.
+	// Origin identifies the caller.
 	Origin Origin
-	// ImplicitSources is how much its agent may read by itself (session.Create). AllowChangedSources lets tasks run although
-	// a file that it reads has changed.
+	// ImplicitSources limits what its agent reads on its own (session.Create). AllowChangedSources lets tasks run
+	// although such a file has changed.
 	ImplicitSources     string
 	AllowChangedSources bool
 }
@@ -205,7 +206,7 @@ func (s *Service) CreateSession(ctx context.Context, in Create) (session.Session
 	return made, err
 }
 
-// controls are the levels a mode asks of a session, nil for those it has.
+// controls are the levels of a mode, nil for the session's.
 func (m Mode) controls() (approvalPolicy, sandbox *string) {
 	word := func(s string) *string { return &s }
 	switch m {
@@ -226,8 +227,8 @@ func (s *Service) allowed(mode Mode) error {
 	return nil
 }
 
-// Submit asks for a task of a session, "" for an id of ours: it runs when those before it are over. ErrExists,
-// *LimitError, ErrYolo; others are those of operations.Check.
+// Submit queues a task of a session, with a generated id for "". It runs when the earlier ones have ended. ErrExists,
+// *LimitError, ErrYolo; other errors are those of operations.Check.
 func (s *Service) Submit(ctx context.Context, t Task) (Task, error) {
 	if err := s.allowed(t.Mode); err != nil {
 		return Task{}, err
@@ -284,7 +285,7 @@ func (s *Service) Submit(ctx context.Context, t Task) (Task, error) {
 	return t, nil
 }
 
-// Get reads a task. ErrNotFound; others are those of operations.Check.
+// Get reads a task. ErrNotFound; other errors are those of operations.Check.
 func (s *Service) Get(ctx context.Context, sessionID, taskID string) (Task, error) {
 	if err := s.opts.Operations.Check(ctx, operations.Read, sessionID); err != nil {
 		return Task{}, err
@@ -336,7 +337,7 @@ func (s *Service) List(ctx context.Context, sessionID string, limit int) ([]Task
 		limit)
 }
 
-// encodeMark and decodeMark keep the turns there were before a task's own.
+// encodeMark and decodeMark store the turns that were there before a task's own.
 func encodeMark(m session.TurnMark) string { return string(encode(m)) }
 
 func decodeMark(text string) (m session.TurnMark, err error) {

@@ -12,7 +12,7 @@ import (
 	"fmt"
 )
 
-// Status is how a task stands.
+// Status is the state of a task.
 type Status string
 
 // The statuses of a task. The last three are final.
@@ -28,7 +28,7 @@ const (
 // Over reports whether a status is final.
 func (s Status) Over() bool { return s == Completed || s == Failed || s == Stopped }
 
-// Shown is a status as clients know it.
+// Shown is a status as clients see it.
 func (s Status) Shown() Status {
 	if s == starting {
 		return Running
@@ -36,25 +36,25 @@ func (s Status) Shown() Status {
 	return s
 }
 
-// Task is one thing that was asked of a session's agent. Times are in ms, 0 when it has not come to that.
+// Task is one task of a session's agent. Times are in ms, 0 if not reached.
 type Task struct {
 	SessionID, ID string
 	Status        Status
 	Messages      []Message
 	// Mode is the permission mode of this task, "" for the session's.
 	Mode Mode
-	// TurnID is the turn that does it, "" until it is known.
+	// TurnID is its turn, "" until known.
 	TurnID string
-	// Outcome is how it ended, nil until it did.
+	// Outcome is its outcome, nil until it ended.
 	Outcome                       *Outcome
 	CreatedAt, StartedAt, EndedAt int64
 	// LastSeq is the number of its last event, 0 when it has none.
 	LastSeq int64
-	// Origin is what the caller said of itself.
+	// Origin identifies the caller.
 	Origin Origin
-	// AllowChangedSources lets it run although a file that the agent reads by itself has changed.
+	// AllowChangedSources lets it run although a file that the agent reads on its own has changed.
 	AllowChangedSources bool
-	// Ahead is how many tasks of its session were not over when it was asked for, as Submit counted them.
+	// Ahead is the number of open tasks of its session before it, as Submit counted them.
 	Ahead int
 
 	number                 int64
@@ -66,14 +66,14 @@ type Task struct {
 // Message is one message of a task.
 type Message struct {
 	Role string `json:"role"`
-	// Content are blocks; one of type text has a member text, whatever else there is goes to the agent as JSON.
+	// Content are blocks. One of type text has a member text; the agent gets others as JSON.
 	Content []json.RawMessage `json:"content"`
 }
 
-// Mode is how much is done unasked.
+// Mode is how much runs without approval.
 type Mode string
 
-// The permission modes: all is asked about, what is safe is not, nothing is.
+// The permission modes: everything needs approval, only unsafe calls do, nothing does.
 const (
 	ModeAsk  Mode = "ask"
 	ModeAuto Mode = "auto"
@@ -83,9 +83,9 @@ const (
 // Outcome is how a task ended.
 type Outcome struct {
 	Status Status `json:"status"`
-	// Reason says why it was stopped, or what ended it.
+	// Reason says why it was stopped or what ended it.
 	Reason string `json:"reason,omitempty"`
-	// Failure is why it failed, nil unless it did.
+	// Failure is set when it failed.
 	Failure *Failure `json:"failure,omitempty"`
 }
 
@@ -96,10 +96,10 @@ type Failure struct {
 	// Message is the runtime's text, Raw its JSON as written.
 	Message string          `json:"message"`
 	Raw     json.RawMessage `json:"raw,omitempty"`
-	// Retryable says that the same task may go well later.
+	// Retryable says that the same task may succeed later.
 	Retryable bool   `json:"retryable"`
 	Runtime   string `json:"runtime"`
-	// Recovery says what to do about it.
+	// Recovery is what to do about it.
 	Recovery string `json:"recovery,omitempty"`
 }
 
@@ -112,26 +112,26 @@ const (
 	CodeRuntime     = "RUNTIME_ERROR"
 	CodeInterrupted = "INTERRUPTED"     // its runtime, or the server, ended
 	CodeUnknown     = "OUTCOME_UNKNOWN" // whether it began is unknown
-	CodeRefused     = "REFUSED"         // the session takes no task as it is
+	CodeRefused     = "REFUSED"         // the session accepts no task in its state
 	CodeGone        = "SESSION_GONE"    // the session was deleted
-	CodeSources     = "SOURCES_CHANGED" // a file that its agent reads by itself is not what it was
+	CodeSources     = "SOURCES_CHANGED" // a file that its agent reads on its own has changed
 )
 
-// Sentinels, to be tested with errors.Is.
+// Sentinels for errors.Is.
 var (
-	// ErrNotFound: the session has no task of that id.
+	// ErrNotFound: the session has no task with that id.
 	ErrNotFound = errors.New("task not found")
-	// ErrExists: the session has a task of that id already.
+	// ErrExists: the session already has a task with that id.
 	ErrExists = errors.New("there is a task of that id already")
-	// ErrNotPending: nothing is asked about that tool call (any more).
+	// ErrNotPending: that tool call needs no decision.
 	ErrNotPending = errors.New("nothing is asked about that tool call")
 	// ErrYolo: the operator does not allow ModeYolo.
 	ErrYolo = errors.New("the permission mode yolo is not allowed by the server (HARNESS_ALLOW_YOLO)")
 )
 
-// LimitError says that there are as many tasks as there may be.
+// LimitError says that the limit of open tasks is reached.
 type LimitError struct {
-	// Of is what has them: "session" or "server".
+	// Of is what the limit applies to: "session" or "server".
 	Of    string
 	Limit int
 }
@@ -142,7 +142,7 @@ func (e *LimitError) Error() string {
 		e.Of, e.Limit)
 }
 
-// PartError says that a decision has a part that the call does not accept, or lacks one; the call stays open.
+// PartError says that a decision has a part that the call does not accept, or lacks one. The call stays open.
 type PartError struct{ Part, Message string }
 
 // Error implements error.
@@ -151,7 +151,7 @@ func (e *PartError) Error() string { return e.Part + ": " + e.Message }
 // MismatchError says that a decision is about another attempt or input than the open one, which stays open.
 type MismatchError struct {
 	CallID string
-	// Attempt and InputHash are those that are asked about.
+	// Attempt and InputHash are those of the open call.
 	Attempt   int
 	InputHash string
 	// Field is attempt or input_hash.

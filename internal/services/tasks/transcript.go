@@ -2,18 +2,17 @@ package tasks
 
 import "encoding/json"
 
-// Said is a message of a session's transcript: user, assistant or tool said it.
+// Said is a message of a session's transcript from the user, the assistant or a tool.
 type Said struct {
 	Role string `json:"role"`
 	// Seq is the number of the event it is derived from, TaskID its task.
 	Seq    int64  `json:"seq"`
 	TaskID string `json:"task_id"`
-	// Content are blocks: those of the user as they were given, those of the model as it completed them, ToolUse and
-	// ToolResult.
+	// Content are blocks: the user's as given, the model's as completed, ToolUse and ToolResult.
 	Content []json.RawMessage `json:"content"`
 }
 
-// ToolUse is the block of the assistant that an agent wants to call a tool.
+// ToolUse is the assistant's block for a tool call.
 type ToolUse struct {
 	Type    string          `json:"type"` // tool_use
 	CallID  string          `json:"tool_call_id"`
@@ -22,22 +21,22 @@ type ToolUse struct {
 	Input   json.RawMessage `json:"input"`
 }
 
-// ToolResult is the block of the tool that such a call came to. One that was denied is an error, which gives the reason.
+// ToolResult is the tool's block with the result of a call. A denied call is an error with the reason.
 type ToolResult struct {
 	Type    string `json:"type"` // tool_result
 	CallID  string `json:"tool_call_id"`
 	Attempt int    `json:"attempt"`
 	IsError bool   `json:"is_error"`
-	// Preview is the result as far as events contain it, Ref the artifact that has the rest.
+	// Preview is the part of the result that events contain, Ref the artifact with the whole.
 	Preview json.RawMessage `json:"result_preview,omitempty"`
 	Ref     json.RawMessage `json:"result_ref,omitempty"`
-	// Reason is why it was denied.
+	// Reason is the reason of a denial.
 	Reason string `json:"reason,omitempty"`
 }
 
-// Transcript is the conversation of a session, derived from its events: the user's messages when a task was
-// started, the model's when an output was complete, and each attempt of a tool call with its result. The same
-// events give the same transcript; text that events repeat (a delta, and the whole) is in it once.
+// Transcript is the conversation of a session, derived from its events: the user's messages at a task's start, the
+// model's completed outputs, and each attempt of a tool call with its result. The same events give the same transcript.
+// Text that events repeat (as delta and whole) appears once.
 func Transcript(events []Event) []Said {
 	all := []Said{}
 	for _, e := range events {

@@ -101,7 +101,7 @@ func TestThePolicyVectors(t *testing.T) {
 			want.Decision, want.Sources = opinion.Result, []tools.Opinion{opinion}
 			delete(differ, row)
 		}
-		got := policy.Settle(policy.Judge("t", class))
+		got := policy.Settle(policy.Evaluate("t", class))
 		if got.Mode != want.Mode || got.Decision != want.Decision || !slices.Equal(got.Sources, want.Sources) {
 			t.Errorf("%s %+v: decided %+v, want %+v", row, v.Overrides, got, want)
 		}
@@ -133,7 +133,7 @@ func TestRulesGoBeforeTheMode(t *testing.T) {
 		if mode == "" {
 			mode = tools.ModeAsk
 		}
-		got := c.policy.Settle(c.policy.Judge("t", tools.Write))
+		got := c.policy.Settle(c.policy.Evaluate("t", tools.Write))
 		if got.Decision != c.want || got.Mode != mode || len(got.Sources) != 1 || got.Sources[0].Rule != rule {
 			t.Errorf("%s: %+v", rule, got)
 		}

@@ -245,7 +245,7 @@ func TestADisabledRuntimeIsNeverStarted(t *testing.T) {
 		if programtest.Text(now, "status") != "disabled" || now["pid"] != nil {
 			t.Errorf("%s is %v", name, now)
 		}
-		if running, err := process.Carrying(process.MarkVariable + "=" + process.Mark(s.DataDir, name)); err != nil || len(running) != 0 {
+		if running, err := process.Carrying(process.MarkVariable + "=" + process.Marker(s.DataDir, name)); err != nil || len(running) != 0 {
 			t.Errorf("%s runs as %v, %v", name, running, err)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 // runtimeProcesses are the living processes of a runtime and what they started.
 func runtimeProcesses(s *programtest.Site, runtime string) []int {
 	s.T.Helper()
-	pids, err := process.Marked(process.Mark(s.DataDir, runtime))
+	pids, err := process.Marked(process.Marker(s.DataDir, runtime))
 	if err != nil || len(pids) == 0 {
 		s.T.Fatalf("no process of %s: %v", runtime, err)
 	}

@@ -26,7 +26,7 @@ func TestWhatIsPrunedIsInTheArchive(t *testing.T) {
 		},
 		database.Postgres: func(t *testing.T) ([]string, string) {
 			store := s3test.Start(t)
-			return []string{"HARNESS_ARCHIVE=s3", "HARNESS_S3_ENDPOINT=" + store.Endpoint, "HARNESS_S3_BUCKET=" + store.Bucket,
+			return []string{"HARNESS_ARCHIVE=s3", "HARNESS_S3_URL=" + store.Endpoint + "/" + store.Bucket,
 				"HARNESS_S3_ACCESS_KEY_ID=" + store.AccessKeyID, "HARNESS_S3_SECRET_ACCESS_KEY=" + store.SecretAccessKey}, store.Dir
 		},
 	} {

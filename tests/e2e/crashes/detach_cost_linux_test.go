@@ -33,7 +33,7 @@ func TestWhatAShimCosts(t *testing.T) {
 	host := shim.Host{RunDir: s.RunDir(), Command: []string{build(t, "../../..", "cost"), "shim"}, Version: "cost"}
 	added, most := time.Hour, 1<<30
 	for range 6 {
-		longer, resident := shimCost(t, host, process.Mark(s.DataDir, "cost"))
+		longer, resident := shimCost(t, host, process.Marker(s.DataDir, "cost"))
 		// A line there and the answer back are two lines through the shim.
 		if added, most = min(added, longer), min(most, resident); added <= 2*addedBudget && most <= shimBudget {
 			return
@@ -47,11 +47,11 @@ func TestWhatAShimCosts(t *testing.T) {
 func shimCost(t *testing.T, host shim.Host, mark string) (longer time.Duration, most int) {
 	t.Helper()
 	a, err := host.Spawn(t.Context(), shim.Spec{Generation: uuid.Must(uuid.NewV7()).String(), Runtime: "cost",
-		Path: "/bin/cat", Mark: mark}, os.Environ(), nil)
+		Path: "/bin/cat", Marker: mark}, os.Environ(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	child, err := process.Start(t.Context(), process.Spec{Path: "/bin/cat", Env: os.Environ(), Mark: mark})
+	child, err := process.Start(t.Context(), process.Spec{Path: "/bin/cat", Env: os.Environ(), Marker: mark})
 	if err != nil {
 		t.Fatal(err)
 	}

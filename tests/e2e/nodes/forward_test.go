@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -189,8 +191,13 @@ func TestNodesWithCertificatesThatAreGiven(t *testing.T) {
 	ours, theirs := certtest.New(t), certtest.New(t)
 	given := func(ca *certtest.Authority, name string) ([]string, certtest.Files) {
 		files := ca.Issue(name, time.Now().Add(time.Hour))
-		return []string{"HARNESS_NODE_CERT_FILE=" + files.Certificate, "HARNESS_NODE_KEY_FILE=" + files.Key,
-			"HARNESS_NODE_CA_FILE=" + files.CA}, files
+		dir := t.TempDir()
+		for name, file := range map[string]string{"tls.crt": files.Certificate, "tls.key": files.Key, "ca.crt": files.CA} {
+			if err := os.Symlink(file, filepath.Join(dir, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return []string{"HARNESS_NODE_TLS_DIR=" + dir}, files
 	}
 	n := newNodes(t, withPort())
 	n.b.Stop()

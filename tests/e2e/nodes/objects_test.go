@@ -20,7 +20,7 @@ import (
 func TestLongArtifactsAreReadAtEveryNode(t *testing.T) {
 	t.Parallel()
 	store := s3test.Start(t)
-	env := []string{"HARNESS_S3_ENDPOINT=" + store.Endpoint, "HARNESS_S3_BUCKET=" + store.Bucket, "HARNESS_S3_PREFIX=here/",
+	env := []string{"HARNESS_S3_URL=" + store.Endpoint + "/" + store.Bucket + "/here/",
 		"HARNESS_S3_ACCESS_KEY_ID=" + store.AccessKeyID, "HARNESS_S3_SECRET_ACCESS_KEY=" + store.SecretAccessKey}
 	n := newNodes(t, programtest.WithEnv(env...))
 	session := n.a.CreateSession(nil)

@@ -96,7 +96,7 @@ func TestSnapshotsAndTheFramesAfterThemMakeTheTranscript(t *testing.T) {
 // killCodex kills the runtime, not its server.
 func killCodex(s *programtest.Site) {
 	s.T.Helper()
-	found, err := process.Marked(process.Mark(s.DataDir, codex.Name))
+	found, err := process.Marked(process.Marker(s.DataDir, codex.Name))
 	if err != nil || len(found) == 0 {
 		s.T.Fatalf("no runtime to kill: %v", err)
 	}

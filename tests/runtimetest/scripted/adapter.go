@@ -40,8 +40,8 @@ type Options struct {
 	Env []string
 	// EnvOf is what a conversation's process is given besides, nil for nothing.
 	EnvOf func(thread string) []string
-	// Mark is as in stdio.Launch.
-	Mark   string
+	// Marker is as in stdio.Launch.
+	Marker string
 	Sink   runtime.Sink
 	Resume func(ctx context.Context, generation string) (runtime.Resumption, error)
 	Logger zerolog.Logger
@@ -86,7 +86,7 @@ func New(options Options) *Runtime {
 	options.StartTimeout = cmp.Or(options.StartTimeout, 30*time.Second)
 	r := &Runtime{options: options, talks: map[string]string{}, running: map[string]func(){}, live: map[string]*process{}}
 	r.launcher = stdio.NewLauncher(stdio.Launch{
-		Name: Name, Remedy: "check its path", Mark: options.Mark, Env: options.Env, Shims: options.Shims,
+		Name: Name, Remedy: "check its path", Marker: options.Marker, Env: options.Env, Shims: options.Shims,
 		Detach: options.Shims != nil,
 		Logger: options.Logger, Command: func() (string, []string, error) {
 			path, err := exec.LookPath(options.Bin)

@@ -61,7 +61,7 @@ type Site struct {
 func (s Site) Options(t *testing.T) Options {
 	t.Helper()
 	return Options{Bin: runtimetest.Executable(t), Env: []string{runAsAgent + "=" + s.Dir, TokenVariable + "=t"},
-		Mark: Name + "-" + uuid.NewString(), StartTimeout: runtimetest.Patience,
+		Marker: Name + "-" + uuid.NewString(), StartTimeout: runtimetest.Patience,
 		Logger: zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel)}
 }
 

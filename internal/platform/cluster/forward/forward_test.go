@@ -361,7 +361,7 @@ func TestCertificatesThatAreOfNoUse(t *testing.T) {
 		"another's key": {good.Certificate, foreign.Key, good.CA}, "another CA": {good.Certificate, good.Key, foreign.CA},
 		"an empty CA": {good.Certificate, good.Key, empty}, "an expired one": Files(ours.Issue("a", time.Now().Add(-time.Hour))),
 	} {
-		if _, err := NewIdentity("a", files); err == nil || !strings.Contains(err.Error(), "HARNESS_NODE_C") {
+		if _, err := NewIdentity("a", files); err == nil || !strings.Contains(err.Error(), "HARNESS_NODE_TLS_DIR") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -49,14 +49,11 @@ func NewIdentity(nodeID string, files Files) (*Identity, error) {
 	switch {
 	case made:
 		id.certificate, err = makeCertificate(nodeID)
-	case files.Certificate == "" || files.Key == "" || files.CA == "":
-		return nil, errors.New("HARNESS_NODE_CERT_FILE, HARNESS_NODE_KEY_FILE and HARNESS_NODE_CA_FILE go together: " +
-			"set all of them, or none")
 	default:
 		id.certificate, err = tls.LoadX509KeyPair(files.Certificate, files.Key)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the certificate of this node (HARNESS_NODE_CERT_FILE, HARNESS_NODE_KEY_FILE): %w", err)
+		return nil, fmt.Errorf("the certificate of this node (tls.crt and tls.key of HARNESS_NODE_TLS_DIR): %w", err)
 	}
 	if id.method, err = methodOf(id.certificate.Leaf.PublicKey); err != nil {
 		return nil, err
@@ -66,22 +63,22 @@ func NewIdentity(nodeID string, files Files) (*Identity, error) {
 	}
 	authorities, err := os.ReadFile(files.CA)
 	if err != nil {
-		return nil, fmt.Errorf("the CA of the nodes (HARNESS_NODE_CA_FILE): %w", err)
+		return nil, fmt.Errorf("the CA of the nodes (ca.crt of HARNESS_NODE_TLS_DIR): %w", err)
 	}
 	id.roots = x509.NewCertPool()
 	if !id.roots.AppendCertsFromPEM(authorities) {
-		return nil, fmt.Errorf("HARNESS_NODE_CA_FILE: %s has no certificate in PEM", files.CA)
+		return nil, fmt.Errorf("HARNESS_NODE_TLS_DIR: %s has no certificate in PEM", files.CA)
 	}
 	chain := make([]*x509.Certificate, 0, len(id.certificate.Certificate))
 	for _, raw := range id.certificate.Certificate {
 		one, err := x509.ParseCertificate(raw)
 		if err != nil {
-			return nil, fmt.Errorf("HARNESS_NODE_CERT_FILE: %w", err)
+			return nil, fmt.Errorf("tls.crt of HARNESS_NODE_TLS_DIR: %w", err)
 		}
 		chain = append(chain, one)
 	}
 	if err := id.signed(chain); err != nil {
-		return nil, fmt.Errorf("HARNESS_NODE_CERT_FILE is not one of HARNESS_NODE_CA_FILE's, other nodes would refuse it: %w", err)
+		return nil, fmt.Errorf("tls.crt of HARNESS_NODE_TLS_DIR is not signed by its ca.crt, other nodes would refuse it: %w", err)
 	}
 	return id, nil
 }

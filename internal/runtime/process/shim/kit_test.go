@@ -53,7 +53,7 @@ type place struct {
 func newPlace(t testing.TB) *place {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
-	p := &place{t: t, mark: process.Mark(dir, "test"),
+	p := &place{t: t, mark: process.Marker(dir, "test"),
 		host: shim.Host{RunDir: dir, Command: []string{os.Args[0]}, Version: "test"}}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -75,7 +75,7 @@ func (p *place) sh(script string, change func(*shim.Spec)) *shim.Attached {
 func (p *place) start(script string, stderr func([]byte), change func(*shim.Spec)) *shim.Attached {
 	p.t.Helper()
 	spec := shim.Spec{Generation: uuid.Must(uuid.NewV7()).String(), Runtime: "test", Path: "/bin/sh",
-		Args: []string{"-c", script}, Mark: p.mark, StopGrace: 200 * time.Millisecond, DetachGrace: time.Minute}
+		Args: []string{"-c", script}, Marker: p.mark, StopGrace: 200 * time.Millisecond, DetachGrace: time.Minute}
 	if change != nil {
 		change(&spec)
 	}

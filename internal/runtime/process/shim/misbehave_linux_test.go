@@ -296,7 +296,7 @@ func TestMissingRuntimeIsReported(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	_, err := p.host.Spawn(t.Context(), shim.Spec{Generation: "01900000-0000-7000-8000-000000000000", Runtime: "test",
-		Path: "/no/such", Mark: p.mark},
+		Path: "/no/such", Marker: p.mark},
 		append(os.Environ(), runVariable+"=1"), nil)
 	if err == nil || !strings.Contains(err.Error(), "no such file") {
 		t.Errorf("error %v", err)

@@ -117,7 +117,7 @@ func start(ctx context.Context, dir string) (*server, *socket, error) {
 	}
 	s.process, err = process.Start(ctx, process.Spec{
 		Path: s.spec.Path, Args: s.spec.Args, Env: slices.DeleteFunc(os.Environ(), func(a string) bool { return a == Own }),
-		Dir: s.spec.Dir, Mark: s.spec.Mark, Stderr: s.stderrLine, DieWithParent: true,
+		Dir: s.spec.Dir, Marker: s.spec.Marker, Stderr: s.stderrLine, DieWithParent: true,
 		Confine: s.spec.Confine, Stage: s.spec.Stage,
 	})
 	if err != nil {

@@ -69,11 +69,11 @@ type Spec struct {
 	// Generation names this run of the runtime (a UUIDv7), Runtime its kind, for example "codex".
 	Generation string `json:"generation"`
 	Runtime    string `json:"runtime"`
-	// Path, Args, Dir and Mark are those of process.Spec. The environment is the shim's own.
-	Path string   `json:"path"`
-	Args []string `json:"args"`
-	Dir  string   `json:"dir"`
-	Mark string   `json:"mark"`
+	// Path, Args, Dir and Marker are those of process.Spec. The environment is the shim's own.
+	Path   string   `json:"path"`
+	Args   []string `json:"args"`
+	Dir    string   `json:"dir"`
+	Marker string   `json:"mark"`
 	// Confine and Stage are those of process.Spec, too.
 	Confine confine.Plan `json:"confine"`
 	Stage   []string     `json:"stage,omitempty"`

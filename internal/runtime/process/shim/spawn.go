@@ -98,8 +98,8 @@ func (h Host) launch(ctx context.Context, dir string, spec Spec, env []string) (
 	cmd := exec.Command(h.Command[0],
 		append(append([]string{}, h.Command[1:]...), dir)...) //nolint:gosec // our own binary
 	cmd.Env = append(append([]string{}, env...), GenerationVariable+"="+spec.Generation, Own)
-	if spec.Mark != "" {
-		cmd.Env = append(cmd.Env, process.MarkVariable+"="+spec.Mark)
+	if spec.Marker != "" {
+		cmd.Env = append(cmd.Env, process.MarkVariable+"="+spec.Marker)
 	}
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.ExtraFiles = []*os.File{child}

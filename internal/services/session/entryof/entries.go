@@ -79,7 +79,7 @@ func Request(r session.Request) transcript.Entry {
 		Content: r.Summary, StartedAt: &r.CreatedAt, Status: transcript.Complete}
 	fields := requestDetails(r, w.leading)
 	if len(r.Params) > runtime.LongItem {
-		entry.Source = &transcript.Source{Details: fields.Pieces()}
+		entry.Source = &transcript.Source{Details: fields.Parts()}
 		return entry
 	}
 	details := transcript.Indented(fields.Encode())

@@ -52,7 +52,7 @@ func TestEditsAreAccepted(t *testing.T) {
 			"in": folder} {
 			k.do(os.Symlink(to, filepath.Join(folder, from)))
 		}
-		policy, sandbox := session.PolicyOnRequest, sandboxWorkspaceWrite
+		policy, sandbox := session.PolicyOnRequest, "workspace-write"
 		s, err := k.Create(t.Context(), session.Create{Cwd: folder, ApprovalPolicy: &policy, FilesystemSandbox: &sandbox,
 			AcceptEdits: true})
 		k.do(err)

@@ -107,7 +107,7 @@ func (s *Service) adoptLoop(ctx context.Context) {
 			}
 		}
 		for id, name := range todo.describe {
-			if err := s.refreshDescription(ctx, name, id); err != nil && ctx.Err() == nil {
+			if err := s.importer.refreshDescription(ctx, name, id); err != nil && ctx.Err() == nil {
 				s.opts.Logger.Debug().Err(err).Str("session", id).
 					Msg("the runtime's description of a session could not be read; keeping the old one")
 			}
@@ -117,7 +117,7 @@ func (s *Service) adoptLoop(ctx context.Context) {
 				s.opts.Logger.Warn().Err(err).Str("runtime", name).
 					Msg("stored conversations could not all be listed; the missing ones are adopted when they are used")
 			}
-			s.imports.wantAll()
+			s.importer.imports.wantAll()
 			if err := s.SettleRollbacks(ctx, name); err != nil && ctx.Err() == nil {
 				s.opts.Logger.Warn().Err(err).Str("runtime", name).
 					Msg("whether turns were taken back could not be found out; it is asked again before the next turn")
@@ -142,7 +142,7 @@ func (s *Service) adoptOne(ctx context.Context, runtimeName, threadID string) er
 	if err != nil {
 		return err
 	}
-	historian, ok := runtime.Has[runtime.Historian](adapter, runtime.OpHistory)
+	historian, ok := runtime.Has[runtime.History](adapter, runtime.OpHistory)
 	if !ok {
 		return nil // the bare row is all there is to know
 	}
@@ -154,7 +154,7 @@ func (s *Service) adoptOne(ctx context.Context, runtimeName, threadID string) er
 	if err := s.storeThreads(ctx, runtimeName, []runtime.Thread{t}, asked); err != nil {
 		return err
 	}
-	s.imports.want(threadID)
+	s.importer.imports.want(threadID)
 	return nil
 }
 
@@ -163,7 +163,7 @@ func (s *Service) adoptAll(ctx context.Context, runtimeName string) error {
 	if err != nil {
 		return err
 	}
-	historian, ok := runtime.Has[runtime.Historian](adapter, runtime.OpHistory)
+	historian, ok := runtime.Has[runtime.History](adapter, runtime.OpHistory)
 	if !ok {
 		return nil
 	}

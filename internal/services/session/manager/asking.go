@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"sync"
 
 	"harness/internal/platform/database"
@@ -119,27 +118,7 @@ func (s *Service) expireOwn(ctx context.Context, requestID string) error {
 		if err != nil {
 			return nil, err
 		}
-		event, err := s.expire(ctx, tx, request, session.EventSource, max(at, request.CreatedAt))
+		event, err := expireRequest(ctx, tx, request, session.EventSource, max(at, request.CreatedAt))
 		return []journal.Event{event}, err
 	})
-}
-
-// checkOwnReply refuses what cannot be decided about a call of a tool of this server.
-func checkOwnReply(reply runtime.Reply) error {
-	switch reply.Decision {
-	case "accept", "decline", "cancel":
-	default:
-		return &runtime.ReplyError{Field: "decision",
-			Message: fmt.Sprintf("%q is unknown; accept, decline and cancel are allowed", reply.Decision)}
-	}
-	switch {
-	case reply.Scope == "session":
-		return &runtime.ReplyError{Field: "scope",
-			Message: "a tool of this server is allowed for one call; the scope has to be turn"}
-	case len(reply.Choice) > 0 || reply.Option != "":
-		return &runtime.ReplyError{Field: "choice", Message: "this request is decided with decision"}
-	case len(reply.UpdatedInput) > 0 || len(reply.Remember) > 0:
-		return &runtime.ReplyError{Field: "updatedInput", Message: "a call is approved as it was made"}
-	}
-	return nil
 }

@@ -112,7 +112,7 @@ func (u *upsert) reach(room int) int {
 }
 
 // bulkLoop stores upserts of several entries until ctx ends; those that wait then are refused.
-func (s *Service) bulkLoop(ctx context.Context) {
+func (s *upserter) bulkLoop(ctx context.Context) {
 	s.bulk.mu.Lock()
 	s.bulk.stopped = false
 	s.bulk.mu.Unlock()
@@ -130,7 +130,7 @@ func (s *Service) bulkLoop(ctx context.Context) {
 }
 
 // storeNext stores the next unit; false when there was nothing to do.
-func (s *Service) storeNext(ctx context.Context) bool {
+func (s *upserter) storeNext(ctx context.Context) bool {
 	pieces, left := s.bulk.next()
 	for _, u := range left {
 		s.finishBulk(u, u.ctx.Err())
@@ -141,7 +141,7 @@ func (s *Service) storeNext(ctx context.Context) bool {
 	return len(pieces)+len(left) > 0
 }
 
-func (s *Service) refuseBulks() {
+func (s *upserter) refuseBulks() {
 	s.bulk.mu.Lock()
 	waiting := s.bulk.waiting
 	s.bulk.waiting, s.bulk.stopped = nil, true
@@ -153,7 +153,7 @@ func (s *Service) refuseBulks() {
 
 // completeBulks stores the rest of what this node was killed in. It comes before the loop, and before anybody is
 // served.
-func (s *Service) completeBulks(ctx context.Context) error {
+func (s *upserter) completeBulks(ctx context.Context) error {
 	interrupted, err := s.readBulks(ctx)
 	if err != nil {
 		return err
@@ -173,14 +173,14 @@ func (s *Service) completeBulks(ctx context.Context) error {
 	return nil
 }
 
-func (s *Service) finishBulk(u *upsert, err error) {
+func (s *upserter) finishBulk(u *upsert, err error) {
 	s.upserts.many.Release(u.weight)
 	u.result <- err
 }
 
 // storePieces stores the pieces of one unit, each alone if they fail together. What is left of an upsert is the next to
 // be stored.
-func (s *Service) storePieces(ctx context.Context, pieces []piece) {
+func (s *upserter) storePieces(ctx context.Context, pieces []piece) {
 	err := s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		return s.upsertPieces(ctx, tx, pieces)
 	})
@@ -207,7 +207,7 @@ func (s *Service) storePieces(ctx context.Context, pieces []piece) {
 	}
 }
 
-func (s *Service) upsertPieces(ctx context.Context, tx database.Tx, pieces []piece) ([]journal.Event, error) {
+func (s *upserter) upsertPieces(ctx context.Context, tx database.Tx, pieces []piece) ([]journal.Event, error) {
 	views := make([]*upsert, len(pieces))
 	for i, p := range pieces {
 		views[i] = p.upsert

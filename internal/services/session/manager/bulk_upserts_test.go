@@ -20,7 +20,7 @@ func (k *kit) busy(sessionID string) (result chan error) {
 	k.t.Helper()
 	u := &upsert{ctx: k.t.Context(), sessionID: sessionID, entries: numbered("first", 2), result: make(chan error, 1)}
 	u.encode(1)
-	if !k.bulk.add(u) {
+	if !k.upserter.bulk.add(u) {
 		k.t.Fatal("the lane is closed")
 	}
 	k.eventually("the lane is busy", func() bool { return k.waiting() == 0 })
@@ -29,9 +29,9 @@ func (k *kit) busy(sessionID string) (result chan error) {
 
 // waiting is how many entries wait for the lane.
 func (k *kit) waiting() (entries int) {
-	k.bulk.mu.Lock()
-	defer k.bulk.mu.Unlock()
-	for _, u := range k.bulk.waiting {
+	k.upserter.bulk.mu.Lock()
+	defer k.upserter.bulk.mu.Unlock()
+	for _, u := range k.upserter.bulk.waiting {
 		entries += len(u.entries) - u.stored
 	}
 	return entries
@@ -49,10 +49,10 @@ func numbered(prefix string, n int) []transcript.Entry {
 // nobodyAdmitted checks that all upserts of several entries have left, and that none is left to be completed.
 func (k *kit) nobodyAdmitted() {
 	k.t.Helper()
-	if !k.upserts.many.TryAcquire(maxManyEntries) {
+	if !k.upserter.upserts.many.TryAcquire(maxManyEntries) {
 		k.t.Error("an upsert that is over holds its place")
 	}
-	k.upserts.many.Release(maxManyEntries)
+	k.upserter.upserts.many.Release(maxManyEntries)
 	var rows int
 	if err := k.db.Read().QueryRowContext(k.t.Context(), `select count(*) from bulk_upserts`).Scan(&rows); err != nil ||
 		rows != 0 {
@@ -189,7 +189,7 @@ func (k *kit) cutShort(sessionID string) {
 	}
 	p := []piece{u.piece(u.reach(maxBulk))}
 	k.do(k.commit(k.t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		return k.upsertPieces(ctx, tx, p)
+		return k.upserter.upsertPieces(ctx, tx, p)
 	}))
 }
 

@@ -20,7 +20,7 @@ import (
 // runtime.ErrUnavailable with the cause and the remedy.
 func (s *Service) Create(ctx context.Context, in session.Create) (session.Session, error) {
 	if err := s.journal.AwaitWrites(ctx); err != nil {
-		return session.Session{}, err // before the runtime is told anything
+		return session.Session{}, err // before the runtime is asked for anything
 	}
 	if err := s.checkLease(); err != nil {
 		return session.Session{}, err
@@ -39,134 +39,175 @@ func (s *Service) Create(ctx context.Context, in session.Create) (session.Sessio
 		return session.Session{}, err
 	}
 	defer leave()
-	if in.ProjectID != "" {
-		if _, err := store.ReadProject(ctx, s.db.Read(), in.ProjectID); err != nil {
-			return session.Session{}, err
-		}
-	}
-	defaults, err := s.DefaultControls(ctx, s.db.Read())
-	if err != nil {
-		return session.Session{}, err
-	}
-	defaults = s.DefaultsFor(adapter.Name(), defaults)
-	if in.SystemOwned {
-		defaults.Model = nil // the default is people's choice for their chats
-	}
-	controls := defaults.With(in.Model, in.ApprovalPolicy, in.NetworkAccess, in.FilesystemSandbox)
-	if in.NetworkAccess == nil {
-		controls = controledit.NetworkOfNew(adapter, controls, defaults, in.RuntimeNamed)
-	}
-	controls.AcceptEdits, controls.NonInteractive = in.AcceptEdits, in.NonInteractive
-	controls = controls.Complete()
-	err = controledit.Check(adapter, controls)
-	if err == nil {
-		err = controledit.CheckNetwork(adapter, controls, in.RuntimeNamed)
-	}
-	if err != nil {
-		return session.Session{}, s.settled(in, err)
-	}
-	if len(in.DynamicTools) > 0 && !runtime.CapabilitiesOf(adapter).DynamicTools {
-		return session.Session{}, &runtime.UnsupportedError{Runtime: adapter.Name(), Operation: runtime.OpTools}
-	}
-	implicit, err := registry.ChosenSources(adapter, in.ImplicitSources)
-	if err != nil {
-		return session.Session{}, err
-	}
-	nativeTools, err := s.ChosenNativeTools(adapter, in.NativeTools)
-	if err != nil {
-		return session.Session{}, err
-	}
-	if nativeTools == runtime.NativeToolsOff {
-		controls.NativeTools = nativeTools
-	}
-	cwd, err := s.CheckFolder(in.Cwd)
-	if err != nil {
+	c := &creation{in: in, adapter: adapter, id: cmp.Or(in.ID, session.NewID())}
+	if err := s.check(ctx, c); err != nil {
 		return session.Session{}, err
 	}
 	// A conversation that exists must not be left without a row by a caller who goes away. The calls have deadlines of
 	// their own.
 	ctx = context.WithoutCancel(ctx)
-	id := cmp.Or(in.ID, session.NewID())
-	sources, err := registry.SourcesAt(adapter, id, cwd, implicit)
+	if c.sources, err = registry.SourcesAt(adapter, c.id, c.cwd, c.implicit); err != nil {
+		return session.Session{}, err
+	}
+	abandon, err := s.expectWorker(ctx, adapter, c.id, in.SystemOwned)
 	if err != nil {
 		return session.Session{}, err
 	}
-	abandon, err := s.expectWorker(ctx, adapter, id, in.SystemOwned)
+	t, err := c.startThread(ctx)
 	if err != nil {
+		return session.Session{}, errors.Join(settled(s.Registry, in, err), abandon())
+	}
+	if err := c.nameThread(ctx, t); err != nil {
 		return session.Session{}, err
 	}
-	t, err := adapter.Threads().StartThread(ctx, runtime.StartThread{SessionID: id, Cwd: cwd, Model: controls.ModelName(),
-		ApprovalPolicy: controls.ApprovalPolicy, Sandbox: controls.FilesystemSandbox, NetworkAccess: controls.NetworkAccess,
-		DynamicTools: in.DynamicTools, RawEvents: true, Implicit: implicit,
-		NativeToolsOff: nativeTools == runtime.NativeToolsOff, SystemOwned: in.SystemOwned})
-	if err != nil {
-		return session.Session{}, errors.Join(s.settled(in, err), abandon())
+	sess := c.session(t, s.opts.NodeID, s.now())
+	err = s.InOrder(ctx, func() journal.Unit { return s.opened(c, sess) })
+	if in.ProjectID != "" {
+		sess.ProjectID = &in.ProjectID
 	}
-	t.NativeID, t.ID = t.Native(), cmp.Or(t.ID, id)
-	// Naming also makes the runtime write it to disk: an unnamed, unused conversation would not survive a restart.
-	title := session.NewChatTitle
-	if in.SystemOwned {
-		title = session.DraftTitle
-	}
-	if librarian, ok := runtime.Has[runtime.Librarian](adapter, runtime.OpLibrary); ok {
-		if err := librarian.NameThread(ctx, t.Native(), title); err != nil {
-			return session.Session{}, err
+	return sess, errStoredLater(err)
+}
+
+// creation is a session that is being opened.
+type creation struct {
+	in      session.Create
+	adapter runtime.Adapter
+	id, cwd string
+
+	controls              session.Controls
+	implicit, nativeTools string
+	sources               []runtime.Source
+}
+
+// check refuses what the runtime or the server does not allow, and fills in what the creator left open.
+func (s *Service) check(ctx context.Context, c *creation) (err error) {
+	if c.in.ProjectID != "" {
+		if _, err := store.ReadProject(ctx, s.db.Read(), c.in.ProjectID); err != nil {
+			return err
 		}
 	}
-	session := store.SessionOfThread(adapter.Name(), s.opts.NodeID, t, s.now())
-	session.Title, session.Controls, session.SystemOwned = title, controls, in.SystemOwned
-	session.Capabilities = encode(runtime.CapabilitiesOf(adapter))
-	if session.Cwd == "" {
-		session.Cwd = cwd
+	defaults, err := s.DefaultControls(ctx, s.db.Read())
+	if err != nil {
+		return err
+	}
+	if err := c.chooseControls(s.DefaultsFor(c.adapter.Name(), defaults)); err != nil {
+		return settled(s.Registry, c.in, err)
+	}
+	if len(c.in.DynamicTools) > 0 && !runtime.CapabilitiesOf(c.adapter).DynamicTools {
+		return &runtime.UnsupportedError{Runtime: c.adapter.Name(), Operation: runtime.OpTools}
+	}
+	if c.implicit, err = registry.ChosenSources(c.adapter, c.in.ImplicitSources); err != nil {
+		return err
+	}
+	if c.nativeTools, err = s.ChosenNativeTools(c.adapter, c.in.NativeTools); err != nil {
+		return err
+	}
+	if c.nativeTools == runtime.NativeToolsOff {
+		c.controls.NativeTools = c.nativeTools
+	}
+	c.cwd, err = s.CheckFolder(c.in.Cwd)
+	return err
+}
+
+// chooseControls are the controls of the new session: *runtime.ControlError.
+func (c *creation) chooseControls(defaults session.Controls) error {
+	in := c.in
+	if in.SystemOwned {
+		defaults.Model = nil // the default is people's choice for their chats
+	}
+	controls := defaults.With(in.Model, in.ApprovalPolicy, in.NetworkAccess, in.FilesystemSandbox)
+	if in.NetworkAccess == nil {
+		controls = controledit.NetworkOfNew(c.adapter, controls, defaults, in.RuntimeNamed)
+	}
+	controls.AcceptEdits, controls.NonInteractive = in.AcceptEdits, in.NonInteractive
+	c.controls = controls.Complete()
+	if err := controledit.Check(c.adapter, c.controls); err != nil {
+		return err
+	}
+	return controledit.CheckNetwork(c.adapter, c.controls, in.RuntimeNamed)
+}
+
+// startThread opens the conversation.
+func (c *creation) startThread(ctx context.Context) (runtime.Thread, error) {
+	t, err := c.adapter.Threads().StartThread(ctx, runtime.StartThread{SessionID: c.id, Cwd: c.cwd, Model: c.controls.ModelName(),
+		ApprovalPolicy: c.controls.ApprovalPolicy, Sandbox: c.controls.FilesystemSandbox,
+		NetworkAccess: c.controls.NetworkAccess, DynamicTools: c.in.DynamicTools, RawEvents: true, Implicit: c.implicit,
+		NativeToolsOff: c.nativeTools == runtime.NativeToolsOff, SystemOwned: c.in.SystemOwned})
+	t.NativeID, t.ID = t.Native(), cmp.Or(t.ID, c.id)
+	return t, err
+}
+
+// title is what a session is called before its first message.
+func (c *creation) title() string {
+	if c.in.SystemOwned {
+		return session.DraftTitle
+	}
+	return session.NewChatTitle
+}
+
+// nameThread also makes the runtime write the conversation to disk: an unnamed, unused one would not survive a restart.
+func (c *creation) nameThread(ctx context.Context, t runtime.Thread) error {
+	if librarian, ok := runtime.Has[runtime.Archiver](c.adapter, runtime.OpArchive); ok {
+		return librarian.NameThread(ctx, t.Native(), c.title())
+	}
+	return nil
+}
+
+// session is the new session as it is stored.
+func (c *creation) session(t runtime.Thread, nodeID string, now int64) session.Session {
+	sess := store.SessionOfThread(c.adapter.Name(), nodeID, t, now)
+	sess.Title, sess.Controls, sess.SystemOwned = c.title(), c.controls, c.in.SystemOwned
+	sess.Capabilities = encode(runtime.CapabilitiesOf(c.adapter))
+	if sess.Cwd == "" {
+		sess.Cwd = c.cwd
 	}
 	// Order in the list is by ms; the runtime may count in seconds.
-	session.UpdatedAt = max(session.UpdatedAt, s.now())
-	session.HistoryAt = session.UpdatedAt // it begins here
-	err = s.InOrder(ctx, func() journal.Unit {
-		if s.index.Put(session.ID, live.Session{Runtime: session.Runtime}) {
-			s.adoption.wantRoom()
+	sess.UpdatedAt = max(sess.UpdatedAt, now)
+	sess.HistoryAt = sess.UpdatedAt // it begins here
+	return sess
+}
+
+// opened puts a new session into the live index and stores it. Service.order is held.
+func (s *Service) opened(c *creation, sess session.Session) journal.Unit {
+	if s.index.Put(sess.ID, live.Session{Runtime: sess.Runtime}) {
+		s.adoption.wantRoom()
+	}
+	s.index.Update(sess.ID, func(t *live.Session) {
+		if t.Runtime != sess.Runtime {
+			return // the unit refuses it
 		}
-		s.index.Update(session.ID, func(t *live.Session) {
-			if t.Runtime != session.Runtime {
-				return // the unit refuses it
-			}
-			s.index.BindLocked(session.ID, t, session.RuntimeSessionID)
-			t.Stored, t.SystemOwned = true, session.SystemOwned
-			t.SetTitle(session.Title)
-			if in.ProjectID != "" {
-				t.SetProject(&in.ProjectID)
-			}
-		})
-		return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-			if err := store.InsertSession(ctx, tx, session, &controls); err != nil {
-				return nil, err
-			}
-			events := []journal.Event{sessionCreated(session)}
-			if in.ProjectID != "" {
-				assigned, err := s.assignment(session.ID, &in.ProjectID)(ctx, tx)
-				if err != nil {
-					return nil, err
-				}
-				events = append(events, assigned...)
-			}
-			return events, errors.Join(store.StoreTools(ctx, tx, session.ID, in.DynamicTools),
-				store.StoreSources(ctx, tx, session.ID, implicit, nativeTools, sources))
+		s.index.BindLocked(sess.ID, t, sess.RuntimeSessionID)
+		t.Stored, t.SystemOwned = true, sess.SystemOwned
+		t.SetTitle(sess.Title)
+		if c.in.ProjectID != "" {
+			t.SetProject(&c.in.ProjectID)
 		}
 	})
-	if in.ProjectID != "" {
-		session.ProjectID = &in.ProjectID
+	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		if err := store.InsertSession(ctx, tx, sess, &c.controls); err != nil {
+			return nil, err
+		}
+		events := []journal.Event{sessionCreated(sess)}
+		if c.in.ProjectID != "" {
+			assigned, err := s.assignment(sess.ID, &c.in.ProjectID)(ctx, tx)
+			if err != nil {
+				return nil, err
+			}
+			events = append(events, assigned...)
+		}
+		return events, errors.Join(store.StoreTools(ctx, tx, sess.ID, c.in.DynamicTools),
+			store.StoreSources(ctx, tx, sess.ID, c.implicit, c.nativeTools, c.sources))
 	}
-	return session, errStoredLater(err)
 }
 
 // settled adds to the refusal of a level that nobody named which settings chose it.
-func (s *Service) settled(in session.Create, err error) error {
+func settled(runtimes *registry.Registry, in session.Create, err error) error {
 	var control *runtime.ControlError
 	if !errors.As(err, &control) {
 		return err
 	}
 	choose := func(own, ofAll string) []string {
-		if setting := s.LevelsOf(control.Runtime).Setting; setting != "" {
+		if setting := runtimes.LevelsOf(control.Runtime).Setting; setting != "" {
 			return []string{setting + own, ofAll}
 		}
 		return []string{ofAll}

@@ -13,6 +13,7 @@ import (
 	"harness/internal/services/session"
 	"harness/internal/services/session/live"
 	"harness/internal/services/session/store"
+	"harness/transcript"
 )
 
 // Delete removes a session for good: its running turn is interrupted, its runtime deletes the conversation, its rows
@@ -70,7 +71,7 @@ func (s *Service) deleteThread(ctx context.Context, session session.Session, by 
 	defer cancel()
 	adapter, err := s.Adapter(session.Runtime)
 	if err == nil {
-		s.endWork(ctx, adapter, session)
+		s.stopper.endWork(ctx, adapter, session)
 		if err = ctx.Err(); err == nil {
 			files, err = deleteThread(ctx, adapter, session)
 		}
@@ -85,7 +86,7 @@ func (s *Service) deleteThread(ctx context.Context, session session.Session, by 
 
 // deleteThread has a runtime delete a conversation, if it keeps any.
 func deleteThread(ctx context.Context, adapter runtime.Adapter, session session.Session) (files int, err error) {
-	if librarian, ok := runtime.Has[runtime.Librarian](adapter, runtime.OpLibrary); ok {
+	if librarian, ok := runtime.Has[runtime.Archiver](adapter, runtime.OpArchive); ok {
 		return librarian.DeleteThread(ctx, session.RuntimeSessionID)
 	}
 	if forgetter, ok := adapter.(runtime.Forgetter); ok {
@@ -118,17 +119,17 @@ func (s *Service) markGone(ctx context.Context, sess session.Session, told bool)
 			}
 			var events []journal.Event
 			for _, request := range pending {
-				event, err := s.expire(ctx, tx, request, session.EventSource, gone.DeletedAt)
+				event, err := expireRequest(ctx, tx, request, session.EventSource, gone.DeletedAt)
 				if err != nil {
 					return nil, err
 				}
 				events = append(events, event)
 			}
-			if err := s.removeRows(ctx, tx, gone, stored.SystemOwned); err != nil {
+			if err := removeRows(ctx, tx, gone, stored.SystemOwned); err != nil {
 				return nil, err
 			}
 			if !told {
-				if err := s.noteDeletion(ctx, tx, stored.Session, gone.DeletedAt); err != nil {
+				if err := s.deletions.noteDeletion(ctx, tx, stored.Session, gone.DeletedAt); err != nil {
 					return nil, err
 				}
 			}
@@ -145,15 +146,15 @@ func (s *Service) markGone(ctx context.Context, sess session.Session, told bool)
 		return nil, err
 	}
 	if !told {
-		s.deletions.signal()
+		s.deletions.wake.signal()
 	}
 	s.workspaces.signal() // it may be stored somewhere
 	return *workers.Load(), nil
 }
 
-func (s *Service) removeRows(ctx context.Context, tx database.Tx, gone session.DeletedError, systemOwned bool) error {
+func removeRows(ctx context.Context, tx database.Tx, gone session.DeletedError, systemOwned bool) error {
 	key := database.EncodeText(gone.SessionID)
-	if err := s.entries.Delete(ctx, tx, gone.SessionID); err != nil {
+	if err := (transcript.Store{}).Delete(ctx, tx, gone.SessionID); err != nil {
 		return err
 	}
 	// Permanently deleted means that a replay of the stream does not show the conversation either.

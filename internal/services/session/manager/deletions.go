@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/registry"
 )
 
 // Runtimes are told of deletions again after deletionPauseMin, then twice that, up to deletionPauseMax. One call waits
@@ -32,6 +35,21 @@ func (d deletions) signal() {
 	}
 }
 
+// deletionSender has runtimes delete the conversations of sessions that were deleted without them.
+type deletionSender struct {
+	journal  *journal.Journal
+	db       *database.DB
+	nodeID   string
+	runtimes *registry.Registry
+	wake     deletions
+	log      zerolog.Logger
+}
+
+func (d *deletionSender) commit(ctx context.Context, unit journal.Unit) error {
+	_, err := d.journal.Commit(ctx, unit)
+	return err
+}
+
 // noAnswer tells that a runtime was not there to be asked or did not answer in time, which it may do later; a refusal
 // is an answer.
 func noAnswer(err error) bool {
@@ -40,11 +58,11 @@ func noAnswer(err error) bool {
 }
 
 // noteDeletion notes, with the deletion of a session, that its runtime still has the conversation.
-func (s *Service) noteDeletion(ctx context.Context, tx database.Tx, session session.Session, at int64) error {
+func (d *deletionSender) noteDeletion(ctx context.Context, tx database.Tx, session session.Session, at int64) error {
 	_, err := tx.ExecContext(ctx,
 		`insert into thread_deletions (session_id, runtime, runtime_session_id, node_id, created_at)
 		values ($1, $2, $3, $4, $5)`,
-		database.EncodeText(session.ID), session.Runtime, database.EncodeText(session.RuntimeSessionID), s.opts.NodeID, at)
+		database.EncodeText(session.ID), session.Runtime, database.EncodeText(session.RuntimeSessionID), d.nodeID, at)
 	if err != nil {
 		return fmt.Errorf("note that the runtime has to delete session %s: %w", session.ID, err)
 	}
@@ -53,25 +71,25 @@ func (s *Service) noteDeletion(ctx context.Context, tx database.Tx, session sess
 
 // deletionLoop tells runtimes of deletions until ctx ends: when one was noted, when a runtime starts, and again after a
 // pause.
-func (s *Service) deletionLoop(ctx context.Context) {
+func (d *deletionSender) deletionLoop(ctx context.Context) {
 	pause := deletionPauseMin
 	again := time.NewTimer(pause)
 	defer again.Stop()
 	for {
 		select {
-		case <-s.deletions:
+		case <-d.wake:
 			pause = deletionPauseMin
 		case <-again.C:
 		case <-ctx.Done():
 			return
 		}
 		again.Stop()
-		left, err := s.sendDeletions(ctx)
+		left, err := d.sendDeletions(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			s.opts.Logger.Warn().Err(err).Dur("again_in", pause).Msg("a runtime could not be told of every deleted session")
+			d.log.Warn().Err(err).Dur("again_in", pause).Msg("a runtime could not be told of every deleted session")
 		case left == 0:
 			continue
 		}
@@ -82,8 +100,8 @@ func (s *Service) deletionLoop(ctx context.Context) {
 
 // sendDeletions has runtimes delete what was deleted here without them, and returns how many conversations are left.
 // One that does not answer is not asked again in this round; that is no error.
-func (s *Service) sendDeletions(ctx context.Context) (left int, err error) {
-	noted, err := s.notedDeletions(ctx)
+func (d *deletionSender) sendDeletions(ctx context.Context) (left int, err error) {
+	noted, err := d.notedDeletions(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -94,7 +112,7 @@ func (s *Service) sendDeletions(ctx context.Context) (left int, err error) {
 			left++
 			continue
 		}
-		err := s.sendDeletion(ctx, session)
+		err := d.sendDeletion(ctx, session)
 		if noAnswer(err) {
 			silent[session.Runtime], err = true, nil
 			left++
@@ -107,8 +125,8 @@ func (s *Service) sendDeletions(ctx context.Context) (left int, err error) {
 	return left, errors.Join(errs...)
 }
 
-func (s *Service) sendDeletion(ctx context.Context, session session.Session) error {
-	adapter, err := s.Adapter(session.Runtime)
+func (d *deletionSender) sendDeletion(ctx context.Context, session session.Session) error {
+	adapter, err := d.runtimes.Adapter(session.Runtime)
 	if err != nil {
 		return err
 	}
@@ -120,18 +138,18 @@ func (s *Service) sendDeletion(ctx context.Context, session session.Session) err
 	if _, err := deleteThread(asking, adapter, session); err != nil && !errors.Is(err, runtime.ErrThreadNotFound) {
 		return err
 	}
-	return s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+	return d.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		_, err := tx.ExecContext(ctx, `delete from thread_deletions where session_id = $1`, database.EncodeText(session.ID))
 		return nil, err
 	})
 }
 
 // notedDeletions are the conversations runtimes of this node still have to delete, the oldest deletion first.
-func (s *Service) notedDeletions(ctx context.Context) ([]session.Session, error) {
-	return database.ReadAll(ctx, s.db.Read(), "list noted deletions", func(row database.Row) (one session.Session, err error) {
+func (d *deletionSender) notedDeletions(ctx context.Context) ([]session.Session, error) {
+	return database.ReadAll(ctx, d.db.Read(), "list noted deletions", func(row database.Row) (one session.Session, err error) {
 		err = row.Scan(&one.ID, &one.Runtime, &one.RuntimeSessionID)
 		one.ID, one.RuntimeSessionID = database.DecodeText(one.ID), database.DecodeText(one.RuntimeSessionID)
 		return one, err
 	}, `select session_id, runtime, runtime_session_id from thread_deletions where node_id = $1 order by created_at, session_id`,
-		s.opts.NodeID)
+		d.nodeID)
 }

@@ -22,7 +22,7 @@ func (f *fake) hasDeleted(ids ...string) bool {
 
 func (k *kit) noted() int {
 	k.t.Helper()
-	noted, err := k.notedDeletions(k.t.Context())
+	noted, err := k.deletions.notedDeletions(k.t.Context())
 	k.do(err)
 	return len(noted)
 }

@@ -1,7 +1,6 @@
 package manager
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -9,7 +8,6 @@ import (
 	"harness/internal/lib/javascript"
 	"harness/internal/platform/journal"
 	"harness/internal/services/session"
-	"harness/internal/services/session/entryof"
 )
 
 // deletedMessage is what clients of a deleted session are told.
@@ -105,15 +103,4 @@ func turnStopped(sessionID, turnID string, at int64) journal.Event {
 		Payload: encode(struct {
 			TurnID string `json:"turnId"`
 		}{turnID})}
-}
-
-// requestResolved tells how an interactive request ended.
-func requestResolved(r session.Request, systemOwned bool, actor string) journal.Event {
-	told := entryof.ResolutionPayload(r)
-	if r.Status == session.RequestResolved && r.DecidedBy != "" {
-		told = append(append(bytes.Clone(told[:len(told)-1]), `,"decidedBy":`...), append(quote(r.DecidedBy), '}')...)
-	}
-	event := session.NewEvent(r.SessionID, entryof.ResolutionEvent(r.Kind), r.SettledAt, systemOwned, told)
-	event.TurnID, event.ItemID, event.Actor = r.TurnID, r.ItemID, actor
-	return event
 }

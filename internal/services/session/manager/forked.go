@@ -30,7 +30,7 @@ func (s *Service) forked(ctx context.Context, sourceID string, fork runtime.Thre
 			return session.Session{}, err
 		}
 		sessionID = taken.ID
-		s.imports.want(sessionID)
+		s.importer.imports.want(sessionID)
 	} else if _, err := s.adopt(ctx, sessionID); err != nil {
 		return session.Session{}, err
 	} else if source, err := s.Stored(ctx, sourceID); err == nil && (source.Controls.NonInteractive || source.Controls.NativeTools != "") {

@@ -16,8 +16,8 @@ import (
 )
 
 // importHistory asks the runtime for its history of a session and stores it.
-func (s *Service) importHistory(ctx context.Context, session session.Session, historian runtime.Historian) error {
-	asked := s.now()
+func (s *importer) importHistory(ctx context.Context, session session.Session, historian runtime.History) error {
+	asked := s.options.Now()
 	t, err := historian.ReadThread(ctx, session.RuntimeSessionID, true)
 	if err != nil && !errors.Is(err, runtime.ErrThreadNotFound) {
 		return err
@@ -42,7 +42,7 @@ func (s *Service) importHistory(ctx context.Context, session session.Session, hi
 
 // importRows stores what is known of the turns beside their entries. A turn that still runs is told of by its runtime,
 // if it is ours.
-func (s *Service) importRows(ctx context.Context, tx database.Tx, session session.Session, t runtime.Thread) error {
+func (s *importer) importRows(ctx context.Context, tx database.Tx, session session.Session, t runtime.Thread) error {
 	stored, err := store.ReadTurns(ctx, tx, session.ID)
 	if err != nil {
 		return err
@@ -53,7 +53,7 @@ func (s *Service) importRows(ctx context.Context, tx database.Tx, session sessio
 	}
 	for _, turn := range t.Turns {
 		row := store.Turn{SessionID: session.ID, TurnID: turn.ID, Status: turn.Status, Error: turn.Error,
-			NodeID: s.opts.NodeID, StartedAt: turn.StartedAt, CompletedAt: turn.CompletedAt, Native: turn.Native}
+			NodeID: s.options.NodeID, StartedAt: turn.StartedAt, CompletedAt: turn.CompletedAt, Native: turn.Native}
 		before, has := known[turn.ID]
 		switch {
 		case has && (before.Status == runtime.TurnInProgress || len(before.Native) > 0):
@@ -79,7 +79,7 @@ func (s *Service) importRows(ctx context.Context, tx database.Tx, session sessio
 }
 
 // importedTurns are a history's turns as transcript entries. An item without times of its own has its turn's.
-func (s *Service) importedTurns(ctx context.Context, tx database.Tx, sessionID string, turns []runtime.Turn) (
+func (s *importer) importedTurns(ctx context.Context, tx database.Tx, sessionID string, turns []runtime.Turn) (
 	[]transcript.Turn, error) {
 	out := make([]transcript.Turn, 0, len(turns))
 	for _, turn := range turns {
@@ -89,7 +89,7 @@ func (s *Service) importedTurns(ctx context.Context, tx database.Tx, sessionID s
 				Content: item.Content, StartedAt: instant(item.StartedAt, turn.StartedAt),
 				CompletedAt: instant(item.CompletedAt, turn.CompletedAt), Status: transcript.Complete}
 			entryof.SetDetails(&entry, item)
-			if err := s.items.ShowImages(ctx, tx, sessionID, &entry, item); err != nil {
+			if err := s.options.Items.ShowImages(ctx, tx, sessionID, &entry, item); err != nil {
 				return nil, err
 			}
 			imported.Entries = append(imported.Entries, entry.Whole())
@@ -125,19 +125,19 @@ func withoutTurns(raw json.RawMessage) json.RawMessage {
 
 // refreshDescription asks the runtime what it says of a session by now: where it works and with what model may change
 // with a turn.
-func (s *Service) refreshDescription(ctx context.Context, runtimeName, sessionID string) error {
-	adapter, err := s.Adapter(runtimeName)
+func (s *importer) refreshDescription(ctx context.Context, runtimeName, sessionID string) error {
+	adapter, err := s.options.Runtimes.Adapter(runtimeName)
 	if err != nil {
 		return err
 	}
-	stored, err := store.ReadSession(ctx, s.db.Read(), sessionID)
+	stored, err := store.ReadSession(ctx, s.options.DB.Read(), sessionID)
 	if session.Absent(err) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	historian, ok := runtime.Has[runtime.Historian](adapter, runtime.OpHistory)
+	historian, ok := runtime.Has[runtime.History](adapter, runtime.OpHistory)
 	if !ok {
 		return nil
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
@@ -14,15 +16,26 @@ import (
 // eventRuntimeRefused is what a runtime said of a session that is not its own.
 const eventRuntimeRefused = "runtime.refused"
 
+// resolver finds the sessions that signals of runtimes name.
+type resolver struct {
+	db           *database.DB
+	journal      *journal.Journal
+	index        *live.Index
+	storedThread func(ctx context.Context, runtimeName, id string) (live.Session, error)
+	wantRoom     func()
+	log          zerolog.Logger
+	now          func() int64 // ms
+}
+
 // identify makes a signal name its sessions by our ids, as far as the view knows them: preload comes before. ours is
 // false when what it names is another runtime's session.
-func (s *Service) identify(runtimeName string, signal *runtime.Signal) (ours bool) {
+func (r *resolver) identify(runtimeName string, signal *runtime.Signal) (ours bool) {
 	for _, id := range []*string{&signal.ThreadID, &signal.Serves} {
 		if *id == "" {
 			continue
 		}
-		found, known := s.index.ByNative(runtimeName, *id)
-		if _, anothers := s.index.Peek(*id); !known && anothers {
+		found, known := r.index.ByNative(runtimeName, *id)
+		if _, anothers := r.index.Peek(*id); !known && anothers {
 			return false
 		}
 		*id = found
@@ -32,18 +45,18 @@ func (s *Service) identify(runtimeName string, signal *runtime.Signal) (ours boo
 
 // preload brings the sessions a batch names into the view, before Service.order is taken: to read them may take a
 // while, in which nobody else has to wait. It returns their ids, without those that could not be read.
-func (s *Service) preload(runtimeName string, batch runtime.Batch) (ids []string) {
+func (r *resolver) preload(runtimeName string, batch runtime.Batch) (ids []string) {
 	for i := range batch.Signals {
 		for _, named := range []string{batch.Signals[i].ThreadID, batch.Signals[i].Serves} {
 			if named == "" {
 				continue
 			}
-			if id := s.resolveSession(runtimeName, named); s.index.Has(id) {
+			if id := r.resolveSession(runtimeName, named); r.index.Has(id) {
 				ids = append(ids, id)
 			}
 		}
 		if opened, is := batch.Signals[i].Change.(runtime.ThreadOpened); is && opened.ParentID != "" {
-			s.resolveSession(runtimeName, opened.ParentID)
+			r.resolveSession(runtimeName, opened.ParentID)
 		}
 	}
 	return ids
@@ -51,39 +64,39 @@ func (s *Service) preload(runtimeName string, batch runtime.Batch) (ids []string
 
 // resolveSession brings the session a runtime means by an id into the view: its session of that id, else the one it calls so
 // itself, else a new one of that id.
-func (s *Service) resolveSession(runtimeName, threadID string) (id string) {
-	if id, known := s.index.ByNative(runtimeName, threadID); known {
+func (r *resolver) resolveSession(runtimeName, threadID string) (id string) {
+	if id, known := r.index.ByNative(runtimeName, threadID); known {
 		return id
 	}
 	id = threadID
-	t, read := s.index.Get(id)
+	t, read := r.index.Get(id)
 	if !read {
-		t, read = s.storedAgain(runtimeName, id)
+		t, read = r.storedAgain(runtimeName, id)
 	}
 	if !t.Stored || t.Runtime != runtimeName {
-		if native := s.nativeAgain(runtimeName, threadID); native != "" && native != id {
+		if native := r.nativeAgain(runtimeName, threadID); native != "" && native != id {
 			id = native
-			if t, read = s.storedAgain(runtimeName, id); t.Deleted {
+			if t, read = r.storedAgain(runtimeName, id); t.Deleted {
 				t.Native = threadID
 			}
 		}
 	}
-	if read && s.index.Put(id, t) {
-		s.adoption.wantRoom()
+	if read && r.index.Put(id, t) {
+		r.wantRoom()
 	}
 	return id
 }
 
 // storedAgain is storedThread for a signal: it waits for a store that is out of reach, until the journal is stopped. A
 // store that cannot be read for another reason leaves the session unknown: the unit looks at the rows itself.
-func (s *Service) storedAgain(runtimeName, id string) (t live.Session, read bool) {
+func (r *resolver) storedAgain(runtimeName, id string) (t live.Session, read bool) {
 	for {
-		t, err := s.storedThread(context.Background(), runtimeName, id)
+		t, err := r.storedThread(context.Background(), runtimeName, id)
 		if err == nil {
 			return t, true
 		}
-		if !s.waitForStore(err) {
-			s.opts.Logger.Warn().Err(err).Str("session", id).
+		if !r.waitForStore(err) {
+			r.log.Warn().Err(err).Str("session", id).
 				Msg("session could not be read; its next event does not name its title")
 			return live.Session{Runtime: runtimeName}, false
 		}
@@ -95,27 +108,27 @@ const readPause = 200 * time.Millisecond
 
 // waitForStore waits a moment for a store that is out of reach. False when there is nothing to wait for, or the journal
 // is stopped.
-func (s *Service) waitForStore(err error) bool {
+func (r *resolver) waitForStore(err error) bool {
 	if !database.Transient(err) {
 		return false
 	}
 	select {
 	case <-time.After(readPause):
 		return true
-	case <-s.journal.Stopping():
+	case <-r.journal.Stopping():
 		return false
 	}
 }
 
 // nativeAgain is SessionOfNative for a signal, as storedAgain is storedThread.
-func (s *Service) nativeAgain(runtimeName, nativeID string) string {
+func (r *resolver) nativeAgain(runtimeName, nativeID string) string {
 	for {
-		id, err := store.SessionOfNative(context.Background(), s.db.Read(), runtimeName, nativeID)
+		id, err := store.SessionOfNative(context.Background(), r.db.Read(), runtimeName, nativeID)
 		if err == nil {
 			return id
 		}
-		if !s.waitForStore(err) {
-			s.opts.Logger.Warn().Err(err).Str("runtime", runtimeName).Str("thread", nativeID).
+		if !r.waitForStore(err) {
+			r.log.Warn().Err(err).Str("runtime", runtimeName).Str("thread", nativeID).
 				Msg("which session a runtime means could not be read; taking it by the runtime's own id")
 			return ""
 		}
@@ -124,10 +137,10 @@ func (s *Service) nativeAgain(runtimeName, nativeID string) string {
 
 // ignoreForeign keeps what a runtime said of another runtime's session as nobody's. It changes nothing, and no client is shown
 // it.
-func (s *Service) ignoreForeign(runtimeName string, signal runtime.Signal) journal.Unit {
-	at := s.now()
+func (r *resolver) ignoreForeign(runtimeName string, signal runtime.Signal) journal.Unit {
+	at := r.now()
 	named := signal.ThreadID + signal.Serves // one of them
-	s.opts.Logger.Warn().Str("runtime", runtimeName).Str("generation", signal.Generation).Str("method", signal.Method).
+	r.log.Warn().Str("runtime", runtimeName).Str("generation", signal.Generation).Str("method", signal.Method).
 		Str("session", named).
 		Msg("a runtime spoke of a session of another runtime; it is kept in the journal and changes nothing")
 	return func(context.Context, database.Tx) ([]journal.Event, error) {
@@ -147,15 +160,15 @@ const refusing = 5 * time.Second
 
 // ignoreStrange answers the requests of a batch that nobody can be asked: about another runtime's session, about a
 // deleted one, about none. They are journaled, but the runtime would wait for ever.
-func (s *Service) ignoreStrange(runtimeName string, batch runtime.Batch) {
+func (r *resolver) ignoreStrange(runtimeName string, batch runtime.Batch) {
 	for _, signal := range batch.Signals {
 		// without a Change it is refused by its adapter
 		if signal.Kind != runtime.SignalRequest || signal.Change == nil || batch.Refuse == nil {
 			continue
 		}
 		named := signal
-		if ours := s.identify(runtimeName, &named); ours && named.ThreadID != "" {
-			if t, _ := s.index.Get(named.ThreadID); !t.Deleted {
+		if ours := r.identify(runtimeName, &named); ours && named.ThreadID != "" {
+			if t, _ := r.index.Get(named.ThreadID); !t.Deleted {
 				continue
 			}
 		}
@@ -163,7 +176,7 @@ func (s *Service) ignoreStrange(runtimeName string, batch runtime.Batch) {
 		err := batch.Refuse(ctx, signal)
 		cancel()
 		if err != nil {
-			s.opts.Logger.Warn().Err(err).Str("runtime", runtimeName).Str("method", signal.Method).Str("session",
+			r.log.Warn().Err(err).Str("runtime", runtimeName).Str("method", signal.Method).Str("session",
 				signal.ThreadID).
 				Msg("a request nobody can be asked could not be refused")
 		}

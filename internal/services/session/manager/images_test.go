@@ -12,6 +12,7 @@ import (
 	"harness/internal/runtime"
 	"harness/internal/runtime/wire"
 	"harness/internal/services/session/entryof"
+	"harness/internal/services/session/items"
 	"harness/transcript"
 )
 
@@ -50,16 +51,16 @@ func TestEntriesNameTheirImages(t *testing.T) {
 			t.Fatal(test.item)
 		}
 		kept := &keptImages{}
-		s := &Service{opts: Options{Images: kept}}
+		stored := items.New(items.Options{Images: kept})
 		entry := entryof.Item("t", runtime.ItemChanged{Item: item, Done: true}, 1)
-		if err := s.items.ShowImages(t.Context(), nil, "s", &entry, item); err != nil {
+		if err := stored.ShowImages(t.Context(), nil, "s", &entry, item); err != nil {
 			t.Fatal(err)
 		}
 		if got := entry.Whole().Content; got != test.want {
 			t.Errorf("%s: the entry says %.200q, not %.200q", name, tail200(got), tail200(test.want))
 		}
 		kept = &keptImages{}
-		s.opts.Images = kept
+		s := &importer{options: importerOptions{Items: items.New(items.Options{Images: kept})}}
 		turns, err := s.importedTurns(t.Context(), nil, "s", []runtime.Turn{{ID: "t", Items: []runtime.Item{item}}})
 		if err != nil || turns[0].Entries[0].Content != test.want || turns[0].Entries[0].Status != transcript.Complete {
 			t.Errorf("%s: the imported entry says %.200q: %v", name, tail200(turns[0].Entries[0].Content), err)

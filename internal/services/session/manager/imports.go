@@ -6,10 +6,17 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/items"
+	"harness/internal/services/session/reading"
+	"harness/internal/services/session/registry"
 	"harness/internal/services/session/store"
+	"harness/transcript"
 )
 
 const (
@@ -42,6 +49,32 @@ type imports struct {
 	// tried are the failures that are to be tried again; unread says that the search itself failed.
 	tried  map[string]importTry
 	unread bool
+}
+
+// importerOptions are what an importer is built from.
+type importerOptions struct {
+	Journal  *journal.Journal
+	DB       *database.DB
+	NodeID   string
+	Reader   *reading.Reader
+	Runtimes *registry.Registry
+	Items    *items.Items
+	Owns     func(one session.Session) bool
+	AdoptOne func(ctx context.Context, runtimeName, sessionID string) error
+	Logger   zerolog.Logger
+	Now      func() int64 // ms
+}
+
+// importer stores the histories that runtimes have of conversations from before they came here.
+type importer struct {
+	options importerOptions
+	imports *imports
+	entries transcript.Store
+}
+
+func (s *importer) commit(ctx context.Context, unit journal.Unit) error {
+	_, err := s.options.Journal.Commit(ctx, unit)
+	return err
 }
 
 // importTry is when (ms) and in which runtime process a history was last asked for in vain, and how often.
@@ -143,7 +176,7 @@ func (i *imports) again() <-chan time.Time {
 
 // importLoop takes histories in until ctx ends. Those nobody waits for take half of its time at most: others write,
 // too.
-func (s *Service) importLoop(ctx context.Context) {
+func (s *importer) importLoop(ctx context.Context) {
 	for ctx.Err() == nil {
 		var rest <-chan time.Time
 		if id, wanted := s.imports.take(); id != "" {
@@ -167,7 +200,7 @@ func (s *Service) importLoop(ctx context.Context) {
 }
 
 // nextImports searches the store on; false when there is nothing more to search.
-func (s *Service) nextImports(ctx context.Context) bool {
+func (s *importer) nextImports(ctx context.Context) bool {
 	i := s.imports
 	i.mu.Lock()
 	scanning, before, search := i.scanning, i.before, i.searches
@@ -175,9 +208,9 @@ func (s *Service) nextImports(ctx context.Context) bool {
 	if !scanning {
 		return false
 	}
-	ids, err := missingHistories(ctx, s.db.Read(), s.opts.NodeID, before)
+	ids, err := missingHistories(ctx, s.options.DB.Read(), s.options.NodeID, before)
 	if err != nil && ctx.Err() == nil {
-		s.opts.Logger.Warn().Err(err).
+		s.options.Logger.Warn().Err(err).
 			Msg("sessions whose history is missing could not be searched for; trying again in a while")
 	}
 	i.mu.Lock()
@@ -202,13 +235,13 @@ func missingHistories(ctx context.Context, q database.Querier, nodeID, before st
 
 // importOne makes sure that the runtime's own history of a session is stored here: of one that began elsewhere
 // (adopted, forked), or in which something was done that nobody here saw.
-func (s *Service) importOne(ctx context.Context, sessionID string) {
+func (s *importer) importOne(ctx context.Context, sessionID string) {
 	defer s.imports.looked(sessionID)
-	sess, err := s.Stored(ctx, sessionID)
+	sess, err := s.options.Reader.Stored(ctx, sessionID)
 	adapter, generation := s.historian(sess)
 	if err == nil && adapter != nil {
 		if string(sess.Thread) == store.PlaceholderThread {
-			err = s.adoptOne(ctx, sess.Runtime, sessionID)
+			err = s.options.AdoptOne(ctx, sess.Runtime, sessionID)
 		}
 		if err == nil || errors.Is(err, runtime.ErrThreadNotFound) {
 			err = s.importHistory(ctx, sess, adapter)
@@ -220,9 +253,9 @@ func (s *Service) importOne(ctx context.Context, sessionID string) {
 	case err == nil, session.Absent(err):
 		s.imports.settled(sessionID)
 	default:
-		s.imports.failed(sessionID, generation, s.now())
+		s.imports.failed(sessionID, generation, s.options.Now())
 		if ctx.Err() == nil {
-			s.opts.Logger.Warn().Err(err).Str("session", sessionID).
+			s.options.Logger.Warn().Err(err).Str("session", sessionID).
 				Msg("the runtime's history of a session could not be read; showing what is stored here until it can")
 		}
 	}
@@ -230,7 +263,7 @@ func (s *Service) importOne(ctx context.Context, sessionID string) {
 
 // AwaitHistory waits, within bounds, until the worker has looked for the history of a session that is missing and can
 // be had.
-func (s *Service) AwaitHistory(ctx context.Context, session session.Session) error {
+func (s *importer) AwaitHistory(ctx context.Context, session session.Session) error {
 	if adapter, _ := s.historian(session); adapter == nil {
 		return nil
 	}
@@ -246,18 +279,18 @@ func (s *Service) AwaitHistory(ctx context.Context, session session.Session) err
 // historian is the runtime that is to be asked for the history of a session now, and its process; nil when none is: the
 // history is here, or the runtime is down (when it starts, all is looked at again), or it failed to tell a while ago,
 // or the session is another node's, whose runtime must not be asked.
-func (s *Service) historian(session session.Session) (historian runtime.Historian, generation string) {
-	if session.HistoryAt != 0 || !s.Owns(session) {
+func (s *importer) historian(session session.Session) (historian runtime.History, generation string) {
+	if session.HistoryAt != 0 || !s.options.Owns(session) {
 		return nil, ""
 	}
-	adapter, err := s.Adapter(session.Runtime)
+	adapter, err := s.options.Runtimes.Adapter(session.Runtime)
 	if err != nil {
 		return nil, "" // a runtime that is not configured any more tells nothing
 	}
 	status := adapter.Status()
-	if status.State != runtime.StateReady || !s.imports.due(session.ID, status.Generation, s.now()) {
+	if status.State != runtime.StateReady || !s.imports.due(session.ID, status.Generation, s.options.Now()) {
 		return nil, ""
 	}
-	historian, _ = runtime.Has[runtime.Historian](adapter, runtime.OpHistory)
+	historian, _ = runtime.Has[runtime.History](adapter, runtime.OpHistory)
 	return historian, status.Generation
 }

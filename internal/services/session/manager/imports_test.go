@@ -39,9 +39,9 @@ func (k *kit) relist() {
 // asks.
 func TestListedHistoriesAreTakenInUnasked(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
-		k.imports.mu.Lock()
-		k.imports.pause = time.Millisecond
-		k.imports.mu.Unlock()
+		k.importer.imports.mu.Lock()
+		k.importer.imports.pause = time.Millisecond
+		k.importer.imports.mu.Unlock()
 		k.fake.mu.Lock()
 		k.fake.historyErr = errors.New("not now")
 		k.fake.mu.Unlock()
@@ -95,7 +95,7 @@ func TestMissingHistoriesArePaged(t *testing.T) {
 // runtime is slow.
 func TestAReadDoesNotWaitForASlowHistory(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
-		k.imports.patience = 10 * time.Millisecond
+		k.importer.imports.patience = 10 * time.Millisecond
 		old := k.theirs()
 		_, err := k.Lookup(t.Context(), old.ID)
 		k.do(err)
@@ -130,7 +130,7 @@ func TestAReadDoesNotWaitForASlowHistory(t *testing.T) {
 // While a runtime is down its conversations are shown as they are stored, at once.
 func TestAReadWhileTheRuntimeIsDown(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
-		k.imports.patience = patience
+		k.importer.imports.patience = patience
 		old := k.theirs()
 		k.fake.mu.Lock()
 		k.fake.historyErr = errors.New("not now")

@@ -22,11 +22,11 @@ import (
 // they change, as one unit. It does not wait for the commit, but for room in the journal's queue: a slow store slows
 // the runtime, nothing is dropped. It returns the session that the native line is to be kept with, "" for none.
 func (s *Service) ingest(runtimeName string, batch runtime.Batch) (nativeOf string) {
-	named := s.preload(runtimeName, batch)
-	s.ignoreStrange(runtimeName, batch)
+	named := s.resolver.preload(runtimeName, batch)
+	s.resolver.ignoreStrange(runtimeName, batch)
 	for s.order.Lock(); !s.index.Has(named...); s.order.Lock() { // one was left out meanwhile
 		s.order.Unlock()
-		named = s.preload(runtimeName, batch)
+		named = s.resolver.preload(runtimeName, batch)
 	}
 	defer s.order.Unlock()
 
@@ -37,7 +37,7 @@ func (s *Service) ingest(runtimeName string, batch runtime.Batch) (nativeOf stri
 	}
 	ours := make([]bool, len(batch.Signals))
 	for i := range batch.Signals {
-		ours[i] = s.identify(runtimeName, &batch.Signals[i])
+		ours[i] = s.resolver.identify(runtimeName, &batch.Signals[i])
 	}
 	nativeOf = s.natives.SessionOf(batch, ours)
 	natives := s.natives.Events(runtimeName, nativeOf, batch.Native)
@@ -49,7 +49,7 @@ func (s *Service) ingest(runtimeName string, batch runtime.Batch) (nativeOf stri
 	units, exited := make([]journal.Unit, len(batch.Signals)), false
 	for i, signal := range batch.Signals {
 		if !ours[i] {
-			units[i] = s.ignoreForeign(runtimeName, signal)
+			units[i] = s.resolver.ignoreForeign(runtimeName, signal)
 			continue
 		}
 		known, _ := s.index.Peek(signal.ThreadID)
@@ -100,7 +100,7 @@ func (s *Service) unitOf(runtimeName string, signal runtime.Signal) journal.Unit
 		a = s.standaloneDelta(runtimeName, signal, change)
 	default:
 		s.WantBackground(signal)
-		s.watchSilence(signal)
+		s.stopper.watchSilence(signal)
 		a = s.prepareSignal(runtimeName, signal)
 		if _, began := change.(runtime.TurnStarted); began {
 			s.adoption.wantDescription(runtimeName, signal.ThreadID)
@@ -335,7 +335,7 @@ func (s *Service) apply(ctx context.Context, tx database.Tx, a arrival) ([]journ
 	if meta.Request == nil {
 		return events, nil
 	}
-	decided, err := s.autoDecline(ctx, tx, a, meta.Request.ID)
+	decided, err := s.decider.Decide(ctx, tx, a.signal, a.receivedAt, meta.Request.ID)
 	return append(events, decided...), err
 }
 
@@ -428,14 +428,14 @@ func (s *Service) turnCompleted(ctx context.Context, tx database.Tx, a arrival, 
 		if request.TurnID != turn.TurnID || request.Generation != a.signal.Generation && request.Runtime != session.EventSource {
 			continue
 		}
-		event, err := s.expire(ctx, tx, request, a.runtime, a.receivedAt)
+		event, err := expireRequest(ctx, tx, request, a.runtime, a.receivedAt)
 		if err != nil {
 			return nil, err
 		}
 		events = append(events, event)
 	}
 	if turn.Status == runtime.TurnFailed {
-		failed, err := s.turnFailed(ctx, tx, turn, change.Remedy)
+		failed, err := turnFailed(ctx, tx, turn, change.Remedy)
 		return append(append(events, failed...), a.turnError(eventTurnFailed, turnError{TurnID: turn.TurnID,
 			Kind: errorKind(change.Kind), ProviderStatus: change.ProviderStatus})), err
 	}
@@ -491,7 +491,7 @@ func (s *Service) resolvedElsewhere(ctx context.Context, tx database.Tx, a arriv
 	if request.Status != session.RequestPending {
 		return nil, nil
 	}
-	event, err := s.expire(ctx, tx, request, a.runtime, a.receivedAt)
+	event, err := expireRequest(ctx, tx, request, a.runtime, a.receivedAt)
 	if err != nil {
 		return nil, err
 	}

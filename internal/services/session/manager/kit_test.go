@@ -68,7 +68,8 @@ func openWith(t *testing.T, db *database.DB, node string, edit func(*Options)) *
 	}
 	f := &fake{generation: session.NewID()}
 	k.fake, k.log = f, log
-	opts := Options{Journal: log, DB: db, Runtimes: registry.Options{Adapters: []runtime.Adapter{f}}, NodeID: node, Defaults: testControls,
+	opts := Options{Journal: log, DB: db, Runtimes: registry.Options{Adapters: []runtime.Adapter{f}},
+		NodeOptions: NodeOptions{NodeID: node}, Defaults: testControls,
 		WorkspaceRoot: "/repo", Logger: zerolog.Nop(), Clock: func() time.Time {
 			return time.Now().Add(time.Duration(k.ahead.Load()))
 		}}

@@ -45,7 +45,7 @@ func (s *Service) Lookup(ctx context.Context, sessionID string) (session.Session
 			if err := s.storeThreads(ctx, one.adapter.Name(), []runtime.Thread{one.thread}, asked); err != nil {
 				return session.Session{}, err
 			}
-			s.imports.want(sessionID)
+			s.importer.imports.want(sessionID)
 			return s.Stored(ctx, sessionID)
 		case one.err == nil, errors.Is(one.err, runtime.ErrThreadNotFound):
 		case errors.As(one.err, new(*runtime.Error)): // it would not even look: not an id of this runtime
@@ -67,7 +67,7 @@ func (s *Service) findInRuntimes(ctx context.Context, sessionID string) (answers
 	answers = make([]findAnswer, 0, len(adapters))
 	var asking sync.WaitGroup
 	for _, adapter := range adapters {
-		historian, ok := runtime.Has[runtime.Historian](adapter, runtime.OpHistory)
+		historian, ok := runtime.Has[runtime.History](adapter, runtime.OpHistory)
 		if !ok {
 			continue
 		}

@@ -25,7 +25,7 @@ func (s *Service) RenameFrom(ctx context.Context, sessionID, title, from string)
 		if from != "" && sess.Title != from {
 			return nil, &session.TitleError{SessionID: sessionID, Title: sess.Title}
 		}
-		librarian, told := runtime.Has[runtime.Librarian](adapter, runtime.OpLibrary)
+		librarian, told := runtime.Has[runtime.Archiver](adapter, runtime.OpArchive)
 		if told {
 			// A conversation the runtime lost keeps its row, and the row its title.
 			err := librarian.NameThread(ctx, sess.RuntimeSessionID, title)
@@ -62,19 +62,19 @@ func (s *Service) RenameFrom(ctx context.Context, sessionID, title, from string)
 // nothing stored to put away. What runs of it is ended, and messages that wait in it are held.
 func (s *Service) Archive(ctx context.Context, sessionID string) (session.Session, error) {
 	return s.manage(ctx, sessionID, func(ctx context.Context, session session.Session, adapter runtime.Adapter) (change, error) {
-		s.endWork(ctx, adapter, session)
-		if librarian, ok := runtime.Has[runtime.Librarian](adapter, runtime.OpLibrary); ok {
+		s.stopper.endWork(ctx, adapter, session)
+		if librarian, ok := runtime.Has[runtime.Archiver](adapter, runtime.OpArchive); ok {
 			if err := librarian.ArchiveThread(ctx, session.RuntimeSessionID); err != nil {
 				return nil, materialized(err)
 			}
 		}
 		var t runtime.Thread
-		if historian, ok := runtime.Has[runtime.Historian](adapter, runtime.OpHistory); ok {
+		if historian, ok := runtime.Has[runtime.History](adapter, runtime.OpHistory); ok {
 			// Where it is kept has changed. Not to learn of that now is no failure of what was asked for.
 			t, _ = historian.ReadThread(ctx, session.RuntimeSessionID, false)
 		}
 		return func(ctx context.Context, tx database.Tx, _ int64) ([]journal.Event, error) {
-			held, err := s.holdQueued(ctx, tx, sessionID, "the session was archived; unarchive it, then send the message again")
+			held, err := s.stopper.holdQueued(ctx, tx, sessionID, "the session was archived; unarchive it, then send the message again")
 			return held, errors.Join(err, store.UpdateSession(ctx, tx, sessionID, `archived = 1`), storeThread(ctx, tx, sessionID, t))
 		}, nil
 	})
@@ -85,7 +85,7 @@ func (s *Service) Unarchive(ctx context.Context, sessionID string) (session.Sess
 	var t runtime.Thread
 	return withReportedThread(&t)(s.manage(ctx, sessionID, func(ctx context.Context, session session.Session, adapter runtime.Adapter) (
 		change, error) {
-		if librarian, ok := runtime.Has[runtime.Librarian](adapter, runtime.OpLibrary); ok {
+		if librarian, ok := runtime.Has[runtime.Archiver](adapter, runtime.OpArchive); ok {
 			var err error
 			if t, err = librarian.UnarchiveThread(ctx, session.RuntimeSessionID); err != nil {
 				return nil, materialized(err)
@@ -124,7 +124,7 @@ func (s *Service) Resume(ctx context.Context, sessionID string, dynamicTools jso
 			}, nil
 		}))
 	if err == nil && resumed.HistoryAt == 0 {
-		s.imports.want(sessionID)
+		s.importer.imports.want(sessionID)
 	}
 	return resumed, err
 }

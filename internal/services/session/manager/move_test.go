@@ -32,17 +32,17 @@ type portableFake struct {
 	behind atomic.Bool
 }
 
-func (f *portableFake) MemoryFiles(in runtime.ResumeThread) (folder string, names []string, err error) {
+func (f *portableFake) SnapshotFiles(in runtime.ResumeThread) (folder string, names []string, err error) {
 	names, err = fs.Glob(os.DirFS(f.folder), "sessions-of-"+f.node+"/"+in.ThreadID+"*.jsonl")
 	return f.folder, names, err
 }
 
-func (f *portableFake) MemoryWritten(context.Context, runtime.ResumeThread) (bool, error) {
+func (f *portableFake) SnapshotWritten(context.Context, runtime.ResumeThread) (bool, error) {
 	return !f.behind.Load(), nil
 }
 
-// MemoryPlace has the files of sessions in a folder that each node names for itself.
-func (f *portableFake) MemoryPlace(_ runtime.ResumeThread, _, name string) (string, error) {
+// SnapshotPath has the files of sessions in a folder that each node names for itself.
+func (f *portableFake) SnapshotPath(_ runtime.ResumeThread, _, name string) (string, error) {
 	return "sessions-of-" + f.node + "/" + filepath.Base(name), nil
 }
 

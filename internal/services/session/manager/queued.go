@@ -76,7 +76,7 @@ func (s *Service) Wait(ctx context.Context, sessionID string, message session.Me
 		return "", nil, err
 	}
 	id = session.NewID()
-	asked := s.traceOfRequest(ctx).String()
+	asked := s.tracer.traceOfRequest(ctx).String()
 	now, err = s.changeQueue(ctx, sessionID, func(ctx context.Context, tx database.Tx) error {
 		var n, last int64
 		if err := tx.QueryRowContext(ctx, `select count(*), coalesce(max(place), 0) from queued_messages where session_id = $1`,

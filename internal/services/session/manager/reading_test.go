@@ -37,7 +37,7 @@ func (f *fake) historyReads() int {
 func TestWindowNeedsNoRuntime(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
-		<-k.imports.want(s.ID) // heard of before it was stored as ours, it may have been asked for
+		<-k.importer.imports.want(s.ID) // heard of before it was stored as ours, it may have been asked for
 		asked := k.fake.historyReads()
 		turn := k.send(s.ID)
 		for _, id := range []string{"a", "b", "c"} {

@@ -18,7 +18,7 @@ type bulkOrigin struct {
 	SpanID  string `json:"spanId"`
 }
 
-func (s *Service) insertBulk(ctx context.Context, tx database.Tx, u *upsert, stored int) (id string, err error) {
+func (s *upserter) insertBulk(ctx context.Context, tx database.Tx, u *upsert, stored int) (id string, err error) {
 	id = session.NewID()
 	first := u.events[0]
 	entries := append(make([]byte, 0, u.bytes), '[')
@@ -30,7 +30,7 @@ func (s *Service) insertBulk(ctx context.Context, tx database.Tx, u *upsert, sto
 	}
 	_, err = tx.ExecContext(ctx,
 		`insert into bulk_upserts (id, node_id, session_id, origin, entries, stored) values ($1, $2, $3, $4, $5, $6)`,
-		id, s.opts.NodeID, database.EncodeText(u.sessionID),
+		id, s.nodeID, database.EncodeText(u.sessionID),
 		database.EncodeText(string(encode(bulkOrigin{first.Time, first.Actor, first.TraceID, first.SpanID}))),
 		string(append(entries, ']')), stored)
 	return id, err
@@ -47,7 +47,7 @@ func deleteBulk(ctx context.Context, tx database.Tx, id string) error {
 }
 
 // readBulks reads the requests of this node of which only a part is stored.
-func (s *Service) readBulks(ctx context.Context) ([]*upsert, error) {
+func (s *upserter) readBulks(ctx context.Context) ([]*upsert, error) {
 	return database.ReadAll(ctx, s.db.Read(), "read the upserts to complete", func(row database.Row) (*upsert, error) {
 		u := &upsert{ctx: ctx, result: make(chan error, 1)}
 		var common, entries string
@@ -65,5 +65,5 @@ func (s *Service) readBulks(ctx context.Context) ([]*upsert, error) {
 			u.events[i].Actor, u.events[i].TraceID, u.events[i].SpanID = origin.Actor, origin.TraceID, origin.SpanID
 		}
 		return u, nil
-	}, `select id, session_id, origin, entries, stored from bulk_upserts where node_id = $1 order by id`, s.opts.NodeID)
+	}, `select id, session_id, origin, entries, stored from bulk_upserts where node_id = $1 order by id`, s.nodeID)
 }

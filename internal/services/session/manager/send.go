@@ -40,7 +40,7 @@ func (s *Service) Send(ctx context.Context, sessionID string, message session.Me
 	if err := s.beginning(ctx, sess, message); err != nil {
 		return session.Sent{}, err
 	}
-	s.sends(ctx, sessionID)
+	s.tracer.sends(ctx, sessionID)
 	s.silence.end(sessionID)
 	// A caller who goes away does not take the message back: the runtime may have it already. The call has its own
 	// deadline.
@@ -212,7 +212,7 @@ func (s *Service) turnAccepted(ctx context.Context, sess session.Session, starte
 		turn := store.Turn{SessionID: sess.ID, TurnID: turnID, Generation: generation, NodeID: s.opts.NodeID, StartedAt: at,
 			Input: message.StoredInput()}
 		return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-			turn.Trace = s.storedTraceOf(sess.ID, turnID)
+			turn.Trace = s.tracer.storedTraceOf(sess.ID, turnID)
 			sent, err := s.storeSent(ctx, tx, sess, turn, started, message)
 			if err != nil {
 				return sent, err

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
-	"golang.org/x/sync/semaphore"
 
 	"harness/internal/lib/keylock"
 	"harness/internal/lib/lifecycle"
@@ -23,6 +22,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/autodecide"
 	"harness/internal/services/session/background"
 	"harness/internal/services/session/controledit"
 	"harness/internal/services/session/items"
@@ -39,10 +39,33 @@ import (
 
 // Options are what a Service is built from. Journal, DB and NodeID are required.
 type Options struct {
+	NodeOptions
+	NativeOptions
+	ContentOptions
 	Journal *journal.Journal
 	DB      *database.DB
 	// Runtimes are the adapters to drive, and what holds for sessions of each.
 	Runtimes registry.Options
+	// Defaults are the controls of sessions that never had any, unless stored defaults say otherwise.
+	Defaults session.Controls
+	// RuntimeLimits bound what a runtime has to do at once; nil is no bounds for any runtime.
+	RuntimeLimits func(runtime string) session.RuntimeLimits
+	// DefaultsLocked makes Defaults the only ones: they are not to be edited (SESSION_DEFAULTS_LOCKED).
+	DefaultsLocked bool
+	// WorkspaceRoot is where sessions work whose creator named no directory, and what relative paths are below.
+	WorkspaceRoot string
+	// EnterFolder, when set, returns why the agents' user may not enter a folder, nil when it may. Otherwise agents run as
+	// the server's user.
+	EnterFolder func(folder string) error
+	// HistoryBytes bounds what a runtime that has lost a conversation is told of it (200,000).
+	HistoryBytes int
+	Logger       zerolog.Logger
+	// Clock is time.Now when nil.
+	Clock func() time.Time
+}
+
+// NodeOptions say what this server is among those that share the store. NodeID is required.
+type NodeOptions struct {
 	// NodeID names this server among those that share the store; it must be the same after a restart.
 	NodeID string
 	// AdoptNodes are nodes that are gone for good, whose sessions Start makes this node's; OnlyNode adopts every other
@@ -64,32 +87,24 @@ type Options struct {
 	// Surviving are the runtime processes of an earlier server whose output can still be read: what they have open is not
 	// settled at start. An adapter must report each of them: started when it goes on, exited when it does not.
 	Surviving []string
-	// Defaults are the controls of sessions that never had any, unless stored defaults say otherwise.
-	Defaults session.Controls
-	// RuntimeLimits bound what a runtime has to do at once; nil is no bounds for any runtime.
-	RuntimeLimits func(runtime string) session.RuntimeLimits
-	// DefaultsLocked makes Defaults the only ones: they are not to be edited (SESSION_DEFAULTS_LOCKED).
-	DefaultsLocked bool
-	// WorkspaceRoot is where sessions work whose creator named no directory, and what relative paths are below.
-	WorkspaceRoot string
-	// EnterFolder, when set, returns why the agents' user may not enter a folder, nil when it may. Otherwise agents run as
-	// the server's user.
-	EnterFolder func(folder string) error
+}
+
+// NativeOptions say what is kept of what agents wrote.
+type NativeOptions struct {
 	// KeepNative says what is kept of the lines of agents whose words are translated: NativeRing (in NativeLines),
 	// NativeAll or NativeOff.
 	KeepNative  string
 	NativeLines *nativelog.Ring
-	// HistoryBytes bounds what a runtime that has lost a conversation is told of it (200,000).
-	HistoryBytes int
+}
+
+// ContentOptions keep what is too large for a transcript.
+type ContentOptions struct {
 	// Images, when set, keeps the images of items.
 	Images items.Images
 	// Pictures, when set, makes pictures for a runtime of the images of a message that has waited.
 	Pictures func(ctx context.Context, sessionID string, images []string) ([]string, error)
 	// Keep, when set, keeps what a runtime is told and returns a reference to it, as JSON.
-	Keep   func(ctx context.Context, sessionID, name, contentType string, content []byte) (ref json.RawMessage, err error)
-	Logger zerolog.Logger
-	// Clock is time.Now when nil.
-	Clock func() time.Time
+	Keep func(ctx context.Context, sessionID, name, contentType string, content []byte) (ref json.RawMessage, err error)
 }
 
 // Service is the one place where runtime signals and client wishes become stored state and events.
@@ -101,7 +116,6 @@ type Service struct {
 	index      *live.Index
 	locks      keylock.Locks
 	adoption   *adoption
-	imports    *imports
 	delivery   *delivery
 	snapshots  *endedTurns // of sessions whose runtime's memory has grown
 	workspaces *endedTurns // of sessions whose folder may have changed
@@ -109,13 +123,8 @@ type Service struct {
 	questions  *questions
 	// background knows which sessions have background work.
 	background *background.Watch
-	silence    silenceTimers
-	bulk       *bulkUpserts
-	upserts    upserts
-	// deletions wakes who tells runtimes of deletions.
-	deletions deletions
-	// stopPatience is how long an agent has to end a turn that was stopped.
-	stopPatience time.Duration
+	// deletions has runtimes delete what was deleted without them.
+	deletions *deletionSender
 	// restartPatience is how long a message waits for the process that follows one that is gone.
 	restartPatience time.Duration
 
@@ -126,6 +135,13 @@ type Service struct {
 	*pending.Opener
 	*controledit.Editor
 	*rollback.Rollbacks
+	*upserter
+	*stopper
+	*turnFinder
+	*tracer
+	resolver *resolver
+	*importer
+	decider *autodecide.Decider
 	*background.Monitor
 	*workspace.Checker
 	items *items.Items
@@ -153,12 +169,11 @@ func New(opts Options) *Service {
 	}
 	s := &Service{
 		opts: opts, journal: opts.Journal, db: opts.DB,
-		adoption: newAdoption(), imports: newImports(), delivery: newDelivery(), sender: newQueueSender(), questions: newQuestions(),
+		adoption: newAdoption(), delivery: newDelivery(), sender: newQueueSender(), questions: newQuestions(),
 		snapshots: newEndedTurns(), workspaces: newEndedTurns(), background: background.NewWatch(),
-		deletions: newDeletions(), stopPatience: stopPatience, restartPatience: restartPatience,
-		order:   newOrderLock(),
-		upserts: upserts{many: semaphore.NewWeighted(maxManyEntries)}, bulk: newBulkUpserts(),
-		Registry: registry.New(opts.DB, opts.Runtimes), texts: newTexts(opts.Clock()),
+		restartPatience: restartPatience,
+		order:           newOrderLock(),
+		Registry:        registry.New(opts.DB, opts.Runtimes), texts: newTexts(opts.Clock()),
 	}
 	s.index = live.New(s.now, live.NewLimits(opts.RuntimeLimits))
 	s.natives = nativelog.NewRecorder(nativelog.Options{DB: opts.DB, Index: s.index, Keep: opts.KeepNative, Ring: opts.NativeLines,
@@ -172,16 +187,34 @@ func New(opts Options) *Service {
 	s.Reader = reading.New(reading.Options{Journal: opts.Journal, DB: opts.DB, Index: s.index, Runtimes: s.Registry, Sessions: s,
 		NodeID: opts.NodeID, Defaults: opts.Defaults, Locked: opts.DefaultsLocked, Now: s.now})
 	s.items = items.New(items.Options{Images: opts.Images, Reader: s.Reader})
-	s.Rollbacks = rollback.New(rollback.Options{Journal: opts.Journal, DB: opts.DB, NodeID: opts.NodeID, Locks: &s.locks,
-		Reader: s.Reader, Runtimes: s.Registry, Owned: s.owned, Refetch: s.adoption.wantAll, Now: s.now})
-	s.Monitor = background.New(background.Options{DB: opts.DB, NodeID: opts.NodeID, Locks: &s.locks, Index: s.index,
-		Watch: s.background, Sessions: s, Owned: s.owned, Mine: s.mine, Logger: opts.Logger, Now: s.now})
-	s.Checker = &workspace.Checker{Root: opts.WorkspaceRoot,
-		Unusable: func(folder string) string { return workspace.Unusable(folder, opts.EnterFolder) }}
-	s.Editor = controledit.New(controledit.Options{Journal: opts.Journal, Reader: s.Reader, Runtimes: s.Registry,
-		Locked: opts.DefaultsLocked, Now: s.now})
+	s.compose()
 	s.journal.BeforePrune(s.entries.KeepPruned)
 	return s
+}
+
+// compose builds the parts that change sessions.
+func (s *Service) compose() {
+	s.deletions = &deletionSender{journal: s.opts.Journal, db: s.opts.DB, nodeID: s.opts.NodeID, runtimes: s.Registry,
+		wake: newDeletions(), log: s.opts.Logger}
+	s.tracer = &tracer{index: s.index, journal: s.opts.Journal}
+	s.resolver = &resolver{db: s.opts.DB, journal: s.opts.Journal, index: s.index, storedThread: s.storedThread,
+		wantRoom: s.adoption.wantRoom, log: s.opts.Logger, now: s.now}
+	s.decider = &autodecide.Decider{Reader: s.Reader, Runtimes: s.Registry}
+	s.upserter = newUpserter(s.opts, s.now)
+	s.importer = &importer{imports: newImports(), options: importerOptions{Journal: s.opts.Journal, DB: s.opts.DB, NodeID: s.opts.NodeID,
+		Reader: s.Reader, Runtimes: s.Registry, Items: s.items, Owns: s.Owns, AdoptOne: s.adoptOne, Logger: s.opts.Logger, Now: s.now}}
+	s.Rollbacks = rollback.New(rollback.Options{Journal: s.opts.Journal, DB: s.opts.DB, NodeID: s.opts.NodeID, Locks: &s.locks,
+		Reader: s.Reader, Runtimes: s.Registry, Owned: s.owned, Refetch: s.adoption.wantAll, Now: s.now})
+	s.Monitor = background.New(background.Options{DB: s.opts.DB, NodeID: s.opts.NodeID, Locks: &s.locks, Index: s.index,
+		Watch: s.background, Sessions: s, Owned: s.owned, Mine: s.mine, Logger: s.opts.Logger, Now: s.now})
+	s.stopper = &stopper{stopPatience: stopPatience, options: stopperOptions{Journal: s.opts.Journal, DB: s.opts.DB, Index: s.index,
+		Locks: &s.locks, Loops: &s.loops, Reader: s.Reader, Runtimes: s.Registry, Monitor: s.Monitor, CheckOwner: s.CheckOwner,
+		LoadView: s.LoadView, Record: s.record, Enqueue: s.enqueue, UpsertIn: s.UpsertTranscriptIn, Logger: s.opts.Logger, Now: s.now}}
+	s.turnFinder = &turnFinder{db: s.opts.DB, index: s.index, locks: &s.locks, inOrder: s.InOrder, owned: s.owned}
+	s.Checker = &workspace.Checker{Root: s.opts.WorkspaceRoot,
+		Unusable: func(folder string) string { return workspace.Unusable(folder, s.opts.EnterFolder) }}
+	s.Editor = controledit.New(controledit.Options{Journal: s.opts.Journal, Reader: s.Reader, Runtimes: s.Registry,
+		Locked: s.opts.DefaultsLocked, Now: s.now})
 }
 
 // Sink is where the named runtime reports. Hand it to the adapter of that name.
@@ -217,7 +250,7 @@ func (s *Service) begin(ctx context.Context) error {
 		unsubscribe()
 		return err
 	}
-	if err := s.completeBulks(ctx); err != nil {
+	if err := s.upserter.completeBulks(ctx); err != nil {
 		return err
 	}
 	if err := s.SettlePending(ctx); err != nil {
@@ -228,7 +261,7 @@ func (s *Service) begin(ctx context.Context) error {
 		defer unsubscribe()
 		var loops sync.WaitGroup
 		for _, loop := range []func(context.Context){
-			s.textLoop, s.deliverLoop, s.deletionLoop, s.natives.Sweep, s.bulkLoop, s.importLoop, s.adoptLoop, s.snapshotLoop,
+			s.textLoop, s.deliverLoop, s.deletions.deletionLoop, s.natives.Sweep, s.upserter.bulkLoop, s.importer.importLoop, s.adoptLoop, s.snapshotLoop,
 			s.queueLoop, s.workspaceLoop, s.BackgroundLoop,
 		} {
 			loops.Go(func() { loop(running) })

@@ -38,7 +38,7 @@ func (s *Service) Settle(ctx context.Context, requestID string, kind runtime.Req
 		if request, err = request.WithParams(ctx, tx); err != nil {
 			return nil, err
 		}
-		if err := s.checkReply(request, reply); err != nil {
+		if err := s.decider.CheckReply(request, reply); err != nil {
 			return nil, journal.Refuse(err)
 		}
 		request.Status, request.Reply, request.DecidedBy, request.SettledAt = session.RequestResolved, &reply, decidedBy, max(at,
@@ -64,7 +64,7 @@ func (s *Service) Settle(ctx context.Context, requestID string, kind runtime.Req
 			// Ours to deliver from here on: the journal tells of the decision before this call goes on.
 			ours = s.delivery.take(requestID) || ours
 		}
-		return []journal.Event{requestResolved(request.Request, systemOwned, decidedBy)}, nil
+		return []journal.Event{entryof.Resolved(request.Request, systemOwned, decidedBy)}, nil
 	})
 	if err != nil {
 		if ours {
@@ -76,16 +76,4 @@ func (s *Service) Settle(ctx context.Context, requestID string, kind runtime.Req
 		s.deliver(ctx, settled)
 	}
 	return settled.Request, nil
-}
-
-// checkReply refuses what the runtime that asked would not take; one this server does not have is not known to refuse
-// anything.
-func (s *Service) checkReply(request store.Request, reply runtime.Reply) error {
-	if request.Runtime == session.EventSource {
-		return checkOwnReply(reply)
-	}
-	if adapter, err := s.Adapter(request.Runtime); err == nil {
-		return adapter.Threads().CheckReply(request.Ref(), reply)
-	}
-	return nil
 }

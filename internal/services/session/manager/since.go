@@ -21,8 +21,8 @@ type recaller interface {
 
 // TurnMark reads the turns a session has. Whoever sends a message and may die before it hears of the turn keeps it for
 // TurnSince.
-func (s *Service) TurnMark(ctx context.Context, sessionID string) (session.TurnMark, error) {
-	return markIn(ctx, s.db.Read(), sessionID)
+func (f *turnFinder) TurnMark(ctx context.Context, sessionID string) (session.TurnMark, error) {
+	return markIn(ctx, f.db.Read(), sessionID)
 }
 
 // markIn is TurnMark as a part of a unit.
@@ -43,12 +43,12 @@ func markIn(ctx context.Context, q database.Querier, sessionID string) (mark ses
 
 // TurnSince is the turn that began after a mark, "" when none did and none will from what was sent until now.
 // ErrTurnUnsettled while that cannot be told, ErrTurnUnknown when it never can.
-func (s *Service) TurnSince(ctx context.Context, sessionID string, mark session.TurnMark) (turnID string, err error) {
-	sess, adapter, err := s.owned(ctx, sessionID)
+func (f *turnFinder) TurnSince(ctx context.Context, sessionID string, mark session.TurnMark) (turnID string, err error) {
+	sess, adapter, err := f.owned(ctx, sessionID)
 	if err != nil {
 		return "", err
 	}
-	if turnID, err = s.turnAfter(ctx, sessionID, mark); turnID != "" || err != nil {
+	if turnID, err = f.turnAfter(ctx, sessionID, mark); turnID != "" || err != nil {
 		return turnID, err
 	}
 	lost := false
@@ -59,19 +59,19 @@ func (s *Service) TurnSince(ctx context.Context, sessionID string, mark session.
 		}
 	}
 	// Its answer comes after everything the runtime has said, and so does an empty unit in the journal.
-	if historian, ok := runtime.Has[runtime.Historian](adapter, runtime.OpHistory); ok {
+	if historian, ok := runtime.Has[runtime.History](adapter, runtime.OpHistory); ok {
 		_, err = historian.ReadThread(ctx, sess.RuntimeSessionID, false)
 	}
 	if errors.Is(err, runtime.ErrUnavailable) || errors.Is(err, runtime.ErrTimeout) || ctx.Err() != nil {
 		return "", errors.Join(session.ErrTurnUnsettled, err, ctx.Err())
 	}
-	err = s.InOrder(ctx, func() journal.Unit {
+	err = f.inOrder(ctx, func() journal.Unit {
 		return func(context.Context, database.Tx) ([]journal.Event, error) { return nil, nil }
 	})
 	if err != nil {
 		return "", runtime.WithKind(session.ErrTurnUnsettled, err)
 	}
-	turnID, err = s.turnAfter(ctx, sessionID, mark)
+	turnID, err = f.turnAfter(ctx, sessionID, mark)
 	if turnID == "" && err == nil && lost {
 		err = fmt.Errorf("%w: %s did not answer, and goes on running", session.ErrTurnUnknown, sess.Runtime)
 	}
@@ -79,8 +79,8 @@ func (s *Service) TurnSince(ctx context.Context, sessionID string, mark session.
 }
 
 // turnAfter is the one turn that is stored beyond a mark, "" for none. ErrTurnUnknown when there are several.
-func (s *Service) turnAfter(ctx context.Context, sessionID string, mark session.TurnMark) (string, error) {
-	now, err := s.TurnMark(ctx, sessionID)
+func (f *turnFinder) turnAfter(ctx context.Context, sessionID string, mark session.TurnMark) (string, error) {
+	now, err := f.TurnMark(ctx, sessionID)
 	switch {
 	case err != nil || now == mark:
 		return "", err

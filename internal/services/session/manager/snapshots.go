@@ -164,13 +164,13 @@ func (s *Service) snapshotSession(ctx context.Context, sessionID, endedTurn stri
 	if err != nil {
 		return err
 	}
-	portable, is := runtime.Has[runtime.Portable](adapter, runtime.OpMove)
+	portable, is := runtime.Has[runtime.Movable](adapter, runtime.OpMove)
 	if !is && endedTurn == "" {
 		return nil // its folder is marked with the end of a turn
 	}
 	written := true
 	if is && endedTurn != "" {
-		if written, err = portable.MemoryWritten(ctx, sess.Resume()); err != nil {
+		if written, err = portable.SnapshotWritten(ctx, sess.Resume()); err != nil {
 			return err
 		}
 	}
@@ -201,12 +201,12 @@ func (s *Service) snapshotSession(ctx context.Context, sessionID, endedTurn stri
 }
 
 // snapshotFiles stores what the files of a session's runtime have more than is stored, and returns how many there are.
-func (s *Service) snapshotFiles(ctx context.Context, session session.Session, portable runtime.Portable, files map[string]memoryFiles,
+func (s *Service) snapshotFiles(ctx context.Context, session session.Session, portable runtime.Movable, files map[string]memoryFiles,
 ) (stored int, err error) {
 	found, known := files[session.ID]
 	if !known || found.epoch != session.Epoch || found.native != session.RuntimeSessionID {
 		known, found = false, memoryFiles{epoch: session.Epoch, native: session.RuntimeSessionID}
-		if found.folder, found.names, err = portable.MemoryFiles(session.Resume()); err != nil || len(found.names) == 0 {
+		if found.folder, found.names, err = portable.SnapshotFiles(session.Resume()); err != nil || len(found.names) == 0 {
 			return 0, err
 		}
 		if len(files) >= live.MaxSessions {
@@ -303,8 +303,8 @@ func (s *Service) snapshotFile(ctx context.Context, session session.Session, fol
 }
 
 // restoreSnapshot writes what is stored of a session into the files of this node's runtime, in place of what it had.
-func (s *Service) restoreSnapshot(ctx context.Context, portable runtime.Portable, session session.Session) (err error) {
-	folder, had, err := portable.MemoryFiles(session.Resume())
+func (s *Service) restoreSnapshot(ctx context.Context, portable runtime.Movable, session session.Session) (err error) {
+	folder, had, err := portable.SnapshotFiles(session.Resume())
 	if err != nil {
 		return err
 	}
@@ -325,7 +325,7 @@ func (s *Service) restoreSnapshot(ctx context.Context, portable runtime.Portable
 	return store.EachSnapshotPart(ctx, s.db.Read(), session.ID, func(part store.SnapshotPart) error {
 		place, known := places[part.Name]
 		if !known {
-			if place, err = portable.MemoryPlace(session.Resume(), cwd, part.Name); err != nil {
+			if place, err = portable.SnapshotPath(session.Resume(), cwd, part.Name); err != nil {
 				return err
 			}
 			if !slices.Contains(slices.Collect(maps.Values(places)), place) { // else it is one file that had two names

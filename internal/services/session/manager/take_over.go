@@ -64,7 +64,7 @@ func (s *Service) takeOver(ctx context.Context, sess session.Session) error {
 	if err != nil {
 		return err
 	}
-	portable, is := runtime.Has[runtime.Portable](adapter, runtime.OpMove)
+	portable, is := runtime.Has[runtime.Movable](adapter, runtime.OpMove)
 	tellAgain := !is || !whole
 	if tellAgain && !runtime.CapabilitiesOf(adapter).Reconstruct {
 		return &session.PinnedError{SessionID: sess.ID, Owner: sess.NodeID, Memory: true,

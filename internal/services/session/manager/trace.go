@@ -10,17 +10,23 @@ import (
 	"harness/internal/services/session/store"
 )
 
+// tracer knows in which trace a turn runs.
+type tracer struct {
+	index   *live.Index
+	journal *journal.Journal
+}
+
 // traceOfRequest is the trace of who asks, zero for none.
-func (s *Service) traceOfRequest(ctx context.Context) session.Trace {
+func (t *tracer) traceOfRequest(ctx context.Context) session.Trace {
 	of := make([]journal.Event, 1)
-	s.journal.Attribute(ctx, of)
+	t.journal.Attribute(ctx, of)
 	return session.Trace{TraceID: of[0].TraceID, SpanID: of[0].SpanID}
 }
 
 // sends notes the trace in which a message is sent to a session: that of the turn it begins.
-func (s *Service) sends(ctx context.Context, sessionID string) {
-	of := s.traceOfRequest(ctx)
-	s.index.Update(sessionID, func(t *live.Session) { t.SendingTrace = of })
+func (t *tracer) sends(ctx context.Context, sessionID string) {
+	of := t.traceOfRequest(ctx)
+	t.index.Update(sessionID, func(t *live.Session) { t.SendingTrace = of })
 }
 
 // inTracesOf gives events of turns that are not in view, as those of a server that died, the traces of these.
@@ -42,12 +48,12 @@ func inTrace(ctx context.Context, stored string) context.Context {
 }
 
 // TraceOf is the W3C trace of a turn that ran last in its session, "" for none: all that happens in it belongs to that.
-func (s *Service) TraceOf(sessionID, turnID string) (traceID, spanID string) {
-	return s.index.TraceOf(sessionID, turnID)
+func (t *tracer) TraceOf(sessionID, turnID string) (traceID, spanID string) {
+	return t.index.TraceOf(sessionID, turnID)
 }
 
 // storedTraceOf is the trace of a turn as it is stored.
-func (s *Service) storedTraceOf(sessionID, turnID string) string {
-	traceID, spanID := s.TraceOf(sessionID, turnID)
+func (t *tracer) storedTraceOf(sessionID, turnID string) string {
+	traceID, spanID := t.TraceOf(sessionID, turnID)
 	return session.Trace{TurnID: turnID, TraceID: traceID, SpanID: spanID}.String()
 }

@@ -36,6 +36,27 @@ type upserts struct {
 	company, running int
 }
 
+// upserter puts the entries of clients into transcripts.
+type upserter struct {
+	db      *database.DB
+	journal *journal.Journal
+	entries transcript.Store
+	nodeID  string
+	now     func() int64 // ms
+	upserts upserts
+	bulk    *bulkUpserts
+}
+
+func newUpserter(opts Options, now func() int64) *upserter {
+	return &upserter{db: opts.DB, journal: opts.Journal, nodeID: opts.NodeID, now: now, bulk: newBulkUpserts(),
+		upserts: upserts{many: semaphore.NewWeighted(maxManyEntries)}}
+}
+
+func (s *upserter) commit(ctx context.Context, unit journal.Unit) error {
+	_, err := s.journal.Commit(ctx, unit)
+	return err
+}
+
 // maxManyEntries bounds the entries of upserts of several that wait for their turn: who comes with more waits without
 // being encoded.
 const maxManyEntries = 2048
@@ -79,7 +100,7 @@ func (u *upsert) encode(at int64) (sent []json.RawMessage) {
 var errAlone = errors.New("try alone")
 
 // UpsertTranscript is UpsertTranscripts of one entry.
-func (s *Service) UpsertTranscript(ctx context.Context, sessionID string, entry transcript.Entry) error {
+func (s *upserter) UpsertTranscript(ctx context.Context, sessionID string, entry transcript.Entry) error {
 	_, err := s.UpsertTranscripts(ctx, sessionID, []transcript.Entry{entry})
 	return err
 }
@@ -89,7 +110,7 @@ func (s *Service) UpsertTranscript(ctx context.Context, sessionID string, entry 
 // each as JSON. It costs no runtime call: a session nobody here knows is ErrNotFound, a deleted one *DeletedError. When
 // ctx ends before, the store refuses meanwhile, or fails between the transactions of a great many, they may still be
 // stored.
-func (s *Service) UpsertTranscripts(ctx context.Context, sessionID string, entries []transcript.Entry) (
+func (s *upserter) UpsertTranscripts(ctx context.Context, sessionID string, entries []transcript.Entry) (
 	[]json.RawMessage, error) {
 	if err := s.journal.AwaitWrites(ctx); err != nil {
 		return nil, err
@@ -120,7 +141,7 @@ func (s *Service) UpsertTranscripts(ctx context.Context, sessionID string, entri
 	return sent, nil
 }
 
-func (s *Service) submitSingle(u *upsert) {
+func (s *upserter) submitSingle(u *upsert) {
 	now := time.Now()
 	s.bulk.single.Store(&now)
 	if batch, first := s.upserts.join(s, u, s.journal.Overlaps()); first {
@@ -142,7 +163,7 @@ func (q *upserts) admit(ctx context.Context, u *upsert) error {
 
 // join puts an upsert into the unit that is open, or opens one, which is to be submitted then. overlaps says that units
 // of half the company are better than units of all (journal.Overlaps).
-func (q *upserts) join(s *Service, u *upsert, overlaps bool) (batch *upsertBatch, first bool) {
+func (q *upserts) join(s *upserter, u *upsert, overlaps bool) (batch *upsertBatch, first bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	batch = q.open
@@ -179,7 +200,7 @@ func (q *upserts) ended(b *upsertBatch) {
 
 // upsertBatch is one unit. It takes what joins until it first runs and keeps to it should it run again.
 type upsertBatch struct {
-	service *Service
+	service *upserter
 	// upserts.mu guards these until the batch is closed.
 	all       []*upsert
 	bytes     int
@@ -237,7 +258,7 @@ func (b *upsertBatch) done(_ []journal.Record, err error) {
 
 // upsertAll stores the upserts of sessions that are there; the others' refusal is left in them. Its events are the
 // first of the unit: entries refer to them by position.
-func (s *Service) upsertAll(ctx context.Context, tx database.Tx, all []*upsert) ([]journal.Event, error) {
+func (s *upserter) upsertAll(ctx context.Context, tx database.Tx, all []*upsert) ([]journal.Event, error) {
 	owned, err := presences(ctx, tx, all)
 	if err != nil {
 		return nil, err
@@ -333,4 +354,33 @@ func readPresences(ctx context.Context, tx database.Tx, ids []string, owned map[
 		owned[database.DecodeText(id)] = systemOwned != 0
 		return err
 	}, `select id, system_owned from sessions where id in (`+strings.Join(marks, ", ")+`)`, args...)
+}
+
+// UpsertTranscriptIn is UpsertTranscript as part of another package's unit: entry and event commit with that package's
+// own rows. A session that is not there (any more) has nothing upserted, and an entry that changes nothing is not
+// announced.
+func (s *upserter) UpsertTranscriptIn(ctx context.Context, tx database.Tx, sessionID string, entry transcript.Entry) (
+	[]journal.Event, error) {
+	systemOwned, err := store.IsSystemOwned(ctx, tx, sessionID)
+	if session.Absent(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	merged, changed, err := s.entries.Upsert(ctx, tx, sessionID, entry)
+	if err != nil || !changed {
+		return nil, err
+	}
+	event, _ := session.TranscriptUpdated(sessionID, &merged, s.now(), systemOwned)
+	return []journal.Event{event}, nil
+}
+
+// PresentIn tells, as part of another package's unit, whether a session is there.
+func (s *upserter) PresentIn(ctx context.Context, tx database.Tx, sessionID string) (bool, error) {
+	_, err := store.IsSystemOwned(ctx, tx, sessionID)
+	if session.Absent(err) {
+		return false, nil
+	}
+	return err == nil, err
 }

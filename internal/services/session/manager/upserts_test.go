@@ -108,9 +108,9 @@ func hold(t *testing.T, log *journal.Journal) (release func()) {
 func (k *kit) joined(entries int) {
 	k.t.Helper()
 	k.eventually("the upserts join", func() bool {
-		k.upserts.mu.Lock()
-		defer k.upserts.mu.Unlock()
-		return k.upserts.open != nil && len(k.upserts.open.all) == entries
+		k.upserter.upserts.mu.Lock()
+		defer k.upserter.upserts.mu.Unlock()
+		return k.upserter.upserts.open != nil && len(k.upserter.upserts.open.all) == entries
 	})
 }
 
@@ -227,8 +227,9 @@ func TestUpsertsOfOneUnitKeepTheirTraces(t *testing.T) {
 			t.Fatal(err)
 		}
 		k := &kit{t: t, fake: &fake{generation: session.NewID()}, log: log}
-		k.Service = New(Options{Journal: log, DB: db, Runtimes: registry.Options{Adapters: []runtime.Adapter{k.fake}}, NodeID: "node",
-			Defaults: testControls, WorkspaceRoot: "/repo", Logger: zerolog.Nop()})
+		k.Service = New(Options{Journal: log, DB: db, Runtimes: registry.Options{Adapters: []runtime.Adapter{k.fake}},
+			NodeOptions: NodeOptions{NodeID: "node"},
+			Defaults:    testControls, WorkspaceRoot: "/repo", Logger: zerolog.Nop()})
 		k.Unusable = func(string) string { return "" }
 		k.fake.sink = k.Sink("codex")
 		k.do(k.Start(t.Context()))

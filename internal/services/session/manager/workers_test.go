@@ -40,7 +40,7 @@ func TestKillLeavesNoWorkers(t *testing.T) {
 
 		log := journal.New(k.db, journal.Options{})
 		k.do(log.Start(t.Context()))
-		again := New(Options{Journal: log, DB: k.db, NodeID: "node", Defaults: testControls,
+		again := New(Options{Journal: log, DB: k.db, NodeOptions: NodeOptions{NodeID: "node"}, Defaults: testControls,
 			Clock: func() time.Time { return time.Now().Add(2 * time.Second) }})
 		next := &kit{Service: again, t: t, fake: &fake{generation: session.NewID(), threads: threads}, log: log}
 		next.fake.sink = again.Sink("codex")

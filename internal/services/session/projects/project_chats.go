@@ -169,7 +169,7 @@ func (p *Catalog) hasContent(ctx context.Context, session session.Session) (bool
 	if err != nil {
 		return false, err
 	}
-	historian, ok := runtime.Has[runtime.Historian](adapter, runtime.OpHistory)
+	historian, ok := runtime.Has[runtime.History](adapter, runtime.OpHistory)
 	if !ok {
 		return false, nil
 	}

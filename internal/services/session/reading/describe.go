@@ -18,8 +18,8 @@ import (
 // describer is an adapter that can tell from what is stored how its runtime would describe a conversation now.
 type describer interface {
 	Describe(raw json.RawMessage, state runtime.ThreadState) json.RawMessage
-	// DescribePieces is Describe without the items of the turns, DescribeItem one of those, nil for none.
-	DescribePieces(raw json.RawMessage, state runtime.ThreadState) []runtime.DescribedPiece
+	// DescribeParts is Describe without the items of the turns, DescribeItem one of those, nil for none.
+	DescribeParts(raw json.RawMessage, state runtime.ThreadState) []runtime.DescribedPart
 	DescribeItem(item runtime.Item) json.RawMessage
 }
 

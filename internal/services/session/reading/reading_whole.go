@@ -63,7 +63,7 @@ func (r *Reader) readWhole(ctx context.Context, q database.Querier, detail *sess
 		detail.Session.Thread = w.words.Describe(detail.Session.Thread, state)
 		return nil
 	}
-	detail.Thread = w.words.DescribePieces(detail.Session.Thread, state)
+	detail.Thread = w.words.DescribeParts(detail.Session.Thread, state)
 	return nil
 }
 

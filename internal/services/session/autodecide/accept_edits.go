@@ -1,4 +1,4 @@
-package manager
+package autodecide
 
 import (
 	"context"
@@ -19,7 +19,7 @@ const (
 )
 
 // acceptEdit approves a request to change files that its session's controls let pass without a person.
-func (s *Service) acceptEdit(ctx context.Context, tx database.Tx, a arrival, request store.Request, controls session.Controls) (
+func (d *Decider) acceptEdit(ctx context.Context, tx database.Tx, signal runtime.Signal, receivedAt int64, request store.Request, controls session.Controls) (
 	[]journal.Event, error) {
 	if !controls.AcceptEdits || controls.ApprovalPolicy != session.PolicyOnRequest {
 		return nil, nil
@@ -28,16 +28,16 @@ func (s *Service) acceptEdit(ctx context.Context, tx database.Tx, a arrival, req
 	if err != nil {
 		return nil, err
 	}
-	changed, err := s.changedBy(ctx, tx, request, a.signal)
+	changed, err := d.changedBy(ctx, tx, request, signal)
 	if err != nil || !mayEdit(controls.FilesystemSandbox, stored.Cwd, changed) {
 		return nil, err
 	}
-	return s.autoDecide(ctx, tx, a, request, session.DecidedByAcceptEdits, runtime.Reply{Decision: "accept", Scope: "turn"})
+	return d.autoDecide(ctx, tx, receivedAt, request, session.DecidedByAcceptEdits, runtime.Reply{Decision: "accept", Scope: "turn"})
 }
 
 // changedBy are the files a request is about: those it names, else those of the item it belongs to. nil when that is
 // not known, or when it wants more than to change them.
-func (s *Service) changedBy(ctx context.Context, tx database.Tx, request store.Request, signal runtime.Signal) (
+func (d *Decider) changedBy(ctx context.Context, tx database.Tx, request store.Request, signal runtime.Signal) (
 	[]string, error) {
 	changed, more := wire.ChangedFiles(signal.Params)
 	switch {
@@ -46,7 +46,7 @@ func (s *Service) changedBy(ctx context.Context, tx database.Tx, request store.R
 	case changed != nil, request.ItemID == "":
 		return changed, nil
 	}
-	entry, there, err := s.entries.Find(ctx, tx, request.SessionID, request.ItemID)
+	entry, there, err := d.entries.Find(ctx, tx, request.SessionID, request.ItemID)
 	if err != nil || !there {
 		return nil, err
 	}
