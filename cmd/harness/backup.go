@@ -117,7 +117,7 @@ func openToRead(ctx context.Context, cfg *config.Config) (db *database.DB, relea
 			return db, func() error { return errors.Join(db.Close(), lock.Close()) }, nil
 		}
 	}
-	db, err = database.Look(ctx, options)
+	db, err = database.OpenReadOnly(ctx, options)
 	if err != nil && !errors.Is(err, database.ErrReadOnly) {
 		return nil, nil, err
 	}
