@@ -189,7 +189,7 @@ func (s *Service) opened(c *creation, sess session.Session) journal.Unit {
 		}
 		events := []journal.Event{sessionCreated(sess)}
 		if c.in.ProjectID != "" {
-			assigned, err := s.assignment(sess.ID, &c.in.ProjectID)(ctx, tx)
+			assigned, err := s.organizer.assignment(sess.ID, &c.in.ProjectID)(ctx, tx)
 			if err != nil {
 				return nil, err
 			}
