@@ -136,6 +136,7 @@ type Service struct {
 	*controledit.Editor
 	*rollback.Rollbacks
 	*upserter
+	*conversations
 	*organizer
 	*slots
 	*folderKeeper
@@ -210,11 +211,14 @@ func (s *Service) compose() {
 		Reader: s.Reader, Runtimes: s.Registry, Owned: s.owned, Refetch: s.adoption.wantAll, Now: s.now})
 	s.Monitor = background.New(background.Options{DB: s.opts.DB, NodeID: s.opts.NodeID, Locks: &s.locks, Index: s.index,
 		Watch: s.background, Sessions: s, Owned: s.owned, Mine: s.mine, Logger: s.opts.Logger, Now: s.now})
+	s.Checker = &workspace.Checker{Root: s.opts.WorkspaceRoot,
+		Unusable: func(folder string) string { return workspace.Unusable(folder, s.opts.EnterFolder) }}
+	s.conversations = &conversations{db: s.db, journal: s.journal, reader: s.Reader, runtimes: s.Registry, folders: s.Checker,
+		monitor: s.Monitor, watch: s.background, imports: s.importer.imports, root: s.opts.WorkspaceRoot, owns: s.Owns,
+		owned: s.owned, adoptOne: s.adoptOne, storeThreads: s.storeThreads, now: s.now}
 	s.stopper = &stopper{stopPatience: stopPatience, options: stopperOptions{Journal: s.opts.Journal, DB: s.opts.DB, Index: s.index,
 		Locks: &s.locks, Loops: &s.loops, Reader: s.Reader, Runtimes: s.Registry, Monitor: s.Monitor, CheckOwner: s.CheckOwner,
 		LoadView: s.LoadView, Record: s.record, Enqueue: s.enqueue, UpsertIn: s.UpsertTranscriptIn, Logger: s.opts.Logger, Now: s.now}}
-	s.Checker = &workspace.Checker{Root: s.opts.WorkspaceRoot,
-		Unusable: func(folder string) string { return workspace.Unusable(folder, s.opts.EnterFolder) }}
 	s.organizer = &organizer{db: s.db, journal: s.journal, index: s.index, locks: &s.locks, reader: s.Reader, runtimes: s.Registry,
 		folders: s.Checker, stopper: s.stopper, importer: s.importer, inOrder: s.InOrder, loadView: s.LoadView, lookup: s.Lookup,
 		owned: s.owned, refetch: s.adoption.wantAgain, now: s.now}
