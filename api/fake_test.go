@@ -275,8 +275,8 @@ func (f *fakeSessions) Submit(_ context.Context, _ string, m session.Message) (s
 	return session.Sent{TurnID: f.next.turnID}, f.fail
 }
 
-// Made returns what a test sets.
-func (f *fakeSessions) Made(_ context.Context, id, key string) (string, error) {
+// TurnForKey returns what a test sets.
+func (f *fakeSessions) TurnForKey(_ context.Context, id, key string) (string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.keys = append(f.keys, key)

@@ -252,7 +252,7 @@ type Message struct {
 	// its error keeps the message from being sent. nil stores nothing.
 	Begin journal.Unit `json:"-"`
 	// Key names the request it came with where the same one may come again, "" where it does not: what it makes is found by
-	// it (manager.Service.Made), which is asked before it is sent.
+	// it (manager.Service.TurnForKey), which is asked before it is sent.
 	Key string `json:"-"`
 	// Names are Images as a client named them, which a message is queued with; nil when they are the same.
 	Names []string `json:"-"`

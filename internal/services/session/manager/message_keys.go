@@ -13,13 +13,13 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// errKeyTold: what a message with this key made is to be looked up (Made) before it is sent.
+// errKeyTold: what a message with this key made is to be looked up (TurnForKey) before it is sent.
 var errKeyTold = fmt.Errorf("%w: what became of a message with this key is not known here yet", runtime.ErrUnavailable)
 
-// Made is what a message with a key made that came before (Message.Key): the turn it began or was steered into, or the
+// TurnForKey is what a message with a key made that came before (Message.Key): the turn it began or was steered into, or the
 // id it waits by. "" says that it made nothing, and will not any more. ErrTurnUnknown when that cannot be told;
 // runtime.ErrUnavailable while it cannot be told yet.
-func (s *Service) Made(ctx context.Context, sessionID, key string) (string, error) {
+func (s *Service) TurnForKey(ctx context.Context, sessionID, key string) (string, error) {
 	for settled := false; ; settled = true {
 		var mark, made string
 		err := s.db.Read().QueryRowContext(ctx, `select mark, made from message_keys where key = $1 and created_at > $2`, key,
