@@ -49,7 +49,7 @@ func (s *Service) Create(ctx context.Context, in session.Create) (session.Sessio
 	if c.sources, err = registry.SourcesAt(adapter, c.id, c.cwd, c.implicit); err != nil {
 		return session.Session{}, err
 	}
-	abandon, err := s.expectWorker(ctx, adapter, c.id, in.SystemOwned)
+	abandon, err := s.workerOpener.expectWorker(ctx, adapter, c.id, in.SystemOwned)
 	if err != nil {
 		return session.Session{}, err
 	}

@@ -136,6 +136,8 @@ type Service struct {
 	*controledit.Editor
 	*rollback.Rollbacks
 	*upserter
+	*deleter
+	*workerOpener
 	*conversations
 	*organizer
 	*slots
@@ -222,6 +224,11 @@ func (s *Service) compose() {
 	s.organizer = &organizer{db: s.db, journal: s.journal, index: s.index, locks: &s.locks, reader: s.Reader, runtimes: s.Registry,
 		folders: s.Checker, stopper: s.stopper, importer: s.importer, inOrder: s.InOrder, loadView: s.LoadView, lookup: s.Lookup,
 		owned: s.owned, refetch: s.adoption.wantAgain, now: s.now}
+	s.deleter = &deleter{journal: s.journal, locks: &s.locks, index: s.index, reader: s.Reader, runtimes: s.Registry,
+		agents: s.Agents, stopper: s.stopper, deletions: s.deletions, ended: s.workspaces, lookup: s.Lookup,
+		checkOwner: s.CheckOwner, loadView: s.LoadView, inOrder: s.InOrder, log: s.opts.Logger, now: s.now}
+	s.workerOpener = &workerOpener{journal: s.journal, index: s.index, nodeID: s.opts.NodeID, inOrder: s.InOrder,
+		wantRoom: s.adoption.wantRoom, now: s.now}
 	s.slots = &slots{db: s.db, journal: s.journal, index: s.index, reader: s.Reader, nodeID: s.opts.NodeID, load: s.tryLoad,
 		log: s.opts.Logger}
 	s.folderKeeper = &folderKeeper{db: s.db, journal: s.journal, options: s.opts.NodeOptions, root: s.opts.WorkspaceRoot,
