@@ -58,7 +58,7 @@ func SessionFolder(cfg *config.Config, workingDirectory string) string {
 }
 
 // enterFolder returns why agents may not enter a folder, nil when they may.
-func (s *Server) enterFolder(folder string) error {
+func (s *runtimes) enterFolder(folder string) error {
 	plan := s.confined.Load()
 	if plan == nil {
 		plan = &confine.Plan{}

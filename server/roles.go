@@ -8,9 +8,8 @@ import (
 	"harness/internal/platform/config"
 )
 
-// checkRoles refuses roles with which nobody would be served.
-func (s *Server) checkRoles() error {
-	cfg := s.cfg
+// checkRoles refuses roles with which the server would do nothing.
+func checkRoles(cfg *config.Config) error {
 	var role string
 	switch {
 	case cfg.Serves() && cfg.Runs():
@@ -36,8 +35,8 @@ func (s *Server) checkRoles() error {
 	return nil
 }
 
-// ofRole keeps clients from a server that does not answer them: it tells how it is, and takes what its own agents ask.
-func (s *Server) ofRole(next http.Handler) http.Handler {
+// ofRole keeps clients from a server that does not answer them: it answers health checks and its own agents only.
+func (s *core) ofRole(next http.Handler) http.Handler {
 	if s.cfg.Serves() {
 		return next
 	}

@@ -22,7 +22,7 @@ func FurtherRuntimes() []RuntimeMaker {
 }
 
 // newScripted makes its adapter, as newCodex does: from what the server gives every adapter.
-func newScripted(s *Server, confined Confinement) (runtime.Adapter, error) {
+func newScripted(s *runtimes, confined Confinement) (runtime.Adapter, error) {
 	setup, err := s.setupWithHome(scripted.Name, confined)
 	if err != nil {
 		return nil, err
