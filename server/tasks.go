@@ -29,13 +29,13 @@ func (s *Server) startTasks(ctx context.Context) error {
 		Context: func(ctx context.Context) context.Context { return journal.Patient(ctx, s.cfg.Limits.StoreWait) },
 	}
 	if s.nodePort != nil {
-		options.Owners = s.owners()
+		options.Owners = s.nodes.owners()
 	}
 	s.taskAPI = v1.New(options)
 	return s.tasks.Start(ctx)
 }
 
-// credentialsOf tells at which level a runtime keeps its logins and state, and in which namespace.
+// credentialsOf returns at which level a runtime keeps its logins and state, and in which namespace.
 func (s *Server) credentialsOf(runtime string) (level, namespace string) {
 	level = s.cfg.CredentialLevel(runtime)
 	if runtime == codex.Name {

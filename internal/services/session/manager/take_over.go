@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,8 @@ import (
 	"harness/internal/runtime"
 	"harness/internal/services/session"
 	"harness/internal/services/session/live"
+	"harness/internal/services/session/store"
+	"harness/internal/services/session/workspace"
 )
 
 // Moved counts the sessions that got another node since this server began, here or elsewhere.
@@ -84,7 +87,7 @@ func (s *Service) toStore(signal runtime.Signal) {
 // owned finds a session of this node and its runtime. Errors are those of Lookup, *NotOwnerError, and
 // runtime.ErrUnavailable.
 func (s *Service) owned(ctx context.Context, sessionID string) (session.Session, runtime.Adapter, error) {
-	sess, err := s.adopt(ctx, sessionID)
+	sess, err := s.conversations.adopt(ctx, sessionID)
 	if err == nil {
 		err = s.CheckOwner(sess)
 	}
@@ -93,4 +96,37 @@ func (s *Service) owned(ctx context.Context, sessionID string) (session.Session,
 	}
 	adapter, err := s.Adapter(sess.Runtime)
 	return sess, adapter, err
+}
+
+// movedWorkspaces brings the workspaces of sessions that this node takes.
+type movedWorkspaces struct{ *Service }
+
+// Obtain implements takeover.Workspaces.
+func (s movedWorkspaces) Obtain(ctx context.Context, sess session.Session, kept store.Snapshot) (from string, release func(), err error) {
+	if s.opts.Folders != nil {
+		// The caller may go away: the folder is there for the next try.
+		if release, err = s.locks.Acquire(ctx, "folder "+sess.Cwd); err != nil {
+			return "", nil, err
+		}
+		if from, err = s.folderKeeper.restoreWorkspace(context.WithoutCancel(ctx), sess); err != nil {
+			release()
+			return "", nil, err
+		}
+		return from, release, nil
+	}
+	folder := cmp.Or(sess.Cwd, s.opts.WorkspaceRoot)
+	found, err := workspace.ReadMarker(folder)
+	if err != nil {
+		return "", nil, err
+	}
+	if found == "" || found != kept.Workspace {
+		return "", nil, &session.PinnedError{SessionID: sess.ID, Owner: sess.NodeID, Memory: false,
+			Reason: fmt.Sprintf("its folder %s is not the same one here (share it between the nodes, at the same path)", folder)}
+	}
+	return "", func() {}, nil
+}
+
+// Restored implements takeover.Workspaces.
+func (s movedWorkspaces) Restored(ctx context.Context, tx database.Tx, sess session.Session, from string) ([]journal.Event, error) {
+	return s.folderKeeper.workspaceMoved(ctx, tx, sess, from)
 }
