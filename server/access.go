@@ -137,7 +137,7 @@ func (s *access) hideSecrets() (places []string) {
 		_, err = s.owner.MakeFolder()
 	}
 	if err != nil {
-		s.log.Warn().Err(err).Msg("there is no folder for tokens that could be hidden from agents")
+		s.log.Warn().Err(err).Msg("the folder of tokens cannot be made, so it is not hidden from agents")
 	}
 	folders := []string{folder}
 	if own, err := os.UserConfigDir(); err == nil {

@@ -102,7 +102,7 @@ func (s *Server) facts(ctx context.Context, ops *operations.Service, sessionID s
 		Sources  session.Sources  `json:"implicit_sources"`
 		Unread   string           `json:"implicit_sources_error,omitempty"`
 	}{s.cfg.Set(), s.cfg.Unknown(), s.dir.Path, sources, reasonOf(err)}
-	schema, err := migrations.Look(ctx, s.db)
+	schema, err := migrations.Inspect(ctx, s.db)
 	if err != nil {
 		return nil, err
 	}

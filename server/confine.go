@@ -132,7 +132,7 @@ func (s *runtimes) hide(ctx context.Context, plan *confine.Plan, own string) err
 	// Made when it is not there yet: an agent must not be the one who makes it. Where nothing can be kept, nothing is
 	// consented to.
 	if folder, err := s.consents.Store.MakeFolder(); err != nil {
-		s.log.Warn().Err(err).Msg("nothing can be consented to here, but with --trust")
+		s.log.Warn().Err(err).Msg("consent cannot be stored here; use --trust")
 	} else if path, err := datadir.RealPath(folder); err == nil {
 		plan.Protect = append(plan.Protect, path)
 	}

@@ -44,8 +44,8 @@ func (s *damage) foundDamage(row scrub.Row) {
 	}
 	s.since.CompareAndSwap(0, s.now().UnixMilli())
 	s.log.Error().Str("table", row.Table).Str("row", row.Key).Bool("missing", row.Missing).
-		Msg("a row of the database is not as it was written, so it is not shown: what it said is in a backup, " +
-			"and the disk and the memory of this machine should be looked at")
+		Msg("a row of the database is damaged and is not shown: a backup has its content, " +
+			"and the disk and the memory of this machine should be checked")
 }
 
 // scrub looks at all rows of SQLite. Postgres looks at its pages itself.

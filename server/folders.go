@@ -31,7 +31,7 @@ func (s *Server) startFolders(ctx context.Context) error {
 	}
 	folders := gitworkspace.New(options)
 	if err := folders.Start(ctx); err != nil {
-		return config.Usagef("HARNESS_WORKSPACES=git cannot be kept up here: %w", err)
+		return config.Usagef("HARNESS_WORKSPACES=git does not work here: %w", err)
 	}
 	s.folders = folders
 	return nil

@@ -43,7 +43,7 @@ func (h health) Auth() api.AuthHealth {
 	}
 	found, err := h.runtimes.codex.Auth(context.Background()) // it looks at files, and waits for nothing
 	if err != nil {
-		h.log.Error().Err(err).Msg("codex's credentials cannot be looked for")
+		h.log.Error().Err(err).Msg("cannot read codex's credentials")
 	}
 	return api.AuthHealth{
 		HasOpenAIAPIKey:       slices.Contains(found.Credentials, runtime.CredentialAPIKey),

@@ -147,7 +147,7 @@ func (s *nodes) startWatch(ctx context.Context) error {
 			if err == nil {
 				s.metrics.Nodes.Ended.Inc()
 				logger.Warn().Str("node", node.NodeID).Str("owner", node.Owner).
-					Msg("a node was silent for too long; what it ran is ended")
+					Msg("a node did not renew its lease; its turns, requests and jobs are ended")
 			}
 			return err
 		}})
@@ -161,8 +161,7 @@ func (s *nodes) stopWatch(ctx context.Context) error {
 	return s.watch.Stop(ctx)
 }
 
-// endLost ends the runtimes of an earlier server here whose turns another node has ended meanwhile, when this one was
-// taken for dead: no server reads their output any more.
+// endLost ends the runtimes of an earlier server here whose turns another node has ended meanwhile: no server reads their output any more.
 func (s *runtimes) endLost(ctx context.Context) error {
 	if s.node == nil {
 		return nil
@@ -178,7 +177,7 @@ func (s *runtimes) endLost(ctx context.Context) error {
 		ended, err := store.Ended(ctx, s.db.Read(), f.Generation)
 		if err == nil && ended {
 			s.log.Warn().Str("runtime", f.State.Runtime).Str("generation", f.Generation).
-				Msg("this node was taken for dead, and its turns were ended by another one; ending the runtime")
+				Msg("another node ended this node's turns; ending the runtime")
 			_, _, err = shim.Reap(ctx, f)
 		}
 		if err != nil {

@@ -32,7 +32,7 @@ const (
 	sweepEvery    = time.Hour
 )
 
-// maintenance removes what the settings keep no longer, and checks and signs what stays.
+// maintenance removes expired rows, scrubs the database and signs the audit log.
 type maintenance struct {
 	*core
 	damage  *damage
@@ -40,7 +40,7 @@ type maintenance struct {
 	archive *archive.Archiver // nil without one
 }
 
-// Start begins to remove what the settings keep no longer.
+// Start begins the loops.
 func (s *maintenance) Start(ctx context.Context) error {
 	if err := s.makeArchive(); err != nil {
 		return err
@@ -86,7 +86,7 @@ func (s *maintenance) pruned(table string, rows int64) {
 		return
 	}
 	s.metrics.Pruned.WithLabelValues(table).Add(float64(rows))
-	s.log.Info().Str("table", table).Int64("rows", rows).Msg("pruned what is kept no longer")
+	s.log.Info().Str("table", table).Int64("rows", rows).Msg("pruned expired rows")
 }
 
 // days is an age in the settings.

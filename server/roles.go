@@ -26,7 +26,7 @@ func checkRoles(cfg *config.Config) error {
 		return config.Usagef("HARNESS_ROLES=%s is for several servers on one Postgres, and this one has a SQLite store of its own: "+
 			"set DATABASE_URL, or unset HARNESS_ROLES", role)
 	case cfg.Node.Address == "":
-		return config.Usagef("HARNESS_ROLES=%s needs other servers, and they this one: set HARNESS_NODE_ADDRESS to where they find "+
+		return config.Usagef("HARNESS_ROLES=%s works only with other servers: set HARNESS_NODE_ADDRESS to where they reach "+
 			"it, or unset HARNESS_ROLES", role)
 	case !cfg.Runs() && len(cfg.AdoptNodes) > 0:
 		return config.Usagef("HARNESS_ADOPT_NODES gives sessions to a server that runs agents, and HARNESS_ROLES=api says that this " +

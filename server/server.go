@@ -310,7 +310,7 @@ func (s *Server) startAnswers(ctx context.Context) error {
 
 func (s *Server) startSessions(ctx context.Context) (err error) {
 	if info, err := os.Stat(SessionFolder(s.cfg, s.workspace)); err != nil || !info.IsDir() {
-		return config.Usagef("HARNESS_WORKSPACE %s is no folder that is there (%w): make it, and give it to the user of runtimes",
+		return config.Usagef("HARNESS_WORKSPACE %s is not an existing folder (%w): create it for the user of runtimes",
 			s.cfg.Workspace, cmp.Or(err, error(syscall.ENOTDIR)))
 	}
 	if s.shims, err = s.shimHost(); err != nil {

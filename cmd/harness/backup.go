@@ -117,7 +117,7 @@ func openToRead(ctx context.Context, cfg *config.Config) (db *database.DB, relea
 			return db, func() error { return errors.Join(db.Close(), lock.Close()) }, nil
 		}
 	}
-	db, err = database.Look(ctx, options)
+	db, err = database.OpenReadOnly(ctx, options)
 	if err != nil && !errors.Is(err, database.ErrReadOnly) {
 		return nil, nil, err
 	}
@@ -345,7 +345,7 @@ func moveStore(ctx context.Context, cfg *config.Config, toPostgres bool) (moved 
 func noServers(ctx context.Context, db *database.DB) error {
 	nodes, err := cluster.List(ctx, db)
 	if err != nil {
-		return fmt.Errorf("look for servers on Postgres: %w", err)
+		return fmt.Errorf("find servers on Postgres: %w", err)
 	}
 	alive := 0
 	for _, node := range nodes {

@@ -122,7 +122,7 @@ func openForImport(ctx context.Context, cfg *config.Config, dryRun bool) (*datab
 		if err != nil {
 			return nil, err
 		}
-		version, err := migrations.Look(ctx, db)
+		version, err := migrations.Inspect(ctx, db)
 		if err == nil && version.From != version.To {
 			err = fmt.Errorf("the database has schema version %d, a dry run needs %d: run harness migrate first", version.From,
 				version.To)

@@ -31,7 +31,7 @@ func (d *doctor) database(ctx context.Context) {
 	const name = "database"
 	opts := database.Options{URL: d.cfg.DatabaseURL, Path: filepath.Join(d.cfg.DataDir, "harness.db"),
 		Marker: migrations.Marker}
-	db, err := database.Look(ctx, opts)
+	db, err := database.OpenReadOnly(ctx, opts)
 	if db != nil {
 		defer func() { _ = db.Close() }()
 	}
@@ -51,7 +51,7 @@ func (d *doctor) database(ctx context.Context) {
 		d.warn(name, fmt.Sprintf("DATABASE_URL is set, and %s has a store that this server does not show", opts.Path),
 			"harness migrate-store postgres moves it there; or unset DATABASE_URL")
 	}
-	schema, err := migrations.Look(ctx, db)
+	schema, err := migrations.Inspect(ctx, db)
 	switch newer := (&migrations.NewerSchemaError{Store: schema.From, Binary: schema.To}); {
 	case err != nil:
 		d.broken(name, fmt.Sprintf("%s answers, but %s", db.Engine(), err), "restore a backup when the file is damaged")

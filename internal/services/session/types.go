@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
@@ -377,3 +378,15 @@ type TitleError struct{ SessionID, Title string }
 func (e *TitleError) Error() string {
 	return fmt.Sprintf("session %s is called %q", e.SessionID, e.Title)
 }
+
+// EqualText says whether two optional texts are the same.
+func EqualText(a, b *string) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
+}
+
+// DeletePatience is how long all of a deletion waits for the runtime. With what the store needs, and what a caller may
+// have waited for before, whoever deletes has an answer within 10 s, whatever the runtime does.
+const DeletePatience = 6 * time.Second

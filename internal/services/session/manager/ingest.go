@@ -90,7 +90,7 @@ func (s *Service) unitOf(runtimeName string, signal runtime.Signal) journal.Unit
 		return s.unanswered(runtimeName, signal)
 	}
 	if opened, is := signal.Change.(runtime.ThreadOpened); is && opened.SystemOwned {
-		return s.workerOpened(runtimeName, signal.ThreadID)
+		return s.workerOpener.workerOpened(runtimeName, signal.ThreadID)
 	}
 	var a arrival
 	switch change := signal.Change.(type) {
@@ -201,7 +201,7 @@ func (s *Service) prepareSignal(runtimeName string, signal runtime.Signal) arriv
 		a.requestID = session.NewID()
 	}
 	if signal.ThreadID != "" {
-		s.updateView(signal)
+		s.workerOpener.updateView(signal)
 		a.thread, _ = s.index.Get(signal.ThreadID)
 		a.meta = a.thread.Meta(signal.ThreadID)
 		if signal.Method == wire.MethodThreadStarted && a.meta.Session != nil {
@@ -312,7 +312,7 @@ func (s *Service) apply(ctx context.Context, tx database.Tx, a arrival) ([]journ
 	event := a.event()
 	var before []journal.Event
 	if signal.ThreadID != "" && (signal.Change != nil || !a.thread.Stored) && !a.thread.Deleted {
-		systemOwned, err := s.ensureRow(ctx, tx, a)
+		systemOwned, err := s.workerOpener.ensureRow(ctx, tx, a)
 		var gone *session.DeletedError
 		switch {
 		case errors.As(err, &gone):

@@ -69,7 +69,7 @@ func (s *Service) Owns(session session.Session) bool { return session.NodeID == 
 // owned finds a session of this node and its runtime. Errors are those of Lookup, *NotOwnerError, and
 // runtime.ErrUnavailable.
 func (s *Service) owned(ctx context.Context, sessionID string) (session.Session, runtime.Adapter, error) {
-	sess, err := s.adopt(ctx, sessionID)
+	sess, err := s.conversations.adopt(ctx, sessionID)
 	if err == nil {
 		err = s.CheckOwner(sess)
 	}

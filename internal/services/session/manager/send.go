@@ -23,7 +23,7 @@ func (s *Service) Send(ctx context.Context, sessionID string, message session.Me
 	if err := s.journal.AwaitWrites(ctx); err != nil {
 		return session.Sent{}, err // before the runtime is sent anything
 	}
-	leave, err := s.reserveSlot(ctx, sessionID)
+	leave, err := s.slots.reserveSlot(ctx, sessionID)
 	if err != nil {
 		return session.Sent{}, err
 	}
@@ -155,7 +155,7 @@ func (s *Service) acquireForTurn(ctx context.Context, sessionID string, alone bo
 		if err == nil {
 			idle, err = s.turnToAwait(sess, adapter, alone)
 		}
-		waits := err == nil && idle == nil && !placed && s.needsSlot(sess)
+		waits := err == nil && idle == nil && !placed && s.slots.needsSlot(sess)
 		if err == nil && idle == nil && !waits {
 			free := release
 			return sess, adapter, func() { free(); giveBack() }, nil

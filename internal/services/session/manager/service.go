@@ -136,6 +136,12 @@ type Service struct {
 	*controledit.Editor
 	*rollback.Rollbacks
 	*upserter
+	*deleter
+	*workerOpener
+	*conversations
+	*organizer
+	*slots
+	*folderKeeper
 	*stopper
 	*turnFinder
 	*tracer
@@ -207,12 +213,28 @@ func (s *Service) compose() {
 		Reader: s.Reader, Runtimes: s.Registry, Owned: s.owned, Refetch: s.adoption.wantAll, Now: s.now})
 	s.Monitor = background.New(background.Options{DB: s.opts.DB, NodeID: s.opts.NodeID, Locks: &s.locks, Index: s.index,
 		Watch: s.background, Sessions: s, Owned: s.owned, Mine: s.mine, Logger: s.opts.Logger, Now: s.now})
+	s.Checker = &workspace.Checker{Root: s.opts.WorkspaceRoot,
+		Unusable: func(folder string) string { return workspace.Unusable(folder, s.opts.EnterFolder) }}
+	s.conversations = &conversations{db: s.db, journal: s.journal, reader: s.Reader, runtimes: s.Registry, folders: s.Checker,
+		monitor: s.Monitor, watch: s.background, imports: s.importer.imports, root: s.opts.WorkspaceRoot, owns: s.Owns,
+		owned: s.owned, adoptOne: s.adoptOne, storeThreads: s.storeThreads, now: s.now}
 	s.stopper = &stopper{stopPatience: stopPatience, options: stopperOptions{Journal: s.opts.Journal, DB: s.opts.DB, Index: s.index,
 		Locks: &s.locks, Loops: &s.loops, Reader: s.Reader, Runtimes: s.Registry, Monitor: s.Monitor, CheckOwner: s.CheckOwner,
 		LoadView: s.LoadView, Record: s.record, Enqueue: s.enqueue, UpsertIn: s.UpsertTranscriptIn, Logger: s.opts.Logger, Now: s.now}}
+	s.organizer = &organizer{db: s.db, journal: s.journal, index: s.index, locks: &s.locks, reader: s.Reader, runtimes: s.Registry,
+		folders: s.Checker, stopper: s.stopper, importer: s.importer, inOrder: s.InOrder, loadView: s.LoadView, lookup: s.Lookup,
+		owned: s.owned, refetch: s.adoption.wantAgain, now: s.now}
+	s.deleter = &deleter{journal: s.journal, locks: &s.locks, index: s.index, reader: s.Reader, runtimes: s.Registry,
+		agents: s.Agents, stopper: s.stopper, deletions: s.deletions, ended: s.workspaces, lookup: s.Lookup,
+		checkOwner: s.CheckOwner, loadView: s.LoadView, inOrder: s.InOrder, log: s.opts.Logger, now: s.now}
+	s.workerOpener = &workerOpener{journal: s.journal, index: s.index, nodeID: s.opts.NodeID, inOrder: s.InOrder,
+		wantRoom: s.adoption.wantRoom, now: s.now}
+	s.slots = &slots{db: s.db, journal: s.journal, index: s.index, reader: s.Reader, nodeID: s.opts.NodeID, load: s.tryLoad,
+		log: s.opts.Logger}
+	s.folderKeeper = &folderKeeper{db: s.db, journal: s.journal, options: s.opts.NodeOptions, root: s.opts.WorkspaceRoot,
+		reader: s.Reader, checker: s.Checker, ended: s.workspaces, lookup: s.Lookup, owns: s.Owns, checkLease: s.checkLease,
+		commitOwned: s.commitOwned, upsertIn: s.UpsertTranscriptIn, log: s.opts.Logger, now: s.now}
 	s.turnFinder = &turnFinder{db: s.opts.DB, index: s.index, locks: &s.locks, inOrder: s.InOrder, owned: s.owned}
-	s.Checker = &workspace.Checker{Root: s.opts.WorkspaceRoot,
-		Unusable: func(folder string) string { return workspace.Unusable(folder, s.opts.EnterFolder) }}
 	s.Editor = controledit.New(controledit.Options{Journal: s.opts.Journal, Reader: s.Reader, Runtimes: s.Registry,
 		Locked: s.opts.DefaultsLocked, Now: s.now})
 }
@@ -246,7 +268,7 @@ func (s *Service) begin(ctx context.Context) error {
 		unsubscribe()
 		return fmt.Errorf("settle what the last run left open: %w", err)
 	}
-	if err := s.countTurns(ctx); err != nil {
+	if err := s.slots.countTurns(ctx); err != nil {
 		unsubscribe()
 		return err
 	}
@@ -261,8 +283,9 @@ func (s *Service) begin(ctx context.Context) error {
 		defer unsubscribe()
 		var loops sync.WaitGroup
 		for _, loop := range []func(context.Context){
-			s.textLoop, s.deliverLoop, s.deletions.deletionLoop, s.natives.Sweep, s.upserter.bulkLoop, s.importer.importLoop, s.adoptLoop, s.snapshotLoop,
-			s.queueLoop, s.workspaceLoop, s.BackgroundLoop,
+			s.textLoop, s.deliverLoop, s.deletions.deletionLoop, s.natives.Sweep, s.upserter.bulkLoop,
+			s.importer.importLoop, s.adoptLoop, s.snapshotLoop,
+			s.queueLoop, s.folderKeeper.workspaceLoop, s.BackgroundLoop,
 		} {
 			loops.Go(func() { loop(running) })
 		}

@@ -116,7 +116,7 @@ func (s *Service) takeOver(ctx context.Context, sess session.Session) error {
 		folder, events := "same", []journal.Event(nil)
 		if folderOf != "" {
 			folder = "restored"
-			if events, err = s.workspaceMoved(ctx, tx, sess, folderOf); err != nil {
+			if events, err = s.folderKeeper.workspaceMoved(ctx, tx, sess, folderOf); err != nil {
 				return nil, err
 			}
 		}
@@ -182,7 +182,7 @@ func (s *Service) obtainWorkspace(ctx context.Context, sess session.Session, kep
 		if release, err = s.locks.Acquire(ctx, "folder "+sess.Cwd); err != nil {
 			return "", nil, err
 		}
-		if from, err = s.restoreWorkspace(context.WithoutCancel(ctx), sess); err != nil {
+		if from, err = s.folderKeeper.restoreWorkspace(context.WithoutCancel(ctx), sess); err != nil {
 			release()
 			return "", nil, err
 		}
