@@ -33,7 +33,8 @@ func (s *conversations) forked(ctx context.Context, sourceID string, fork runtim
 		s.imports.want(sessionID)
 	} else if _, err := s.adopt(ctx, sessionID); err != nil {
 		return session.Session{}, err
-	} else if source, err := s.reader.Stored(ctx, sourceID); err == nil && (source.Controls.NonInteractive || source.Controls.NativeTools != "") {
+	} else if source, err := s.reader.Stored(ctx, sourceID); err == nil &&
+		(source.Controls.NonInteractive || source.Controls.NativeTools != "") {
 		inherited += `, controls = (select controls from sessions where id = $2)`
 	} else if err != nil && !errors.Is(err, session.ErrNotFound) { // one that is not stored was opened elsewhere, with a person
 		return session.Session{}, err

@@ -139,7 +139,8 @@ func (s *stopper) endBackgroundOfTurn(ctx context.Context, sessionID, turnID str
 	stopped := session.Stopped{TurnID: turnID}
 	var err error
 	if !keep {
-		stopped.Ended, err = s.options.Monitor.EndBackgroundWhere(ctx, sessionID, func(task session.BackgroundTask) bool { return task.TurnID == turnID })
+		stopped.Ended, err = s.options.Monitor.EndBackgroundWhere(ctx, sessionID,
+			func(task session.BackgroundTask) bool { return task.TurnID == turnID })
 	}
 	left, listed := s.options.Monitor.Background(ctx, sessionID)
 	if err = errors.Join(err, listed); err != nil {
