@@ -85,7 +85,7 @@ func (m Nodes) Watch(lease *cluster.Lease) {
 		gauge("draining", "1 while this node begins nothing new.", lease.Draining))
 }
 
-// CountEarly counts deltas of text by their outcome.
+// CountLiveText counts deltas of text by their outcome.
 func (m Nodes) CountLiveText(what string) func(int) {
 	counter := m.early.WithLabelValues(what)
 	return func(pieces int) { counter.Add(float64(pieces)) }

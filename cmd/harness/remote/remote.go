@@ -163,8 +163,8 @@ func remedied(err error) error {
 	return err
 }
 
-// show prints an answer: as it is for programs, for people by print.
-func show[T any](c *commands, out io.Writer, answer json.RawMessage, print func(T) error) error {
+// show prints an answer: as it is for programs, for people by write.
+func show[T any](c *commands, out io.Writer, answer json.RawMessage, write func(T) error) error {
 	if c.asksJSON() {
 		_, err := fmt.Fprintln(out, string(answer))
 		return err
@@ -173,7 +173,7 @@ func show[T any](c *commands, out io.Writer, answer json.RawMessage, print func(
 	if err := json.Unmarshal(answer, &value); err != nil {
 		return fmt.Errorf("the answer is not what the API promises: %w", err)
 	}
-	return print(value)
+	return write(value)
 }
 
 // completeSessions offers the ids of the newest sessions, each with its title.
