@@ -39,7 +39,18 @@ func (f *fakeSessions) ProjectsOf(context.Context, ...string) (map[string]string
 }
 
 // unused is what REST does not call: nil.
-type unused struct{ operations.Sessions }
+type unused struct {
+	operations.Lookups
+	operations.OpenerStore
+	operations.ReaderStore
+	operations.EditorStore
+	operations.TurnStore
+	operations.ThreadStore
+	operations.QueueStore
+	operations.RequestStore
+	operations.ProjectStore
+	operations.UsageStore
+}
 
 type fakeSessions struct {
 	requestOf string // the session of every request

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"harness/internal/platform/telemetry"
+	"harness/internal/services/session/manager"
 	"harness/queue"
 	"harness/queue/jobs"
 )
@@ -33,7 +34,7 @@ const workerTurns = 200
 // only suggestions that others make are kept.
 func (s *jobQueue) Start(ctx context.Context) error {
 	s.suggestions = jobs.NewSuggestions(s.db, s.journal, s.sessions, s.now)
-	s.workers = jobs.NewWorkers(jobs.WorkersOptions{DB: s.db, Journal: s.journal, Sessions: s.sessions,
+	s.workers = jobs.NewWorkers(jobs.WorkersOptions{DB: s.db, Journal: s.journal, Sessions: jobSessions(s.sessions),
 		NodeID: s.dir.NodeID, Policies: s.policies, MaxTurns: workerTurns,
 		Logger: s.log.With().Str("package", "jobs").Logger()})
 	s.sessions.SetWorkers(s.workers)
@@ -82,7 +83,7 @@ func (u unrunnableJobs) Collect(to chan<- prometheus.Metric) {
 func (s *jobQueue) jobDefinitions() []queue.Definition {
 	agent := s.cfg.Agent
 	options := jobs.Options{
-		Sessions: s.sessions, Journal: s.journal, Clock: s.now, Workers: s.workers, Actions: s.actions,
+		Sessions: jobSessions(s.sessions), Journal: s.journal, Clock: s.now, Workers: s.workers, Actions: s.actions,
 		Suggestions: s.suggestions, Timing: jobs.Timing{Turn: agent.TurnTimeout, Poll: agent.PollInterval,
 			IncludeTurns:      agent.IncludeTurnsGrace,
 			UntrustedTerminal: agent.UntrustedTerminalGrace, EmptyTurn: agent.EmptyTurnGrace},
@@ -187,4 +188,9 @@ func age(at int64) float64 {
 		return 0
 	}
 	return max(0, time.Since(time.UnixMilli(at)).Seconds())
+}
+
+// jobSessions are the sessions that jobs run in.
+func jobSessions(s *manager.Service) jobs.Sessions {
+	return jobs.Sessions{Transcripts: s, SessionStore: s, Turns: s, Conversations: s}
 }

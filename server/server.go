@@ -386,7 +386,9 @@ func trustedProxies(cfg *config.Config) (all []netip.Prefix) {
 // operations are the parts of what clients may ask. What there is not of the queue stays nil, and is refused.
 func (s *Server) operations() operations.Options {
 	parts := operations.Options{
-		Sessions: s.sessions, Controls: s.sessions, Runtimes: s.sessions, DefaultsLocked: s.cfg.Defaults.Locked,
+		Sessions: operations.Sessions{Lookups: s.sessions, Opener: s.sessions, Reader: s.sessions, Editor: s.sessions, Turns: s.sessions,
+			Threads: s.sessions, Queue: s.sessions, Requests: s.sessions, Projects: s.sessions, Usage: s.sessions},
+		Controls: s.sessions, Runtimes: s.sessions, DefaultsLocked: s.cfg.Defaults.Locked,
 		Events: stream.Browser{Journal: s.journal}, Searching: s.search, Uploads: s.artifacts,
 		Suggestions: s.queue.suggestions, RuntimeStatus: map[string]operations.RuntimeStatus{},
 		Providers: func(name string) []environment.ProviderStatus { return ProvidersOf(s.cfg, name) },

@@ -17,7 +17,8 @@ import (
 func (s *Server) startTasks(ctx context.Context) error {
 	ops := operations.New(s.operations())
 	s.tasks = tasks.New(tasks.Options{
-		Journal: s.journal, DB: s.db, Sessions: s.sessions, Operations: ops, Clock: s.now, Yolo: s.cfg.AllowYolo,
+		Journal: s.journal, DB: s.db, Sessions: tasks.Sessions{Finder: s.sessions, Turns: s.sessions},
+		Operations: ops, Clock: s.now, Yolo: s.cfg.AllowYolo,
 		Mode: tasks.Mode(s.cfg.Tasks.Mode), Limits: tasks.Limits{Open: s.cfg.Limits.Tasks, PerSession: s.cfg.Limits.TasksPerSession},
 		Logger: s.log.With().Str("package", "tasks").Logger(), Ended: s.taskEnded, Artifacts: s.artifacts, Redact: s.redactArtifact,
 		Tools: s.givenTools, ReportRequests: s.cfg.Tasks.RuntimeEvents,

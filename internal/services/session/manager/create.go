@@ -22,7 +22,7 @@ func (s *Service) Create(ctx context.Context, in session.Create) (session.Sessio
 	if err := s.journal.AwaitWrites(ctx); err != nil {
 		return session.Session{}, err // before the runtime is asked for anything
 	}
-	if err := s.checkLease(); err != nil {
+	if err := s.CheckLease(); err != nil {
 		return session.Session{}, err
 	}
 	if !in.SystemOwned {

@@ -19,6 +19,7 @@ import (
 	"harness/internal/services/session/reading"
 	"harness/internal/services/session/registry"
 	"harness/internal/services/session/store"
+	"harness/internal/services/session/takeover"
 	"harness/transcript"
 )
 
@@ -32,7 +33,8 @@ type deleter struct {
 	agents     *projects.Agents
 	stopper    *stopper
 	deletions  *deletionSender
-	ended      *endedTurns // of folders
+	engine     database.Engine
+	ended      *takeover.EndedTurns // of folders
 	lookup     func(ctx context.Context, sessionID string) (session.Session, error)
 	checkOwner func(one session.Session) error
 	loadView   func(runtimeName, sessionID string)
@@ -150,7 +152,7 @@ func (s *deleter) markGone(ctx context.Context, sess session.Session, told bool)
 				}
 				events = append(events, event)
 			}
-			if err := removeRows(ctx, tx, gone, stored.SystemOwned); err != nil {
+			if err := removeRows(ctx, tx, s.engine, gone, stored.SystemOwned); err != nil {
 				return nil, err
 			}
 			if !told {
@@ -173,11 +175,11 @@ func (s *deleter) markGone(ctx context.Context, sess session.Session, told bool)
 	if !told {
 		s.deletions.wake.signal()
 	}
-	s.ended.signal() // it may be stored somewhere
+	s.ended.Signal() // it may be stored somewhere
 	return *workers.Load(), nil
 }
 
-func removeRows(ctx context.Context, tx database.Tx, gone session.DeletedError, systemOwned bool) error {
+func removeRows(ctx context.Context, tx database.Tx, engine database.Engine, gone session.DeletedError, systemOwned bool) error {
 	key := database.EncodeText(gone.SessionID)
 	if err := (transcript.Store{}).Delete(ctx, tx, gone.SessionID); err != nil {
 		return err
@@ -189,26 +191,8 @@ func removeRows(ctx context.Context, tx database.Tx, gone session.DeletedError, 
 	if err := store.MarkWorkspaceUnneeded(ctx, tx, gone.SessionID); err != nil {
 		return err
 	}
-	for _, statement := range []string{
-		`delete from turns where session_id = $1`,
-		`delete from runtime_messages where session_id = $1`,
-		`delete from running_items where session_id = $1`,
-		`delete from background_tasks where session_id = $1`,
-		`delete from open_rollbacks where session_id = $1`,
-		`delete from interactive_requests where session_id = $1`,
-		`delete from bulk_upserts where session_id = $1`,
-		`delete from session_sources where session_id = $1`,
-		`delete from session_figures where session_id = $1`,
-		`delete from queued_messages where session_id = $1`,
-		`delete from message_keys where session_id = $1`,
-		`delete from session_custody where session_id = $1`,
-		`delete from session_memory where session_id = $1`,
-		`delete from read_markers where session_id = $1`,
-		`delete from sessions where id = $1`,
-	} {
-		if _, err := tx.ExecContext(ctx, statement, key); err != nil {
-			return fmt.Errorf("delete session %s: %w", gone.SessionID, err)
-		}
+	if err := store.DeleteRows(ctx, tx, engine, gone.SessionID); err != nil {
+		return err
 	}
 	_, err := tx.ExecContext(ctx,
 		`insert into deleted_sessions (session_id, title, system_owned, deleted_at, runtime, runtime_session_id)

@@ -87,7 +87,7 @@ func (s *Service) recover(ctx context.Context) error {
 		}
 		dead := func(generation string) bool { return !live[generation] }
 		return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-			if err := errors.Join(s.adoptNodes(ctx, tx), s.forgetSpools(ctx, tx, at)); err != nil {
+			if err := errors.Join(s.AdoptNodes(ctx, tx), s.forgetSpools(ctx, tx, at)); err != nil {
 				return nil, err
 			}
 			return s.sweep(ctx, tx, s.opts.NodeID, dead, "The server was restarted while this turn was running.", at)

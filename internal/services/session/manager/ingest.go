@@ -140,7 +140,7 @@ func (s *Service) after(events []journal.Event, unit journal.Unit) journal.Unit 
 		var own []journal.Event
 		for _, event := range events {
 			known, _ := s.index.Peek(event.SessionID)
-			mine, err := s.mine(ctx, tx, event.SessionID, known.Epoch)
+			mine, err := s.Mine(ctx, tx, event.SessionID, known.Epoch)
 			if err != nil {
 				return nil, err
 			}
@@ -305,7 +305,7 @@ func (a arrival) event() journal.Event {
 // apply runs inside the journal's transaction: the state a signal changes, then its event.
 func (s *Service) apply(ctx context.Context, tx database.Tx, a arrival) ([]journal.Event, error) {
 	signal := a.signal
-	if mine, err := s.mine(ctx, tx, signal.ThreadID, a.thread.Epoch); err != nil || !mine {
+	if mine, err := s.Mine(ctx, tx, signal.ThreadID, a.thread.Epoch); err != nil || !mine {
 		return nil, err
 	}
 	meta := a.meta

@@ -196,7 +196,7 @@ func TestAMessageWithAKeyThatWasRefused(t *testing.T) {
 		if _, err := k.sendKeyed(s.ID, "a"); err == nil {
 			t.Fatal("it was not refused")
 		}
-		if open, err := k.keysInFlight(t.Context(), s.ID); err != nil || len(open) > 0 {
+		if open, err := k.Unsettled(t.Context(), s.ID); err != nil || len(open) > 0 {
 			t.Errorf("%d are to be found out, %v", len(open), err)
 		}
 	})

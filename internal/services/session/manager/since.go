@@ -2,7 +2,6 @@ package manager
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 
@@ -10,6 +9,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 )
 
 // recaller is an adapter whose processes outlive servers, with the calls these made. *codex.Codex implements it.
@@ -22,23 +22,7 @@ type recaller interface {
 // TurnMark reads the turns a session has. Whoever sends a message and may die before it hears of the turn keeps it for
 // TurnSince.
 func (f *turnFinder) TurnMark(ctx context.Context, sessionID string) (session.TurnMark, error) {
-	return markIn(ctx, f.db.Read(), sessionID)
-}
-
-// markIn is TurnMark as a part of a unit.
-func markIn(ctx context.Context, q database.Querier, sessionID string) (mark session.TurnMark, err error) {
-	err = q.QueryRowContext(ctx, `select count(*) from turns where session_id = $1`,
-		database.EncodeText(sessionID)).Scan(&mark.Turns)
-	if err == nil {
-		err = q.QueryRowContext(ctx,
-			`select turn_id from turns where session_id = $1 order by started_at desc, turn_id desc limit 1`,
-			database.EncodeText(sessionID)).Scan(&mark.Newest)
-	}
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return session.TurnMark{}, fmt.Errorf("count the turns of session %s: %w", sessionID, err)
-	}
-	mark.Newest = database.DecodeText(mark.Newest)
-	return mark, nil
+	return store.TurnMark(ctx, f.db.Read(), sessionID)
 }
 
 // TurnSince is the turn that began after a mark, "" when none did and none will from what was sent until now.

@@ -18,6 +18,7 @@ import (
 	"harness/internal/services/session"
 	"harness/internal/services/session/reading"
 	"harness/internal/services/session/store"
+	"harness/internal/services/session/takeover"
 	"harness/internal/services/session/workspace"
 	"harness/transcript"
 )
@@ -53,7 +54,7 @@ type folderKeeper struct {
 	root        string
 	reader      *reading.Reader
 	checker     *workspace.Checker
-	ended       *endedTurns
+	ended       *takeover.EndedTurns
 	lookup      func(ctx context.Context, sessionID string) (session.Session, error)
 	owns        func(one session.Session) bool
 	checkLease  func() error
@@ -78,22 +79,22 @@ func (f *folderKeeper) workspaceLoop(ctx context.Context) {
 	for {
 		err := f.deleteUnneededWorkspaces(ctx)
 		if err == nil && !begun {
-			err = store.UnstoredWorkspaces(ctx, f.db.Read(), f.options.NodeID, f.now()-unstoredFor, f.ended.want)
+			err = store.UnstoredWorkspaces(ctx, f.db.Read(), f.options.NodeID, f.now()-unstoredFor, f.ended.Want)
 			begun = err == nil
 		}
 		if err != nil && ctx.Err() == nil {
 			f.log.Warn().Err(err).Msg("which folders of sessions are to be stored or removed could not be found out; trying again")
 		}
 		again := err != nil
-		for id, turn := range f.ended.take() {
+		for id, turn := range f.ended.Take() {
 			if err := f.snapshotWorkspace(ctx, id, turn); err != nil && ctx.Err() == nil {
 				again = true
-				f.ended.wantAgain(id, turn)
+				f.ended.WantAgain(id, turn)
 				f.log.Warn().Err(err).Str("session", id).
 					Msg("the folder of a session could not be stored; trying again. Until then the session stays at this node")
 			}
 		}
-		wake, retry := f.ended.wake, (<-chan time.Time)(nil)
+		wake, retry := f.ended.Wake, (<-chan time.Time)(nil)
 		if again {
 			wake, retry = nil, time.After(folderAgain)
 		}
