@@ -100,8 +100,8 @@ func (s *Service) unitOf(runtimeName string, signal runtime.Signal) journal.Unit
 		a = s.standaloneDelta(runtimeName, signal, change)
 	default:
 		s.WantBackground(signal)
-		s.stopper.watchSilence(signal)
 		a = s.prepareSignal(runtimeName, signal)
+		s.stopper.watchSilence(signal) // once the index has the turn, which a stop needs
 		if _, began := change.(runtime.TurnStarted); began {
 			s.adoption.wantDescription(runtimeName, signal.ThreadID)
 		}
