@@ -39,7 +39,18 @@ func (f *fakeSessions) ProjectsOf(context.Context, ...string) (map[string]string
 }
 
 // unused is what REST does not call: nil.
-type unused struct{ operations.Sessions }
+type unused struct {
+	operations.Lookups
+	operations.OpenerStore
+	operations.ReaderStore
+	operations.EditorStore
+	operations.TurnStore
+	operations.ThreadStore
+	operations.QueueStore
+	operations.RequestStore
+	operations.ProjectStore
+	operations.UsageStore
+}
 
 type fakeSessions struct {
 	requestOf string // the session of every request
@@ -275,8 +286,8 @@ func (f *fakeSessions) Submit(_ context.Context, _ string, m session.Message) (s
 	return session.Sent{TurnID: f.next.turnID}, f.fail
 }
 
-// Made returns what a test sets.
-func (f *fakeSessions) Made(_ context.Context, id, key string) (string, error) {
+// TurnForKey returns what a test sets.
+func (f *fakeSessions) TurnForKey(_ context.Context, id, key string) (string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.keys = append(f.keys, key)

@@ -12,39 +12,50 @@ import (
 	"strconv"
 
 	"harness/internal/platform/auth"
+	"harness/internal/platform/auth/logins"
+	"harness/internal/platform/auth/oidc"
 	"harness/internal/platform/auth/owner"
+	"harness/internal/platform/auth/tokens"
 	"harness/server/datadir"
 )
 
 // access is how people get in.
 type access struct {
+	*core
+	fencing *fencing
+	isLink  func(*http.Request) bool // whether a link opens what a request asks for
+
 	owner  *owner.Token
 	brake  *auth.Brake
 	logins *auth.Logins
+	tokens *tokens.Service
+	// accounts and providers are nil without HARNESS_OIDC_FILE.
+	accounts  *logins.Service
+	providers *oidc.Set
 }
 
 // openAccess makes the owner's token at the first start. A server that cannot keep one serves all the same.
-func (s *Server) openAccess() {
-	s.access.brake = auth.NewBrake(s.now)
-	s.access.owner = owner.Of(s.dir.Path, s.dir.NodeID, os.Getenv)
+func (s *access) openAccess() {
+	s.brake = auth.NewBrake(s.now)
+	s.owner = owner.Of(s.dir.Path, s.dir.NodeID, os.Getenv)
 	if s.embedded {
 		return // its program has the URL, and knows of no token
 	}
-	made, err := s.access.owner.Ensure()
+	made, err := s.owner.Ensure()
 	switch {
 	case err != nil:
 		s.log.Warn().Err(err).Msg("the owner's token cannot be kept here, so there is none; " + owner.Remedy + " and prints it")
 	case made:
-		s.log.Info().Str("file", s.access.owner.Path()).Msg("made the owner's token of this server; harness token prints it")
+		s.log.Info().Str("file", s.owner.Path()).Msg("made the owner's token of this server; harness token prints it")
 	}
 }
 
 // trustLocal reports whether programs of this machine need no token, and if not, why: an agent is one of them.
-func (s *Server) trustLocal() (trusted bool, why string) {
+func (s *access) trustLocal() (trusted bool, why string) {
 	if s.cfg.TrustLocal {
 		return true, ""
 	}
-	if state := s.fence(); !state.stands {
+	if state := s.fencing.state(); !state.stands {
 		return false, state.why
 	}
 	// Programs start several daemons on a machine, each for itself.
@@ -56,7 +67,7 @@ func (s *Server) trustLocal() (trusted bool, why string) {
 }
 
 // localAccess says for readiness what programs of this machine need, and how to get in.
-func (s *Server) localAccess() (tokenNeeded bool, reason string) {
+func (s *access) localAccess() (tokenNeeded bool, reason string) {
 	if s.cfg.AuthToken != "" {
 		return true, ""
 	}
@@ -67,11 +78,11 @@ func (s *Server) localAccess() (tokenNeeded bool, reason string) {
 }
 
 // accessRules are the rules for who comes in.
-func (s *Server) accessRules(pages pages) auth.Options {
+func (s *access) accessRules(pages pages) auth.Options {
 	return auth.Options{
 		BoundHost: s.cfg.Host, AllowedHosts: s.cfg.AllowedHosts, AllowedOrigins: s.cfg.AllowedOrigins,
 		PublicURL: s.cfg.Notify.PublicURL, TrustedProxies: trustedProxies(s.cfg),
-		Token: s.cfg.AuthToken, Owner: s.access.owner, TrustLocal: s.trustLocal, Brake: s.access.brake,
+		Token: s.cfg.AuthToken, Owner: s.owner, TrustLocal: s.trustLocal, Brake: s.brake,
 		Named: s.named(), Bearers: s.bearers(), Signed: auth.NewSigned(auth.NewRBAC(s.rbacOptions())),
 		Open:    func(r *http.Request) bool { return s.isLink(r) || pages.open != nil && pages.open(r) },
 		Refused: s.metrics.HTTP.GuardRefused,
@@ -80,7 +91,7 @@ func (s *Server) accessRules(pages pages) auth.Options {
 
 // sayAccess says at the start what programs of this machine need. A link that logs a browser in is a secret: it goes to
 // the terminal, nil for none, and never into a log.
-func (s *Server) sayAccess(terminal io.Writer) {
+func (s *access) sayAccess(terminal io.Writer) {
 	needed, reason := s.localAccess()
 	switch {
 	case reason != "":
@@ -94,12 +105,12 @@ func (s *Server) sayAccess(terminal io.Writer) {
 	secret := s.cfg.AuthToken
 	if secret == "" {
 		var err error
-		if secret, err = s.access.owner.Read(); err != nil {
+		if secret, err = s.owner.Read(); err != nil {
 			s.log.Warn().Err(err).Msg("no link to the console can be made")
 			return
 		}
 	}
-	path, _ := s.access.logins.LinkFor(secret)
+	path, _ := s.logins.LinkFor(secret)
 	_, err := fmt.Fprintf(terminal, "\n  Open this link within five minutes; it logs one browser in, once:\n  http://%s%s\n\n",
 		reachable(s.people.listener.Addr()), path)
 	if err != nil {
@@ -120,13 +131,13 @@ const keyringFolder = ".local/share/keyrings"
 
 // hideSecrets are the folders of the server's user that let their reader in as that one, here or elsewhere: tokens of owners,
 // profiles of harness, and keyrings. What is to be hidden must exist, so the first two are made.
-func (s *Server) hideSecrets() (places []string) {
+func (s *access) hideSecrets() (places []string) {
 	folder, err := owner.ConfigFolder(os.Getenv)
 	if err == nil && !s.embedded {
-		_, err = s.access.owner.MakeFolder()
+		_, err = s.owner.MakeFolder()
 	}
 	if err != nil {
-		s.log.Warn().Err(err).Msg("there is no folder for tokens that could be hidden from agents")
+		s.log.Warn().Err(err).Msg("the folder of tokens cannot be made, so it is not hidden from agents")
 	}
 	folders := []string{folder}
 	if own, err := os.UserConfigDir(); err == nil {

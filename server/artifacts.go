@@ -24,7 +24,7 @@ const StoreCheck = 5 * time.Second
 const objectBytes = 1 << 20
 
 // openArtifacts makes the store of what is too long for an event, or kept beside it. An object store that cannot be used
-// now is told, and tried whenever it is needed.
+// now is logged, and tried whenever it is needed.
 func (s *Server) openArtifacts(ctx context.Context) error {
 	options := artifact.Options{DB: s.db, Journal: s.journal, Now: s.now, Dir: filepath.Join(s.dir.Path, "artifacts"),
 		ObjectBytes: objectBytes,
@@ -66,9 +66,9 @@ func (s *Server) keep(ctx context.Context, sessionID, name, contentType string, 
 	return json.Marshal(ref)
 }
 
-// givenTools are the tools of this server that agents are given, as the input of a model tells of them.
+// givenTools are the tools of this server that agents are given, as the input of a model lists them.
 func (s *Server) givenTools() (given []tasks.Tool) {
-	manifest := s.tools.manifest()
+	manifest := s.runtimes.tools.manifest()
 	if manifest == nil {
 		return nil
 	}

@@ -31,7 +31,7 @@ const minSecret = 6
 // bundles makes the support bundles of this server.
 func (s *Server) bundles(ops *operations.Service, native *nativelog.Ring) *bundle.Service {
 	secrets := s.cfg.Secrets()
-	for _, set := range os.Environ() { // also those that are an agent's, or nobody's
+	for _, set := range os.Environ() { // also those that are no setting
 		if name, value, _ := strings.Cut(set, "="); len(value) >= minSecret && bundle.NamesSecret(name) {
 			secrets = append(secrets, value)
 		}
@@ -84,7 +84,7 @@ func (s *Server) facts(ctx context.Context, ops *operations.Service, sessionID s
 		Runtimes []runtimeFacts `json:"runtimes"`
 	}{Ready: s.ready.Load(), Head: s.journal.Head()}
 	capabilities, versions := map[string]runtime.Capabilities{}, map[string]string{}
-	mcp := mcpFacts{Supported: map[string]string{}, Tools: s.tools.manifest(), Reached: s.tools.servers()}
+	mcp := mcpFacts{Supported: map[string]string{}, Tools: s.runtimes.tools.manifest(), Reached: s.runtimes.tools.servers()}
 	for _, one := range all {
 		health.Runtimes = append(health.Runtimes, runtimeFacts{one.Name, one.Default, one.Status, one.Auth, one.Load})
 		capabilities[one.Name], versions[one.Name] = one.Capabilities, one.Status.Version
@@ -102,7 +102,7 @@ func (s *Server) facts(ctx context.Context, ops *operations.Service, sessionID s
 		Sources  session.Sources  `json:"implicit_sources"`
 		Unread   string           `json:"implicit_sources_error,omitempty"`
 	}{s.cfg.Set(), s.cfg.Unknown(), s.dir.Path, sources, reasonOf(err)}
-	schema, err := migrations.Look(ctx, s.db)
+	schema, err := migrations.Inspect(ctx, s.db)
 	if err != nil {
 		return nil, err
 	}

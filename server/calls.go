@@ -17,25 +17,27 @@ import (
 
 // callLog writes a row of the audit log for each request that may change something.
 type callLog struct {
+	*core
 	*audit.Recorder
 	running lifecycle.Loops
 }
 
-func (s *Server) startCalls(ctx context.Context) error {
-	s.calls.Recorder = audit.NewRecorder(s.journal, s.now, s.log.With().Str("package", "audit").Logger())
-	return s.calls.running.Start(ctx, func(context.Context) error {
-		s.calls.running.Go(s.calls.Run)
+// Start begins to write.
+func (s *callLog) Start(ctx context.Context) error {
+	s.Recorder = audit.NewRecorder(s.journal, s.now, s.log.With().Str("package", "audit").Logger())
+	return s.running.Start(ctx, func(context.Context) error {
+		s.running.Go(s.Run)
 		return nil
 	})
 }
 
-// stopCalls writes the rows of the last requests.
-func (s *Server) stopCalls(ctx context.Context) error {
-	ended, err := s.calls.running.Stop(ctx, "the record of requests")
+// Stop writes the rows of the last requests.
+func (s *callLog) Stop(ctx context.Context) error {
+	ended, err := s.running.Stop(ctx, "the record of requests")
 	if !ended {
 		return err
 	}
-	if err := s.calls.Flush(ctx); err != nil {
+	if err := s.Flush(ctx); err != nil {
 		s.log.Error().Err(err).Msg("the last requests have no row in the audit log") // a store that refuses keeps no server up
 	}
 	return err
@@ -43,12 +45,12 @@ func (s *Server) stopCalls(ctx context.Context) error {
 
 // recorded records what a handler beside the API is asked for, behind the same guard. Its routes have no parameters: the
 // path of a link is a secret.
-func (s *Server) recorded(guard func(http.Handler) http.Handler, protocol, path string, ownRecords bool,
+func (s *callLog) recorded(guard func(http.Handler) http.Handler, protocol, path string, ownRecords bool,
 	next http.Handler) http.Handler {
 	route := func(r *http.Request) (calls.Route, bool) {
 		return calls.Route{Protocol: protocol, Name: r.Method + " " + path, OwnRecords: ownRecords}, true
 	}
-	return calls.Middleware(s.calls.Recorder, route, guard(calls.Admit(next)))
+	return calls.Middleware(s.Recorder, route, guard(calls.Admit(next)))
 }
 
 func (s *Server) startSearch(ctx context.Context) error {
@@ -59,7 +61,7 @@ func (s *Server) startSearch(ctx context.Context) error {
 
 func (s *Server) stopSearch(ctx context.Context) error { return s.search.Stop(ctx) }
 
-// origin tells the journal who asked for a change and in which trace.
+// origin is who asked for a change and in which trace.
 func origin(ctx context.Context) journal.Origin {
 	trace := telemetry.IDsFrom(ctx).Trace
 	principal, _ := auth.PrincipalFrom(ctx)

@@ -30,9 +30,9 @@ type Confinement struct {
 	env   []string
 }
 
-// confinement decides what runtimes may not see, and tells in one line when it cannot be kept from them. An error is a
+// confinement decides what runtimes may not see, and logs one line when it cannot be hidden. An error is a
 // setting that cannot be obeyed.
-func (s *Server) confinement(ctx context.Context) (Confinement, error) {
+func (s *runtimes) confinement(ctx context.Context) (Confinement, error) {
 	own, err := os.Executable()
 	if err != nil {
 		return Confinement{}, fmt.Errorf("find the program to start runtimes with: %w", err)
@@ -46,7 +46,7 @@ func (s *Server) confinement(ctx context.Context) (Confinement, error) {
 		s.fencing.missing = "HARNESS_RUNTIME_CONFINE=off: leave it at auto"
 		return c, nil
 	}
-	if err := s.planFence(ctx, &c.Plan); err != nil {
+	if err := s.fencing.plan(ctx, &c.Plan); err != nil {
 		return Confinement{}, err
 	}
 	err = s.hide(ctx, &c.Plan, own)
@@ -60,9 +60,9 @@ func (s *Server) confinement(ctx context.Context) (Confinement, error) {
 	return c, nil
 }
 
-// exposed tells why sessions that are to have homes of their own would see each other's, and what to do; "" when they do
+// exposed returns why sessions that are to have homes of their own would see each other's, and what to do; "" when they do
 // not, or it was consented to.
-func (s *Server) exposed(name string, confined Confinement) string {
+func (s *runtimes) exposed(name string, confined Confinement) string {
 	if name == codex.Name || environment.Level(s.cfg.CredentialLevel(name)) != environment.LevelEphemeral ||
 		len(confined.Plan.Hide) > 0 || s.cfg.RuntimeConfine == "off" {
 		return ""
@@ -71,7 +71,7 @@ func (s *Server) exposed(name string, confined Confinement) string {
 		"the others here: docs/security.md says what helps; HARNESS_RUNTIME_CONFINE=off has them see each other's"
 }
 
-// CanHide tells how this machine lets files be hidden from runtimes (see confine.Probe). An error is that it does not,
+// CanHide reports how this machine lets files be hidden from runtimes (see confine.Probe). An error is that it does not,
 // and why.
 func CanHide(ctx context.Context, cfg *config.Config, data, workspace, own string) (userNamespace bool, err error) {
 	if !cfg.RuntimeDetach && os.Geteuid() != 0 {
@@ -92,7 +92,7 @@ func CanHide(ctx context.Context, cfg *config.Config, data, workspace, own strin
 
 // hide plans what runtimes do not see: the data directory and the server's settings. Of the data directory stays what
 // they need.
-func (s *Server) hide(ctx context.Context, plan *confine.Plan, own string) error {
+func (s *runtimes) hide(ctx context.Context, plan *confine.Plan, own string) error {
 	data, err := datadir.RealPath(s.dir.Path)
 	if err != nil {
 		return err
@@ -106,8 +106,8 @@ func (s *Server) hide(ctx context.Context, plan *confine.Plan, own string) error
 		return err
 	}
 	plan.UserNamespace = userNamespace
-	plan.Hide = outermost(append([]string{data}, s.hideSecrets()...))
-	for _, file := range slices.Concat(s.cfg.Files(), s.clientSecrets()) {
+	plan.Hide = outermost(append([]string{data}, s.access.hideSecrets()...))
+	for _, file := range slices.Concat(s.cfg.Files(), s.access.clientSecrets()) {
 		path, err := datadir.RealPath(file)
 		if errors.Is(err, os.ErrNotExist) {
 			path, err = datadir.EntryPlace(file) // for a runtime that is started anew when it is there
@@ -126,13 +126,13 @@ func (s *Server) hide(ctx context.Context, plan *confine.Plan, own string) error
 	if plan.Protect, err = s.protectedRoots(); err != nil {
 		return err
 	}
-	if err := s.protectPorts(plan); err != nil {
+	if err := s.fencing.protectPorts(plan); err != nil {
 		return err
 	}
 	// Made when it is not there yet: an agent must not be the one who makes it. Where nothing can be kept, nothing is
 	// consented to.
 	if folder, err := s.consents.Store.MakeFolder(); err != nil {
-		s.log.Warn().Err(err).Msg("nothing can be consented to here, but with --trust")
+		s.log.Warn().Err(err).Msg("consent cannot be stored here; use --trust")
 	} else if path, err := datadir.RealPath(folder); err == nil {
 		plan.Protect = append(plan.Protect, path)
 	}

@@ -24,6 +24,7 @@ const (
 
 // damage is what is known of rows that are not as they were written.
 type damage struct {
+	*core
 	scrub.Known
 	since  atomic.Int64 // ms
 	mended atomic.Int64 // frames of SQLite's log, at the start
@@ -35,31 +36,31 @@ type damage struct {
 const recordedRows = 100
 
 // damagedEvent is for the position of an event that a reader came across.
-func (s *Server) damagedEvent(pos int64) { s.foundDamage(scrub.Event(pos)) }
+func (s *damage) damagedEvent(pos int64) { s.foundDamage(scrub.Event(pos)) }
 
-func (s *Server) foundDamage(row scrub.Row) {
-	if !s.damage.Add(row) {
+func (s *damage) foundDamage(row scrub.Row) {
+	if !s.Add(row) {
 		return
 	}
-	s.damage.since.CompareAndSwap(0, s.now().UnixMilli())
+	s.since.CompareAndSwap(0, s.now().UnixMilli())
 	s.log.Error().Str("table", row.Table).Str("row", row.Key).Bool("missing", row.Missing).
-		Msg("a row of the database is not as it was written, so it is not shown: what it said is in a backup, " +
-			"and the disk and the memory of this machine should be looked at")
+		Msg("a row of the database is damaged and is not shown: a backup has its content, " +
+			"and the disk and the memory of this machine should be checked")
 }
 
 // scrub looks at all rows of SQLite. Postgres looks at its pages itself.
-func (s *Server) scrub(ctx context.Context) error {
+func (s *damage) scrub(ctx context.Context) error {
 	if s.db.Engine() != database.SQLite {
 		return nil
 	}
-	s.damage.Begin()
+	s.Begin()
 	var found []journal.Event
 	_, err := scrub.Run(ctx, scrub.Options{DB: s.db, Rate: scrubRate, Found: func(row scrub.Row) {
-		if s.foundDamage(row); !s.damage.recorded[row] && len(found) < recordedRows {
-			if s.damage.recorded == nil {
-				s.damage.recorded = map[scrub.Row]bool{}
+		if s.foundDamage(row); !s.recorded[row] && len(found) < recordedRows {
+			if s.recorded == nil {
+				s.recorded = map[scrub.Row]bool{}
 			}
-			s.damage.recorded[row] = true
+			s.recorded[row] = true
 			found = append(found, storeDamaged(row))
 		}
 	}})
@@ -69,18 +70,18 @@ func (s *Server) scrub(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.damage.End(); s.damage.Len() == 0 {
-		s.damage.since.Store(0)
+	if s.End(); s.Len() == 0 {
+		s.since.Store(0)
 	}
 	return nil
 }
 
-// watchDamage shows how many rows are damaged.
-func (s *Server) watchDamage(registry prometheus.Registerer) {
+// register shows how many rows are damaged.
+func (s *damage) register(registry prometheus.Registerer) {
 	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: telemetry.MetricName("database", "damaged_rows"),
 		Help: "Rows of the database that are not as they were written, as far as they were read or scrubbed.",
-	}, func() float64 { return float64(s.damage.Len()) }))
+	}, func() float64 { return float64(s.Len()) }))
 }
 
 // storeRefused is what an outage of the store is kept as.

@@ -19,7 +19,7 @@ import (
 )
 
 // startLinks makes what signs links that decide; there is none unless they are switched on.
-func (s *Server) startLinks(ctx context.Context) error {
+func (s *notifications) startLinks(ctx context.Context) error {
 	if !s.cfg.Notify.DecideLinks {
 		return nil
 	}
@@ -31,26 +31,26 @@ func (s *Server) startLinks(ctx context.Context) error {
 }
 
 // linkFor is the link that decides what news are about, "" for none.
-func (s *Server) linkFor(news notify.News) string {
+func (s *notifications) linkFor(news notify.News) string {
 	if s.links == nil || news.Kind != notify.ApprovalWaits {
 		return ""
 	}
 	return s.cfg.Notify.PublicURL + s.links.PathOf(news.RequestID)
 }
 
-// isLink tells what is open to everybody who has a link.
-func (s *Server) isLink(r *http.Request) bool {
+// isLink reports whether a request needs nothing but a link.
+func (s *notifications) isLink(r *http.Request) bool {
 	return s.links != nil && strings.HasPrefix(r.URL.Path, decidelink.Path) && r.Header.Get("Upgrade") == ""
 }
 
 // besideLinks serves links, behind the same guard as everything else; all other requests are next's.
-func (s *Server) besideLinks(guard func(http.Handler) http.Handler, all *operations.Service,
+func (s *notifications) besideLinks(guard func(http.Handler) http.Handler, all *operations.Service,
 	next http.Handler) http.Handler {
 	if s.links == nil {
 		return next
 	}
-	links := s.recorded(guard, "link", decidelink.Path+"{link}", false, decidelink.NewHandler(s.links,
-		linkApprovals{s, all}, s.log.With().Str("package", "decidelink").Logger()))
+	links := s.calls.recorded(guard, "link", decidelink.Path+"{link}", false, decidelink.NewHandler(s.links,
+		linkApprovals{s.core, all}, s.log.With().Str("package", "decidelink").Logger()))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.isLink(r) {
 			next.ServeHTTP(w, r)
@@ -62,8 +62,8 @@ func (s *Server) besideLinks(guard func(http.Handler) http.Handler, all *operati
 
 // linkApprovals are approvals as links decide them.
 type linkApprovals struct {
-	server *Server
-	all    *operations.Service
+	*core
+	all *operations.Service
 }
 
 // Find implements decidelink.Approvals. An agent finds none: it is not to decide what it asked for.
@@ -71,14 +71,14 @@ func (l linkApprovals) Find(ctx context.Context, id string) (decidelink.Approval
 	if principal, _ := auth.PrincipalFrom(ctx); principal.Role == auth.RoleAgent {
 		return decidelink.Approval{}, decidelink.ErrGone
 	}
-	request, err := l.server.sessions.Request(ctx, id, runtime.RequestApproval)
+	request, err := l.sessions.Request(ctx, id, runtime.RequestApproval)
 	if errors.Is(err, session.ErrRequestNotFound) {
 		return decidelink.Approval{}, decidelink.ErrGone
 	}
 	if err != nil {
 		return decidelink.Approval{}, err
 	}
-	title, err := notify.Title(ctx, l.server.db, request.SessionID)
+	title, err := notify.Title(ctx, l.db, request.SessionID)
 	if err != nil {
 		return decidelink.Approval{}, err
 	}

@@ -11,7 +11,7 @@ import (
 // maxOwnership is of how many sessions it is remembered whose they are.
 const maxOwnership = 10_000
 
-// ownership remembers which sessions are this node's: whoever asks does so for every signal.
+// ownership remembers which sessions are this node's: they are needed for every signal.
 type ownership struct {
 	sessions *manager.Service
 	mu       sync.Mutex
@@ -37,7 +37,7 @@ func (o *ownership) owns(ctx context.Context, sessionID string) (bool, error) {
 	}
 	found, err := o.sessions.Lookup(ctx, sessionID)
 	if gone(err) {
-		return true, nil // what is told of it still is the matter of whoever hears of it
+		return true, nil // its last events are for all nodes
 	}
 	if err != nil {
 		return false, err
@@ -54,14 +54,14 @@ func (o *ownership) owns(ctx context.Context, sessionID string) (bool, error) {
 	return owns, nil
 }
 
-// reads keeps what extensions and agents are told of rows from them before it survives what an acknowledged write does,
+// reads delays what extensions and agents are shown of rows until it survives what an acknowledged write does,
 // as api does for clients; *journal.Journal implements it. They wait for as long as their contexts let them.
 type reads interface {
 	Reading(ctx context.Context) context.Context
 	Settled(ctx context.Context) error
 }
 
-// settled is what was read, once it may be told; so may be why nothing was.
+// settled is what was read, or the error, once it may be shown.
 func settled[T any](ctx context.Context, r reads, read func(ctx context.Context) (T, error)) (T, error) {
 	ctx = r.Reading(ctx)
 	found, err := read(ctx)
@@ -72,7 +72,7 @@ func settled[T any](ctx context.Context, r reads, read func(ctx context.Context)
 	return found, err
 }
 
-// done is what became of a change: it was committed after whatever it had read, and a refusal tells of that.
+// done is what became of a change: it was committed after whatever it had read, and a refusal reveals that.
 func done(ctx context.Context, r reads, change func(ctx context.Context) error) error {
 	ctx = r.Reading(ctx)
 	if err := change(ctx); err != nil {

@@ -18,7 +18,7 @@ import (
 	"harness/tests/sessiontest"
 )
 
-// Extensions are told nothing of rows that the primary alone has, by whatever they ask: they wait for the standby.
+// No call of an extension shows rows that the primary alone has: it waits for the standby.
 func TestExtensionsWaitForTheStandby(t *testing.T) {
 	t.Parallel()
 	pair := dbtest.NewPair(t)
@@ -62,7 +62,7 @@ func TestExtensionsWaitForTheStandby(t *testing.T) {
 	}
 	for what, ask := range asked {
 		if err := ask(journal.Patient(t.Context(), 50*time.Millisecond)); !database.Refused(err) {
-			t.Errorf("%s is told although the standby does not have it: %v", what, err)
+			t.Errorf("%s is shown although the standby does not have it: %v", what, err)
 		}
 	}
 	answers := make(chan error, len(asked))
@@ -74,22 +74,22 @@ func TestExtensionsWaitForTheStandby(t *testing.T) {
 		err := db.Read().QueryRowContext(t.Context(), `select count(*) from pg_stat_activity where wait_event = 'SyncRep'`).Scan(&waiting)
 		return err == nil && waiting > 0
 	}) {
-		t.Fatal("nobody waits for the standby")
+		t.Fatal("no call waits for the standby")
 	}
 	select {
 	case err := <-answers:
-		t.Errorf("somebody did not wait: %v", err)
+		t.Errorf("a call did not wait: %v", err)
 	default:
 	}
 	pair.Rejoin()
 	for range asked {
-		if err := <-answers; err != nil && !isToldReason(err) {
+		if err := <-answers; err != nil && !isShownReason(err) {
 			t.Error(err)
 		}
 	}
 }
 
-// isToldReason tells whether an error is what was to be told.
-func isToldReason(err error) bool {
+// isShownReason reports whether an error may be shown.
+func isShownReason(err error) bool {
 	return strings.Contains(err.Error(), action.ErrGone.Error()) || strings.Contains(err.Error(), action.ErrResolved.Error())
 }

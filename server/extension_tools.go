@@ -24,11 +24,11 @@ type ExtensionTools struct {
 }
 
 // ExtensionTools are those of this server; nil where no extension may have tools.
-func (s *Server) extensionTools() extensions.AgentTools {
-	if s.tools == nil || len(s.cfg.Tools.Extensions) == 0 {
+func (s *extensionParts) extensionTools() extensions.AgentTools {
+	if s.runtimes.tools == nil || len(s.cfg.Tools.Extensions) == 0 {
 		return nil
 	}
-	return ExtensionTools{s.cfg.Tools.Extensions, s.tools.registry,
+	return ExtensionTools{s.cfg.Tools.Extensions, s.runtimes.tools.registry,
 		s.log.With().Str("package", "extensions").Logger()}
 }
 

@@ -33,6 +33,11 @@ import (
 
 // extensionParts are the extensions of a server.
 type extensionParts struct {
+	*core
+	queue    *jobQueue
+	access   *access
+	runtimes *runtimes
+
 	registry   *extensions.Registry
 	dispatcher *extensions.Dispatcher
 	actions    *action.Executor
@@ -42,23 +47,22 @@ type extensionParts struct {
 }
 
 // startActions makes what executes actions, before the queue whose workers ask for them.
-func (s *Server) startActions(ctx context.Context) error {
+func (s *extensionParts) startActions(ctx context.Context) error {
 	parts := actionParts{s.sessions, s.journal}
-	s.extensions.actions = action.New(action.Options{
+	s.actions = action.New(action.Options{
 		Journal: s.journal, DB: s.db, Transcripts: parts, Approvals: parts, Turns: parts, Titles: parts,
-		Jobs: extensionJobs{s}, Clock: s.now, Logger: s.log.With().Str("package", "actions").Logger(),
+		Jobs: extensionJobs{s.queue}, Clock: s.now, Logger: s.log.With().Str("package", "actions").Logger(),
 	})
 	if err := s.loadExtensions(ctx); err != nil {
 		return err
 	}
-	s.queue.actions = workerActions{s.extensions.registry}
+	s.queue.actions = workerActions{s.registry}
 	return nil
 }
 
 // loadExtensions loads the extensions, before the queue too: a recovered job's worker runs as its extension's
 // agent.config.json says. What cannot be loaded is left out and logged.
-func (s *Server) loadExtensions(ctx context.Context) error {
-	e := &s.extensions
+func (s *extensionParts) loadExtensions(ctx context.Context) error {
 	log := s.log.With().Str("package", "extensions").Logger()
 	hosts, err := extensionHosts(ctx, filepath.Join(s.dir.Path, "extensions"), s.cfg.Extensions.PassEnv,
 		s.people.listener.Addr().String, log)
@@ -70,15 +74,15 @@ func (s *Server) loadExtensions(ctx context.Context) error {
 		return err
 	}
 	dispatches, catchUps := s.extensionMetrics()
-	e.catchUps = catchUps
-	e.registry = extensions.New(extensions.Options{
+	s.catchUps = catchUps
+	s.registry = extensions.New(extensions.Options{
 		Roots: roots, Native: nativeExtensions(), Hosts: hosts, Runtimes: s.cfg.Runtimes,
 		Trust: extensions.TrustPolicy{Mode: extensions.TrustMode(s.cfg.Extensions.TrustMode),
 			ProcessAllowed: s.cfg.Extensions.ProcessAllowed, Consent: s.consents.Extension},
-		Jobs: extensionJobs{s}, Settings: extensionSettings{s.sessions, s.journal}, Actions: e.actions, Observe: dispatches, Logger: log,
+		Jobs: extensionJobs{s.queue}, Settings: extensionSettings{s.sessions, s.journal}, Actions: s.actions, Observe: dispatches, Logger: log,
 		AgentTools: s.extensionTools(),
 	})
-	e.registry.Load(ctx)
+	s.registry.Load(ctx)
 	s.consents.Started()
 	if rules := RBACOptions(s.cfg); rules.Warning() != "" {
 		log.Warn().Msg(rules.Warning())
@@ -88,12 +92,12 @@ func (s *Server) loadExtensions(ctx context.Context) error {
 }
 
 // stopActions unloads the extensions, after the queue that asks for their agents' policies.
-func (s *Server) stopActions(ctx context.Context) error { return s.extensions.registry.Close(ctx) }
+func (s *extensionParts) stopActions(ctx context.Context) error { return s.registry.Close(ctx) }
 
 // workerPolicy is how an agent's workers run: as its agent.config.json says, and where that says nothing, as the
 // DEFAULT_* settings do, in the default runtime with that runtime's own model.
-func (s *Server) workerPolicy(agent string) (jobs.AgentPolicy, error) {
-	found, err := s.extensions.registry.AgentConfig(agent)
+func (s *extensionParts) workerPolicy(agent string) (jobs.AgentPolicy, error) {
+	found, err := s.registry.AgentConfig(agent)
 	if err != nil {
 		return jobs.AgentPolicy{}, err
 	}
@@ -113,36 +117,33 @@ func (s *Server) workerPolicy(agent string) (jobs.AgentPolicy, error) {
 		TurnTimeout: found.TurnTimeout, Orientation: found.Orientation}, nil
 }
 
-// startExtensions begins telling the extensions of events.
-func (s *Server) startExtensions(ctx context.Context) error {
-	e := &s.extensions
+// startExtensions begins to dispatch events.
+func (s *extensionParts) startExtensions(ctx context.Context) error {
 	log := s.log.With().Str("package", "extensions").Logger()
 	options := extensions.DispatcherOptions{
-		Registry: e.registry, Journal: s.journal, DB: s.db, Sessions: extensionSessions{s.sessions}, NodeID: s.dir.NodeID,
-		Observe: e.catchUps, Clock: s.now, Logger: log,
+		Registry: s.registry, Journal: s.journal, DB: s.db, Sessions: extensionSessions{s.sessions}, NodeID: s.dir.NodeID,
+		Observe: s.catchUps, Clock: s.now, Logger: log,
 	}
 	if s.nodePort != nil {
 		options.Owns, options.Taken = newOwnership(s.sessions).owns, session.Taking
 	}
-	e.dispatcher = extensions.NewDispatcher(options)
-	return e.after.Start(ctx, func(context.Context) error { return e.dispatcher.Start(ctx) })
+	s.dispatcher = extensions.NewDispatcher(options)
+	return s.after.Start(ctx, func(context.Context) error { return s.dispatcher.Start(ctx) })
 }
 
-func (s *Server) stopExtensions(ctx context.Context) error {
-	e := &s.extensions
-	_, err := e.after.Stop(ctx, "the reconciliation after a reload")
-	return errors.Join(err, e.dispatcher.Stop(ctx))
+func (s *extensionParts) stopExtensions(ctx context.Context) error {
+	_, err := s.after.Stop(ctx, "the reconciliation after a reload")
+	return errors.Join(err, s.dispatcher.Stop(ctx))
 }
 
 // lifecycle is what the extension routes stand on.
-func (s *Server) lifecycle() *admin.Lifecycle {
-	e := &s.extensions
-	return &admin.Lifecycle{RBAC: auth.NewRBAC(s.rbacOptions()), Lifecycle: operations.Lifecycle{
-		Extensions: e.registry, Audit: extensions.NewAudit(s.journal, s.db, s.now),
+func (s *extensionParts) lifecycle() *admin.Lifecycle {
+	return &admin.Lifecycle{RBAC: auth.NewRBAC(s.access.rbacOptions()), Lifecycle: operations.Lifecycle{
+		Extensions: s.registry, Audit: extensions.NewAudit(s.journal, s.db, s.now),
 		Reloaded: func() {
 			// What waits for a decision is offered to the extensions that are there now.
-			e.after.Go(func(running context.Context) {
-				if err := e.dispatcher.Reconcile(running); err != nil && running.Err() == nil {
+			s.after.Go(func(running context.Context) {
+				if err := s.dispatcher.Reconcile(running); err != nil && running.Err() == nil {
 					s.log.Warn().Err(err).Msg("pending file changes were not offered to the reloaded extensions")
 				}
 			})
@@ -150,13 +151,13 @@ func (s *Server) lifecycle() *admin.Lifecycle {
 	}}
 }
 
-func (s *Server) rbacOptions() auth.RBACOptions {
+func (s *access) rbacOptions() auth.RBACOptions {
 	rules := RBACOptions(s.cfg)
-	rules.Clock, rules.Brake = s.now, s.access.brake
+	rules.Clock, rules.Brake = s.now, s.brake
 	return rules
 }
 
-// RBACOptions are the rules of the configuration; serve and doctor tell of their Warning.
+// RBACOptions are the rules of the configuration; serve and doctor print their Warning.
 func RBACOptions(cfg *config.Config) auth.RBACOptions {
 	rules := cfg.Extensions
 	var keys *auth.KeySet
@@ -198,7 +199,7 @@ func ExtensionRoots(cfg *config.Config, workspace string) []extensions.Root {
 }
 
 // extensionHosts are what runs extensions; dir is a folder for the process host alone, passEnv what its children see of
-// the environment, own tells where this server listens (nil: nowhere).
+// the environment, own is where this server listens (nil: nowhere).
 func extensionHosts(ctx context.Context, dir string, passEnv []string, own func() string, log zerolog.Logger) (
 	[]extensions.Host, error) {
 	children, err := process.New(ctx, process.Options{Dir: dir, PassEnv: passEnv, Logger: log})
@@ -209,7 +210,7 @@ func extensionHosts(ctx context.Context, dir string, passEnv []string, own func(
 }
 
 // extensionMetrics registers the dispatch figures.
-func (s *Server) extensionMetrics() (dispatched func(extensions.Summary), behind func(lane int)) {
+func (s *extensionParts) extensionMetrics() (dispatched func(extensions.Summary), behind func(lane int)) {
 	count := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: telemetry.MetricName("extensions", "results_total"), Help: "Results of extension handlers by kind.",
 	}, []string{"kind"})
@@ -235,7 +236,7 @@ func (s *Server) extensionMetrics() (dispatched func(extensions.Summary), behind
 		}
 }
 
-// extensionSessions tells the dispatcher about sessions.
+// extensionSessions describes sessions to the dispatcher.
 type extensionSessions struct{ sessions *manager.Service }
 
 // Describe implements extensions.Sessions.
@@ -275,14 +276,14 @@ func (e extensionSettings) SessionSettings(ctx context.Context, id string) (map[
 }
 
 // extensionJobs queues jobs for extensions. The queue may be off.
-type extensionJobs struct{ server *Server }
+type extensionJobs struct{ queue *jobQueue }
 
 // EnqueueJob implements extensions.Jobs.
 func (e extensionJobs) EnqueueJob(ctx context.Context, in sdk.EnqueueInput) (sdk.EnqueueOutcome, error) {
-	if e.server.queue.Queue == nil {
+	if e.queue.Queue == nil {
 		return sdk.EnqueueOutcome{}, errors.New("orchestrator queue is unavailable")
 	}
-	out, err := e.server.queue.Enqueue(ctx, jobs.NewRequest(in.Type, in.ProjectID, in.SourceSessionID, in.Payload))
+	out, err := e.queue.Enqueue(ctx, jobs.NewRequest(in.Type, in.ProjectID, in.SourceSessionID, in.Payload))
 	var refused *queue.Error
 	if errors.As(err, &refused) && (refused.Code == queue.CodeUnknownType || refused.Code == queue.CodeInvalidPayload) {
 		return sdk.EnqueueOutcome{}, fmt.Errorf("%w: %w", action.ErrInvalid, err)
@@ -302,11 +303,7 @@ type actionParts struct {
 
 // UpsertTranscript implements action.Transcripts.
 func (a actionParts) UpsertTranscript(ctx context.Context, id string, entry transcript.Entry) error {
-	err := done(ctx, a.reads, func(ctx context.Context) error { return a.sessions.UpsertTranscript(ctx, id, entry) })
-	if gone(err) {
-		return fmt.Errorf("%w: %w", action.ErrGone, err)
-	}
-	return err
+	return asAction(done(ctx, a.reads, func(ctx context.Context) error { return a.sessions.UpsertTranscript(ctx, id, entry) }))
 }
 
 // Approval implements action.Approvals.
@@ -314,42 +311,21 @@ func (a actionParts) Approval(ctx context.Context, id string) (action.Approval, 
 	request, err := settled(ctx, a.reads, func(ctx context.Context) (session.Request, error) {
 		return a.sessions.Request(ctx, id, runtime.RequestApproval)
 	})
-	if errors.Is(err, session.ErrRequestNotFound) {
-		return action.Approval{}, fmt.Errorf("%w: %w", action.ErrGone, err)
-	}
-	return action.Approval{SessionID: request.SessionID, TurnID: request.TurnID}, err
+	return action.Approval{SessionID: request.SessionID, TurnID: request.TurnID}, asAction(err)
 }
 
 // Decide implements action.Approvals.
 func (a actionParts) Decide(ctx context.Context, d action.Decision) error {
-	err := done(ctx, a.reads, func(ctx context.Context) error {
+	return asAction(done(ctx, a.reads, func(ctx context.Context) error {
 		_, err := a.sessions.Settle(ctx, d.ApprovalID, runtime.RequestApproval,
 			runtime.Reply{Decision: d.Decision, Scope: d.Scope, Message: d.Message}, d.Actor)
 		return err
-	})
-	var settled *session.SettledError
-	var refused *runtime.ReplyError
-	switch {
-	case errors.As(err, &refused):
-		return fmt.Errorf("%w: %w", action.ErrInvalid, err)
-	case errors.As(err, &settled):
-		return fmt.Errorf("%w: %w", action.ErrResolved, err)
-	case errors.Is(err, session.ErrRequestNotFound):
-		return fmt.Errorf("%w: %w", action.ErrGone, err)
-	}
-	return err
+	}))
 }
 
 // Steer implements action.Turns.
 func (a actionParts) Steer(ctx context.Context, id, turnID, text string) error {
-	err := done(ctx, a.reads, func(ctx context.Context) error { return a.sessions.Steer(ctx, id, turnID, text) })
-	switch {
-	case errors.Is(err, session.ErrNoActiveTurn), errors.Is(err, session.ErrWrongTurn), isElsewhere(err):
-		return fmt.Errorf("%w: %w", action.ErrConflict, err)
-	case gone(err):
-		return fmt.Errorf("%w: %w", action.ErrGone, err)
-	}
-	return err
+	return asAction(done(ctx, a.reads, func(ctx context.Context) error { return a.sessions.Steer(ctx, id, turnID, text) }))
 }
 
 // Rename implements action.Titles.
@@ -358,22 +334,28 @@ func (a actionParts) Rename(ctx context.Context, id, title, onlyFrom string) err
 		_, err := a.sessions.RenameFrom(ctx, id, title, onlyFrom)
 		return err
 	})
-	var other *session.TitleError
-	switch {
-	case errors.As(err, &other):
+	if other := (*session.TitleError)(nil); errors.As(err, &other) {
 		return fmt.Errorf("%w: %w", action.ErrResolved, err)
-	case isElsewhere(err):
-		return fmt.Errorf("%w: %w", action.ErrConflict, err)
-	case gone(err):
-		return fmt.Errorf("%w: %w", action.ErrGone, err)
 	}
-	return err
+	return asAction(err)
 }
 
-// isElsewhere tells that a session is another node's: its own extensions ask for the same there.
-func isElsewhere(err error) bool {
-	var refused *session.NotOwnerError
-	return errors.As(err, &refused)
+// asAction adds what an error means to an action. A session of another node is a conflict: its own extensions act there.
+func asAction(err error) error {
+	var kind error
+	switch operations.Classify(err).Code {
+	case operations.CodeInvalidReply:
+		kind = action.ErrInvalid
+	case operations.CodeAlreadyResolved:
+		kind = action.ErrResolved
+	case operations.CodeNoActiveTurn, operations.CodeNotOwner:
+		kind = action.ErrConflict
+	case operations.CodeSessionDeleted, operations.CodeSessionNotFound, operations.CodeRequestNotFound:
+		kind = action.ErrGone
+	default:
+		return err
+	}
+	return fmt.Errorf("%w: %w", kind, err)
 }
 
 // workerActions executes what queue workers ask for as what their agents' extensions ask for.

@@ -44,7 +44,7 @@ func (e extensionSuggester) RequestAndWait(ctx context.Context, in jobs.SuggestP
 	return e.builtIn.Await(ctx, in, out)
 }
 
-// broken tells whether a handler failed, rather than that none had anything to do.
+// broken reports whether a handler failed, rather than that none had anything to do.
 func broken(results []sdk.EmitResult) bool {
 	return slices.ContainsFunc(results, func(r sdk.EmitResult) bool { return r.Kind == sdk.HandlerError })
 }
@@ -71,7 +71,7 @@ func (e extensionSuggester) ask(ctx context.Context, in jobs.SuggestPayload) (ou
 	if err != nil {
 		return out, false, err
 	}
-	// A job that was queued already tells its suggestion under its own key.
+	// A job that was queued already stores its suggestion under its own key.
 	if stored, err := e.queue.Job(ctx, job.Job.ID); err == nil {
 		if its := jobs.RequestKey(stored); its != "" {
 			key = its

@@ -32,6 +32,7 @@ type fenceState struct {
 
 // fencing is what is known of the fence around agents (confine.Fence).
 type fencing struct {
+	*core
 	// patterns are the folders of all servers that it may read, see doors.Folders.
 	patterns []string
 	release  func() error
@@ -43,12 +44,12 @@ type fencing struct {
 	unfenced []shim.Found
 }
 
-// fence reports whether the fence stands at this moment. It is known once the runtimes have started.
-func (s *Server) fence() fenceState {
-	if s.fencing.missing != "" {
-		return fenceState{why: s.fencing.missing}
+// state reports whether the fence stands at this moment. It is known once the runtimes have started.
+func (s *fencing) state() fenceState {
+	if s.missing != "" {
+		return fenceState{why: s.missing}
 	}
-	for _, f := range s.fencing.unfenced {
+	for _, f := range s.unfenced {
 		runs := f.State.RuntimePID > 0 && process.Started(f.State.RuntimePID) == f.State.RuntimeStarted
 		if runs || process.Started(f.State.PID) == f.State.Started {
 			return fenceState{why: fmt.Sprintf("a %s that an earlier server started can connect to this one, until it ends (generation %s): "+
@@ -58,24 +59,25 @@ func (s *Server) fence() fenceState {
 	return fenceState{stands: true}
 }
 
-// registerPorts registers the ports at which people and other nodes come in, so that servers of this machine keep their
+// Start registers the ports at which people and other nodes come in, so that servers of this machine keep their
 // agents from them. That it cannot is no failure of the start: people have to prove who they are then.
-func (s *Server) registerPorts(context.Context) error {
+func (s *fencing) Start(context.Context) error {
 	own, patterns := doors.Folders(os.Getenv)
-	s.fencing = fencing{patterns: patterns, release: func() error { return nil }}
+	s.patterns, s.release = patterns, func() error { return nil }
 	release, others, err := doors.Register(own, patterns, slices.DeleteFunc(s.ownPorts(), everybodys)...)
 	if err != nil {
-		s.fencing.missing = fmt.Sprintf("this server cannot tell others on this machine of its port: %v", err)
+		s.missing = fmt.Sprintf("this server cannot register its port for others on this machine: %v", err)
 		return nil
 	}
-	s.fencing.release, s.fencing.others = release, others
+	s.release, s.others = release, others
 	return nil
 }
 
-func (s *Server) releasePorts(context.Context) error { return s.fencing.release() }
+// Stop takes the registration back.
+func (s *fencing) Stop(context.Context) error { return s.release() }
 
 // ownPorts are the ports of this server that are not for agents.
-func (s *Server) ownPorts() []uint16 {
+func (s *fencing) ownPorts() []uint16 {
 	ports := []uint16{portOf(s.people.listener)}
 	if s.nodePort != nil {
 		ports = append(ports, portOf(s.nodePort.listener))
@@ -95,15 +97,15 @@ func portOf(listener net.Listener) uint16 {
 // models and packages there.
 func everybodys(port uint16) bool { return port == 80 || port == 443 }
 
-// planFence puts the fence into the plan of runtimes, where there can be one. An error is that it was required.
-func (s *Server) planFence(ctx context.Context, plan *confine.Plan) error {
+// plan puts the fence into the plan of runtimes, where there can be one. An error is that it was required.
+func (s *fencing) plan(ctx context.Context, into *confine.Plan) error {
 	if err := confine.FenceSupported(); err != nil {
-		s.fencing.missing = err.Error()
-		return s.unfenced()
+		s.missing = err.Error()
+		return s.check()
 	}
 	own := s.ownPorts()
 	if everybodys(own[0]) {
-		s.fencing.missing = fmt.Sprintf("agents cannot be kept from port %d, at which they reach the rest of the world: set PORT to another "+
+		s.missing = fmt.Sprintf("agents cannot be kept from port %d, at which they reach the rest of the world: set PORT to another "+
 			"one, and have a proxy on this one", own[0])
 	}
 	local, err := localPorts(ctx, s.cfg.DatabaseURL)
@@ -113,21 +115,21 @@ func (s *Server) planFence(ctx context.Context, plan *confine.Plan) error {
 	ports := append(own, local...)
 	// Those that are known already do not depend on the folder: an agent that can write to it, where files cannot be
 	// protected, opens none of them.
-	for _, other := range s.fencing.others {
+	for _, other := range s.others {
 		ports = append(ports, other.Port)
 	}
 	ports = slices.DeleteFunc(ports, everybodys)
 	slices.Sort(ports)
-	plan.Fence = &confine.Fence{Ports: slices.Compact(ports), Doors: s.fencing.patterns}
+	into.Fence = &confine.Fence{Ports: slices.Compact(ports), Doors: s.patterns}
 	if err := s.findUnfenced(own[0]); err != nil {
 		return err
 	}
-	return s.unfenced()
+	return s.check()
 }
 
-// unfenced says that the fence does not stand, if it does not; where it is required that is an error.
-func (s *Server) unfenced() error {
-	state := s.fence()
+// check logs that the fence does not stand, if it does not; where it is required that is an error.
+func (s *fencing) check() error {
+	state := s.state()
 	switch {
 	case state.stands:
 		return nil
@@ -140,8 +142,8 @@ func (s *Server) unfenced() error {
 
 // findUnfenced finds the living runtimes of earlier servers that are not fenced from a port: the fence is in the kernel
 // and stays what it was when they were started.
-func (s *Server) findUnfenced(port uint16) error {
-	found, err := shim.Discover(s.runtimes.shims.RunDir)
+func (s *fencing) findUnfenced(port uint16) error {
+	found, err := shim.Discover(s.shims.RunDir)
 	if err != nil {
 		return err
 	}
@@ -149,10 +151,10 @@ func (s *Server) findUnfenced(port uint16) error {
 		if !f.Alive {
 			continue
 		}
-		// One that does not tell counts as not fenced.
+		// One whose plan cannot be read counts as not fenced.
 		plan, err := f.Confined()
 		if err != nil || plan.Fence == nil || !slices.Contains(plan.Fence.Ports, port) {
-			s.fencing.unfenced = append(s.fencing.unfenced, f)
+			s.unfenced = append(s.unfenced, f)
 		}
 	}
 	return nil
@@ -186,8 +188,8 @@ func localPorts(ctx context.Context, url string) (ports []uint16, err error) {
 }
 
 // protectPorts has runtimes read the folders where servers are registered, and not change them.
-func (s *Server) protectPorts(plan *confine.Plan) error {
-	folders, err := doors.Match(s.fencing.patterns)
+func (s *fencing) protectPorts(plan *confine.Plan) error {
+	folders, err := doors.Match(s.patterns)
 	for _, folder := range folders {
 		if path, err := datadir.RealPath(folder); err == nil {
 			plan.Protect = append(plan.Protect, path)

@@ -24,16 +24,16 @@ type listening struct {
 func (l listening) Addr() net.Addr { return net.TCPAddrFromAddrPort(netip.MustParseAddrPort(l.at)) }
 
 // fencingServer is a server that has its port and registers it in a folder.
-func fencingServer(t *testing.T, cfg config.Config, folder, at string) *Server {
+func fencingServer(t *testing.T, cfg config.Config, folder, at string) *fencing {
 	t.Helper()
 	t.Setenv("XDG_RUNTIME_DIR", folder)
-	s := &Server{cfg: &cfg, log: zerolog.Nop(), people: httpPort{listener: listening{at: at}},
-		runtimes: runtimes{shims: &shim.Host{RunDir: filepath.Join(folder, "run")}}}
-	if err := s.registerPorts(t.Context()); err != nil {
+	s := &fencing{core: &core{cfg: &cfg, log: zerolog.Nop(), people: httpPort{listener: listening{at: at}},
+		shims: &shim.Host{RunDir: filepath.Join(folder, "run")}}}
+	if err := s.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := s.releasePorts(t.Context()); err != nil {
+		if err := s.Stop(t.Context()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -46,21 +46,21 @@ func TestWhichPortsAgentsAreKeptFrom(t *testing.T) {
 		folder, "127.0.0.1:3001")
 	s.nodePort = &nodePort{listener: listening{at: "192.0.2.7:3002"}}
 	var plan confine.Plan
-	if err := s.planFence(t.Context(), &plan); err != nil {
+	if err := s.plan(t.Context(), &plan); err != nil {
 		t.Fatal(err)
 	}
-	if !s.fence().stands || !slices.Equal(plan.Fence.Ports, []uint16{3001, 3002, 6002, 6003}) ||
+	if !s.state().stands || !slices.Equal(plan.Fence.Ports, []uint16{3001, 3002, 6002, 6003}) ||
 		!slices.Contains(plan.Fence.Doors, filepath.Join(folder, "harness")) {
-		t.Errorf("%+v: %+v", s.fence(), plan.Fence)
+		t.Errorf("%+v: %+v", s.state(), plan.Fence)
 	}
 	// The one that starts later knows of the other, and does not depend on the folder for it.
 	later := fencingServer(t, config.Config{}, folder, "127.0.0.1:3003")
-	if err := later.planFence(t.Context(), &plan); err != nil {
+	if err := later.plan(t.Context(), &plan); err != nil {
 		t.Fatal(err)
 	}
-	if !later.fence().stands || len(later.fencing.others) != 1 || later.fencing.others[0].Port != 3001 ||
+	if !later.state().stands || len(later.others) != 1 || later.others[0].Port != 3001 ||
 		!slices.Equal(plan.Fence.Ports, []uint16{3001, 3003}) {
-		t.Errorf("%+v: %+v", later.fencing, plan.Fence)
+		t.Errorf("%+v: %+v", later, plan.Fence)
 	}
 	if err := s.protectPorts(&plan); err != nil || !slices.ContainsFunc(plan.Protect, func(path string) bool {
 		return strings.HasSuffix(path, filepath.Base(folder)+"/harness")
@@ -72,14 +72,14 @@ func TestWhichPortsAgentsAreKeptFrom(t *testing.T) {
 // A server whose port cannot be fenced, or not be registered, says so; where the fence is required it does not start.
 func TestAFenceThatDoesNotStand(t *testing.T) {
 	for says, place := range map[string]struct{ folder, at string }{
-		"set PORT to another": {t.TempDir(), "127.0.0.1:443"},
-		"cannot tell others":  {filepath.Join(t.TempDir(), "missing"), "127.0.0.1:3001"},
+		"set PORT to another":      {t.TempDir(), "127.0.0.1:443"},
+		"cannot register its port": {filepath.Join(t.TempDir(), "missing"), "127.0.0.1:3001"},
 	} {
 		for _, mode := range []string{"auto", "required"} {
 			s := fencingServer(t, config.Config{RuntimeConfine: mode}, place.folder, place.at)
 			var plan confine.Plan
-			err := s.planFence(t.Context(), &plan)
-			if state := s.fence(); state.stands || !strings.Contains(state.why, says) {
+			err := s.plan(t.Context(), &plan)
+			if state := s.state(); state.stands || !strings.Contains(state.why, says) {
 				t.Errorf("%s: %+v", says, state)
 			}
 			if required := err != nil && strings.Contains(err.Error(), says); required != (mode == "required") {

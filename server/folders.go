@@ -31,7 +31,7 @@ func (s *Server) startFolders(ctx context.Context) error {
 	}
 	folders := gitworkspace.New(options)
 	if err := folders.Start(ctx); err != nil {
-		return config.Usagef("HARNESS_WORKSPACES=git cannot be kept up here: %w", err)
+		return config.Usagef("HARNESS_WORKSPACES=git does not work here: %w", err)
 	}
 	s.folders = folders
 	return nil
@@ -58,7 +58,7 @@ func SessionFolder(cfg *config.Config, workingDirectory string) string {
 }
 
 // enterFolder returns why agents may not enter a folder, nil when they may.
-func (s *Server) enterFolder(folder string) error {
+func (s *runtimes) enterFolder(folder string) error {
 	plan := s.confined.Load()
 	if plan == nil {
 		plan = &confine.Plan{}

@@ -18,10 +18,10 @@ func (h health) Runtime() runtime.Status {
 	if !h.cfg.Runs() {
 		return runtime.Status{State: runtime.StateStopped, Reason: "this node runs no agents (HARNESS_ROLES)"}
 	}
-	if h.codex == nil {
+	if h.runtimes.codex == nil {
 		return runtime.Status{State: runtime.StateStopped, Reason: "codex is none of HARNESS_RUNTIMES"}
 	}
-	return h.codex.Status()
+	return h.runtimes.codex.Status()
 }
 
 // Runtimes implements api.Health.
@@ -38,12 +38,12 @@ func (h health) Runtimes() []api.RuntimeHealth {
 
 // Auth implements api.Health: codex-manager's clients ask about codex.
 func (h health) Auth() api.AuthHealth {
-	if h.codex == nil {
+	if h.runtimes.codex == nil {
 		return api.AuthHealth{LikelyUnauthenticated: true}
 	}
-	found, err := h.codex.Auth(context.Background()) // it looks at files, and waits for nothing
+	found, err := h.runtimes.codex.Auth(context.Background()) // it looks at files, and waits for nothing
 	if err != nil {
-		h.log.Error().Err(err).Msg("codex's credentials cannot be looked for")
+		h.log.Error().Err(err).Msg("cannot read codex's credentials")
 	}
 	return api.AuthHealth{
 		HasOpenAIAPIKey:       slices.Contains(found.Credentials, runtime.CredentialAPIKey),

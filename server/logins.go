@@ -9,8 +9,8 @@ import (
 	"harness/internal/platform/config"
 )
 
-// startLogins lets people log in at the providers of HARNESS_OIDC_FILE; none of them is asked before somebody does.
-func (s *Server) startLogins(ctx context.Context) error {
+// startLogins lets people log in at the providers of HARNESS_OIDC_FILE; none of them is asked before a person logs in.
+func (s *access) startLogins(ctx context.Context) error {
 	if s.cfg.OIDCFile == "" {
 		return nil
 	}
@@ -19,28 +19,28 @@ func (s *Server) startLogins(ctx context.Context) error {
 		return &config.UsageError{Err: err}
 	}
 	s.providers = oidc.NewSet(providers, roleMap(s.cfg), s.now)
-	s.logins = logins.New(logins.Options{Journal: s.journal, DB: s.db, Providers: s.providers, Clock: s.now,
+	s.accounts = logins.New(logins.Options{Journal: s.journal, DB: s.db, Providers: s.providers, Clock: s.now,
 		Logger: s.log.With().Str("package", "logins").Logger()})
-	return s.logins.Start(ctx)
+	return s.accounts.Start(ctx)
 }
 
-func (s *Server) stopLogins(ctx context.Context) error {
-	if s.logins == nil {
+func (s *access) stopLogins(ctx context.Context) error {
+	if s.accounts == nil {
 		return nil
 	}
-	return s.logins.Stop(ctx)
+	return s.accounts.Stop(ctx)
 }
 
 // named are the secrets that this server gave out: named tokens and logins.
-func (s *Server) named() auth.Named {
-	if s.logins == nil {
+func (s *access) named() auth.Named {
+	if s.accounts == nil {
 		return s.tokens
 	}
-	return auth.NamedBy(s.tokens, s.logins)
+	return auth.NamedBy(s.tokens, s.accounts)
 }
 
 // bearers are the tokens of workloads, nil (and no nil pointer) without providers.
-func (s *Server) bearers() auth.Bearers {
+func (s *access) bearers() auth.Bearers {
 	if s.providers == nil {
 		return nil
 	}
@@ -48,7 +48,7 @@ func (s *Server) bearers() auth.Bearers {
 }
 
 // clientSecrets are the files by which this server is known to its providers.
-func (s *Server) clientSecrets() []string {
+func (s *access) clientSecrets() []string {
 	if s.providers == nil {
 		return nil
 	}
@@ -56,9 +56,9 @@ func (s *Server) clientSecrets() []string {
 }
 
 // holder is who comes in by a named token or a login with an id, false when it does not count (any more).
-func (s *Server) holder(id string) (auth.Principal, bool) {
-	if who, counts := s.tokens.Holder(id); counts || s.logins == nil {
+func (s *access) holder(id string) (auth.Principal, bool) {
+	if who, counts := s.tokens.Holder(id); counts || s.accounts == nil {
 		return who, counts
 	}
-	return s.logins.Holder(id)
+	return s.accounts.Holder(id)
 }

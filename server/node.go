@@ -10,15 +10,24 @@ import (
 	"harness/internal/lib/version"
 	"harness/internal/platform/cluster"
 	"harness/internal/platform/cluster/bus"
+	"harness/internal/platform/cluster/livetext"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/runtime/process/shim"
 	"harness/internal/services/session/store"
 )
 
+// nodes are how this server works with others on its store. All but core is nil on SQLite.
+type nodes struct {
+	*core
+	watch    *cluster.Watch
+	bus      *bus.Bus          // nil without HARNESS_NODE_ADDRESS
+	liveText *livetext.Carrier // nil as bus is
+}
+
 // startNode makes sure that no other server on this database has this one's node id: of two, each would settle what the
 // other one runs.
-func (s *Server) startNode(ctx context.Context) error {
+func (s *nodes) startNode(ctx context.Context) error {
 	if s.db.Engine() == database.SQLite {
 		return nil
 	}
@@ -26,7 +35,7 @@ func (s *Server) startNode(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("find the name of this machine: %w", err)
 	}
-	shims, err := s.shims()
+	shims, err := s.shimHost()
 	if err != nil {
 		return err
 	}
@@ -50,14 +59,14 @@ func (s *Server) startNode(ctx context.Context) error {
 
 // now is the time of all nodes of a store, for what is stored or compared with what is: this machine's date may be wrong.
 // On SQLite it is the machine's.
-func (s *Server) now() time.Time {
+func (s *core) now() time.Time {
 	if s.node == nil {
 		return time.Now()
 	}
 	return s.node.Now()
 }
 
-func (s *Server) stopNode(ctx context.Context) error {
+func (s *nodes) stopNode(ctx context.Context) error {
 	if s.node == nil {
 		return nil
 	}
@@ -66,7 +75,7 @@ func (s *Server) stopNode(ctx context.Context) error {
 
 // owned is the fence of the journal, sure the rule that a node which may have lost its lease begins nothing; nil on
 // SQLite.
-func (s *Server) owned() func(ctx context.Context, tx database.Tx) error {
+func (s *core) owned() func(ctx context.Context, tx database.Tx) error {
 	if s.node == nil || switchedOff("fence") {
 		return nil
 	}
@@ -79,7 +88,7 @@ func (s *Server) owned() func(ctx context.Context, tx database.Tx) error {
 	}
 }
 
-func (s *Server) sure() func() error {
+func (s *core) sure() func() error {
 	if s.node == nil || switchedOff("sure-lease") {
 		return nil
 	}
@@ -87,7 +96,7 @@ func (s *Server) sure() func() error {
 }
 
 // announce makes the bus, nil without a node port, and is how the journal uses it.
-func (s *Server) announce() func() {
+func (s *nodes) announce() func() {
 	if s.nodePort == nil {
 		return nil
 	}
@@ -96,33 +105,33 @@ func (s *Server) announce() func() {
 	return s.bus.Announce
 }
 
-// releasesEarly tells whether all nodes keep what is read from being shown too soon; nil when this one does not.
-func (s *Server) releasesEarly() func() bool {
+// releasesEarly reports whether all nodes keep what is read from being shown too soon; nil when this one does not.
+func (s *core) releasesEarly() func() bool {
 	if s.nodePort == nil {
 		return nil
 	}
 	return s.node.Alike
 }
 
-func (s *Server) startBus(ctx context.Context) error {
+func (s *nodes) startBus(ctx context.Context) error {
 	if s.bus == nil {
 		return nil
 	}
 	return s.bus.Start(ctx)
 }
 
-func (s *Server) stopBus(ctx context.Context) error {
+func (s *nodes) stopBus(ctx context.Context) error {
 	if s.bus == nil {
 		return nil
 	}
 	return s.bus.Stop(ctx)
 }
 
-// draining tells whether this server is to begin nothing new (harness nodes drain).
-func (s *Server) draining() bool { return s.node != nil && s.node.Draining() }
+// draining reports whether this server is to begin nothing new (harness nodes drain).
+func (s *core) draining() bool { return s.node != nil && s.node.Draining() }
 
 // startWatch looks after what other nodes leave open.
-func (s *Server) startWatch(ctx context.Context) error {
+func (s *nodes) startWatch(ctx context.Context) error {
 	if s.node == nil {
 		return nil
 	}
@@ -138,27 +147,26 @@ func (s *Server) startWatch(ctx context.Context) error {
 			if err == nil {
 				s.metrics.Nodes.Ended.Inc()
 				logger.Warn().Str("node", node.NodeID).Str("owner", node.Owner).
-					Msg("a node was silent for too long; what it ran is ended")
+					Msg("a node did not renew its lease; its turns, requests and jobs are ended")
 			}
 			return err
 		}})
 	return s.watch.Start(ctx)
 }
 
-func (s *Server) stopWatch(ctx context.Context) error {
+func (s *nodes) stopWatch(ctx context.Context) error {
 	if s.watch == nil {
 		return nil
 	}
 	return s.watch.Stop(ctx)
 }
 
-// endLost ends the runtimes of an earlier server here whose turns another node has ended meanwhile, when this one was
-// taken for dead: nobody may hear them any more.
-func (s *Server) endLost(ctx context.Context) error {
+// endLost ends the runtimes of an earlier server here whose turns another node has ended meanwhile: no server reads their output any more.
+func (s *runtimes) endLost(ctx context.Context) error {
 	if s.node == nil {
 		return nil
 	}
-	found, err := shim.Discover(s.runtimes.shims.RunDir)
+	found, err := shim.Discover(s.shims.RunDir)
 	if err != nil {
 		return err
 	}
@@ -169,7 +177,7 @@ func (s *Server) endLost(ctx context.Context) error {
 		ended, err := store.Ended(ctx, s.db.Read(), f.Generation)
 		if err == nil && ended {
 			s.log.Warn().Str("runtime", f.State.Runtime).Str("generation", f.Generation).
-				Msg("this node was taken for dead, and its turns were ended by another one; ending the runtime")
+				Msg("another node ended this node's turns; ending the runtime")
 			_, _, err = shim.Reap(ctx, f)
 		}
 		if err != nil {

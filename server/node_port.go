@@ -32,9 +32,9 @@ type nodePort struct {
 }
 
 // openNodePort takes the port, whose address goes into the node's row. Who comes before it is served waits.
-func (s *Server) openNodePort(ctx context.Context) error {
+func (s *nodes) openNodePort(ctx context.Context) error {
 	configured := s.cfg.Node
-	if err := s.checkRoles(); err != nil {
+	if err := checkRoles(s.cfg); err != nil {
 		return err
 	}
 	switch {
@@ -70,7 +70,7 @@ func (s *Server) openNodePort(ctx context.Context) error {
 	return nil
 }
 
-func (s *Server) closeNodePort(context.Context) error {
+func (s *nodes) closeNodePort(context.Context) error {
 	if s.nodePort == nil {
 		return nil
 	}
@@ -80,23 +80,23 @@ func (s *Server) closeNodePort(context.Context) error {
 	return nil
 }
 
-// joinNodes lets what clients ask here go to its owner, and what other nodes ask come: of the API only what is about what
+// join lets what clients ask here go to its owner, and what other nodes ask come: of the API only what is about what
 // this node owns, which goes no further.
-func (s *Server) joinNodes(options *api.Options) {
+func (s *nodes) join(options *api.Options, rpc api.RPC) {
 	if s.nodePort == nil {
 		return
 	}
 	accept := &forward.Acceptor{Identity: s.nodePort.identity, DB: s.db, Logger: s.log.With().Str("package", "forward").Logger()}
 	s.nodePort.handler = api.New(api.Options{
 		Operations: options.Operations, Health: options.Health, Runtime: options.Runtime, Version: options.Version,
-		Protocols: api.Protocols{Tasks: options.Tasks, RPC: api.RPC{Post: s.rpc.Post()}},
+		Protocols: api.Protocols{Tasks: options.Tasks, RPC: rpc},
 		Access:    api.Access{Guard: accept.Guard, Actor: options.Actor},
 		Answers: api.Answers{Idempotency: options.Idempotency, Reads: options.Reads, Long: options.Long,
 			StoreWait: options.StoreWait},
 		Observation: api.Observation{Answered: options.Answered, Span: options.Span, Logger: options.Logger},
 	})
 	s.nodePort.server = accept.Server(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == livetext.Path { // who comes has shown that it is a node, and asks in nobody's name
+		if r.URL.Path == livetext.Path { // the peer authenticated as a node; no user principal
 			s.liveText.ServeHTTP(w, r)
 			return
 		}
@@ -106,14 +106,14 @@ func (s *Server) joinNodes(options *api.Options) {
 }
 
 // owners is how this node asks others.
-func (s *Server) owners() metrics.CountingOwners {
+func (s *nodes) owners() metrics.CountingOwners {
 	if s.nodePort.client == nil {
 		s.nodePort.client = &forward.Client{Identity: s.nodePort.identity, DB: s.db, Sure: s.sure()}
 	}
 	return s.metrics.Nodes.CountOwners(s.nodePort.client)
 }
 
-func (s *Server) serveNodePort(context.Context) error {
+func (s *nodes) serveNodePort(context.Context) error {
 	port := s.nodePort
 	if port == nil {
 		return nil
@@ -131,7 +131,7 @@ func (s *Server) serveNodePort(context.Context) error {
 }
 
 // stopNodePort lets requests under way finish; what is left at the bound is cut off, as those of clients are.
-func (s *Server) stopNodePort(ctx context.Context) error {
+func (s *nodes) stopNodePort(ctx context.Context) error {
 	port := s.nodePort
 	if port == nil {
 		return nil
@@ -151,8 +151,8 @@ func (s *Server) stopNodePort(ctx context.Context) error {
 	return err
 }
 
-// tellEarly makes the carrier of text that is not stored yet, nil without a node port, and is how the journal uses it.
-func (s *Server) tellEarly() func(after int64, events []journal.Event) {
+// carryLiveText makes the carrier of text that is not stored yet, nil without a node port, and is how the journal uses it.
+func (s *nodes) carryLiveText() func(after int64, events []journal.Event) {
 	if s.nodePort == nil {
 		return nil
 	}
@@ -172,22 +172,22 @@ func (s *Server) tellEarly() func(after int64, events []journal.Event) {
 	return s.liveText.Enqueue
 }
 
-// watchedChanged is how the stream says that others are followed, nil as tellEarly.
-func (s *Server) watchedChanged() func() {
+// watchedChanged is how the stream says that others are followed, nil as carryLiveText.
+func (s *nodes) watchedChanged() func() {
 	if s.liveText == nil {
 		return nil
 	}
 	return s.liveText.Changed
 }
 
-func (s *Server) startLiveText(ctx context.Context) error {
+func (s *nodes) startLiveText(ctx context.Context) error {
 	if s.liveText == nil {
 		return nil
 	}
 	return s.liveText.Start(ctx, s.journal, s.nodePort.client)
 }
 
-func (s *Server) stopLiveText(ctx context.Context) error {
+func (s *nodes) stopLiveText(ctx context.Context) error {
 	if s.liveText == nil {
 		return nil
 	}

@@ -11,11 +11,23 @@ import (
 	"harness/internal/runtime"
 	"harness/internal/runtime/wire"
 	"harness/internal/services/notify"
+	"harness/internal/services/notify/decidelink"
 	"harness/internal/services/session"
 	"harness/stream"
 )
 
-func (s *Server) startNotifier(ctx context.Context) error {
+// notifications are messages to people, and the links in them that decide.
+type notifications struct {
+	*core
+	access   *access
+	calls    *callLog
+	notifier *notify.Notifier
+	links    *decidelink.Signer // nil unless links may decide
+	push     *pushAccess        // nil where no browser is notified
+}
+
+// Start begins to notify.
+func (s *notifications) Start(ctx context.Context) error {
 	set := s.cfg.Notify
 	if err := s.startLinks(ctx); err != nil {
 		return err
@@ -43,7 +55,7 @@ func (s *Server) startNotifier(ctx context.Context) error {
 		push = s.push.Push
 	}
 	s.notifier = notify.New(notify.Options{DB: s.db, Clock: s.now, Targets: targets, Push: push, Read: s.journal.Read, Head: s.journal.Head,
-		Tells: func(record *journal.Record) (notify.News, bool) {
+		NewsOf: func(record *journal.Record) (notify.News, bool) {
 			news, is := newsOf(record)
 			return news, is && slices.Contains(set.Kinds, string(news.Kind))
 		}, Waits: s.requestWaits, PublicURL: set.PublicURL, DecideLink: s.linkFor, Ended: s.metrics.Notified.Ended,
@@ -51,10 +63,11 @@ func (s *Server) startNotifier(ctx context.Context) error {
 	return s.notifier.Start(ctx)
 }
 
-func (s *Server) stopNotifier(ctx context.Context) error { return s.notifier.Stop(ctx) }
+// Stop ends it.
+func (s *notifications) Stop(ctx context.Context) error { return s.notifier.Stop(ctx) }
 
-// requestWaits tells whether a request still waits for a decision.
-func (s *Server) requestWaits(ctx context.Context, news notify.News) (bool, error) {
+// requestWaits reports whether a request still waits for a decision.
+func (s *notifications) requestWaits(ctx context.Context, news notify.News) (bool, error) {
 	kind := runtime.RequestApproval
 	if news.Kind == notify.QuestionWaits {
 		kind = runtime.RequestToolInput

@@ -41,7 +41,8 @@ const execTimeout = 5 * time.Minute
 
 // ownedTools are the tools that this server gives to agents; nil gives none.
 type ownedTools struct {
-	*Server
+	*core
+	calls    *callLog
 	policy   tools.Policy
 	host     *mcphost.Host
 	registry *tools.Registry
@@ -156,7 +157,7 @@ func (s *Server) startTools(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	owned := &ownedTools{Server: s, reached: reached}
+	owned := &ownedTools{core: s.core, calls: &s.calls, reached: reached}
 	if owned.policy, err = toolPolicy(s.cfg.Tools, s.cfg.AllowYolo); err != nil {
 		return err
 	}
@@ -171,7 +172,7 @@ func (s *Server) startTools(ctx context.Context) error {
 	owned.registry = registry
 	owned.host = mcphost.New(mcphost.Options{Executor: executor, Grants: s.agents.grants, Session: owned.session, Reads: s.journal,
 		Version: version.Program(), Logger: s.log.With().Str("package", "mcphost").Logger()})
-	s.tools = owned
+	s.runtimes.tools = owned
 	return nil
 }
 
@@ -184,14 +185,14 @@ func (s *Server) ownPlaces() (limits workspace.Limits, err error) {
 		}
 		place, err := datadir.RealPath(path)
 		if errors.Is(err, fs.ErrNotExist) {
-			place, err = datadir.EntryPlace(path) // nobody is to make it
+			place, err = datadir.EntryPlace(path) // nothing is to make it
 		}
 		if err != nil {
 			return limits, err
 		}
 		limits.Hidden = append(limits.Hidden, place)
 	}
-	limits.Hidden = append(limits.Hidden, s.hideSecrets()...)
+	limits.Hidden = append(limits.Hidden, s.access.hideSecrets()...)
 	for _, root := range ExtensionRoots(s.cfg, s.workspace) {
 		place, err := datadir.RealPath(root.Path)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -208,7 +209,7 @@ func (s *Server) ownPlaces() (limits workspace.Limits, err error) {
 	return limits, nil
 }
 
-// ToolPlace is what a process that runs tools as the user of the agents is told: who that is, and what is the server's.
+// ToolPlace describes to a process that runs tools as the agents' user who that is, and what is the server's.
 type ToolPlace struct {
 	User          confine.Plan
 	Hidden, Fixed []string
@@ -266,7 +267,7 @@ func (o *ownedTools) session(ctx context.Context, id string) (mcphost.Session, e
 		Policy: narrowed(o.policy, stored.Controls), MaxCalls: runtime.CapabilitiesOf(adapter).MaxToolCalls()}, nil
 }
 
-// narrowed narrows a policy to what a session may do: nobody is asked where its policy asks nobody, all is asked where
+// narrowed narrows a policy to what a session may do: no call is asked about where its policy asks for nothing, each one where
 // nothing is trusted, and what its sandbox does not let do no tool does.
 func narrowed(policy tools.Policy, controls session.Controls) tools.Policy {
 	policy.DenyClasses = slices.Clone(policy.DenyClasses)
@@ -355,7 +356,7 @@ func (o *ownedTools) beside(guard func(http.Handler) http.Handler, next http.Han
 	if o == nil {
 		return next
 	}
-	door := o.recorded(guard, "mcp", MCPPath, true, o.host) // calls of tools have rows of their own
+	door := o.calls.recorded(guard, "mcp", MCPPath, true, o.host) // calls of tools have rows of their own
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == MCPPath {
 			door.ServeHTTP(w, r)

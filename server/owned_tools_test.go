@@ -76,7 +76,7 @@ func TestTheLevelsOfASessionHoldForTools(t *testing.T) {
 	}
 	policy := narrowed(tools.Policy{Mode: tools.ModeAsk}, session.Controls{ApprovalPolicy: "never"})
 	if got := policy.Settle(policy.Evaluate("a.tool", tools.ReadOnly)); got.Decision != tools.Deny {
-		t.Errorf("where nobody is asked it is %s", got.Decision)
+		t.Errorf("without a person to ask it is %s", got.Decision)
 	}
 	if len(open.DenyClasses) != 0 {
 		t.Error("a session narrowed the policy of all")

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"harness/extensions"
+	"harness/internal/lib/lifecycle"
 	"harness/internal/platform/cluster"
 	"harness/internal/platform/config"
 	"harness/internal/platform/database"
@@ -31,25 +32,33 @@ const (
 	sweepEvery    = time.Hour
 )
 
-// startPruning begins to remove what the settings keep no longer.
-func (s *Server) startPruning(ctx context.Context) error {
+// maintenance removes expired rows, scrubs the database and signs the audit log.
+type maintenance struct {
+	*core
+	damage  *damage
+	loops   lifecycle.Loops
+	archive *archive.Archiver // nil without one
+}
+
+// Start begins the loops.
+func (s *maintenance) Start(ctx context.Context) error {
 	if err := s.makeArchive(); err != nil {
 		return err
 	}
-	return s.pruning.Start(ctx, func(context.Context) error {
+	return s.loops.Start(ctx, func(context.Context) error {
 		s.every(pruneEvery, "prune the journal", s.pruneJournal)
 		s.every(signEvery, "sign the audit log", s.signAudit)
 		s.every(pruneOldEvery, "prune the journal's old events", s.pruneOldEvents)
 		s.every(retainEvery, "prune what is over", s.pruneRecords)
 		s.every(sweepEvery, "sweep the object store", s.sweepArtifacts)
-		s.every(scrubEvery, "scrub the database", s.scrub)
+		s.every(scrubEvery, "scrub the database", s.damage.scrub)
 		return nil
 	})
 }
 
 // every does something now and again and again until pruning ends.
-func (s *Server) every(pause time.Duration, what string, do func(context.Context) error) {
-	s.pruning.Go(func(ctx context.Context) {
+func (s *maintenance) every(pause time.Duration, what string, do func(context.Context) error) {
+	s.loops.Go(func(ctx context.Context) {
 		ticker := time.NewTicker(pause)
 		defer ticker.Stop()
 		for {
@@ -65,24 +74,25 @@ func (s *Server) every(pause time.Duration, what string, do func(context.Context
 	})
 }
 
-func (s *Server) stopPruning(ctx context.Context) error {
-	_, err := s.pruning.Stop(ctx, "pruning")
+// Stop ends it.
+func (s *maintenance) Stop(ctx context.Context) error {
+	_, err := s.loops.Stop(ctx, "pruning")
 	return err
 }
 
 // pruned counts and logs what went.
-func (s *Server) pruned(table string, rows int64) {
+func (s *maintenance) pruned(table string, rows int64) {
 	if rows == 0 {
 		return
 	}
 	s.metrics.Pruned.WithLabelValues(table).Add(float64(rows))
-	s.log.Info().Str("table", table).Int64("rows", rows).Msg("pruned what is kept no longer")
+	s.log.Info().Str("table", table).Int64("rows", rows).Msg("pruned expired rows")
 }
 
 // days is an age in the settings.
 func days(n int) time.Duration { return time.Duration(n) * 24 * time.Hour }
 
-func (s *Server) pruneJournal(ctx context.Context) error {
+func (s *maintenance) pruneJournal(ctx context.Context) error {
 	if err := s.archiveEvents(ctx); err != nil || s.cfg.Retention.JournalEvents == 0 {
 		return err
 	}
@@ -91,7 +101,7 @@ func (s *Server) pruneJournal(ctx context.Context) error {
 	return err
 }
 
-func (s *Server) pruneOldEvents(ctx context.Context) error {
+func (s *maintenance) pruneOldEvents(ctx context.Context) error {
 	if s.cfg.Retention.JournalDays == 0 {
 		return nil
 	}
@@ -100,7 +110,7 @@ func (s *Server) pruneOldEvents(ctx context.Context) error {
 	return err
 }
 
-func (s *Server) pruneRecords(ctx context.Context) error {
+func (s *maintenance) pruneRecords(ctx context.Context) error {
 	keep, now := s.cfg.Retention, s.now()
 	p := journal.Pruner{Journal: s.journal, Now: now, Pruned: s.pruned}
 	records := journal.Retention{Age: days(keep.RecordDays), Max: keep.Records}
@@ -117,14 +127,14 @@ func (s *Server) pruneRecords(ctx context.Context) error {
 }
 
 // pruneArtifacts removes those of sessions that are gone.
-func (s *Server) pruneArtifacts(ctx context.Context) error {
+func (s *maintenance) pruneArtifacts(ctx context.Context) error {
 	rows, err := s.artifacts.Prune(ctx)
 	s.pruned("artifacts", rows)
 	return err
 }
 
-// sweepArtifacts removes what is in the object store for nobody.
-func (s *Server) sweepArtifacts(ctx context.Context) error {
+// sweepArtifacts removes objects that no row refers to.
+func (s *maintenance) sweepArtifacts(ctx context.Context) error {
 	objects, err := s.artifacts.Sweep(ctx)
 	s.pruned("artifact_objects", objects)
 	return err
@@ -133,7 +143,7 @@ func (s *Server) sweepArtifacts(ctx context.Context) error {
 // AuditKeyFile is where the key that signs the audit log is kept.
 const AuditKeyFile = "audit.key"
 
-func (s *Server) signAudit(ctx context.Context) error {
+func (s *maintenance) signAudit(ctx context.Context) error {
 	key, err := audit.ReadKey(filepath.Join(s.dir.Path, AuditKeyFile))
 	if err != nil {
 		return err
@@ -142,7 +152,7 @@ func (s *Server) signAudit(ctx context.Context) error {
 	return err
 }
 
-func (s *Server) pruneAudit(ctx context.Context) error {
+func (s *maintenance) pruneAudit(ctx context.Context) error {
 	if s.cfg.Retention.RecordDays == 0 {
 		return nil
 	}
@@ -165,7 +175,7 @@ func OpenArchive(cfg *config.Config) (archive.Files, error) {
 }
 
 // makeArchive makes what archives events, where there is to be an archive.
-func (s *Server) makeArchive() error {
+func (s *maintenance) makeArchive() error {
 	if s.cfg.Archive == "" {
 		return nil
 	}
@@ -185,7 +195,7 @@ func (s *Server) makeArchive() error {
 	return nil
 }
 
-func (s *Server) archiveEvents(ctx context.Context) error {
+func (s *maintenance) archiveEvents(ctx context.Context) error {
 	if s.archive == nil {
 		return nil
 	}

@@ -13,12 +13,12 @@ import (
 	"harness/internal/services/notify"
 )
 
-// pushAccess is by whose access browsers are told what happens. The holder says how the access is looked for again: a
+// pushAccess is the access by which browsers are notified. The holder says how the access is found again: a
 // named token by its id, a signed one by its end, the owner's by what only its text gives; "local" and "remote" are
-// everybody there is at a server that asks for no token.
+// all clients of a server that asks for no token.
 type pushAccess struct {
 	*notify.Push
-	server *Server
+	access *access
 	key    []byte
 }
 
@@ -30,8 +30,8 @@ const (
 	holderSigned = "signed:"
 )
 
-// startPush makes what tells browsers, unless HARNESS_NOTIFY_PUSH_SERVICES is none.
-func (s *Server) startPush(ctx context.Context) error {
+// startPush makes what notifies browsers, unless HARNESS_NOTIFY_PUSH_SERVICES is none.
+func (s *notifications) startPush(ctx context.Context) error {
 	set := s.cfg.Notify
 	if slices.Contains(set.PushServices, "none") {
 		return nil
@@ -40,7 +40,7 @@ func (s *Server) startPush(ctx context.Context) error {
 	if strings.HasPrefix(set.PublicURL, "https:") {
 		contact = set.PublicURL
 	}
-	access := &pushAccess{server: s}
+	access := &pushAccess{access: s.access}
 	push, err := notify.NewPush(ctx, notify.PushOptions{DB: s.db, Services: set.PushServices,
 		Contact: contact, Allows: access.allows})
 	if err != nil {
@@ -79,35 +79,35 @@ func (p *pushAccess) Subscriber(ctx context.Context) notify.Subscriber {
 // ownersProof is another one after HARNESS_AUTH_TOKEN is changed or the owner's token is renewed.
 func (p *pushAccess) ownersProof() string {
 	mac := hmac.New(sha256.New, p.key)
-	mac.Write([]byte(p.server.cfg.AuthToken + "\n" + p.server.access.owner.Fingerprint()))
+	mac.Write([]byte(p.access.cfg.AuthToken + "\n" + p.access.owner.Fingerprint()))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:8])
 }
 
-// allows tells whether an access still counts, and whether it reaches what the news are about.
+// allows reports whether an access still counts, and whether it reaches what the news are about.
 func (p *pushAccess) allows(ctx context.Context, who notify.Subscriber, news notify.News) (counts, may bool, err error) {
 	var limit *auth.Projects
 	if who.Projects != nil {
 		limit = auth.LimitTo(who.Projects...)
 	}
-	set := p.server.cfg
+	set := p.access.cfg
 	switch id, named := strings.CutPrefix(who.Holder, holderToken); {
 	case named:
 		var holder auth.Principal
-		holder, counts = p.server.holder(id)
+		holder, counts = p.access.holder(id)
 		limit = holder.Projects
 	case strings.HasPrefix(who.Holder, holderSigned):
-		counts = who.Until == 0 || p.server.now().UnixMilli() < who.Until
+		counts = who.Until == 0 || p.access.now().UnixMilli() < who.Until
 	case who.Holder == holderOwner:
 		counts = who.Proof == p.ownersProof()
 	case who.Holder == holderLocal:
-		needed, _ := p.server.localAccess()
+		needed, _ := p.access.localAccess()
 		counts = !needed
 	case who.Holder == holderRemote:
-		counts = set.AuthToken == "" && set.InsecureNoAuth && !p.server.named().Any()
+		counts = set.AuthToken == "" && set.InsecureNoAuth && !p.access.named().Any()
 	}
 	if !counts || limit == nil {
 		return counts, counts, nil
 	}
-	projects, err := p.server.sessions.ProjectsOf(ctx, news.SessionID)
+	projects, err := p.access.sessions.ProjectsOf(ctx, news.SessionID)
 	return true, limit.Has(projects[news.SessionID]), err
 }

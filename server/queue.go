@@ -9,40 +9,41 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"harness/internal/platform/telemetry"
+	"harness/internal/services/session/manager"
 	"harness/queue"
 	"harness/queue/jobs"
 )
 
 // jobQueue is the queue with what its jobs need.
 type jobQueue struct {
+	*core
 	*queue.Queue
 	workers     *jobs.Workers
 	suggestions *jobs.Suggestions
 	suggester   *jobs.Suggester
 	// actions executes what workers ask for; the extensions set it before the queue starts. nil refuses it.
 	actions jobs.ActionExecutor
-	// policies tell how an agent's workers run; the extensions set it before the queue starts.
+	// policies report how an agent's workers run; the extensions set it before the queue starts.
 	policies jobs.Policies
 }
 
 // workerTurns bounds a worker's session: with more turns, each job reads a longer history.
 const workerTurns = 200
 
-// startQueue runs jobs from here on. With ORCHESTRATOR_QUEUE_ENABLED=false there is no queue: its routes answer 503,
+// Start runs jobs from here on. With ORCHESTRATOR_QUEUE_ENABLED=false there is no queue: its routes answer 503,
 // only suggestions that others make are kept.
-func (s *Server) startQueue(ctx context.Context) error {
-	q := &s.queue
-	q.suggestions = jobs.NewSuggestions(s.db, s.journal, s.sessions, s.now)
-	q.workers = jobs.NewWorkers(jobs.WorkersOptions{DB: s.db, Journal: s.journal, Sessions: s.sessions,
-		NodeID: s.dir.NodeID, Policies: q.policies, MaxTurns: workerTurns,
+func (s *jobQueue) Start(ctx context.Context) error {
+	s.suggestions = jobs.NewSuggestions(s.db, s.journal, s.sessions, s.now)
+	s.workers = jobs.NewWorkers(jobs.WorkersOptions{DB: s.db, Journal: s.journal, Sessions: jobSessions(s.sessions),
+		NodeID: s.dir.NodeID, Policies: s.policies, MaxTurns: workerTurns,
 		Logger: s.log.With().Str("package", "jobs").Logger()})
-	s.sessions.SetWorkers(q.workers)
+	s.sessions.SetWorkers(s.workers)
 	s.metrics.Registry.MustRegister(newBacklog(s.readBacklog))
 	if !s.cfg.Queue.Enabled {
 		return nil
 	}
 	settings := s.cfg.Queue
-	q.Queue = queue.New(queue.Options{
+	s.Queue = queue.New(queue.Options{
 		Journal: s.journal, DB: s.db, NodeID: s.dir.NodeID, Clock: s.now,
 		Policy: queue.Policy{
 			Concurrency: settings.GlobalConcurrency, MaxGlobal: settings.MaxGlobal, MaxPerProject: settings.MaxPerProject,
@@ -54,12 +55,12 @@ func (s *Server) startQueue(ctx context.Context) error {
 		Logger: s.log.With().Str("package", "queue").Logger(),
 	})
 	s.metrics.Registry.MustRegister(
-		unrunnableJobs{q.Queue, prometheus.NewDesc(telemetry.MetricName("queue", "unrunnable_jobs"),
+		unrunnableJobs{s.Queue, prometheus.NewDesc(telemetry.MetricName("queue", "unrunnable_jobs"),
 			"Queued jobs of types this server does not have; they wait for one that has.", []string{"type"}, nil)})
 	if settings.SuggestRequestEnabled {
-		q.suggester = jobs.NewSuggester(q.suggestions, q.Queue, settings.SuggestRequestWait)
+		s.suggester = jobs.NewSuggester(s.suggestions, s.Queue, settings.SuggestRequestWait)
 	}
-	return q.Start(ctx)
+	return s.Queue.Start(ctx)
 }
 
 // unrunnableJobs shows operators the jobs that wait for another server. It implements prometheus.Collector.
@@ -79,11 +80,11 @@ func (u unrunnableJobs) Collect(to chan<- prometheus.Metric) {
 }
 
 // jobDefinitions are the types of jobs this server runs.
-func (s *Server) jobDefinitions() []queue.Definition {
+func (s *jobQueue) jobDefinitions() []queue.Definition {
 	agent := s.cfg.Agent
 	options := jobs.Options{
-		Sessions: s.sessions, Journal: s.journal, Clock: s.now, Workers: s.queue.workers, Actions: s.queue.actions,
-		Suggestions: s.queue.suggestions, Timing: jobs.Timing{Turn: agent.TurnTimeout, Poll: agent.PollInterval,
+		Sessions: jobSessions(s.sessions), Journal: s.journal, Clock: s.now, Workers: s.workers, Actions: s.actions,
+		Suggestions: s.suggestions, Timing: jobs.Timing{Turn: agent.TurnTimeout, Poll: agent.PollInterval,
 			IncludeTurns:      agent.IncludeTurnsGrace,
 			UntrustedTerminal: agent.UntrustedTerminalGrace, EmptyTurn: agent.EmptyTurnGrace},
 		AttemptTimeout: s.cfg.Queue.DefaultTimeout, SuggestWait: s.cfg.Queue.SuggestRequestWait,
@@ -93,11 +94,12 @@ func (s *Server) jobDefinitions() []queue.Definition {
 	return jobs.Definitions(options)
 }
 
-func (s *Server) stopQueue(ctx context.Context) error {
-	if s.queue.Queue == nil {
+// Stop ends them.
+func (s *jobQueue) Stop(ctx context.Context) error {
+	if s.Queue == nil {
 		return nil
 	}
-	return s.queue.Stop(ctx)
+	return s.Queue.Stop(ctx)
 }
 
 // waiting is what waits in the store, for all servers that share it.
@@ -111,12 +113,12 @@ type waiting struct {
 }
 
 // readBacklog reads what waits; there are no jobs without a queue.
-func (s *Server) readBacklog(ctx context.Context) (w waiting, err error) {
+func (s *jobQueue) readBacklog(ctx context.Context) (w waiting, err error) {
 	if outage := s.journal.Outage(); outage != nil {
 		return w, outage // who asks how it stands is not to wait for a store that does not answer
 	}
-	if w.approvals, w.asked, err = s.sessions.PendingApprovals(ctx); err == nil && s.queue.Queue != nil {
-		w.jobs, err = s.queue.Backlog(ctx)
+	if w.approvals, w.asked, err = s.sessions.PendingApprovals(ctx); err == nil && s.Queue != nil {
+		w.jobs, err = s.Backlog(ctx)
 	}
 	if err == nil && s.tasks != nil {
 		w.queued, w.running, err = s.tasks.Open(ctx)
@@ -139,7 +141,7 @@ const backlogPatience = 2 * time.Second
 
 func newBacklog(read func(context.Context) (waiting, error)) *backlog {
 	desc := func(subsystem, unit, help string, labels ...string) *prometheus.Desc {
-		return prometheus.NewDesc(telemetry.MetricName(subsystem, unit), help+" All servers of one database tell the same.", labels, nil)
+		return prometheus.NewDesc(telemetry.MetricName(subsystem, unit), help+" All servers of one database report the same.", labels, nil)
 	}
 	return &backlog{read: read,
 		approvals:   desc("approvals", "pending", "Approvals that wait for a decision."),
@@ -186,4 +188,9 @@ func age(at int64) float64 {
 		return 0
 	}
 	return max(0, time.Since(time.UnixMilli(at)).Seconds())
+}
+
+// jobSessions are the sessions that jobs run in.
+func jobSessions(s *manager.Service) jobs.Sessions {
+	return jobs.Sessions{Transcripts: s, SessionStore: s, Turns: s, Conversations: s}
 }

@@ -8,9 +8,8 @@ import (
 	"harness/internal/platform/config"
 )
 
-// checkRoles refuses roles with which nobody would be served.
-func (s *Server) checkRoles() error {
-	cfg := s.cfg
+// checkRoles refuses roles with which the server would do nothing.
+func checkRoles(cfg *config.Config) error {
 	var role string
 	switch {
 	case cfg.Serves() && cfg.Runs():
@@ -27,7 +26,7 @@ func (s *Server) checkRoles() error {
 		return config.Usagef("HARNESS_ROLES=%s is for several servers on one Postgres, and this one has a SQLite store of its own: "+
 			"set DATABASE_URL, or unset HARNESS_ROLES", role)
 	case cfg.Node.Address == "":
-		return config.Usagef("HARNESS_ROLES=%s needs other servers, and they this one: set HARNESS_NODE_ADDRESS to where they find "+
+		return config.Usagef("HARNESS_ROLES=%s works only with other servers: set HARNESS_NODE_ADDRESS to where they reach "+
 			"it, or unset HARNESS_ROLES", role)
 	case !cfg.Runs() && len(cfg.AdoptNodes) > 0:
 		return config.Usagef("HARNESS_ADOPT_NODES gives sessions to a server that runs agents, and HARNESS_ROLES=api says that this " +
@@ -36,8 +35,8 @@ func (s *Server) checkRoles() error {
 	return nil
 }
 
-// ofRole keeps clients from a server that does not answer them: it tells how it is, and takes what its own agents ask.
-func (s *Server) ofRole(next http.Handler) http.Handler {
+// ofRole keeps clients from a server that does not answer them: it answers health checks and its own agents only.
+func (s *core) ofRole(next http.Handler) http.Handler {
 	if s.cfg.Serves() {
 		return next
 	}

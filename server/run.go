@@ -54,8 +54,8 @@ func Run(ctx context.Context, cfg *config.Config, further []RuntimeMaker, as Opt
 	}
 	log.Info().Str("url", server.URL()).Str("data", cfg.DataDir).Str("node", server.dir.NodeID).
 		Msg("harness is serving: " + server.URL() +
-			"/readyz tells what is missing, if anything; open a session with  curl -X POST " + server.URL() + "/api/sessions")
-	server.sayAccess(as.Terminal)
+			"/readyz says what is missing, if anything; open a session with  curl -X POST " + server.URL() + "/api/sessions")
+	server.access.sayAccess(as.Terminal)
 	if as.Ready != nil {
 		if err := as.Ready(server.URL()); err != nil {
 			return errors.Join(err, server.Stop())

@@ -9,7 +9,7 @@ import (
 	"harness/internal/runtime/opencode"
 )
 
-func newOpenCode(s *Server, confined Confinement) (runtime.Adapter, error) {
+func newOpenCode(s *runtimes, confined Confinement) (runtime.Adapter, error) {
 	own, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find the program to start OpenCode with: %w", err)
@@ -28,7 +28,7 @@ const BridgeCommand = "opencode-bridge"
 // acpMaker makes the adapter of an agent of the Agent Client Protocol.
 func acpMaker(profile acp.Profile) RuntimeMaker {
 	return RuntimeMaker{name: profile.Name, unfit: oneForAll(profile.Name), preview: profile.Preview,
-		make: func(s *Server, confined Confinement) (runtime.Adapter, error) {
+		make: func(s *runtimes, confined Confinement) (runtime.Adapter, error) {
 			setup, err := s.setupWithHome(profile.Name, confined, profile.Families...)
 			if err != nil {
 				return nil, err

@@ -14,7 +14,7 @@ import (
 )
 
 // environment says what runtimes get of the server's environment.
-func (s *Server) environment() environment.Policy {
+func (s *runtimes) environment() environment.Policy {
 	return environmentOf(s.cfg)
 }
 
@@ -38,7 +38,7 @@ func ProvidersOf(cfg *config.Config, name string) []environment.ProviderStatus {
 		environ = append(environ, "CODEX_HOME="+cfg.CodexHome)
 	}
 	profiles := acp.Shipped()
-	if own, err := acp.Configured(cfg.ACPAgents); err == nil { // told at the start otherwise
+	if own, err := acp.Configured(cfg.ACPAgents); err == nil { // an error is reported at the start
 		profiles = append(profiles, own...)
 	}
 	var families []string
@@ -51,7 +51,7 @@ func ProvidersOf(cfg *config.Config, name string) []environment.ProviderStatus {
 }
 
 // homes are the folders where runtimes keep their logins and state, and the level that a runtime's are at.
-func (s *Server) homes(confined Confinement, runtime string) (environment.Homes, environment.Level, error) {
+func (s *runtimes) homes(confined Confinement, runtime string) (environment.Homes, environment.Level, error) {
 	dir := s.cfg.CredentialDir
 	if dir == "" {
 		data, err := filepath.Abs(s.dir.Path)
@@ -66,7 +66,7 @@ func (s *Server) homes(confined Confinement, runtime string) (environment.Homes,
 }
 
 // home makes the home of a runtime whose sessions share one, and the way of starting it that leaves the home visible.
-func (s *Server) home(confined Confinement, runtime string) (environment.Home, Confinement, error) {
+func (s *runtimes) home(confined Confinement, runtime string) (environment.Home, Confinement, error) {
 	homes, level, err := s.homes(confined, runtime)
 	if err != nil {
 		return environment.Home{}, Confinement{}, err
@@ -81,7 +81,7 @@ func (s *Server) home(confined Confinement, runtime string) (environment.Home, C
 
 // sessionHome is the home of one session of a runtime whose sessions have one each, and the folder that has to stay
 // visible for it.
-func (s *Server) sessionHome(homes environment.Homes, confined Confinement, runtime, session string) (environment.Home,
+func (s *runtimes) sessionHome(homes environment.Homes, confined Confinement, runtime, session string) (environment.Home,
 	[]string, error) {
 	home, err := homes.Of(environment.LevelEphemeral, runtime, "", session)
 	if err != nil {

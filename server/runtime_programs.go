@@ -15,7 +15,7 @@ import (
 	"harness/internal/runtime/process/shim"
 )
 
-// CodexBin is CODEX_BIN; where nobody names one and there is none on PATH it is the one beside this program, which
+// CodexBin is CODEX_BIN; where it is not set and there is none on PATH it is the one beside this program, which
 // `make run` puts there.
 func CodexBin(cfg *config.Config) string {
 	if cfg.Source("CODEX_BIN") != config.SourceDefault {
@@ -38,12 +38,12 @@ func CodexBin(cfg *config.Config) string {
 // noNativeToolsFile stands in the data directory while the agents of this server have no tools of their own.
 const noNativeToolsFile = "no-native-tools"
 
-// nativeToolsOff tells whether no agent of this server may have tools of its own.
-func (s *Server) nativeToolsOff() bool { return s.cfg.Tools.Native == runtime.NativeToolsOff }
+// nativeToolsOff reports whether no agent of this server may have tools of its own.
+func (s *runtimes) nativeToolsOff() bool { return s.cfg.Tools.Native == runtime.NativeToolsOff }
 
 // endWithNativeTools ends what still runs of agents that an earlier server started with tools of their own, where they
-// may have none now: most are told so when they start.
-func (s *Server) endWithNativeTools(ctx context.Context) error {
+// may have none now: most learn it when they start.
+func (s *runtimes) endWithNativeTools(ctx context.Context) error {
 	mark := filepath.Join(s.dir.Path, noNativeToolsFile)
 	if !s.nativeToolsOff() {
 		if err := os.Remove(mark); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"harness/internal/lib/version"
@@ -22,6 +23,7 @@ import (
 	"harness/internal/runtime/environment"
 	"harness/internal/runtime/opencode"
 	"harness/internal/runtime/process"
+	"harness/internal/runtime/process/confine"
 	"harness/internal/runtime/process/shim"
 	"harness/internal/runtime/stdio"
 	"harness/internal/runtime/unavailable"
@@ -31,15 +33,15 @@ import (
 // RuntimeMaker makes the adapter of one kind of runtime.
 type RuntimeMaker struct {
 	name string
-	make func(*Server, Confinement) (runtime.Adapter, error)
-	// unfit tells why it cannot be driven as the server is set up, and what to do, "" when it can; nil when nothing keeps
+	make func(*runtimes, Confinement) (runtime.Adapter, error)
+	// unfit returns why it cannot be driven as the server is set up, and what to do, "" when it can; nil when nothing keeps
 	// it from that. Such a runtime is there and unavailable.
 	unfit func(*config.Config) string
-	// preview says that nobody has tried it with this program; clients are told unless its operator says otherwise.
+	// preview says that it is untested with this program; clients see that unless its operator says otherwise.
 	preview bool
 }
 
-// why is what unfit tells, and that the operator disabled the runtime.
+// why is what unfit returns, and that the operator disabled the runtime.
 func (m RuntimeMaker) why(cfg *config.Config) string {
 	if cfg.RuntimeStatuses()[m.name] == string(operations.RuntimeDisabled) {
 		return operations.DisabledReason
@@ -66,14 +68,21 @@ func runtimeTable() []RuntimeMaker {
 
 // runtimes are those of a server, the default one first.
 type runtimes struct {
+	*core
+	fencing *fencing
+	access  *access
+	agents  *agentsPort
+	tools   *ownedTools // nil when no tool is given to agents
+
 	table    []RuntimeMaker // those the server can drive
-	shims    *shim.Host
 	makers   []RuntimeMaker
 	adapters []runtime.Adapter
+	codex    *codex.Codex                 // nil unless it is one of them
+	confined atomic.Pointer[confine.Plan] // how agents are started, nil before they are
 }
 
 // chosen are the configured ones of those the server can drive, the default one first.
-func (r runtimes) chosen(cfg *config.Config) ([]RuntimeMaker, error) {
+func (r *runtimes) chosen(cfg *config.Config) ([]RuntimeMaker, error) {
 	table := slices.Clone(r.table)
 	own, err := acp.Configured(cfg.ACPAgents)
 	if err != nil {
@@ -105,7 +114,7 @@ func (r runtimes) chosen(cfg *config.Config) ([]RuntimeMaker, error) {
 	return chosen, nil
 }
 
-// FoundRuntimes are those of a server that nobody chose any for: codex, and what of the others is on this machine.
+// FoundRuntimes are those of a server without a choice: codex, and what of the others is on this machine.
 func FoundRuntimes(cfg *config.Config) []string {
 	found := []string{codex.Name}
 	for _, other := range []struct{ name, program string }{
@@ -118,23 +127,23 @@ func FoundRuntimes(cfg *config.Config) []string {
 	return found
 }
 
-// startRuntimes begins to supervise them. One that is missing shows in health, it is no error.
-func (s *Server) startRuntimes(ctx context.Context) error {
+// Start begins to supervise them. One that is missing shows in health, it is no error.
+func (s *runtimes) Start(ctx context.Context) error {
 	confined, err := s.confinement(ctx)
 	if err != nil {
 		return err
 	}
 	s.confined.Store(&confined.Plan)
-	for _, one := range s.runtimes.makers {
+	for _, one := range s.makers {
 		adapter, err := s.makeRuntime(one, confined)
 		if err != nil {
 			return fmt.Errorf("make the %s runtime: %w", one.name, err)
 		}
-		s.runtimes.adapters = append(s.runtimes.adapters, adapter)
+		s.adapters = append(s.adapters, adapter)
 		s.sessions.Attach(adapter)
 	}
-	s.watchRuntimes()
-	for _, adapter := range s.runtimes.adapters {
+	s.register()
+	for _, adapter := range s.adapters {
 		if err := adapter.Start(ctx); err != nil {
 			return fmt.Errorf("start the %s runtime: %w", adapter.Name(), err)
 		}
@@ -143,7 +152,7 @@ func (s *Server) startRuntimes(ctx context.Context) error {
 }
 
 // makeRuntime makes an adapter; one of a runtime that cannot be driven as the server is set up says so.
-func (s *Server) makeRuntime(one RuntimeMaker, confined Confinement) (runtime.Adapter, error) {
+func (s *runtimes) makeRuntime(one RuntimeMaker, confined Confinement) (runtime.Adapter, error) {
 	if !s.cfg.Runs() {
 		return unavailable.New(one.name, "node "+s.dir.NodeID+" "+session.NoRuntimes), nil
 	}
@@ -154,10 +163,11 @@ func (s *Server) makeRuntime(one RuntimeMaker, confined Confinement) (runtime.Ad
 	return one.make(s, confined)
 }
 
-func (s *Server) stopRuntimes(ctx context.Context) error {
-	errs := make([]error, len(s.runtimes.adapters))
+// Stop ends them all at once.
+func (s *runtimes) Stop(ctx context.Context) error {
+	errs := make([]error, len(s.adapters))
 	var stopping sync.WaitGroup
-	for i, adapter := range s.runtimes.adapters {
+	for i, adapter := range s.adapters {
 		stopping.Go(func() { errs[i] = adapter.Stop(ctx) })
 	}
 	stopping.Wait()
@@ -175,12 +185,12 @@ const (
 
 // setup is what every adapter gets of this server. Families are the providers whose variables its agent inherits, its
 // own by default.
-func (s *Server) setup(name string, confined Confinement, families ...string) stdio.Setup {
+func (s *runtimes) setup(name string, confined Confinement, families ...string) stdio.Setup {
 	return stdio.Setup{
 		Launch: stdio.Launch{
 			Name: name, Marker: process.Marker(s.dir.Path, name), Confine: confined.Plan, Stage: confined.stage,
 			Inherits: s.environment().Inherits(name, families...), Env: append(runtime.DoorEnv(s.agents.URL(), ""), confined.env...),
-			Shims: s.runtimes.shims, Detach: s.cfg.RuntimeDetach, Logger: s.log.With().Str("package", name).Logger(),
+			Shims: s.shims, Detach: s.cfg.RuntimeDetach, Logger: s.log.With().Str("package", name).Logger(),
 			Called: s.runtimeCalled(name),
 		},
 		Supervise: stdio.Options{
@@ -191,7 +201,7 @@ func (s *Server) setup(name string, confined Confinement, families ...string) st
 			return s.sessions.LastState(ctx, name, threadID)
 		},
 		NativeToolsOff: s.sessions.NativeToolsOff,
-		Door:           &s.agents, Tools: s.tools.nameFor(name), Idle: processIdle,
+		Door:           s.agents, Tools: s.tools.nameFor(name), Idle: processIdle,
 		MaxProcesses: s.cfg.LimitsOf(name).Processes, Version: version.Program(),
 		TurnWatchdog: stdio.TurnWatchdog(s.cfg.TurnIdle),
 	}
@@ -199,7 +209,7 @@ func (s *Server) setup(name string, confined Confinement, families ...string) st
 
 // setupWithHome is setup for a runtime that keeps its logins and state in a home of its own
 // (docs/security.md#what-agents-cannot-reach).
-func (s *Server) setupWithHome(name string, confined Confinement, families ...string) (stdio.Setup, error) {
+func (s *runtimes) setupWithHome(name string, confined Confinement, families ...string) (stdio.Setup, error) {
 	homes, level, err := s.homes(confined, name)
 	if err != nil {
 		return stdio.Setup{}, err
@@ -226,7 +236,7 @@ func (s *Server) setupWithHome(name string, confined Confinement, families ...st
 	return setup, nil
 }
 
-// oneForAll tells why a runtime with one process for all sessions cannot be driven as the server is set up, "" when it
+// oneForAll returns why a runtime with one process for all sessions cannot be driven as the server is set up, "" when it
 // can.
 func oneForAll(name string) func(*config.Config) string {
 	return func(cfg *config.Config) string {
@@ -240,7 +250,7 @@ func oneForAll(name string) func(*config.Config) string {
 	}
 }
 
-func newCodex(s *Server, confined Confinement) (runtime.Adapter, error) {
+func newCodex(s *runtimes, confined Confinement) (runtime.Adapter, error) {
 	setup := s.setup(codex.Name, confined)
 	setup.Launch.Env = append(s.codexEnv(), setup.Launch.Env...)
 	s.codex = codex.New(codex.Options{Bin: CodexBin(s.cfg), Home: s.cfg.CodexHome, Setup: setup,
@@ -248,7 +258,7 @@ func newCodex(s *Server, confined Confinement) (runtime.Adapter, error) {
 	return s.codex, nil
 }
 
-func newClaude(s *Server, confined Confinement) (runtime.Adapter, error) {
+func newClaude(s *runtimes, confined Confinement) (runtime.Adapter, error) {
 	setup, err := s.setupWithHome(claude.Name, confined)
 	if err != nil {
 		return nil, err
@@ -257,7 +267,7 @@ func newClaude(s *Server, confined Confinement) (runtime.Adapter, error) {
 }
 
 // codexEnv hands on the model's key, wherever it came from; it is the only secret of our settings codex gets.
-func (s *Server) codexEnv() []string {
+func (s *runtimes) codexEnv() []string {
 	if s.cfg.OpenAIAPIKey == "" {
 		return nil
 	}
@@ -277,7 +287,7 @@ func namesOf(table []RuntimeMaker) []string {
 
 // surviving are the generations of this server's runtimes that an earlier server left, living or with something left to
 // read.
-func (s *Server) surviving() ([]string, error) {
+func (s *runtimes) surviving() ([]string, error) {
 	own, _, err := s.foundShims()
 	var generations []string
 	for _, f := range own {
@@ -289,9 +299,9 @@ func (s *Server) surviving() ([]string, error) {
 	return generations, err
 }
 
-// endStrangers ends what still runs of runtimes that are not configured any more: nobody would take it up. What it said
+// endStrangers ends what still runs of runtimes that are not configured any more: no server would read them. What they wrote
 // stays for when they are.
-func (s *Server) endStrangers(ctx context.Context) error {
+func (s *runtimes) endStrangers(ctx context.Context) error {
 	_, strange, err := s.foundShims()
 	for _, f := range strange {
 		if !f.Alive {
@@ -307,12 +317,12 @@ func (s *Server) endStrangers(ctx context.Context) error {
 }
 
 // foundShims are the shims of earlier servers: those of runtimes that this server drives, and the others.
-func (s *Server) foundShims() (own, strange []shim.Found, err error) {
-	found, err := shim.Discover(s.runtimes.shims.RunDir)
+func (s *runtimes) foundShims() (own, strange []shim.Found, err error) {
+	found, err := shim.Discover(s.shims.RunDir)
 	for _, f := range found {
 		// One that never came up may not say whose it was: it is codex's, which looks after those.
 		name := cmp.Or(f.State.Runtime, codex.Name)
-		if slices.ContainsFunc(s.runtimes.makers, func(one RuntimeMaker) bool {
+		if slices.ContainsFunc(s.makers, func(one RuntimeMaker) bool {
 			return s.cfg.Runs() && one.name == name && one.why(s.cfg) == ""
 		}) {
 			own = append(own, f)

@@ -19,8 +19,8 @@ import (
 // RunDir is the folder of the runtimes that outlive servers.
 func RunDir(dataDir string) string { return filepath.Join(dataDir, "run") }
 
-// shims says how this server keeps its runtimes alive.
-func (s *Server) shims() (*shim.Host, error) {
+// shimHost says how this server keeps its runtimes alive.
+func (s *core) shimHost() (*shim.Host, error) {
 	own, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find the program to start shims with: %w", err)
@@ -34,23 +34,9 @@ func (s *Server) shims() (*shim.Host, error) {
 	}, nil
 }
 
-// watchRuntimes registers the metrics of the runtimes behind shims. They are looked up when somebody asks.
-func (s *Server) watchRuntimes() {
-	host := s.runtimes.shims
-	counters := func() (total codex.Counters) {
-		if s.codex != nil {
-			total = s.codex.Counters()
-		}
-		return total
-	}
-	gauge := func(name, help string, value func() float64) prometheus.Collector {
-		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: telemetry.MetricName("runtime", name), Help: help}, value)
-	}
-	counter := func(name, help string, value func() int64) prometheus.Collector {
-		opts := prometheus.CounterOpts{Name: telemetry.MetricName("runtime", name), Help: help}
-		return prometheus.NewCounterFunc(opts, func() float64 { return float64(value()) })
-	}
-	for _, adapter := range s.runtimes.adapters {
+// register registers the metrics of the runtimes, which are read at each scrape.
+func (s *runtimes) register() {
+	for _, adapter := range s.adapters {
 		s.metrics.Registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: telemetry.MetricName("sessions", "active"), Help: "Sessions of this server in which a turn runs.",
 			ConstLabels: prometheus.Labels{"runtime": adapter.Name()},
@@ -66,41 +52,41 @@ func (s *Server) watchRuntimes() {
 		}))
 	}
 	s.metrics.Registry.MustRegister(
-		gauge("unresponsive", "1 while a runtime leaves a health probe unanswered.", func() float64 {
-			for _, adapter := range s.runtimes.adapters {
+		runtimeGauge("unresponsive", "1 while a runtime leaves a health probe unanswered.", func() float64 {
+			for _, adapter := range s.adapters {
 				if adapter.Status().State == runtime.StateUnresponsive {
 					return 1
 				}
 			}
 			return 0
 		}),
-		gauge("resident_bytes", "Memory the runtimes have in RAM; 0 while there is none, and where the system does not tell.",
-			func() float64 {
-				total := int64(0)
-				for _, pid := range s.runtimes.pids() {
-					total += process.Resident(pid)
-				}
-				return float64(total)
-			}),
-		gauge("processes", "Runtime processes of this server.", func() float64 { return float64(len(s.runtimes.pids())) }),
-		gauge("waiting", "Sessions that wait for a process because a runtime has as many as it may.", func() float64 {
+		runtimeGauge("waiting", "Sessions that wait for a process because a runtime has as many as it may.", func() float64 {
 			waiting := 0
-			for _, adapter := range s.runtimes.adapters {
+			for _, adapter := range s.adapters {
 				waiting += adapter.Status().Waiting
 			}
 			return float64(waiting)
 		}),
-		counter("unloads_total", "Idle sessions unloaded from the runtime's memory.", func() int64 {
-			return counters().Unloads
-		}),
-		counter("recycles_total", "Idle runtime processes replaced because of their memory.", func() int64 {
-			return counters().Recycles
-		}),
-		counter("hangs_total", "Runtime processes killed because they did not answer.", func() int64 {
-			return counters().Hangs
-		}),
-		gauge("shims", "Shims of this data directory that are alive.", func() float64 {
-			found, err := shim.Discover(host.RunDir)
+	)
+	s.registerProcesses()
+	s.registerCodex()
+}
+
+// registerProcesses registers the metrics of the processes and of the shims that hold them.
+func (s *runtimes) registerProcesses() {
+	folder := s.shims.RunDir
+	s.metrics.Registry.MustRegister(
+		runtimeGauge("resident_bytes", "Memory the runtimes have in RAM; 0 while there is none, and where the system does not report it.",
+			func() float64 {
+				total := int64(0)
+				for _, pid := range s.pids() {
+					total += process.Resident(pid)
+				}
+				return float64(total)
+			}),
+		runtimeGauge("processes", "Runtime processes of this server.", func() float64 { return float64(len(s.pids())) }),
+		runtimeGauge("shims", "Shims of this data directory that are alive.", func() float64 {
+			found, err := shim.Discover(folder)
 			if err != nil {
 				return -1
 			}
@@ -112,17 +98,40 @@ func (s *Server) watchRuntimes() {
 			}
 			return float64(alive)
 		}),
-		gauge("orphans", "Runtime processes found without an owner and killed, since this server started.", func() float64 {
-			return float64(counters().Orphans)
-		}),
-		gauge("spool_bytes", "Bytes on disk of what runtimes wrote and the server has not yet let go.", func() float64 {
-			return float64(shim.SpoolBytes(host.RunDir))
+		runtimeGauge("spool_bytes", "Bytes on disk of runtime output that the server has not released.", func() float64 {
+			return float64(shim.SpoolBytes(folder))
 		}),
 	)
 }
 
+// registerCodex registers what codex counts, 0 without it.
+func (s *runtimes) registerCodex() {
+	counters := func() (total codex.Counters) {
+		if s.codex != nil {
+			total = s.codex.Counters()
+		}
+		return total
+	}
+	counter := func(name, help string, value func() int64) prometheus.Collector {
+		opts := prometheus.CounterOpts{Name: telemetry.MetricName("runtime", name), Help: help}
+		return prometheus.NewCounterFunc(opts, func() float64 { return float64(value()) })
+	}
+	s.metrics.Registry.MustRegister(
+		counter("unloads_total", "Idle sessions unloaded from the runtime's memory.", func() int64 { return counters().Unloads }),
+		counter("recycles_total", "Idle runtime processes replaced because of their memory.", func() int64 { return counters().Recycles }),
+		counter("hangs_total", "Runtime processes killed because they did not answer.", func() int64 { return counters().Hangs }),
+		runtimeGauge("orphans", "Runtime processes found without an owner and killed, since this server started.", func() float64 {
+			return float64(counters().Orphans)
+		}),
+	)
+}
+
+func runtimeGauge(name, help string, value func() float64) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: telemetry.MetricName("runtime", name), Help: help}, value)
+}
+
 // pids are the processes that run now.
-func (r runtimes) pids() []int {
+func (r *runtimes) pids() []int {
 	var pids []int
 	for _, adapter := range r.adapters {
 		status := adapter.Status()
@@ -139,7 +148,7 @@ func (r runtimes) pids() []int {
 }
 
 // warningNewer passes on what a runtime says, and warns once when its agent is newer than the versions it was tested with.
-func (s *Server) warningNewer(name string, sink runtime.Sink) runtime.Sink {
+func (s *runtimes) warningNewer(name string, sink runtime.Sink) runtime.Sink {
 	var once sync.Once
 	return func(batch runtime.Batch) {
 		sink(batch)
@@ -151,8 +160,8 @@ func (s *Server) warningNewer(name string, sink runtime.Sink) runtime.Sink {
 	}
 }
 
-func (s *Server) warnNewer(name string, once *sync.Once) {
-	for _, adapter := range s.runtimes.adapters {
+func (s *runtimes) warnNewer(name string, once *sync.Once) {
+	for _, adapter := range s.adapters {
 		installer, knows := adapter.(runtime.Installer)
 		if adapter.Name() != name || !knows {
 			continue

@@ -28,8 +28,7 @@ func TestANewerAgentIsWarnedOfOnce(t *testing.T) {
 	t.Parallel()
 	for version, lines := range map[string]int{"1.2.4": 1, "1.2.3": 0, "": 0} {
 		var log bytes.Buffer
-		s := &Server{log: zerolog.New(&log)}
-		s.runtimes.adapters = []runtime.Adapter{versioned{version: version}}
+		s := &runtimes{core: &core{log: zerolog.New(&log)}, adapters: []runtime.Adapter{versioned{version: version}}}
 		var once sync.Once
 		for range 3 {
 			s.warnNewer("agent", &once)

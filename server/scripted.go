@@ -22,7 +22,7 @@ func FurtherRuntimes() []RuntimeMaker {
 }
 
 // newScripted makes its adapter, as newCodex does: from what the server gives every adapter.
-func newScripted(s *Server, confined Confinement) (runtime.Adapter, error) {
+func newScripted(s *runtimes, confined Confinement) (runtime.Adapter, error) {
 	setup, err := s.setupWithHome(scripted.Name, confined)
 	if err != nil {
 		return nil, err
@@ -34,8 +34,8 @@ func newScripted(s *Server, confined Confinement) (runtime.Adapter, error) {
 	launch, supervise := setup.Launch, setup.Supervise
 	return scripted.New(scripted.Options{
 		Bin: own, Env: append(launch.Env, asScripted+"="+setup.Home.Dir, scripted.TokenVariable+"="+scripted.PlantedToken),
-		EnvOf: func(thread string) []string { return runtime.DoorEnv(setup.Door.URL(), setup.Door.Of(thread)) },
-		Mark:  launch.Mark, Sink: supervise.Sink, Resume: supervise.Resume, Logger: launch.Logger, Shims: launch.Shims,
+		EnvOf:  func(thread string) []string { return runtime.DoorEnv(setup.Door.URL(), setup.Door.Of(thread)) },
+		Marker: launch.Marker, Sink: supervise.Sink, Resume: supervise.Resume, Logger: launch.Logger, Shims: launch.Shims,
 		KeepOnStop: supervise.KeepOnStop, StartTimeout: supervise.StartTimeout, Max: setup.MaxProcesses, Idle: setup.Idle,
 	}), nil
 }

@@ -31,24 +31,16 @@ import (
 	"harness/internal/lib/lifecycle"
 	"harness/internal/operations"
 	"harness/internal/platform/auth"
-	"harness/internal/platform/auth/logins"
-	"harness/internal/platform/auth/oidc"
 	"harness/internal/platform/auth/tokens"
 	"harness/internal/platform/cluster"
-	"harness/internal/platform/cluster/bus"
 	"harness/internal/platform/cluster/gitworkspace"
-	"harness/internal/platform/cluster/livetext"
 	"harness/internal/platform/config"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
-	"harness/internal/platform/journal/archive"
 	"harness/internal/platform/telemetry/otlp"
-	"harness/internal/runtime/codex"
 	"harness/internal/runtime/environment"
-	"harness/internal/runtime/process/confine"
+	"harness/internal/runtime/process/shim"
 	"harness/internal/services/audit"
-	"harness/internal/services/notify"
-	"harness/internal/services/notify/decidelink"
 	"harness/internal/services/session"
 	"harness/internal/services/session/manager"
 	"harness/internal/services/session/nativelog"
@@ -65,67 +57,59 @@ import (
 // which is no failure.
 const streamCloseWait = 2 * time.Second
 
-// Server is the whole program as one value: end-to-end tests start the very same.
-type Server struct {
-	cfg *config.Config
-	// front, when set, is what requests meet first.
-	front     func(http.Handler) http.Handler
+// core is what the parts of a server share. A field is set once the part that makes it has started.
+type core struct {
+	cfg       *config.Config
 	embedded  bool // belongs to the program that started it, and keeps nothing outside of its data directory
 	workspace string
 	log       zerolog.Logger
 	metrics   *metrics.Metrics
-	parts     *lifecycle.Group
+	consents  *datadir.Consents
+	failed    chan error
 
-	dir      *datadir.Dir
-	access   access
-	db       *database.DB
-	node     *cluster.Lease // nil on SQLite, which belongs to the data directory's one server
-	watch    *cluster.Watch // as node
-	nodePort *nodePort      // nil without HARNESS_NODE_ADDRESS
-	damage   damage
-	journal  *journal.Journal
-	bus      *bus.Bus          // nil without HARNESS_NODE_ADDRESS
-	liveText *livetext.Carrier // nil as bus is
-	spans    *tracing.Tracer   // nil unless spans are exported
-	exporter *otlp.Exporter    // the same
-	tokens   *tokens.Service
-	calls    callLog
-	answers  *idempotency.Store
-	sessions *manager.Service
+	dir       *datadir.Dir
+	people    httpPort
+	db        *database.DB
+	node      *cluster.Lease // nil on SQLite, which belongs to the data directory's one server
+	nodePort  *nodePort      // nil without HARNESS_NODE_ADDRESS
+	journal   *journal.Journal
+	spans     *tracing.Tracer // nil unless spans are exported
+	answers   *idempotency.Store
+	artifacts *artifact.Store
+	shims     *shim.Host
+	sessions  *manager.Service
+	traced    atomic.Pointer[manager.Service] // sessions, for readers that began before them
+	hub       *stream.Hub
+	tasks     *tasks.Service
+}
+
+// Server is the whole program as one value: end-to-end tests start the very same.
+type Server struct {
+	*core
+	// front, when set, is what requests meet first.
+	front func(http.Handler) http.Handler
+	parts *lifecycle.Group
+	ready atomic.Bool
+
+	fencing       fencing
+	access        access
+	damage        damage
+	nodes         nodes
+	calls         callLog
+	notifications notifications
+	runtimes      runtimes
+	queue         jobQueue
+	extensions    extensionParts
+	maintenance   maintenance
+
+	agents   agentsPort
+	exporter *otlp.Exporter // nil unless spans are exported
 	search   *search.Index
-	notifier *notify.Notifier
-	links    *decidelink.Signer              // nil unless links may decide
-	push     *pushAccess                     // nil where no browser is told
-	traced   atomic.Pointer[manager.Service] // sessions, for who began before them
-	codex    *codex.Codex                    // nil unless it is one of the runtimes
-	runtimes runtimes
-	confined atomic.Pointer[confine.Plan] // how agents are started, nil before the runtimes start
-	hub      *stream.Hub
 	rpc      *rpc.Server
-	tasks    *tasks.Service
 	taskAPI  *v1.Server
 	native   *nativelog.Ring
 	trimmer  *resources.MemoryTrimmer
-	queue    jobQueue
-	people   httpPort
-	agents   agentsPort
-	fencing  fencing
-
-	// logins and providers are nil without HARNESS_OIDC_FILE.
-	logins    *logins.Service
-	providers *oidc.Set
-
-	artifacts  *artifact.Store
-	tools      *ownedTools // nil when no tool is given to agents
-	extensions extensionParts
-	consents   *datadir.Consents
-
-	folders *gitworkspace.Store // nil unless folders are stored
-
-	pruning lifecycle.Loops
-	archive *archive.Archiver // nil without one
-	ready   atomic.Bool
-	failed  chan error
+	folders  *gitworkspace.Store // nil unless folders are stored
 }
 
 // shutdownTimeout bounds an orderly stop. Container managers kill 10 to 30 s after SIGTERM.
@@ -134,8 +118,16 @@ const shutdownTimeout = 10 * time.Second
 // New makes a server that does nothing until Start. workspace is its working directory. It can drive further
 // runtimes besides those of runtimeTable.
 func New(cfg *config.Config, workspace string, log zerolog.Logger, further ...RuntimeMaker) *Server {
-	s := &Server{cfg: cfg, workspace: workspace, log: log, metrics: metrics.New(RuntimeNames()), failed: make(chan error, 1),
-		consents: datadir.NewConsents(cfg.Trust), runtimes: runtimes{table: append(runtimeTable(), further...)}}
+	c := &core{cfg: cfg, workspace: workspace, log: log, metrics: metrics.New(RuntimeNames()), failed: make(chan error, 1),
+		consents: datadir.NewConsents(cfg.Trust)}
+	s := &Server{core: c, fencing: fencing{core: c}, damage: damage{core: c}, nodes: nodes{core: c}, calls: callLog{core: c},
+		queue: jobQueue{core: c}}
+	s.access = access{core: c, fencing: &s.fencing, isLink: s.notifications.isLink}
+	s.notifications = notifications{core: c, access: &s.access, calls: &s.calls}
+	s.runtimes.core, s.runtimes.fencing, s.runtimes.access, s.runtimes.agents = c, &s.fencing, &s.access, &s.agents
+	s.runtimes.table = append(runtimeTable(), further...)
+	s.extensions = extensionParts{core: c, queue: &s.queue, access: &s.access, runtimes: &s.runtimes}
+	s.maintenance = maintenance{core: c, damage: &s.damage}
 	s.trimmer = resources.NewMemoryTrimmer(func() int64 { return s.journal.Head() })
 	// Stopping runs from the bottom up: not ready, no new connections, sockets closed with 1012, runtimes, services,
 	// database.
@@ -144,35 +136,35 @@ func New(cfg *config.Config, workspace string, log zerolog.Logger, further ...Ru
 		lifecycle.Part{Name: "listener", Start: s.listen, Stop: s.closeListener, Bound: time.Second},
 		lifecycle.Part{Name: "startup gate", Start: s.startGate, Stop: s.stopHTTP, Bound: 3 * time.Second},
 		lifecycle.Part{Name: "database", Start: s.openDatabase, Stop: s.closeDatabase, Bound: 3 * time.Second},
-		lifecycle.Part{Name: "node port", Start: s.openNodePort, Stop: s.closeNodePort, Bound: time.Second},
-		lifecycle.Part{Name: "ports of this machine", Start: s.registerPorts, Stop: s.releasePorts, Bound: time.Second},
-		lifecycle.Part{Name: "node", Start: s.startNode, Stop: s.stopNode, Bound: 2 * time.Second},
+		lifecycle.Part{Name: "node port", Start: s.nodes.openNodePort, Stop: s.nodes.closeNodePort, Bound: time.Second},
+		lifecycle.Part{Name: "ports of this machine", Start: s.fencing.Start, Stop: s.fencing.Stop, Bound: time.Second},
+		lifecycle.Part{Name: "node", Start: s.nodes.startNode, Stop: s.nodes.stopNode, Bound: 2 * time.Second},
 		lifecycle.Part{Name: "spans", Start: s.startSpans, Stop: s.stopSpans, Bound: 2 * time.Second},
 		lifecycle.Part{Name: "journal", Start: s.startJournal, Stop: s.stopJournal, Bound: 3 * time.Second},
-		lifecycle.Part{Name: "record of requests", Start: s.startCalls, Stop: s.stopCalls, Bound: 2 * time.Second},
-		lifecycle.Part{Name: "news of other nodes", Start: s.startBus, Stop: s.stopBus, Bound: time.Second},
+		lifecycle.Part{Name: "record of requests", Start: s.calls.Start, Stop: s.calls.Stop, Bound: 2 * time.Second},
+		lifecycle.Part{Name: "news of other nodes", Start: s.nodes.startBus, Stop: s.nodes.stopBus, Bound: time.Second},
 		lifecycle.Part{Name: "access tokens", Start: s.startTokens, Stop: s.stopTokens, Bound: time.Second},
-		lifecycle.Part{Name: "logins", Start: s.startLogins, Stop: s.stopLogins, Bound: time.Second},
+		lifecycle.Part{Name: "logins", Start: s.access.startLogins, Stop: s.access.stopLogins, Bound: time.Second},
 		lifecycle.Part{Name: "idempotency keys", Start: s.startAnswers, Stop: nothingToStop, Bound: time.Second},
 		lifecycle.Part{Name: "folders of sessions", Start: s.startFolders, Stop: s.stopFolders, Bound: 6 * time.Second},
 		lifecycle.Part{Name: "sessions", Start: s.startSessions, Stop: s.stopSessions, Bound: 3 * time.Second},
 		lifecycle.Part{Name: "port for agents", Start: s.openAgentsPort, Stop: s.stopAgentsPort, Bound: 3 * time.Second},
 		lifecycle.Part{Name: "tools", Start: s.startTools, Stop: nothingToStop, Bound: time.Second},
 		lifecycle.Part{Name: "search", Start: s.startSearch, Stop: s.stopSearch, Bound: 4 * time.Second},
-		lifecycle.Part{Name: "notifications", Start: s.startNotifier, Stop: s.stopNotifier, Bound: time.Second},
-		lifecycle.Part{Name: "runtimes", Start: s.startRuntimes, Stop: s.stopRuntimes, Bound: 6 * time.Second},
+		lifecycle.Part{Name: "notifications", Start: s.notifications.Start, Stop: s.notifications.Stop, Bound: time.Second},
+		lifecycle.Part{Name: "runtimes", Start: s.runtimes.Start, Stop: s.runtimes.Stop, Bound: 6 * time.Second},
 		lifecycle.Part{Name: "memory trimmer", Start: s.trimmer.Start, Stop: s.trimmer.Stop, Bound: time.Second},
 		lifecycle.Part{Name: "stream", Start: s.startStream, Stop: s.stopStream, Bound: 3 * time.Second},
-		lifecycle.Part{Name: "actions", Start: s.startActions, Stop: s.stopActions, Bound: 6 * time.Second},
-		lifecycle.Part{Name: "queue", Start: s.startQueue, Stop: s.stopQueue, Bound: 6 * time.Second},
-		lifecycle.Part{Name: "extensions", Start: s.startExtensions, Stop: s.stopExtensions, Bound: 6 * time.Second},
-		lifecycle.Part{Name: "watch over other nodes", Start: s.startWatch, Stop: s.stopWatch, Bound: 2 * time.Second},
-		lifecycle.Part{Name: "pruning", Start: s.startPruning, Stop: s.stopPruning, Bound: 2 * time.Second},
+		lifecycle.Part{Name: "actions", Start: s.extensions.startActions, Stop: s.extensions.stopActions, Bound: 6 * time.Second},
+		lifecycle.Part{Name: "queue", Start: s.queue.Start, Stop: s.queue.Stop, Bound: 6 * time.Second},
+		lifecycle.Part{Name: "extensions", Start: s.extensions.startExtensions, Stop: s.extensions.stopExtensions, Bound: 6 * time.Second},
+		lifecycle.Part{Name: "watch over other nodes", Start: s.nodes.startWatch, Stop: s.nodes.stopWatch, Bound: 2 * time.Second},
+		lifecycle.Part{Name: "pruning", Start: s.maintenance.Start, Stop: s.maintenance.Stop, Bound: 2 * time.Second},
 		lifecycle.Part{Name: "JSON-RPC", Start: s.startRPC, Stop: s.stopRPC, Bound: 3 * time.Second},
 		lifecycle.Part{Name: "tasks", Start: s.startTasks, Stop: s.stopTasks, Bound: 6 * time.Second},
 		lifecycle.Part{Name: "http", Start: s.startHTTP, Stop: s.stopHTTP, Bound: 3 * time.Second},
-		lifecycle.Part{Name: "requests of other nodes", Start: s.serveNodePort, Stop: s.stopNodePort, Bound: 3 * time.Second},
-		lifecycle.Part{Name: "early text of other nodes", Start: s.startLiveText, Stop: s.stopLiveText, Bound: time.Second},
+		lifecycle.Part{Name: "requests of other nodes", Start: s.nodes.serveNodePort, Stop: s.nodes.stopNodePort, Bound: 3 * time.Second},
+		lifecycle.Part{Name: "early text of other nodes", Start: s.nodes.startLiveText, Stop: s.nodes.stopLiveText, Bound: time.Second},
 		lifecycle.Part{Name: "readiness", Start: s.startReady, Stop: s.stopReady, Bound: time.Second},
 	)
 	return s
@@ -189,7 +181,7 @@ func (s *Server) Stop() error { return s.parts.Stop() }
 func (s *Server) Failed() <-chan error { return s.failed }
 
 // fail reports that a part broke; the first report ends the server.
-func (s *Server) fail(err error) {
+func (s *core) fail(err error) {
 	select {
 	case s.failed <- err:
 	default:
@@ -209,7 +201,7 @@ func (s *Server) openDir(context.Context) (err error) {
 	if s.dir, err = datadir.Open(s.cfg.DataDir); err != nil {
 		return err
 	}
-	s.openAccess()
+	s.access.openAccess()
 	return nil
 }
 
@@ -269,7 +261,7 @@ func (s *Server) openDatabase(ctx context.Context) error {
 func (s *Server) closeDatabase(context.Context) error { return s.db.Close() }
 
 // traceOf is the trace of a turn, once there are sessions.
-func (s *Server) traceOf(sessionID, turnID string) (traceID, spanID string) {
+func (s *core) traceOf(sessionID, turnID string) (traceID, spanID string) {
 	if sessions := s.traced.Load(); sessions != nil {
 		return sessions.TraceOf(sessionID, turnID)
 	}
@@ -278,19 +270,20 @@ func (s *Server) traceOf(sessionID, turnID string) (traceID, spanID string) {
 
 func (s *Server) startJournal(ctx context.Context) error {
 	s.journal = journal.New(s.db, journal.Options{Now: s.now, Logger: s.log.With().Str("package", "journal").Logger(),
-		Observe: s.metrics.ObserveBatch, Origin: origin, Before: audit.NewWriter().Write, Upcast: stream.Upcast,
-		Refused: s.metrics.Database.Refusals.Inc, Recorded: storeRefused, TraceOf: s.traceOf, CheckOwned: s.owned(), Announce: s.announce(),
-		OnEphemeral: s.tellEarly(), Damaged: s.damagedEvent,
+		Origin: origin, Before: audit.NewWriter().Write, Upcast: stream.Upcast, Recorded: storeRefused, TraceOf: s.traceOf,
+		CheckOwned: s.owned(),
+		Hooks: journal.Hooks{Observe: s.metrics.ObserveBatch, Refused: s.metrics.Database.Refusals.Inc, Announce: s.nodes.announce(),
+			OnEphemeral: s.nodes.carryLiveText(), Damaged: s.damage.damagedEvent},
 		Barrier: s.nodePort != nil && !switchedOff("barrier"), EarlyRelease: s.releasesEarly(),
 		Archived: s.cfg.Archive != ""})
 	s.metrics.Database.Watch(s.db.Engine(), s.journal)
-	s.watchDamage(s.metrics.Registry)
+	s.damage.register(s.metrics.Registry)
 	if err := s.journal.Start(ctx); err != nil {
 		return err
 	}
 	s.journal.Subscribe(s.metrics.Turns.OnRecords)
 	if s.spans != nil {
-		s.journal.Subscribe(s.spans.Hear)
+		s.journal.Subscribe(s.spans.OnRecords)
 	}
 	began := []journal.Event{configurationLoaded(s.cfg, s.dir.NodeID)}
 	if frames := s.damage.mended.Load(); frames > 0 {
@@ -304,11 +297,11 @@ func (s *Server) startJournal(ctx context.Context) error {
 func (s *Server) stopJournal(ctx context.Context) error { return s.journal.Stop(ctx) }
 
 func (s *Server) startTokens(ctx context.Context) error {
-	s.tokens = tokens.New(tokens.Options{Journal: s.journal, DB: s.db, Clock: s.now, Logger: s.log.With().Str("package", "tokens").Logger()})
-	return s.tokens.Start(ctx)
+	s.access.tokens = tokens.New(tokens.Options{Journal: s.journal, DB: s.db, Clock: s.now, Logger: s.log.With().Str("package", "tokens").Logger()})
+	return s.access.tokens.Start(ctx)
 }
 
-func (s *Server) stopTokens(ctx context.Context) error { return s.tokens.Stop(ctx) }
+func (s *Server) stopTokens(ctx context.Context) error { return s.access.tokens.Stop(ctx) }
 
 func (s *Server) startAnswers(ctx context.Context) error {
 	s.answers = idempotency.New(idempotency.Options{Journal: s.journal, DB: s.db, NodeID: s.dir.NodeID, Clock: s.now})
@@ -317,16 +310,16 @@ func (s *Server) startAnswers(ctx context.Context) error {
 
 func (s *Server) startSessions(ctx context.Context) (err error) {
 	if info, err := os.Stat(SessionFolder(s.cfg, s.workspace)); err != nil || !info.IsDir() {
-		return config.Usagef("HARNESS_WORKSPACE %s is no folder that is there (%w): make it, and give it to the user of runtimes",
+		return config.Usagef("HARNESS_WORKSPACE %s is not an existing folder (%w): create it for the user of runtimes",
 			s.cfg.Workspace, cmp.Or(err, error(syscall.ENOTDIR)))
 	}
-	if s.runtimes.shims, err = s.shims(); err != nil {
+	if s.shims, err = s.shimHost(); err != nil {
 		return err
 	}
-	if err := errors.Join(s.endStrangers(ctx), s.endLost(ctx), s.endWithNativeTools(ctx)); err != nil {
+	if err := errors.Join(s.runtimes.endStrangers(ctx), s.runtimes.endLost(ctx), s.runtimes.endWithNativeTools(ctx)); err != nil {
 		return err
 	}
-	left, err := s.surviving()
+	left, err := s.runtimes.surviving()
 	if err != nil {
 		return err
 	}
@@ -336,7 +329,7 @@ func (s *Server) startSessions(ctx context.Context) (err error) {
 	}
 	s.sessions = manager.New(manager.Options{
 		Journal: s.journal, DB: s.db, Clock: s.now,
-		WorkspaceRoot: SessionFolder(s.cfg, s.workspace), EnterFolder: s.enterFolder,
+		WorkspaceRoot: SessionFolder(s.cfg, s.workspace), EnterFolder: s.runtimes.enterFolder,
 		NodeOptions: manager.NodeOptions{
 			NodeID: s.dir.NodeID, Surviving: left, AdoptNodes: s.cfg.AdoptNodes, Sure: s.sure(),
 			NoRuntimes: !s.cfg.Runs(), Draining: s.draining, OnlyNode: s.db.Engine() == database.SQLite,
@@ -346,7 +339,7 @@ func (s *Server) startSessions(ctx context.Context) (err error) {
 			ApprovalPolicy: s.cfg.Defaults.ApprovalPolicy, FilesystemSandbox: s.cfg.Defaults.SandboxMode,
 			NetworkAccess: s.cfg.Defaults.NetworkAccess,
 		},
-		Runtimes: registry.Options{Default: s.runtimes.makers[0].name, NativeToolsOff: s.nativeToolsOff(),
+		Runtimes: registry.Options{Default: s.runtimes.makers[0].name, NativeToolsOff: s.runtimes.nativeToolsOff(),
 			Levels: func(name string) session.RuntimeLevels {
 				levels, setting := s.cfg.LevelsOf(name)
 				return session.RuntimeLevels{ApprovalPolicy: levels.Approval, Sandbox: levels.Sandbox, Setting: setting}
@@ -373,7 +366,7 @@ func (s *Server) startStream(ctx context.Context) error {
 			projects, err := s.sessions.ProjectsOf(ctx, id)
 			return projects[id], err
 		},
-		Watched: s.watchedChanged(),
+		Watched: s.nodes.watchedChanged(),
 	})
 	return s.hub.Start(ctx)
 }
@@ -393,7 +386,9 @@ func trustedProxies(cfg *config.Config) (all []netip.Prefix) {
 // operations are the parts of what clients may ask. What there is not of the queue stays nil, and is refused.
 func (s *Server) operations() operations.Options {
 	parts := operations.Options{
-		Sessions: s.sessions, Controls: s.sessions, Runtimes: s.sessions, DefaultsLocked: s.cfg.Defaults.Locked,
+		Sessions: operations.Sessions{Lookups: s.sessions, Opener: s.sessions, Reader: s.sessions, Editor: s.sessions, Turns: s.sessions,
+			Threads: s.sessions, Queue: s.sessions, Requests: s.sessions, Projects: s.sessions, Usage: s.sessions},
+		Controls: s.sessions, Runtimes: s.sessions, DefaultsLocked: s.cfg.Defaults.Locked,
 		Events: stream.Browser{Journal: s.journal}, Searching: s.search, Uploads: s.artifacts,
 		Suggestions: s.queue.suggestions, RuntimeStatus: map[string]operations.RuntimeStatus{},
 		Providers: func(name string) []environment.ProviderStatus { return ProvidersOf(s.cfg, name) },

@@ -33,32 +33,32 @@ func (s *Server) startHTTP(context.Context) error {
 	if err != nil {
 		return err
 	}
-	rules := s.accessRules(pages)
+	rules := s.access.accessRules(pages)
 	s.access.logins = auth.NewLogins(rules, s.cfg.BasePath+"/")
 	options := api.Options{
 		Operations: operations.New(s.operations()), Health: health{s}, Version: version.Program(),
 		Protocols: api.Protocols{Stream: sockets, RPC: s.rpcHandlers(sockets), Tasks: s.taskAPI, Pages: pages.beside,
 			Metrics: promhttp.HandlerFor(s.metrics.Registry, promhttp.HandlerOpts{})},
-		Access: api.Access{Guard: s.guards(rules), Agents: agentScopes{s}, Actor: actor, LocalAccess: s.localAccess},
-		Administration: api.Administration{Lifecycle: s.lifecycle(), Tokens: s.tokens, Logins: s.access.logins,
-			OIDC: admin.OIDC{Providers: s.providers, Kept: s.logins}},
+		Access: api.Access{Guard: s.guards(rules), Agents: agentScopes{s}, Actor: actor, LocalAccess: s.access.localAccess},
+		Administration: api.Administration{Lifecycle: s.extensions.lifecycle(), Tokens: s.access.tokens, Logins: s.access.logins,
+			OIDC: admin.OIDC{Providers: s.access.providers, Kept: s.access.accounts}},
 		Answers: api.Answers{Artifacts: s.artifacts, Idempotency: s.answers, Reads: s.journal,
 			Long: sessions.NewLongAnswers(s.cfg.DataDir), StoreWait: s.cfg.Limits.StoreWait},
 		Observation: api.Observation{Calls: s.calls.Recorder, Limiter: s.people.limiter, Answered: s.metrics.HTTP.Answered,
 			Span: s.spans.Request, Logger: s.log.With().Str("package", "api").Logger()},
 	}
-	if s.codex != nil {
-		options.Runtime = s.codex
+	if s.runtimes.codex != nil {
+		options.Runtime = s.runtimes.codex
 	}
-	if s.push != nil {
-		options.Push = s.push
+	if s.notifications.push != nil {
+		options.Push = s.notifications.push
 	}
 	for _, one := range s.cfg.All() {
 		options.Settings = append(options.Settings, sessions.Setting{Name: one.Name, Value: one.Value, Source: string(one.Source)})
 	}
-	s.joinNodes(&options)
+	s.nodes.join(&options, api.RPC{Post: s.rpc.Post()})
 	s.people.http.RegisterOnShutdown(s.taskAPI.Close) // streams of events would be waited for
-	all := s.ofRole(s.besideLinks(options.Guard, options.Operations, s.tools.beside(options.Guard, api.New(options))))
+	all := s.ofRole(s.notifications.besideLinks(options.Guard, options.Operations, s.runtimes.tools.beside(options.Guard, api.New(options))))
 	s.agents.open(all)
 	handler := console.Under(s.cfg.BasePath, all)
 	if s.front != nil {
@@ -78,7 +78,7 @@ func (s *Server) startRPC(ctx context.Context) (err error) {
 		},
 	}
 	if s.nodePort != nil {
-		options.Owners, options.Owns = s.owners(), s.sessions.Owns
+		options.Owners, options.Owns = s.nodes.owners(), s.sessions.Owns
 	}
 	if s.rpc, err = rpc.New(options); err != nil {
 		return err

@@ -46,8 +46,8 @@ func (s *Server) stopSpans(ctx context.Context) error {
 	return err
 }
 
-// runtimeCalled hears of the calls of a runtime.
-func (s *Server) runtimeCalled(name string) stdio.Called {
+// runtimeCalled observes the calls of a runtime.
+func (s *runtimes) runtimeCalled(name string) stdio.Called {
 	took := s.metrics.Calls.Took.WithLabelValues(name)
 	return func(ctx context.Context, method string, lasted time.Duration, err error) {
 		took.Observe(lasted.Seconds())

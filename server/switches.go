@@ -2,7 +2,7 @@
 
 package server
 
-// switchedOff tells whether a test has taken one mechanism of many nodes out, to see that it is missed. Only a build for
+// switchedOff reports whether a test has switched one mechanism of many nodes off. Only a build for
 // those tests can (tag cluster).
 func switchedOff(string) bool { return false }
 

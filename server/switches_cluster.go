@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// switchedOff tells whether a test has taken one mechanism of many nodes out, to see that it is missed.
+// switchedOff reports whether a test has switched one mechanism of many nodes off.
 func switchedOff(mechanism string) bool {
 	return slices.Contains(strings.Split(os.Getenv("HARNESS_TEST_WITHOUT"), ","), mechanism)
 }

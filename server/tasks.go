@@ -17,7 +17,8 @@ import (
 func (s *Server) startTasks(ctx context.Context) error {
 	ops := operations.New(s.operations())
 	s.tasks = tasks.New(tasks.Options{
-		Journal: s.journal, DB: s.db, Sessions: s.sessions, Operations: ops, Clock: s.now, Yolo: s.cfg.AllowYolo,
+		Journal: s.journal, DB: s.db, Sessions: tasks.Sessions{Finder: s.sessions, Turns: s.sessions},
+		Operations: ops, Clock: s.now, Yolo: s.cfg.AllowYolo,
 		Mode: tasks.Mode(s.cfg.Tasks.Mode), Limits: tasks.Limits{Open: s.cfg.Limits.Tasks, PerSession: s.cfg.Limits.TasksPerSession},
 		Logger: s.log.With().Str("package", "tasks").Logger(), Ended: s.taskEnded, Artifacts: s.artifacts, Redact: s.redactArtifact,
 		Tools: s.givenTools, ReportRequests: s.cfg.Tasks.RuntimeEvents,
@@ -28,13 +29,13 @@ func (s *Server) startTasks(ctx context.Context) error {
 		Context: func(ctx context.Context) context.Context { return journal.Patient(ctx, s.cfg.Limits.StoreWait) },
 	}
 	if s.nodePort != nil {
-		options.Owners = s.owners()
+		options.Owners = s.nodes.owners()
 	}
 	s.taskAPI = v1.New(options)
 	return s.tasks.Start(ctx)
 }
 
-// credentialsOf tells at which level a runtime keeps its logins and state, and in which namespace.
+// credentialsOf returns at which level a runtime keeps its logins and state, and in which namespace.
 func (s *Server) credentialsOf(runtime string) (level, namespace string) {
 	level = s.cfg.CredentialLevel(runtime)
 	if runtime == codex.Name {

@@ -61,7 +61,7 @@ func noteRoots(dataDir, file string, noted map[string]bool) error {
 
 // protectedRoots are the places of extension roots that runtimes cannot change, those that do not exist yet for a
 // runtime that is started anew when they do. It notes which cannot be protected now.
-func (s *Server) protectedRoots() (places []string, err error) {
+func (s *runtimes) protectedRoots() (places []string, err error) {
 	noted, err := notedRoots(s.dir.Path, unprotectedFile)
 	if err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ func (s *Server) protectedRoots() (places []string, err error) {
 }
 
 // makeRoot makes a root that is missing, noted before so that it goes again. fs.ErrNotExist when it cannot be made.
-func (s *Server) makeRoot(path string) (place string, err error) {
+func (s *runtimes) makeRoot(path string) (place string, err error) {
 	made, err := notedRoots(s.dir.Path, madeFile)
 	if err == nil && !made[path] {
 		made[path] = true
@@ -122,14 +122,14 @@ func (s *Server) makeRoot(path string) (place string, err error) {
 	return datadir.RealPath(path)
 }
 
-// shimsEnd is how long a shim may outlive the runtime it has told the end of, shimsLook how often that is looked at.
+// shimsEnd is how long a shim may outlive its runtime, shimsPoll how often that is checked.
 const (
 	shimsEnd  = 5 * time.Second
-	shimsLook = 20 * time.Millisecond
+	shimsPoll = 20 * time.Millisecond
 )
 
-// removeMadeRoots removes the roots made for runtimes when none is left and nobody put something there.
-func (s *Server) removeMadeRoots() error {
+// removeMadeRoots removes the roots made for runtimes when none is left and they are still empty.
+func (s *runtimes) removeMadeRoots() error {
 	made, err := notedRoots(s.dir.Path, madeFile)
 	if err != nil || len(made) == 0 {
 		return err
@@ -142,7 +142,7 @@ func (s *Server) removeMadeRoots() error {
 				Msg("the empty folders of extensions that were made for this run stay: runtimes of it are not gone, or what " +
 					"they said last is not stored; the next stop removes them")
 			return nil
-		case <-time.After(shimsLook):
+		case <-time.After(shimsPoll):
 		}
 	}
 	if err != nil || len(left) > 0 {

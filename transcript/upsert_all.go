@@ -84,6 +84,11 @@ func (Store) UpsertAll(ctx context.Context, tx database.Tx, puts []Put) error {
 	if err := places.flush(ctx); err != nil {
 		return err
 	}
+	return writeAll(ctx, tx, order, states)
+}
+
+// writeAll inserts the entries that are new, and updates those that changed.
+func writeAll(ctx context.Context, tx database.Tx, order []key, states map[key]*state) error {
 	var inserts, updates []key
 	for _, k := range order {
 		switch {

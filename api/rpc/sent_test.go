@@ -10,6 +10,7 @@ import (
 	"harness/internal/operations"
 	"harness/internal/services/session"
 	"harness/internal/services/session/manager"
+	"harness/tests/sessiontest"
 )
 
 // besideATurn are sessions in which a turn begins or ends beside every message.
@@ -28,7 +29,9 @@ func TestTheAnswerSaysWhetherAMessageWasSteered(t *testing.T) {
 	t.Parallel()
 	sessions := &besideATurn{}
 	b := setup(t, func(o *rpc.Options) {
-		o.Operations = operations.New(operations.Options{Sessions: sessions, Controls: sessions, Runtimes: sessions})
+		parts := sessiontest.Parts(sessions.Service)
+		parts.Turns = sessions
+		o.Operations = operations.New(operations.Options{Sessions: parts, Controls: sessions, Runtimes: sessions})
 	})
 	sessions.Service = b.Service
 	id := b.NewSession()

@@ -54,7 +54,7 @@ func setup(t *testing.T, change func(*rpc.Options)) *bench {
 	b.access, b.revoke = context.WithCancel(context.Background())
 	t.Cleanup(b.revoke)
 	options := rpc.Options{
-		Operations: operations.New(operations.Options{Sessions: b.Service, Controls: b.Service, Runtimes: b.Service}),
+		Operations: operations.New(operations.Options{Sessions: sessiontest.Parts(b.Service), Controls: b.Service, Runtimes: b.Service}),
 		Version:    "1"}
 	if change != nil {
 		change(&options)

@@ -92,7 +92,7 @@ func (s *messages) beginTurn(ctx context.Context, in *rest.Input, begin func() (
 	switch {
 	case found:
 		var queue []session.Waiting
-		queue, err = s.queue.Waiting(ctx, in.SessionID())
+		queue, err = s.queue.Queued(ctx, in.SessionID())
 		if at := session.PositionOf(queue, made); at > 0 {
 			sent = session.Sent{QueuedID: made, Position: at}
 		}

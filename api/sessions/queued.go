@@ -30,24 +30,24 @@ func (s *messages) waitingRoutes() []rest.Route {
 	}
 }
 
-// waitingBody has the queued messages of a session; ID is the message that was added.
-type waitingBody struct {
+// queuedBody has the queued messages of a session; ID is the message that was added.
+type queuedBody struct {
 	Status    string            `json:"status"`
 	SessionID string            `json:"sessionId"`
 	ID        string            `json:"id,omitempty"`
 	Data      []session.Waiting `json:"data"`
 }
 
-func waitingReply(in *rest.Input, now []session.Waiting, err error) (rest.Reply, error) {
+func queuedReply(in *rest.Input, now []session.Waiting, err error) (rest.Reply, error) {
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	return rest.OK(waitingBody{Status: "ok", SessionID: in.SessionID(), Data: append([]session.Waiting{}, now...)})
+	return rest.OK(queuedBody{Status: "ok", SessionID: in.SessionID(), Data: append([]session.Waiting{}, now...)})
 }
 
 func (s *messages) listWaiting(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	now, err := s.queue.Waiting(ctx, in.SessionID())
-	return waitingReply(in, now, err)
+	now, err := s.queue.Queued(ctx, in.SessionID())
+	return queuedReply(in, now, err)
 }
 
 func (s *messages) wait(ctx context.Context, in *rest.Input) (rest.Reply, error) {
@@ -56,33 +56,33 @@ func (s *messages) wait(ctx context.Context, in *rest.Input) (rest.Reply, error)
 	var now []session.Waiting
 	switch {
 	case found:
-		now, err = s.queue.Waiting(ctx, in.SessionID())
+		now, err = s.queue.Queued(ctx, in.SessionID())
 	case err == nil:
-		id, now, err = s.queue.Wait(ctx, in.SessionID(), messageOf(in))
+		id, now, err = s.queue.Enqueue(ctx, in.SessionID(), messageOf(in))
 	}
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	return rest.Reply{Status: http.StatusAccepted, Body: waitingBody{"accepted", in.SessionID(), id, append([]session.Waiting{}, now...)},
+	return rest.Reply{Status: http.StatusAccepted, Body: queuedBody{"accepted", in.SessionID(), id, append([]session.Waiting{}, now...)},
 		Replayed: found}, nil
 }
 
 func (s *messages) editWaiting(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	now, err := s.queue.EditWaiting(ctx, in.SessionID(), in.Params["messageId"], in.Body.Get("text").Text())
-	return waitingReply(in, now, err)
+	now, err := s.queue.EditQueued(ctx, in.SessionID(), in.Params["messageId"], in.Body.Get("text").Text())
+	return queuedReply(in, now, err)
 }
 
 func (s *messages) moveWaiting(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	now, err := s.queue.MoveWaiting(ctx, in.SessionID(), in.Params["messageId"], in.Body.Get("before").Text())
-	return waitingReply(in, now, err)
+	now, err := s.queue.MoveQueued(ctx, in.SessionID(), in.Params["messageId"], in.Body.Get("before").Text())
+	return queuedReply(in, now, err)
 }
 
 func (s *messages) sendWaiting(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	now, err := s.queue.SendWaiting(ctx, in.SessionID(), in.Params["messageId"])
-	return waitingReply(in, now, err)
+	now, err := s.queue.SendQueued(ctx, in.SessionID(), in.Params["messageId"])
+	return queuedReply(in, now, err)
 }
 
 func (s *messages) dropWaiting(ctx context.Context, in *rest.Input) (rest.Reply, error) {
-	now, err := s.queue.DropWaiting(ctx, in.SessionID(), in.Params["messageId"])
-	return waitingReply(in, now, err)
+	now, err := s.queue.DropQueued(ctx, in.SessionID(), in.Params["messageId"])
+	return queuedReply(in, now, err)
 }

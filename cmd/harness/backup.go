@@ -48,7 +48,7 @@ func newBackup() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return tellBackup(cmd.OutOrStdout(), made, "kept in "+args[0], asJSON)
+			return printBackup(cmd.OutOrStdout(), made, "kept in "+args[0], asJSON)
 		},
 	}
 	addJSON(cmd, &asJSON, "print the manifest as JSON")
@@ -117,7 +117,7 @@ func openToRead(ctx context.Context, cfg *config.Config) (db *database.DB, relea
 			return db, func() error { return errors.Join(db.Close(), lock.Close()) }, nil
 		}
 	}
-	db, err = database.Look(ctx, options)
+	db, err = database.OpenReadOnly(ctx, options)
 	if err != nil && !errors.Is(err, database.ErrReadOnly) {
 		return nil, nil, err
 	}
@@ -125,7 +125,7 @@ func openToRead(ctx context.Context, cfg *config.Config) (db *database.DB, relea
 }
 
 func newRestore() *cobra.Command {
-	var asJSON, replace, withoutHomes, verify bool
+	var r restore
 	cmd := &cobra.Command{
 		Use:   "restore FILE",
 		Short: "Put a backup back, where the configuration says and no server runs",
@@ -133,67 +133,72 @@ func newRestore() *cobra.Command {
 			"compared with its hashes before anything is written. Data directory and database must be empty; turns that ran\n" +
 			"when the backup was made come back as interrupted.",
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if verify {
-				made, err := backup.Verify(args[0])
-				if err != nil {
-					return err
-				}
-				return tellBackup(cmd.OutOrStdout(), made, args[0]+" is whole", asJSON)
-			}
-			cfg, err := datadir.LoadConfig(cmd.Flags())
-			if err != nil {
-				return err
-			}
-			if _, err := os.Stat(cfg.DataDir); errors.Is(err, fs.ErrNotExist) {
-				// An archive that cannot be read leaves no data directory behind.
-				if _, err := backup.Verify(args[0]); err != nil {
-					return err
-				}
-			}
-			if err := datadir.NewConsents(cfg.Trust).Claim(cfg); err != nil {
-				return err
-			}
-			if err := os.MkdirAll(cfg.DataDir, 0o700); err != nil {
-				return fmt.Errorf("make the data directory: %w (set DATA_DIR to a folder this user may write)", err)
-			}
-			lock, err := datadir.Lock(cfg.DataDir)
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, lock.Close()) }()
-			target := backup.Target{URL: cfg.DatabaseURL, DataDir: cfg.DataDir}
-			if !withoutHomes {
-				target.Homes = backedHomes(cfg)
-			}
-			if replace {
-				if err := setAside(cmd.ErrOrStderr(), args[0], target); err != nil {
-					return err
-				}
-			}
-			made, err := backup.Restore(cmd.Context(), args[0], target)
-			if errors.Is(err, backup.ErrNotEmpty) {
-				return fmt.Errorf(
-					"%w: nothing was restored; name an empty one, or for files add --replace, which moves what is there aside", err)
-			}
-			if err != nil {
-				return err
-			}
-			return tellBackup(cmd.OutOrStdout(), made, "restored into "+cfg.DataDir, asJSON)
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return r.run(cmd, args[0]) },
 	}
 	flags := cmd.Flags()
-	addJSON(cmd, &asJSON, "print the manifest as JSON")
-	flags.BoolVar(&replace, "replace", false,
+	addJSON(cmd, &r.asJSON, "print the manifest as JSON")
+	flags.BoolVar(&r.replace, "replace", false,
 		"move what is in DATA_DIR and CODEX_HOME into a folder .replaced-TIME there first")
-	flags.BoolVar(&withoutHomes, "without-homes", false, "leave codex's home in the backup")
-	flags.BoolVar(&verify, "verify", false, "only say whether the file is whole, and what is in it")
+	flags.BoolVar(&r.withoutHomes, "without-homes", false, "leave codex's home in the backup")
+	flags.BoolVar(&r.verify, "verify", false, "only say whether the file is whole, and what is in it")
 	config.AddFlags(flags)
 	return cmd
 }
 
+// restore is the restore command with its flags.
+type restore struct{ asJSON, replace, withoutHomes, verify bool }
+
+func (r *restore) run(cmd *cobra.Command, file string) (err error) {
+	if r.verify {
+		made, err := backup.Verify(file)
+		if err != nil {
+			return err
+		}
+		return printBackup(cmd.OutOrStdout(), made, file+" is whole", r.asJSON)
+	}
+	cfg, err := datadir.LoadConfig(cmd.Flags())
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(cfg.DataDir); errors.Is(err, fs.ErrNotExist) {
+		// An archive that cannot be read leaves no data directory behind.
+		if _, err := backup.Verify(file); err != nil {
+			return err
+		}
+	}
+	if err := datadir.NewConsents(cfg.Trust).Claim(cfg); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(cfg.DataDir, 0o700); err != nil {
+		return fmt.Errorf("make the data directory: %w (set DATA_DIR to a folder this user may write)", err)
+	}
+	lock, err := datadir.Lock(cfg.DataDir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	target := backup.Target{URL: cfg.DatabaseURL, DataDir: cfg.DataDir}
+	if !r.withoutHomes {
+		target.Homes = backedHomes(cfg)
+	}
+	if r.replace {
+		if err := setAside(cmd.ErrOrStderr(), file, target); err != nil {
+			return err
+		}
+	}
+	made, err := backup.Restore(cmd.Context(), file, target)
+	if errors.Is(err, backup.ErrNotEmpty) {
+		return fmt.Errorf(
+			"%w: nothing was restored; name an empty one, or for files add --replace, which moves what is there aside", err)
+	}
+	if err != nil {
+		return err
+	}
+	return printBackup(cmd.OutOrStdout(), made, "restored into "+cfg.DataDir, r.asJSON)
+}
+
 // setAside makes room for a backup that is whole.
-func setAside(told io.Writer, file string, target backup.Target) error {
+func setAside(notes io.Writer, file string, target backup.Target) error {
 	if _, err := backup.Verify(file); err != nil {
 		return err
 	}
@@ -209,12 +214,12 @@ func setAside(told io.Writer, file string, target backup.Target) error {
 		if err != nil {
 			return err
 		}
-		_, _ = fmt.Fprintf(told, "what was in %s is in %s\n", folder, aside)
+		_, _ = fmt.Fprintf(notes, "what was in %s is in %s\n", folder, aside)
 	}
 	return nil
 }
 
-func tellBackup(out io.Writer, made backup.Manifest, headline string, asJSON bool) error {
+func printBackup(out io.Writer, made backup.Manifest, headline string, asJSON bool) error {
 	if asJSON {
 		return printJSON(out, made)
 	}
@@ -299,7 +304,7 @@ func moveBack(ctx context.Context, cfg *config.Config, postgres, lite *database.
 	return backup.Move(ctx, postgres, lite, cfg.DataDir, objects)
 }
 
-// moveStore moves between SQLite in the data directory and Postgres; renamed tells what became of the file.
+// moveStore moves between SQLite in the data directory and Postgres; renamed is the outcome for the file.
 func moveStore(ctx context.Context, cfg *config.Config, toPostgres bool) (moved backup.Moved, renamed string,
 	err error) {
 	file := filepath.Join(cfg.DataDir, "harness.db")
@@ -336,11 +341,11 @@ func moveStore(ctx context.Context, cfg *config.Config, toPostgres bool) (moved 
 	return moved, "; the SQLite file is " + aside, os.Rename(file, aside)
 }
 
-// noServers refuses a Postgres that servers were heard on in the last seconds.
+// noServers refuses a Postgres that servers used in the last seconds.
 func noServers(ctx context.Context, db *database.DB) error {
 	nodes, err := cluster.List(ctx, db)
 	if err != nil {
-		return fmt.Errorf("look for servers on Postgres: %w", err)
+		return fmt.Errorf("find servers on Postgres: %w", err)
 	}
 	alive := 0
 	for _, node := range nodes {

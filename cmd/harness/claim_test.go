@@ -89,7 +89,7 @@ func TestTheDataDirectoryOfACloneIsNotUsed(t *testing.T) {
 	}
 }
 
-// Who makes the data directory goes on with it, however the making was cut off, and whoever else was about to make it.
+// Who makes the data directory goes on with it, however the making was cut off, and any other process was about to make it.
 func TestWhoMadeTheDataDirectoryGoesOn(t *testing.T) {
 	t.Parallel()
 	s := withoutDataDir(t)

@@ -39,7 +39,7 @@ func TestTheCommandPageIsCurrent(t *testing.T) {
 	}
 }
 
-// describeCommands tells of each command what it does and its own flags. The settings of the server are on a page of
+// describeCommands prints of each command what it does and its own flags. The settings of the server are on a page of
 // their own, and what most commands have stands above.
 func describeCommands(out *strings.Builder, cmd *cobra.Command) {
 	everywhere := []string{"help", "url", "token-file", "profile", "output", "quiet"}

@@ -135,7 +135,7 @@ func makeNewer(t *testing.T, opts database.Options) {
 	}
 }
 
-func TestSmallCommandsTellWhatTheyAreAskedFor(t *testing.T) {
+func TestSmallCommandsPrintTheirAnswer(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {
 		s := &programtest.Site{T: t, Workspace: t.TempDir(), DataDir: filepath.Join(t.TempDir(), "data")}
@@ -173,7 +173,7 @@ func TestSmallCommandsTellWhatTheyAreAskedFor(t *testing.T) {
 
 // A container's health check finds a server that listens on every address; liveness and readiness need no token, and
 // readiness is about runtimes, too.
-func TestHealthcheckTellsWhetherThereIsARuntime(t *testing.T) {
+func TestHealthcheckReportsTheRuntime(t *testing.T) {
 	t.Parallel()
 	for codex, want := range map[string]int{"": http.StatusOK, "CODEX_BIN=/nowhere/codex": http.StatusServiceUnavailable} {
 		s := programtest.New(t, programtest.WithEnv("HARNESS_AUTH_TOKEN=a-token-of-sixteen-chars", "HARNESS_RUNTIMES=codex", codex))
@@ -205,7 +205,7 @@ func TestHealthcheckTellsWhetherThereIsARuntime(t *testing.T) {
 		}
 		server.Stop()
 		if strings.Contains(server.Log(), "left behind") {
-			t.Errorf("a shim that ends is told as a leftover:\n%s", server.LogTail())
+			t.Errorf("a shim that ends is reported as a leftover:\n%s", server.LogTail())
 		}
 	}
 }

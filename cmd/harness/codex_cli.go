@@ -77,7 +77,7 @@ func becomeCodex(cmd *cobra.Command, args []string) error {
 		syscall.Exec(path, append([]string{"codex"}, args...), env)) //nolint:gosec // what the operator named
 }
 
-// isServerSecret tells what codex is not given: what is secret here, but for its own key.
+// isServerSecret reports what codex is not given: what is secret here, but for its own key.
 func isServerSecret(assignment string) bool {
 	name, _, _ := strings.Cut(assignment, "=")
 	return slices.ContainsFunc(config.Variables(), func(v config.Variable) bool {

@@ -12,7 +12,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// The codex of `make run` is on nobody's PATH: it lies beside the program, which finds it, and logs in with the home
+// The codex of `make run` is on no PATH: it lies beside the program, which finds it, and logs in with the home
 // that servers use.
 func TestTheCodexBesideTheProgramIsFound(t *testing.T) {
 	t.Parallel()

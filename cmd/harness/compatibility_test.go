@@ -10,7 +10,7 @@ import (
 
 const compatibilityPage = "../../docs/compatibility.md"
 
-// The page tells what the router and the contract test's tables tell, and there are few enough deliberate differences
+// The page says what the router and the contract test's tables say, and there are few enough deliberate differences
 // to defend each.
 func TestTheCompatibilityPageIsCurrent(t *testing.T) {
 	t.Parallel()

@@ -89,7 +89,7 @@ func TestTheContainersCodexIsLoggedIn(t *testing.T) {
 	s := programtest.New(t)
 	home, data := t.TempDir(), t.TempDir()
 	cmd := exec.CommandContext(t.Context(), s.Program, "login", "--", "--with-api-key")
-	if os.Geteuid() == 0 { // the rest holds for everybody
+	if os.Geteuid() == 0 { // the rest holds for any user
 		s.Become(programtest.Unprivileged)
 		s.Own(home)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: programtest.Unprivileged, Gid: programtest.Unprivileged}}

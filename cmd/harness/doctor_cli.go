@@ -15,8 +15,8 @@ func newDoctor() *cobra.Command {
 	var asJSON, scrubs, salvages bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Tell what is wrong with this machine, this configuration and the server, and what to do",
-		Long: "Tell what is wrong with this machine, this configuration and the server, and what to do: one line each. Nothing is changed.\n" +
+		Short: "Print what is wrong with this machine, this configuration and the server, and what to do",
+		Long: "Print what is wrong with this machine, this configuration and the server, and what to do: one line each. Nothing is changed.\n" +
 			"Exit code 1 when something is broken; warnings do not count. Run it as the server's user, in its working directory, with its settings.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -20,7 +20,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// doctor runs the command and returns its exit code and findings by name; every line of the words for people must tell
+// doctor runs the command and returns its exit code and findings by name; every line of the words for people must say
 // the same.
 func runDoctor(s *programtest.Site, args ...string) (int, map[string][]doctor.Finding) {
 	s.T.Helper()
@@ -112,7 +112,7 @@ func TestTheDoctorOfAServerThatWorks(t *testing.T) {
 
 // What keeps a server from working is named in one line with its remedy, and exit code 1; what does not is a warning,
 // and exit code 0.
-func TestTheDoctorTellsWhatIsWrong(t *testing.T) {
+func TestTheDoctorFindsWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	other := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(other.Close)
@@ -200,7 +200,7 @@ func TestTheDoctorTellsWhatIsWrong(t *testing.T) {
 }
 
 // The doctor says whether a cloud that is chosen has what it needs, and which variables of another one no agent gets.
-func TestDoctorTellsOfClouds(t *testing.T) {
+func TestDoctorReportsClouds(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t, programtest.WithEnv("HARNESS_RUNTIMES=codex,claude,gemini", "CLAUDE_CODE_USE_BEDROCK=1",
 		"AWS_ACCESS_KEY_ID=canary", "AWS_SECRET_ACCESS_KEY=canary", "GOOGLE_CLOUD_PROJECT=canary"))
@@ -221,7 +221,7 @@ func TestDoctorTellsOfClouds(t *testing.T) {
 		}
 	}
 	if strings.Contains(said, "canary") {
-		t.Errorf("a value is told: %s", said)
+		t.Errorf("a value is shown: %s", said)
 	}
 	server.Stop()
 }

@@ -63,8 +63,8 @@ func newExtensions() *cobra.Command {
 	)
 }
 
-// withHosts runs a command over a folder with hosts of its own, whose children live in a temporary folder. Whoever
-// names the folder consents to its code.
+// withHosts runs a command over a folder with hosts of its own, whose children live in a temporary folder. The user
+// who names the folder consents to its code.
 func withHosts(cmd *cobra.Command, folder string,
 	do func(context.Context, string, []extensions.Host, io.Writer) error) error {
 	path, err := filepath.Abs(folder)
@@ -152,7 +152,7 @@ func checkExtension(ctx context.Context, folder string, hosts []extensions.Host,
 var errNotPortable = errors.New("the extension is not portable; the report says why")
 
 func conformance(ctx context.Context, folder string, hosts []extensions.Host, out io.Writer) error {
-	// Whoever runs this command on a folder allows its process, too.
+	// To run this command on a folder allows its process, too.
 	var allowed []string
 	if raw, err := os.ReadFile(filepath.Join(folder, "extension.manifest.json")); err == nil {
 		var manifest struct{ Name string }
@@ -282,7 +282,7 @@ func (c *lifecycleClient) list(ctx context.Context, out io.Writer) error {
 		return refusedBy(status, answer)
 	}
 	table := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
-	_, _ = fmt.Fprintln(table, "NAME\tVERSION\tAGENT\tORIGIN\tTRUST\tHEALTH\tEVENTS") // Flush tells of a failed write
+	_, _ = fmt.Fprintln(table, "NAME\tVERSION\tAGENT\tORIGIN\tTRUST\tHEALTH\tEVENTS") // Flush returns a failed write
 	for _, m := range answer.Modules {
 		health := "ok"
 		if m.Health != nil {

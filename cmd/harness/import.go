@@ -56,11 +56,11 @@ func newImportCodexManager() *cobra.Command {
 			if asJSON {
 				return printJSON(cmd.OutOrStdout(), report)
 			}
-			return tellImport(cmd.OutOrStdout(), report)
+			return printImport(cmd.OutOrStdout(), report)
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&dryRun, "dry-run", false, "tell what would be done, and store nothing")
+	flags.BoolVar(&dryRun, "dry-run", false, "print what would be done, and store nothing")
 	addJSON(cmd, &asJSON, "print the report as JSON")
 	config.AddFlags(flags)
 	if flags.Lookup("codex-home") == nil {
@@ -75,7 +75,7 @@ func importFrom(ctx context.Context, cfg *config.Config, from *codexmanager.Dire
 	if dryRun {
 		if _, err := os.Stat(filepath.Join(cfg.DataDir, "harness.db")); cfg.DatabaseURL == "" &&
 			errors.Is(err, os.ErrNotExist) {
-			// Into a store that is nobody's: what the files say is checked as it would be.
+			// Into a temporary store: what the files say is checked as it would be.
 			scratch, err := os.MkdirTemp("", "harness-import-")
 			if err != nil {
 				return report, err
@@ -109,7 +109,7 @@ func importFrom(ctx context.Context, cfg *config.Config, from *codexmanager.Dire
 			if err := unit(ctx, tx); err != nil {
 				return nil, err
 			}
-			return nil, search.Renew(ctx, tx) // no event tells of what is taken over
+			return nil, search.Renew(ctx, tx) // imported sessions have no events
 		})
 		return err
 	})
@@ -122,7 +122,7 @@ func openForImport(ctx context.Context, cfg *config.Config, dryRun bool) (*datab
 		if err != nil {
 			return nil, err
 		}
-		version, err := migrations.Look(ctx, db)
+		version, err := migrations.Inspect(ctx, db)
 		if err == nil && version.From != version.To {
 			err = fmt.Errorf("the database has schema version %d, a dry run needs %d: run harness migrate first", version.From,
 				version.To)
@@ -157,7 +157,7 @@ func importNothing(ctx context.Context, db *database.DB, from *codexmanager.Dire
 	return report, err
 }
 
-func tellImport(out io.Writer, report codexmanager.Report) error {
+func printImport(out io.Writer, report codexmanager.Report) error {
 	what := "imported"
 	if report.DryRun {
 		what = "would be imported (nothing was stored)"

@@ -119,7 +119,7 @@ func refusal(status int, body []byte) error {
 		Status, Message string
 		Job             *shownJob
 	}
-	_ = json.Unmarshal(body, &answer) // a proxy's page says nothing we could tell
+	_ = json.Unmarshal(body, &answer) // a proxy's page has no message of ours
 	switch {
 	case answer.Status == "not_found":
 		return errors.New("there is no such job (finished ones are kept for a while only)")

@@ -1,4 +1,4 @@
-// Command harness is the control plane for coding-agent runtimes: one binary that serves, migrates and tells about
+// Command harness is the control plane for coding-agent runtimes: one binary that serves, migrates and reports about
 // itself.
 //
 // It is the only place that wires packages together. It must never hold a rule of its own: those live in the packages.
@@ -38,7 +38,7 @@ func execute(further ...server.RuntimeMaker) int {
 		defer close(watched)
 		select {
 		case got := <-signals:
-			signal.Stop(signals) // before anybody is told to hurry
+			signal.Stop(signals) // before parts are made to hurry
 			if number, is := got.(syscall.Signal); is && !itself.Load() {
 				time.AfterFunc(endWait, func() { os.Exit(128 + int(number)) })
 			}

@@ -20,7 +20,7 @@ func newMan(root *cobra.Command) *cobra.Command {
 		Args:   cobra.ExactArgs(1),
 		Hidden: true,
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := os.MkdirAll(args[0], 0o755); err != nil { //nolint:gosec // for everybody to read
+			if err := os.MkdirAll(args[0], 0o755); err != nil { //nolint:gosec // for all users to read
 				return fmt.Errorf("make the folder of the manual: %w", err)
 			}
 			at := time.Now()

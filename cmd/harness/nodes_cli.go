@@ -45,7 +45,7 @@ func newNodesCommand() *cobra.Command {
 		Short: "Have a server begin no new turns, sessions and jobs, so that it can be stopped",
 		Long: "Have a server begin no new turns, sessions and jobs, so that it can be stopped.\n\nWhat runs goes on: stop it when harness " +
 			"nodes list shows no turns of it. Sessions that it is asked for are made at another server with a node port, if there is " +
-			"one. It takes two seconds until it hears of it, and it begins anew when its server is restarted.",
+			"one. It takes two seconds until it notices, and it begins anew when its server is restarted.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withNodes(cmd, func(ctx context.Context, db *database.DB) error {

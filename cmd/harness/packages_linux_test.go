@@ -39,7 +39,7 @@ func capabilities(t *testing.T, names []string) map[int]bool {
 func TestThePackagesRunAgentsAsAUserOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
-		return // nobody else can start a program as another user
+		return // only root can start a program as another user
 	}
 	for name, c := range map[string]struct{ file, rights, user, workspace string }{
 		"unit": {"../../deploy/harness.service", `CapabilityBoundingSet=(.*)`, "HARNESS_RUNTIME_USER=harness-agent",
@@ -84,7 +84,7 @@ func TestThePackagesRunAgentsAsAUserOfTheirOwn(t *testing.T) {
 			session := server.CreateSession(nil)
 			said := runIn(server, session, "id -un; pwd; touch made && echo made; exec 2>&1; cat "+s.DataDir+
 				"/harness.db; kill -0 "+strconv.Itoa(server.Cmd.Process.Pid)+" && echo reached")
-			if !strings.Contains(said, "nobody\n"+folder+"\nmade\n") || strings.Contains(said, "SQLite") ||
+			if !strings.Contains(said, "nobody"+"\n"+folder+"\nmade\n") || strings.Contains(said, "SQLite") ||
 				strings.Contains(said, "reached") {
 				t.Errorf("an agent says %s", said)
 			}
@@ -107,7 +107,7 @@ func TestThePackagesRunAgentsAsAUserOfTheirOwn(t *testing.T) {
 	}
 }
 
-// run has an agent run a command and returns what it tells of it.
+// run has an agent run a command and returns its output.
 func runIn(i *programtest.Server, session, command string) string {
 	i.T.Helper()
 	turn := i.Send(session, "MOCK_CMD["+command+"]")

@@ -11,13 +11,13 @@ import (
 	"testing"
 )
 
-// What `make test` runs its steps by tells while it waits that it does, and keeps the step's output and exit code.
+// What `make test` runs its steps by prints while it waits that it does, and keeps the step's output and exit code.
 func TestTheScriptOfProgressKeepsWhatItRuns(t *testing.T) {
 	t.Parallel()
 	cmd := exec.CommandContext(t.Context(), "../../scripts/progress.sh", "a step", "sh", "-c", "cat; echo trouble >&2; exit 7")
 	cmd.Env = append(os.Environ(), "PROGRESS_EVERY=1")
-	var told bytes.Buffer
-	cmd.Stderr = &told
+	var notes bytes.Buffer
+	cmd.Stderr = &notes
 	input, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -32,7 +32,7 @@ func TestTheScriptOfProgressKeepsWhatItRuns(t *testing.T) {
 	var lines []string
 	for scanner := bufio.NewScanner(output); scanner.Scan(); {
 		lines = append(lines, scanner.Text())
-		if len(lines) == 2 { // it has told that it goes on
+		if len(lines) == 2 { // it has printed that it goes on
 			if _, err := input.Write([]byte("what it prints\n")); err != nil {
 				t.Error(err)
 			}
@@ -42,8 +42,8 @@ func TestTheScriptOfProgressKeepsWhatItRuns(t *testing.T) {
 		}
 	}
 	var exit *exec.ExitError
-	if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 7 || told.String() != "trouble\n" {
-		t.Errorf("it ended with %v and told %q", err, told.String())
+	if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 7 || notes.String() != "trouble\n" {
+		t.Errorf("it ended with %v and printed %q", err, notes.String())
 	}
 	if len(lines) < 3 || lines[0] != "== a step" || !strings.HasPrefix(lines[1], "== a step: ") || !slices.Contains(lines, "what it prints") {
 		t.Errorf("it printed %q", lines)

@@ -48,7 +48,7 @@ func TestTheCapabilityMatrixIsCurrent(t *testing.T) {
 	}
 	for _, name := range server.RuntimeNames() {
 		if !strings.Contains(page, "| `"+name+"` |") {
-			t.Errorf("the page does not tell how to install %s", name)
+			t.Errorf("the page does not say how to install %s", name)
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"harness/internal/runtime/process/shim"
 )
 
-// readyDescriptor is the pipe a server gives its shim, to be told when the runtime runs.
+// readyDescriptor is the pipe a server gives its shim, which reports that the runtime runs.
 const readyDescriptor = 3
 
 // shimCommand is the command as which this program is a shim.

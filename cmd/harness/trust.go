@@ -148,7 +148,7 @@ const (
 )
 
 // foundHere are the files of settings and the extensions a server started here finds. What cannot be loaded is only
-// told.
+// printed.
 func foundHere(ctx context.Context, stderr io.Writer) (hashes map[string]string, dataDir string, err error) {
 	workspace, err := os.Getwd()
 	if err != nil {

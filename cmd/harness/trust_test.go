@@ -56,7 +56,7 @@ func requireHash(s *programtest.Site, place, out string) {
 	}
 }
 
-// A server started in a folder somebody else wrote runs nothing of it: neither the program its .env names nor
+// A server started in a folder that another user wrote runs nothing of it: neither the program its .env names nor
 // extensions that would be processes, whether their manifest says so or their code. A first start is no consent.
 func TestAServerInAnUntrustedCloneRunsNothingOfIt(t *testing.T) {
 	t.Parallel()
@@ -240,7 +240,7 @@ func TestTrustForOneRun(t *testing.T) {
 }
 
 // What is no .env and no extension is refused as a mistake; what is consented to is listed.
-func TestTrustTellsMistakes(t *testing.T) {
+func TestTrustReportsMistakes(t *testing.T) {
 	t.Parallel()
 	s := &programtest.Site{T: t, Workspace: t.TempDir(), Env: []string{"PATH=" + os.Getenv("PATH"),
 		"HOME=" + t.TempDir()}}

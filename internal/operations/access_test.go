@@ -14,6 +14,7 @@ import (
 	"harness/internal/services/session/manager"
 	"harness/queue/jobs"
 	"harness/tests/dbtest"
+	"harness/tests/sessiontest"
 )
 
 // Which operation is allowed on which session: none on a deleted one, few on a worker's or an unknown one, and on
@@ -35,7 +36,8 @@ func TestOperationsBySession(t *testing.T) {
 	}
 	elsewhere := operations.New(
 		operations.Options{
-			Sessions: manager.New(manager.Options{Journal: s.journal, DB: db, NodeOptions: manager.NodeOptions{NodeID: "other"}, Logger: zerolog.Nop()})})
+			Sessions: sessiontest.Parts(manager.New(manager.Options{Journal: s.journal, DB: db,
+				NodeOptions: manager.NodeOptions{NodeID: "other"}, Logger: zerolog.Nop()}))})
 	const notSystem, known, owned, all = 1, 2, 4, 7
 	for op, want := range map[operations.Operation]int{
 		operations.Read: known, operations.Upsert: known,

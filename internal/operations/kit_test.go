@@ -19,6 +19,7 @@ import (
 	"harness/queue"
 	"harness/queue/jobs"
 	"harness/tests/lifecycletest"
+	"harness/tests/sessiontest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -57,7 +58,7 @@ func open(t *testing.T, db *database.DB, adapter func(sink func(name string) run
 			}}}})
 	lifecycletest.Run(t, waiting)
 	suggestions := jobs.NewSuggestions(db, s.journal, s.sessions, nil)
-	options := operations.Options{Sessions: s.sessions, Controls: s.sessions, Jobs: waiting, Suggestions: suggestions,
+	options := operations.Options{Sessions: sessiontest.Parts(s.sessions), Controls: s.sessions, Jobs: waiting, Suggestions: suggestions,
 		Suggester: jobs.NewSuggester(suggestions, waiting, time.Second)}
 	for _, change := range edit {
 		change(&options)

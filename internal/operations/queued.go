@@ -23,15 +23,15 @@ type Queue struct {
 	uploads Pictures
 }
 
-// Waiting lists the queued messages of a session, in the order in which they are sent.
-func (s *Queue) Waiting(ctx context.Context, sessionID string) ([]session.Waiting, error) {
+// Queued lists the queued messages of a session, in the order in which they are sent.
+func (s *Queue) Queued(ctx context.Context, sessionID string) ([]session.Waiting, error) {
 	return after(s.access.Check(ctx, Read, sessionID), func() ([]session.Waiting, error) {
 		return s.store.Waiting(ctx, sessionID)
 	})
 }
 
-// Wait queues a message until the turns before it end. *InvalidError as for Send, session.ErrWaitingFull.
-func (s *Queue) Wait(ctx context.Context, sessionID string, message session.Message) (
+// Enqueue queues a message until the turns before it end. *InvalidError as for Send, session.ErrWaitingFull.
+func (s *Queue) Enqueue(ctx context.Context, sessionID string, message session.Message) (
 	id string, now []session.Waiting, err error) {
 	if err := s.access.Check(ctx, Send, sessionID); err != nil {
 		return "", nil, err
@@ -46,8 +46,8 @@ func (s *Queue) Wait(ctx context.Context, sessionID string, message session.Mess
 	return s.store.Wait(ctx, sessionID, message)
 }
 
-// EditWaiting changes the text of a queued message. session.ErrWaitingNotFound, session.ErrWaitingSent.
-func (s *Queue) EditWaiting(ctx context.Context, sessionID, id, text string) ([]session.Waiting, error) {
+// EditQueued changes the text of a queued message. session.ErrWaitingNotFound, session.ErrWaitingSent.
+func (s *Queue) EditQueued(ctx context.Context, sessionID, id, text string) ([]session.Waiting, error) {
 	if err := s.access.Check(ctx, Send, sessionID); err != nil {
 		return nil, err
 	}
@@ -57,22 +57,22 @@ func (s *Queue) EditWaiting(ctx context.Context, sessionID, id, text string) ([]
 	return s.store.EditWaiting(ctx, sessionID, id, text)
 }
 
-// MoveWaiting moves a queued message before another one, with "" to the end. Errors are those of EditWaiting.
-func (s *Queue) MoveWaiting(ctx context.Context, sessionID, id, before string) ([]session.Waiting, error) {
+// MoveQueued moves a queued message before another one, with "" to the end. Errors are those of EditQueued.
+func (s *Queue) MoveQueued(ctx context.Context, sessionID, id, before string) ([]session.Waiting, error) {
 	return after(s.access.Check(ctx, Send, sessionID), func() ([]session.Waiting, error) {
 		return s.store.MoveWaiting(ctx, sessionID, id, before)
 	})
 }
 
-// SendWaiting sends a queued message now. Errors are those of EditWaiting, and of sending.
-func (s *Queue) SendWaiting(ctx context.Context, sessionID, id string) ([]session.Waiting, error) {
+// SendQueued sends a queued message now. Errors are those of EditQueued, and of sending.
+func (s *Queue) SendQueued(ctx context.Context, sessionID, id string) ([]session.Waiting, error) {
 	return after(s.access.Check(ctx, Send, sessionID), func() ([]session.Waiting, error) {
 		return s.store.SendWaiting(ctx, sessionID, id)
 	})
 }
 
-// DropWaiting removes a queued message. Errors are those of EditWaiting.
-func (s *Queue) DropWaiting(ctx context.Context, sessionID, id string) ([]session.Waiting, error) {
+// DropQueued removes a queued message. Errors are those of EditQueued.
+func (s *Queue) DropQueued(ctx context.Context, sessionID, id string) ([]session.Waiting, error) {
 	return after(s.access.Check(ctx, Send, sessionID), func() ([]session.Waiting, error) {
 		return s.store.DropWaiting(ctx, sessionID, id)
 	})

@@ -10,24 +10,18 @@ import (
 	"harness/internal/runtime/environment"
 )
 
-// Sessions is everything that the operations need of sessions. *session.Service implements it. Each subject uses a
-// part of it.
-type Sessions interface {
-	Lookups
-	OpenerStore
-	ReaderStore
-	EditorStore
-	Conversations
-	ProjectStore
-	UsageStore
-}
-
-// Conversations is what the operations need of the content of sessions.
-type Conversations interface {
-	TurnStore
-	ThreadStore
-	QueueStore
-	RequestStore
+// Sessions are the parts of sessions that the operations stand on, by subject. Each subject gets the part that it uses.
+type Sessions struct {
+	Lookups  Lookups
+	Opener   OpenerStore
+	Reader   ReaderStore
+	Editor   EditorStore
+	Turns    TurnStore
+	Threads  ThreadStore
+	Queue    QueueStore
+	Requests RequestStore
+	Projects ProjectStore
+	Usage    UsageStore
 }
 
 // Options are the parts of a Service. Sessions and Controls are required.
@@ -76,24 +70,24 @@ type Service struct {
 
 // New creates a Service.
 func New(o Options) *Service {
-	access := &Access{lookups: o.Sessions, jobs: o.Jobs, statuses: o.RuntimeStatus}
+	access := &Access{lookups: o.Sessions.Lookups, jobs: o.Jobs, statuses: o.RuntimeStatus}
 	runtimes := &RuntimeAdmin{access: access, runtimes: o.Runtimes, statuses: o.RuntimeStatus, providers: o.Providers}
-	projects := &Projects{access: access, store: o.Sessions}
+	projects := &Projects{access: access, store: o.Sessions.Projects}
 	pictures := Pictures{o.Uploads}
 	return &Service{
 		Access:        access,
-		Opener:        &Opener{access: access, store: o.Sessions, runtimes: runtimes, projects: projects},
-		Reader:        &Reader{access: access, store: o.Sessions},
-		Editor:        &Editor{access: access, store: o.Sessions},
-		Turns:         &Turns{access: access, store: o.Sessions, uploads: pictures},
-		Threads:       &Threads{access: access, store: o.Sessions},
-		Queue:         &Queue{access: access, store: o.Sessions, uploads: pictures},
-		Decider:       &Decider{access: access, store: o.Sessions, runtimes: runtimes},
+		Opener:        &Opener{access: access, store: o.Sessions.Opener, runtimes: runtimes, projects: projects},
+		Reader:        &Reader{access: access, store: o.Sessions.Reader},
+		Editor:        &Editor{access: access, store: o.Sessions.Editor},
+		Turns:         &Turns{access: access, store: o.Sessions.Turns, uploads: pictures},
+		Threads:       &Threads{access: access, store: o.Sessions.Threads},
+		Queue:         &Queue{access: access, store: o.Sessions.Queue, uploads: pictures},
+		Decider:       &Decider{access: access, store: o.Sessions.Requests, runtimes: runtimes},
 		Projects:      projects,
 		ControlEditor: &ControlEditor{access: access, store: o.Controls, locked: o.DefaultsLocked},
 		RuntimeAdmin:  runtimes,
 		JobAdmin:      &JobAdmin{access: access, jobs: o.Jobs},
-		History:       &History{events: o.Events, store: o.Sessions},
+		History:       &History{events: o.Events, store: o.Sessions.Usage},
 		Suggestions:   &Suggestions{access: access, store: o.Suggestions, suggester: o.Suggester},
 		Finder:        &Finder{index: o.Searching},
 		Uploader:      &Uploader{access: access, uploads: o.Uploads},

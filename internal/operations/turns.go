@@ -14,8 +14,8 @@ type TurnStore interface {
 	// Retry sends the input of a turn again, if it was interrupted before any tool ran; otherwise
 	// *session.NotRetryableError.
 	Retry(ctx context.Context, sessionID, turnID, key string) (newTurnID string, err error)
-	// Made returns what an earlier message with a key started (session.Message.Key).
-	Made(ctx context.Context, sessionID, key string) (string, error)
+	// TurnForKey returns what an earlier message with a key started (session.Message.Key).
+	TurnForKey(ctx context.Context, sessionID, key string) (string, error)
 	// StopTurn ends the running turn and, unless kept, the background work it started; turnID "" means any.
 	// ErrNoActiveTurn, ErrWrongTurn.
 	StopTurn(ctx context.Context, sessionID, turnID string, keepBackground bool) (session.Stopped, error)
@@ -66,7 +66,7 @@ func (s *Turns) Retry(ctx context.Context, sessionID, turnID, key string) (strin
 // while it is not known yet.
 func (s *Turns) TurnForKey(ctx context.Context, sessionID, key string) (string, error) {
 	return after(s.access.Check(ctx, Read, sessionID), func() (string, error) {
-		return s.store.Made(ctx, sessionID, key)
+		return s.store.TurnForKey(ctx, sessionID, key)
 	})
 }
 

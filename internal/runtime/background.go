@@ -37,7 +37,7 @@ type BackgroundChanged struct{ Tasks []BackgroundTask }
 
 func (BackgroundChanged) change() {}
 
-// ErrNoBackground: no such background task is running.
+// ErrNoBackground says that no such background task is running.
 var ErrNoBackground = errors.New("no such background work runs")
 
 // Backgrounder is a runtime whose conversations may have work that continues after a turn.

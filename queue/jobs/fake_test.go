@@ -337,14 +337,14 @@ func newBench(t *testing.T, db *database.DB, change ...func(*jobs.Options, *fake
 	f := &fakeSessions{journal: j, gone: map[string]bool{}, turns: map[string]*fakeTurn{}, titles: map[string]string{},
 		answer: ready}
 	b := &bench{t: t, db: db, journal: j, sessions: f, suggestions: jobs.NewSuggestions(db, j, f, nil)}
-	options := jobs.Options{Sessions: f, Journal: j, Suggestions: b.suggestions, SuggestEnabled: true,
+	options := jobs.Options{Sessions: jobs.Sessions{Transcripts: f, SessionStore: f, Turns: f, Conversations: f}, Journal: j, Suggestions: b.suggestions, SuggestEnabled: true,
 		SuggestWait: time.Minute, Timing: jobs.Timing{Turn: patience, Poll: 20 * time.Millisecond,
 			IncludeTurns: 100 * time.Millisecond, UntrustedTerminal: 100 * time.Millisecond, EmptyTurn: patience},
 		Logger: zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.ErrorLevel)}
 	for _, edit := range change {
 		edit(&options, f)
 	}
-	b.workers = jobs.NewWorkers(jobs.WorkersOptions{DB: db, Journal: j, Sessions: f, NodeID: "node", Policies: f.policyOf,
+	b.workers = jobs.NewWorkers(jobs.WorkersOptions{DB: db, Journal: j, Sessions: options.Sessions, NodeID: "node", Policies: f.policyOf,
 		MaxTurns: f.maxTurns, Logger: options.Logger})
 	options.Workers = b.workers
 	b.queue = queue.New(queue.Options{Journal: j, DB: db, NodeID: "node", Definitions: jobs.Definitions(options),

@@ -29,11 +29,12 @@ func jobsIn(t *testing.T, s *sessiontest.Site) (q *queue.Queue, instruct func(in
 	policies := func(string) (jobs.AgentPolicy, error) {
 		return jobs.AgentPolicy{Runtime: scripted.Name, Start: level, Prepare: level, Instruct: level}, nil
 	}
-	workers := jobs.NewWorkers(jobs.WorkersOptions{DB: s.DB, Journal: s.Journal, Sessions: s, NodeID: "node",
+	sessions := jobs.Sessions{Transcripts: s, SessionStore: s, Turns: s, Conversations: s}
+	workers := jobs.NewWorkers(jobs.WorkersOptions{DB: s.DB, Journal: s.Journal, Sessions: sessions, NodeID: "node",
 		Policies: policies, Logger: zerolog.Nop()})
 	q = queue.New(queue.Options{Journal: s.Journal, DB: s.DB, NodeID: "node", Logger: zerolog.Nop(),
 		Definitions: jobs.Definitions(jobs.Options{
-			Sessions: s, Journal: s.Journal, Workers: workers, Suggestions: jobs.NewSuggestions(s.DB, s.Journal, s, nil),
+			Sessions: sessions, Journal: s.Journal, Workers: workers, Suggestions: jobs.NewSuggestions(s.DB, s.Journal, s, nil),
 			SuggestWait: time.Minute, Timing: jobs.Timing{Turn: patience, Poll: 20 * time.Millisecond, IncludeTurns: patience,
 				UntrustedTerminal: patience, EmptyTurn: patience},
 			Logger: zerolog.Nop()})})

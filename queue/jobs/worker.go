@@ -20,26 +20,41 @@ import (
 	"harness/transcript"
 )
 
-// Sessions is the part of package session that workers use. *manager.Service implements it.
-type Sessions interface {
-	Transcripts
+// SessionStore opens, finds, changes and deletes sessions.
+type SessionStore interface {
 	Lookup(ctx context.Context, sessionID string) (session.Session, error)
 	Create(ctx context.Context, in session.Create) (session.Session, error)
 	Rename(ctx context.Context, sessionID, title string) (session.Session, error)
 	AssignProject(ctx context.Context, sessionID string, projectID *string) (session.Session, error)
 	Projects(ctx context.Context) ([]session.Project, error)
-	Read(ctx context.Context, sessionID string, want session.Reading) (session.Detail, error)
-	TurnEntries(ctx context.Context, sessionID, turnID string) ([]transcript.Entry, error)
+	Delete(ctx context.Context, sessionID string) (session.Deleted, error)
+}
+
+// Turns begins, finds and ends turns.
+type Turns interface {
 	Send(ctx context.Context, sessionID string, message session.Message) (session.Sent, error)
 	TurnMark(ctx context.Context, sessionID string) (session.TurnMark, error)
 	TurnSince(ctx context.Context, sessionID string, mark session.TurnMark) (turnID string, err error)
 	Interrupt(ctx context.Context, sessionID, turnID string) (string, error)
-	Delete(ctx context.Context, sessionID string) (session.Deleted, error)
 	Turn(ctx context.Context, sessionID, turnID string) (session.TurnState, bool, error)
+}
+
+// Conversations reads what is said in sessions, and answers what their agents ask.
+type Conversations interface {
+	Read(ctx context.Context, sessionID string, want session.Reading) (session.Detail, error)
+	TurnEntries(ctx context.Context, sessionID, turnID string) ([]transcript.Entry, error)
 	Pending(ctx context.Context, sessionID string) ([]session.Request, error)
 	Settle(ctx context.Context, requestID string, kind runtime.RequestKind, reply runtime.Reply, decidedBy string) (
 		session.Request, error)
 	UpsertTranscript(ctx context.Context, sessionID string, entry transcript.Entry) error
+}
+
+// Sessions are the sessions that jobs run in.
+type Sessions struct {
+	Transcripts
+	SessionStore
+	Turns
+	Conversations
 }
 
 // TurnPolicy is the permissions of a worker's turn. An empty Effort is the model's default; other empty members are

@@ -1,5 +1,5 @@
-// Command alerts reads the alert rules and the Grafana boards it is given as Prometheus reads them, and prints each metric they ask for with what
-// they want of its labels: NAME LABEL="VALUE"... It ends with 1 when something cannot be read.
+// Command alerts reads alert rules and Grafana dashboards as Prometheus does, and prints each metric of their
+// expressions with the labels they need: NAME LABEL="VALUE"... It ends with 1 when something cannot be read.
 package main
 
 import (
@@ -29,7 +29,7 @@ func read(files []string) error {
 	for _, file := range files {
 		expressions, err := rules(file)
 		if strings.HasSuffix(file, ".json") {
-			expressions, err = board(file)
+			expressions, err = dashboard(file)
 		}
 		failed = errors.Join(failed, err)
 		if err == nil && len(expressions) == 0 {
@@ -87,8 +87,8 @@ func rules(file string) (expressions []string, err error) {
 	return expressions, nil
 }
 
-// board are the expressions of a Grafana board; its variable for the width of a step stands for a minute.
-func board(file string) (expressions []string, err error) {
+// dashboard returns the expressions of a Grafana dashboard; its variable for the width of a step stands for a minute.
+func dashboard(file string) (expressions []string, err error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err

@@ -15,7 +15,7 @@ import (
 	"harness/internal/platform/config"
 )
 
-// The default data directory stands in the working directory, and whoever wrote that folder may have put one there. So
+// The default data directory stands in the working directory, and the author of that folder may have put one there. So
 // it counts only when this user's harness made it, or the user consented to it: a secret in it has the hash that is
 // kept among the consents, outside of it. One that is named (DATA_DIR) is the operator's choice, and nothing is asked.
 
@@ -51,7 +51,7 @@ func (c *Consents) Claim(cfg *config.Config) error {
 		return err
 	}
 	if _, err = Grant(c.Store, cfg.DataDir); err != nil && !cfg.Trust {
-		return config.Usagef("it cannot be noted that the data directory %s is made here, so the next start could not tell: %w (or set DATA_DIR)",
+		return config.Usagef("it cannot be noted that the data directory %s is made here, so the next start could not recognize it: %w (or set DATA_DIR)",
 			cfg.DataDir, err)
 	}
 	return nil
@@ -78,7 +78,7 @@ func foreignDataDir(path string) error {
 		"(or name it with DATA_DIR); otherwise remove it", path, trust.Quote(path))
 }
 
-// Check tells what the configured data directory is. It changes nothing.
+// Check reports what the configured data directory is. It changes nothing.
 func (c *Consents) Check(cfg *config.Config) (claimState, error) {
 	if cfg.Source("DATA_DIR") != config.SourceDefault {
 		return claimOurs, nil
@@ -114,7 +114,7 @@ func (c *Consents) Check(cfg *config.Config) (claimState, error) {
 	return claimOurs, nil
 }
 
-// onlyClaim tells that nothing but a claim, which a crash may have left half made, is in a data directory.
+// onlyClaim reports that nothing but a claim, which a crash may have left half made, is in a data directory.
 func onlyClaim(entries []fs.DirEntry) bool {
 	for _, entry := range entries {
 		if entry.Name() != ClaimFile && entry.Name() != LockFile {
@@ -124,7 +124,7 @@ func onlyClaim(entries []fs.DirEntry) bool {
 	return true
 }
 
-// Grant makes a data directory this user's, with a secret that nobody knows who wrote there before.
+// Grant makes a data directory this user's, with a secret that an earlier writer does not know.
 func Grant(store *trust.Store, path string) (granted map[string]string, err error) {
 	place, err := EntryPlace(path)
 	if err != nil {

@@ -18,12 +18,12 @@ func LoadConfig(flags *pflag.FlagSet) (*config.Config, error) {
 	})
 }
 
-// Consents tell what the operator consented to: by `harness trust`, and with --trust what is there at the start.
+// Consents record what the operator consented to: by `harness trust`, and with --trust what is there at the start.
 type Consents struct {
 	Store *trust.Store
 
 	mu sync.Mutex
-	// starting tells that what is asked for now is consented to for this run, atStart what that was: hash by place.
+	// starting reports that what is asked for now is consented to for this run, atStart what that was: hash by place.
 	starting bool
 	atStart  map[string]string
 }
@@ -73,7 +73,7 @@ func (c *Consents) forThisRun(place, hash string) bool {
 	return c.atStart[place] == hash
 }
 
-// Knows tells whether a folder is as the operator consented to it with harness trust.
+// Knows reports whether a folder is as the operator consented to it with harness trust.
 func (c *Consents) Knows(folder string) bool {
 	hash, err := trust.HashFolder(folder, nil)
 	if err != nil {

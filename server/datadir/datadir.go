@@ -84,8 +84,8 @@ func readNodeID(path string) (string, error) {
 	return id, nil
 }
 
-// Place names the file that is locked, among all files of all machines since they were started; "" where that cannot be
-// told.
+// Place names the file that is locked, among all files of all machines since they were started; "" where that is
+// not known.
 func (d *Dir) Place() string {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

@@ -13,7 +13,7 @@ func RealPath(path string) (string, error) {
 	return filepath.EvalSymlinks(absolute)
 }
 
-// Within tells whether a path is a folder or inside of it.
+// Within reports whether a path is a folder or inside of it.
 func Within(folder, path string) bool {
 	relative, err := filepath.Rel(folder, path)
 	return err == nil && filepath.IsLocal(relative)

@@ -50,7 +50,7 @@ func Examine(ctx context.Context, flags *pflag.FlagSet, scrubs bool) ([]Finding,
 	cfg, err := datadir.LoadConfig(flags)
 	if err != nil {
 		d.broken("settings", err.Error(), "")
-		return d.found, nil // what they would be cannot be told
+		return d.found, nil // the rest depends on them
 	}
 	d.cfg, d.consents = cfg, datadir.NewConsents(cfg.Trust)
 	if d.workspace, err = os.Getwd(); err != nil {

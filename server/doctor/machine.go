@@ -27,7 +27,7 @@ import (
 // doctorPatience bounds one look at another program.
 const doctorPatience = 15 * time.Second
 
-// confinement tells whether the server's files can be hidden from agents, and whom these run as.
+// confinement reports whether the server's files can be hidden from agents, and whom these run as.
 func (d *doctor) confinement(ctx context.Context) {
 	const name = "confinement"
 	var user server.Confinement
@@ -75,7 +75,7 @@ func (d *doctor) canHide(ctx context.Context) (bool, error) {
 	return server.CanHide(ctx, d.cfg, data, workspace, d.own)
 }
 
-// runtime tells whether codex starts, as its user, and may write what it needs to.
+// runtime reports whether codex starts, as its user, and may write what it needs to.
 func (d *doctor) runtime(ctx context.Context) {
 	const name = "runtime"
 	if len(d.cfg.Runtimes) > 0 && !slices.Contains(d.cfg.Runtimes, codex.Name) {
@@ -129,7 +129,7 @@ func (d *doctor) runtime(ctx context.Context) {
 	}
 	if tested := codex.Tested(); runtime.Newer(said, tested) {
 		d.warn(name, fmt.Sprintf("%s at %s is newer than %s, the newest version this server was tested with; it is used", said, path,
-			tested[len(tested)-1]), "nothing, while it works; docs/runtimes/tested.md tells what newer versions did")
+			tested[len(tested)-1]), "nothing, while it works; docs/runtimes/tested.md says what newer versions did")
 		return
 	}
 	d.ok(name, "%s at %s", said, path)
@@ -169,7 +169,7 @@ func (d *doctor) asRuntime(ctx context.Context, path string, args ...string) (st
 	return string(bytes.TrimSpace(said)), err
 }
 
-// Dir tells whether the data directory can be used, and whether to look into it.
+// Dir reports whether the data directory can be used, and whether to look into it.
 func (d *doctor) dataDir() bool {
 	const name = "data"
 	path := d.cfg.DataDir
@@ -228,7 +228,7 @@ const (
 	littleFiles = 1000
 )
 
-// space tells what is left for the data directory.
+// space reports what is left for the data directory.
 func (d *doctor) space() {
 	const name, remedy = "space", "make room, or move DATA_DIR"
 	var disk unix.Statfs_t
@@ -248,7 +248,7 @@ func (d *doctor) space() {
 	}
 }
 
-// retention tells what is kept for ever though nobody may want it.
+// retention reports what is kept for ever without need.
 func (d *doctor) retention() {
 	const name = "retention"
 	kept := d.cfg.Retention

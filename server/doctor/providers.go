@@ -8,7 +8,7 @@ import (
 	"harness/server"
 )
 
-// providers tells of the clouds that are chosen for runtimes whether what they need is there, and of variables of a cloud
+// providers checks that the clouds chosen for runtimes have what they need, and finds variables of a cloud
 // that no runtime gets, why.
 func (d *doctor) providers() {
 	names := d.cfg.Runtimes

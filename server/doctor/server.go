@@ -26,12 +26,12 @@ import (
 	"harness/server/datadir"
 )
 
-// database tells whether the store answers, takes writes and has a schema this binary can use.
+// database reports whether the store answers, takes writes and has a schema this binary can use.
 func (d *doctor) database(ctx context.Context) {
 	const name = "database"
 	opts := database.Options{URL: d.cfg.DatabaseURL, Path: filepath.Join(d.cfg.DataDir, "harness.db"),
 		Marker: migrations.Marker}
-	db, err := database.Look(ctx, opts)
+	db, err := database.OpenReadOnly(ctx, opts)
 	if db != nil {
 		defer func() { _ = db.Close() }()
 	}
@@ -51,7 +51,7 @@ func (d *doctor) database(ctx context.Context) {
 		d.warn(name, fmt.Sprintf("DATABASE_URL is set, and %s has a store that this server does not show", opts.Path),
 			"harness migrate-store postgres moves it there; or unset DATABASE_URL")
 	}
-	schema, err := migrations.Look(ctx, db)
+	schema, err := migrations.Inspect(ctx, db)
 	switch newer := (&migrations.NewerSchemaError{Store: schema.From, Binary: schema.To}); {
 	case err != nil:
 		d.broken(name, fmt.Sprintf("%s answers, but %s", db.Engine(), err), "restore a backup when the file is damaged")
@@ -65,7 +65,7 @@ func (d *doctor) database(ctx context.Context) {
 	}
 }
 
-// objects tells whether the object store can be used, where there is to be one.
+// objects reports whether the object store can be used, where there is to be one.
 func (d *doctor) objects(ctx context.Context) {
 	const name = "object store"
 	if d.cfg.S3.Endpoint == "" {
@@ -84,7 +84,7 @@ func (d *doctor) objects(ctx context.Context) {
 	d.ok(name, "bucket %s answers", d.cfg.S3.Bucket)
 }
 
-// listening tells where the server is, who may use it, and whether one is there and ready.
+// listening reports where the server is, who may use it, and whether one is there and ready.
 func (d *doctor) listening(ctx context.Context) {
 	const name = "listening"
 	if err := auth.CheckBind(d.cfg.Host, d.cfg.AuthToken != "", d.cfg.InsecureNoAuth); err != nil {
@@ -174,7 +174,7 @@ func askAccess(ctx context.Context, cfg *config.Config) (needed bool, reason str
 	return body.Access.TokenNeeded, body.Access.Reason, true
 }
 
-// extensions tells which extensions wait for consent; none of them is run in a process.
+// extensions reports which extensions wait for consent; none of them is run in a process.
 func (d *doctor) extensions(ctx context.Context) {
 	const name = "extensions"
 	hashes, problems, err := server.ProcessExtensions(ctx, server.ExtensionRoots(d.cfg, d.workspace), "")
@@ -204,7 +204,7 @@ func (d *doctor) extensions(ctx context.Context) {
 	}
 }
 
-// tokens tells of rules for tokens that are valid, and perhaps not meant.
+// tokens finds rules for tokens that are valid, and perhaps not meant.
 func (d *doctor) tokens() {
 	const name = "tokens"
 	if rules := server.RBACOptions(d.cfg); rules.Warning() != "" {

@@ -14,7 +14,7 @@ import (
 // databasePage is the size of a page of SQLite's log.
 const databasePage = 4096
 
-// Database tell whether the database takes writes, and whether SQLite's log is moved into it; the latter stay 0
+// Database show whether the database takes writes, and whether SQLite's log is moved into it; the latter stay 0
 // on Postgres.
 type Database struct {
 	registry prometheus.Registerer

@@ -51,7 +51,7 @@ func New(runtimes []string) *Metrics {
 		}),
 		journalCommit: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    telemetry.MetricName("journal", "commit_seconds"),
-			Help:    "Time from the start of a batch until its subscribers were told.",
+			Help:    "Time from the start of a batch until its subscribers were notified.",
 			Buckets: prometheus.ExponentialBuckets(0.0002, 2.5, 12),
 		}),
 		Pruned: prometheus.NewCounterVec(prometheus.CounterOpts{

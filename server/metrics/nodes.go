@@ -11,7 +11,7 @@ import (
 	"harness/internal/platform/telemetry"
 )
 
-// Nodes tell how this node stands among others on its store; none on SQLite.
+// Nodes show how this node stands among others on its store; none on SQLite.
 type Nodes struct {
 	registry prometheus.Registerer
 	Ended    prometheus.Counter
@@ -30,11 +30,11 @@ func newNodeMetrics(registry prometheus.Registerer) Nodes {
 		Help: "Requests of clients that other nodes were asked for, by what came of it: answered, unreachable, lost, or failed here.",
 	}, []string{"outcome"}),
 		Sent: prometheus.NewCounter(prometheus.CounterOpts{Name: telemetry.MetricName("nodes", "news_told_total"),
-			Help: "Times other nodes were told that there are new events."}),
+			Help: "Notifications of new events sent to other nodes."}),
 		Received: prometheus.NewCounter(prometheus.CounterOpts{Name: telemetry.MetricName("nodes", "news_heard_total"),
-			Help: "Times another node said that there are new events."}),
+			Help: "Notifications of new events received from other nodes."}),
 		early: prometheus.NewCounterVec(prometheus.CounterOpts{Name: telemetry.MetricName("nodes", "early_total"),
-			Help: "Pieces of text that are not stored yet: sent to another node, received from one and shown, or dropped either way."},
+			Help: "Deltas of text that are not stored yet: sent to another node, received from one and shown, or dropped either way."},
 			[]string{"what"})}
 }
 
@@ -57,7 +57,7 @@ func (o CountingOwners) Ask(r *http.Request, owner, body string) (*http.Response
 		lost        *forward.LostAnswerError
 	)
 	switch {
-	case errors.Is(err, forward.ErrClientsTurn): // nobody was asked
+	case errors.Is(err, forward.ErrClientsTurn): // no request was sent
 	case err == nil:
 		o.asked.WithLabelValues("answered").Inc()
 	case errors.As(err, &unreachable):
@@ -85,7 +85,7 @@ func (m Nodes) Watch(lease *cluster.Lease) {
 		gauge("draining", "1 while this node begins nothing new.", lease.Draining))
 }
 
-// CountEarly counts pieces of text by what became of them.
+// CountLiveText counts deltas of text by their outcome.
 func (m Nodes) CountLiveText(what string) func(int) {
 	counter := m.early.WithLabelValues(what)
 	return func(pieces int) { counter.Add(float64(pieces)) }

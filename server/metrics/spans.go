@@ -6,7 +6,7 @@ import (
 	"harness/internal/platform/telemetry"
 )
 
-// Calls tell how long runtimes take to answer.
+// Calls measure how long runtimes take to answer.
 type Calls struct{ Took *prometheus.HistogramVec }
 
 func newCallMetrics(registry prometheus.Registerer) Calls {

@@ -7,7 +7,7 @@ import (
 	"harness/stream"
 )
 
-// Stream tell how many follow the stream, what they get, and why some get less or nothing.
+// Stream count how many follow the stream, what they get, and why some get less or nothing.
 type Stream struct {
 	connections prometheus.Gauge
 	frames      prometheus.Counter
@@ -43,7 +43,7 @@ func newStreamMetrics(registry prometheus.Registerer) Stream {
 		skipped: counter("skipped_frames_total",
 			"Replaceable frames that slow connections without positions did not get."),
 		catchUps: byReason("catch_ups_total", "Connections that were switched to reading the journal.", "resume", "overflow"),
-		gaps: byReason("gaps_total", "Gap frames: connections that were told that they miss something.", "resume",
+		gaps: byReason("gaps_total", "Gap frames: connections that were notified that they miss something.", "resume",
 			"pruned", "skipped"),
 		slowConsumers: byReason("slow_consumers_total", "Connections closed because they did not read.", "stalled", "pruned"),
 		closed: byReason("closed_total", "Connections closed for what their peer sent or left undone.", "rate",
@@ -55,7 +55,7 @@ func newStreamMetrics(registry prometheus.Registerer) Stream {
 	return m
 }
 
-// Options count for the metrics; joined is told each new connection.
+// Options count for the metrics; joined is called for each new connection.
 func (m Stream) Options(joined func()) stream.Metrics {
 	count := func(counter *prometheus.CounterVec) func(string) {
 		return func(reason string) { counter.WithLabelValues(reason).Inc() }

@@ -12,7 +12,7 @@ import (
 	"harness/internal/services/tracing"
 )
 
-// Work tell how tasks, and calls of the server's tools, end here.
+// Work count how tasks, and calls of the server's tools, end here.
 type Work struct {
 	tasks, runs *prometheus.HistogramVec
 	calls       *prometheus.CounterVec

@@ -12,7 +12,7 @@ import (
 	"harness/stream"
 )
 
-// Turns tell how turns end here.
+// Turns count how turns end here.
 type Turns struct {
 	ended *prometheus.CounterVec
 	took  *prometheus.HistogramVec
@@ -56,7 +56,7 @@ func (m Turns) OnRecords(records []journal.Record) {
 			}
 		}
 		if json.Unmarshal(line.Params, &ended) != nil {
-			continue // a runtime's line that nobody can read tells of no end
+			continue // a line that cannot be decoded ends no turn
 		}
 		switch status := ended.Turn.Status; status {
 		case runtime.TurnDone, runtime.TurnFailed, runtime.TurnInterrupted:

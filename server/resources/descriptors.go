@@ -11,7 +11,7 @@ import (
 // descriptorReserve is what the process needs beside connections: the store, runtimes, extensions, logs.
 const descriptorReserve = 256
 
-// WarnOfDescriptors tells when the limits of connections promise more than the system gives. Go has raised the soft
+// WarnOfDescriptors warns when the limits of connections promise more than the system gives. Go has raised the soft
 // limit already.
 func WarnOfDescriptors(limits config.Limits, log zerolog.Logger) {
 	var allowed syscall.Rlimit

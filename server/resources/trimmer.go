@@ -25,7 +25,7 @@ type MemoryTrimmer struct {
 	loop lifecycle.Loops
 }
 
-// NewMemoryTrimmer makes a trimmer; head returns the journal's last position, which tells whether the server is idle.
+// NewMemoryTrimmer makes a trimmer; head returns the journal's last position, which shows whether the server is idle.
 func NewMemoryTrimmer(head func() int64) *MemoryTrimmer {
 	return &MemoryTrimmer{came: make(chan struct{}, burstSize), free: debug.FreeOSMemory, head: head}
 }

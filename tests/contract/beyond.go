@@ -1,7 +1,7 @@
 package contract
 
-// Beyond lists the deliberate differences no recording shows: no recorded request or frame comes near them, so the
-// replay cannot see them. Each has a test of its own where it is built. Topic, Exchange and Place are empty.
+// Beyond lists the deliberate differences that no recorded request or frame shows, so that the replay cannot find
+// them. Each has its own test in its package. Topic, Exchange and Place are empty.
 func Beyond() []Row {
 	return []Row{
 		{

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Ids the recorded server or its runtime gave away: UUIDs, and the ids of the model's items and calls.
+// Ids that the recorded server or its runtime assigned: UUIDs, and the ids of the model's items and calls.
 const uuidPattern = `[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`
 
 var (
 	idPattern = regexp.MustCompile(uuidPattern + `|\b(?:call|msg|rs|fc|resp)_[0-9a-zA-Z]+(?:[_-][0-9a-zA-Z-]+)*`)
 	// requestEntryPattern is the message id of an interactive request's transcript entry.
 	requestEntryPattern = regexp.MustCompile(`\b(approval|tool-input|tool-call)-(?:` + uuidPattern + `|\d+)(?:-\d+)?`)
-	// requestPathPattern is the place of a request's id in a path; codex-manager numbers them 0, 1, ...
+	// requestPathPattern is a request's id in a path; codex-manager numbers them 0, 1, ...
 	requestPathPattern = regexp.MustCompile(`^(/api/(?:approvals|tool-input|tool-calls)/)(\d+)(/)`)
 	isoTimePattern     = regexp.MustCompile(`20\d\d-\d\d-\d\dT\d\d[:-]\d\d[:-]\d\d(?:\.\d+)?Z?`)
 	datePathPattern    = regexp.MustCompile(`/20\d\d/\d\d/\d\d/`)
@@ -26,17 +26,17 @@ var (
 	commandPattern     = regexp.MustCompile(`Command execution (?:failed|completed)`)
 	answerPattern      = regexp.MustCompile(`Mock answer \d+`)
 	portPattern        = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
-	// codex begins the paths of a diff now at the workspace, now at a folder above it.
+	// codex begins the paths of a diff either at the workspace or at a directory above it.
 	diffPathPattern = regexp.MustCompile(`\b([ab])/(?:[^/\s"]+/)+(gold-[^/\s"]+)`)
 )
 
-// Place is a folder of the replay and the placeholder the recordings have for it.
+// Place is a directory of the replay, with its placeholder in the recordings.
 type Place struct{ Placeholder, Folder string }
 
-// bindings maps what the recorded server called things to what this one calls them.
+// bindings maps the recorded server's names to those of this one.
 type bindings struct {
 	toOurs, toRecorded map[string]string
-	// lost are ids that came with an answer this server does not give; what needs them cannot be compared.
+	// lost are ids in a response that this server does not give; requests that need them cannot be compared.
 	lost   map[string]bool
 	places []Place
 }
@@ -45,7 +45,7 @@ func newBindings(places []Place) *bindings {
 	return &bindings{toOurs: map[string]string{}, toRecorded: map[string]string{}, lost: map[string]bool{}, places: places}
 }
 
-// bind adds a pair, and reports whether it agrees with what is known.
+// bind adds a pair, and reports whether it agrees with the known ones.
 func (b *bindings) bind(recorded, ours string) bool {
 	if known, has := b.toOurs[recorded]; has {
 		return known == ours
@@ -89,7 +89,7 @@ func (b *bindings) path(target string) string {
 	return b.outgoing(target)
 }
 
-// needsLost reports whether a request names something that was never created here.
+// needsLost reports whether a request names an object that was never created here.
 func (b *bindings) needsLost(text string) bool {
 	for _, id := range idPattern.FindAllString(text, -1) {
 		if b.lost[id] {
@@ -99,7 +99,7 @@ func (b *bindings) needsLost(text string) bool {
 	return false
 }
 
-// lose marks the ids of an answer that was not given.
+// lose marks the ids of a response that was not given.
 func (b *bindings) lose(text string) {
 	for _, id := range idPattern.FindAllString(text, -1) {
 		if _, known := b.toOurs[id]; !known {
@@ -108,12 +108,12 @@ func (b *bindings) lose(text string) {
 	}
 }
 
-// normal removes from a text what differs from run to run, but for ids.
+// normal removes variable parts of a text, except ids.
 func (b *bindings) normal(text string) string {
 	for _, place := range b.places {
 		text = strings.ReplaceAll(text, place.Folder, place.Placeholder)
 	}
-	// The recorded model patched files in a folder of its own.
+	// The recorded model patched files in its own directory.
 	text = strings.ReplaceAll(text, "{{LAB}}/home/w/gold-", "{{WORK}}/gold-")
 	text = diffPathPattern.ReplaceAllString(text, "$1/$2")
 	text = recordedHome.ReplaceAllString(text, "{{CODEX_HOME}}")
@@ -150,7 +150,7 @@ func (b *bindings) sameText(recorded, ours string) bool {
 	return true
 }
 
-// fork is a copy to try a comparison with; adopt keeps its bindings.
+// fork is a copy for a trial comparison; adopt keeps its bindings.
 func (b *bindings) fork() *bindings {
 	return &bindings{toOurs: maps.Clone(b.toOurs), toRecorded: maps.Clone(b.toRecorded), lost: maps.Clone(b.lost),
 		places: b.places}

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Difference is one thing a client could notice.
+// Difference is one difference that a client could notice.
 type Difference struct {
 	// Place is "status", "header content-type", or "body" followed by the way to the value, for example
 	// body.session.title.
@@ -26,7 +26,7 @@ func clip(text string) string {
 	return text
 }
 
-// anyValue are members whose value differs from run to run; that they are there, and their type, is compared.
+// anyValue are members whose value changes with every run; only their presence and type are compared.
 var anyValue = map[string]bool{
 	"pid": true, "durationMs": true, "processId": true, "version": true, "cliVersion": true, "revision": true,
 	"gitInfo": true, "base_url": true, "tokenUsage": true, "usage": true, "usageMetadata": true, "ms": true,
@@ -37,18 +37,18 @@ var anyValue = map[string]bool{
 	"outputText": true,
 }
 
-// counters of the queue are not compared: the recorded server was at work on other topics' jobs. Nor is the text
-// of an agentMessage compared: it is the model's.
+// counters of the queue are not compared, because the recorded server also ran jobs of other topics. The text of an
+// agentMessage is the model's, so it is not compared either.
 var counters = map[string]bool{"queued": true, "running": true, "completed": true, "failed": true, "canceled": true,
 	"projects": true}
 
-// outcome is how a command ended: what the sandbox lets it do depends on the machine and the folder, not on the server.
+// outcome is how a command ended. It depends on the machine's sandbox and the directory, not on the server.
 var outcome = map[string]bool{"status": true, "exitCode": true, "aggregatedOutput": true}
 
 // comparison walks two values side by side.
 type comparison struct {
 	*bindings
-	// anyOrder leaves the order of members aside: the runtime's own objects have none.
+	// anyOrder ignores the order of members: the runtime's own objects have none.
 	anyOrder bool
 	found    []Difference
 }
@@ -59,7 +59,7 @@ func (c *comparison) differ(place, want, got string) {
 
 func (c *comparison) values(place string, want, got *Value) {
 	if strings.HasSuffix(place, ".context.turnId") && (want.kind() == "null" || got.kind() == "null") {
-		return // a signal that names no turn gets the running one's, which is known a moment sooner or later
+		return // a signal without a turn gets the running one's, which becomes known slightly earlier or later
 	}
 	if last(place) == "requestId" && want.kind() == "number" {
 		c.requestNumber(place, want, got)
@@ -119,11 +119,10 @@ func (c *comparison) objects(place string, want, got *Value) {
 	}
 }
 
-// ownTypes are entries of transcripts that the original has not.
+// ownTypes are types of transcript entries that the original does not have.
 var ownTypes = map[string]bool{"turn.stopped": true, "turn.error": true}
 
-// originalEntries are the entries of a transcript without those the original has not, each of which is a difference of
-// its own.
+// originalEntries removes the transcript entries that the original does not have; each is a separate difference.
 func (c *comparison) originalEntries(place string, got *Value) *Value {
 	entries := *got
 	entries.items = slices.DeleteFunc(slices.Clone(got.items), func(entry *Value) bool {
@@ -150,9 +149,8 @@ func (c *comparison) arrays(place string, want, got *Value) {
 	}
 }
 
-// requestNumber compares where the recordings have the runtime's number of a request: this server shows its own id
-// there, always the same one for a number, but for what the runtime said itself, where the numbers are another
-// process's.
+// requestNumber compares the recorded runtime's request number with this server's id. One number always has the same
+// id, except in the runtime's own messages, whose numbers belong to another process.
 func (c *comparison) requestNumber(place string, want, got *Value) {
 	number := string(want.Encode())
 	switch got.kind() {
@@ -173,7 +171,7 @@ func (c *comparison) texts(place, want, got string) {
 	switch last(place) {
 	case "message":
 		if strings.HasPrefix(want, `{"error"`) && strings.HasPrefix(got, `{"error"`) {
-			return // the model's refusal in the model's words
+			return // the model's refusal in its own text
 		}
 	case "approvalId", "requestId":
 		if _, err := strconv.Atoi(want); err == nil {
@@ -218,7 +216,7 @@ func sameScalar(want, got *Value) bool {
 	return errX == nil && errY == nil && (x == y || isTime(x) && isTime(y) && (x > 1e11) == (y > 1e11))
 }
 
-// last is the name of the member a place ends with, without an index.
+// last returns the name of the last member in a place, without an index.
 func last(place string) string {
 	place = place[strings.LastIndexByte(place, '.')+1:]
 	name, _, _ := strings.Cut(place, "[")

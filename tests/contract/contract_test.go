@@ -23,7 +23,7 @@ func differences(t *testing.T, want, got string) []string {
 	return places
 }
 
-// A comparison that can not fail shows nothing.
+// A comparison that cannot fail proves nothing.
 func TestBodiesDiffer(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ want, got, place string }{
@@ -109,7 +109,7 @@ func TestOrderIsComparedByTheLongestCommonSequence(t *testing.T) {
 	}
 }
 
-// A row excuses what it names, and an exchange is excused only when every difference is.
+// A row covers the differences it names, and an exchange is excused only when every difference is covered.
 func TestOnlyRowsExcuse(t *testing.T) {
 	t.Parallel()
 	known := Difference{Place: "body.thread.originator"}

@@ -10,13 +10,13 @@ type Row struct {
 	// Topic, Exchange ("METHOD path", or "frame TYPE") and Place (as in Difference) are regular expressions for the whole
 	// text; "" fits all. So is Name, which is the recorder's name of the exchange.
 	Topic, Name, Exchange, Place string
-	// What differs, in a line, and why a user of codex-manager is no worse off.
+	// The difference in one line, and why a user of codex-manager is no worse off.
 	What, Reason string
-	// Routes the row is about, as documented; empty for the stream and for what all routes share.
+	// Routes of the row, as documented; empty for the stream and for what all routes share.
 	Routes []string
 }
 
-// Rows is the one table of deliberate differences. Anything else is a failure of the contract test.
+// Rows is the single table of deliberate differences. Any other difference fails the contract test.
 func Rows() []Row {
 	return []Row{
 		{
@@ -356,7 +356,7 @@ var compile = sync.OnceValue(func() []compiledRow {
 
 type compiledRow struct{ topic, name, exchange, place *regexp.Regexp }
 
-// whole compiles a pattern for whole texts; "" fits all.
+// whole compiles a pattern for whole texts; "" matches all.
 func whole(pattern string) *regexp.Regexp {
 	if pattern == "" {
 		pattern = `(?s).*`

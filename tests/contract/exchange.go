@@ -17,10 +17,10 @@ import (
 	"time"
 )
 
-// callTimeout bounds one request; the slowest recorded answer took seconds.
+// callTimeout limits one request; the slowest recorded response took seconds.
 const callTimeout = 30 * time.Second
 
-// answer is a response as far as it is compared.
+// answer is the compared part of a response.
 type answer struct {
 	status int
 	header http.Header
@@ -35,7 +35,7 @@ func bodyOf(response *http.Response) string {
 	return string(body)
 }
 
-// call sends a request byte by byte as the recorder did: a client library would mend what the recordings are about.
+// call sends a request byte by byte like the recorder: a client library would correct what the recordings test.
 func call(address, method, target string, headers [][2]string, body *string) (answer, error) {
 	conn, err := net.DialTimeout("tcp", address, callTimeout)
 	if err != nil {
@@ -79,7 +79,7 @@ func call(address, method, target string, headers [][2]string, body *string) (an
 	}
 	_ = conn.Close()
 	if err := <-written; err != nil && got.status < http.StatusBadRequest {
-		return answer{}, err // a refused body need not be read to its end
+		return answer{}, err // a refused body may be read only in part
 	}
 	return got, nil
 }
@@ -99,8 +99,8 @@ func (r *replay) call(record Record) (answer, error) {
 	return call(r.target.Address(), record.Method, r.ids.path(record.Path), headers, body)
 }
 
-// exchange replays one request. A read whose answer differs is repeated for a while: the recording may show a state
-// that is on its way.
+// exchange replays one request. A read whose response differs is repeated for a while: the recording may show a state
+// that is not reached yet.
 func (r *replay) exchange(record Record) error {
 	text := record.Path
 	if record.Body != nil && len(*record.Body) < 1<<16 {
@@ -164,7 +164,7 @@ func (r *replay) exchange(record Record) error {
 	return nil
 }
 
-// write makes or removes files; an empty folder goes with its last file.
+// write creates or removes files; an empty directory is removed with its last file.
 func (r *replay) write(files map[string]string) error {
 	for name, content := range files {
 		path := r.ids.outgoing(name)
@@ -183,12 +183,12 @@ func (r *replay) write(files map[string]string) error {
 	return nil
 }
 
-// unrouted reports whether an answer says that there is no such route.
+// unrouted reports whether a response means that there is no such route.
 func unrouted(got answer) bool {
 	return got.status == http.StatusNotFound && strings.HasPrefix(got.body, `{"message":"Route `)
 }
 
-// response compares status, the headers that matter, and the body.
+// response compares the status, the relevant headers, and the body.
 func (c *comparison) response(want Record, got answer) {
 	if want.Status != got.status {
 		c.differ("status", fmt.Sprint(want.Status), fmt.Sprintf("%d %s", got.status, got.body))
@@ -204,7 +204,7 @@ func (c *comparison) response(want Record, got answer) {
 		}
 	}
 	if want.Status != got.status {
-		return // two different answers; every member would differ
+		return // two different responses; every member would differ
 	}
 	if want.ResponseBody == "" || got.body == "" {
 		if want.ResponseBody != got.body && want.Method != http.MethodHead {
@@ -220,8 +220,8 @@ func (c *comparison) response(want Record, got answer) {
 	c.bodies("body", wanted, gotten)
 }
 
-// onlyShared drops the list entries the other server does not know: the recorded one held the sessions and projects of
-// other topics.
+// onlyShared removes the list entries that the other server does not have: the recorded one had the sessions and
+// projects of other topics.
 func (c *comparison) onlyShared(body string, known map[string]string) string {
 	value, err := Decode([]byte(body))
 	if err != nil {
@@ -246,7 +246,7 @@ func (c *comparison) onlyShared(body string, known map[string]string) string {
 	return string(value.Encode())
 }
 
-// prepareAll makes the sessions that are system-owned or deleted from the start.
+// prepareAll creates the sessions that are system-owned or deleted from the start.
 func (r *replay) prepareAll() error {
 	for range r.topic.MoreSessions {
 		body := r.ids.outgoing(`{"cwd":"{{WORK}}"}`)
@@ -269,7 +269,7 @@ func (r *replay) prepareAll() error {
 	return nil
 }
 
-// reach prepares the sessions a text speaks of before any answer has.
+// reach prepares the sessions in a text that no response has introduced.
 func (r *replay) reach(text string) error {
 	for _, id := range idPattern.FindAllString(text, -1) {
 		if early, waits := r.unsent[id]; waits {
@@ -290,7 +290,7 @@ func (r *replay) reach(text string) error {
 
 var sessionPlaces = regexp.MustCompile(`(?:/api/sessions/|threadId=|session%3A|"threadId":")(` + uuidPattern + `)`)
 
-// asked finds all sessions requests speak of.
+// asked finds all sessions in requests.
 func asked(records []Record) map[string]bool {
 	found := map[string]bool{}
 	for _, record := range records {
@@ -301,7 +301,7 @@ func asked(records []Record) map[string]bool {
 	return found
 }
 
-// unrecorded finds the sessions requests speak of that no answer introduced.
+// unrecorded finds the sessions in requests that no response introduced.
 func unrecorded(records []Record) map[string]bool {
 	answered, found := map[string]bool{unknownSession: true}, map[string]bool{}
 	for _, record := range records {
@@ -398,7 +398,7 @@ func (r *replay) putIntoProject(session string, how Preparation) error {
 func (r *replay) must(status int, method, target string, headers [][2]string, body *string) (string, error) {
 	got, err := call(r.target.Address(), method, target, headers, body)
 	if err == nil && got.status != status {
-		err = fmt.Errorf("preparing: %s %s answered %d %s", method, target, got.status, got.body)
+		err = fmt.Errorf("preparing: %s %s got %d %s", method, target, got.status, got.body)
 	}
 	return got.body, err
 }

@@ -11,8 +11,7 @@ type Frame struct {
 	// Type is the envelope's type, Method the runtime's method for frames derived from one, Thread the envelope's threadId
 	// or "".
 	Type, Method, Thread string
-	// Detail is the kind of the item or the state of the thread the frame is about: it distinguishes frames
-	// of one method.
+	// Detail is the kind of the item or the state of the thread of the frame: it distinguishes frames of one method.
 	Detail string
 	raw    []byte
 	delta  string
@@ -33,13 +32,13 @@ func ParseFrame(raw []byte) (Frame, error) {
 		} `json:"payload"`
 	}
 	if err := json.Unmarshal(raw, &envelope); err != nil {
-		return Frame{}, fmt.Errorf("a frame is no envelope: %w", err)
+		return Frame{}, fmt.Errorf("a frame is not an envelope: %w", err)
 	}
 	f := Frame{Type: envelope.Type, raw: raw}
 	if envelope.ThreadID != nil {
 		f.Thread = *envelope.ThreadID
 	}
-	_ = json.Unmarshal(envelope.Payload.Method, &f.Method) // other payloads have no method, or not a text
+	_ = json.Unmarshal(envelope.Payload.Method, &f.Method) // other payloads have no method, or one that is not a string
 	for _, part := range []json.RawMessage{envelope.Payload.Params.Item, envelope.Payload.Params.Status} {
 		var kind struct{ Type string }
 		if json.Unmarshal(part, &kind) == nil {
@@ -52,16 +51,16 @@ func ParseFrame(raw []byte) (Frame, error) {
 	return f, nil
 }
 
-// DeltaItem is the item a delta belongs to, "" for other frames. Only the first delta of an item is compared: how many
-// the model sends is not the server's doing.
+// DeltaItem is the item of a delta, "" for other frames. Only the first delta of an item is compared, because the
+// model determines their number.
 func (f Frame) DeltaItem() string { return f.delta }
 
-// Dropped reports whether the recordings leave the frame out.
+// Dropped reports whether the recordings omit the frame.
 func (f Frame) Dropped() bool {
 	return strings.Contains(f.Type, "raw_response_item") || f.Method == "rawResponseItem/completed"
 }
 
-// Reduced is the frame without the params an app_server.* frame shares with the notification that follows it.
+// Reduced returns the frame without the params that an app_server.* frame shares with the notification after it.
 func (f Frame) Reduced() []byte {
 	if !strings.HasPrefix(f.Type, "app_server.") {
 		return f.raw
@@ -107,7 +106,7 @@ var ignoredTypes = []struct{ match, reason string }{
 	{"thread/readState/changed", "as above"},
 }
 
-// Ignored reports whether a frame is left out of the comparison, see ignoredTypes.
+// Ignored reports whether a frame is excluded from the comparison, see ignoredTypes.
 func (f Frame) Ignored() bool {
 	if f.Dropped() {
 		return true
@@ -120,5 +119,5 @@ func (f Frame) Ignored() bool {
 	return false
 }
 
-// key names what a frame is, for pairing the n-th recorded with the n-th replayed one.
+// key identifies a frame, for pairing the n-th recorded with the n-th replayed one.
 func (f Frame) key() string { return strings.TrimSpace(f.Type + " " + f.Method + " " + f.Detail) }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// expect notes a recorded frame.
+// expect adds a recorded frame.
 func (r *replay) expect(record Record) {
 	s := r.sockets[record.Conn]
 	if s == nil || r.unserved || (Frame{Type: record.Type, Method: record.Method}).Ignored() {
@@ -19,8 +19,7 @@ func (r *replay) expect(record Record) {
 	s.wanted[record.Thread+" "+recordID(record)]++
 }
 
-// known reports whether frames of a recorded thread can come here at all: those of the recording's workers
-// cannot.
+// known reports whether frames of a recorded thread can occur here: those of the recording's workers cannot.
 func (r *replay) known(thread string) bool {
 	if thread == "" || !idPattern.MatchString(thread) || thread == unknownSession {
 		return true
@@ -29,7 +28,7 @@ func (r *replay) known(thread string) bool {
 	return bound
 }
 
-// thread is a thread of this server by its recorded name; false for threads the recording does not have.
+// thread returns this server's thread for a recorded name; false for threads that the recording does not have.
 func (r *replay) thread(ours string) (string, bool) {
 	if recorded, has := r.ids.toRecorded[ours]; has {
 		return recorded, true
@@ -43,9 +42,10 @@ func (r *replay) waitAll() {
 	}
 }
 
-// wait returns when every frame recorded so far has come, in whatever order, or will not. It compares what came.
+// wait returns once every frame recorded so far has arrived, in any order, or will not arrive. It compares those that
+// did.
 func (r *replay) wait(s *socket) {
-	// Patience is counted from the last sign of life: a turn that still streams is not late.
+	// The timeout restarts with each frame: a turn that still streams is not late.
 	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
 	for {
@@ -69,8 +69,8 @@ func (r *replay) wait(s *socket) {
 	}
 }
 
-// pair compares the n-th recorded frame of a kind with the n-th that came, binding the ids in it, and returns how many
-// still lack.
+// pair compares the n-th recorded frame of a kind with the n-th received one, binds their ids, and returns how many
+// are missing.
 func (r *replay) pair(s *socket, frames []arrived) map[string]int {
 	came := map[string][]arrived{}
 	for _, f := range frames {
@@ -109,15 +109,15 @@ func (r *replay) pair(s *socket, frames []arrived) map[string]int {
 	return lacking
 }
 
-// anytime reports kinds of frames whose place is codex's luck: the end of the model's answer while its calls
-// run, and the end of a refused command while another of its tasks reports that the thread waits no more
-// (thread/status/changed).
+// anytime reports kinds of frames whose position depends on codex's timing. One is the end of the model's answer
+// while its calls run. Another is the end of a refused command while another task reports that the thread no longer
+// waits (thread/status/changed).
 func anytime(kind string) bool {
 	return strings.HasSuffix(kind, "rawResponse/completed") || strings.HasSuffix(kind, "item/completed commandExecution")
 }
 
-// compareOrder compares the whole socket with its recording: what is missing, what is too much, and what came
-// in another order. Frames of different threads are compared apart: the order of two threads is not promised.
+// compareOrder compares the whole socket with its recording: missing frames, additional ones, and a different order.
+// Threads are compared separately, because the order between two threads is not promised.
 func (r *replay) compareOrder(s *socket) {
 	want, got := map[string][]string{}, map[string][]string{}
 	for _, record := range s.expected {
@@ -130,7 +130,7 @@ func (r *replay) compareOrder(s *socket) {
 		}
 	}
 	for thread := range got {
-		// A worker's thread becomes known late, by its job; the frames before are not in want then.
+		// A worker's thread becomes known late, through its job; the frames before are not required then.
 		if _, has := want[thread]; !has && !r.passed[thread] && (r.asked[thread] || !idPattern.MatchString(thread)) {
 			want[thread] = nil
 		}
@@ -158,7 +158,7 @@ func (r *replay) compareOrder(s *socket) {
 	}
 }
 
-// after returns behind which frames those of a kind came.
+// after returns the frames that precede those of a kind.
 func after(frames []string, kind string) (places []string) {
 	for i, frame := range frames {
 		switch {
@@ -172,7 +172,7 @@ func after(frames []string, kind string) (places []string) {
 	return places
 }
 
-// unmatched is what is left of both sequences beside their longest common subsequence.
+// unmatched returns the rest of both sequences besides their longest common subsequence.
 func unmatched(want, got []string) (missing, extra map[string]int) {
 	longest := make([][]int, len(want)+1)
 	for i := range longest {

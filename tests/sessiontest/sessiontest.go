@@ -12,6 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"harness/internal/operations"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
@@ -147,4 +148,10 @@ func (s *Site) Ended(sessionID, turnID string) (state session.TurnState) {
 		return known && state.Status != runtime.TurnInProgress
 	})
 	return state
+}
+
+// Parts are the parts of a session service that operations stand on.
+func Parts(s *manager.Service) operations.Sessions {
+	return operations.Sessions{Lookups: s, Opener: s, Reader: s, Editor: s, Turns: s, Threads: s, Queue: s, Requests: s,
+		Projects: s, Usage: s}
 }

@@ -95,9 +95,9 @@ func (c *commands) pending(ctx context.Context, api *client.Client, session stri
 	return waiting, nil
 }
 
-// watchApprovals tells each approval once: those that wait when the stream stands, and those that come.
+// watchApprovals prints each approval once: those that are pending when the stream opens, and new ones.
 func (c *commands) watchApprovals(cmd *cobra.Command, api *client.Client, session string) error {
-	out, told := cmd.OutOrStdout(), map[string]bool{}
+	out, printed := cmd.OutOrStdout(), map[string]bool{}
 	var decide *decider
 	if c.output == "" && c.terminal(cmd.InOrStdin()) {
 		var err error
@@ -105,11 +105,11 @@ func (c *commands) watchApprovals(cmd *cobra.Command, api *client.Client, sessio
 			return err
 		}
 	}
-	tell := func(a client.Approval) error {
-		if told[a.ApprovalID] {
+	printOnce := func(a client.Approval) error {
+		if printed[a.ApprovalID] {
 			return nil
 		}
-		told[a.ApprovalID] = true
+		printed[a.ApprovalID] = true
 		switch {
 		case decide != nil:
 			return decide.approval(cmd.Context(), a)
@@ -132,7 +132,7 @@ func (c *commands) watchApprovals(cmd *cobra.Command, api *client.Client, sessio
 				return err
 			}
 			for _, a := range waiting {
-				if err := tell(a); err != nil {
+				if err := printOnce(a); err != nil {
 					return err
 				}
 			}
@@ -141,11 +141,11 @@ func (c *commands) watchApprovals(cmd *cobra.Command, api *client.Client, sessio
 			if err := json.Unmarshal(frame.Payload, &a); err != nil {
 				return fmt.Errorf("an approval that cannot be read: %w", err)
 			}
-			return tell(a)
+			return printOnce(a)
 		}
 		return nil
 	})
-	if cmd.Context().Err() != nil || errors.Is(err, errNobody) {
+	if cmd.Context().Err() != nil || errors.Is(err, errNoAnswer) {
 		return nil //nolint:nilerr // it was broken off, or the person left: the ways it ends well
 	}
 	return remedied(err)
@@ -169,14 +169,14 @@ func (c *commands) decide(decision string) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return show(c, cmd.OutOrStdout(), answer, func(told client.DecideApproval200JSONResponseBody) error {
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), told.ApprovalID)
+		return show(c, cmd.OutOrStdout(), answer, func(body client.DecideApproval200JSONResponseBody) error {
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), body.ApprovalID)
 			return err
 		})
 	})
 	cmd.ValidArgsFunction = c.completeApprovals
 	cmd.Flags().StringVarP(&message, "message", "m", "",
-		"why; kept with the decision, and told to the agent where its runtime can")
+		"why; kept with the decision, and shown to the agent where its runtime can")
 	cmd.Flags().BoolVar(&whole, "for-session", false, "the same holds for the rest of the session")
 	return cmd
 }

@@ -28,10 +28,10 @@ type decider struct {
 	asking atomic.Bool
 }
 
-// errNobody says that the person left: the input has ended.
-var errNobody = errors.New("nobody answers any more")
+// errNoAnswer says that the person left: the input has ended.
+var errNoAnswer = errors.New("the input has ended")
 
-// newDecider reads the terminal when the rule is ask. A script has nobody to ask, so it has to name a rule.
+// newDecider reads the terminal when the rule is ask. A script has no person to ask, so it has to name a rule.
 func (c *commands) newDecider(cmd *cobra.Command, api *client.Client, rule string) (*decider, error) {
 	d := &decider{commands: c, api: api, rule: rule, out: cmd.ErrOrStderr()}
 	switch rule {
@@ -51,7 +51,7 @@ func (c *commands) newDecider(cmd *cobra.Command, api *client.Client, rule strin
 }
 
 // read hands on what is typed as an answer. What is typed while nothing is asked answers nothing: it would decide about
-// what nobody has seen.
+// what no person has seen.
 func (d *decider) read(terminal io.Reader) {
 	defer close(d.lines)
 	input := bufio.NewScanner(terminal)
@@ -62,7 +62,7 @@ func (d *decider) read(terminal io.Reader) {
 	}
 }
 
-// line asks for a line; errNobody at the end of the input.
+// line asks for a line; errNoAnswer at the end of the input.
 func (d *decider) line(ctx context.Context, prompt string) (string, error) {
 	d.asking.Store(true)
 	_, _ = fmt.Fprint(d.out, d.painted(d.out, bold, prompt))
@@ -70,7 +70,7 @@ func (d *decider) line(ctx context.Context, prompt string) (string, error) {
 	case line, typed := <-d.lines:
 		if !typed {
 			_, _ = fmt.Fprintln(d.out)
-			return "", errNobody
+			return "", errNoAnswer
 		}
 		return strings.TrimSpace(line), nil
 	case <-ctx.Done():
@@ -198,10 +198,10 @@ func (d *decider) toolCall(ctx context.Context, payload json.RawMessage) error {
 	return d.settled(err)
 }
 
-// settled passes over a request that somebody else answered first.
+// settled passes over a request that another client answered first.
 func (d *decider) settled(err error) error {
 	if isStatus(err, 404) {
-		d.say("  somebody else was first, or it has expired")
+		d.say("  another client was first, or it has expired")
 		return nil
 	}
 	return err

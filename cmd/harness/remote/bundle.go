@@ -15,7 +15,7 @@ import (
 // bundle has a server make a support bundle, and keeps it.
 func (c *commands) bundle() *cobra.Command {
 	var path, task string
-	cmd := c.one("bundle SESSION", "Get all that is known of a session, without secrets, as one file to send to somebody",
+	cmd := c.one("bundle SESSION", "Get all that is known of a session, without secrets, as one file to send",
 		func(cmd *cobra.Command, api *client.Client, args []string) (err error) {
 			params := &client.GetSupportBundleParams{}
 			if task != "" {

@@ -28,7 +28,7 @@ func (c *Connection) AddFlags(flags *pflag.FlagSet) {
 		"a server of harness profiles (default: HARNESS_PROFILE, then the one harness profiles use says)")
 }
 
-// Find tells where the server is, without a slash at the end, and its token, "" for none: by the flags, else by
+// Find returns where the server is, without a slash at the end, and its token, "" for none: by the flags, else by
 // HARNESS_URL, HARNESS_TOKEN and HARNESS_TOKEN_FILE, else by a profile, whose token goes to its server alone, else by
 // this machine's configuration, whose token is for servers of this machine alone. The configuration is read when it is
 // needed. Errors are *UsageError, and those of local.
@@ -101,7 +101,7 @@ func (c *Connection) token() (string, error) {
 	return readToken(path)
 }
 
-// readToken reads a token from a file that nobody else can read.
+// readToken reads a token from a file that no other user can read.
 func readToken(path string) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -44,8 +44,8 @@ func (c *commands) exportSession() *cobra.Command {
 }
 
 func asLines(out io.Writer, answer json.RawMessage) error {
-	told, err := decoded[struct{ Transcript []json.RawMessage }](answer)
-	for _, entry := range told.Transcript {
+	body, err := decoded[struct{ Transcript []json.RawMessage }](answer)
+	for _, entry := range body.Transcript {
 		if err == nil {
 			_, err = fmt.Fprintln(out, string(entry))
 		}
@@ -61,13 +61,13 @@ func decoded[T any](answer json.RawMessage) (value T, err error) {
 }
 
 func asMarkdown(out io.Writer, answer json.RawMessage) error {
-	told, err := decoded[client.ReadSession200JSONResponseBody](answer)
+	body, err := decoded[client.ReadSession200JSONResponseBody](answer)
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "# %s\n\nSession %s, runtime %s, in `%s`.\n", told.Session.Title, told.Session.SessionID,
-		text(told.Session.Runtime), told.Session.Cwd)
-	for _, entry := range told.Transcript {
+	_, err = fmt.Fprintf(out, "# %s\n\nSession %s, runtime %s, in `%s`.\n", body.Session.Title, body.Session.SessionID,
+		text(body.Session.Runtime), body.Session.Cwd)
+	for _, entry := range body.Transcript {
 		if err != nil {
 			return err
 		}
@@ -110,7 +110,7 @@ details pre { font-family: ui-monospace, monospace; font-size: .85rem }
 `
 
 func asHTML(out io.Writer, answer json.RawMessage) error {
-	told, err := decoded[struct {
+	body, err := decoded[struct {
 		Session    struct{ SessionID, Title, Runtime, Cwd string }
 		Transcript []struct {
 			Role, Type, Content string
@@ -125,8 +125,8 @@ func asHTML(out io.Writer, answer json.RawMessage) error {
 	shown := struct {
 		Title, ID, Runtime, Folder string
 		Entries                    []entry
-	}{told.Session.Title, told.Session.SessionID, told.Session.Runtime, told.Session.Cwd, nil}
-	for _, e := range told.Transcript {
+	}{body.Session.Title, body.Session.SessionID, body.Session.Runtime, body.Session.Cwd, nil}
+	for _, e := range body.Transcript {
 		one := entry{Role: e.Role, Heading: heading(e.Role, e.Type), Content: strings.TrimRight(e.Content, "\n"),
 			Details: e.Details}
 		if e.StartedAt != nil {

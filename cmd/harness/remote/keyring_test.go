@@ -69,7 +69,7 @@ func TestAProfilesTokenInTheKeyring(t *testing.T) {
 		t.Errorf("the keyring has it after the profile is gone: %v", err)
 	}
 
-	// It was there, and is gone: who asks is told, and is not let to ask without a token.
+	// It was there, and is gone: the user sees it, and no request is sent without a token.
 	if err := set("--keyring"); err != nil {
 		t.Fatal(err)
 	}

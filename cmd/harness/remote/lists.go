@@ -11,50 +11,27 @@ import (
 )
 
 func (c *commands) projects() *cobra.Command {
-	var folder string
 	list := c.one("list", "List projects", func(cmd *cobra.Command, api *client.Client, _ []string) error {
 		answer, err := read[json.RawMessage](api.ListProjects(cmd.Context()))
 		if err != nil {
 			return err
 		}
-		return show(c, cmd.OutOrStdout(), answer, func(told client.ListProjects200JSONResponseBody) error {
+		return show(c, cmd.OutOrStdout(), answer, func(body client.ListProjects200JSONResponseBody) error {
 			var rows [][]string
-			for _, p := range told.Data {
+			for _, p := range body.Data {
 				rows = append(rows, []string{p.ProjectID, p.Name, text(p.WorkingDirectory)})
 			}
 			return table(cmd.OutOrStdout(), []string{"PROJECT", "NAME", "FOLDER"}, rows)
 		})
 	})
-	create := c.one("create NAME", "Create a project and print its id",
-		func(cmd *cobra.Command, api *client.Client, args []string) error {
-			answer, err := read[json.RawMessage](api.CreateProject(cmd.Context(), nil,
-				client.CreateProjectJSONRequestBody{Name: args[0], WorkingDirectory: given[string](folder)}))
-			if err != nil {
-				return err
-			}
-			return show(c, cmd.OutOrStdout(), answer, func(told client.CreateProject200JSONResponseBody) error {
-				_, err := fmt.Fprintln(cmd.OutOrStdout(), told.Project.ProjectID)
-				return err
-			})
-		})
-	create.Args = func(cmd *cobra.Command, args []string) error {
-		if err := ArgumentsError(cmd, args); err != nil {
-			return err
-		}
-		if strings.TrimSpace(args[0]) == "" {
-			return usage("the name is empty: %s", cmd.UseLine())
-		}
-		return nil
-	}
-	create.Flags().StringVar(&folder, "folder", "", "where its sessions work")
 	remove := c.one("delete PROJECT", "Delete an empty project",
 		func(cmd *cobra.Command, api *client.Client, args []string) error {
 			answer, err := read[json.RawMessage](api.DeleteProject(cmd.Context(), args[0]))
 			if err != nil {
 				return err
 			}
-			return show(c, cmd.OutOrStdout(), answer, func(told client.DeleteProject200JSONResponseBody) error {
-				_, err := fmt.Fprintln(cmd.OutOrStdout(), told.ProjectID)
+			return show(c, cmd.OutOrStdout(), answer, func(body client.DeleteProject200JSONResponseBody) error {
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), body.ProjectID)
 				return err
 			})
 		})
@@ -68,12 +45,40 @@ func (c *commands) projects() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return show(c, cmd.OutOrStdout(), answer, func(told struct{ SessionID string }) error {
-				_, err := fmt.Fprintln(cmd.OutOrStdout(), told.SessionID)
+			return show(c, cmd.OutOrStdout(), answer, func(body struct{ SessionID string }) error {
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), body.SessionID)
 				return err
 			})
 		})
-	return group("projects", "List, create and delete projects, and put sessions into them", list, create, remove, move)
+	return group("projects", "List, create and delete projects, and put sessions into them", list, c.createProject(), remove, move)
+}
+
+// createProject is the command that creates one.
+func (c *commands) createProject() *cobra.Command {
+	var folder string
+	create := c.one("create NAME", "Create a project and print its id",
+		func(cmd *cobra.Command, api *client.Client, args []string) error {
+			answer, err := read[json.RawMessage](api.CreateProject(cmd.Context(), nil,
+				client.CreateProjectJSONRequestBody{Name: args[0], WorkingDirectory: given[string](folder)}))
+			if err != nil {
+				return err
+			}
+			return show(c, cmd.OutOrStdout(), answer, func(body client.CreateProject200JSONResponseBody) error {
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), body.Project.ProjectID)
+				return err
+			})
+		})
+	create.Args = func(cmd *cobra.Command, args []string) error {
+		if err := ArgumentsError(cmd, args); err != nil {
+			return err
+		}
+		if strings.TrimSpace(args[0]) == "" {
+			return usage("the name is empty: %s", cmd.UseLine())
+		}
+		return nil
+	}
+	create.Flags().StringVar(&folder, "folder", "", "where its sessions work")
+	return create
 }
 
 func (c *commands) models() *cobra.Command {
@@ -84,14 +89,14 @@ func (c *commands) models() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return show(c, cmd.OutOrStdout(), answer, func(told struct {
+		return show(c, cmd.OutOrStdout(), answer, func(body struct {
 			Data []struct {
 				ID, Model, Name, DisplayName, Description string
 				Default, IsDefault                        bool
 			}
 		}) error {
 			var rows [][]string
-			for _, m := range told.Data {
+			for _, m := range body.Data {
 				mark := ""
 				if m.Default || m.IsDefault {
 					mark = "default"
@@ -112,9 +117,9 @@ func (c *commands) runtimes() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return show(c, cmd.OutOrStdout(), answer, func(told struct{ Data []client.Runtime }) error {
+			return show(c, cmd.OutOrStdout(), answer, func(body struct{ Data []client.Runtime }) error {
 				var rows [][]string
-				for _, r := range told.Data {
+				for _, r := range body.Data {
 					todo := text(r.Reason)
 					if todo == "" && string(r.Auth.State) == "missing" {
 						todo = text(r.Auth.Remedy)

@@ -12,7 +12,7 @@ import (
 // IsTerminal reports whether a person sits at the other end of a file.
 func IsTerminal(file *os.File) bool { return isTerminal(file) }
 
-// isTerminal tells whether a person sits at the other end of a file.
+// isTerminal reports whether a person sits at the other end of a file.
 func isTerminal(stream any) bool {
 	file, is := stream.(*os.File)
 	if !is {
@@ -75,7 +75,7 @@ func (c *commands) painted(out io.Writer, code, text string) string {
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-// since tells how long ago a time in seconds was.
+// since returns how long ago a time in seconds was.
 func since(seconds int) string {
 	ago := time.Since(time.Unix(int64(seconds), 0)).Round(time.Second)
 	switch {

@@ -16,7 +16,7 @@ func (w *watcher) enterQueue(id string, position *int) {
 		place = *position
 	}
 	if !w.quiet {
-		_, _ = fmt.Fprintf(w.told, "another turn runs: the message is queued at place %d and is sent after it\n", place)
+		_, _ = fmt.Fprintf(w.notes, "another turn runs: the message is queued at place %d and is sent after it\n", place)
 	}
 }
 

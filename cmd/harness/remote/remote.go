@@ -24,7 +24,7 @@ import (
 const (
 	// ExitTurnFailed: the agent's turn failed.
 	ExitTurnFailed = 3
-	// ExitTurnInterrupted: the turn was interrupted, from here or by somebody else.
+	// ExitTurnInterrupted: the turn was interrupted, from here or by another client.
 	ExitTurnInterrupted = 4
 )
 
@@ -102,7 +102,7 @@ func complete(cmd *cobra.Command, flag string, values ...string) {
 	}
 }
 
-// asksJSON tells whether programs are to read the result.
+// asksJSON reports whether programs are to read the result.
 func (c *commands) asksJSON() bool { return c.output != "" }
 
 // connect makes the client the flags and the environment say.
@@ -128,9 +128,9 @@ type doer struct{ base string }
 func (d doer) Do(request *http.Request) (*http.Response, error) {
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		var told *url.Error
-		if errors.As(err, &told) {
-			err = told.Err
+		var failed *url.Error
+		if errors.As(err, &failed) {
+			err = failed.Err
 		}
 		return nil, fmt.Errorf("no server answers at %s: %w; start one with `harness serve`, or name another with --url",
 			d.base, err)
@@ -163,8 +163,8 @@ func remedied(err error) error {
 	return err
 }
 
-// show prints an answer: as it is for programs, for people by tell.
-func show[T any](c *commands, out io.Writer, answer json.RawMessage, tell func(T) error) error {
+// show prints an answer: as it is for programs, for people by write.
+func show[T any](c *commands, out io.Writer, answer json.RawMessage, write func(T) error) error {
 	if c.asksJSON() {
 		_, err := fmt.Fprintln(out, string(answer))
 		return err
@@ -173,7 +173,7 @@ func show[T any](c *commands, out io.Writer, answer json.RawMessage, tell func(T
 	if err := json.Unmarshal(answer, &value); err != nil {
 		return fmt.Errorf("the answer is not what the API promises: %w", err)
 	}
-	return tell(value)
+	return write(value)
 }
 
 // completeSessions offers the ids of the newest sessions, each with its title.

@@ -136,7 +136,7 @@ func (c *commands) watchTurn(cmd *cobra.Command, api *client.Client, session, pr
 	if err != nil {
 		return err
 	}
-	w := &watcher{commands: c, out: cmd.OutOrStdout(), told: cmd.ErrOrStderr(), decide: decide}
+	w := &watcher{commands: c, out: cmd.OutOrStdout(), notes: cmd.ErrOrStderr(), decide: decide}
 	w.start = func(ctx context.Context) (string, error) {
 		return w.accepted(ctx, session, func(ctx context.Context) (string, error) {
 			sent, err := read[client.SendSessionMessage202JSONResponseBody](api.SendSessionMessage(ctx, session, nil,
@@ -179,17 +179,17 @@ func (w *watcher) accepted(ctx context.Context, session string, send func(contex
 	case <-ctx.Done():
 	}
 	if !w.quiet {
-		_, _ = fmt.Fprintln(w.told, "interrupting: the message is on its way")
+		_, _ = fmt.Fprintln(w.notes, "interrupting: the message is on its way")
 	}
 	defer time.AfterFunc(interruptPatience, giveUp).Stop()
 	<-answered
 	if sending.Err() != nil {
-		return "", fmt.Errorf("nobody answered, so a turn may go on (harness sessions show %s): %w", session, err)
+		return "", fmt.Errorf("no person answered, so a turn may go on (harness sessions show %s): %w", session, err)
 	}
 	return turn, err
 }
 
-// interrupt ends a turn nobody waits for any more.
+// interrupt ends a turn whose client gives up.
 func (c *commands) interrupt(cmd *cobra.Command, api *client.Client, session, turn string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(cmd.Context()), interruptPatience)
 	defer cancel()
@@ -201,7 +201,7 @@ func (c *commands) interrupt(cmd *cobra.Command, api *client.Client, session, tu
 	return &ExitError{ExitTurnInterrupted, errors.New("interrupted")}
 }
 
-// isStatus tells whether the server refused with a status.
+// isStatus reports whether the server refused with a status.
 func isStatus(err error, status int) bool {
 	var refused *client.StatusError
 	return errors.As(err, &refused) && refused.Status == status

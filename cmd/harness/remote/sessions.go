@@ -100,14 +100,14 @@ func (c *commands) showSession() *cobra.Command {
 				return err
 			}
 			out := cmd.OutOrStdout()
-			return show(c, out, answer, func(told client.ReadSession200JSONResponseBody) error {
-				s := told.Session
+			return show(c, out, answer, func(body client.ReadSession200JSONResponseBody) error {
+				s := body.Session
 				if !c.quiet {
 					_, _ = fmt.Fprintf(out, "%s  %s\nstate %s, runtime %s, in %s, changed %s ago\n\n",
 						c.painted(out, bold, s.SessionID), oneLine(s.Title, 200), text(s.State), text(s.Runtime), s.Cwd,
 						since(s.UpdatedAt))
 				}
-				for _, entry := range told.Transcript {
+				for _, entry := range body.Transcript {
 					content := entry.Content
 					if c.terminal(out) {
 						content = harmless(content)
@@ -153,7 +153,7 @@ func (c *commands) followSession() *cobra.Command {
 	var after string
 	cmd := c.one("follow SESSION", "Show what happens in a session until it is broken off; -o jsonl prints the frames",
 		func(cmd *cobra.Command, api *client.Client, args []string) error {
-			w := &watcher{commands: c, out: cmd.OutOrStdout(), told: cmd.ErrOrStderr()}
+			w := &watcher{commands: c, out: cmd.OutOrStdout(), notes: cmd.ErrOrStderr()}
 			err := w.follow(cmd.Context(), api, args[0], after)
 			if cmd.Context().Err() != nil {
 				return nil //nolint:nilerr // it was broken off: the one way it ends well
@@ -172,11 +172,11 @@ func (c *commands) changeSession(use, short string,
 		if err != nil {
 			return err
 		}
-		return show(c, cmd.OutOrStdout(), answer, func(told struct {
+		return show(c, cmd.OutOrStdout(), answer, func(body struct {
 			SessionID string
 			Session   struct{ SessionID string }
 		}) error {
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), told.SessionID+told.Session.SessionID)
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), body.SessionID+body.Session.SessionID)
 			return err
 		})
 	})
@@ -200,8 +200,8 @@ func (c *commands) deleteSession() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return show(c, cmd.OutOrStdout(), answer, func(told client.DeleteSession200JSONResponseBody) error {
-				_, err := fmt.Fprintln(cmd.OutOrStdout(), told.SessionID)
+			return show(c, cmd.OutOrStdout(), answer, func(body client.DeleteSession200JSONResponseBody) error {
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), body.SessionID)
 				return err
 			})
 		})

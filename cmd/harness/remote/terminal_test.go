@@ -14,7 +14,7 @@ import (
 // atTerminal are commands whose streams are all taken for terminals.
 func atTerminal() *commands { return &commands{terminal: func(any) bool { return true }} }
 
-// signalled is a writer that tells of each prompt.
+// signalled is a writer that signals each prompt.
 type signalled struct{ prompts chan string }
 
 func (s signalled) Write(text []byte) (int, error) {
@@ -22,7 +22,7 @@ func (s signalled) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// What is typed while nothing is asked decides nothing, and at the end of the input nobody does.
+// What is typed while nothing is asked decides nothing, nor does the end of the input.
 func TestOnlyWhatIsAskedForIsAnAnswer(t *testing.T) {
 	t.Parallel()
 	input, keyboard := io.Pipe()
@@ -56,7 +56,7 @@ func TestOnlyWhatIsAskedForIsAnAnswer(t *testing.T) {
 		_ = keyboard.Close()
 		<-out.prompts // the line's end
 	}()
-	if got, err := d.line(t.Context(), "really? "); !errors.Is(err, errNobody) {
+	if got, err := d.line(t.Context(), "really? "); !errors.Is(err, errNoAnswer) {
 		t.Errorf("after the end: %q, %v", got, err)
 	}
 	if _, open := <-d.lines; open {
@@ -95,6 +95,6 @@ func TestWhatTerminalsShow(t *testing.T) {
 	}
 	defer null.Close()
 	if isTerminal(null) || isTerminal(&out) {
-		t.Error("what nobody sits at is taken for a terminal")
+		t.Error("a pipe counts as a terminal")
 	}
 }

@@ -21,7 +21,7 @@ func (c *commands) tokens() *cobra.Command {
 func (c *commands) createToken() *cobra.Command {
 	var role, expires string
 	var projects []string
-	cmd := c.one("create NAME", "Create a token and print its secret, which is told this once",
+	cmd := c.one("create NAME", "Create a token and print its secret, which is shown this once",
 		func(cmd *cobra.Command, api *client.Client, args []string) error {
 			body := client.CreateTokenJSONRequestBody{Name: args[0], Role: client.TokenRole(role)}
 			if expires != "" {
@@ -39,11 +39,11 @@ func (c *commands) createToken() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return show(c, cmd.OutOrStdout(), answer, func(told client.CreateToken200JSONResponseBody) error {
+			return show(c, cmd.OutOrStdout(), answer, func(body client.CreateToken200JSONResponseBody) error {
 				if !c.quiet {
 					_, _ = fmt.Fprintln(cmd.ErrOrStderr(), "keep it now, it is not shown again; its users set it as HARNESS_TOKEN")
 				}
-				_, err := fmt.Fprintln(cmd.OutOrStdout(), told.Secret)
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), body.Secret)
 				return err
 			})
 		})
@@ -86,9 +86,9 @@ func (c *commands) listTokens() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return show(c, cmd.OutOrStdout(), answer, func(told client.ListTokens200JSONResponseBody) error {
+			return show(c, cmd.OutOrStdout(), answer, func(body client.ListTokens200JSONResponseBody) error {
 				var rows [][]string
-				for _, t := range told.Data {
+				for _, t := range body.Data {
 					rows = append(rows, []string{t.ID, t.Name, string(t.Role), string(t.State), day(&t.CreatedAt), t.CreatedBy,
 						day(t.ExpiresAt), limitOf(t)})
 				}
@@ -120,7 +120,7 @@ func (c *commands) changeToken() *cobra.Command {
 			}
 			answer, err := read[json.RawMessage](api.ChangeToken(cmd.Context(), id,
 				client.ChangeTokenJSONRequestBody{Role: client.TokenRole(args[1])}))
-			return c.told(cmd, answer, err)
+			return c.printToken(cmd, answer, err)
 		})
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if err := ArgumentsError(cmd, args); err != nil {
@@ -142,17 +142,17 @@ func (c *commands) revokeToken() *cobra.Command {
 				return err
 			}
 			answer, err := read[json.RawMessage](api.RevokeToken(cmd.Context(), id))
-			return c.told(cmd, answer, err)
+			return c.printToken(cmd, answer, err)
 		})
 }
 
-// told prints the id of the token an answer is about.
-func (c *commands) told(cmd *cobra.Command, answer json.RawMessage, err error) error {
+// printToken prints the id of the token an answer is about.
+func (c *commands) printToken(cmd *cobra.Command, answer json.RawMessage, err error) error {
 	if err != nil {
 		return err
 	}
-	return show(c, cmd.OutOrStdout(), answer, func(told struct{ Token client.Token }) error {
-		_, err := fmt.Fprintln(cmd.OutOrStdout(), told.Token.ID)
+	return show(c, cmd.OutOrStdout(), answer, func(body struct{ Token client.Token }) error {
+		_, err := fmt.Fprintln(cmd.OutOrStdout(), body.Token.ID)
 		return err
 	})
 }

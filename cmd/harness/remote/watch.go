@@ -18,9 +18,9 @@ var errDone = errors.New("the turn is over")
 // watcher shows what happens in a session as it happens, and how its turn ends.
 type watcher struct {
 	*commands
-	out, told io.Writer
-	texts     client.Texts
-	// decide answers requests; nil: they are told alone.
+	out, notes io.Writer
+	texts      client.Texts
+	// decide answers requests; nil: they are only printed.
 	decide *decider
 	// start is called when the stream stands, before anything is shown; it names the turn to wait for, "" for none.
 	start func(ctx context.Context) (turnID string, err error)
@@ -71,7 +71,7 @@ func (w *watcher) follow(ctx context.Context, api *client.Client, session, after
 	w.shown = map[string]bool{}
 	lost := func(err error) {
 		if !w.quiet {
-			_, _ = fmt.Fprintf(w.told, "the connection broke (%v); going on where it was\n", err)
+			_, _ = fmt.Fprintf(w.notes, "the connection broke (%v); going on where it was\n", err)
 		}
 	}
 	err := api.Follow(ctx, client.FollowOptions{Session: session, After: after, Lost: lost},
@@ -89,7 +89,7 @@ func (w *watcher) frame(ctx context.Context, session string, frame client.Frame)
 		}
 	}
 	if frame.Missed() {
-		_, _ = fmt.Fprintln(w.told, "some events are gone from the server; harness sessions show has all entries")
+		_, _ = fmt.Fprintln(w.notes, "some events are gone from the server; harness sessions show has all entries")
 	}
 	switch frame.Type {
 	case "resumed", "gap", "ahead":
@@ -110,7 +110,7 @@ func (w *watcher) frame(ctx context.Context, session string, frame client.Frame)
 		return w.retrying(&frame)
 	case "approval", "tool_user_input_requested", "tool_call_requested":
 		return w.request(ctx, frame)
-	case "session_deleted": // all hear of it
+	case "session_deleted": // all clients receive it
 		if frame.ThreadID != session {
 			return nil
 		}
@@ -132,7 +132,7 @@ func (w *watcher) notification(session string, frame *client.Frame) error {
 	case wire.MethodItemStarted:
 		if line.Params.Item.Type == wire.ItemCommand && w.output == "" && !w.quiet {
 			w.endLine()
-			_, _ = fmt.Fprintln(w.told, w.painted(w.told, dim, "$ "+oneLine(line.Params.Item.Command, 200)))
+			_, _ = fmt.Fprintln(w.notes, w.painted(w.notes, dim, "$ "+oneLine(line.Params.Item.Command, 200)))
 		}
 	case wire.MethodItemCompleted:
 		if code := line.Params.Item.ExitCode; code != nil && *code != 0 && line.Params.Item.Type == wire.ItemCommand {
@@ -164,19 +164,19 @@ func (w *watcher) notification(session string, frame *client.Frame) error {
 
 // retrying says each attempt of the turn to reach its model.
 func (w *watcher) retrying(frame *client.Frame) error {
-	var told struct {
+	var body struct {
 		Entry struct{ TurnID, Type, Status, Content string }
 	}
-	if err := json.Unmarshal(frame.Payload, &told); err != nil {
+	if err := json.Unmarshal(frame.Payload, &body); err != nil {
 		return fmt.Errorf("a changed entry that cannot be read: %w", err)
 	}
-	entry := told.Entry
+	entry := body.Entry
 	if entry.Type != "turn.retrying" || entry.Status != "error" || w.turn != "" && entry.TurnID != w.turn ||
 		w.quiet || w.output == "jsonl" {
 		return nil
 	}
 	w.endLine()
-	_, err := fmt.Fprintln(w.told, w.painted(w.told, dim, oneLine(entry.Content, 500)))
+	_, err := fmt.Fprintln(w.notes, w.painted(w.notes, dim, oneLine(entry.Content, 500)))
 	return err
 }
 
@@ -207,12 +207,12 @@ func (w *watcher) request(ctx context.Context, frame client.Frame) error {
 			return fmt.Errorf("a request that cannot be read: %w", err)
 		}
 		if w.output == "" {
-			_, _ = fmt.Fprintf(w.told, "waits: %s\n", harmless(asked.Summary))
+			_, _ = fmt.Fprintf(w.notes, "waits: %s\n", harmless(asked.Summary))
 		}
 		return nil
 	}
 	err := w.answer(ctx, frame)
-	if errors.Is(err, errNobody) {
+	if errors.Is(err, errNoAnswer) {
 		w.decide.rule = "decline" // as where there is no terminal
 		err = w.answer(ctx, frame)
 	}
@@ -247,7 +247,7 @@ func (w *watcher) ended() error {
 		}
 	}
 	if len(w.failed) > 0 && w.output == "" && !w.quiet {
-		_, _ = fmt.Fprintf(w.told, "%d of its commands failed: %s\n", len(w.failed), strings.Join(w.failed, "; "))
+		_, _ = fmt.Fprintf(w.notes, "%d of its commands failed: %s\n", len(w.failed), strings.Join(w.failed, "; "))
 	}
 	switch w.result.Status {
 	case "completed":

@@ -18,18 +18,18 @@ func TestAnEntryIsOpenedAgainWhileItIsWhatItWas(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer dir.Close()
-	looked, err := dir.Lstat("f")
+	checked, err := dir.Lstat("f")
 	if err != nil {
 		t.Fatal(err)
 	}
 	tries := 0
-	err = again(dir, "f", looked, func() error {
+	err = again(dir, "f", checked, func() error {
 		if tries++; tries > 1 {
-			file, err := openFile(dir, "f", looked)
+			file, err := openFile(dir, "f", checked)
 			return errors.Join(err, file.Close())
 		}
 		swapped := errors.Join(os.Rename(plain, aside), os.Symlink("/etc/hostname", plain))
-		_, err := openFile(dir, "f", looked)
+		_, err := openFile(dir, "f", checked)
 		if back := errors.Join(swapped, os.Remove(plain), os.Rename(aside, plain)); back != nil {
 			t.Fatal(back)
 		}
@@ -39,10 +39,10 @@ func TestAnEntryIsOpenedAgainWhileItIsWhatItWas(t *testing.T) {
 		t.Errorf("a link that was there for a moment: %v after %d tries", err, tries)
 	}
 	wrong, tries := errors.New("input/output error"), 0
-	if err = again(dir, "f", looked, func() error { tries++; return wrong }); !errors.Is(err, wrong) || tries != openTries {
+	if err = again(dir, "f", checked, func() error { tries++; return wrong }); !errors.Is(err, wrong) || tries != openTries {
 		t.Errorf("what stays unreadable: %v after %d tries", err, tries)
 	}
-	err = again(dir, "f", looked, func() error {
+	err = again(dir, "f", checked, func() error {
 		return errors.Join(wrong, os.Rename(plain, aside), os.WriteFile(plain, nil, 0o600))
 	})
 	if !errors.Is(err, errOther) {

@@ -70,7 +70,7 @@ var ErrNotEmpty = errors.New("it is not empty")
 
 // requireEmpty returns ErrNotEmpty for a store that was used.
 func requireEmpty(ctx context.Context, db *database.DB) error {
-	version, err := migrations.Look(ctx, db)
+	version, err := migrations.Inspect(ctx, db)
 	if err != nil || version.From == 0 {
 		return err
 	}

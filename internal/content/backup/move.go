@@ -23,7 +23,7 @@ type Moved struct {
 // as files in its data directory dir; objects is an object store with contents, nil for none. The source stays
 // unchanged and must have no writer. ErrNotEmpty, *migrations.NewerSchemaError.
 func Move(ctx context.Context, from, to *database.DB, dir string, objects Objects) (moved Moved, err error) {
-	version, err := migrations.Look(ctx, from)
+	version, err := migrations.Inspect(ctx, from)
 	if err != nil {
 		return Moved{}, err
 	}

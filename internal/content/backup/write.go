@@ -126,7 +126,7 @@ func (w *writer) all(ctx context.Context) error {
 
 // rows writes one consistent state of the tables.
 func (w *writer) rows(ctx context.Context) error {
-	version, err := migrations.Look(ctx, w.DB)
+	version, err := migrations.Inspect(ctx, w.DB)
 	if err != nil {
 		return err
 	}

@@ -55,9 +55,9 @@ func TestARoundIsRepeatedAfterItsPause(t *testing.T) {
 			})
 		}()
 		signal.Set()
-		time.Sleep(30 * time.Second)
+		<-time.After(30 * time.Second)
 		signal.Set()
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 		want := []time.Duration{0, 30 * time.Second, 90 * time.Second}
 		if len(at) != len(want) || at[0] != want[0] || at[1] != want[1] || at[2] != want[2] {
 			t.Errorf("rounds at %v, want %v", at, want)

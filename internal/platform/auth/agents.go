@@ -10,16 +10,16 @@ import (
 
 // AgentOptions are the rules of the port for agents.
 type AgentOptions struct {
-	// Session is the session that a bearer is of, "" while that has no name yet; genuine is false of what is no bearer of this
-	// server. An error is that this cannot be found out now.
+	// Session is the session of a bearer token, "" while it has no name yet; genuine is false for a token that this
+	// server did not make. An error means that this is unknown now.
 	Session func(ctx context.Context, bearer string) (id string, genuine bool, err error)
 	// Refused receives the code of every refusal; nil receives nothing.
 	Refused func(code string)
 }
 
-// AgentGuard gives the middleware of the port for agents: a request passes as the agent of the session whose bearer it
-// shows (RFC 6750, in the header), and nothing else passes. What that agent may do is decided behind it. Guesses are not
-// braked: a bearer is a signature, and an agent could have the others refused.
+// AgentGuard returns the middleware of the port for agents. A request needs the bearer token of a session (RFC 6750,
+// in the header) and passes as that session's agent. Later handlers decide about the agent's rights. Guesses are not
+// rate limited: a bearer is a signature, and an agent could otherwise block the others.
 func AgentGuard(o AgentOptions) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -33,12 +33,12 @@ func AgentGuard(o AgentOptions) func(http.Handler) http.Handler {
 	}
 }
 
-// refuse answers a request that shows no bearer, or one that cannot be looked up now.
+// refuse answers a request without a bearer token, or with one that cannot be checked now.
 func (o AgentOptions) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	status, code := http.StatusUnauthorized, "unauthorized"
 	message := "this port is for agents: send Authorization: Bearer <HARNESS_SESSION_TOKEN>, as the session's environment has it"
 	if err != nil {
-		status, code, message = http.StatusServiceUnavailable, "unavailable", "the session of this bearer cannot be looked up now; try again"
+		status, code, message = http.StatusServiceUnavailable, "unavailable", "the session of this bearer token cannot be checked now; try again"
 	} else {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="harness"`)
 	}
@@ -46,7 +46,7 @@ func (o AgentOptions) refuse(w http.ResponseWriter, r *http.Request, err error) 
 		o.Refused(code)
 	}
 	telemetry.Log(r.Context()).Warn().Err(err).Str("method", r.Method).Str("path", r.URL.Path).
-		Msg("refused a request at the port for agents: it shows no bearer of a session of this server")
+		Msg("refused a request at the port for agents: it has no bearer token of a session of this server")
 	refuse(w, status, code, message)
 }
 

@@ -17,9 +17,8 @@ func (e *BindError) Error() string {
 			"or HARNESS_INSECURE_NO_AUTH=true when a proxy in front authenticates", e.Host)
 }
 
-// CheckBind decides whether the server may listen on host: a loopback address
-// always, any other only with authentication or when the operator says in so
-// many words that something else takes care of it.
+// CheckBind decides whether the server may listen on host: always on a loopback address, on any other only with
+// authentication or when the operator explicitly declares that something else authenticates.
 func CheckBind(host string, hasAuth, insecure bool) error {
 	if hasAuth || insecure || IsLoopback(host) {
 		return nil
@@ -37,8 +36,8 @@ func IsLoopback(host string) bool {
 	return ok && ip.IsLoopback()
 }
 
-// parseIP reads an address in its plain form only: "127.1", "0x7f.1" and zones
-// are no addresses here, whatever a resolver makes of them.
+// parseIP reads an address in its canonical form only: "127.1", "0x7f.1" and zones are invalid here, although
+// resolvers accept them.
 func parseIP(host string) (netip.Addr, bool) {
 	if inner, ok := strings.CutPrefix(host, "["); ok {
 		if host, ok = strings.CutSuffix(inner, "]"); !ok {

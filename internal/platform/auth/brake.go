@@ -8,22 +8,21 @@ import (
 )
 
 const (
-	// maxGuesses is how many wrong tokens an address may show in one guessWindow.
+	// maxGuesses is how many wrong tokens an address may send in one guessWindow.
 	maxGuesses  = 10
 	guessWindow = time.Second
-	// maxGuessers bounds the addresses that are remembered. Beyond it the oldest is forgotten.
+	// maxGuessers bounds the recorded addresses. Beyond it the oldest is dropped.
 	maxGuessers = 4096
 )
 
-// TooManyGuesses is the code of a request that shows a token that does not count while its address is braked.
+// TooManyGuesses is the code for an invalid token from an address that is rate limited.
 const TooManyGuesses = "too_many_guesses"
 
-// Brake slows down guesses of tokens: after maxGuesses wrong ones within a second, tokens from that address are
-// refused until the second is over. A secret of a person's choice is not even compared then, so that a right
-// one is refused, too: otherwise the answer would reveal it. Tokens that a server or an issuer made count all
-// the same. They have 256 random bits or a signature, so no guess finds one at any speed, and a guesser locks
-// out no other client of its address. All of loopback is one address, and so is a /64 of IPv6. Safe for
-// concurrent use; nil brakes nothing.
+// Brake rate limits guesses of tokens: after maxGuesses wrong ones within a second, it refuses tokens from that
+// address until the second is over. It does not compare a secret that a person chose, and so refuses a right one,
+// too; otherwise the answer would reveal it. Tokens made by a server or an issuer stay valid: they have 256 random
+// bits or a signature, so guessing cannot find one, and a guesser blocks no other client of its address. All of
+// loopback is one address, and so is a /64 of IPv6. Safe for concurrent use; nil has no limit.
 type Brake struct {
 	now func() time.Time
 
@@ -48,7 +47,7 @@ func NewBrake(now func() time.Time) *Brake {
 	return &Brake{now: now, windows: map[netip.Prefix]*guesses{}}
 }
 
-// Braked reports whether a secret that a person chose may not be compared now.
+// Braked reports whether a secret that a person chose must not be compared now.
 func (b *Brake) Braked(r *http.Request) bool {
 	if b == nil {
 		return false
@@ -61,7 +60,7 @@ func (b *Brake) Braked(r *http.Request) bool {
 	return window != nil && window.wrong >= maxGuesses
 }
 
-// Wrong counts a token that is none of this server's.
+// Wrong counts a token that this server did not make.
 func (b *Brake) Wrong(r *http.Request) {
 	if b == nil {
 		return
@@ -94,7 +93,7 @@ func (b *Brake) drop() {
 	b.order = b.order[1:]
 }
 
-// guesser is the address a guess counts for. An address that cannot be read is one of its own.
+// guesser is the address of a guess. An invalid address counts as one of its own.
 func guesser(r *http.Request) netip.Prefix {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
@@ -110,7 +109,7 @@ func guesser(r *http.Request) netip.Prefix {
 	return netip.PrefixFrom(address, 32)
 }
 
-// RetryGuess is after how many seconds a token may be shown again, as Retry-After has it.
+// RetryGuess is the Retry-After in seconds.
 const RetryGuess = "1"
 
 // isGuess reports whether a refusal is of a token that does not exist.

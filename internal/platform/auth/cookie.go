@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// cookiePrefix begins the name of the cookie a browser is logged in by.
+// cookiePrefix begins the name of a browser's login cookie.
 const cookiePrefix = "harness_login"
 
-// cookieAge is how long a browser keeps its cookie, in seconds. The token in it may end before.
+// cookieAge is how long a browser keeps its cookie, in seconds. Its token may expire earlier.
 const cookieAge = 30 * 24 * 60 * 60
 
-// maxCookie is how many bytes browsers take of a cookie's name and value; of a longer one they keep nothing.
+// maxCookie is the longest cookie, name and value, that browsers accept, in bytes.
 const maxCookie = 4096
 
-// cookieName has the port in it: cookies know none, and two servers of one machine must not take each other's.
+// cookieName contains the port: cookies ignore ports, and two servers of one machine must not share them.
 func cookieName(r *http.Request) string {
 	if _, port, err := net.SplitHostPort(r.Host); err == nil {
 		return cookiePrefix + "_" + port
@@ -26,9 +26,9 @@ func cookieName(r *http.Request) string {
 	return cookiePrefix
 }
 
-// Logins lets people in by a cookie. It has their token, as base64 since a cookie may
-// not have all the characters of one: what ends the token ends the cookie, on every
-// server of the store, and nothing else has to be kept. Scripts of the page cannot read it.
+// Logins authenticates people by a cookie. The cookie has their token, in base64 because a cookie allows fewer
+// characters. The end of the token ends the cookie on every server of the store, and no other state is needed.
+// Scripts of the page cannot read it.
 type Logins struct {
 	options Options
 	token   tokenCheck
@@ -37,14 +37,14 @@ type Logins struct {
 	now     func() time.Time
 }
 
-// NewLogins makes one for the rules of a server whose pages are below path, "/" for all of it.
+// NewLogins makes Logins for a server whose pages are below path, "/" for the whole server.
 func NewLogins(options Options, path string) *Logins {
 	return &Logins{options: options, token: newTokenCheck(options.Token), path: path, now: time.Now,
 		links: links{open: map[[sha256.Size]byte]link{}}}
 }
 
-// Open is who comes in by a token or the code of a link, and the cookie to come back by, which is kept no longer than the
-// token counts.
+// Open authenticates the caller by a token or the code of a link. It returns the login cookie, which lasts no longer
+// than the token.
 func (l *Logins) Open(r *http.Request, secret string) (Principal, *http.Cookie, *Refusal) {
 	shown := []string{strings.TrimSpace(secret)}
 	braked := l.options.Brake.Braked(r)
@@ -54,7 +54,7 @@ func (l *Logins) Open(r *http.Request, secret string) (Principal, *http.Cookie, 
 		if !is {
 			return Principal{}, nil, l.guessed(r, braked, unauthorized("link_not_valid"))
 		}
-		shown[0], check = token, l.token // who has a link guesses nothing
+		shown[0], check = token, l.token // the code of a link is not a guess
 	}
 	principal, age, refusal := l.holder(r, check, shown)
 	if refusal != nil {
@@ -67,7 +67,7 @@ func (l *Logins) Open(r *http.Request, secret string) (Principal, *http.Cookie, 
 	return principal, cookie, nil
 }
 
-// guessed counts a refusal that is of a guess, and is what to answer.
+// guessed counts the refusal of a guess, and returns the answer.
 func (l *Logins) guessed(r *http.Request, braked bool, refusal *Refusal) *Refusal {
 	switch {
 	case !refusal.isGuess():
@@ -79,7 +79,7 @@ func (l *Logins) guessed(r *http.Request, braked bool, refusal *Refusal) *Refusa
 	return refusal
 }
 
-// holder is whose token is shown, and how long its cookie is kept.
+// holder is the holder of the request's token, and how long the cookie lasts.
 func (l *Logins) holder(r *http.Request, token tokenCheck, shown []string) (Principal, int, *Refusal) {
 	if found, is, _ := l.options.holderOf(token, shown); is {
 		return found.principal, cookieAge, nil
@@ -95,13 +95,13 @@ func (l *Logins) holder(r *http.Request, token tokenCheck, shown []string) (Prin
 	if end, ends := access.Deadline(); ends {
 		age = min(age, int((time.Until(end) - jwtLeeway).Seconds()))
 	}
-	if age <= 0 { // it counts for other clocks alone, and browsers take no cookie for less than a second
+	if age <= 0 { // the token is valid by other clocks only, and browsers accept no cookie for less than a second
 		return Principal{}, 0, unauthorized("invalid_bearer_token")
 	}
 	return *principal, age, nil
 }
 
-// Close is the cookie that takes the other one away.
+// Close is the cookie that deletes the login cookie.
 func (l *Logins) Close(r *http.Request) *http.Cookie { return l.cookie(r, "", -1) }
 
 func (l *Logins) cookie(r *http.Request, value string, age int) *http.Cookie {
@@ -109,11 +109,11 @@ func (l *Logins) cookie(r *http.Request, value string, age int) *http.Cookie {
 		MaxAge: age, HttpOnly: true, Secure: l.options.secureCookies(r), SameSite: http.SameSiteStrictMode}
 }
 
-// HasCookie reports whether a request comes with the cookie of a login, whatever that is worth.
+// HasCookie reports whether a request has a login cookie, valid or not.
 func HasCookie(r *http.Request) bool { return len(r.CookiesNamed(cookieName(r))) > 0 }
 
-// cookieToken is the token of a login. It counts for the server's own pages alone: unlike a header, a cookie comes
-// along with whatever a page of another port of this host asks for, listed origin or not.
+// cookieToken is the token of a login. It is valid for the server's own pages only: unlike a header, browsers also
+// send a cookie with requests of pages on another port of this host.
 func (o Options) cookieToken(r *http.Request) (token string, is bool) {
 	cookies := r.CookiesNamed(cookieName(r))
 	if len(cookies) != 1 || cookies[0].Value == "" {

@@ -2,8 +2,8 @@ package auth
 
 import "net/http"
 
-// What pages of the listed origins may send and read beside what every page may. Credentials are not allowed: the cookie of
-// a login is for our own pages, and the token goes in Authorization, which a page sets itself.
+// The methods and headers that pages of the listed origins may also use. Credentials are not allowed: the login
+// cookie is for our own pages, and a page sets Authorization itself.
 const (
 	corsMethods = "GET, HEAD, POST, PATCH, DELETE"
 	corsHeaders = "Authorization, Content-Type, Idempotency-Key, If-None-Match, Traceparent, X-Request-Id"

@@ -17,7 +17,7 @@ const (
 	toolsPath  = "/mcp"
 	loginPath  = "/api/login"
 	logoutPath = "/api/logout"
-	// methodsPath lists the ways to log in; below oidcPath the provider is asked, and what it says is checked.
+	// methodsPath lists the login methods; the routes below oidcPath handle logins at providers.
 	methodsPath = "/api/login/methods"
 	oidcPath    = "/api/login/oidc/"
 )
@@ -42,13 +42,13 @@ type Options struct {
 	// Named are the named tokens, nil for none.
 	Named Named
 
-	// Signed lets in by signed tokens (JWT), nil by none.
+	// Signed authenticates by signed tokens (JWT), nil does not.
 	Signed *Signed
 
-	// Bearers lets workloads in by tokens of their issuers, nil by none.
+	// Bearers authenticates workloads by tokens of their issuers, nil does not.
 	Bearers Bearers
 
-	// Brake slows down guesses of tokens, nil does not.
+	// Brake rate limits guesses of tokens, nil does not.
 	Brake *Brake
 
 	// Open reports further requests that need no token; nil: none.
@@ -88,7 +88,7 @@ func Guard(o Options) func(http.Handler) http.Handler {
 	}
 }
 
-// guard are the rules with what is made of them once.
+// guard is the rules with derived values.
 type guard struct {
 	Options
 	token       tokenCheck
@@ -102,7 +102,7 @@ func (g *guard) refuse(w http.ResponseWriter, status int, code, message string) 
 	refuse(w, status, code, message)
 }
 
-// admitPage checks what a browser says of the page that asks. false: the request was answered.
+// admitPage checks the browser's headers about the requesting page. false: the request was answered.
 func (g *guard) admitPage(w http.ResponseWriter, r *http.Request) bool {
 	if !isProbe(r) && !g.allowedHost(r.Host) {
 		g.refuse(w, http.StatusForbidden, "forbidden_host",
@@ -120,7 +120,7 @@ func (g *guard) admitPage(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// admitCaller finds who asks. false: the request was answered.
+// admitCaller authenticates the caller. false: the request was answered.
 func (g *guard) admitCaller(w http.ResponseWriter, r *http.Request) (*http.Request, bool) {
 	shown := shownTokens(r)
 	if cookie, is := g.cookieToken(r); is && len(shown) == 0 {
@@ -133,7 +133,7 @@ func (g *guard) admitCaller(w http.ResponseWriter, r *http.Request) (*http.Reque
 		var refusal *Refusal
 		var workload bool
 		found, is, workload, refusal = g.signedHolder(r, shown)
-		// The extension routes word their refusals of signed tokens themselves, to who gets there.
+		// The extension routes answer refused signed tokens themselves.
 		if refusal != nil && (workload || !strings.HasPrefix(r.URL.Path, extensionsPath)) {
 			g.refuseSigned(w, r, refusal, braked)
 			return nil, false
@@ -161,7 +161,8 @@ func (g *guard) admitCaller(w http.ResponseWriter, r *http.Request) (*http.Reque
 	return r.WithContext(WithPrincipal(r.Context(), principal)), true
 }
 
-// tokenless is who asks without a token, and whether one is needed. why is the reason where this machine is not trusted.
+// tokenless is the principal of a caller without a token, and whether a token is needed. why is the reason for not
+// trusting this machine.
 func (g *guard) tokenless(r *http.Request) (principal Principal, closed bool, why string) {
 	local := fromLoopback(r)
 	if g.TrustLocal != nil && !g.token.required() {
@@ -171,7 +172,7 @@ func (g *guard) tokenless(r *http.Request) (principal Principal, closed bool, wh
 	}
 	principal = Principal{Actor: "local", Role: RoleAdmin}
 	if !local {
-		principal.Actor = "remote" // only with HARNESS_INSECURE_NO_AUTH: the proxy in front has decided
+		principal.Actor = "remote" // only with HARNESS_INSECURE_NO_AUTH: the proxy in front authenticates
 	}
 	return principal, g.token.required() || g.Named != nil && !local && g.Named.Any(), ""
 }
@@ -184,9 +185,9 @@ func (g *guard) refuseTokenless(w http.ResponseWriter, r *http.Request, shown []
 	message := "a valid access token is required: send Authorization: Bearer <HARNESS_AUTH_TOKEN>"
 	switch {
 	case refused && slices.ContainsFunc(shown, isLogin):
-		message = "this login has ended or is none of this server's: log in again"
+		message = "this login has ended or is unknown to this server: log in again"
 	case refused:
-		message = "this access token is none of this server's, was revoked or has expired: ask an admin for another one; " +
+		message = "this access token is unknown to this server, was revoked or has expired: ask an admin for another one; " +
 			"harness token prints the owner's"
 	case why != "":
 		message = NeedsToken(why)
@@ -194,7 +195,7 @@ func (g *guard) refuseTokenless(w http.ResponseWriter, r *http.Request, shown []
 	g.refuse(w, http.StatusUnauthorized, "unauthorized", message)
 }
 
-// NeedsToken says how to get in where this machine is not trusted, and why that is.
+// NeedsToken says why this machine is not trusted, and how to authenticate.
 func NeedsToken(why string) string {
 	return "programs of this machine need a token, because " + why + ": `harness open` logs a browser in, `harness token` prints the token " +
 		"to send as Authorization: Bearer, and HARNESS_TRUST_LOCAL=true lets every program of this machine in, agents too"
@@ -220,7 +221,7 @@ func (g *guard) refuseGuess(w http.ResponseWriter) {
 	g.refuse(w, refusal.HTTPStatus, refusal.Code, refusal.Words())
 }
 
-// hostAllowed is HostAllowed that remembers the last one allowed: most requests name the same.
+// hostAllowed is HostAllowed with a cache of the last allowed host, which most requests name.
 func (o Options) hostAllowed() func(host string) bool {
 	var last atomic.Pointer[string]
 	return func(host string) bool {
@@ -235,8 +236,7 @@ func (o Options) hostAllowed() func(host string) bool {
 	}
 }
 
-// originMatters reports whether a foreign page could do harm with this request
-// without reading its answer.
+// originMatters reports whether a foreign page could do harm with this request without reading its answer.
 func originMatters(r *http.Request) bool {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
@@ -259,8 +259,8 @@ func (o Options) originAllowed(r *http.Request) bool {
 	}
 }
 
-// isOpen lists what needs no token: an orchestrator's probes have none, nor has a browser that looks at the
-// documentation, who logs in is about to show one, and agents show a bearer of their session's, which is checked there.
+// isOpen lists the routes without a token: probes of an orchestrator, the documentation, logins, and routes that
+// check the bearer token of an agent's session themselves.
 func isOpen(r *http.Request) bool {
 	if r.URL.Path == toolsPath {
 		return r.Header.Get("Upgrade") == ""
@@ -281,7 +281,7 @@ func isOpen(r *http.Request) bool {
 	return isProbe(r)
 }
 
-// isLoginAtProvider knows the paths below oidcPath in their one spelling: others could lead elsewhere once they are decoded.
+// isLoginAtProvider matches the paths below oidcPath in one spelling only: others could decode to other routes.
 func isLoginAtProvider(path string) bool {
 	name, below := strings.CutPrefix(path, oidcPath)
 	name, step, _ := strings.Cut(name, "/")
@@ -295,9 +295,9 @@ func isLoginAtProvider(path string) bool {
 	return false
 }
 
-// isProbe is for what orchestrators and load balancers ask. They have no token, and send the Host of their choice or none.
-// Such an answer says how the server is and nothing else: a page that has its name resolve to this machine may read it.
-// That page may not read /api/health, which names processes.
+// isProbe matches the probes of orchestrators and load balancers, which send no token and any Host or none. The
+// answer shows only the server's state, so a page that makes its name resolve to this machine may read it. Such a
+// page may not read /api/health, which names processes.
 func isProbe(r *http.Request) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead || r.Header.Get("Upgrade") != "" {
 		return false
@@ -314,7 +314,8 @@ func fromLoopback(r *http.Request) bool {
 	return err == nil && IsLoopback(host)
 }
 
-// fromThisMachine reports whether a request comes from this machine, by any address. One that is not known counts as such.
+// fromThisMachine reports whether a request comes from this machine, by any address. An unknown address counts as
+// this machine.
 func fromThisMachine(r *http.Request) bool {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {

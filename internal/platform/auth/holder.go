@@ -11,20 +11,19 @@ const OwnerPrefix = "hro_"
 
 // Owner is the token that every server makes for its owner.
 type Owner interface {
-	// Find reports whether a secret is the token, and gives a context that ends once it does not count any more.
+	// Find reports whether a secret is the token, and returns a context that ends once the token is invalid.
 	Find(secret string) (context.Context, bool)
 }
 
-// holder is who shows a token that counts.
+// holder is the holder of a valid token.
 type holder struct {
 	principal Principal
-	// access ends when the token does not count any more, nil for never.
+	// access ends when the token becomes invalid, nil for never.
 	access context.Context //nolint:containedctx // it spans the token's life, not a call's
 }
 
-// holderOf is the holder of one of this server's own tokens. A token with the prefix of the owner's, of named
-// ones or of logins that does not count is refused: the caller meant to use it, and must not get other rights
-// instead.
+// holderOf is the holder of one of this server's own tokens. It refuses an invalid token with the prefix of the
+// owner's, of named ones or of logins: its caller meant to use it, and must not get other rights instead.
 func (o Options) holderOf(token tokenCheck, shown []string) (found holder, is, refused bool) {
 	if token.accepts(shown) {
 		return holder{principal: ownerPrincipal()}, true, false
@@ -50,7 +49,7 @@ func (o Options) holderOf(token tokenCheck, shown []string) (found holder, is, r
 	return holder{}, false, refused
 }
 
-// signedHolder is who shows a signed token, and whether that is a workload's.
+// signedHolder is the holder of a signed token, and whether it is a workload's.
 func (o Options) signedHolder(r *http.Request, shown []string) (found holder, is, workload bool, refusal *Refusal) {
 	principal, access, refusal := o.bearer(r, shown)
 	if workload = principal != nil || refusal != nil; !workload {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// HostAllowed decides whether a request's Host header is one that we answer.
+// HostAllowed decides whether the server answers a request's Host header.
 // A page of attacker.example that makes its name resolve to 127.0.0.1 (DNS
 // rebinding) is same-origin for the browser; only this header gives it away.
 //

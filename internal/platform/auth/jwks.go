@@ -19,17 +19,17 @@ import (
 	"time"
 )
 
-// How long keys of a set are used, and how often it is read.
+// The lifetime of keys, and the interval of reads.
 const (
-	keysFresh    = 10 * time.Minute // then they are read again
-	keysStale    = time.Hour        // then they are not used any more
-	keysPause    = 30 * time.Second // between readings, of which a token with an unknown key asks for one
+	keysFresh    = 10 * time.Minute // after this age they are read again
+	keysStale    = time.Hour        // after this age they are no longer used
+	keysPause    = 30 * time.Second // between reads caused by tokens with an unknown key
 	keysPatience = 5 * time.Second
 	maxKeySet    = 1 << 20 // bytes
 	leastRSABits = 2048
 )
 
-// ErrNoKeys says that an issuer's keys cannot be read, so that none of its tokens can be checked.
+// ErrNoKeys says that an issuer's keys cannot be read, so no token of it can be checked.
 var ErrNoKeys = errors.New("the keys of the issuer cannot be read")
 
 var errUnknownKey = errors.New("the token is signed with a key that the issuer does not publish")
@@ -47,7 +47,7 @@ type KeySet struct {
 	failed      error
 }
 
-// publicKey is a key and what it may be used for; alg and id are "" when the set does not say.
+// publicKey is a key with its algorithm and id, "" when the set does not name them.
 type publicKey struct {
 	id, alg string
 	key     crypto.PublicKey
@@ -95,7 +95,7 @@ func (s *KeySet) find(alg, id string) (found crypto.PublicKey, known bool) {
 			continue
 		}
 		if known {
-			return nil, false // which of them is not said
+			return nil, false // ambiguous
 		}
 		found, known = one.key, true
 	}
@@ -109,7 +109,7 @@ func (s *KeySet) load(ctx context.Context) ([]publicKey, error) {
 	}
 	var set struct{ Keys []jwk }
 	if err := json.Unmarshal(text, &set); err != nil {
-		return nil, fmt.Errorf("it is no JWKS: %w", err)
+		return nil, fmt.Errorf("it is not a JWKS: %w", err)
 	}
 	var keys []publicKey
 	for _, one := range set.Keys {
@@ -127,7 +127,7 @@ func (s *KeySet) text(ctx context.Context) ([]byte, error) {
 	if !strings.HasPrefix(s.source, "https://") && !strings.HasPrefix(s.source, "http://") {
 		return os.ReadFile(s.source)
 	}
-	// The caller may go away; the keys are for the others, too.
+	// Not the caller's context: other callers need the keys, too.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keysPatience)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.source, nil)
@@ -175,7 +175,7 @@ func (k jwk) public() (publicKey, bool) {
 	return publicKey{}, false
 }
 
-// octets are bytes in base64url, nil for what is none.
+// octets are bytes in base64url, nil for invalid ones.
 func octets(text string) []byte {
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil {

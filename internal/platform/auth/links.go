@@ -10,18 +10,17 @@ import (
 )
 
 const (
-	// linkPrefix begins the code of every link. A code is accepted in the place of a token at login, and
-	// nowhere else.
+	// linkPrefix begins the code of every link. Only a login accepts a code instead of a token.
 	linkPrefix = "hrk_"
-	// linkAge is how long a link counts, once.
+	// linkAge is how long a link is valid, once.
 	linkAge = 5 * time.Minute
-	// maxLinks bounds the links that are open. Beyond it the oldest is forgotten.
+	// maxLinks bounds the open links. Beyond it the oldest is dropped.
 	maxLinks = 1000
 	// linkPath is the console's page that logs in by a link. What is behind # is in no log and no Referer.
 	linkPath = "login#link="
 )
 
-// links are the one-time links that are open. They are in memory alone: none counts after a restart.
+// links are the open one-time links. They are in memory only: a restart invalidates them.
 type links struct {
 	mu   sync.Mutex
 	open map[[sha256.Size]byte]link
@@ -29,7 +28,7 @@ type links struct {
 	order [][sha256.Size]byte
 }
 
-// link logs in by the token of who made it.
+// link logs in by its creator's token.
 type link struct {
 	secret  string
 	expires time.Time
@@ -51,7 +50,7 @@ func (l *links) make(secret string, now time.Time) (code string, expires time.Ti
 	return code, expires
 }
 
-// redeem is the token of a link, which does not count again.
+// redeem returns the token of a link and invalidates the link.
 func (l *links) redeem(code string, now time.Time) (secret string, is bool) {
 	hash := sha256.Sum256([]byte(code))
 	l.mu.Lock()
@@ -61,8 +60,8 @@ func (l *links) redeem(code string, now time.Time) (secret string, is bool) {
 	return one.secret, is && now.Before(one.expires)
 }
 
-// Link makes a link that logs one browser in as who asks, once and within five minutes. Who shows no token has none to
-// hand on: 409 no_token_shown.
+// Link makes a link that logs one browser in as the caller, once and within five minutes. A caller without a token
+// gets 409 no_token_shown.
 func (l *Logins) Link(r *http.Request) (url string, expires time.Time, refusal *Refusal) {
 	shown := shownTokens(r)
 	if cookie, is := l.options.cookieToken(r); is && len(shown) == 0 {

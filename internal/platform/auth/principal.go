@@ -1,6 +1,5 @@
-// Package auth owns who may talk to the server: the Host and Origin rules,
-// the access token, the refusal to listen openly without one, and the
-// principal of a request.
+// Package auth authenticates callers. It owns the Host and Origin rules, the access token, the refusal to listen
+// openly without one, and the principal of a request.
 //
 // It must never know a route beyond the two whose rule differs (health and
 // stream), nor how a router or a websocket library works.
@@ -11,7 +10,7 @@ import (
 	"slices"
 )
 
-// Role is what a caller may do; the words are codex-manager's.
+// Role is the rights of a caller; the names are codex-manager's.
 type Role string
 
 // The roles, weakest first.
@@ -22,8 +21,8 @@ const (
 	RoleSystem Role = "system"
 )
 
-// RoleAgent is that of whatever a runtime runs: no token gives it, and none takes it away. What it may do depends on
-// its session's job.
+// RoleAgent is the role of processes of a runtime: no token grants or removes it. Its rights depend on its session's
+// job.
 const RoleAgent Role = "agent"
 
 // The roles only named tokens give. The two extension routes' own rules (RBAC) know neither.
@@ -43,7 +42,7 @@ func (r Role) Valid() bool {
 	return false
 }
 
-// Word is the role as named tokens, the journal and the audit log call it.
+// Word is the role's name in named tokens, the journal and the audit log.
 func (r Role) Word() string {
 	if r == RoleMember {
 		return "viewer"
@@ -51,29 +50,28 @@ func (r Role) Word() string {
 	return string(r)
 }
 
-// Principal is on whose behalf a request is handled; its Actor is written
-// into journal and audit rows.
+// Principal is the caller of a request; its Actor is written into journal and audit rows.
 type Principal struct {
 	Actor string
 	Role  Role
-	// Session is the one an agent works for, "" when that is unknown. Only agents have one.
+	// Session is an agent's session, "" when unknown. Only agents have one.
 	Session string
-	// TokenID is that of the named token that was shown, "" for none.
+	// TokenID is the id of the request's named token, "" for none.
 	TokenID string
-	// Projects limits it to what belongs to some projects, nil for no limit.
+	// Projects limits it to some projects, nil for no limit.
 	Projects *Projects
-	// Signed says that a signed token (JWT) was shown.
+	// Signed is true for a signed token (JWT).
 	Signed bool
 	// Provider is the OpenID Connect provider that vouches for it, "" for none. TokenID is then that of the login, if there is one.
 	Provider string
-	// Name is what people call it, "" where Actor is all that is known. It proves nothing.
+	// Name is the display name, "" where only Actor is known. It is not verified.
 	Name string
 }
 
-// ownerPrincipal is who shows HARNESS_AUTH_TOKEN or the owner's token.
+// ownerPrincipal is the principal of HARNESS_AUTH_TOKEN or the owner's token.
 func ownerPrincipal() Principal { return Principal{Actor: "token", Role: RoleOwner} }
 
-// agentPrincipal is what a runtime runs, for a session when that is known.
+// agentPrincipal is a process of a runtime, with its session when known.
 func agentPrincipal(session string) Principal {
 	principal := Principal{Actor: "agent", Role: RoleAgent, Session: session}
 	if session != "" {
@@ -89,7 +87,7 @@ func WithPrincipal(ctx context.Context, p Principal) context.Context {
 	return context.WithValue(ctx, principalKey{}, p)
 }
 
-// PrincipalFrom gives the principal; false outside of a guarded request.
+// PrincipalFrom returns the principal; false outside of a guarded request.
 func PrincipalFrom(ctx context.Context) (Principal, bool) {
 	p, ok := ctx.Value(principalKey{}).(Principal)
 	return p, ok
@@ -102,14 +100,14 @@ func (p Principal) Named() bool {
 
 // Named are the named tokens of a server.
 type Named interface {
-	// Find is the principal of who shows a secret, and a context that ends when that does not count any more: the token
-	// was revoked, has expired, or has another role. false: no token that counts has the secret.
+	// Find is the principal of a secret, and a context that ends when its token becomes invalid: it was revoked,
+	// expired, or got another role. false: no valid token has the secret.
 	Find(secret string) (Principal, context.Context, bool)
-	// Any reports whether there is such a token or ever was one: the last one's end opens no door.
+	// Any reports whether such a token exists or ever existed, so that the end of the last one does not open the server.
 	Any() bool
 }
 
-// NamedBy joins what keeps secrets of several kinds.
+// NamedBy joins stores of several kinds of secrets.
 func NamedBy(several ...Named) Named { return severalNamed(several) }
 
 type severalNamed []Named
@@ -127,10 +125,10 @@ func (s severalNamed) Any() bool {
 	return slices.ContainsFunc(s, func(one Named) bool { return one.Any() })
 }
 
-// Bearers are the tokens of issuers outside of this server, by which workloads come in.
+// Bearers authenticates workloads by tokens of outside issuers.
 type Bearers interface {
-	// Find is who shows a token of such an issuer, and a context that ends with the token. Principal and refusal are both
-	// nil for a token of any other issuer.
+	// Find is the principal of a token of such an issuer, and a context that ends with the token. Principal and
+	// refusal are both nil for a token of any other issuer.
 	Find(ctx context.Context, token string) (*Principal, context.Context, *Refusal)
 }
 
@@ -141,8 +139,8 @@ func WithAccess(ctx, access context.Context) context.Context {
 	return context.WithValue(ctx, accessKey{}, access)
 }
 
-// AccessFrom gives the context that ends when the access of a request's principal is withdrawn, which for most is never.
-// What outlives the request (a socket, a stream of events) has to end with it.
+// AccessFrom returns the context that ends when the access of a request's principal is withdrawn, which for most is
+// never. Connections that outlive the request (a socket, a stream of events) must end with it.
 func AccessFrom(ctx context.Context) context.Context {
 	if access, ok := ctx.Value(accessKey{}).(context.Context); ok {
 		return access

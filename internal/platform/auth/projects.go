@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// Projects are those a principal is limited to: it neither sees nor changes anything of another project, or of
-// none. nil is no limit. It does not change.
+// Projects is the limit of a principal to some projects: it neither sees nor changes anything of another project, or
+// without one. nil is no limit. It is immutable.
 type Projects struct{ ids []string }
 
-// LimitTo makes a limit to the projects with these ids; without any it leaves nothing.
+// LimitTo makes a limit to the projects with these ids; without ids it allows no project.
 func LimitTo(ids ...string) *Projects {
 	ids = slices.Clone(ids)
 	slices.Sort(ids)
 	return &Projects{slices.Compact(ids)}
 }
 
-// Has reports whether what belongs to a project, "" for none, is within the limit.
+// Has reports whether a project, "" for none, is within the limit.
 func (p *Projects) Has(id string) bool { return p == nil || id != "" && slices.Contains(p.ids, id) }
 
 // IDs are the projects, sorted; nil without a limit.

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// scheme is that of the browser's connection, as far as it is known.
+// scheme is the scheme of the browser's connection, if known.
 func (o Options) scheme(r *http.Request) string {
 	if r.TLS != nil || o.fromTrustedProxy(r) && clientHasTLS(r.Header) {
 		return "https"
@@ -25,15 +25,15 @@ func (o Options) fromTrustedProxy(r *http.Request) bool {
 	return slices.ContainsFunc(o.TrustedProxies, func(trusted netip.Prefix) bool { return trusted.Contains(address) })
 }
 
-// secureCookies is whether a browser may send its cookie over TLS alone. An https address of this server is enough:
-// headers of a proxy that is misconfigured must not bring the cookie onto a plain connection.
+// secureCookies reports whether cookies are Secure. An https address of this server is sufficient: a misconfigured
+// proxy must not move the cookie to a plain connection.
 func (o Options) secureCookies(r *http.Request) bool {
 	public, err := url.Parse(o.PublicURL)
 	return err == nil && public.Scheme == "https" || o.scheme(r) == "https"
 }
 
-// clientHasTLS reads what proxies say of the client's own connection. Each proxy of a chain adds its value, as a list or
-// as another line: the first one is of the client. Forwarded counts where there is no X-Forwarded-Proto.
+// clientHasTLS reads the proxies' headers about the client's own connection. Each proxy of a chain adds a value, in a
+// list or as another line: the first one is the client's. Forwarded counts without X-Forwarded-Proto.
 func clientHasTLS(header http.Header) bool {
 	proto := forwardedProto(header.Values("Forwarded"))
 	for value := range strings.SplitSeq(strings.Join(header.Values("X-Forwarded-Proto"), ","), ",") {

@@ -17,7 +17,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// RBACMode says how the two extension routes learn a caller's role (AGENT_EXTENSION_RBAC_MODE).
+// RBACMode says how the two extension routes find a caller's role (AGENT_EXTENSION_RBAC_MODE).
 type RBACMode string
 
 // The modes.
@@ -26,16 +26,16 @@ const (
 	RBACDisabled RBACMode = "disabled"
 	// RBACHeader: a shared token vouches for the role header.
 	RBACHeader RBACMode = "header"
-	// RBACJWT: a signed token carries role and actor; headers count for nothing.
+	// RBACJWT: a signed token carries role and actor; headers are ignored.
 	RBACJWT RBACMode = "jwt"
 )
 
 // RBACOptions are the rules of one server.
 type RBACOptions struct {
 	Mode RBACMode
-	// HeaderSecret is the shared token of mode header; "" asks for none (only with the insecure switch).
+	// HeaderSecret is the shared token of mode header; "" requires none (only with the insecure switch).
 	HeaderSecret string
-	// JWTSecret is the HMAC key of mode jwt. JWTIssuer and JWTAudience are demanded when set.
+	// JWTSecret is the HMAC key of mode jwt. JWTIssuer and JWTAudience are required when set.
 	JWTSecret, JWTIssuer, JWTAudience string
 	// JWTKeys are the public keys of tokens signed with RS256 or ES256, nil for none.
 	JWTKeys *KeySet
@@ -51,7 +51,7 @@ type RBACOptions struct {
 	Brake *Brake
 }
 
-// Warning is what an operator should know of rules that are valid, with the remedy; "" for nothing.
+// Warning is a warning about valid rules, with its remedy; "" for none.
 func (o *RBACOptions) Warning() string {
 	if o.Mode != RBACJWT || o.JWTRequireExp {
 		return ""
@@ -72,10 +72,10 @@ const maxBearer = 8 << 10
 // latestTime bounds the times of a token, in seconds: what JavaScript counts exactly.
 const latestTime = 1 << 53
 
-// jwtLeeway is how far the clocks of issuer and server may be apart.
+// jwtLeeway is how far the clocks of issuer and server may differ.
 const jwtLeeway = 5 * time.Second
 
-// disabledActor is the actor of mode disabled (codex-manager's word).
+// disabledActor is the actor of mode disabled (codex-manager's name).
 const disabledActor = "local-disabled-rbac"
 
 // NewRBAC makes the rules.
@@ -89,8 +89,7 @@ func NewRBAC(opts RBACOptions) *RBAC {
 	if opts.Clock == nil {
 		opts.Clock = time.Now
 	}
-	// Never "none". Which key a token is checked with goes by its algorithm (keyOf), so that a public key is never taken
-	// for a secret.
+	// Never "none". The algorithm of a token selects the key (keyOf), so that a public key never serves as a secret.
 	var methods []string
 	if strings.TrimSpace(opts.JWTSecret) != "" {
 		methods = append(methods, "HS256", "HS384", "HS512")
@@ -108,13 +107,13 @@ func NewRBAC(opts RBACOptions) *RBAC {
 	return &RBAC{opts: opts, parser: jwt.NewParser(options...)}
 }
 
-// Refusal is why a caller does not get in; the words are codex-manager's.
+// Refusal is why a caller is refused; the codes are codex-manager's.
 type Refusal struct {
 	// HTTPStatus is 400, 401, 403, 409, 429, 500 or 503.
 	HTTPStatus int    `json:"-"`
 	Status     string `json:"status"` // unauthorized, forbidden or error
 	Code       string `json:"code"`
-	// Message is set where Code is none of codex-manager's.
+	// Message is set when Code is not one of codex-manager's.
 	Message string `json:"message,omitempty"`
 	// Required and Role are set with insufficient_role.
 	Required []Role `json:"required,omitempty"`
@@ -157,7 +156,7 @@ func (r *RBAC) identify(req *http.Request) (Principal, *Refusal) {
 	case RBACJWT:
 		return r.byJWT(req)
 	}
-	// Only the peer's own address counts: X-Forwarded-For is anybody's to write.
+	// Only the peer's own address counts: any client can set X-Forwarded-For.
 	host, _, err := net.SplitHostPort(req.RemoteAddr)
 	if err != nil || !IsLoopback(host) {
 		return Principal{}, forbidden("rbac_disabled_remote_forbidden")
@@ -174,8 +173,7 @@ const (
 	actorHeader2    = "X-Codex-Rbac-Actor"
 )
 
-// header reads a header trimmed. One sent twice is joined as it is on the wire, so that no role can hide behind
-// another.
+// header reads a header trimmed. It joins repeated headers, so that no role can hide behind another.
 func header(req *http.Request, names ...string) string {
 	for _, name := range names {
 		if value := strings.TrimSpace(strings.Join(req.Header.Values(name), ", ")); value != "" {
@@ -194,7 +192,7 @@ func (r *RBAC) byHeader(req *http.Request) (Principal, *Refusal) {
 		if r.opts.Brake.Braked(req) {
 			return Principal{}, tooManyGuesses()
 		}
-		// Hashes take the same time to compare, whatever was sent.
+		// Hashes take the same time to compare for any input.
 		given, want := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(secret))
 		if subtle.ConstantTimeCompare(given[:], want[:]) != 1 {
 			return Principal{}, unauthorized("invalid_header_token")
@@ -240,7 +238,7 @@ func (r *RBAC) byJWT(req *http.Request) (Principal, *Refusal) {
 	return Principal{Actor: strings.TrimSpace(actor), Role: role}, nil
 }
 
-// claims are what a token says that counts.
+// claims are the used claims of a token.
 func (r *RBAC) claims(ctx context.Context, token string) (jwt.MapClaims, *Refusal) {
 	claims, err := r.verify(ctx, token)
 	if errors.Is(err, ErrNoKeys) {
@@ -275,8 +273,7 @@ func (r *RBAC) verify(ctx context.Context, token string) (jwt.MapClaims, error) 
 	if err != nil {
 		return nil, err
 	}
-	// A time that is no number is no time; the library overlooks it in maps only where it is absent, and reads one
-	// beyond int64 as long ago.
+	// A time must be a number: the library ignores only absent times in maps, and reads one beyond int64 as long ago.
 	for _, name := range []string{"exp", "nbf", "iat"} {
 		if value, ok := claims[name]; ok {
 			if at, isNumber := value.(float64); !isNumber || math.Abs(at) > latestTime {
@@ -287,7 +284,7 @@ func (r *RBAC) verify(ctx context.Context, token string) (jwt.MapClaims, error) 
 	return claims, nil
 }
 
-// keyOf is what a token's signature is checked with: the secret for HMAC alone, a public key for the others.
+// keyOf is the key for a token's signature: the secret for HMAC only, a public key for the others.
 func (r *RBAC) keyOf(ctx context.Context, token *jwt.Token) (any, error) {
 	if _, is := token.Method.(*jwt.SigningMethodHMAC); is {
 		return []byte(r.opts.JWTSecret), nil

@@ -10,7 +10,7 @@ import (
 // weakestFirst is the order of the roles that a signed token can give.
 var weakestFirst = []Role{RoleCI, RoleMember, RoleOperator, RoleAdmin, RoleOwner, RoleSystem}
 
-// ParseRole knows the words for roles of signed tokens: codex-manager's, those of named tokens, and viewer, which is member.
+// ParseRole parses the role names of signed tokens: codex-manager's, those of named tokens, and viewer, which is member.
 func ParseRole(word string) (Role, bool) {
 	if word == "viewer" {
 		return RoleMember, true
@@ -18,16 +18,16 @@ func ParseRole(word string) (Role, bool) {
 	return Role(word), slices.Contains(weakestFirst, Role(word))
 }
 
-// extensionRole knows the roles of the extension routes.
+// extensionRole parses the roles of the extension routes.
 func extensionRole(word string) (Role, bool) { return Role(word), Role(word).Valid() }
 
-// roleOf is the highest role of a token's role claim among those that parse knows; a name that the operator translates
-// counts as its translation alone.
+// roleOf is the highest role of a token's role claim that parse knows; a translated name counts only as its
+// translation.
 func (r *RBAC) roleOf(claims jwt.MapClaims, parse func(word string) (Role, bool)) (highest Role, found bool) {
 	return highestRole(claims, r.opts.RoleClaim, r.opts.RoleMap, parse)
 }
 
-// RoleInClaims is the highest role that a claim gives. path is the claim's name or a path of names with dots;
+// RoleInClaims is the highest role of a claim. path is the claim's name or a path of names with dots;
 // translations are those of HARNESS_ROLE_MAP.
 func RoleInClaims(claims map[string]any, path string, translations map[string]Role) (highest Role, found bool) {
 	return highestRole(claims, path, translations, ParseRole)

@@ -15,13 +15,13 @@ const extensionsPath = "/api/agents/extensions"
 // projectsClaim limits the holder of a signed token to the projects it lists.
 const projectsClaim = "projects"
 
-// Signed lets in by the signed tokens (JWT) of an issuer, wherever a token is taken. Safe for concurrent use.
+// Signed authenticates by signed tokens (JWT) of an issuer, wherever a token is accepted. Safe for concurrent use.
 type Signed struct {
 	rbac  *RBAC
 	lives Lives
 }
 
-// NewSigned makes one by the rules of the extension routes; nil where those know no signed tokens (mode jwt).
+// NewSigned makes a Signed by the rules of the extension routes; nil unless their mode is jwt.
 func NewSigned(rules *RBAC) *Signed {
 	if rules.opts.Mode != RBACJWT {
 		return nil
@@ -29,7 +29,7 @@ func NewSigned(rules *RBAC) *Signed {
 	return &Signed{rbac: rules}
 }
 
-// find is who shows a signed token, with the context that ends with it. Both are nil when none is shown.
+// find is the principal of a signed token, with the context that ends with it. Both are nil without such a token.
 func (s *Signed) find(r *http.Request, shown []string) (*Principal, context.Context, *Refusal) {
 	if s == nil {
 		return nil, nil, nil
@@ -75,7 +75,7 @@ func (s *Signed) principal(claims jwt.MapClaims) (Principal, *Refusal) {
 	return principal, nil
 }
 
-// access ends when a token expires, which one without a time never does.
+// access ends when a token expires; a token without exp never expires.
 func (s *Signed) access(token string, claims jwt.MapClaims) context.Context {
 	at, expires := claims["exp"].(float64)
 	if !expires {
@@ -88,24 +88,24 @@ func (s *Signed) access(token string, claims jwt.MapClaims) context.Context {
 func (r *Refusal) Words() string {
 	switch r.Code {
 	case "unauthorized":
-		return "this is none of this server's tokens, or it was revoked or has expired: ask an admin for one"
+		return "this token is unknown to this server, was revoked or has expired: ask an admin for one"
 	case TooManyGuesses:
 		return r.Message
 	case "link_not_valid":
 		return "this link was used before, is older than five minutes, or is of before the server's last start: harness open makes another one"
 	case "no_token_shown":
-		return "a link hands the token of who asks on, and this request shows none: a browser that comes this way needs no link"
+		return "a link passes on the caller's token, and this request has none: a browser on this machine needs no link"
 	case "token_too_long":
 		return "this token is too long for a browser's cookie: have its issuer put less into it, or log in with a named token"
 	case "rbac_keys_unavailable":
 		return "the keys of the issuer cannot be read, so that no signed token can be checked; send the request again later"
 	case "missing_exp_claim":
-		return "this signed token has no expiry time (exp), which is demanded here"
+		return "this signed token has no expiry time (exp), which is required here"
 	case "invalid_role_claim":
 		return "this signed token has no role that is known here: viewer, member, ci, operator, admin, owner or system; the operator can " +
 			"name its role claim in AGENT_EXTENSION_RBAC_JWT_ROLE_CLAIM, and translate its roles in HARNESS_ROLE_MAP"
 	case "invalid_projects_claim":
-		return "the claim projects of this signed token is no list of ids of projects"
+		return "the claim projects of this signed token is not a list of project ids"
 	}
-	return "this signed token is not valid here: its signature, issuer, audience or times do not hold"
+	return "this signed token is not valid here: its signature, issuer, audience or times are wrong"
 }

@@ -46,7 +46,7 @@ const TokenPrefix = "hrn_"
 // LoginPrefix begins the secret of every login at an OpenID Connect provider.
 const LoginPrefix = "hrs_"
 
-// shownTokens are what a request shows in the places for a token.
+// shownTokens are the tokens of a request.
 func shownTokens(r *http.Request) (shown []string) {
 	if headers := r.Header.Values("Authorization"); len(headers) == 1 {
 		if scheme, token, _ := strings.Cut(headers[0], " "); strings.EqualFold(scheme, "Bearer") {
@@ -67,13 +67,13 @@ func shownTokens(r *http.Request) (shown []string) {
 	return shown
 }
 
-// accepts reports whether the token is among those shown.
+// accepts reports whether the token is among those of the request.
 func (t tokenCheck) accepts(shown []string) bool { return t.set && slices.ContainsFunc(shown, t.equal) }
 
 // isLogin reports whether a secret is of a login at a provider.
 func isLogin(secret string) bool { return strings.HasPrefix(secret, LoginPrefix) }
 
-// bearer is who shows a workload's token. It is nil, with no refusal, when none is shown.
+// bearer is the principal of a workload's token. Without such a token it returns nil and no refusal.
 func (o Options) bearer(r *http.Request, shown []string) (*Principal, context.Context, *Refusal) {
 	if o.Bearers == nil {
 		return nil, nil, nil
@@ -115,8 +115,8 @@ func isStreamUpgrade(r *http.Request) bool {
 		strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
 }
 
-// withoutQueryToken takes the token out of the URL before anybody logs it. The
-// other parameters keep their bytes and order.
+// withoutQueryToken removes the token from the URL before it is logged. The other parameters keep their bytes and
+// order.
 func withoutQueryToken(r *http.Request) *http.Request {
 	if r.URL.RawQuery == "" {
 		return r

@@ -5,8 +5,8 @@ import "time"
 // Silence is how long a connection to Postgres may be silent before it is looked after.
 const Silence time.Duration = silence
 
-// LookTimeout bounds that look.
-const LookTimeout time.Duration = probeTimeout
+// ProbeTimeout bounds that probe.
+const ProbeTimeout time.Duration = probeTimeout
 
 // MajorVersion is majorVersion.
 var MajorVersion = majorVersion

@@ -72,11 +72,11 @@ func TestABrokenSQLiteFileIsNeverStartedOver(t *testing.T) {
 			if err == nil {
 				t.Fatal("opened", db.Close())
 			}
-			look, looked := database.Look(t.Context(), opts)
-			if look != nil {
-				t.Fatal("looked at", look.Close())
+			reader, refused := database.OpenReadOnly(t.Context(), opts)
+			if reader != nil {
+				t.Fatal("opened for reading", reader.Close())
 			}
-			for _, err := range []error{err, looked} {
+			for _, err := range []error{err, refused} {
 				var refused *database.FileError
 				if !errors.As(err, &refused) || !strings.Contains(err.Error(), c.want) ||
 					!strings.Contains(err.Error(), opts.Path) ||

@@ -76,7 +76,7 @@ func TestUnresponsivePrimaryIsSkipped(t *testing.T) {
 	}
 	took := time.Since(began)
 	t.Logf("%s after the primary fell silent a write is done", took.Round(time.Millisecond))
-	if limit := database.Silence + database.LookTimeout + 5*time.Second; took > limit {
+	if limit := database.Silence + database.ProbeTimeout + 5*time.Second; took > limit {
 		t.Errorf("a write took %s, at most %s are needed to find out", took, limit)
 	}
 	for range 3 {

@@ -209,7 +209,7 @@ func TestLogDamageIsDistinguishedFromItsEnd(t *testing.T) {
 			if !errors.As(err, new(*FileError)) || !strings.Contains(err.Error(), lost.says) {
 				t.Fatalf("the error is %v", err)
 			}
-			if _, err := Look(t.Context(), Options{Path: path}); !errors.As(err, new(*FileError)) {
+			if _, err := OpenReadOnly(t.Context(), Options{Path: path}); !errors.As(err, new(*FileError)) {
 				t.Errorf("a look says %v", err)
 			}
 			// Its remedy.

@@ -22,10 +22,10 @@ type barrier struct {
 // batch.
 type headState struct{ pos, eventless int64 }
 
-// headMarker asks for it.
+// headMarker reads it.
 const headMarker = `select pos, eventless from journal_head where id = 1`
 
-// durable says that everything up to a mark survives, at a server: another one may have something else there, be it a
+// durable says that everything up to a marker survives, at a server: another one may have something else there, be it a
 // former primary that does not know it yet.
 type durable struct {
 	server string
@@ -42,7 +42,7 @@ func newBarrier() *barrier {
 	return b
 }
 
-// survives notes that everything up to a mark at a server does.
+// survives notes that everything up to a marker at a server does.
 func (b *barrier) survives(server string, m headState) {
 	for {
 		last := b.durable.Load()
@@ -52,7 +52,7 @@ func (b *barrier) survives(server string, m headState) {
 	}
 }
 
-// pass waits until what was read on a connection, up to a mark, survives. before is what was known to when it was read.
+// pass waits until what was read on a connection, up to a marker, survives. before is what was known to when it was read.
 func (b *barrier) pass(ctx context.Context, conn database.Conn, before *durable, m headState) error {
 	server := conn.Server()
 	if before.covers(server, m) {
@@ -78,25 +78,25 @@ func (b *barrier) pass(ctx context.Context, conn database.Conn, before *durable,
 
 // settled reads events from the store, and returns when what it has read, up to the position that read returns (0:
 // nothing), may be shown.
-func (j *Journal) settled(ctx context.Context, read func(q database.Querier) (last int64, err error)) error {
-	return j.settledUpTo(ctx, func(q database.Querier) (headState, error) {
+func (r *reader) settled(ctx context.Context, read func(q database.Querier) (last int64, err error)) error {
+	return r.settledUpTo(ctx, func(q database.Querier) (headState, error) {
 		last, err := read(q)
 		return headState{pos: last}, err
 	})
 }
 
-// settledUpTo is settled of whatever there is, up to a mark.
-func (j *Journal) settledUpTo(ctx context.Context, read func(q database.Querier) (last headState, err error)) error {
-	if j.barrier == nil {
-		_, err := read(j.db.Read())
+// settledUpTo is settled up to a marker.
+func (r *reader) settledUpTo(ctx context.Context, read func(q database.Querier) (last headState, err error)) error {
+	if r.barrier == nil {
+		_, err := read(r.db.Read())
 		return err
 	}
-	return j.db.ReadOn(ctx, func(conn database.Conn) error {
-		before := j.barrier.durable.Load()
+	return r.db.ReadOn(ctx, func(conn database.Conn) error {
+		before := r.barrier.durable.Load()
 		last, err := read(conn)
 		if err != nil || last == (headState{}) {
 			return err
 		}
-		return j.barrier.pass(ctx, conn, before, last)
+		return r.barrier.pass(ctx, conn, before, last)
 	})
 }

@@ -32,11 +32,11 @@ func TestATransactionIsBounded(t *testing.T) {
 			dbtest.Each(t, func(t *testing.T, db *database.DB) {
 				var mu sync.Mutex
 				var sizes []int
-				j := start(t, db, journal.Options{Observe: func(_, events int, _ time.Duration) {
+				j := start(t, db, journal.Options{Hooks: journal.Hooks{Observe: func(_, events int, _ time.Duration) {
 					mu.Lock()
 					defer mu.Unlock()
 					sizes = append(sizes, events)
-				}})
+				}}})
 				h := listen(j)
 				begun, end := make(chan struct{}), make(chan struct{})
 				submit := func(unit journal.Unit, done journal.Done) {

@@ -7,7 +7,7 @@ import (
 	"harness/internal/platform/database"
 )
 
-// Selection is a stretch of the journal by position, and what of it is wanted. What is "" or 0 selects nothing by it.
+// Selection is a range of the journal by position, and a filter. A field that is "" or 0 does not filter.
 type Selection struct {
 	// After and Before bound the positions: greater than After, less than Before.
 	After, Before int64
@@ -21,8 +21,8 @@ type Selection struct {
 	Limit int
 }
 
-// Browse reads what a selection has. Its cost grows with the stretch, not with the journal.
-func (j *Journal) Browse(ctx context.Context, want Selection) ([]Record, error) {
+// Browse reads what a selection has. Its cost grows with the range, not with the journal.
+func (r *reader) Browse(ctx context.Context, want Selection) ([]Record, error) {
 	where, args := `pos > `+kept+` and pos < $2`, []any{want.After, want.Before}
 	add := func(text string, value any) {
 		args = append(args, value)
@@ -45,5 +45,5 @@ func (j *Journal) Browse(ctx context.Context, want Selection) ([]Record, error) 
 		order += ` desc`
 	}
 	args = append(args, want.Limit)
-	return j.read(ctx, `select `+stored+` from journal_events where `+where+order+` limit $`+strconv.Itoa(len(args)), args...)
+	return r.read(ctx, `select `+stored+` from journal_events where `+where+order+` limit $`+strconv.Itoa(len(args)), args...)
 }

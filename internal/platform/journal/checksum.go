@@ -51,8 +51,8 @@ func (r *Record) damaged() Record {
 		Payload: json.RawMessage(fmt.Sprintf(`{"table":"journal_events","position":%d}`, r.Pos))}}
 }
 
-func (j *Journal) foundDamaged(pos int64) {
-	if j.opts.Damaged != nil {
-		j.opts.Damaged(pos)
+func (r *reader) foundDamaged(pos int64) {
+	if r.onDamaged != nil {
+		r.onDamaged(pos)
 	}
 }

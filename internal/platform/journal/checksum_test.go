@@ -18,7 +18,7 @@ func TestADamagedEventIsNamed(t *testing.T) {
 	t.Parallel()
 	db := dbtest.Open(t, database.SQLite)
 	var reported []int64
-	j := start(t, db, journal.Options{Damaged: func(pos int64) { reported = append(reported, pos) }})
+	j := start(t, db, journal.Options{Hooks: journal.Hooks{Damaged: func(pos int64) { reported = append(reported, pos) }}})
 	long := json.RawMessage(`"` + strings.Repeat("long ", database.PartBytes/4) + `"`)
 	event := journal.Event{SessionID: "s", TurnID: "t", ItemID: "i", Type: "type", Time: 7, Source: "codex", Actor: "ada",
 		TraceID: "trace", SpanID: "span", Meta: json.RawMessage(`{"a":1}`), Payload: json.RawMessage(`{"b":"café"}`)}

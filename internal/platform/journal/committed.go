@@ -50,13 +50,13 @@ func (j *Journal) handOver(ctx context.Context, c *committed) {
 	}
 	j.alone = !c.overlaps && len(j.queue) == 0
 	j.underWay.Add(1)
-	look := time.NewTicker(pollAgain) // not time.Tick: there is one for each batch
-	defer look.Stop()
+	poll := time.NewTicker(pollAgain) // not time.Tick: there is one for each batch
+	defer poll.Stop()
 	for {
 		select {
 		case j.syncing <- c:
 			return
-		case <-look.C:
+		case <-poll.C:
 			if j.Outage() != nil {
 				c.park()
 			}
@@ -99,8 +99,8 @@ func (j *Journal) conclude(ctx context.Context, c *committed) {
 	if !c.began.IsZero() && j.barrier != nil {
 		j.barrier.survives(c.transaction.Server(), c.ended)
 	}
-	if len(c.records) > 0 && j.opts.Announce != nil {
-		j.opts.Announce() // others read while subscribers here are handed theirs
+	if len(c.records) > 0 && j.opts.Hooks.Announce != nil {
+		j.opts.Hooks.Announce() // others read while subscribers here are handed theirs
 	}
 	j.publish(ctx, c.records, ephemeralBetween(c.batch, c.outcomes))
 	for i, s := range c.batch {
@@ -108,8 +108,8 @@ func (j *Journal) conclude(ctx context.Context, c *committed) {
 		s.done(c.records[out.first:out.first+out.count:out.first+out.count], out.err)
 		s.unit, s.done = nil, nil // what is left of a batch is in the same array, and would keep what they hold in memory
 	}
-	if j.opts.Observe != nil && !c.began.IsZero() {
-		j.opts.Observe(len(c.batch), len(c.records), time.Since(c.began))
+	if j.opts.Hooks.Observe != nil && !c.began.IsZero() {
+		j.opts.Hooks.Observe(len(c.batch), len(c.records), time.Since(c.began))
 	}
 }
 

@@ -20,8 +20,8 @@ const (
 
 // ReadDeltas returns the events that add to texts of an item, in order. Within a Unit that includes those of the units
 // before it, whose records have no numbers yet. What it costs depends on the item alone.
-func (j *Journal) ReadDeltas(ctx context.Context, q database.Querier, sessionID, itemID string) ([]Record, error) {
-	records, err := j.readFrom(ctx, q, deltasOfItem, sessionID, itemID)
+func (r *reader) ReadDeltas(ctx context.Context, q database.Querier, sessionID, itemID string) ([]Record, error) {
+	records, err := r.readFrom(ctx, q, deltasOfItem, sessionID, itemID)
 	if err != nil {
 		return nil, fmt.Errorf("the texts of item %s: %w", itemID, err)
 	}

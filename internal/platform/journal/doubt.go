@@ -39,12 +39,12 @@ func (j *Journal) committedAnyway(ctx context.Context, cause error, name string,
 			committed = err == nil && renumber(records, stored)
 			return err
 		})
-		// What is seen counts once the asking itself is durable: a primary that was cut off shows what it never had replicated.
+		// The answer counts once this transaction is durable: a primary that was cut off shows rows it never replicated.
 		if err == nil {
 			return committed
 		}
 		if wait == firstRetry {
-			j.opts.Logger.Warn().Err(errors.Join(cause, err)).Msg("a commit's outcome is unknown; asking the database again")
+			j.opts.Logger.Warn().Err(errors.Join(cause, err)).Msg("a commit's outcome is unknown; reading it again")
 		}
 		if !database.Transient(err) {
 			return false

@@ -55,10 +55,10 @@ func throughput(b *testing.B, dbs []*database.DB, sessions int, early bool) floa
 	payload := []byte(`{"text":"` + strings.Repeat("x", 490) + `"}`)
 	var batches atomic.Int64
 	opts := journal.Options{Barrier: true, EarlyRelease: func() bool { return early }}
-	opts.Observe = func(int, int, time.Duration) { batches.Add(1) }
+	opts.Hooks.Observe = func(int, int, time.Duration) { batches.Add(1) }
 	logs := make([]*journal.Journal, len(dbs))
 	for i, db := range dbs {
-		opts.Announce = func() {
+		opts.Hooks.Announce = func() {
 			for other, log := range logs {
 				if other != i {
 					log.PollNow()

@@ -26,16 +26,16 @@ func (j *Journal) PublishEphemeral(ctx context.Context, events ...Event) error {
 }
 
 // SubscribeEphemeral adds a receiver of ephemeral events. cancel removes it; calling it twice is allowed.
-func (j *Journal) SubscribeEphemeral(fn EphemeralSubscriber) (cancel func()) {
-	j.publishing.Lock()
-	defer j.publishing.Unlock()
-	id := j.nextID
-	j.nextID++
-	j.ephemeral[id] = fn
+func (f *fanout) SubscribeEphemeral(fn EphemeralSubscriber) (cancel func()) {
+	f.publishing.Lock()
+	defer f.publishing.Unlock()
+	id := f.nextID
+	f.nextID++
+	f.ephemeral[id] = fn
 	return func() {
-		j.publishing.Lock()
-		defer j.publishing.Unlock()
-		delete(j.ephemeral, id)
+		f.publishing.Lock()
+		defer f.publishing.Unlock()
+		delete(f.ephemeral, id)
 	}
 }
 
@@ -60,27 +60,27 @@ func ephemeralBetween(batch []*submission, outcomes []outcome) []ephemeral {
 	return all
 }
 
-func (j *Journal) pass(events []Event) {
-	j.publishing.Lock()
-	defer j.publishing.Unlock()
-	for _, fn := range j.ephemeral {
+func (f *fanout) pass(events []Event) {
+	f.publishing.Lock()
+	defer f.publishing.Unlock()
+	for _, fn := range f.ephemeral {
 		fn(events)
 	}
-	if j.opts.OnEphemeral != nil && len(events) > 0 {
-		j.opts.OnEphemeral(j.head.Load(), events)
+	if f.onEphemeral != nil && len(events) > 0 {
+		f.onEphemeral(f.head.Load(), events)
 	}
 }
 
 // PassOn passes on ephemeral events of another process: those that choose returns, which is called between two records
 // that subscribers are handed, as the ephemeral subscribers are after it. The rules of Subscriber apply to it.
-func (j *Journal) PassOn(choose func() []Event) {
-	j.publishing.Lock()
-	defer j.publishing.Unlock()
+func (f *fanout) PassOn(choose func() []Event) {
+	f.publishing.Lock()
+	defer f.publishing.Unlock()
 	events := choose()
 	if len(events) == 0 {
 		return
 	}
-	for _, fn := range j.ephemeral {
+	for _, fn := range f.ephemeral {
 		fn(events)
 	}
 }

@@ -46,8 +46,8 @@ func withTakeovers(ctx context.Context, held []int64) context.Context {
 	return context.WithValue(ctx, takeoversKey{}, held[1])
 }
 
-// CountTakeover has every writer of the store look, before it writes anything after this transaction, whether it is its
-// node's still. It locks the head; call it before rows are locked that units lock, too.
+// CountTakeover makes every writer of the store check that it still holds its node before it writes anything after this
+// transaction. It locks the head; call it before rows are locked that units lock, too.
 func CountTakeover(ctx context.Context, tx database.Tx) error {
 	if _, err := tx.ExecContext(ctx, `update journal_head set takeovers = takeovers + 1 where id = 1`); err != nil {
 		return fmt.Errorf("count a takeover: %w", err)

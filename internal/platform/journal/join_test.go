@@ -60,7 +60,7 @@ func TestABatchIsClosedOnceTheHeadIsHeld(t *testing.T) {
 	t.Parallel()
 	db := dbtest.Open(t, database.Postgres)
 	units, outcomes := make(chan int, 8), make(chan error, 8)
-	j := start(t, db, journal.Options{PollInterval: time.Hour, Observe: func(n, _ int, _ time.Duration) { units <- n }})
+	j := start(t, db, journal.Options{PollInterval: time.Hour, Hooks: journal.Hooks{Observe: func(n, _ int, _ time.Duration) { units <- n }}})
 	held := holdHead(t, db)
 	say := func(ctx context.Context, what string) {
 		t.Helper()

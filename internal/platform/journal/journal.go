@@ -34,13 +34,11 @@ var ErrStopped = errors.New("journal is stopped")
 // Options configure a Journal.
 type Options struct {
 	Logger zerolog.Logger
-	// MaxBatch bounds the units of one transaction (default 64), Gather how long a unit of SubmitOpen waits for company
-	// (default 2 ms; any other never does).
-	MaxBatch int
-	Gather   time.Duration
+	// Gather bounds how long a unit of SubmitOpen waits for others (default 2 ms). Any other unit never waits.
+	Gather time.Duration
 	// Queue bounds the units waiting for the writer (default 1024); a full queue slows its producers.
 	Queue int
-	// PollInterval is how often a Postgres store is asked for other processes' events (default 250 ms). SQLite has no
+	// PollInterval is how often a Postgres store is polled for other processes' events (default 250 ms). SQLite has no
 	// other process.
 	PollInterval time.Duration
 	// Upcast, when set, brings an event written in an older schema version to SchemaVersion.
@@ -57,21 +55,12 @@ type Options struct {
 	TraceOf func(sessionID, turnID string) (traceID, spanID string)
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
-	// Observe, when set, gets the size and duration of every committed batch. Refused is called each time the
-	// store refuses one.
-	Observe func(units, events int, took time.Duration)
-	Refused func()
-	// Damaged, when set, is called with the position of a row that is not as it was written, each time one is read.
-	Damaged func(pos int64)
+	// Hooks are called as things happen.
+	Hooks Hooks
 	// Recorded, when set, makes the event that an outage of the store is kept as: it is stored with the first events after
 	// it.
 	Recorded func(over OutageError, until time.Time) Event
-	// Announce, when set, is called after events of this process were committed. It must not block.
-	Announce func()
-	// Told, when set, gets the ephemeral events of this process as they are published, and the position they
-	// follow. It must not block, and must not change them.
-	OnEphemeral func(after int64, events []Event)
-	// Owned, when set on Postgres, checks within a transaction that this process still holds its node. It is
+	// CheckOwned, when set on Postgres, checks within a transaction that this process still holds its node. It is
 	// called only after CountTakeover; its error refuses all units, and nothing of theirs is written.
 	CheckOwned func(ctx context.Context, tx database.Tx) error
 	// Barrier, on Postgres, keeps what is read from being shown before it survives what a commit survives, the loss of the
@@ -85,15 +74,34 @@ type Options struct {
 	EarlyRelease func() bool
 }
 
+// Hooks are functions that a Journal calls; each may be nil. They must not block.
+type Hooks struct {
+	// Observe gets the size and duration of every committed batch. Refused is called each time the store refuses
+	// one.
+	Observe func(units, events int, took time.Duration)
+	Refused func()
+	// Damaged gets the position of a row that is not as it was written, each time one is read.
+	Damaged func(pos int64)
+	// Announce is called after events of this process were committed.
+	Announce func()
+	// OnEphemeral gets the ephemeral events of this process as they are published, and the position they
+	// follow. It must not change them.
+	OnEphemeral func(after int64, events []Event)
+}
+
 // Origin is where a change came from: who caused it, in which role, and the W3C trace it belongs to. Empty members are
 // unknown.
 type Origin struct{ Actor, Role, TraceID, SpanID string }
 
 // Journal is the event log of one store. Make it with New, then Start it.
 type Journal struct {
-	db     *database.DB
-	opts   Options
-	upcast func(int, Event) Event
+	reader
+	fanout
+	pruning
+	outages
+
+	db   *database.DB
+	opts Options
 
 	queue   chan *submission
 	pollNow wake.Signal // what others have written is to be read now
@@ -111,31 +119,17 @@ type Journal struct {
 	// batchPrefix and batches name each transaction of this writer, so that one whose answer was lost is recognised.
 	batchPrefix string
 	batches     int64
-	takeovers   int64        // known to the writer; -1 before it has asked
+	takeovers   int64        // known to the writer; -1 before it is read
 	took        atomic.Int64 // by the last commit, ns
 
-	syncing     chan *committed // to who publishes what is on its way to the disk
+	syncing     chan *committed // batches on their way to the disk, for the publisher
 	underWay    atomic.Int64    // batches there, or about to be
 	unpublished atomic.Int64    // batches being written, or written and not yet published
 	alone       bool            // the writer's: nothing else was to be written while the last batch was synced
 	// runs and syncs are how long transactions take lately to run and to be synced, ns.
 	runs, syncs atomic.Int64
 
-	barrier *barrier // nil without one
-	own     int64    // the writer's: the head after its last batch
-
-	outage  atomic.Pointer[outage] // nil while the store takes writes
-	outages sync.Mutex             // held to change outage and unrecorded
-	// unrecorded are the outages that are over and have no event yet.
-	unrecorded []Event
-	wrote      atomic.Int64 // when it last did, ms
-
-	publishing  sync.Mutex
-	pruning     []func(ctx context.Context, tx database.Tx, below int64) error
-	subscribers map[int]Subscriber
-	ephemeral   map[int]EphemeralSubscriber
-	nextID      int
-	head        atomic.Int64
+	own int64 // the writer's: the head after its last batch
 }
 
 // submission is a unit on its way. Its caller may leave while it is waiting; once it runs, its outcome is waited for.
@@ -167,9 +161,6 @@ func (s *submission) leave() bool { return s.state.CompareAndSwap(unitWaiting, u
 
 // New makes a journal over a migrated store.
 func New(db *database.DB, opts Options) *Journal {
-	if opts.MaxBatch <= 0 {
-		opts.MaxBatch = 64
-	}
 	if opts.Gather <= 0 {
 		opts.Gather = 2 * time.Millisecond
 	}
@@ -183,7 +174,13 @@ func New(db *database.DB, opts Options) *Journal {
 		opts.Now = time.Now
 	}
 	j := &Journal{
-		db: db, opts: opts, upcast: opts.Upcast,
+		reader: reader{db: db, upcast: opts.Upcast, onDamaged: opts.Hooks.Damaged},
+		fanout: fanout{subscribers: map[int]Subscriber{}, ephemeral: map[int]EphemeralSubscriber{},
+			onEphemeral: opts.Hooks.OnEphemeral},
+		pruning: pruning{db: db, now: opts.Now, archived: opts.Archived},
+		outages: outages{db: db, now: opts.Now, logger: opts.Logger, onRefused: opts.Hooks.Refused,
+			recorded: opts.Recorded},
+		db: db, opts: opts,
 		queue:       make(chan *submission, opts.Queue),
 		pollNow:     wake.New(),
 		stopping:    make(chan struct{}),
@@ -191,8 +188,6 @@ func New(db *database.DB, opts Options) *Journal {
 		takeovers:   -1,
 		batchPrefix: ids.New() + "/",
 		finished:    make(chan struct{}),
-		subscribers: map[int]Subscriber{},
-		ephemeral:   map[int]EphemeralSubscriber{},
 	}
 	if opts.Barrier && db.Engine() == database.Postgres {
 		j.barrier = newBarrier()

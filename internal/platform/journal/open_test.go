@@ -33,7 +33,7 @@ func openUnit(t *testing.T, j *journal.Journal, whole <-chan struct{}) (done cha
 func patient(t *testing.T) (j *journal.Journal, units chan int) {
 	units = make(chan int, 8)
 	j = journal.New(dbtest.Open(t, database.SQLite), journal.Options{
-		Gather: time.Hour, Observe: func(n, _ int, _ time.Duration) { units <- n },
+		Gather: time.Hour, Hooks: journal.Hooks{Observe: func(n, _ int, _ time.Duration) { units <- n }},
 	})
 	j.LastCommitTook(2 * time.Hour)
 	if err := j.Start(t.Context()); err != nil {

@@ -4,7 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/rs/zerolog"
 
 	"harness/internal/platform/database"
 )
@@ -33,9 +37,24 @@ type outage struct {
 	logged time.Time
 }
 
+// outages follow whether the store takes writes.
+type outages struct {
+	db        *database.DB
+	now       func() time.Time
+	logger    zerolog.Logger
+	onRefused func()                                        // Hooks.Refused
+	recorded  func(over OutageError, until time.Time) Event // Options.Recorded
+
+	outage atomic.Pointer[outage] // nil while the store takes writes
+	wrote  atomic.Int64           // when it last did, ms
+	mu     sync.Mutex             // held to change outage and unrecorded
+	// unrecorded are the outages that are over and have no event yet.
+	unrecorded []Event
+}
+
 // Outage reports whether the store refuses writes, and since when; nil while the last write succeeded.
-func (j *Journal) Outage() *OutageError {
-	if o := j.outage.Load(); o != nil {
+func (s *outages) Outage() *OutageError {
+	if o := s.outage.Load(); o != nil {
 		return &o.OutageError
 	}
 	return nil
@@ -44,55 +63,55 @@ func (j *Journal) Outage() *OutageError {
 // logOutageEvery is how often a continuing outage with the same cause is logged.
 const logOutageEvery = time.Minute
 
-// refused notes that the store took a batch's transaction not, or could not make it last.
-func (j *Journal) refused(cause error) *outage {
-	j.outages.Lock()
-	defer j.outages.Unlock()
-	now := j.opts.Now()
-	next := &outage{OutageError: OutageError{Engine: j.db.Engine(), Since: now, Cause: cause}, over: make(chan struct{}),
+// refused notes that the store refused a transaction, or could not make it durable.
+func (s *outages) refused(cause error) *outage {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	next := &outage{OutageError: OutageError{Engine: s.db.Engine(), Since: now, Cause: cause}, over: make(chan struct{}),
 		logged: now}
-	last := j.outage.Load()
+	last := s.outage.Load()
 	if last != nil {
 		next.Since, next.over, next.logged = last.Since, last.over, last.logged
 	}
 	if last == nil || last.Cause.Error() != cause.Error() || now.Sub(last.logged) >= logOutageEvery {
 		next.logged = now
-		j.opts.Logger.Error().Err(cause).Time("since", next.Since).
+		s.logger.Error().Err(cause).Time("since", next.Since).
 			Msg("the store takes no writes; what is to be stored is held and tried again, and runtimes wait")
 	}
-	j.outage.Store(next)
-	if j.opts.Refused != nil {
-		j.opts.Refused()
+	s.outage.Store(next)
+	if s.onRefused != nil {
+		s.onRefused()
 	}
 	return next
 }
 
 // noteAccepted notes that the store took a batch, which ends an outage unless that began later.
-func (j *Journal) noteAccepted(known *outage) {
-	j.wrote.Store(j.opts.Now().UnixMilli())
-	if j.outage.Load() == nil {
+func (s *outages) noteAccepted(known *outage) {
+	s.wrote.Store(s.now().UnixMilli())
+	if s.outage.Load() == nil {
 		return
 	}
-	j.outages.Lock()
-	defer j.outages.Unlock()
-	last := j.outage.Load()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last := s.outage.Load()
 	if last == nil || known == nil || known.over != last.over {
 		return
 	}
-	j.outage.Store(nil)
-	if j.opts.Recorded != nil {
-		j.unrecorded = append(j.unrecorded, j.opts.Recorded(last.OutageError, j.opts.Now()))
+	s.outage.Store(nil)
+	if s.recorded != nil {
+		s.unrecorded = append(s.unrecorded, s.recorded(last.OutageError, s.now()))
 	}
-	j.opts.Logger.Info().Dur("after", j.opts.Now().Sub(last.Since)).Msg("the store takes writes again")
+	s.logger.Info().Dur("after", s.now().Sub(last.Since)).Msg("the store takes writes again")
 	close(last.over)
 }
 
 // withOutages is a batch that is about to be stored with the outages that have no event yet.
-func (j *Journal) withOutages(batch []*submission) []*submission {
-	j.outages.Lock()
-	events := j.unrecorded
-	j.unrecorded = nil
-	j.outages.Unlock()
+func (s *outages) withOutages(batch []*submission) []*submission {
+	s.mu.Lock()
+	events := s.unrecorded
+	s.unrecorded = nil
+	s.mu.Unlock()
 	if len(events) == 0 {
 		return batch
 	}
@@ -137,7 +156,7 @@ func Patient(ctx context.Context, limit time.Duration) context.Context {
 	return context.WithValue(ctx, patienceKey{}, limit)
 }
 
-// pollAgain is how soon a caller whose patience is at its end looks again whether it may leave.
+// pollAgain is how soon a caller at the end of its patience checks again whether it may leave.
 const pollAgain = 100 * time.Millisecond
 
 // patience ends when a caller may leave an outage; nil is never.
@@ -191,7 +210,7 @@ func Await[T any](ctx context.Context, j *Journal, outcome <-chan T) (T, error) 
 	return await(ctx, j, outcome, func() bool { return true })
 }
 
-// await asks before its caller leaves: one that must not waits on.
+// await calls leave before its caller leaves; on false the caller waits on.
 func await[T any](ctx context.Context, j *Journal, outcome <-chan T, leave func() bool) (out T, err error) {
 	var impatient <-chan time.Time
 	timer := patience(ctx)

@@ -4,27 +4,38 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"sync"
 	"time"
 
 	"harness/internal/platform/database"
 )
 
-// pruneChunk is how many events one transaction prunes at most: few enough that who wants to write meanwhile waits for
+// pruneChunk is how many events one transaction prunes at most: so few that writers wait for
 // milliseconds.
 const pruneChunk = 500
 
-// BeforePrune adds what runs in every transaction after which the events below a position are no more, for who refers to
-// events.
-func (j *Journal) BeforePrune(fn func(ctx context.Context, tx database.Tx, below int64) error) {
-	j.publishing.Lock()
-	defer j.publishing.Unlock()
-	j.pruning = append(j.pruning, fn)
+// pruning removes the oldest events.
+type pruning struct {
+	db       *database.DB
+	now      func() time.Time
+	archived bool // Options.Archived
+
+	mu    sync.Mutex
+	hooks []func(ctx context.Context, tx database.Tx, below int64) error
+}
+
+// BeforePrune adds what runs in every transaction after which the events below a position are deleted, for tables that
+// refer to events.
+func (p *pruning) BeforePrune(fn func(ctx context.Context, tx database.Tx, below int64) error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.hooks = append(p.hooks, fn)
 }
 
 // Prune deletes the oldest events so that at most keep stay, and returns how many went. Readers with a cursor before
 // the oldest kept position learn of the gap from Bounds.
-func (j *Journal) Prune(ctx context.Context, keep int64) (deleted int64, err error) {
-	return j.prune(ctx, func(_ context.Context, _ database.Tx, _, head, limit int64) (int64, error) {
+func (p *pruning) Prune(ctx context.Context, keep int64) (deleted int64, err error) {
+	return p.prune(ctx, func(_ context.Context, _ database.Tx, _, head, limit int64) (int64, error) {
 		return min(head-keep+1, limit), nil
 	})
 }
@@ -35,12 +46,12 @@ const clockSkew = 24 * 3600 * 1000
 
 // PruneBefore deletes the events before the first one that is not older than a time (ms), and returns how many.
 // The newest event stays: a client that has everything resumes without a gap.
-func (j *Journal) PruneBefore(ctx context.Context, at int64) (deleted int64, err error) {
-	return j.prune(ctx, func(ctx context.Context, tx database.Tx, oldest, head, limit int64) (int64, error) {
+func (p *pruning) PruneBefore(ctx context.Context, at int64) (deleted int64, err error) {
+	return p.prune(ctx, func(ctx context.Context, tx database.Tx, oldest, head, limit int64) (int64, error) {
 		var young sql.NullInt64
 		err := tx.QueryRowContext(ctx,
 			`select min(pos) from journal_events where pos >= $1 and pos < $2 and time >= $3 and time < $4`,
-			oldest, limit, at, j.opts.Now().UnixMilli()+clockSkew).Scan(&young)
+			oldest, limit, at, p.now().UnixMilli()+clockSkew).Scan(&young)
 		if err != nil {
 			return 0, fmt.Errorf("read the age of the journal's oldest events: %w", err)
 		}
@@ -55,21 +66,21 @@ func (j *Journal) PruneBefore(ctx context.Context, at int64) (deleted int64, err
 // argument, until it returns none. It returns how many events it deleted. The events are gone for all readers
 // once that is committed, which is short and holds the head. Their rows are deleted afterwards without the
 // head, so that no writer waits for that. A process that ends in between leaves rows for the next pruning.
-func (j *Journal) prune(ctx context.Context, limit func(ctx context.Context, tx database.Tx, oldest, head, most int64) (
+func (p *pruning) prune(ctx context.Context, limit func(ctx context.Context, tx database.Tx, oldest, head, most int64) (
 	int64, error)) (int64, error) {
-	oldest, _, err := Bounds(ctx, j.db.Read())
+	oldest, _, err := Bounds(ctx, p.db.Read())
 	if err != nil {
 		return 0, err
 	}
-	deleted, err := j.deleteRows(ctx, 0, oldest)
+	deleted, err := p.deleteRows(ctx, 0, oldest)
 	for err == nil {
 		began := time.Now()
 		var from, below int64
-		if from, below, err = j.moveOldest(ctx, limit); err != nil || below <= from {
+		if from, below, err = p.moveOldest(ctx, limit); err != nil || below <= from {
 			break
 		}
 		var gone int64
-		if gone, err = j.deleteRows(ctx, from, below); err == nil {
+		if gone, err = p.deleteRows(ctx, from, below); err == nil {
 			deleted += gone
 			err = letWriters(ctx, time.Since(began))
 		}
@@ -79,19 +90,19 @@ func (j *Journal) prune(ctx context.Context, limit func(ctx context.Context, tx 
 
 // moveOldest has the journal begin at a position, after what refers to the events before it has taken what it needs. On
 // Postgres the head is let go before that survives: until then no row is deleted, and if it is lost, nothing was pruned.
-func (j *Journal) moveOldest(ctx context.Context, limit func(ctx context.Context, tx database.Tx, oldest, head, most int64) (
+func (p *pruning) moveOldest(ctx context.Context, limit func(ctx context.Context, tx database.Tx, oldest, head, most int64) (
 	int64, error)) (oldest, below int64, err error) {
-	j.publishing.Lock()
-	hooks := j.pruning
-	j.publishing.Unlock()
-	moved, err := j.db.UpdateHolding(ctx, "", func(tx database.Tx, _ []int64) (last database.Last, err error) {
+	p.mu.Lock()
+	hooks := p.hooks
+	p.mu.Unlock()
+	moved, err := p.db.UpdateHolding(ctx, "", func(tx database.Tx, _ []int64) (last database.Last, err error) {
 		var head int64
-		if err := tx.QueryRowContext(ctx, `select pos, oldest from journal_head where id = 1`+j.db.LockClause()).
+		if err := tx.QueryRowContext(ctx, `select pos, oldest from journal_head where id = 1`+p.db.LockClause()).
 			Scan(&head, &oldest); err != nil {
 			return last, fmt.Errorf("lock the journal head: %w", err)
 		}
 		below, err = limit(ctx, tx, oldest, head, oldest+pruneChunk)
-		if err == nil && j.opts.Archived && below > oldest {
+		if err == nil && p.archived && below > oldest {
 			var archived int64
 			archived, err = ArchivedBelow(ctx, tx)
 			below = min(below, archived)
@@ -113,8 +124,8 @@ func (j *Journal) moveOldest(ctx context.Context, limit func(ctx context.Context
 }
 
 // deleteRows deletes the rows of events that are no more, from a position and below another one.
-func (j *Journal) deleteRows(ctx context.Context, from, below int64) (events int64, err error) {
-	err = j.db.Update(ctx, func(tx database.Tx) error {
+func (p *pruning) deleteRows(ctx context.Context, from, below int64) (events int64, err error) {
+	err = p.db.Update(ctx, func(tx database.Tx) error {
 		if _, err := tx.ExecContext(ctx, `delete from journal_parts where pos >= $1 and pos < $2`, from, below); err != nil {
 			return fmt.Errorf("prune the journal's long events: %w", err)
 		}

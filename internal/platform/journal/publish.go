@@ -1,26 +1,41 @@
 package journal
 
-import "context"
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+)
+
+// fanout hands events to the subscribers of this process, in order.
+type fanout struct {
+	publishing  sync.Mutex
+	subscribers map[int]Subscriber
+	ephemeral   map[int]EphemeralSubscriber
+	nextID      int
+	head        atomic.Int64
+	// onEphemeral is Hooks.OnEphemeral.
+	onEphemeral func(after int64, events []Event)
+}
 
 // Subscribe adds a receiver of committed records. head is the last position already handed out: the receiver gets
 // everything after it. cancel removes the receiver; calling it twice is allowed.
-func (j *Journal) Subscribe(fn Subscriber) (head int64, cancel func()) {
-	j.publishing.Lock()
-	defer j.publishing.Unlock()
-	id := j.nextID
-	j.nextID++
-	j.subscribers[id] = fn
-	return j.head.Load(), func() {
-		j.publishing.Lock()
-		defer j.publishing.Unlock()
-		delete(j.subscribers, id)
+func (f *fanout) Subscribe(fn Subscriber) (head int64, cancel func()) {
+	f.publishing.Lock()
+	defer f.publishing.Unlock()
+	id := f.nextID
+	f.nextID++
+	f.subscribers[id] = fn
+	return f.head.Load(), func() {
+		f.publishing.Lock()
+		defer f.publishing.Unlock()
+		delete(f.subscribers, id)
 	}
 }
 
 // Head is the last position handed to subscribers.
-func (j *Journal) Head() int64 { return j.head.Load() }
+func (f *fanout) Head() int64 { return f.head.Load() }
 
-// Look has what other processes have committed read now instead of at the next poll. It never blocks.
+// PollNow reads what other processes have committed, without the wait for the next poll. It never blocks.
 func (j *Journal) PollNow() {
 	select {
 	case j.pollNow <- struct{}{}:
@@ -63,14 +78,14 @@ func (j *Journal) catchUp(ctx context.Context, before int64) bool {
 	return true
 }
 
-func (j *Journal) deliver(records []Record) {
+func (f *fanout) deliver(records []Record) {
 	if len(records) == 0 {
 		return
 	}
-	j.publishing.Lock()
-	defer j.publishing.Unlock()
-	j.head.Store(records[len(records)-1].Pos)
-	for _, fn := range j.subscribers {
+	f.publishing.Lock()
+	defer f.publishing.Unlock()
+	f.head.Store(records[len(records)-1].Pos)
+	for _, fn := range f.subscribers {
 		fn(records)
 	}
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // PayloadAtEventPos is SQL for the payload of the event at the position in the column event_pos of another table, null
-// when there is none: what an event says need not be stored beside it. Who keeps positions takes what they need before
+// when there is none: what an event says need not be stored beside it. A table of positions copies what it needs before
 // events are pruned (BeforePrune).
 const PayloadAtEventPos = `(select ` + Payload + ` from journal_events where pos = event_pos)`
 
@@ -50,13 +50,21 @@ const (
 	// kept is the position $1, or the one before the oldest event when that comes later: rows before it are about to be
 	// deleted (Prune), and what refers to them has taken what it needs.
 	kept = `(select case when oldest > $1 then oldest - 1 else $1 end from journal_head where id = 1)`
-	// isKept is the condition that a row is not one of them. It does not make an engine look through all rows by position.
+	// isKept is the condition that a row is not one of them. It does not make an engine scan all rows by position.
 	isKept      = `+pos >= (select oldest from journal_head where id = 1)`
 	selectAfter = `select ` + stored + ` from journal_events where pos > ` + kept + ` order by pos limit $2`
 )
 
+// reader reads events from the store, and returns what it read only once that is durable.
+type reader struct {
+	db        *database.DB
+	barrier   *barrier // nil without one
+	upcast    func(version int, event Event) Event
+	onDamaged func(pos int64) // Hooks.Damaged
+}
+
 // Read returns the committed records after a position, in order.
-func (j *Journal) Read(ctx context.Context, query Query) ([]Record, error) {
+func (r *reader) Read(ctx context.Context, query Query) ([]Record, error) {
 	limit := query.Limit
 	if limit <= 0 {
 		limit = defaultLimit
@@ -66,28 +74,28 @@ func (j *Journal) Read(ctx context.Context, query Query) ([]Record, error) {
 		before = math.MaxInt64
 	}
 	if query.Session == "" {
-		return j.readAfter(ctx, query.After, before, limit, query.Short)
+		return r.readAfter(ctx, query.After, before, limit, query.Short)
 	}
 	wanted := stored
 	if query.Short {
 		wanted = rows
 	}
-	return j.read(ctx, `select `+wanted+
+	return r.read(ctx, `select `+wanted+
 		` from journal_events where pos > `+kept+` and pos < $4 and (session_id in ($2, '') or broadcast = 1) order by pos limit $3`,
 		query.After, query.Session, limit, before)
 }
 
-// readAfter is Read of all sessions, which every process does with what others wrote. So rows are asked for as they are,
+// readAfter is Read of all sessions, which every process does with what others wrote. So rows are read as they are,
 // which is a third of the work, and once more where one of them stands in parts.
 //
 // Neither bound nor limit is a parameter that Postgres would plan the statement for each time: that would take as long
 // as it does.
-func (j *Journal) readAfter(ctx context.Context, after, before int64, limit int, short bool) (records []Record, err error) {
+func (r *reader) readAfter(ctx context.Context, after, before int64, limit int, short bool) (records []Record, err error) {
 	where := ` from journal_events where pos > ` + kept + ` and pos < (select cast($2 as bigint)) order by pos limit ` + strconv.Itoa(limit)
-	err = j.settled(ctx, func(q database.Querier) (last int64, err error) {
-		records, err = j.readFrom(ctx, q, `select `+rows+where, after, before)
+	err = r.settled(ctx, func(q database.Querier) (last int64, err error) {
+		records, err = r.readFrom(ctx, q, `select `+rows+where, after, before)
 		if err == nil && !short && slices.ContainsFunc(records, func(r Record) bool { return len(r.Payload) == 0 }) {
-			records, err = j.readFrom(ctx, q, `select `+stored+where, after, before)
+			records, err = r.readFrom(ctx, q, `select `+stored+where, after, before)
 		}
 		return lastOf(records), err
 	})
@@ -107,11 +115,11 @@ func lastOf(records []Record) (last int64) {
 
 // ReadSession returns one session's records after a per-session sequence number, in order. Session "" means the global
 // events.
-func (j *Journal) ReadSession(ctx context.Context, sessionID string, afterSeq int64, limit int) ([]Record, error) {
+func (r *reader) ReadSession(ctx context.Context, sessionID string, afterSeq int64, limit int) ([]Record, error) {
 	if limit <= 0 {
 		limit = defaultLimit
 	}
-	return j.read(ctx, `select `+stored+` from journal_events where session_id = $1 and seq > $2 and `+isKept+
+	return r.read(ctx, `select `+stored+` from journal_events where session_id = $1 and seq > $2 and `+isKept+
 		` order by seq limit $3`, sessionID, afterSeq, limit)
 }
 
@@ -125,8 +133,8 @@ func Sequence(ctx context.Context, q database.Querier, sessionID string) (seq in
 }
 
 // Bounds returns the oldest position still kept (1 when nothing was ever pruned) and the last committed one.
-func (j *Journal) Bounds(ctx context.Context) (oldest, head int64, err error) {
-	err = j.settled(ctx, func(q database.Querier) (int64, error) {
+func (r *reader) Bounds(ctx context.Context) (oldest, head int64, err error) {
+	err = r.settled(ctx, func(q database.Querier) (int64, error) {
 		oldest, head, err = Bounds(ctx, q)
 		return head, err
 	})
@@ -142,9 +150,9 @@ func Bounds(ctx context.Context, q database.Querier) (oldest, head int64, err er
 	return oldest, head, nil
 }
 
-func (j *Journal) read(ctx context.Context, query string, args ...any) (records []Record, err error) {
-	err = j.settled(ctx, func(q database.Querier) (last int64, err error) {
-		records, err = j.readFrom(ctx, q, query, args...)
+func (r *reader) read(ctx context.Context, query string, args ...any) (records []Record, err error) {
+	err = r.settled(ctx, func(q database.Querier) (last int64, err error) {
+		records, err = r.readFrom(ctx, q, query, args...)
 		return lastOf(records), err
 	})
 	if err != nil {
@@ -153,21 +161,21 @@ func (j *Journal) read(ctx context.Context, query string, args ...any) (records 
 	return records, nil
 }
 
-func (j *Journal) readFrom(ctx context.Context, q database.Querier, query string, args ...any) ([]Record, error) {
+func (r *reader) readFrom(ctx context.Context, q database.Querier, query string, args ...any) ([]Record, error) {
 	return database.ReadAll(ctx, q, "read the journal", func(row database.Row) (Record, error) {
-		record, err := j.scan(row)
-		if err == nil && j.upcast != nil && record.SchemaVersion < SchemaVersion {
-			record.Event = j.upcast(record.SchemaVersion, record.Event)
+		record, err := r.scan(row)
+		if err == nil && r.upcast != nil && record.SchemaVersion < SchemaVersion {
+			record.Event = r.upcast(record.SchemaVersion, record.Event)
 		}
 		return record, err
 	}, query, args...)
 }
 
 // scan reads a row. One that is not as it was written is EventDamaged.
-func (j *Journal) scan(row database.Row) (Record, error) {
+func (r *reader) scan(row database.Row) (Record, error) {
 	record, kept, err := scanRow(row)
 	if err == nil && kept.Valid && !record.intact(kept.Int64) {
-		j.foundDamaged(record.Pos)
+		r.foundDamaged(record.Pos)
 		record = record.damaged()
 	}
 	return record, err

@@ -7,9 +7,9 @@ import (
 	"harness/internal/platform/database"
 )
 
-// Scrubbed is what Scrub found in a stretch of the journal.
+// Scrubbed is what Scrub found in a range of the journal.
 type Scrubbed struct {
-	// Last is the position up to which it looked; 0 at the end of the journal.
+	// Last is the position up to which it read; 0 at the end of the journal.
 	Last int64
 	// Bytes is about how much it read.
 	Bytes int64

@@ -11,8 +11,8 @@ import (
 type readingKey struct{}
 
 // Reading is a context whose reads of rows Settled waits for. It is the context itself without Options.Barrier.
-func (j *Journal) Reading(ctx context.Context) context.Context {
-	if j.barrier == nil {
+func (r *reader) Reading(ctx context.Context) context.Context {
+	if r.barrier == nil {
 		return ctx
 	}
 	ctx, read := database.NoteServers(ctx)
@@ -22,7 +22,7 @@ func (j *Journal) Reading(ctx context.Context) context.Context {
 // Settled returns when whatever was read with a context of Reading, or one made of it, may be shown: once it survives
 // what a commit survives. It fails, with an error that is database.Refused, when that takes longer than the context is
 // Patient for, or the reads were put to several servers, of which one may have lost what it showed.
-func (j *Journal) Settled(ctx context.Context) error {
+func (r *reader) Settled(ctx context.Context) error {
 	read, _ := ctx.Value(readingKey{}).(*database.Servers)
 	if read == nil || !read.Asked() {
 		return nil
@@ -33,7 +33,7 @@ func (j *Journal) Settled(ctx context.Context) error {
 		waiting, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	}
-	err := j.settledUpTo(waiting, func(q database.Querier) (head headState, err error) {
+	err := r.settledUpTo(waiting, func(q database.Querier) (head headState, err error) {
 		if err := read.Only(q.(database.Conn).Server()); err != nil {
 			return head, err
 		}

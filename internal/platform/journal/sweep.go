@@ -13,7 +13,7 @@ import (
 // sweepRows is how many rows one transaction of a Sweep removes at most.
 const sweepRows = 200
 
-// Sweep removes rows in small transactions of their own, in order with all other changes: who writes comes in between.
+// Sweep removes rows in small transactions of their own, in order with all other changes: other writers come in between.
 // find lists the keys of up to limit of them; it only reads, and may take its time. remove is a unit that deletes those
 // that are still to go, and says how many it did. Sweep ends when nothing is found or nothing removed, and returns how
 // many rows went.

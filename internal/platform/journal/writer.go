@@ -27,14 +27,14 @@ func (j *Journal) run(ctx context.Context) {
 		return j.head.Load() != head
 	}
 	for passed := false; ; { // the last batch was passed on, and with it what others had written before it
-		look, idle := j.pollNow, (<-chan time.Time)(nil)
+		poll, idle := j.pollNow, (<-chan time.Time)(nil)
 		if passed && others.poll != nil { // so will be the next one, if it comes soon: what is read until then is read twice
-			look, idle = nil, time.After(j.opts.Gather)
+			poll, idle = nil, time.After(j.opts.Gather)
 		}
 		select {
 		case <-others.poll:
 			others.pollSoon() // also while there is always something to write: not all of it is passed on
-		case <-look:
+		case <-poll:
 			others.pollSoon()
 		case page := <-others.found:
 			j.deliverNew(page, others)
@@ -51,7 +51,7 @@ func (j *Journal) run(ctx context.Context) {
 			passed = process(first)
 		case <-others.poll:
 			others.pollSoon()
-		case <-look:
+		case <-poll:
 			others.pollSoon()
 		case <-idle:
 			passed = false
@@ -70,7 +70,7 @@ func (j *Journal) run(ctx context.Context) {
 // gather collects what is waiting. While one batch commits the next one gathers by itself, so a lone unit never waits
 // for company, unless it says that there is some.
 func (j *Journal) gather(first *submission) []*submission {
-	runtime.Gosched() // who is about to submit does so first
+	runtime.Gosched() // callers that are about to submit do so first
 	batch := j.awaitWhole(first)
 	if first.unit == nil {
 		return batch
@@ -86,7 +86,7 @@ func (j *Journal) join(batch []*submission) []*submission {
 			units++
 		}
 	}
-	for units < j.opts.MaxBatch && len(batch) < maxEphemeral*j.opts.MaxBatch {
+	for units < maxBatch && len(batch) < maxEphemeral*maxBatch {
 		select {
 		case next := <-j.queue:
 			batch = append(batch, next)
@@ -123,8 +123,12 @@ func (j *Journal) awaitWhole(first *submission) []*submission {
 	return batch
 }
 
-// maxEphemeral bounds a batch in multiples of MaxBatch when there are many ephemeral events between its units.
-const maxEphemeral = 8
+const (
+	// maxBatch bounds the units of one transaction: the first caller waits for all of them.
+	maxBatch = 64
+	// maxEphemeral bounds a batch in multiples of maxBatch when many ephemeral events are between its units.
+	maxEphemeral = 8
+)
 
 func (j *Journal) refuseQueued() {
 	for {
@@ -252,78 +256,94 @@ func (j *Journal) commit(ctx context.Context, batch []*submission, open bool) (l
 	j.unpublished.Add(1)
 	j.batches++
 	name := j.batchPrefix + strconv.FormatInt(j.batches, 10)
-	var (
-		records  []Record
-		outcomes []outcome
-		ended    headState
-	)
+	var ran transactionRun
 	transaction, err := j.db.UpdateHolding(ctx, j.holdHead(),
-		func(tx database.Tx, held []int64) (database.Last, error) {
-			pos := held[0]
-			records, outcomes = nil, nil
+		func(tx database.Tx, held []int64) (last database.Last, err error) {
+			ran = transactionRun{}
 			if err := j.checkFence(ctx, tx, held); err != nil {
-				return database.Last{}, err
+				return last, err
 			}
 			if open {
 				batch = dropCanceled(j.join(batch))
 			}
-			bytes := 0
-			running := withTakeovers(withEarlier(ctx, pos, &records), held)
-			for _, s := range batch {
-				if len(records) >= maxEvents || bytes >= maxBytes {
-					break
-				}
-				if s.unit == nil {
-					outcomes = append(outcomes, outcome{first: len(records)})
-					continue
-				}
-				events, err := runUnit(context.WithValue(running, nextKey{}, pos+int64(len(records))+1), s, tx)
-				if reason, ok := refused(err); ok {
-					outcomes = append(outcomes, outcome{err: reason})
-					continue
-				}
-				if err != nil {
-					return database.Last{}, &unitError{err: err}
-				}
-				outcomes = append(outcomes, outcome{first: len(records), count: len(events)})
-				origin := j.origin(s)
-				records = slices.Grow(records, len(events))
-				for i := range events {
-					bytes += len(events[i].Payload)
-					records = append(records, j.record(events[i], origin))
-				}
+			if err := j.runUnits(ctx, tx, held, batch, &ran); err != nil {
+				return last, err
 			}
+			pos := held[0]
 			if j.opts.Before != nil {
-				if err := j.opts.Before(ctx, tx, pos+1, records); err != nil {
-					return database.Last{}, err
+				if err := j.opts.Before(ctx, tx, pos+1, ran.records); err != nil {
+					return last, err
 				}
 			}
-			ended = headState{pos: pos + int64(len(records))}
-			if len(held) > 2 {
-				ended.eventless = held[2]
-			}
-			if len(records) == 0 {
-				ended.eventless++
-			}
-			last, err := j.append(ctx, tx, name, pos, records)
-			last.Early = j.releasesEarly(pos, len(records))
+			ran.end(held)
+			last, err = j.append(ctx, tx, name, pos, ran.records)
+			last.Early = j.releasesEarly(pos, len(ran.records))
 			return last, err
 		})
 	if err != nil {
 		for _, s := range batch {
 			s.park()
 		}
-		if !j.committedAnyway(ctx, err, name, records) {
+		if !j.committedAnyway(ctx, err, name, ran.records) {
 			j.unpublished.Add(-1)
 			return batch, err
 		}
 	}
-	j.own = ended.pos
+	j.own = ran.ended.pos
 	mean(&j.runs, time.Since(began))
-	ran, left := batch[:len(outcomes):len(outcomes)], batch[len(outcomes):]
-	j.handOver(ctx, &committed{transaction: transaction, batch: ran, outcomes: outcomes, records: records, began: began,
-		overlaps: overlaps, ends: j.outage.Load(), ended: ended})
-	return left, nil
+	units := len(ran.outcomes)
+	j.handOver(ctx, &committed{transaction: transaction, batch: batch[:units:units], outcomes: ran.outcomes, records: ran.records,
+		began: began, overlaps: overlaps, ends: j.outage.Load(), ended: ran.ended})
+	return batch[units:], nil
+}
+
+// transactionRun is what the units of a transaction did: their records and outcomes, and the head after it.
+type transactionRun struct {
+	records  []Record
+	outcomes []outcome
+	ended    headState
+}
+
+// end notes where the head stands after the transaction.
+func (t *transactionRun) end(held []int64) {
+	t.ended = headState{pos: held[0] + int64(len(t.records))}
+	if len(held) > 2 {
+		t.ended.eventless = held[2]
+	}
+	if len(t.records) == 0 {
+		t.ended.eventless++
+	}
+}
+
+// runUnits runs the units of a batch, as many as one transaction accepts.
+func (j *Journal) runUnits(ctx context.Context, tx database.Tx, held []int64, batch []*submission, into *transactionRun) error {
+	pos, bytes := held[0], 0
+	running := withTakeovers(withEarlier(ctx, pos, &into.records), held)
+	for _, s := range batch {
+		if len(into.records) >= maxEvents || bytes >= maxBytes {
+			return nil
+		}
+		if s.unit == nil {
+			into.outcomes = append(into.outcomes, outcome{first: len(into.records)})
+			continue
+		}
+		events, err := runUnit(context.WithValue(running, nextKey{}, pos+int64(len(into.records))+1), s, tx)
+		if reason, ok := refused(err); ok {
+			into.outcomes = append(into.outcomes, outcome{err: reason})
+			continue
+		}
+		if err != nil {
+			return &unitError{err: err}
+		}
+		into.outcomes = append(into.outcomes, outcome{first: len(into.records), count: len(events)})
+		origin := j.origin(s)
+		into.records = slices.Grow(into.records, len(events))
+		for i := range events {
+			bytes += len(events[i].Payload)
+			into.records = append(into.records, j.record(events[i], origin))
+		}
+	}
+	return nil
 }
 
 // releasesEarly reports whether to release the head before a batch survives, which is at pos when that is taken: when

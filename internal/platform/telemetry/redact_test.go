@@ -116,8 +116,8 @@ func TestSecretTornBetweenWrites(t *testing.T) {
 	for cut := range len(text) {
 		var buf bytes.Buffer
 		w := NewRedactor(secret).Lines(&buf)
-		for _, piece := range []string{text[:cut], text[cut:]} {
-			if n, err := w.Write([]byte(piece)); n != len(piece) || err != nil {
+		for _, part := range []string{text[:cut], text[cut:]} {
+			if n, err := w.Write([]byte(part)); n != len(part) || err != nil {
 				t.Fatalf("Write = %d, %v", n, err)
 			}
 		}
@@ -134,12 +134,12 @@ func TestEndlessLineIsBoundedAndRedacted(t *testing.T) {
 	w := NewRedactor(secret).Lines(&buf)
 	chunk := strings.Repeat("z", 100) + secret
 	for range 5000 { // half a megabyte without a line end, in pieces of 7 bytes
-		for piece := chunk; piece != ""; {
-			n := min(7, len(piece))
-			if _, err := w.Write([]byte(piece[:n])); err != nil {
+		for part := chunk; part != ""; {
+			n := min(7, len(part))
+			if _, err := w.Write([]byte(part[:n])); err != nil {
 				t.Fatal(err)
 			}
-			piece = piece[n:]
+			part = part[n:]
 		}
 	}
 	if held := len(w.(*lineWriter).held); held > maxHeld {

@@ -118,7 +118,7 @@ func TestIDsReachTheLineOnce(t *testing.T) {
 	}
 }
 
-func TestContextWithoutLoggerIsSilent(t *testing.T) {
+func TestContextWithoutLoggerWritesNothing(t *testing.T) {
 	t.Parallel()
 	Log(context.Background()).Error().Msg("nowhere")
 	Log(WithSession(context.Background(), "s")).Error().Msg("nowhere")

@@ -30,16 +30,16 @@ import (
 // Options configure New.
 type Options struct {
 	Profile Profile
-	// Bin stands in for the program of the profile's command, "" for that one.
+	// Bin replaces the program of the profile's command, "" for none.
 	Bin string
-	// Setup is what the server gives; its Launch names the runtime as the profile does.
+	// Setup comes from the server; its Launch has the profile's name.
 	Setup stdio.Setup
 }
 
 // defaultCallTimeout bounds a call, unless that is configured.
 const defaultCallTimeout = 120 * time.Second
 
-// maxSpan is Runtime.span where the shims keep more than spoolShare times as much.
+// maxSpan bounds Runtime.span; a larger spool is kept to its spoolShare.
 const (
 	maxSpan    = 8 << 20
 	spoolShare = 4
@@ -50,7 +50,7 @@ type Runtime struct {
 	profile      Profile
 	bin, version string // of the program, and of this server
 	silence      stdio.TurnWatchdog
-	// starts and calls are the bounds of a greeting and of a call.
+	// starts and calls are the limits of a greeting and of a call.
 	starts, calls time.Duration
 	log           zerolog.Logger
 	variables
@@ -58,7 +58,7 @@ type Runtime struct {
 	door     runtime.Door
 	tools    string
 	survives bool
-	// span is how much (bytes) of a process's output is kept for a text that grows.
+	// span is how many bytes of a process's output are kept for a growing text.
 	span int64
 
 	// nativeToolsOff is stdio.Setup.NativeToolsOff.
@@ -68,18 +68,18 @@ type Runtime struct {
 	process  *stdio.Supervisor
 
 	mu sync.Mutex
-	// natives are the agent's ids of the sessions that were used, and folders where they work.
+	// natives are the agent's ids of used sessions, folders their working directories.
 	natives, folders map[string]string
-	// began is when the last turn of each did.
+	// began is the start of each session's last turn.
 	began   map[string]time.Time
 	offered offer
-	// key is that of a login, where the agent does not store it, and provider whose it is, where there are several; it is
-	// given to each new process. keyed says that the last one was started with it (Profile.KeyVariable).
+	// key is the key of a login that the agent does not store, and provider its provider if there are several; each new
+	// process gets it. keyed says that the last process was started with it (Profile.KeyVariable).
 	key, provider string
 	keyed         bool
 }
 
-// sandboxFull is the one level these agents are opened with: none of them confines what it runs.
+// sandboxFull is the only level of these agents: none of them confines its commands.
 const sandboxFull = "danger-full-access"
 
 var (
@@ -118,12 +118,12 @@ func (p *Profile) missingRemedy() string {
 	return "install it with: " + p.Install
 }
 
-// settingsFile is where Profile.Settings are written: the agent's user can read it there.
+// settingsFile is where Profile.Settings are written, readable for the agent's user.
 func (r *Runtime) settingsFile() string {
 	return filepath.Join(r.lookup("HOME"), ".harness-"+r.profile.Name+".json")
 }
 
-// profileEnv is what the processes are given by the profile.
+// profileEnv are the profile's variables for the processes.
 func (r *Runtime) profileEnv() (env []string) {
 	for _, assignment := range r.profile.Env {
 		env = append(env, strings.NewReplacer("{settings}", r.settingsFile(), "{trust}",
@@ -132,7 +132,7 @@ func (r *Runtime) profileEnv() (env []string) {
 	return env
 }
 
-// command finds the program, and writes the settings it is to read.
+// command finds the program, and writes its settings.
 func (r *Runtime) command() (path string, args []string, err error) {
 	name := cmp.Or(r.bin, r.profile.Command[0])
 	if path, err = exec.LookPath(name); err != nil {
@@ -161,18 +161,18 @@ func (r *Runtime) command() (path string, args []string, err error) {
 	return path, args, nil
 }
 
-// writeSettings writes the settings into the home, for a user who may be another one; no secret is in there. The home
-// is the agent's to write to: what it may have put there does not lead out of it.
+// writeSettings writes the settings into the home, for the agent's user; they have no secret. The agent can write to the
+// home, so its links are not followed out of it.
 func (r *Runtime) writeSettings(settings string) error {
 	home, err := os.OpenRoot(r.lookup("HOME"))
 	if err != nil {
 		return err
 	}
-	defer func() { _ = home.Close() }() // it was read only
+	defer func() { _ = home.Close() }() // it was only read
 	return home.WriteFile(filepath.Base(r.settingsFile()), []byte(settings), 0o644)
 }
 
-// sink passes on what was said. The message of a turn is settled once the turn's end is stored.
+// sink passes on output. The message of a turn is settled once the turn's end is stored.
 func (r *Runtime) sink(batch runtime.Batch) {
 	for _, signal := range batch.Signals {
 		if _, ended := signal.Change.(runtime.TurnCompleted); ended && batch.Stored != nil {
@@ -273,7 +273,7 @@ func (v *variables) hasAny(names []string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return v.lookup(name) != "" })
 }
 
-// cloud is the provider the agent's environment or configuration chooses, nil for that of its maker.
+// cloud is the provider that the agent's environment or configuration selects, nil for its maker's.
 func (r *Runtime) cloud() *environment.ProviderStatus {
 	families := r.profile.Families
 	if len(families) == 0 {
@@ -319,7 +319,7 @@ func (r *Runtime) Auth(context.Context) (runtime.AuthStatus, error) {
 		return cloud.Auth(), nil
 	case len(r.profile.Keys)+len(r.profile.Logins) == 0:
 		status.State = runtime.AuthUnknown
-	case r.profile.KeyByProvider: // its configuration may name one
+	case r.profile.KeyByProvider: // its configuration may have one
 		status.State, status.Remedy = runtime.AuthUnknown, r.profile.remedy()
 	default:
 		status.State, status.Remedy = runtime.AuthMissing, r.profile.remedy()

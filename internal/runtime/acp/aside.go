@@ -11,12 +11,12 @@ import (
 	"harness/internal/runtime"
 )
 
-// minuteLayout is how a history's file names the minute it was begun in.
+// minuteLayout is the format of the starting minute in a history's file name.
 const minuteLayout = "2006-01-02T15-04"
 
-// putAside keeps a history from being emptied when it is loaded (Profile.History): the file an agent would begin anew
-// gets the name of a minute before in which none was. runtime.ErrTransient where that cannot be done: in a minute nothing is in danger
-// any more.
+// putAside protects a history from being emptied when it is loaded (Profile.History): the file that an agent would
+// recreate is renamed to an earlier unused minute. runtime.ErrTransient if that is impossible; after a minute nothing is
+// at risk.
 func (r *Runtime) putAside(native string) error {
 	if r.profile.History == "" || len(native) < 8 {
 		return nil
@@ -25,11 +25,11 @@ func (r *Runtime) putAside(native string) error {
 	name := func(at time.Time) string {
 		return strings.NewReplacer("{minute}", at.Format(minuteLayout), "{id}", native[:8]).Replace(r.profile.History)
 	}
-	home, err := os.OpenRoot(r.lookup("HOME")) // what an agent put there must not lead out of it
+	home, err := os.OpenRoot(r.lookup("HOME")) // an agent's links must not lead out of it
 	if err != nil {
 		return fmt.Errorf("look for the history of conversation %s: %w", native, err)
 	}
-	defer func() { _ = home.Close() }() // it was read only
+	defer func() { _ = home.Close() }() // it was only read
 	found, err := fs.Glob(home.FS(), name(now))
 	if err != nil {
 		return fmt.Errorf("look for the history of conversation %s: %w", native, err)
@@ -40,7 +40,7 @@ func (r *Runtime) putAside(native string) error {
 			minute = minute.Add(-time.Minute)
 			earlier = path.Join(path.Dir(file), path.Base(name(minute)))
 			_, err := home.Lstat(earlier)
-			free = err != nil // the renaming says what else is the matter
+			free = err != nil // the rename reports any other error
 		}
 		if err := home.Rename(file, earlier); err != nil {
 			return fmt.Errorf(

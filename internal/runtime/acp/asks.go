@@ -10,7 +10,7 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// asks translates a request of the agent. A request that cannot be answered has no Change: it is refused.
+// asks translates a request of the agent. An unanswerable request has no Change: it is refused.
 func (t *translator) asks(l *line, p *params, at int64) (signals []runtime.Signal, changed bool) {
 	of := t.state.Conversations[p.SessionID]
 	permission, elicits := l.Method == methodPermission && len(p.Options) > 0, l.Method == methodElicit && p.Mode == "form"
@@ -36,9 +36,9 @@ func (t *translator) asks(l *line, p *params, at int64) (signals []runtime.Signa
 		signals = append(signals, more...)
 	}
 	once := slices.IndexFunc(p.Options, func(offered option) bool { return offered.Kind == "allow_once" })
-	p.ToolCall.Status = "pending" // whatever it says, it waits
+	p.ToolCall.Status = "pending" // it waits in any status
 	one.merge(&p.ToolCall, t.profile, t.upTo)
-	// The tools of this server ask for themselves.
+	// The tools of this server make their own requests.
 	if once >= 0 && (of.AutoApproved || one.isOf(t.profile, t.tools)) {
 		t.allowed = selected(p.Options[once].ID)
 		return append(signals, t.show(of, one, at)...), true
@@ -48,7 +48,7 @@ func (t *translator) asks(l *line, p *params, at int64) (signals []runtime.Signa
 	return append(signals, t.permission(of, l.ID, one, p)), true
 }
 
-// permission is the request of a permission to run a tool.
+// permission is a request for permission to run a tool.
 func (t *translator) permission(of *conversation, id json.RawMessage, one *tool, p *params) runtime.Signal {
 	in := wire.Asking{Place: of.position(), ItemID: one.Item}
 	var reason *string
@@ -72,7 +72,7 @@ func (t *translator) permission(of *conversation, id json.RawMessage, one *tool,
 		}
 		signal = wire.ApproveTool(id, in, tool, arguments, reason)
 	}
-	change, _ := signal.Change.(runtime.InteractiveRequested) // the builders make one
+	change, _ := signal.Change.(runtime.InteractiveRequested) // the builders always make one
 	for _, offered := range p.Options {
 		change.Asked.Options = append(change.Asked.Options, offered.neutral(t.profile))
 	}
@@ -80,8 +80,8 @@ func (t *translator) permission(of *conversation, id json.RawMessage, one *tool,
 	return signal
 }
 
-// neutral is an option in the vocabulary of all runtimes. An option that lasts longer than the session, or for
-// an unknown time, has no scope: it is only ever chosen by its id.
+// neutral is an option in neutral terms. An option that lasts longer than the session, or for an unknown time, has no
+// scope: only its id selects it.
 func (o option) neutral(p *Profile) runtime.Option {
 	out := runtime.Option{ID: wire.Clean(o.ID), Label: wire.Clean(o.Name), Decision: actionDecline}
 	if strings.HasPrefix(o.Kind, "allow") {
@@ -96,10 +96,10 @@ func (o option) neutral(p *Profile) runtime.Option {
 	return out
 }
 
-// question is a form of the agent, as questions; the schema goes along to word the answer.
+// question is a form of the agent, as questions, with the schema for the answer.
 func question(of *conversation, id json.RawMessage, p *params) runtime.Signal {
 	signal := wire.AskUser(id, wire.Asking{Place: of.position()}, form.Of(p.Schema).Questions()...)
-	change, _ := signal.Change.(runtime.InteractiveRequested) // the builder makes one
+	change, _ := signal.Change.(runtime.InteractiveRequested) // the builder always makes one
 	if message := wire.Clean(p.Message); message != "" {
 		change.Summary += ": " + message
 	}
@@ -108,7 +108,7 @@ func question(of *conversation, id json.RawMessage, p *params) runtime.Signal {
 	return signal
 }
 
-// noteAnswer notes an answer that is about to be sent.
+// noteAnswer stores an answer that is about to be sent.
 func (t *translator) noteAnswer(id json.RawMessage, decision string) {
 	of, request := t.state.asking(id)
 	if of == nil {
@@ -119,15 +119,15 @@ func (t *translator) noteAnswer(id json.RawMessage, decision string) {
 		return
 	}
 	of.Declined = true
-	of.Cancelled = of.Cancelled || decision == actionCancel // the turn is to end with it
+	of.Cancelled = of.Cancelled || decision == actionCancel // the turn must end with it
 	if one := of.tool(request.Tool); one != nil {
 		one.Declined = true
 	}
 }
 
-// answered closes the requests that got an answer, once the agent sends more. about is the call of that
-// message, over that the call ended, whatever the answer was. A declined call ends with its request, unless the
-// agent itself reports its end: not every agent does.
+// answered closes answered requests once the agent sends more. about is the call of that message; over says that the
+// call ended, with any answer. A declined call ends with its request unless the agent reports its end: not every agent
+// does.
 func (t *translator) answered(of *conversation, about string, over bool, at int64) (signals []runtime.Signal) {
 	for _, request := range slices.Clone(of.Asked) {
 		if request.Answer == "" && (!over || request.Tool != about) {
@@ -141,7 +141,7 @@ func (t *translator) answered(of *conversation, about string, over bool, at int6
 	return signals
 }
 
-// resolve says that a request is waited for no more.
+// resolve publishes that a request is closed.
 func (of *conversation) resolve(request *asked) []runtime.Signal {
 	of.Asked = slices.DeleteFunc(of.Asked, func(one *asked) bool { return one == request })
 	return []runtime.Signal{wire.RequestResolved(of.Thread, request.ID)}

@@ -11,21 +11,20 @@ import (
 // quietFor is how long after the end of a background command an agent may not start a turn because of it.
 const quietFor = time.Minute
 
-// ListBackground implements runtime.Backgrounder. The protocol has no words for it: the processes of the agent are looked
-// through.
+// ListBackground implements runtime.Backgrounder. The protocol has no method for it, so the agent's processes are
+// searched.
 func (r *Runtime) ListBackground(_ context.Context, in runtime.ResumeThread) ([]runtime.BackgroundTask, error) {
 	return r.commands().Tasks(in.NativeID)
 }
 
-// commands are the commands of the agent. Those behind the bridges name the conversation of a command by a variable.
+// commands are the commands of the agent. Those behind the bridges have a variable with their conversation.
 func (r *Runtime) commands() commands.Process {
 	status := r.process.Status()
 	return commands.Process{Generation: status.Generation, Agent: status.PID,
 		Variables: []string{"CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID"}}
 }
 
-// EndBackground implements runtime.Backgrounder. An agent that is notified of the end would begin a turn of its
-// own about it: that turn is cancelled.
+// EndBackground implements runtime.Backgrounder. The agent would begin a turn about the end: that turn is canceled.
 func (r *Runtime) EndBackground(ctx context.Context, in runtime.ResumeThread, id string) error {
 	if p := protocolOf(r.process.Current()); p != nil && in.NativeID != "" {
 		p.mu.Lock()
@@ -35,7 +34,7 @@ func (r *Runtime) EndBackground(ctx context.Context, in runtime.ResumeThread, id
 	return r.commands().End(ctx, id)
 }
 
-// keepQuiet cancels what an agent does without a turn in a conversation that is to be quiet. mu is held.
+// keepQuiet cancels the agent's own activity in a conversation that must be quiet. mu is held.
 func (p *protocol) keepQuiet(l *line, at time.Time) {
 	if l.Method != methodUpdate || len(p.quiet) == 0 {
 		return
@@ -53,13 +52,13 @@ func (p *protocol) keepQuiet(l *line, at time.Time) {
 	case "agent_message_chunk", "agent_thought_chunk", "tool_call":
 		raw, err := written(message{Version: "2.0", Method: methodCancel, Params: map[string]string{"sessionId": said.SessionID}})
 		if err != nil {
-			return // two texts encode
+			return // two strings always encode
 		}
 		delete(p.quiet, said.SessionID)
 		go func() {
 			ctx, cancel := context.WithTimeout(context.Background(), quietFor)
 			defer cancel()
-			_ = p.Send(ctx, raw) // it fails with the process, and the work ends with that
+			_ = p.Send(ctx, raw) // it fails with the process, which ends the work
 		}()
 	}
 }

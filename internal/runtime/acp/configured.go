@@ -10,22 +10,21 @@ import (
 	"strings"
 )
 
-// ConfiguredPrefix begins the names of runtimes that are agents of a configuration.
+// ConfiguredPrefix is the prefix of configured runtimes' names.
 const ConfiguredPrefix = "acp:"
 
-// configured is an agent of a configuration: its command line, or more of it.
+// configured is an agent of the configuration: its command line, or an object.
 type configured struct {
 	Command []string          `json:"command"`
 	Env     map[string]string `json:"env"`
-	// Modes are as in Profile; Families name the runtimes whose provider's variables it gets.
+	// Modes are as in Profile. Families are the runtimes whose provider variables it gets.
 	Modes    map[string]string `json:"modes"`
 	Families []string          `json:"families"`
-	// Reads are files it is known to read by itself, as in Profile.
+	// Reads are the known files that it reads on its own, as in Profile.
 	Reads []string `json:"reads"`
 }
 
-// UnmarshalJSON takes a command line as well. Its words are cut at spaces; a command with spaces in a word is given as
-// a list.
+// UnmarshalJSON also accepts a command line, which is split at spaces. A command with spaces in an argument is a list.
 func (c *configured) UnmarshalJSON(raw []byte) error {
 	var words string
 	if json.Unmarshal(raw, &words) == nil {
@@ -38,8 +37,8 @@ func (c *configured) UnmarshalJSON(raw []byte) error {
 	return decoder.Decode((*plain)(c))
 }
 
-// Configured are the profiles of a configuration, {"NAME": "COMMAND LINE"} or {"NAME": {"command": ["..."], ...}}, by
-// name. "" is none. Its error says what to write.
+// Configured are the profiles of a configuration by name: {"NAME": "COMMAND LINE"} or {"NAME": {"command": ["..."],
+// ...}}. "" is none. Its error says what to write.
 func Configured(text string) ([]Profile, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil

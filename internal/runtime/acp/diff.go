@@ -7,10 +7,10 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// contextLines is how many lines around a change a diff shows.
+// contextLines is the number of unchanged lines around a change in a diff.
 const contextLines = 3
 
-// editOf is a change of a file, of which an agent gives the text before and after.
+// editOf is a change of a file, from the text before and after.
 func editOf(c toolContent, deletes bool) edit {
 	e := edit{Path: bounds(c.Path, maxText), Kind: "update"}
 	if c.OldText == nil {
@@ -25,7 +25,7 @@ func editOf(c toolContent, deletes bool) edit {
 	return e
 }
 
-// compared are the members of a line that are read whole, however long: texts that are compared with each other.
+// compared are the members of a line that are read in full at any length: texts to compare.
 func compared(raw []byte) []string {
 	if wire.Long(raw, "oldText") {
 		return []string{"oldText", "newText"}
@@ -33,8 +33,8 @@ func compared(raw []byte) []string {
 	return nil
 }
 
-// unified is a unified diff of one hunk, "" when nothing changed: from the first line that differs to the last one.
-// What an agent shows of an edit is its surroundings at most, so more hunks would say no more.
+// unified is a unified diff of one hunk, from the first different line to the last one; "" without a change. An agent
+// shows only the surroundings of an edit, so one hunk is enough.
 func unified(before, after string) string {
 	if before == after {
 		return ""
@@ -72,7 +72,7 @@ func unified(before, after string) string {
 	return out.String()
 }
 
-// lines are those of a text, with their ends.
+// lines are the lines of a text, with their ends.
 func lines(text string) []string {
 	list := strings.SplitAfter(text, "\n")
 	if list[len(list)-1] == "" {

@@ -13,7 +13,7 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// outcome is what session/prompt is answered with.
+// outcome is the answer to session/prompt.
 type outcome struct {
 	StopReason string `json:"stopReason"`
 	Usage      *struct {
@@ -33,10 +33,10 @@ type outcome struct {
 	} `json:"_meta"`
 }
 
-// end is what the answer to a turn's message means: everything that is open in the turn ends, and it.
+// end handles the answer to a turn's message: the turn ends with everything open in it.
 func (t *translator) end(of *conversation, l *line, at int64) []runtime.Signal {
 	var out outcome
-	_ = json.Unmarshal(l.Result, &out) // members of another type than expected are skipped
+	_ = json.Unmarshal(l.Result, &out) // members of an unexpected type are skipped
 	turn := wire.Turn{ID: of.Turn, Status: runtime.TurnDone, StartedAt: of.StartedAt, CompletedAt: at}
 	switch {
 	case of.Silent != "" && (l.Error != nil || out.StopReason == "cancelled"):
@@ -45,7 +45,7 @@ func (t *translator) end(of *conversation, l *line, at int64) []runtime.Signal {
 		turn.Status = runtime.TurnInterrupted
 	case l.Error != nil:
 		turn.Status, turn.Error = runtime.TurnFailed, failure(l.Error)
-	case of.Cancelled && of.Declined && t.profile.RejectEndsTurn: // what was asked went with the turn
+	case of.Cancelled && of.Declined && t.profile.RejectEndsTurn: // open requests ended with the turn
 		turn.Status = runtime.TurnInterrupted
 	case out.StopReason == "cancelled" && (of.Cancelled || !of.Declined || !t.profile.RejectEndsTurn):
 		turn.Status = runtime.TurnInterrupted
@@ -73,14 +73,14 @@ func (t *translator) end(of *conversation, l *line, at int64) []runtime.Signal {
 	return append(signals, wire.TurnCompleted(of.Thread, turn))
 }
 
-// clears reports whether a message is the agent's command to forget the conversation.
+// clears reports whether a message is the agent's command to clear the conversation.
 func (p *Profile) clears(input []json.RawMessage) bool {
 	var only struct{ Type, Text string }
 	return p.Clear != "" && len(input) == 1 && json.Unmarshal(input[0], &only) == nil && only.Type == "text" &&
 		strings.TrimSpace(only.Text) == p.Clear
 }
 
-// tokens are what the turn used; what came from a cache counts as input.
+// tokens are the usage of the turn; cached tokens count as input.
 func (o *outcome) tokens() (used wire.Tokens, known bool) {
 	switch quota := o.Meta.Quota.Tokens; {
 	case o.Usage != nil:
@@ -93,10 +93,10 @@ func (o *outcome) tokens() (used wire.Tokens, known bool) {
 	return used, used.Total > 0
 }
 
-// readOf is how much (bytes) of a failure's text is searched for its kind.
+// readOf bounds how many bytes of a failure's text are searched for its kind.
 const readOf = 64 << 10
 
-// failure is why a turn failed, in the vocabulary's words.
+// failure is the neutral failure of a turn.
 func failure(r *refusal) *wire.Failure {
 	message := r.Message
 	var nested struct {
@@ -109,7 +109,7 @@ func failure(r *refusal) *wire.Failure {
 	}
 	kind := r.Message[:min(len(r.Message), readOf)] + " " + string(r.Data[:min(len(r.Data), readOf)])
 	if json.Unmarshal([]byte(r.Message), &nested) == nil && nested.Error.Message != "" {
-		message = nested.Error.Message // Gemini hands on what its model said
+		message = nested.Error.Message // Gemini passes on its model's message
 		for _, detail := range nested.Error.Details {
 			kind += " " + detail.Reason
 		}
@@ -128,34 +128,34 @@ func (r *refusal) status(said string) int {
 	var data struct {
 		Kind string `json:"errorKind"`
 	}
-	_ = json.Unmarshal(r.Data, &data) // data of another type says nothing
+	_ = json.Unmarshal(r.Data, &data) // data of another type has none
 	if status := providerStatus(r.Code, said); status != 0 {
 		return status
 	}
 	return map[string]int{"model_not_found": http.StatusNotFound, "billing_error": http.StatusPaymentRequired}[data.Kind]
 }
 
-// ofProvider reports whether a refusal passes on that the model's provider failed: Gemini CLI has a code of HTTP for it,
-// OpenCode the name of its error.
+// ofProvider reports a failure of the model's provider: Gemini CLI uses an HTTP code for it, OpenCode the name of its
+// error.
 func (r *refusal) ofProvider() bool {
 	var data struct {
 		Name string `json:"errorName"`
 	}
-	_ = json.Unmarshal(r.Data, &data) // data of another type says nothing
+	_ = json.Unmarshal(r.Data, &data) // data of another type has none
 	return r.Code == http.StatusInternalServerError || data.Name == "APIError"
 }
 
-// beginsWithStatus matches failures that some agents report as the status followed by the provider's message.
+// beginsWithStatus matches failures with the status before the provider's message.
 var beginsWithStatus = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^\s*(?:Error:\s*)?([45]\d\d)\b`)
 })
 
-// providerStatus is the HTTP status of the model provider, which some agents put where the protocol's code stands and
-// others into the text, 0 for none.
+// providerStatus is the HTTP status of the model provider, 0 for none. Some agents use it as the protocol's code, others
+// put it into the text.
 func providerStatus(code int, said string) int {
 	if code == http.StatusInternalServerError {
 		if !strings.HasPrefix(strings.TrimSpace(said), "{") {
-			code = 0 // no answer of the provider: Gemini CLI has this code for every failure whose status it does not pass on
+			code = 0 // no answer of the provider: Gemini CLI uses this code for every failure without a status
 		}
 		return cmp.Or(wire.StatusIn(said), code)
 	}
@@ -169,8 +169,8 @@ func providerStatus(code int, said string) int {
 	return wire.StatusIn(said)
 }
 
-// failureKind is the vocabulary's word for a failure, nil when none fits. The protocol has codes of its own for few;
-// beyond these agents put the model's HTTP status, a word, or a sentence.
+// failureKind is the neutral kind of a failure, nil if unknown. The protocol has few codes of its own; agents add the
+// model's HTTP status, a name, or a sentence.
 func failureKind(code int, said string) json.RawMessage {
 	said = said[:min(len(said), readOf)]
 	is := func(pattern string) bool { return regexp.MustCompile(`(?i)` + pattern).MatchString(said) }

@@ -103,7 +103,7 @@ func begin(t *testing.T, agent *runtimetest.Agent) (thread, turn string) {
 }
 
 // An agent with unknown modes that begins in one without approvals is switched to the one with approvals.
-func TestAnAgentOfNoKnownModesAsks(t *testing.T) {
+func TestAgentWithUnknownModesAsks(t *testing.T) {
 	t.Parallel()
 	store := runtimetest.NewStore()
 	_, turn := begin(t, fake(t, "auto", false, store, time.Minute))

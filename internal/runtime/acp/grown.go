@@ -2,32 +2,32 @@ package acp
 
 import "strings"
 
-// growingText is a text that grows with what the agent says: a message, or what a command puts out. What was added to it last
-// is not in the state, which would be stored with all of it each time: it stands in the agent's output, which is kept
-// from there on and read again by the next server (protocol.Reread).
+// growingText is a text that grows with output: a message, or a command's output. Its last additions are not in the
+// state, which would otherwise be stored with the whole text each time. The spool keeps that part of the agent's output,
+// and the next server reads it again (protocol.Reread).
 type growingText struct {
-	// Kept is the text as far as it is in the state, From the end of the line it is up to: what was added by later lines
-	// is read again. 0 says that Kept is all of it.
+	// Kept is the part of the text in the state, From the end of its last line: later additions are read again. 0 says
+	// that Kept is complete.
 	Kept string `json:"output,omitempty"`
 	From int64  `json:"from,omitempty"`
 
 	all []byte
 }
 
-// add adds to the text, of which the last so many bytes are remembered.
+// add appends to the text and keeps at most its last bytes.
 func (g *growingText) add(added string, most int) {
 	if g.all = append(g.all, added...); len(g.all) > 2*most {
 		g.all = append(make([]byte, 0, 2*most), g.all[len(g.all)-most:]...)
 	}
 }
 
-// set makes it another text, which is in the state.
+// set replaces the text, all of it in the state.
 func (g *growingText) set(text string) { *g = growingText{Kept: text, all: []byte(text)} }
 
-// keep puts the text into the state, as far as it is remembered, at the end of a line.
+// keep stores the remembered part of the text in the state, at the end of a line.
 func (g *growingText) keep(end int64, most int) { g.Kept, g.From = g.last(most), end }
 
-// last is the last so many bytes of the text, whole characters.
+// last are the last bytes of the text, in whole characters.
 func (g *growingText) last(most int) string {
 	if len(g.all) <= most {
 		return string(g.all)
@@ -35,7 +35,7 @@ func (g *growingText) last(most int) string {
 	return strings.ToValidUTF8(string(g.all[len(g.all)-most:]), "")
 }
 
-// each calls do with every text that grows, and how much of it is remembered at most.
+// each calls do with every growing text and its limit.
 func (s *state) each(do func(g *growingText, most int)) {
 	for _, of := range s.Conversations {
 		if of.Text != nil {
@@ -47,7 +47,7 @@ func (s *state) each(do func(g *growingText, most int)) {
 	}
 }
 
-// needs is where the output begins that the state leaves out, 0 when it leaves nothing out.
+// needs is the offset of the first output that the state omits, 0 for none.
 func (s *state) needs() (from int64) {
 	s.each(func(g *growingText, _ int) {
 		if g.From > 0 && (from == 0 || g.From < from) {
@@ -57,8 +57,8 @@ func (s *state) needs() (from int64) {
 	return from
 }
 
-// keepOld stores texts in the state, at the end of a line, that would otherwise need more than a span of the
-// output. It reports whether there were any.
+// keepOld stores texts in the state, at the end of a line, that would otherwise need more than a span of output. It
+// reports whether there were any.
 func (s *state) keepOld(end, span int64) (changed bool) {
 	s.each(func(g *growingText, most int) {
 		if g.From > 0 && end-g.From >= span {
@@ -69,7 +69,7 @@ func (s *state) keepOld(end, span int64) (changed bool) {
 	return changed
 }
 
-// reread takes a line again, by its end, that only added to a text.
+// reread handles a line again, by its end, that only appended to a text.
 func (t *translator) reread(l *line, end int64) {
 	p := l.params()
 	of, u := t.state.Conversations[p.SessionID], &p.Update

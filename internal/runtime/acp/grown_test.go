@@ -68,7 +68,7 @@ func TestAnAgentShowsAnImage(t *testing.T) {
 
 // What is stored while a message grows, or a command puts something out, does not grow with it: ten times the pieces
 // are ten times the cost.
-func TestWhatATextCostsDoesNotGrowWithIt(t *testing.T) {
+func TestCostOfDeltaIsConstant(t *testing.T) {
 	t.Parallel()
 	profile := CodexBridge()
 	profile.ErrorsAsText = false
@@ -101,7 +101,7 @@ func TestWhatATextCostsDoesNotGrowWithIt(t *testing.T) {
 
 // A server that resumes at any line publishes the whole message, and all output of a command. That holds even
 // when more output came between than is kept for rereading.
-func TestATextIsReadAgain(t *testing.T) {
+func TestTextIsReread(t *testing.T) {
 	t.Parallel()
 	profile := CodexBridge()
 	profile.ErrorsAsText = false

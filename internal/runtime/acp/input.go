@@ -15,14 +15,14 @@ import (
 // maxImage bounds an image that is read from a file, in bytes.
 const maxImage = 20 << 20
 
-// userItem is the item of a message: what was sent, as it was.
+// userItem is the item of a message, with its content as sent.
 type userItem struct {
 	Type    string            `json:"type"`
 	ID      string            `json:"id"`
 	Content []json.RawMessage `json:"content"`
 }
 
-// part is a part of a message in the vocabulary of all runtimes.
+// part is a part of a message in neutral terms.
 type part struct {
 	Type string `json:"type"`
 	Text string `json:"text"`
@@ -31,7 +31,7 @@ type part struct {
 	Name string `json:"name"`
 }
 
-// promptOf is a message in the protocol's words. runtime.ErrInvalidParams for a part it does not support.
+// promptOf translates a message. runtime.ErrInvalidParams for an unsupported part.
 func promptOf(input []json.RawMessage) ([]any, error) {
 	prompt := []any{}
 	for _, raw := range input {

@@ -25,10 +25,10 @@ const (
 	methodWithdraw   = "$/cancel_request"
 )
 
-// turnPrefix begins the id of session/prompt: its answer ends exactly the turn it names, for any reader.
+// turnPrefix is the prefix of the id of session/prompt: its answer ends exactly the named turn, for any reader.
 const turnPrefix = "turn:"
 
-// line is a line of JSON-RPC, of either side.
+// line is a JSON-RPC line of either side.
 type line struct {
 	ID     json.RawMessage `json:"id,omitempty"`
 	Method string          `json:"method,omitempty"`
@@ -37,14 +37,14 @@ type line struct {
 	Error  *refusal        `json:"error,omitempty"`
 }
 
-// refusal is an error an agent answers with.
+// refusal is an error answer of an agent.
 type refusal struct {
 	Code    int             `json:"code"`
 	Message string          `json:"message"`
 	Data    json.RawMessage `json:"data,omitempty"`
 }
 
-// turn is the turn a line's id names, "" for any other id.
+// turn is the turn in a line's id, "" for any other id.
 func (l *line) turn() string {
 	var id string
 	if len(l.ID) < len(turnPrefix)+2 || l.ID[0] != '"' || json.Unmarshal(l.ID, &id) != nil || len(id) <= len(turnPrefix) ||
@@ -54,7 +54,7 @@ func (l *line) turn() string {
 	return id[len(turnPrefix):]
 }
 
-// number is the decimal id of the request a line answers, "" when it answers none of ours.
+// number is the decimal id of the request that a line answers, "" when it is not ours.
 func (l *line) number() string {
 	if l.Method != "" || len(l.ID) == 0 || l.ID[0] < '0' || l.ID[0] > '9' {
 		return ""
@@ -62,7 +62,7 @@ func (l *line) number() string {
 	return string(l.ID)
 }
 
-// written is a line to send, with its end.
+// written is a complete line to send.
 func written(value any) ([]byte, error) {
 	raw, err := json.Marshal(value)
 	return append(raw, '\n'), err
@@ -79,8 +79,8 @@ type message struct {
 
 func jsonInt(n int) string { return strconv.Itoa(n) }
 
-// update is what session/update says of a conversation, and what session/request_permission says of the tool call it
-// asks for. Members of another type than expected are skipped.
+// update is the content of session/update, and the tool call of session/request_permission. Members of an unexpected
+// type are skipped.
 type update struct {
 	Kind       string          `json:"sessionUpdate"`
 	MessageID  string          `json:"messageId"`
@@ -103,7 +103,7 @@ type update struct {
 	Meta meta  `json:"_meta"`
 }
 
-// meta are the members some agents add.
+// meta are additional members of some agents.
 type meta struct {
 	Claude struct {
 		Tool        string `json:"toolName"`
@@ -132,7 +132,7 @@ type block struct {
 	Text string `json:"text"`
 	URI  string `json:"uri"`
 	Name string `json:"name"`
-	// Mime and Data are those of an image.
+	// Mime and Data belong to an image.
 	Mime string `json:"mimeType"`
 	Data string `json:"data"`
 }

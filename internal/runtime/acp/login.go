@@ -14,10 +14,10 @@ var _ interface {
 	runtime.OperationFilter
 } = (*Runtime)(nil)
 
-// takesKeys reports whether the agent can be given a key.
+// takesKeys reports whether the agent accepts a key.
 func (p *Profile) takesKeys() bool { return p.KeyMethod != "" || p.KeyVariable != "" }
 
-// remedy says how the agent is logged in.
+// remedy is how to log the agent in.
 func (p *Profile) remedy() string {
 	if !p.takesKeys() {
 		return p.Login
@@ -37,8 +37,7 @@ func (r *Runtime) Offers(operation string) bool {
 	return true
 }
 
-// TakeKey implements runtime.KeyTaker. A key that the agent does not store is held in memory, for the processes to
-// come.
+// TakeKey implements runtime.KeyTaker. A key that the agent does not store stays in memory for later processes.
 func (r *Runtime) TakeKey(ctx context.Context, given runtime.ProviderKey) (runtime.TakenKey, error) {
 	if r.profile.KeyByProvider {
 		return r.takeForProvider(ctx, given)
@@ -67,7 +66,7 @@ func (r *Runtime) TakeKey(ctx context.Context, given runtime.ProviderKey) (runti
 	return runtime.TakenKey{}, nil
 }
 
-// storedKey is the key to give to a new process, "" for none.
+// storedKey is the key for a new process, "" for none.
 func (r *Runtime) storedKey() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -81,7 +80,7 @@ func (r *Runtime) startedWithKey() bool {
 	return r.keyed
 }
 
-// loggedIn reports whether a key is held by this server, or by the process that runs.
+// loggedIn reports whether this server or the running process has a key.
 func (r *Runtime) loggedIn() bool {
 	if r.storedKey() != "" {
 		return true
@@ -117,7 +116,7 @@ func (p *protocol) logIn(ctx context.Context, key string) error {
 	return nil
 }
 
-// logInAgain gives a new process the key that is held, before anybody uses it.
+// logInAgain gives a new process the key from memory, before any caller uses it.
 func (p *protocol) logInAgain(ctx context.Context) error {
 	p.mu.Lock()
 	waits := p.greeting != nil

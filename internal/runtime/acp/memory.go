@@ -22,21 +22,21 @@ import (
 
 var _ runtime.Movable = (*Runtime)(nil)
 
-// historyHead is how much (bytes) of a history is read to see whose it is: its first line says so.
+// historyHead is how many bytes of a history are read for its id, which is in the first line.
 const historyHead = 4 << 10
 
 // projectMark is the file with the path of the folder whose histories are beside it.
 const projectMark = ".project_root"
 
-// SnapshotFiles implements runtime.Movable: the history of a conversation, in a folder that the agent names for the
-// folder it works in.
+// SnapshotFiles implements runtime.Movable: the history of a conversation, in the agent's folder for the working
+// directory.
 func (r *Runtime) SnapshotFiles(in runtime.ResumeThread) (folder string, names []string, err error) {
 	folder = r.lookup("HOME")
 	native := cmp.Or(in.NativeID, in.ThreadID)
 	if len(native) < 8 || strings.ContainsAny(native, `/\*?[`) {
 		return folder, nil, nil
 	}
-	home, err := os.OpenRoot(folder) // what an agent put there must not lead out of it
+	home, err := os.OpenRoot(folder) // an agent's links must not lead out of it
 	if err != nil {
 		return "", nil, fmt.Errorf("look for the history of conversation %s: %w", native, err)
 	}
@@ -57,7 +57,7 @@ func (r *Runtime) SnapshotFiles(in runtime.ResumeThread) (folder string, names [
 	return folder, names, nil
 }
 
-// begins reports whether a file's beginning has some words.
+// begins reports whether a file's beginning has certain texts.
 func begins(home *os.Root, name, words string) (is bool, err error) {
 	file, err := home.Open(name)
 	if err != nil {
@@ -68,8 +68,8 @@ func begins(home *os.Root, name, words string) (is bool, err error) {
 	return bytes.Contains(head, []byte(words)), err
 }
 
-// SnapshotWritten implements runtime.Movable. The agent has written a turn to its files when it reports the end.
-// One that could not, for lack of space, writes nothing more of that conversation.
+// SnapshotWritten implements runtime.Movable. The agent has written a turn when it reports the end. After a failure for
+// lack of space, it writes no more of that conversation.
 func (r *Runtime) SnapshotWritten(_ context.Context, in runtime.ResumeThread) (bool, error) {
 	folder, names, err := r.SnapshotFiles(in)
 	if err != nil {
@@ -90,8 +90,8 @@ func (r *Runtime) SnapshotWritten(_ context.Context, in runtime.ResumeThread) (b
 	return false, nil
 }
 
-// SnapshotPath implements runtime.Movable: in the folder that the agent here has for the histories of cwd, which is made
-// where it has none yet. It takes any that is marked with that path.
+// SnapshotPath implements runtime.Movable: in the agent's folder for the histories of cwd, created if missing. The agent
+// accepts any folder marked with that path.
 func (r *Runtime) SnapshotPath(in runtime.ResumeThread, cwd, name string) (place string, err error) {
 	home, err := os.OpenRoot(r.lookup("HOME"))
 	if err != nil {
@@ -128,7 +128,7 @@ func (r *Runtime) SnapshotPath(in runtime.ResumeThread, cwd, name string) (place
 	return path.Join(folder, "chats", path.Base(name)), nil
 }
 
-// markProject makes the folder of a project's histories.
+// markProject creates the folder of a project's histories.
 func markProject(home *os.Root, folder, cwd string) error {
 	if err := home.MkdirAll(folder, 0o700); err != nil {
 		return err

@@ -25,7 +25,7 @@ func writeBelow(t *testing.T, home, name, content string) string {
 
 // What Gemini remembers of a conversation are the histories whose first line has its id, not those whose names look
 // like it; it counts as written down when one was in the last turn.
-func TestMemoryFilesAreThoseOfTheConversation(t *testing.T) {
+func TestSnapshotFilesBelongToConversation(t *testing.T) {
 	t.Parallel()
 	r, home := homed(t)
 	in := runtime.ResumeThread{ThreadID: "session", NativeID: "01234567-89ab-cdef"}

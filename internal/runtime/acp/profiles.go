@@ -9,98 +9,96 @@ import (
 	"harness/internal/runtime"
 )
 
-// Profile is what is to be known of an agent beyond what it says of itself. It is data: whatever an agent does
-// differently is a member here.
+// Profile is what to know about an agent beyond its own description. It is data: every peculiarity of an agent is a
+// member here.
 type Profile struct {
-	// Name is the runtime's name, Title what it is called for people.
+	// Name is the runtime's name, Title its name for people.
 	Name, Title string
-	// Command is the program and its arguments; the program is looked up on the PATH. {tools} stands for the
-	// name of the server's tools, or an unguessable text where there are none.
+	// Command is the program, found on the PATH, with its arguments. {tools} stands for the name of the server's tools,
+	// or an unguessable text without them.
 	Command []string
-	// Env is what its processes are given, as NAME=value; {settings} stands for the file with Settings, {trust} for whether
-	// it is to trust the workspace: true where it is given the tools of the server.
+	// Env are variables of its processes as NAME=value. {settings} stands for the file with Settings. {trust} is true
+	// when it gets the server's tools, because it must trust the workspace then.
 	Env []string
 	// Settings is a JSON file that is written before each start.
 	Settings string
-	// Families are the runtimes whose provider's variables of the server's environment it gets
-	// (environment.Policy.Inherits), none for its own.
+	// Families are the runtimes whose provider variables it inherits (environment.Policy.Inherits), none for its own.
 	Families []string
-	// CloudAuth is what {auth} of Settings selects for a provider in a cloud (environment.Provider), by its name; else it
-	// selects KeyMethod where there is a key.
+	// CloudAuth is the value of {auth} in Settings for each cloud provider (environment.Provider). Otherwise a key
+	// selects KeyMethod.
 	CloudAuth map[string]string
-	// Keys are variables of those that are credentials.
+	// Keys are its variables with credentials.
 	Keys []string
-	// Logins are the files of a login, by variables of its processes.
+	// Logins are the files of a login, with variables of its processes.
 	Logins []string
-	// Tested is the version all this was seen with, Install and Login are what to type to have it.
-	// Setting names the setting that says where its program is.
+	// Tested is the tested version, Install and Login are the commands for both. Setting names the setting with the path
+	// of its program.
 	Tested, Install, Login, Setting string
-	// KeyMethod is the method of authenticate that takes a key, "" for none, and KeyMember the member the key is in there,
-	// "" where the value is the key itself. StoresKey says that the agent stores it in its home.
+	// KeyMethod is the method of authenticate for a key, "" for none. KeyMember is the key's member there, "" where the
+	// value is the key itself. StoresKey says that the agent stores the key in its home.
 	KeyMethod, KeyMember string
 	StoresKey            bool
-	// KeyVariable is a variable in which a new process takes a key, of an agent that takes none while it runs; "" for none.
-	// KeyByProvider says that it holds an object of keys by provider, as the files of Logins do, and that a model's id
-	// begins with its provider's and a slash.
+	// KeyVariable is the variable with the key of a new process, for an agent that accepts none while it runs; "" for
+	// none. KeyByProvider says that its value is an object of keys by provider, as in the files of Logins. Model ids
+	// then begin with the provider and a slash.
 	KeyVariable   string
 	KeyByProvider bool
-	// Modes are the agent's modes by the approval policy they come to. A policy without one is not offered; no modes at
-	// all leave the agent to ask when it sees fit, which is on-request: in the mode "default" where it offers one.
+	// Modes are the agent's modes by approval policy. A policy without one is not offered. Without modes the agent asks
+	// when it decides to, which is on-request, in its mode "default" if it has one.
 	Modes map[string]string
-	// AutoApproves: under the approval policy never what it asks is allowed by this server, call by call, as its mode for
+	// AutoApproves says that this server approves each request under the approval policy never: the agent's mode for
 	// that would trust the workspace's own settings.
 	AutoApproves bool
-	// Clear is the message by which the agent forgets the conversation, "" for none. It says nothing when it has.
+	// Clear is the message that clears the agent's conversation, "" for none. The agent does not report the result.
 	Clear string
-	// Forms says that it asks persons questions.
+	// Forms says that it asks people questions.
 	Forms bool
-	// SharesServers says that an MCP server given to one conversation serves all in the same folder. Such an
-	// agent gets none, since a call's conversation would be unknown.
+	// SharesServers says that an MCP server of one conversation serves all in the same folder. Such an agent gets none,
+	// because a call's conversation would be unknown.
 	SharesServers bool
-	// TrustsFor is the folder of a workspace whose settings count once the agent trusts it, which it has to for taking MCP
-	// servers: such a workspace is not opened then. "" for an agent that takes servers anywhere.
+	// TrustsFor is the folder of a workspace with settings that count once the agent trusts it, which MCP servers
+	// require. Such a workspace is refused then. "" for an agent that accepts servers anywhere.
 	TrustsFor string
-	// SessionMeta is a JSON object given as _meta when a conversation is opened or loaded, "" for none.
+	// SessionMeta is the JSON object for _meta when a conversation is opened or loaded, "" for none.
 	SessionMeta string
 	// NoPlan says that it does not report its plan.
 	NoPlan bool
-	// QuestionTools are tools that show as the question they ask.
+	// QuestionTools are tools that show as their question.
 	QuestionTools []string
-	// SessionOptions are the ids of the options of an approval that hold for the session and no longer. What an agent
-	// calls "always" may hold for all sessions of its process, or be written down for good.
+	// SessionOptions are the ids of approval options that hold exactly for the session. An agent's "always" may hold for
+	// all sessions of its process, or be stored for good.
 	SessionOptions []string
-	// FirstTitle is the title its conversations are given when they are opened, "" for none. One without would be named by
-	// its model, in a conversation of its own that has other levels than the session's.
+	// FirstTitle is the title of new conversations, "" for none. Without one, its model would name them, in a
+	// conversation with other levels.
 	FirstTitle string
-	// RejectEndsTurn: when a request is declined, the turn ends, which may look as if the agent had finished.
+	// RejectEndsTurn says that a declined request ends the turn, which may look as if the agent had finished.
 	RejectEndsTurn bool
-	// ErrorsAsText: a turn that failed ends as a good one does, with the error as a text of no message.
+	// ErrorsAsText says that a failed turn ends like a successful one, with the error as text without a message.
 	ErrorsAsText bool
-	// PolicySays is a regular expression for the output of a failed call that the agent's own policy refused,
-	// "" where that cannot be detected.
+	// PolicySays is a regular expression for the output of a call that the agent's own policy refused, "" if
+	// undetectable.
 	PolicySays string
-	// RefusedAs is the tool that the agent runs, and completes, in the place of a call that it refuses, "" for none: its
-	// input has the tool that the model called, and an error.
+	// RefusedAs is the tool that the agent runs instead of a refused call, "" for none: its input has the model's tool
+	// and an error.
 	RefusedAs string
-	// ToolNameInID: a tool's name is the beginning of its call's id, up to "__".
+	// ToolNameInID says that a tool's name is the beginning of its call's id, up to "__".
 	ToolNameInID bool
-	// History is where the agent keeps a conversation, in a file below the home and a folder (*) for each one it works in:
-	// {minute} stands for when it was begun, {id} for the first 8 characters of the agent's id. Such a file is emptied when
-	// it is loaded in that minute, and can be taken to another machine. "" for an agent that keeps them in another way.
+	// History is the agent's file of a conversation, below the home and a folder (*) per working directory. {minute}
+	// stands for its start, {id} for the first 8 characters of the agent's id. Such a file is emptied when it is loaded
+	// in that minute, and can move to another machine. "" for an agent with another storage.
 	History string
-	// Implicit is how much the agent reads by itself (runtime.ImplicitAll, ...), "" where that is unknown.
-	// Reads are the files it reads, as far as they are known, by variables of its processes ($NAME,
-	// ${NAME:-OTHERWISE}), {settings}, and the folder of the conversation: {cwd}, with those above it {above},
-	// up to the project's root {project}.
+	// Implicit is how much the agent reads on its own (runtime.ImplicitAll, ...), "" if unknown. Reads are the known
+	// files that it reads, with variables of its processes ($NAME, ${NAME:-OTHERWISE}), {settings}, and the folder of
+	// the conversation: {cwd}, with its parents {above}, up to the project's root {project}.
 	Implicit string
 	Reads    []string
-	// Preview says that this agent was not tested with this server.
+	// Preview says that this server was not tested with this agent.
 	Preview bool
 }
 
-// Gemini is Gemini CLI. It takes the workspace for one that is not trusted, so that no settings there can run programs
-// or turn on hooks (and, where it has to trust it for the tools of the server, one without settings); its own settings
-// are those of the system, which it puts above the user's where root owns the file.
+// Gemini is Gemini CLI. It treats the workspace as untrusted, so that no settings there can run programs or hooks. Where
+// the server's tools require trust, the workspace must have no settings. Its own settings are system settings, which
+// override the user's if root owns the file.
 func Gemini() Profile {
 	return Profile{
 		Name: "gemini", Title: "Gemini CLI", Command: []string{"gemini", "--acp", "--allowed-mcp-server-names",
@@ -134,7 +132,7 @@ func Gemini() Profile {
 	}
 }
 
-// ClaudeBridge is Claude Code behind the bridge of the protocol's makers. Runtime claude says more of the same agent.
+// ClaudeBridge is Claude Code behind the bridge of the protocol's makers. Runtime claude reports more of the same agent.
 func ClaudeBridge() Profile {
 	return Profile{
 		Name: "claude-acp", Title: "Claude Code (ACP bridge)", Command: []string{"claude-agent-acp"},
@@ -146,10 +144,10 @@ func ClaudeBridge() Profile {
 		Login: "set ANTHROPIC_API_KEY, or log in with: claude /login", KeyVariable: "ANTHROPIC_API_KEY",
 		Modes: map[string]string{"untrusted": "default", "on-request": "default"}, Forms: true,
 		QuestionTools: []string{"AskUserQuestion"}, Clear: "/clear",
-		// What it says of a call that was refused before it ran, but for "Cancelled" and "Sibling": that one may have begun.
+		// Messages of calls that were refused before they ran, without "Cancelled" and "Sibling", which may have begun.
 		PolicySays:  `^<tool_use_error>([^CS]|C[^a]|S[^i])`,
 		SessionMeta: `{"claudeCode":{"emitRawSDKMessages":[{"type":"system","subtype":"api_retry"}]}}`,
-		// The bridge has the settings of the user, the project and the folder count.
+		// The bridge applies the settings of the user, the project and the folder.
 		Implicit: runtime.ImplicitAll, Reads: []string{"/etc/claude-code/managed-settings.json",
 			"/etc/claude-code/managed-mcp.json", "/etc/claude-code/CLAUDE.md", "$HOME/.claude/settings.json",
 			"$HOME/.claude.json", "$HOME/.claude/CLAUDE.md", "{cwd}/.claude/settings.json", "{cwd}/.claude/settings.local.json",
@@ -157,7 +155,7 @@ func ClaudeBridge() Profile {
 	}
 }
 
-// CodexBridge is codex behind the bridge of the protocol's makers. Runtime codex says more of the same agent.
+// CodexBridge is codex behind the bridge of the protocol's makers. Runtime codex reports more of the same agent.
 func CodexBridge() Profile {
 	return Profile{
 		Name: "codex-acp", Title: "codex (ACP bridge)", Command: []string{"codex-acp"}, Families: []string{"codex"},
@@ -165,7 +163,7 @@ func CodexBridge() Profile {
 		Keys: []string{"OPENAI_API_KEY", "CODEX_API_KEY"}, Logins: []string{"$HOME/.codex/auth.json"},
 		Tested: "2.6.0", Install: "npm install -g @agentclientprotocol/codex-acp@2.6.0",
 		Login: "set OPENAI_API_KEY, or log in with: codex login", KeyMethod: "api-key", KeyMember: "apiKey", StoresKey: true,
-		// Its modes are sandboxes, too: with these, a person is asked before anything leaves them.
+		// Its modes are also sandboxes: with these, a person approves anything beyond them.
 		Modes: map[string]string{"untrusted": "read-only", "on-request": "workspace-write",
 			"never": "agent-full-access"},
 		SessionOptions: []string{"allow_session"}, RejectEndsTurn: true, ErrorsAsText: true, FirstTitle: "New chat",
@@ -177,13 +175,14 @@ func CodexBridge() Profile {
 	}
 }
 
-// OpenCode is OpenCode's own ACP server. Runtime opencode says more of the same agent.
+// OpenCode is OpenCode's own ACP server. Runtime opencode reports more of the same agent.
 func OpenCode() Profile {
 	return Profile{
 		Name: "opencode-acp", Title: "OpenCode (ACP)", Command: []string{"opencode", "acp"}, Families: []string{"opencode"},
 		SharesServers: true,
 		Env: []string{
-			// What a sub-agent asks reaches no client of this protocol, so its turn would wait forever: none is offered.
+			// A sub-agent's request reaches no client of this protocol, so its turn would wait forever: sub-agents are
+			// disabled.
 			`OPENCODE_PERMISSION={"bash":"ask","edit":"ask","webfetch":"ask","external_directory":"ask","task":"deny"}`,
 			"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1", "OPENCODE_DISABLE_DEFAULT_PLUGINS=1",
 			"OPENCODE_DISABLE_CLAUDE_CODE=1", "OPENCODE_DISABLE_PROJECT_CONFIG=1", "OPENCODE_DISABLE_EXTERNAL_SKILLS=1",
@@ -198,10 +197,10 @@ func OpenCode() Profile {
 	}
 }
 
-// Shipped are the profiles of this package, in the order they are offered.
+// Shipped are the profiles of this package, in display order.
 func Shipped() []Profile { return []Profile{Gemini(), ClaudeBridge(), CodexBridge(), OpenCode()} }
 
-// nameIn is the name of the tool a call's id begins with, "" where it does not.
+// nameIn is the tool's name at the beginning of a call's id, "" without one.
 func (p *Profile) nameIn(callID string) string {
 	name, _, found := strings.Cut(callID, "__")
 	if !p.ToolNameInID || !found {
@@ -218,7 +217,7 @@ func (p *Profile) refused(output string) bool {
 	return p.PolicySays != "" && regexp.MustCompile(p.PolicySays).MatchString(output)
 }
 
-// replaces is the tool that the model called when an agent has run RefusedAs instead, "" for any other call.
+// replaces is the model's tool when an agent has run RefusedAs instead, "" for any other call.
 func (p *Profile) replaces(of *tool) string {
 	var call struct{ Tool, Error string }
 	if p.RefusedAs == "" || of.Kind != "other" || of.Ran != p.RefusedAs || json.Unmarshal(of.Input, &call) != nil || call.Error == "" {
@@ -227,7 +226,7 @@ func (p *Profile) replaces(of *tool) string {
 	return call.Tool
 }
 
-// policies are the approval policies it is offered with.
+// policies are the supported approval policies.
 func (p *Profile) policies() (policies []string) {
 	if len(p.Modes) == 0 {
 		return []string{"on-request"}
@@ -240,8 +239,8 @@ func (p *Profile) policies() (policies []string) {
 	return policies
 }
 
-// modeFor is the agent's mode for an approval policy, "" to leave the current one. An agent with unknown modes
-// may begin in one without approvals, as the Claude bridge does, so it is switched to the one with approvals.
+// modeFor is the agent's mode for an approval policy, "" to leave the current one. An agent with unknown modes may begin
+// without approvals, as the Claude bridge does, so it is switched to the mode with approvals.
 func (p *Profile) modeFor(policy string, now settings) string {
 	if len(p.Modes) == 0 && policy != "" {
 		return now.asks
@@ -249,10 +248,10 @@ func (p *Profile) modeFor(policy string, now settings) string {
 	return p.Modes[policy]
 }
 
-// title is what it is called for people.
+// title is its name for people.
 func (p *Profile) title() string { return cmp.Or(p.Title, p.Name) }
 
-// facts are those of the agent, from the profile and from the agent itself; loads says that it opens earlier
+// facts are those of the agent, from the profile and its own description; loads says that it loads earlier
 // conversations.
 func (p *Profile) facts(loads bool) runtime.Facts {
 	f := runtime.Facts{State: runtime.StateMemory, Resume: runtime.ResumeReconstruct, Cancellation: runtime.CancelBestEffort,
@@ -275,7 +274,7 @@ func (p *Profile) facts(loads bool) runtime.Facts {
 	return f
 }
 
-// implicit is how much of what the agent reads by itself it can be held to.
+// implicit are the levels that limit what the agent reads on its own.
 func (p *Profile) implicit() []string {
 	if p.Implicit == "" {
 		return nil

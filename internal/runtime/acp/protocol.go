@@ -15,44 +15,44 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// protocol is the conversation with one process (stdio.Protocol), which serves all sessions.
+// protocol is the connection with one process (stdio.Protocol), which serves all sessions.
 type protocol struct {
 	*stdio.Conn
 	runtime *Runtime
 
 	mu         sync.Mutex
 	translator translator
-	// agent is what the process said of itself when it was greeted.
+	// agent is the process's description of itself.
 	agent agent
-	// settings are the mode and the model conversations run with, as far as that is known.
+	// settings are the known modes and models of conversations.
 	settings map[string]settings
-	// lastOutput is when an agent last sent something in a turn, by turn.
+	// lastOutput is the time of the last output in each turn.
 	lastOutput map[string]time.Time
-	// totals are what the conversations have used, by session.
+	// totals are the usage of the conversations, by session.
 	totals map[string]wire.Tokens
-	// unsent are turns of a server before this one whose message never reached the process.
+	// unsent are turns of an earlier server whose message never reached the process.
 	unsent []runtime.RunningTurn
-	// reserved are the conversations a message is on its way to, labels those of turns whose message was sent.
+	// reserved are the conversations with a message in delivery, labels those of turns whose message was sent.
 	reserved map[string]bool
 	labels   map[string]string
-	// loggedIn says that the process was given a key, and greeting what to send it after that.
+	// loggedIn says that the process got a key, and greeting is what to send it after that.
 	loggedIn bool
 	greeting json.RawMessage
-	// retired is closed when the process is to end for one with another key.
+	// retired is closed when the process must end for one with another key.
 	retired chan struct{}
-	// loading counts what was said of the conversations that are being loaded.
+	// loading counts the messages of conversations that are being loaded.
 	loading map[string]int
-	// quiet are the conversations whose agent may not start a turn itself, until when.
+	// quiet is until when the agent may not start a turn itself, by conversation.
 	quiet map[string]time.Time
 }
 
 type settings struct {
 	mode, model, policy string
-	// asks is as offer.asks says.
+	// asks is offer.asks.
 	asks string
 }
 
-// agent is what an agent says of itself.
+// agent is an agent's description of itself.
 type agent struct {
 	Protocol int `json:"protocolVersion"`
 	Info     struct {
@@ -74,15 +74,15 @@ type agent struct {
 	} `json:"agentCapabilities"`
 }
 
-// hello is what the next servers are given of a process: what it said of itself, and the conversations it has.
+// hello is what later servers get of a process: its description and its conversations.
 type hello struct {
 	Agent   json.RawMessage   `json:"agent"`
 	Threads map[string]string `json:"threads,omitempty"`
-	// LoggedIn says that it was given a key, which it keeps in memory.
+	// LoggedIn says that it got a key, which it keeps in memory.
 	LoggedIn bool `json:"loggedIn,omitempty"`
 }
 
-// label is what is known of a turn's message from the moment the process has it.
+// label is stored of a turn's message once the process has it.
 type label struct {
 	Turn   string `json:"turn"`
 	Native string `json:"native"`
@@ -173,20 +173,20 @@ func (p *protocol) Resume(stored runtime.Resumption) {
 }
 
 func (l label) encode() string {
-	raw, _ := json.Marshal(l) // texts encode
+	raw, _ := json.Marshal(l) // strings always encode
 	return string(raw)
 }
 
-// known stores what is known of a process. mu is held.
+// known restores what is known of a process. mu is held.
 func (p *protocol) known(h hello) {
-	_ = json.Unmarshal(h.Agent, &p.agent) // it was read when it came
+	_ = json.Unmarshal(h.Agent, &p.agent) // it was read when it arrived
 	maps.Copy(p.translator.threads, h.Threads)
 	p.loggedIn = h.LoggedIn
 }
 
-// note keeps what is known of the process for the next servers. mu is held.
+// note stores what is known of the process for later servers. mu is held.
 func (p *protocol) note(agent json.RawMessage) json.RawMessage {
-	raw, _ := json.Marshal(hello{Agent: agent, Threads: p.translator.threads, LoggedIn: p.loggedIn}) // JSON and texts encode
+	raw, _ := json.Marshal(hello{Agent: agent, Threads: p.translator.threads, LoggedIn: p.loggedIn}) // JSON and strings always encode
 	return raw
 }
 
@@ -201,7 +201,7 @@ func (p *protocol) opened(native, thread string) {
 	p.Note(p.note(p.greeted()))
 }
 
-// greeted is what the process said when it was greeted.
+// greeted is the process's answer to its greeting.
 func (p *protocol) greeted() json.RawMessage {
 	var h hello
 	_ = json.Unmarshal(p.Hello(), &h) // it was made by note
@@ -259,8 +259,8 @@ func (p *protocol) Read(raw []byte, at time.Time) (stdio.Line, error) {
 	return out, nil
 }
 
-// ends is how much (bytes) of each end of a long text its meaning is found with. Agents name the kind of an update
-// first; of a message only its deltas are remembered, and not long ones.
+// ends is how many bytes of each end of a long text are read for its meaning. Agents put the kind of an update first.
+// Only deltas of a message are remembered, and no long ones.
 func ends(raw []byte) int {
 	if bytes.Contains(raw[:min(len(raw), 1<<10)], []byte(`_chunk"`)) {
 		return maxText
@@ -279,19 +279,19 @@ func (p *protocol) Needs() int64 {
 func (p *protocol) Reread(raw []byte, end int64) {
 	var l line
 	if json.Unmarshal(raw, &l) != nil {
-		return // it was none then, either
+		return // it had none then, either
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.translator.reread(&l, end)
 }
 
-// noteOutput notes that the agent responds, and the usage of a turn that ended. mu is held.
+// noteOutput stores that the agent responds, and the usage of an ended turn. mu is held.
 func (p *protocol) noteOutput(l *line, signals []runtime.Signal, at time.Time) {
 	var in struct {
 		SessionID string `json:"sessionId"`
 	}
-	_ = json.Unmarshal(l.Params, &in) // most name one
+	_ = json.Unmarshal(l.Params, &in) // most have one
 	if _, loads := p.loading[in.SessionID]; loads {
 		p.loading[in.SessionID]++
 	}
@@ -308,7 +308,7 @@ func (p *protocol) noteOutput(l *line, signals []runtime.Signal, at time.Time) {
 					Total wire.Tokens `json:"total"`
 				} `json:"tokenUsage"`
 			}
-			_ = json.Unmarshal(signal.Params, &used) // it was built just now
+			_ = json.Unmarshal(signal.Params, &used) // it was just built
 			p.totals[signal.ThreadID] = used.Usage.Total
 		}
 	}
@@ -329,14 +329,14 @@ func (p *protocol) Answered(method, threadID string, result json.RawMessage) {
 	case methodInitialize:
 		var a agent
 		if json.Unmarshal(result, &a) != nil || a.Protocol != 1 {
-			return // Greet says so
+			return // Greet reports it
 		}
 		p.mu.Lock()
 		p.agent = a
 		p.loggedIn = p.runtime.startedWithKey()
 		greeted := p.note(result)
 		if p.runtime.profile.KeyMethod != "" && p.runtime.storedKey() != "" {
-			p.greeting, greeted = result, nil // Greet has it logged in first
+			p.greeting, greeted = result, nil // Greet logs it in first
 		}
 		p.mu.Unlock()
 		if greeted != nil {
@@ -352,7 +352,7 @@ func (p *protocol) Answered(method, threadID string, result json.RawMessage) {
 	}
 }
 
-// about is the parameters of a request, and the session it is about.
+// about are the parameters of a request with their session.
 type about struct {
 	thread string
 	params any
@@ -375,8 +375,7 @@ func (p *protocol) Frame(id int64, method string, params any) ([]byte, error) {
 // Refuse implements stdio.Protocol.
 func (p *protocol) Refuse(request runtime.Signal) ([]byte, error) { return refuse(request) }
 
-// Probe implements stdio.Prober. The protocol has no request of that kind; one that is unknown is refused at once by
-// an agent that is well.
+// Probe implements stdio.Prober. The protocol has no such request; a healthy agent refuses an unknown one at once.
 func (p *protocol) Probe() (method string, params any) { return "harness/probe", map[string]any{} }
 
 // settle answers a request of the agent, once.
@@ -395,8 +394,8 @@ func (p *protocol) sendResult(ctx context.Context, id, result json.RawMessage) e
 	return p.SendOnce(ctx, id, raw)
 }
 
-// stop asks a turn to end, and cancels the open requests of its agent, and those in claimed: some agents end no
-// turn before. The stop is sent first, so that no agent continues after the answer. ErrNoActiveTurn.
+// stop asks a turn to end, and cancels the open requests of its agent and those in claimed: some agents end no turn
+// before. The stop goes first, so that no agent continues after the answer. ErrNoActiveTurn.
 func (p *protocol) stop(ctx context.Context, turnID string, claimed ...json.RawMessage) error {
 	p.mu.Lock()
 	native, of := p.translator.state.turn(turnID)

@@ -13,18 +13,17 @@ import (
 	"harness/internal/runtime/stdio"
 )
 
-// An agent that takes no key while it runs is started anew with it, when nothing runs in its process.
+// An agent that accepts no key while it runs is restarted with it, once its process is idle.
 
-// renewChecks is how often a process in use is checked until it can be ended.
+// renewChecks is how often a busy process is checked.
 const renewChecks = 5 * time.Millisecond
 
-// refuseKey is why a key is not taken.
+// refuseKey is the refusal of a key.
 func (r *Runtime) refuseKey(kind error, why string) error {
 	return &runtime.Error{Runtime: r.profile.Name, Method: methodLogin, Kind: kind, Message: why}
 }
 
-// takeForProvider takes the key of one of the providers whose models the agent offers: that of its default model when
-// none is named.
+// takeForProvider accepts the key of one of the providers of the agent's models: that of its default model by default.
 func (r *Runtime) takeForProvider(ctx context.Context, given runtime.ProviderKey) (runtime.TakenKey, error) {
 	models, err := r.Models(ctx)
 	if err != nil {
@@ -69,7 +68,7 @@ func (r *Runtime) renew(ctx context.Context, given runtime.ProviderKey) error {
 			}
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			r.key, r.provider = given.Key, given.Provider // before another process can be started, however this one ends
+			r.key, r.provider = given.Key, given.Provider // before another process can start, however this one ends
 			return false
 		}
 		if r.process.Retire(conn, r.process.Uses(), time.Now(), keep, r.profile.title()+" is restarted with a key") {
@@ -77,7 +76,7 @@ func (r *Runtime) renew(ctx context.Context, given runtime.ProviderKey) error {
 			return nil
 		}
 		select {
-		case <-looks.C: // what was said last is being stored, or a call is on its way
+		case <-looks.C: // output is being stored, or a call is in progress
 		case <-ctx.Done():
 			return r.refuseKey(runtime.ErrInvalidState, "it is in use; try again")
 		}
@@ -91,7 +90,7 @@ func (p *protocol) busy() bool {
 	return len(p.translator.state.Conversations)+len(p.reserved) > 0
 }
 
-// untilRenewed ends what attends to a process when that is to end for one with another key.
+// untilRenewed stops attending to a process when it must end for one with another key.
 func (r *Runtime) untilRenewed(ctx context.Context, p *protocol, attend func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	over := make(chan struct{})
@@ -115,7 +114,7 @@ func (r *Runtime) untilRenewed(ctx context.Context, p *protocol, attend func(con
 	}
 }
 
-// program is what the next process is started with: the key of a login.
+// program is what the next process gets: the key of a login.
 func (r *Runtime) program() (stdio.Program, error) {
 	r.mu.Lock()
 	key, provider := r.key, r.provider
@@ -134,13 +133,13 @@ func (r *Runtime) program() (stdio.Program, error) {
 	return stdio.Program{Env: []string{r.profile.KeyVariable + "=" + key}}, nil
 }
 
-// beside is a key among those the agent has stored, which would not count otherwise.
+// beside is a key together with the stored ones, which would not count otherwise.
 func (r *Runtime) beside(provider, key string) (string, error) {
 	all := map[string]any{}
 	for _, login := range r.profile.Logins {
 		raw, err := os.ReadFile(os.Expand(login, r.lookup))
 		if err == nil && json.Unmarshal(raw, &all) == nil {
-			break // an agent uses the first one that is there
+			break // an agent uses the first existing one
 		}
 	}
 	all[provider] = map[string]string{"type": "api", "key": key}

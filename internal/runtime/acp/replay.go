@@ -7,9 +7,9 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// Replay translates lines that were kept of an agent with this profile in a session that works in cwd, without a
-// process: from the first turn whose beginning is among them. What was answered to the agent is not, so that a turn or
-// a call may end otherwise than it did. All is said at the time 0.
+// Replay translates stored lines of an agent with this profile from a session in cwd, without a process, from the first
+// recorded beginning of a turn. Answers to the agent are missing, so a turn or a call may end differently. The time of
+// all is 0.
 func (p Profile) Replay(sessionID, cwd string, lines []json.RawMessage) []runtime.Signal {
 	t := translator{profile: &p, threads: map[string]string{}}
 	var all []runtime.Signal
@@ -24,7 +24,7 @@ func (p Profile) Replay(sessionID, cwd string, lines []json.RawMessage) []runtim
 			t.state.Conversations = map[string]*conversation{l.params().SessionID: {Thread: sessionID, Turn: turn, Cwd: cwd}}
 			continue
 		case l.Method == "" && turn == "":
-			t.state.Conversations = nil // a line was left out for its length: what it began is not known
+			t.state.Conversations = nil // a line was omitted for its length: its effect is unknown
 			continue
 		}
 		said, _ := t.said(&l, 0)
@@ -34,9 +34,9 @@ func (p Profile) Replay(sessionID, cwd string, lines []json.RawMessage) []runtim
 	return all
 }
 
-// beginning is the line that is kept where a turn begins: its message without what it says.
+// beginning is the stored line at the start of a turn: its message without content.
 func beginning(turn, native string) json.RawMessage {
 	raw, _ := written(message{Version: "2.0", ID: turnPrefix + turn, Method: methodPrompt,
-		Params: map[string]string{"sessionId": native}}) // texts encode
+		Params: map[string]string{"sessionId": native}}) // strings always encode
 	return raw[:len(raw)-1]
 }

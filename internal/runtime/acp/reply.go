@@ -24,7 +24,7 @@ func (r *Runtime) CheckReply(ref runtime.RequestRef, reply runtime.Reply) error 
 	return err
 }
 
-// result is what a request is answered with.
+// result is the answer to a request.
 func (r *Runtime) result(ref runtime.RequestRef, reply runtime.Reply) (json.RawMessage, error) {
 	for field, given := range map[string]bool{"choice": len(reply.Choice) > 0, "response": len(reply.Raw) > 0,
 		"updatedInput": len(reply.UpdatedInput) > 0, "remember": len(reply.Remember) > 0} {
@@ -55,12 +55,12 @@ func (r *Runtime) result(ref runtime.RequestRef, reply runtime.Reply) (json.RawM
 	return json.Marshal(selected(id))
 }
 
-// selected is the answer that chooses an option.
+// selected is the answer that selects an option.
 func selected(id string) map[string]any {
 	return map[string]any{"outcome": map[string]string{"outcome": "selected", "optionId": id}}
 }
 
-// chosen is the option a reply comes to, "" for the outcome that nothing was chosen.
+// chosen is the option of a reply, "" for no selection.
 func chosen(asked runtime.Asked, reply runtime.Reply) (id string, err error) {
 	if reply.Option != "" {
 		option, err := asked.Chosen(reply)
@@ -83,14 +83,14 @@ func chosen(asked runtime.Asked, reply runtime.Reply) (id string, err error) {
 			return id, nil
 		}
 	}
-	if id, ok := find("turn"); ok { // what is not offered for the session is allowed once
+	if id, ok := find("turn"); ok { // without an option for the session, it is allowed once
 		return id, nil
 	}
 	if reply.Decision == actionAccept {
 		return "", &runtime.ReplyError{Field: "scope", Message: "the agent does not offer to allow this once; it offers " +
 			asked.OptionIDs()}
 	}
-	return "", nil // declined by choosing nothing
+	return "", nil // declined by no selection
 }
 
 // filledIn is the answer to a form.
@@ -114,13 +114,13 @@ func filledIn(ref runtime.RequestRef, reply runtime.Reply) (json.RawMessage, err
 	return json.Marshal(map[string]any{"action": actionAccept, "content": content})
 }
 
-// Answer implements runtime.Threads. To cancel stops the turn, too.
+// Answer implements runtime.Threads. A cancellation also stops the turn.
 func (r *Runtime) Answer(ctx context.Context, ref runtime.RequestRef, reply runtime.Reply) error {
 	result, err := r.result(ref, reply)
 	if err != nil {
 		return err
 	}
-	conn, done, err := r.process.Use(ctx) // it may be one that is just being taken over
+	conn, done, err := r.process.Use(ctx) // it may be in the middle of a takeover
 	if err != nil {
 		return runtime.WithKind(runtime.ErrRequestGone, err)
 	}
@@ -129,13 +129,13 @@ func (r *Runtime) Answer(ctx context.Context, ref runtime.RequestRef, reply runt
 		return runtime.ErrRequestGone
 	}
 	p := protocolOf(conn)
-	// The answer counts even when the caller went away.
+	// The answer counts even if the caller left.
 	ctx = context.WithoutCancel(ctx)
 	stops := reply.Decision == actionCancel && ref.Kind == runtime.RequestApproval
 	if stops {
 		err = p.stop(ctx, ref.TurnID, ref.RequestID)
 	}
-	if !stops || errors.Is(err, runtime.ErrNoActiveTurn) { // it may be over by now
+	if !stops || errors.Is(err, runtime.ErrNoActiveTurn) { // it may have ended by now
 		err = p.settle(ctx, ref.RequestID, reply.Decision, result)
 	}
 	if err != nil {

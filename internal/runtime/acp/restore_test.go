@@ -14,7 +14,7 @@ import (
 )
 
 // SE-02: a conversation whose files Gemini lost continues in a new one, which gets the earlier messages.
-func TestALostConversationIsBegunAnew(t *testing.T) {
+func TestLostConversationIsRestarted(t *testing.T) {
 	t.Parallel()
 	model := mockmodel.Start(t)
 	s := newSite(t, model, acp.Gemini(), false, "GEMINI_API_KEY=test", "GOOGLE_GEMINI_BASE_URL="+model.Root())

@@ -8,11 +8,11 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// methodSDKMessage is the notification in which claude-agent-acp hands on what Claude Code says, as far as it was asked to
+// methodSDKMessage is the notification in which claude-agent-acp passes on Claude Code's messages, as requested
 // (Profile.SessionMeta).
 const methodSDKMessage = "_claude/sdkMessage"
 
-// retried is what such a message says of a turn that cannot reach its model.
+// retried handles such a message about a turn that cannot reach its model.
 func (t *translator) retried(of *conversation, params json.RawMessage) []runtime.Signal {
 	var said struct {
 		Message struct {
@@ -23,7 +23,7 @@ func (t *translator) retried(of *conversation, params json.RawMessage) []runtime
 			Error   string `json:"error"`
 		} `json:"message"`
 	}
-	_ = json.Unmarshal(params, &said) // members of another type say nothing
+	_ = json.Unmarshal(params, &said) // members of another type are skipped
 	if m := said.Message; of != nil && m.Subtype == "api_retry" {
 		reason := "The model's server could not be reached or broke off (" + m.Error + ")"
 		if m.Status != 0 {

@@ -12,7 +12,7 @@ import (
 
 var _ runtime.Sourcer = (*Runtime)(nil)
 
-// Sources implements runtime.Sourcer, as far as the profile knows.
+// Sources implements runtime.Sourcer, with the files that the profile knows.
 func (r *Runtime) Sources(_, cwd, _ string) ([]runtime.Source, error) {
 	var candidates []sources.Candidate
 	for _, read := range r.profile.Reads {
@@ -62,7 +62,7 @@ func (v *variables) expand(path string) (expanded string, known bool) {
 	return expanded, known
 }
 
-// above are a folder and those above it, from the root down.
+// above are a folder and its parents, from the root down.
 func above(folder string) (folders []string) {
 	for folder = filepath.Clean(folder); ; folder = filepath.Dir(folder) {
 		folders = append(folders, folder)

@@ -10,10 +10,10 @@ import (
 	"harness/internal/runtime"
 )
 
-// stateOfClaude is the file in which Claude Code keeps its own state, settings among it.
+// stateOfClaude is the file with Claude Code's own state, including settings.
 const stateOfClaude = ".claude.json"
 
-// claudeSettings are the members of that file which count as settings; the others change with every run.
+// claudeSettings are the settings in that file; its other members change with every run.
 type claudeSettings struct {
 	Servers  json.RawMessage            `json:"mcpServers,omitempty"`
 	Projects map[string]projectSettings `json:"projects,omitempty"`
@@ -26,8 +26,8 @@ type projectSettings struct {
 	Disabled json.RawMessage `json:"disabledMcpjsonServers,omitempty"`
 }
 
-// settingsOfState are sources whose hash of Claude Code's state is that of the settings for a folder in it. A state
-// without any is no source.
+// settingsOfState replaces the hash of Claude Code's state by that of a folder's settings in it. A state without
+// settings is no source.
 func settingsOfState(found []runtime.Source, cwd string) []runtime.Source {
 	kept := found[:0]
 	for _, one := range found {
@@ -44,12 +44,12 @@ func settingsOfState(found []runtime.Source, cwd string) []runtime.Source {
 	return kept
 }
 
-// readClaudeSettings are the settings for a folder as JSON, "" for none. A file that is no JSON, or that Claude Code is
-// writing, counts with all that is in it.
+// readClaudeSettings are the settings for a folder as JSON, "" for none. A file that is not valid JSON, perhaps because
+// it is being written, counts as a whole.
 func readClaudeSettings(path, cwd string) string {
 	content, err := os.ReadFile(path)
 	if err != nil {
-		return "" // it is gone by now
+		return "" // it was just removed
 	}
 	var state claudeSettings
 	if json.Unmarshal(content, &state) != nil {
@@ -69,7 +69,7 @@ func readClaudeSettings(path, cwd string) string {
 	return string(text)
 }
 
-// named is a list or an object that has members, nil for others.
+// named is a list or an object with members, otherwise nil.
 func named(raw json.RawMessage) json.RawMessage {
 	switch string(raw) {
 	case "", "null", "[]", "{}":

@@ -18,7 +18,7 @@ import (
 
 // The MCP servers that the settings of a workspace name are not started by the real Gemini CLI, whatever else they say;
 // they are listed. RA-16
-func TestWhatGeminiReadsByItself(t *testing.T) {
+func TestGeminiSources(t *testing.T) {
 	t.Parallel()
 	store := runtimetest.NewStore()
 	model := mockmodel.Start(t)
@@ -65,7 +65,7 @@ func TestWhatGeminiReadsByItself(t *testing.T) {
 }
 
 // What an agent of the operator's own reads is unknown, except for the files its configuration names. RA-16
-func TestWhatAnAgentOfOnesOwnReadsByItself(t *testing.T) {
+func TestConfiguredAgentSources(t *testing.T) {
 	t.Parallel()
 	home, project := t.TempDir(), t.TempDir()
 	cwd := filepath.Join(project, "inner")

@@ -7,19 +7,19 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// Bounds of what is remembered of a turn: the state is stored with every line that does more than add to a text.
+// Bounds of a turn's state, which is stored with every line that does more than append to a text.
 const (
 	maxText   = 64 << 10 // of a growing message; a longer one continues in a second item
 	maxOutput = 256 << 10
-	maxValue  = 256 << 10 // of what a tool was given, and of what came of it
+	maxValue  = 256 << 10 // of a tool's input and of its result
 	maxDiff   = 256 << 10
 	maxTools  = 128
 	maxEnded  = 256
 	maxAsked  = 128
 )
 
-// state is all that translating a line needs of the lines before it, as JSON: the turns that run, by the agent's id of
-// their conversation.
+// state is everything that the translation of a line needs from earlier lines, as JSON: the running turns, by the
+// agent's id of their conversation.
 type state struct {
 	Conversations map[string]*conversation `json:"talks,omitempty"`
 }
@@ -30,29 +30,29 @@ type conversation struct {
 	Turn      string `json:"turn"`
 	Cwd       string `json:"cwd,omitempty"`
 	StartedAt int64  `json:"startedAt,omitempty"`
-	// Items counts the texts of the turn, Text is the one that grows.
+	// Items counts the texts of the turn, Text is the growing one.
 	Items int   `json:"items,omitempty"`
 	Text  *text `json:"text,omitempty"`
-	// Tools are the calls that have not ended, in order; Ended the ids of the last ones that have.
+	// Tools are the open calls, in order; Ended the ids of the last ended ones.
 	Tools []*tool  `json:"tools,omitempty"`
 	Ended []string `json:"ended,omitempty"`
 	Asked []*asked `json:"asked,omitempty"`
 	Diff  string   `json:"diff,omitempty"`
-	// Window is the model's context in tokens, Total what the conversation used before this turn.
+	// Window is the model's context in tokens, Total the usage of the conversation before this turn.
 	Window int64       `json:"window,omitempty"`
 	Total  wire.Tokens `json:"total,omitzero"`
-	// Cancelled says that the turn was to end, Silent why when the agent was unresponsive, Declined that a
-	// person has declined a request of it.
+	// Cancelled says that the turn was asked to end, Silent why if the agent was unresponsive, Declined that a person
+	// declined one of its requests.
 	Cancelled bool   `json:"cancelled,omitempty"`
 	Silent    string `json:"silent,omitempty"`
 	Declined  bool   `json:"declined,omitempty"`
-	// AutoApproved says that what the agent asks in this turn is allowed without asking anybody.
+	// AutoApproved says that the agent's requests in this turn are approved without a person.
 	AutoApproved bool `json:"unasked,omitempty"`
-	// Clears says that the message has the agent forget the conversation.
+	// Clears says that the message clears the conversation.
 	Clears bool `json:"clears,omitempty"`
 }
 
-// text is a message, or a thought, that grows. Message is the agent's id of it, "" when it has none.
+// text is a growing message or thought. Message is the agent's id of it, "" for none.
 type text struct {
 	ID      string `json:"id"`
 	Thought bool   `json:"thought,omitempty"`
@@ -60,8 +60,7 @@ type text struct {
 	growingText
 }
 
-// asked is a request of the agent that was not seen to be settled. Tool is the call it is about, Answer the decision it
-// got ("" for none yet).
+// asked is an open request of the agent. Tool is its call, Answer its decision ("" for none yet).
 type asked struct {
 	ID     json.RawMessage `json:"id"`
 	Tool   string          `json:"tool,omitempty"`
@@ -69,24 +68,23 @@ type asked struct {
 	Answer string          `json:"answer,omitempty"`
 }
 
-// encode is the state as it is stored.
+// encode is the stored form of the state.
 func (s *state) encode() json.RawMessage {
 	raw, err := json.Marshal(s)
 	if err != nil {
-		panic("acp: encode the translator's state: " + err.Error()) // texts and JSON that was read encode
+		panic("acp: encode the translator's state: " + err.Error()) // strings and parsed JSON always encode
 	}
 	return raw
 }
 
-// decodeState reads what encode wrote, but for what is to be read again of the output. What cannot be read is an empty
-// state.
+// decodeState reads the result of encode, without the output to be read again. Unreadable JSON is an empty state.
 func decodeState(raw json.RawMessage) state {
 	var stored struct {
 		state
-		// Texts is where a server before this version has the messages that grow.
+		// Texts is where earlier versions store the growing messages.
 		Texts map[string]string `json:"texts"`
 	}
-	_ = json.Unmarshal(raw, &stored) // a process that has said nothing has none
+	_ = json.Unmarshal(raw, &stored) // a process without output has none
 	for native, said := range stored.Texts {
 		if of := stored.Conversations[native]; of != nil && of.Text != nil {
 			of.Text.Kept = said
@@ -127,7 +125,7 @@ func (t *conversation) tool(id string) *tool {
 
 func (t *conversation) position() wire.Place { return wire.Place{ThreadID: t.Thread, TurnID: t.Turn} }
 
-// keepLast is a list that forgets what came first.
+// keepLast is a list with its last elements only.
 func keepLast(list []string, one string, most int) []string {
 	if list = append(list, one); len(list) > most {
 		list = slices.Clone(list[len(list)-most:])
@@ -135,7 +133,7 @@ func keepLast(list []string, one string, most int) []string {
 	return list
 }
 
-// bounded is a value that is not too long to be remembered, or words that say how long it was.
+// bounded is a value within the limit, or a text with its length.
 func bounded(raw json.RawMessage) json.RawMessage {
 	if len(raw) <= maxValue {
 		return raw

@@ -17,7 +17,7 @@ import (
 	"harness/internal/runtime/stdio"
 )
 
-// offer is what an agent says of the modes and models of a conversation, in the ways agents have of saying it.
+// offer are the modes and models of a conversation, in the different forms that agents have.
 type offer struct {
 	Modes struct {
 		Current string `json:"currentModeId"`
@@ -45,10 +45,10 @@ type offer struct {
 	} `json:"configOptions"`
 }
 
-// modeAsks is what agents call the mode in which they ask before they act.
+// modeAsks is the agents' name of the mode with approvals.
 const modeAsks = "default"
 
-// asks is the mode of a conversation in which the agent asks, "" where it offers none of that name.
+// asks is the mode of a conversation with approvals, "" without one of that name.
 func (o *offer) asks() string {
 	for _, mode := range o.Modes.All {
 		if mode.ID == modeAsks {
@@ -58,7 +58,7 @@ func (o *offer) asks() string {
 	return ""
 }
 
-// models are those offered, and the id of the option that sets one ("" where a method of its own does).
+// models are the offered ones, and the id of the option that sets one ("" if there is a method for it).
 func (o *offer) models(images bool) (models []runtime.Model, option string) {
 	models = []runtime.Model{}
 	for _, one := range o.Models.All {
@@ -78,8 +78,8 @@ func (o *offer) models(images bool) (models []runtime.Model, option string) {
 	return models, option
 }
 
-// Models implements runtime.Adapter. An agent lists its models when a conversation is opened; one is opened for
-// that when there was none yet.
+// Models implements runtime.Adapter. An agent lists its models when a conversation is opened, so one is opened if there
+// was none.
 func (r *Runtime) Models(ctx context.Context) ([]runtime.Model, error) {
 	if models, _ := r.offers(); len(models) > 0 {
 		return models, nil
@@ -103,7 +103,7 @@ func (r *Runtime) offers() (models []runtime.Model, option string) {
 	return r.offered.models(images)
 }
 
-// open has the agent make a conversation. Its mode and model are known then.
+// open creates a conversation, with its mode and model.
 func (r *Runtime) open(ctx context.Context, conn *stdio.Conn, thread, cwd string) (native string, err error) {
 	if err := r.requireNoSettings(cwd); err != nil {
 		return "", err
@@ -131,7 +131,7 @@ func (r *Runtime) open(ctx context.Context, conn *stdio.Conn, thread, cwd string
 	return made.SessionID, nil
 }
 
-// withMeta adds what the profile gives as _meta to the parameters of opening or loading a conversation.
+// withMeta adds the profile's _meta to the parameters of opening or loading a conversation.
 func (r *Runtime) withMeta(params map[string]any) map[string]any {
 	if r.profile.SessionMeta != "" {
 		params["_meta"] = json.RawMessage(r.profile.SessionMeta)
@@ -158,7 +158,7 @@ func (r *Runtime) learn(conn *stdio.Conn, native string, said offer) {
 	p.settings[native] = now
 }
 
-// autoApproved reports whether what the agent asks in a conversation is allowed without asking anybody.
+// autoApproved reports whether the agent's requests in a conversation are approved without a person.
 func (r *Runtime) autoApproved(p *protocol, native string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -234,7 +234,7 @@ func (r *Runtime) StartThread(ctx context.Context, in runtime.StartThread) (runt
 	return runtime.Thread{ID: thread, NativeID: native, Cwd: in.Cwd, Model: modelOf(conn, native), Source: r.profile.Name}, nil
 }
 
-// modelOf is the model of a conversation, "" where the agent does not say.
+// modelOf is the model of a conversation, "" if unknown.
 func modelOf(conn *stdio.Conn, native string) string {
 	p := protocolOf(conn)
 	p.mu.Lock()
@@ -242,7 +242,7 @@ func modelOf(conn *stdio.Conn, native string) string {
 	return p.settings[native].model
 }
 
-// remember notes what a session is to the agent and where it works, and returns what is known of it by now.
+// remember stores the agent's id and the folder of a session, and returns the known ones.
 func (r *Runtime) remember(thread, native, cwd string) (knownNative, knownCwd string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -255,8 +255,8 @@ func (r *Runtime) remember(thread, native, cwd string) (knownNative, knownCwd st
 	return cmp.Or(r.natives[thread], thread), r.folders[thread]
 }
 
-// ResumeThread implements runtime.Threads. A conversation whose folder is not known yet is loaded with its next
-// message, which says it.
+// ResumeThread implements runtime.Threads. A conversation without a known folder is loaded with its next message, which
+// has it.
 func (r *Runtime) ResumeThread(ctx context.Context, in runtime.ResumeThread) (runtime.Thread, error) {
 	native, cwd := r.remember(in.ThreadID, in.NativeID, "")
 	thread := runtime.Thread{ID: in.ThreadID, NativeID: native, Cwd: cwd, Source: r.profile.Name}
@@ -271,7 +271,7 @@ func (r *Runtime) ResumeThread(ctx context.Context, in runtime.ResumeThread) (ru
 	return thread, r.load(ctx, conn, in.ThreadID, native, cwd)
 }
 
-// load has the agent load a stored conversation, unless it has.
+// load loads a stored conversation, unless it is loaded.
 func (r *Runtime) load(ctx context.Context, conn *stdio.Conn, thread, native, cwd string) error {
 	p := protocolOf(conn)
 	p.mu.Lock()
@@ -307,7 +307,7 @@ func (r *Runtime) load(ctx context.Context, conn *stdio.Conn, thread, native, cw
 		return err
 	}
 	var said offer
-	_ = json.Unmarshal(result, &said) // an agent may say nothing of them
+	_ = json.Unmarshal(result, &said) // an agent may not report them
 	r.learn(conn, native, said)
 	if err := p.awaitHistory(ctx, r.calls, native); err != nil {
 		return fmt.Errorf("read the history of conversation %s: %w", native, err)
@@ -316,12 +316,12 @@ func (r *Runtime) load(ctx context.Context, conn *stdio.Conn, thread, native, cw
 	return nil
 }
 
-// quietProbes is the number of answers in a row, with no message of a conversation between them, after which
-// its history counts as complete.
+// quietProbes is the number of answers in a row, with no message of a conversation between them, after which its history
+// is complete.
 const quietProbes = 2
 
-// awaitHistory returns when an agent has sent the whole history of a conversation it loads. It should have by
-// the time it answers, but not every agent has. Messages of old turns must not become part of the next one.
+// awaitHistory returns when an agent has sent the whole history of a conversation that it loads. Not every agent has
+// sent it when it answers. Messages of old turns must not become part of the next one.
 func (p *protocol) awaitHistory(ctx context.Context, limit time.Duration, native string) error {
 	said := func() int {
 		p.mu.Lock()

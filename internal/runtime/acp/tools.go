@@ -10,28 +10,28 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// tool is a call of a tool that has not ended.
+// tool is an open tool call.
 type tool struct {
 	ID   string `json:"id"`
 	Item string `json:"item"` // "" until it was published
-	// Type is the item it is shown as.
+	// Type is the type of its item.
 	Type  string `json:"type,omitempty"`
 	Kind  string `json:"kind,omitempty"`
 	Title string `json:"title,omitempty"`
 	Name  string `json:"name,omitempty"`
 	MCP   bool   `json:"mcp,omitempty"`
-	// Ran is what it was called while it ran, where that is Profile.RefusedAs.
+	// Ran is its name while it ran, if that is Profile.RefusedAs.
 	Ran    string          `json:"ran,omitempty"`
 	Input  json.RawMessage `json:"input,omitempty"`
 	Edits  []edit          `json:"edits,omitempty"`
 	Paths  []string        `json:"paths,omitempty"`
 	Result json.RawMessage `json:"result,omitempty"`
 	Exit   *int            `json:"exit,omitempty"`
-	// Declined says that it was not run because a person, or a rule, said no.
+	// Declined says that it did not run because a person or a rule refused it.
 	Declined bool `json:"declined,omitempty"`
-	// images are those it came to, as long as the line is read that says so.
+	// images are its images, only while their line is read.
 	images []wire.Picture
-	// grown is what it has put out.
+	// grown is its output.
 	growingText
 }
 
@@ -90,9 +90,9 @@ func (t *tool) merge(u *update, p *Profile, end int64) (added string) {
 // mergeContents sets the edits and images of an update, and returns its text.
 func (t *tool) mergeContents(u *update) (text string) {
 	var contents []toolContent
-	_ = json.Unmarshal(u.Content, &contents) // none when it is of another type
+	_ = json.Unmarshal(u.Content, &contents) // another type has none
 	var edits []edit
-	size := 0 // of what is remembered; what is beyond shows in the workspace
+	size := 0 // of the remembered part; the workspace shows the rest
 	var images []wire.Picture
 	var shown strings.Builder
 	for _, c := range contents {
@@ -138,7 +138,7 @@ func (t *tool) mergeOutput(u *update, live string, end int64) (added string) {
 
 func ended(status string) bool { return status == "completed" || status == "failed" }
 
-// meaningful reports whether a value says anything.
+// meaningful reports whether a value has content.
 func meaningful(raw json.RawMessage) bool {
 	switch string(bytes.TrimSpace(raw)) {
 	case "", "null", "{}", `""`:
@@ -152,7 +152,7 @@ const kindExecute = "execute"
 
 func changesFiles(kind string) bool { return kind == "edit" || kind == "delete" || kind == "move" }
 
-// known reports whether it is clear by now what the call does.
+// known reports whether the call's purpose is clear by now.
 func (t *tool) known() bool {
 	switch {
 	case t.Kind == kindExecute && !t.MCP:
@@ -163,7 +163,7 @@ func (t *tool) known() bool {
 	return t.Input != nil
 }
 
-// command is the command a call runs, "" when its arguments do not say.
+// command is the command of a call, "" if its arguments have none.
 func (t *tool) command() string {
 	var in struct {
 		Command json.RawMessage `json:"command"`
@@ -182,16 +182,16 @@ func (t *tool) command() string {
 	return ""
 }
 
-// cwd is where a command runs, as far as the arguments say.
+// cwd is the folder of a command, if the arguments have it.
 func (t *tool) cwd(fallback string) string {
 	var in struct {
 		Cwd json.RawMessage `json:"cwd"`
 	}
-	_ = json.Unmarshal(t.Input, &in) // arguments of another shape say nothing
+	_ = json.Unmarshal(t.Input, &in) // arguments of another shape have none
 	return cmp.Or(wire.Text(in.Cwd), fallback)
 }
 
-// called is the server and the name of a tool, and its arguments.
+// called are the server and the name of a tool, and its arguments.
 func (t *tool) called(p *Profile) (server, name string, arguments json.RawMessage) {
 	var in struct {
 		Server    string          `json:"server"`
@@ -213,13 +213,13 @@ func (t *tool) called(p *Profile) (server, name string, arguments json.RawMessag
 		}
 	}
 	arguments = t.Input
-	if arguments == nil && t.Title != "" { // all some agents say of the arguments
+	if arguments == nil && t.Title != "" { // the only arguments of some agents
 		arguments, _ = json.Marshal(map[string]string{"title": t.Title})
 	}
 	return p.Name, name, arguments
 }
 
-// isOf reports whether a call is one of a tool of an MCP server. What only a title says may be the words of a model.
+// isOf reports whether a call is for a tool of an MCP server. A title alone may be the model's text.
 func (t *tool) isOf(p *Profile, server string) bool {
 	if server == "" || t.Name == "" && !t.MCP {
 		return false
@@ -230,7 +230,7 @@ func (t *tool) isOf(p *Profile, server string) bool {
 	return of == server
 }
 
-// shownAs is the type of item a call is shown as.
+// shownAs is the item type of a call.
 func (t *tool) shownAs() string {
 	switch {
 	case t.Kind == kindExecute && !t.MCP:
@@ -241,7 +241,7 @@ func (t *tool) shownAs() string {
 	return wire.ItemToolCall
 }
 
-// fileEdits are the changes of a call, those it has no diff of only by their paths.
+// fileEdits are the changes of a call; those without a diff have only their paths.
 func (t *tool) fileEdits() (edits []wire.FileEdit) {
 	for _, e := range t.Edits {
 		edits = append(edits, wire.FileEdit{Path: e.Path, Kind: e.Kind, Diff: e.Diff})
@@ -259,7 +259,7 @@ func (t *tool) fileEdits() (edits []wire.FileEdit) {
 	return edits
 }
 
-// item is the call as an item with a status.
+// item is the call's item with a status.
 func (t *tool) item(p *Profile, cwd, status string) any {
 	over := status != wire.StatusInProgress
 	switch t.Type {
@@ -285,7 +285,7 @@ func (t *tool) item(p *Profile, cwd, status string) any {
 	return call
 }
 
-// output is what a call has put out: what the agent says it was, else what it showed.
+// output is the output of a call: the agent's report of it, otherwise the displayed part.
 func (t *tool) output() string {
 	if text := wire.Text(t.Result); text != "" {
 		return text
@@ -297,7 +297,7 @@ func (t *tool) output() string {
 			Content []block `json:"content"`
 		} `json:"result"`
 	}
-	_ = json.Unmarshal(t.Result, &out) // a result of another shape is shown as it is shown
+	_ = json.Unmarshal(t.Result, &out) // a result of another shape stays as displayed
 	var said strings.Builder
 	for _, b := range out.Result.Content {
 		said.WriteString(b.shown())
@@ -305,7 +305,7 @@ func (t *tool) output() string {
 	return cmp.Or(wire.Text(out.Output), wire.Text(out.Error), said.String(), t.last(maxOutput))
 }
 
-// exitCode is how a command ended, nil when unknown.
+// exitCode is the exit code of a command, nil if unknown.
 func (t *tool) exitCode() *int {
 	var out struct {
 		Metadata struct {
@@ -317,7 +317,7 @@ func (t *tool) exitCode() *int {
 	return cmp.Or(t.Exit, out.Metadata.Exit, out.ExitCode)
 }
 
-// bounds is the beginning of a text that is too long, whole characters.
+// bounds is the beginning of a text that is too long, in whole characters.
 func bounds(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -325,7 +325,7 @@ func bounds(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "")
 }
 
-// tail is the end of an output that is too long to be remembered.
+// tail is the end of an output that is too long.
 func tail(text string) string {
 	if len(text) <= maxOutput {
 		return text

@@ -9,25 +9,24 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// translator puts what an agent says into the canonical vocabulary: what a line means depends on the line and on state
-// alone. It is not safe for concurrent use.
+// translator translates an agent's output into the canonical vocabulary. The result depends only on the line and the
+// state. It is not safe for concurrent use.
 type translator struct {
 	profile *Profile
-	// tools is what the agent knows the tools of this server by, "" for none.
+	// tools is the agent's name for the tools of this server, "" for none.
 	tools string
 	state state
-	// threads are the sessions of the conversations that were opened or loaded in this process, by the agent's ids of
-	// them.
+	// threads are the sessions of the conversations that this process opened or loaded, by the agent's ids.
 	threads map[string]string
-	// allowed is the answer to the request of the line before, when it was allowed without asking anybody.
+	// allowed is the answer to the previous line's request, when it was approved without a person.
 	allowed any
-	// upTo is where the line ends that is being translated, in the process's output. unsaid says that the state has changed
-	// by what was said to the agent since it was encoded.
+	// upTo is the end of the current line in the process's output. unsaid says that the state changed through our own
+	// lines since it was encoded.
 	upTo   int64
 	unsaid bool
 }
 
-// params are the members of notifications and requests that are of any use.
+// params are the used parameters of notifications and requests.
 type params struct {
 	SessionID string          `json:"sessionId"`
 	Update    update          `json:"update"`
@@ -40,14 +39,14 @@ type params struct {
 	ToolID    string          `json:"toolCallId"`
 }
 
-// option is an answer a request for a permission offers.
+// option is an option of a permission request.
 type option struct {
 	ID   string `json:"optionId"`
 	Name string `json:"name"`
 	Kind string `json:"kind"` // allow_once, allow_always, reject_once or reject_always
 }
 
-// begin notes a turn whose message is about to be sent, and says so.
+// begin stores and publishes a turn whose message is about to be sent.
 func (t *translator) begin(native string, of conversation, user any, at int64) []runtime.Signal {
 	of.StartedAt = at
 	if t.state.Conversations == nil {
@@ -62,7 +61,7 @@ func (t *translator) begin(native string, of conversation, user any, at int64) [
 
 // params are the parameters of a line.
 func (l *line) params() (p params) {
-	_ = json.Unmarshal(l.Params, &p) // members of another type than expected are skipped
+	_ = json.Unmarshal(l.Params, &p) // members of an unexpected type are skipped
 	p.Update.ToolCallID, p.Update.MessageID = runtime.KnownID(p.Update.ToolCallID), runtime.KnownID(p.Update.MessageID)
 	return p
 }
@@ -104,7 +103,7 @@ func (t *translator) said(l *line, at int64) (signals []runtime.Signal, changed 
 	return append(signals, more...), changed
 }
 
-// update is what an update means in a turn.
+// update handles an update in a turn.
 func (t *translator) update(of *conversation, u *update, at int64) (signals []runtime.Signal, changed bool) {
 	switch u.Kind {
 	case "agent_message_chunk", "agent_thought_chunk":
@@ -115,7 +114,7 @@ func (t *translator) update(of *conversation, u *update, at int64) (signals []ru
 		more, plain := t.grow(of, u, at)
 		return append(signals, more...), len(signals) > 0 || !plain
 	case "tool_call", "tool_call_update":
-		// "in_progress" says nothing: OpenCode says it of a call before it asks, and what it says may come after the request.
+		// "in_progress" means nothing: OpenCode sends it before the approval request, and output may follow the request.
 		signals = t.answered(of, u.ToolCallID, ended(u.Status), at)
 		more, plain := t.call(of, u, at)
 		return append(signals, more...), len(signals) > 0 || !plain
@@ -146,11 +145,11 @@ func (t *translator) update(of *conversation, u *update, at int64) (signals []ru
 // shown is a part of a message as text.
 func (u *update) shown() string {
 	var content block
-	_ = json.Unmarshal(u.Content, &content) // a block of another shape shows nothing
+	_ = json.Unmarshal(u.Content, &content) // a block of another shape has none
 	return content.shown()
 }
 
-// image is a part of a message that is an image with its bytes.
+// image is an image with its bytes in a part of a message.
 func (u *update) image() (image wire.Picture, is bool) {
 	var content block
 	_ = json.Unmarshal(u.Content, &content) // a block of another shape is none
@@ -158,20 +157,20 @@ func (u *update) image() (image wire.Picture, is bool) {
 	return wire.NewPicture(content.Mime, content.Data), is
 }
 
-// showImage says that the agent showed an image. What it wrote before is finished with it.
+// showImage publishes an image, after the text before it.
 func (of *conversation) showImage(image wire.Picture, at int64) []runtime.Signal {
 	of.Items++
 	shown := wire.AgentImage(of.Turn+":m"+jsonInt(of.Items), image)
 	return append(of.closeText(at), wire.ItemStarted(of.position(), shown, at), wire.ItemCompleted(of.position(), shown, at))
 }
 
-// grow adds to the open text, or begins one; plain reports that it only added.
+// grow appends to the open text, or begins one; plain reports that it only appended.
 func (t *translator) grow(of *conversation, u *update, at int64) (signals []runtime.Signal, plain bool) {
 	added, thought := u.shown(), u.Kind == "agent_thought_chunk"
 	if added == "" {
 		return nil, true
 	}
-	alone := t.profile.ErrorsAsText && u.MessageID == "" // each text of no message stands for itself
+	alone := t.profile.ErrorsAsText && u.MessageID == "" // each text without a message is separate
 	if open := of.Text; open != nil && (open.Thought != thought || open.Message != u.MessageID || alone ||
 		len(open.all)+len(added) > maxText) {
 		signals = of.closeText(at)
@@ -218,7 +217,7 @@ func (of *conversation) closeText(at int64) []runtime.Signal {
 	return []runtime.Signal{wire.ItemCompleted(of.position(), item, at)}
 }
 
-// call translates an update of a tool call; plain reports that it only added to the call's output.
+// call handles an update of a tool call; plain reports that it only appended to the output.
 func (t *translator) call(of *conversation, u *update, at int64) (signals []runtime.Signal, plain bool) {
 	if u.ToolCallID == "" || t.hides(u) {
 		return nil, true
@@ -226,7 +225,7 @@ func (t *translator) call(of *conversation, u *update, at int64) (signals []runt
 	one := of.tool(u.ToolCallID)
 	if one == nil {
 		if slices.Contains(of.Ended, u.ToolCallID) && u.Kind != "tool_call" {
-			return nil, true // news of a call that has ended
+			return nil, true // news of an ended call
 		}
 		if one, signals = t.open(of, u.ToolCallID, at); u.Kind != "tool_call" {
 			signals = append(signals, of.closeText(at)...)
@@ -257,7 +256,7 @@ func (t *translator) call(of *conversation, u *update, at int64) (signals []runt
 	return append(signals, t.close(of, one, status, at)...), false
 }
 
-// hides reports whether a call is shown by its request instead.
+// hides reports whether the request of a call shows instead of it.
 func (t *translator) hides(u *update) bool {
 	name := u.Meta.Claude.Tool
 	if name == "" {
@@ -277,12 +276,12 @@ func (t *translator) open(of *conversation, id string, at int64) (one *tool, sig
 	return one, signals
 }
 
-// show begins the item of a call, once.
+// show publishes the start of a call's item, once.
 func (t *translator) show(of *conversation, one *tool, at int64) []runtime.Signal {
 	if one.Item != "" {
 		return nil
 	}
-	// An agent may use an id again, in a later turn or in this one.
+	// An agent may reuse an id, in a later turn or in this one.
 	one.Item, one.Type = of.Turn+":"+one.ID, one.shownAs()
 	if slices.Contains(of.Ended, one.ID) {
 		of.Items++
@@ -291,7 +290,7 @@ func (t *translator) show(of *conversation, one *tool, at int64) []runtime.Signa
 	return []runtime.Signal{wire.ItemStarted(of.position(), one.item(t.profile, of.Cwd, wire.StatusInProgress), at)}
 }
 
-// close ends the item of a call, which has begun.
+// close publishes the end of a call's item.
 func (t *translator) close(of *conversation, one *tool, status string, at int64) (signals []runtime.Signal) {
 	if one.Declined && status != wire.StatusCompleted {
 		status = wire.StatusDeclined

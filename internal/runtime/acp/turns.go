@@ -12,11 +12,11 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// alivePatience is how long a message waits for a sign that its process is there.
+// alivePatience is how long a message waits for a sign of life of its process.
 const alivePatience = 2 * time.Second
 
-// StartTurn implements runtime.Threads. A message to a busy conversation is refused with runtime.ErrTurnActive: what
-// agents do with a second one differs, and one of them cancels the turn that runs.
+// StartTurn implements runtime.Threads. A message to a busy conversation is refused with runtime.ErrTurnActive: agents
+// handle a second one differently, and one of them cancels the running turn.
 func (r *Runtime) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.StartedTurn, error) {
 	if err := r.Capabilities().CheckControls(r.profile.Name, in.ApprovalPolicy, in.Sandbox, in.NetworkAccess); err != nil {
 		return runtime.StartedTurn{}, err
@@ -29,7 +29,7 @@ func (r *Runtime) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.
 		return runtime.StartedTurn{}, err
 	}
 	if in.Aside != "" {
-		// Behind the message: a command of the agent begins one.
+		// After the message: a command of the agent must come first.
 		prompt = append(prompt, map[string]string{"type": "text", "text": in.Aside})
 	}
 	conn, done, err := r.process.Use(ctx)
@@ -110,9 +110,9 @@ func (r *Runtime) InterruptTurn(ctx context.Context, threadID, turnID string) er
 	return protocolOf(conn).stop(context.WithoutCancel(ctx), turnID)
 }
 
-// requireAlive makes a round trip to the process: runtime.ErrProcessGone when it has ended, also when that was
-// not noticed yet. A turn is published before its message is written, so one for a dead process could not move
-// to the next process. A slow process counts as alive.
+// requireAlive makes a round trip to the process: runtime.ErrProcessGone when it has ended, even if unnoticed. A turn is
+// published before its message is written, so one for a dead process could not move to the next process. A slow process
+// counts as alive.
 func (p *protocol) requireAlive(ctx context.Context) error {
 	method, params := p.Probe()
 	_, err := p.Call(ctx, alivePatience, method, params)
@@ -122,7 +122,7 @@ func (p *protocol) requireAlive(ctx context.Context) error {
 	return err
 }
 
-// reserve keeps a conversation for one message. ErrTurnActive while another one has it, or a turn runs.
+// reserve reserves a conversation for one message. ErrTurnActive while another one has it, or a turn runs.
 func (p *protocol) reserve(native string) (release func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

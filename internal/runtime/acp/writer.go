@@ -22,7 +22,7 @@ const (
 	writerReason = "thread_active_writer"
 )
 
-// callWhenFree calls a method that loads a conversation, again while another process has it open.
+// callWhenFree calls a method that loads a conversation, with retries while another process has it open.
 func (r *Runtime) callWhenFree(ctx context.Context, conn *stdio.Conn, method string, params about) (json.RawMessage, error) {
 	until := time.NewTimer(min(writerPatience, r.calls))
 	defer until.Stop()

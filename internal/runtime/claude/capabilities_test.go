@@ -9,7 +9,7 @@ import (
 
 // The capabilities say how Claude Code reaches this server's tools, and that it reaches none where there are
 // none.
-func TestHowItReachesOwnedTools(t *testing.T) {
+func TestOwnedToolsAreReachable(t *testing.T) {
 	t.Parallel()
 	for want, setup := range map[string]stdio.Setup{runtime.OwnedNone: {}, runtime.OwnedMCP: {Tools: "harness"}} {
 		if got := New("claude", setup).Capabilities().OwnedTools; got != want {

@@ -14,7 +14,7 @@ import (
 
 // A server that dies when a session has a home and a process, and before it is stored: the next one ends the process and
 // removes the home. Homes of known sessions stay, and of unknown ones in which something was said.
-func TestTheHomeOfASessionThatNeverCameToBe(t *testing.T) {
+func TestHomeOfUnstoredSessionIsDeleted(t *testing.T) {
 	t.Parallel()
 	homes := environment.Homes{Dir: filepath.Join(t.TempDir(), "credentials")}
 	home := func(session string) environment.Home {

@@ -11,7 +11,7 @@ import (
 
 // SE-02: a conversation whose history was removed does not restart empty. It continues when Claude Code gets
 // the earlier messages.
-func TestALostConversationIsBegunAnew(t *testing.T) {
+func TestLostConversationIsRestarted(t *testing.T) {
 	t.Parallel()
 	store := runtimetest.NewStore()
 	g := newRig(t, store, false)

@@ -485,7 +485,7 @@ func TestAForgottenConversation(t *testing.T) {
 }
 
 // Nothing that lies in the folder or in the home of Claude Code reaches its model, or is started. RA-16
-func TestWhatClaudeCodeReadsByItself(t *testing.T) {
+func TestClaudeCodeReadsOnlyAllowedSources(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, open(), func(g *rig) {
 		for name, text := range map[string]string{

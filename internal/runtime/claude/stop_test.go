@@ -11,7 +11,7 @@ import (
 )
 
 // A stop also cancels the messages that the agent has received and not begun, whatever the turn does at that moment.
-func TestAStopCancelsWhatWasSteeredAndNotBegun(t *testing.T) {
+func TestStopCancelsQueuedSteering(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, open(), nil)
 	for name, begin := range map[string]func() string{

@@ -275,7 +275,7 @@ func FuzzReader(f *testing.F) {
 }
 
 // What codex wrote is read again without a process as it was while there was one.
-func TestReadIsWhatAProcessSays(t *testing.T) {
+func TestReadParsesProcessOutput(t *testing.T) {
 	t.Parallel()
 	line := `{"method":"codex/event","params":{"conversationId":"t","id":"u"}}`
 	want := classified(t, line)

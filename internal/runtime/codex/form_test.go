@@ -138,7 +138,7 @@ func TestRepliesToElicitations(t *testing.T) {
 }
 
 // A reason reaches codex in the one approval that has a place for it, and only in versions that do.
-func TestAReasonOfARefusal(t *testing.T) {
+func TestReasonOfRefusalReachesAgent(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		v      version

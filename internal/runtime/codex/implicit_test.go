@@ -18,7 +18,7 @@ import (
 
 // What lies in the folder of a conversation reaches the model or does not, as it was said when the conversation began,
 // also when codex has to load it again, and in a fork; what lies in the home does. RA-16
-func TestWhatCodexReadsByItself(t *testing.T) {
+func TestCodexReadsOnlyAllowedSources(t *testing.T) {
 	t.Parallel()
 	work := t.TempDir()
 	implicit := map[string]string{}
@@ -91,7 +91,7 @@ func TestWhatCodexReadsByItself(t *testing.T) {
 // Why codex cannot be limited to reading nothing: even with everything off that a conversation can switch off,
 // its model gets the instructions of its home. It gets no skills, no MCP servers and no instructions of the
 // folder. RA-16
-func TestWhatCodexCannotBeKeptFromReading(t *testing.T) {
+func TestSourcesThatCodexAlwaysReads(t *testing.T) {
 	t.Parallel()
 	b := setupWith(t, codextest.Default, nil, codextest.Config(mcptest.Config(os.Args[0], runAsMCP)))
 	for name, text := range map[string]string{"AGENTS.md": "mark of the home",

@@ -49,7 +49,7 @@ func (b *bundle) end(t *testing.T) {
 
 // SE-02: a conversation whose file is gone is refused, and continues when codex gets the earlier messages.
 // After that it is known again, also to the next codex.
-func TestALostConversationIsBegunAnew(t *testing.T) {
+func TestLostConversationIsRestarted(t *testing.T) {
 	onEach(t, func(t *testing.T, version codextest.Version) {
 		b := setup(t, version)
 		thread := b.thread(t, runtime.StartThread{})

@@ -12,8 +12,7 @@ import (
 	"harness/internal/runtime/opencode/bridge"
 )
 
-// unexplained is the reason of a refusal that was given none: without one OpenCode stops the turn, which is what cancel
-// is for.
+// unexplained is the reason of a refusal without one: otherwise OpenCode stops the turn, which is what cancel is for.
 const unexplained = "The person declined this. Go on without it."
 
 // CheckReply implements runtime.Threads.
@@ -22,8 +21,8 @@ func (o *OpenCode) CheckReply(ref runtime.RequestRef, reply runtime.Reply) error
 	return err
 }
 
-// steps are the requests that settle a request; parent is the conversation whose turn it is. *runtime.ReplyError for a
-// reply OpenCode has no place for.
+// steps are the requests that settle a request; parent is the conversation with the turn. *runtime.ReplyError for an
+// unsupported reply.
 func steps(ref runtime.RequestRef, reply runtime.Reply, parent string) ([]bridge.Step, error) {
 	for field, given := range map[string]bool{"choice": len(reply.Choice) > 0, "option": reply.Option != "",
 		"response":     len(reply.Raw) > 0,
@@ -78,8 +77,8 @@ func steps(ref runtime.RequestRef, reply runtime.Reply, parent string) ([]bridge
 	return out, nil
 }
 
-// remember allows what was asked for, in this conversation. OpenCode's own "always" would allow it in every
-// conversation of the folder.
+// remember allows the requested use in this conversation. OpenCode's own "always" would allow it in every conversation
+// of the folder.
 func remember(with askedContext) bridge.Step {
 	rules := []rule{}
 	for _, pattern := range with.Always {
@@ -111,7 +110,7 @@ func answersOf(raw json.RawMessage, count int) ([][]string, error) {
 
 // Answer implements runtime.Threads.
 func (o *OpenCode) Answer(ctx context.Context, ref runtime.RequestRef, reply runtime.Reply) error {
-	c, done, err := o.process.Use(ctx) // it may be one that is just being taken over
+	c, done, err := o.process.Use(ctx) // it may be in the middle of a takeover
 	if err != nil {
 		return runtime.WithKind(runtime.ErrRequestGone, err)
 	}

@@ -10,19 +10,19 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// askedContext is what is needed to answer a request later (runtime.Asked.Context).
+// askedContext is stored with a request in order to answer it later (runtime.Asked.Context).
 type askedContext struct {
-	// Session is the conversation that asked, Folder its folder.
+	// Session is the requesting conversation, Folder its folder.
 	Session string `json:"session"`
 	Folder  string `json:"folder"`
 	// Permission and Always are what an approval for the session allows.
 	Permission string   `json:"permission,omitempty"`
 	Always     []string `json:"always,omitempty"`
-	// Questions is how many there are.
+	// Questions is the number of questions.
 	Questions int `json:"questions,omitempty"`
 }
 
-// ask notes a request; nil when it is known, or belongs to no turn.
+// ask stores a request; nil when it is known, or belongs to no turn.
 func (t *translation) ask(id, native string, tool toolRef) *conversation {
 	in := t.asker(native)
 	if in == nil || id == "" || !fit(id) || len(in.Asked) >= maxAsked ||
@@ -43,11 +43,11 @@ func (t *translation) permission(raw json.RawMessage) {
 		return
 	}
 	var meta toolMetadata
-	_ = json.Unmarshal(p.Metadata, &meta) // members of another type than expected are skipped
+	_ = json.Unmarshal(p.Metadata, &meta) // members of an unexpected type are skipped
 	asking := wire.Asking{Place: in.in()}
 	if open := in.ofCall(runtime.KnownID(p.Tool.CallID)); open != nil {
 		asking.ItemID = open.ID
-		if p.Permission == toolShell || p.Permission == "edit" { // of others the arguments come with their begin
+		if p.Permission == toolShell || p.Permission == "edit" { // the arguments of others come with their start
 			t.begin(in, open,
 				toolState{Metadata: meta, Input: encoded(toolInput{Command: meta.Command, FilePath: meta.FilePath})})
 		}
@@ -98,10 +98,10 @@ func (t *translation) question(raw json.RawMessage) {
 		askedContext{Session: q.SessionID, Folder: t.dir, Questions: len(questions)})
 }
 
-// questionID is what the n-th question of a request is called.
+// questionID is the id of the n-th question of a request.
 func questionID(n int) string { return "q" + strconv.Itoa(n+1) }
 
-// request publishes a request, with what is needed to answer it.
+// request publishes a request with its context.
 func (t *translation) request(signal runtime.Signal, with askedContext) {
 	if change, ok := signal.Change.(runtime.InteractiveRequested); ok {
 		change.Asked.Context = encoded(with)
@@ -110,7 +110,7 @@ func (t *translation) request(signal runtime.Signal, with askedContext) {
 	t.emit(signal)
 }
 
-// settled takes that a request waits no more. The item it was about is declined when the answer was no.
+// settled handles the end of a request. Its item is declined when the answer was no.
 func (t *translation) settled(id, reply string) {
 	for _, in := range t.Conversations {
 		i := slices.IndexFunc(in.Asked, func(one asked) bool { return one.ID == id })

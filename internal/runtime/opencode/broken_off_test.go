@@ -11,7 +11,7 @@ import (
 
 // A conversation whose folder is gone breaks off: OpenCode is idle, then says why, and its last message gets no end. The turn
 // ends with that reason, also when the agent is idle again without one.
-func TestATurnThatBreaksOffEnds(t *testing.T) {
+func TestInterruptedTurnEnds(t *testing.T) {
 	t.Parallel()
 	const (
 		begins = `{"type":"message.updated","properties":{"sessionID":"ses_1","info":{"id":"msg_1","role":"user","time":{"created":1}}}}

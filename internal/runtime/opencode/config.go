@@ -16,27 +16,27 @@ import (
 	"harness/internal/runtime/opencode/bridge"
 )
 
-// configVariable is where an operator says which providers and models there are.
+// configVariable has the operator's providers and models.
 const configVariable = "OPENCODE_CONFIG_CONTENT"
 
-// forced switches off what would change OpenCode behind our back, or give others a say in what it may do: updates,
-// plug-ins, and what the folder of a conversation or another agent's settings say.
+// forced disables what would change OpenCode or its permissions without the operator: updates, plug-ins, and settings of
+// the folder or of another agent.
 func forced() []string {
 	return []string{"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_DEFAULT_PLUGINS=1",
 		"OPENCODE_DISABLE_PROJECT_CONFIG=1", "OPENCODE_DISABLE_CLAUDE_CODE=1", "OPENCODE_DISABLE_EXTERNAL_SKILLS=1",
 		"OPENCODE_PURE=1"}
 }
 
-// usual are settings an operator may have other wishes about: downloads at the start, a conversation that is shortened
-// without a word, and that the agent may ask questions.
+// usual are defaults that an operator may change: no downloads at the start, no silent compaction, and no questions of
+// the agent.
 func usual() map[string]string {
 	return map[string]string{"OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
 		"OPENCODE_DISABLE_AUTOCOMPACT": "1", "OPENCODE_FAST_BOOT": "1", "OPENCODE_CLIENT": "app",
 		"OPENCODE_ENABLE_QUESTION_TOOL": "1"}
 }
 
-// inherits selects which variables of the server's environment OpenCode gets. Its configuration and its
-// password come from here.
+// inherits selects which variables of the server's environment OpenCode gets. Its configuration and its password come
+// from here.
 func (o *OpenCode) inherits(name string) bool {
 	return name != configVariable && name != "OPENCODE_SERVER_PASSWORD" && o.handedOn(name)
 }
@@ -45,7 +45,7 @@ func (o *OpenCode) handedOn(name string) bool {
 	return o.options.Launch.Inherits == nil || o.options.Launch.Inherits(name)
 }
 
-// environment is what OpenCode gets besides what it inherits.
+// environment are OpenCode's variables besides the inherited ones.
 func (o *OpenCode) environment() []string {
 	env := append(slices.Clone(o.options.Launch.Env), o.options.Home.Env()...)
 	for _, name := range slices.Sorted(maps.Keys(usual())) {
@@ -59,8 +59,8 @@ func (o *OpenCode) environment() []string {
 	return append(env, forced()...)
 }
 
-// config is the operator's configuration with ours: nothing is updated or shared, and what costs time or is downloaded
-// is off unless it is asked for.
+// config is the operator's configuration with ours: no updates, no sharing, and no slow features or downloads unless
+// requested.
 func (o *OpenCode) config() (string, error) {
 	config := map[string]any{}
 	for name, value := range map[string]bool{"snapshot": false, "lsp": false, "formatter": false} {
@@ -72,7 +72,7 @@ func (o *OpenCode) config() (string, error) {
 		}
 	}
 	config["autoupdate"], config["share"] = false, "disabled"
-	// Permissions without a rule are asked for. Conversations have rules of their own above these.
+	// Permissions without a rule need approval. The rules of conversations override these.
 	permissions := map[string]string{"*": ask}
 	for _, tool := range readOnlyTools() {
 		permissions[tool] = allow
@@ -106,8 +106,8 @@ func (o *OpenCode) variable(name string) string {
 	return os.Getenv(name)
 }
 
-// Auth implements runtime.Adapter. A provider of the configuration may need no credentials, so that none are there says
-// nothing by itself.
+// Auth implements runtime.Adapter. A provider of the configuration may need no credentials, so missing ones alone prove
+// nothing.
 func (o *OpenCode) Auth(context.Context) (runtime.AuthStatus, error) {
 	status := runtime.AuthStatus{State: runtime.AuthFound, Credentials: []string{}}
 	var config struct {
@@ -143,11 +143,11 @@ func (o *OpenCode) Auth(context.Context) (runtime.AuthStatus, error) {
 	return status, nil
 }
 
-// loginRemedy is what helps an OpenCode without a login.
+// loginRemedy helps an OpenCode without a login.
 const loginRemedy = "give a provider a key in " + configVariable +
 	`, or log in with it: POST /api/runtimes/opencode/login {"apiKey": "..."}`
 
-// emptyLogin is how long a file of no logins is at most, in bytes.
+// emptyLogin is the largest size of a file without logins, in bytes.
 const emptyLogin = 3
 
 // Models implements runtime.Adapter.

@@ -22,7 +22,7 @@ func (o *OpenCode) ListThreads(ctx context.Context, in runtime.ListThreads) (run
 	if limit <= 0 {
 		limit = 50
 	}
-	// "archived" asks for all of them; one that was taken back is not among the others.
+	// "archived" requests all of them; a removed one is not among the others.
 	query := url.Values{"roots": {"true"}, "archived": {"true"}, "limit": {strconv.Itoa(limit)}}
 	if in.Cursor != "" {
 		query.Set("cursor", in.Cursor)
@@ -69,9 +69,8 @@ func (o *OpenCode) ReadThread(ctx context.Context, threadID string, withTurns bo
 	return thread, nil
 }
 
-// turns are those of the given messages, translated as if they came one after the other. A user message begins
-// a turn if the agent's last message was finished for good; otherwise it was steering. running is the turn that
-// runs, "" for none.
+// turns are the turns of messages, translated as if they came in order. A user message begins a turn if the agent's last
+// message was final; otherwise it steered. running is the running turn, "" for none.
 func turns(native, folder string, messages []message, running string) []runtime.Turn {
 	var out []runtime.Turn
 	t := &translation{state: &state{}, past: true, dir: folder, name: func(native string) string { return native }}
@@ -95,7 +94,7 @@ func turns(native, folder string, messages []message, running string) []runtime.
 	}
 	finish := func() {
 		if in := t.Conversations[native]; in != nil && in.Turn != running {
-			if in.Message != "" && !in.Finished { // its process ended while it wrote
+			if in.Message != "" && !in.Finished { // its process ended during this message
 				in.fail(&nativeError{Name: errorAborted})
 			}
 			t.end(native, in)

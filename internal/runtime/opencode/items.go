@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// partReasoning is OpenCode's type of what the agent thinks, which is also the vocabulary's.
+	// partReasoning is OpenCode's type of reasoning, which is also the vocabulary's.
 	partReasoning = wire.ItemReasoning
 	// kindReasoning is the item.Tool of it.
 	kindReasoning = "(thought)"
-	// maxDiff bounds talk.Diff, in bytes.
+	// maxDiff bounds conversation.Diff, in bytes.
 	maxDiff = 64 << 10
-	// longText is how much (bytes) of each end of a long text is compared: as much as is remembered.
+	// longText is how many bytes of each end of a long text are compared: the remembered part.
 	longText = maxDiff
 )
 
-// part takes a part of a message: an item that began, grew or ended.
+// part handles a part of a message: an item that began, grew or ended.
 func (t *translation) part(in *conversation, p part) {
 	if slices.Contains(in.AwaitingText, p.MessageID) {
 		if p.Type == "text" && !p.Synthetic && !p.Ignored {
@@ -34,7 +34,7 @@ func (t *translation) part(in *conversation, p part) {
 		return
 	}
 	if p.MessageID == "" || p.MessageID != in.Message || slices.Contains(in.Done, p.ID) || !fit(p.ID, p.Tool) {
-		return // of a message that is finished, or of no turn
+		return // of a completed message, or of no turn
 	}
 	switch p.Type {
 	case "text", partReasoning:
@@ -64,7 +64,7 @@ func (t *translation) text(in *conversation, p part) {
 		open = t.add(in, item{ID: p.ID, Tool: kind, Begun: true})
 		t.emit(wire.ItemStarted(in.in(), textItem(open, ""), t.at))
 	}
-	// The text of an unfinished one comes as deltas, too; unless they are past.
+	// The text of an open part also comes as deltas, unless it is past.
 	if p.Time.End != 0 || open.Stale || t.past {
 		if added := open.newText(p.Text); added != "" {
 			t.grow(in, open, added)
@@ -86,7 +86,7 @@ func textItem(open *item, text string) any {
 	return wire.Reasoning(open.ID, nil, []string{text})
 }
 
-// grow publishes what was added to an item's text.
+// grow publishes the addition to an item's text.
 func (t *translation) grow(in *conversation, open *item, added string) {
 	switch open.Tool {
 	case "":
@@ -108,7 +108,7 @@ func (t *translation) delta(in *conversation, about said) {
 	t.grow(in, open, about.Delta)
 }
 
-// tool takes a call of a tool.
+// tool handles a tool call.
 func (t *translation) tool(in *conversation, p part) {
 	open := in.find(p.ID)
 	if open == nil {
@@ -134,12 +134,12 @@ func (t *translation) tool(in *conversation, p part) {
 	}
 }
 
-// changesFiles reports the tools that show as changes of files.
+// changesFiles reports the tools that are displayed as file changes.
 func changesFiles(tool string) bool {
 	return slices.Contains([]string{"edit", "write", "multiedit", "patch", "apply_patch"}, tool)
 }
 
-// changed publishes what the turn has changed so far, as long as that can be remembered.
+// changed publishes the changes of the turn so far, within bounds.
 func (t *translation) changed(in *conversation, p part) {
 	var input toolInput
 	_ = json.Unmarshal(p.State.Input, &input) // as in toolItem
@@ -149,7 +149,7 @@ func (t *translation) changed(in *conversation, p part) {
 	}
 }
 
-// begin publishes that a tool is called, once.
+// begin publishes the start of a tool call, once.
 func (t *translation) begin(in *conversation, open *item, now toolState) {
 	if open.Begun {
 		return
@@ -163,13 +163,13 @@ func (t *translation) begin(in *conversation, open *item, now toolState) {
 
 const toolShell = "bash"
 
-// shown reports the tools that are items: a question and a plan are published otherwise.
+// shown reports the tools with items: questions and plans are published differently.
 func shown(tool string) bool {
 	return tool != "question" && tool != "todowrite" && tool != "todoread"
 }
 
-// saysDeclined reports whether the error of a call says that a person or a rule refused it. The event with the answer can
-// be missed, and the messages that are read again have only this.
+// saysDeclined reports whether a call's error is a refusal by a person or a rule. The event with the answer can be
+// missed, and the messages that are read again have only this.
 func saysDeclined(text string) bool {
 	return strings.HasPrefix(text, "The user rejected permission to use this") ||
 		strings.HasPrefix(text, "The user has specified a rule which prevents")
@@ -184,7 +184,7 @@ func toolItem(in *conversation, open *item, now toolState) any {
 		return refusedItem(open, now, word)
 	}
 	var input toolInput
-	_ = json.Unmarshal(now.Input, &input) // members of another type than expected are skipped
+	_ = json.Unmarshal(now.Input, &input) // members of an unexpected type are skipped
 	over := now.Status != "running"
 	if open.Tool == toolShell {
 		return shellItem(in, open, now, input, word, over)
@@ -203,11 +203,10 @@ func toolItem(in *conversation, open *item, now toolState) any {
 	return call
 }
 
-// toolInvalid is what OpenCode runs in the place of a call that it refuses: there is no such tool, or its input is not
-// valid.
+// toolInvalid is the tool that OpenCode runs instead of a refused call: an unknown tool or an invalid input.
 const toolInvalid = "invalid"
 
-// refusedItem is such a call, by the name of the tool that the model called.
+// refusedItem is such a call with the name of the model's tool.
 func refusedItem(open *item, now toolState, word string) any {
 	var call struct {
 		Tool string `json:"tool"`
@@ -243,7 +242,7 @@ func shellItem(in *conversation, open *item, now toolState, input toolInput, wor
 	return command
 }
 
-// edits are the files a tool changes.
+// edits are the file changes of a tool.
 func edits(tool string, now toolState, input toolInput) []wire.FileEdit {
 	var out []wire.FileEdit
 	for _, file := range now.Metadata.Files {
@@ -272,7 +271,7 @@ func edits(tool string, now toolState, input toolInput) []wire.FileEdit {
 	return []wire.FileEdit{edit}
 }
 
-// closeItems ends what a finished message left open. A text without an end was published as far as it is known.
+// closeItems ends the open items of a completed message. A text without an end was published as far as known.
 func (t *translation) closeItems(in *conversation) {
 	for _, open := range slices.Clone(in.Open) {
 		t.cutShort(in, open)
@@ -280,7 +279,7 @@ func (t *translation) closeItems(in *conversation) {
 	in.Open = nil
 }
 
-// cutShort ends the item of a call that has no end.
+// cutShort ends the item of a call without an end.
 func (t *translation) cutShort(in *conversation, open item) {
 	if open.Begun && open.Tool != "" && open.Tool != kindReasoning && shown(open.Tool) {
 		t.emit(wire.ItemCompleted(in.in(), toolItem(in, &open, toolState{Status: "error", Error: "The call was cut short."}),
@@ -288,7 +287,7 @@ func (t *translation) cutShort(in *conversation, open item) {
 	}
 }
 
-// add makes an item known.
+// add stores an item.
 func (t *translation) add(in *conversation, one item) *item {
 	if len(in.Open) >= maxOpen {
 		t.cutShort(in, in.Open[0])
@@ -299,11 +298,11 @@ func (t *translation) add(in *conversation, one item) *item {
 }
 
 func encoded(value any) json.RawMessage {
-	raw, _ := json.Marshal(value) // texts encode
+	raw, _ := json.Marshal(value) // strings always encode
 	return raw
 }
 
-// wire counts as the vocabulary does: what came from a cache is input, and what was thought is output.
+// wire counts as the vocabulary does: cached tokens are input, and reasoning is output.
 func (t tokens) wire() wire.Tokens {
 	out := wire.Tokens{Input: t.Input + t.Cache.Read + t.Cache.Write, Cached: t.Cache.Read, Output: t.Output + t.Reasoning,
 		Reasoning: t.Reasoning}

@@ -11,8 +11,8 @@ import (
 	"harness/internal/runtime/opencode/bridge"
 )
 
-// TakeKey implements runtime.KeyTaker. OpenCode stores the key in its home. Its open folders keep using the
-// keys they began with, so OpenCode is restarted in them, which ends turns: while one runs, no key is accepted.
+// TakeKey implements runtime.KeyTaker. OpenCode stores the key in its home. Its open folders keep their earlier keys, so
+// OpenCode is restarted in them, which ends turns: while one runs, no key is accepted.
 func (o *OpenCode) TakeKey(ctx context.Context, given runtime.ProviderKey) (runtime.TakenKey, error) {
 	l, err := o.use(ctx)
 	if err != nil {
@@ -53,7 +53,7 @@ func (p *protocol) busy() bool {
 	return len(p.state.Conversations) > 0
 }
 
-// provider is the one that a key is for: one OpenCode knows, that of the configured model when none is named.
+// provider is the provider of a key: one that OpenCode knows, by default that of the configured model.
 func (o *OpenCode) provider(ctx context.Context, l *line, named string) (string, error) {
 	if named == "" {
 		var config struct {

@@ -14,13 +14,13 @@ type names struct {
 
 type known struct {
 	thread, folder string
-	// levels is what the conversation's permissions were made of last, "" when that has to be looked up.
+	// levels are those of the conversation's current permissions, "" if they must be looked up.
 	levels levels
 }
 
 func newNames() *names { return &names{byNative: map[string]known{}, natives: map[string]string{}} }
 
-// learn notes a conversation; an empty folder leaves the one that is known.
+// learn stores a conversation; an empty folder leaves the known one.
 func (n *names) learn(thread, native, folder string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -32,7 +32,7 @@ func (n *names) learn(thread, native, folder string) {
 	n.byNative[native], n.natives[thread] = one, native
 }
 
-// forget drops a conversation.
+// forget removes a conversation.
 func (n *names) forget(native string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -40,14 +40,14 @@ func (n *names) forget(native string) {
 	delete(n.byNative, native)
 }
 
-// thread is the session of a conversation, "" when it is not known.
+// thread is the session of a conversation, "" if unknown.
 func (n *names) thread(native string) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.byNative[native].thread
 }
 
-// native is OpenCode's id of a session; an id of OpenCode's stands for itself. "" when it is not known.
+// native is OpenCode's id of a session; an id of OpenCode stands for itself. "" if unknown.
 func (n *names) native(thread string) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -60,14 +60,14 @@ func (n *names) native(thread string) string {
 	return ""
 }
 
-// of is what is known of a conversation.
+// of is what is known about a conversation.
 func (n *names) of(native string) known {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.byNative[native]
 }
 
-// apply notes the levels a conversation has.
+// apply stores the levels of a conversation.
 func (n *names) apply(native string, now levels) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -12,12 +12,12 @@ import (
 	"harness/internal/runtime/opencode/bridge"
 )
 
-// What OpenCode knows the tools of this server by: all conversations in a folder share their MCP servers, so that each
-// conversation has one with a name of its own, and may use no other of them.
+// OpenCode's names of this server's tools: conversations in a folder share their MCP servers, so each has one with its
+// own name, and may use no other of them.
 const (
 	ownServer    = "harness"
 	serverPrefix = ownServer + "_"
-	// nameDigits is how many hexadecimal digits of a session's hash are in the name of its server.
+	// nameDigits is the number of hexadecimal digits of a session's hash in the name of its server.
 	nameDigits = 12
 )
 
@@ -33,7 +33,7 @@ func (o *OpenCode) toolServer(thread string) string {
 	return serverPrefix + hex.EncodeToString(sum[:])[:nameDigits]
 }
 
-// nativeToolsOff reports whether a conversation is to have none of OpenCode's own tools.
+// nativeToolsOff reports whether OpenCode's own tools are disabled in a conversation.
 func (o *OpenCode) nativeToolsOff(ctx context.Context, thread string) (bool, error) {
 	if o.options.NativeToolsOff == nil {
 		return false, nil
@@ -41,7 +41,7 @@ func (o *OpenCode) nativeToolsOff(ctx context.Context, thread string) (bool, err
 	return o.options.NativeToolsOff(ctx, thread)
 }
 
-// called is the MCP server and the name of a tool.
+// called are the MCP server and the name of a tool.
 func called(tool string) (server, name string) {
 	rest, owned := strings.CutPrefix(tool, serverPrefix)
 	if owned && len(rest) > nameDigits && rest[nameDigits] == '_' {
@@ -50,7 +50,7 @@ func called(tool string) (server, name string) {
 	return Name, tool
 }
 
-// attachTools gives a conversation the tools of this server, once in each process.
+// attachTools gives a conversation the tools of this server, once per process.
 func (o *OpenCode) attachTools(ctx context.Context, l *line, thread, native string) error {
 	name := o.toolServer(thread)
 	if name == "" {
@@ -82,7 +82,7 @@ func (o *OpenCode) attachTools(ctx context.Context, l *line, thread, native stri
 	return nil
 }
 
-// detachTools ends the connection for a conversation that is gone. One that stays reaches no session.
+// detachTools ends the connection of a deleted conversation. One that stays reaches no session.
 func (o *OpenCode) detachTools(ctx context.Context, l *line, thread, native string) {
 	name := o.toolServer(thread)
 	o.giving.Lock()

@@ -29,13 +29,13 @@ import (
 // Name is the runtime's name.
 const Name = "opencode"
 
-// Tested is the version the adapter was tested with, and the oldest it speaks with.
+// Tested is the tested version, which is also the oldest supported one.
 const Tested = "1.18.33"
 
 const (
 	defaultStartTimeout = 30 * time.Second
 	defaultCallTimeout  = 120 * time.Second
-	// untitled begins the title of an unnamed conversation: without a title OpenCode asks its model for one.
+	// untitled is the prefix of an unnamed conversation's title: without a title OpenCode asks its model for one.
 	untitled = "untitled session of harness"
 )
 
@@ -45,7 +45,7 @@ type Options struct {
 	// Bin is the opencode executable (opencode on PATH). Bridge is the program and first arguments that call bridge.Run.
 	Bin    string
 	Bridge []string
-	// Dir is the folder of conversations that name none.
+	// Dir is the folder of conversations without one.
 	Dir string
 }
 
@@ -55,10 +55,10 @@ type OpenCode struct {
 	launcher *stdio.Launcher
 	process  *stdio.Supervisor
 	names    *names
-	// given are the processes (generations) in which conversations have been given the tools of this server.
+	// given are the processes (generations) in which conversations have the tools of this server.
 	giving sync.Mutex
 	given  map[string]string
-	// sending is held while a message is on its way, and by who may not have one come in between.
+	// sending is held during the delivery of a message, and by callers that exclude one.
 	sending sync.RWMutex
 }
 
@@ -97,13 +97,13 @@ func New(options Options) *OpenCode {
 	return o
 }
 
-// hello is what OpenCode said about itself.
+// hello is OpenCode's description of itself.
 func hello(c *stdio.Conn) (said bridge.Hello) {
-	_ = json.Unmarshal(c.Hello(), &said) // nothing was said then
+	_ = json.Unmarshal(c.Hello(), &said) // there was none
 	return said
 }
 
-// command is how the bridge, and with it OpenCode, is started.
+// command is the command line of the bridge, which starts OpenCode.
 func (o *OpenCode) command() (path string, args []string, err error) {
 	bin, err := exec.LookPath(o.options.Bin)
 	if err != nil && !errors.Is(err, exec.ErrDot) {
@@ -130,9 +130,9 @@ func (o *OpenCode) Install() runtime.Install {
 // Name implements runtime.Adapter.
 func (o *OpenCode) Name() string { return Name }
 
-// Capabilities implements runtime.Adapter. OpenCode has no sandbox: read-only is that the tools which write, run or
-// reach anything are not there, and a conversation that has them can do what its user can. What lies in between is not
-// enforced, so it is not offered.
+// Capabilities implements runtime.Adapter. OpenCode has no sandbox. Read-only disables the tools that write, run or
+// access the network; a conversation with them has its user's permissions. Levels in between cannot be enforced, so they
+// are not offered.
 func (o *OpenCode) Capabilities() runtime.Capabilities {
 	owned, transport := runtime.OwnedNone, ""
 	if o.options.Tools != "" {
@@ -153,7 +153,7 @@ func (o *OpenCode) Capabilities() runtime.Capabilities {
 	}
 }
 
-// Status implements runtime.Adapter. The process is OpenCode's own, not the one beside it.
+// Status implements runtime.Adapter. The process is OpenCode's own, not the bridge.
 func (o *OpenCode) Status() runtime.Status {
 	status := o.process.Status()
 	if c := o.process.Current(); c != nil && c.Generation() == status.Generation && status.PID != 0 {
@@ -165,23 +165,24 @@ func (o *OpenCode) Status() runtime.Status {
 	return status
 }
 
-// Start implements runtime.Adapter. An adapter that was stopped does not start again.
+// Start implements runtime.Adapter. A stopped adapter does not start again.
 func (o *OpenCode) Start(ctx context.Context) error { return o.process.Start(ctx) }
 
-// Stop implements runtime.Adapter. It returns the context's error when the sink does not take what OpenCode said last.
+// Stop implements runtime.Adapter. It returns the context's error when the sink does not accept the last output of
+// OpenCode.
 func (o *OpenCode) Stop(ctx context.Context) error { return o.process.Stop(ctx) }
 
 // Threads implements runtime.Adapter.
 func (o *OpenCode) Threads() runtime.Threads { return o }
 
-// line is the way to OpenCode, and its protocol.
+// line is the connection to OpenCode with its protocol.
 type line struct {
 	*protocol
 	limit time.Duration
 	done  func()
 }
 
-// use waits for an OpenCode that is starting. done releases it.
+// use waits for a starting OpenCode. done releases it.
 func (o *OpenCode) use(ctx context.Context) (*line, error) {
 	c, done, err := o.process.Use(ctx)
 	if err != nil {
@@ -217,11 +218,11 @@ func (l *line) command(ctx context.Context, what, native string, c call, out any
 	return nil
 }
 
-// endGrace is how long the end of the process beside OpenCode may take after OpenCode's own.
+// endGrace is how long the bridge may take to end after OpenCode.
 const endGrace = 5 * time.Second
 
-// endedWith adds runtime.ErrProcessGone to the error of a request that got no answer, when that is because OpenCode ended: its
-// connections break a moment before the process beside it ends.
+// endedWith adds runtime.ErrProcessGone to the error of an unanswered request if OpenCode has ended: its connections
+// break shortly before the bridge ends.
 func (l *line) endedWith(ctx context.Context, err error) error {
 	var refused *runtime.Error
 	if !errors.As(err, &refused) || refused.Code != 0 || !errors.Is(err, runtime.ErrUnavailable) {
@@ -238,10 +239,10 @@ func (l *line) endedWith(ctx context.Context, err error) error {
 	return err
 }
 
-// pathOf is where a conversation is.
+// pathOf is the path of a conversation.
 func pathOf(native, rest string) string { return "/session/" + url.PathEscape(native) + rest }
 
-// homeFile is a file of OpenCode's home, by the variable of its folder and what that is by default.
+// homeFile is a file of OpenCode's home, by the variable and the default of its folder.
 func (o *OpenCode) homeFile(variable, otherwise string, rest ...string) (string, error) {
 	dir := o.launcher.Variable(variable)
 	if o.options.Home.Dir != "" {

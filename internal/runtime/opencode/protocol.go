@@ -19,10 +19,10 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// call is a request as the protocol takes it.
+// call is a request of the protocol.
 type call struct {
 	bridge.Command
-	// thread is the session it is about; harmless is as in stdio.Call.
+	// thread is its session; harmless is as in stdio.Call.
 	thread   string
 	harmless bool
 }
@@ -34,7 +34,7 @@ const (
 	callLogin  = "login"
 )
 
-// protocol is the conversation with one bridge (stdio.Protocol).
+// protocol is the connection with one bridge (stdio.Protocol).
 type protocol struct {
 	*stdio.Conn
 	limit time.Duration
@@ -42,10 +42,10 @@ type protocol struct {
 
 	mu     sync.Mutex
 	state  state
-	stored []byte // the state as it was last published
-	// awaited are messages that were sent, with the caller that waits for the outcome.
+	stored []byte // the last published state
+	// awaited are sent messages whose callers wait for the outcome.
 	awaited map[string]awaited
-	// stamp is that of the last message's id.
+	// stamp is the time in the last message's id.
 	stamp int64
 }
 
@@ -55,7 +55,7 @@ type awaited struct {
 	outcome chan outcome
 }
 
-// outcome is what became of a message: the turn it is in, or what its conversation complained of meanwhile.
+// outcome is the result of a message: its turn, or an error of its conversation.
 type outcome struct {
 	turn string
 	err  error
@@ -74,7 +74,7 @@ func (p *protocol) Greet(ctx context.Context) error {
 func (p *protocol) Resume(stored runtime.Resumption) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	_ = json.Unmarshal(stored.State, &p.state) // nothing was said before: nothing to know
+	_ = json.Unmarshal(stored.State, &p.state) // without earlier output there is no state
 	for native, in := range p.state.Conversations {
 		p.names.learn(in.Thread, native, in.Dir)
 	}
@@ -138,7 +138,7 @@ func (p *protocol) settle(l bridge.Line) {
 			report(message, outcome{turn: in.Turn})
 		}
 	}
-	for _, message := range p.state.Ended { // begun and over in one line
+	for _, message := range p.state.Ended { // started and completed in one line
 		report(message, outcome{turn: message})
 	}
 	var e struct {
@@ -154,14 +154,14 @@ func (p *protocol) settle(l bridge.Line) {
 	}
 	for _, waits := range p.awaited {
 		if waits.native == e.Properties.Session {
-			if len(waits.outcome) == 0 { // it stays awaited: the complaint may be about the message before
+			if len(waits.outcome) == 0 { // it stays awaited: the error may be about the message before
 				waits.outcome <- outcome{err: e.Properties.Error.refusal()}
 			}
 		}
 	}
 }
 
-// refusal is an error of a conversation as the answer to a message that begins no turn.
+// refusal is an error of a conversation as the answer to a message without a turn.
 func (e *nativeError) refusal() error {
 	message, _, _ := strings.Cut(e.Data.Message, "\n")
 	out := &runtime.Error{Runtime: Name, Method: "send", Code: e.Data.StatusCode, Message: cmp.Or(message, e.Name),
@@ -188,7 +188,7 @@ func (p *protocol) await(message, native string) (outcomes <-chan outcome, forge
 	}
 }
 
-// turn is the one that runs in a conversation, "" for none.
+// turn is the running turn of a conversation, "" for none.
 func (p *protocol) turn(native string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -234,7 +234,7 @@ func frame(c bridge.Command) ([]byte, error) {
 	return append(line, '\n'), err
 }
 
-// Refuse implements stdio.Protocol. Every request of the translator's has a Change.
+// Refuse implements stdio.Protocol. Every request of the translator has a Change.
 func (p *protocol) Refuse(request runtime.Signal) ([]byte, error) {
 	return nil, fmt.Errorf("opencode asks %s, which is unknown", request.Method)
 }
@@ -245,7 +245,7 @@ func (p *protocol) Probe() (method string, params any) {
 		harmless: true}
 }
 
-// refusal is the error of an answer that is none.
+// refusal is the error of a failed answer.
 func refusal(method string, status int, body json.RawMessage) error {
 	out := &runtime.Error{Runtime: Name, Method: method, Code: status, Data: body}
 	var decoded struct {

@@ -8,7 +8,7 @@ import (
 )
 
 // SE-02: a conversation that OpenCode has deleted continues in a new one, which gets the earlier messages.
-func TestALostConversationIsBegunAnew(t *testing.T) {
+func TestLostConversationIsRestarted(t *testing.T) {
 	t.Parallel()
 	store := runtimetest.NewStore()
 	s := newSite(t, store.Sink, store.Resume)

@@ -6,7 +6,7 @@ import (
 	"harness/internal/runtime"
 )
 
-// rule is one of OpenCode's permissions: of the rules that match a call, the last one counts.
+// rule is one of OpenCode's permissions: the last rule that matches a call counts.
 type rule struct {
 	Permission string `json:"permission"`
 	Pattern    string `json:"pattern"`
@@ -29,10 +29,10 @@ const (
 	networkEnabled    = "enabled"
 )
 
-// levels are what a session may do.
+// levels are the permissions of a session.
 type levels struct{ sandbox, approval, network string }
 
-// or is levels with what is not said taken from others.
+// or takes missing levels from others.
 func (l levels) or(others levels) levels {
 	pick := func(value, fallback string) string {
 		if value == "" {
@@ -43,7 +43,7 @@ func (l levels) or(others levels) levels {
 	return levels{pick(l.sandbox, others.sandbox), pick(l.approval, others.approval), pick(l.network, others.network)}
 }
 
-// closed are the levels of a session whose creator names none: the narrowest.
+// closed are the levels of a session without explicit ones: the narrowest.
 func closed() levels { return levels{sandboxReadOnly, approveUntrusted, networkRestricted} }
 
 // readOnlyTools are the tools that neither change anything nor reach the network.
@@ -51,13 +51,12 @@ func readOnlyTools() []string {
 	return []string{"read", "glob", "grep", "list", "todowrite", "todoread", "question", "skill"}
 }
 
-// rules are the permissions that enforce levels, all of them: the first one takes back whatever stood before.
-// *runtime.ControlError for what OpenCode cannot enforce.
-// server is what the conversation knows the tools of this server by, "" for none; bare says that it is to have none of
-// OpenCode's own.
+// rules are the complete permissions that enforce levels: the first rule resets all earlier ones. *runtime.ControlError
+// for levels that OpenCode cannot enforce. server is the conversation's name of this server's tools, "" for none; bare
+// disables OpenCode's own.
 func (l levels) rules(server string, bare bool) ([]rule, error) {
 	if l.sandbox == sandboxFull && l.network != networkEnabled {
-		// A shell reaches the network whatever the rules say.
+		// A shell reaches the network under any rules.
 		return nil, &runtime.ControlError{Runtime: Name, Field: "networkAccess", Value: l.network,
 			Enforced: []string{networkEnabled}}
 	}
@@ -71,7 +70,7 @@ func (l levels) rules(server string, bare bool) ([]rule, error) {
 	rest := ask
 	switch {
 	case l.sandbox == sandboxReadOnly:
-		// an allow list: tools of plug-ins and of MCP servers, sub-agents and the shell are not even offered to the model
+		// an allow list: the model is not even offered tools of plug-ins and MCP servers, sub-agents, or the shell
 		rest = deny
 	case l.approval == approveNever:
 		rest = allow
@@ -81,7 +80,7 @@ func (l levels) rules(server string, bare bool) ([]rule, error) {
 		out = append(out, rule{tool, "*", allow})
 	}
 	if l.sandbox == sandboxFull && l.approval == approveOnRequest {
-		out = append(out, rule{"edit", "*", allow}) // inside the folder; what is outside is asked for as external_directory
+		out = append(out, rule{"edit", "*", allow}) // inside the folder; the rest needs approval as external_directory
 	}
 	if l.sandbox == sandboxReadOnly && l.network == networkEnabled {
 		web := ask
@@ -91,13 +90,13 @@ func (l levels) rules(server string, bare bool) ([]rule, error) {
 		out = append(out, rule{"webfetch", "*", web}, rule{"websearch", "*", web})
 	}
 	if server != "" {
-		// The tools of this server ask for themselves. All conversations in a folder have the servers of all.
+		// The tools of this server make their own requests. All conversations in a folder have the servers of all.
 		out = append(out, rule{serverPrefix + "*", "*", deny}, rule{server + "_*", "*", allow})
 	}
 	return out, nil
 }
 
-// inForce reports whether permissions say what rules do, besides what was allowed for the session since.
+// inForce reports whether permissions match rules, besides later approvals for the session.
 func inForce(permissions, rules []rule) bool {
 	if len(rules) == 0 {
 		return false

@@ -9,7 +9,7 @@ import (
 	"harness/internal/runtime/stdio"
 )
 
-// attend looks after OpenCode while it is up: it ends turns in which nothing is said.
+// attend watches a running OpenCode: it ends turns without output.
 func (o *OpenCode) attend(ctx context.Context, conn *stdio.Conn, _ int) error {
 	p, _ := conn.Protocol().(*protocol)
 	l := &line{protocol: p, limit: o.options.Supervise.CallTimeout}
@@ -22,8 +22,8 @@ func (o *OpenCode) attend(ctx context.Context, conn *stdio.Conn, _ int) error {
 		}})
 }
 
-// watched are the turns that wait for the model. While a person is asked, or a command runs, which has a limit
-// of its own, the agent counts as responsive.
+// watched are the turns that wait for the model. During an approval or a command, which has its own limit, the agent
+// counts as responsive.
 func (p *protocol) watched() (turns []stdio.Turn) {
 	now := time.Now()
 	p.mu.Lock()
@@ -38,7 +38,7 @@ func (p *protocol) watched() (turns []stdio.Turn) {
 	return turns
 }
 
-// hush notes why an unresponsive turn is to end, and returns whose it is.
+// hush stores why an unresponsive turn must end, and returns its conversation.
 func (p *protocol) hush(turn string, silence stdio.TurnWatchdog) (native string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -9,15 +9,15 @@ import (
 	"harness/internal/runtime/opencode/bridge"
 )
 
-// snapshot applies a conversation's status after events were missed. The state has what was published, so only
-// news is published. Messages are processed as if they had just come, new open requests are asked, and known
-// ones that are not open any more are closed.
+// snapshot applies a conversation's status after missed events. The state has what was published, so only news is
+// published. Messages are processed as if new, new open requests are published, and known ones that have ended are
+// closed.
 func (t *translation) snapshot(s bridge.Snapshot) []runtime.Signal {
 	in := t.Conversations[s.Session]
 	t.past = true
 	t.sent = func(message string) bool { return slices.Contains(s.Unconfirmed, message) }
 	var messages []message
-	_ = json.Unmarshal(s.Messages, &messages) // a list that is none has nothing new
+	_ = json.Unmarshal(s.Messages, &messages) // an invalid list has no news
 	for _, one := range messages {
 		var info messageInfo
 		if json.Unmarshal(one.Info, &info) == nil && news(in, info, s.Unconfirmed) {
@@ -37,14 +37,14 @@ func (t *translation) snapshot(s bridge.Snapshot) []runtime.Signal {
 		return t.out
 	}
 	if s.Aborted && in.Message == "" {
-		in.fail(&nativeError{Name: errorAborted}) // it was cancelled before the agent began, which has no other event
+		in.fail(&nativeError{Name: errorAborted}) // it was canceled before the agent began, which has no other event
 	}
 	t.idle(s.Session, in)
 	return t.out
 }
 
-// news reports whether a listed message may have something new for a turn (nil: none runs): it is part of it,
-// or an unconfirmed message of a person.
+// news reports whether a listed message may have news for a turn (nil: none runs): it is part of it, or a person's
+// unconfirmed message.
 func news(in *conversation, info messageInfo, unconfirmed []string) bool {
 	switch {
 	case in == nil:
@@ -55,7 +55,7 @@ func news(in *conversation, info messageInfo, unconfirmed []string) bool {
 	return info.ID >= in.Message
 }
 
-// again takes a listed message as if it were said now.
+// again handles a listed message as if it were new.
 func (t *translation) again(native string, one message, info messageInfo) {
 	begun := info
 	begun.Time.Completed, begun.Error, begun.Summary = 0, nil, nil
@@ -71,7 +71,7 @@ func (t *translation) again(native string, one message, info messageInfo) {
 			parts = append(parts, p)
 		}
 	}
-	slices.SortStableFunc(parts, func(a, b part) int { // a message is shown with its text, and its images before
+	slices.SortStableFunc(parts, func(a, b part) int { // a message appears with its text, after its images
 		return cmp.Compare(rank(a), rank(b))
 	})
 	for _, p := range parts {
@@ -88,10 +88,10 @@ func rank(p part) int {
 	return 1
 }
 
-// openRequests takes the lists of what waits.
+// openRequests handles the lists of open requests.
 func (t *translation) openRequests(s bridge.Snapshot) {
 	var permissions, questions []json.RawMessage
-	_ = json.Unmarshal(s.Permissions, &permissions) // a list that is none has nothing in it
+	_ = json.Unmarshal(s.Permissions, &permissions) // an invalid list is empty
 	_ = json.Unmarshal(s.Questions, &questions)
 	var waits []string
 	for i, raw := range append(permissions, questions...) {
@@ -107,8 +107,7 @@ func (t *translation) openRequests(s bridge.Snapshot) {
 		switch in := t.asker(one.SessionID); {
 		case in == nil || one.SessionID == s.Session && one.Tool.MessageID != "" &&
 			(one.Tool.MessageID != in.Message || in.Finished):
-			// Of a turn that was interrupted, or a message that is finished: it stays in the list, without
-			// effect.
+			// It belongs to an interrupted turn or a completed message: it stays in the list without effect.
 		case i < len(permissions):
 			t.permission(raw)
 		default:

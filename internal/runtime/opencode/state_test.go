@@ -12,7 +12,7 @@ import (
 )
 
 // What is stored while a text grows does not grow with it: ten times the pieces are ten times the cost.
-func TestWhatATextCostsDoesNotGrowWithIt(t *testing.T) {
+func TestCostOfDeltaIsConstant(t *testing.T) {
 	t.Parallel()
 	const few, many = 300, 3000
 	stored := func(pieces int) (bytes, largest int) {

@@ -52,7 +52,7 @@ func (o *OpenCode) StartThread(ctx context.Context, in runtime.StartThread) (run
 		id = info.ID
 	}
 	o.names.learn(id, info.ID, info.Directory)
-	if in.SessionID != "" || o.options.Tools == "" { // else its rules are yet to be made, with its name
+	if in.SessionID != "" || o.options.Tools == "" { // otherwise its rules and its name are still to be set
 		o.names.apply(info.ID, now)
 	}
 	thread := o.described(info)
@@ -61,7 +61,7 @@ func (o *OpenCode) StartThread(ctx context.Context, in runtime.StartThread) (run
 			Model string `json:"model"`
 		}
 		err := l.request(ctx, "models", "", bridge.Step{Do: http.MethodGet, Path: "/config", Directory: folder}, &config)
-		if err != nil { // the conversation is open, and runs without that
+		if err != nil { // the conversation is open and works without it
 			o.options.Launch.Logger.Warn().Err(err).Str("session", id).Msg("which model OpenCode runs is not known")
 		}
 		thread.Model = config.Model
@@ -69,7 +69,7 @@ func (o *OpenCode) StartThread(ctx context.Context, in runtime.StartThread) (run
 	return thread, nil
 }
 
-// parseModel reads a model's name: its provider's, a slash, its own.
+// parseModel splits a model's name: provider, slash, model.
 func parseModel(text string) (nameModel, error) {
 	provider, id, ok := strings.Cut(text, "/")
 	if !ok || provider == "" || id == "" {
@@ -117,7 +117,7 @@ func (l *line) fetchSession(ctx context.Context, native string) (sessionInfo, er
 	return info, missing(err)
 }
 
-// missing makes "not found" say of what.
+// missing adds the subject to "not found".
 func missing(err error) error {
 	if errors.Is(err, runtime.ErrNotFound) {
 		return runtime.WithKind(runtime.ErrThreadNotFound, err)
@@ -125,7 +125,7 @@ func missing(err error) error {
 	return err
 }
 
-// CloseThread implements runtime.Threads. OpenCode holds no resources for a conversation that it could release.
+// CloseThread implements runtime.Threads. OpenCode has no resources of a conversation to release.
 func (o *OpenCode) CloseThread(_ context.Context, threadID string) error {
 	c := o.process.Current()
 	if c == nil {
@@ -179,7 +179,7 @@ func (o *OpenCode) change(ctx context.Context, threadID string, body any) (info 
 	return info, missing(err)
 }
 
-// native is OpenCode's id of a conversation that is called by a session's id or its own.
+// native is OpenCode's id of a conversation, by a session's id or its own.
 func (o *OpenCode) native(threadID string) string {
 	if native := o.names.native(threadID); native != "" {
 		return native
@@ -187,7 +187,8 @@ func (o *OpenCode) native(threadID string) string {
 	return threadID
 }
 
-// DeleteThread implements runtime.Archiver. OpenCode does not say how many files went; one conversation counts as one.
+// DeleteThread implements runtime.Archiver. OpenCode does not report the number of deleted files; one conversation
+// counts as one.
 func (o *OpenCode) DeleteThread(ctx context.Context, threadID string) (int, error) {
 	l, err := o.use(ctx)
 	if err != nil {
@@ -227,7 +228,7 @@ func (o *OpenCode) ForkThread(ctx context.Context, threadID string) (runtime.Thr
 		Body: encoded(struct{}{})}, &info); err != nil {
 		return runtime.Thread{}, missing(err)
 	}
-	// What a conversation may do is not forked by OpenCode; until it is set, nothing is asked of the new one.
+	// OpenCode does not fork the permissions of a conversation; until they are set, the new one gets no requests.
 	step := bridge.Step{Do: http.MethodPatch, Path: pathOf(info.ID, ""), Directory: info.Directory,
 		Body: encoded(map[string]any{"permission": was.Permission})}
 	if err := l.request(ctx, "fork", info.ID, step, &info); err != nil {

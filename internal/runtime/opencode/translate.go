@@ -12,22 +12,22 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// translation puts one line into the canonical vocabulary: a function of the line, the state, the time, and which
-// session a conversation of OpenCode's is (name, "" for one that is not known: it goes by its own id then).
+// translation translates one line into the canonical vocabulary. It depends only on the line, the state, the time, and
+// the session of each conversation (name; "" for an unknown one, which has its own id then).
 type translation struct {
 	*state
 	at   int64
 	name func(native string) string
 	dir  string
-	// sent reports the messages that were sent by this server.
+	// sent reports the messages of this server.
 	sent func(message string) bool
-	// past says that the event happened before, and the deltas of texts with it.
+	// past says that the event and its deltas happened before.
 	past bool
 	// out are the signals so far.
 	out []runtime.Signal
 }
 
-// translate translates a line, and changes the state. known is false for a line that is about no turn.
+// translate translates a line and updates the state. known is false for a line about no turn.
 func (s *state) translate(line bridge.Line, at int64, name func(native string) string) (signals []runtime.Signal,
 	known bool) {
 	t := &translation{state: s, at: at, name: name, dir: line.Directory, sent: func(string) bool { return line.Sent }}
@@ -45,11 +45,11 @@ func (s *state) translate(line bridge.Line, at int64, name func(native string) s
 		return nil, false
 	}
 	var about said
-	_ = json.Unmarshal(e.Properties, &about) // members of another type than expected are skipped
+	_ = json.Unmarshal(e.Properties, &about) // members of an unexpected type are skipped
 	known = s.Conversations[about.SessionID] != nil
 	t.event(e, about)
 	if in := t.asker(about.SessionID); in != nil {
-		in.lastOutput = time.Now() // not at: how long ago that is does not depend on the date
+		in.lastOutput = time.Now() // not at: the duration does not depend on the date
 	}
 	return t.out, known || len(t.out) > 0
 }
@@ -93,14 +93,14 @@ func (t *translation) event(e event, about said) {
 	case "session.error":
 		in.fail(about.Error)
 		if in.Idle > 0 && about.Error != nil && about.Error.Name != errorAborted {
-			t.end(about.SessionID, in) // it broke off: its last message gets no end
+			t.end(about.SessionID, in) // it was cut off: its last message gets no end
 		}
 	case "session.idle":
 		t.idle(about.SessionID, in)
 	}
 }
 
-// child notes that a sub-agent has a conversation of its own: what it asks is asked in the turn it works for.
+// child stores that a sub-agent has its own conversation: its requests belong to the turn that it works for.
 func (t *translation) child(raw json.RawMessage) {
 	var info sessionInfo
 	_ = json.Unmarshal(raw, &info) // it has no parent then
@@ -109,7 +109,7 @@ func (t *translation) child(raw json.RawMessage) {
 	}
 }
 
-// asker is the conversation in whose turn another one works: itself, or the one it is a child of; nil for none.
+// asker is the conversation with the turn of another one: itself, or its parent; nil for none.
 func (t *translation) asker(native string) *conversation {
 	if in := t.Conversations[native]; in != nil {
 		return in
@@ -142,7 +142,7 @@ func (t *translation) updated(about said, in *conversation) {
 	}
 }
 
-// message takes a message that began, or is finished.
+// message handles a message that began or is complete.
 func (t *translation) message(native string, raw json.RawMessage) {
 	var info messageInfo
 	if json.Unmarshal(raw, &info) != nil || info.ID == "" || !fit(native, info.ID) {
@@ -166,7 +166,7 @@ func (t *translation) message(native string, raw json.RawMessage) {
 	in.fail(info.Error)
 }
 
-// prompted takes a message of a person: it begins a turn, or belongs to the one that runs.
+// prompted handles a person's message: it begins a turn, or belongs to the running one.
 func (t *translation) prompted(native string, in *conversation, info messageInfo) {
 	switch {
 	case in == nil && (info.Summary != nil || slices.Contains(t.Ended, info.ID)):

@@ -2,9 +2,9 @@ package process
 
 import "syscall"
 
-// attributes puts the process into its own group and has the kernel send it a signal when its parent dies,
-// however that happens. SIGTERM from a server: codex then kills the commands it runs, which live in sessions of
-// their own. SIGKILL from a shim: no process is left that could escalate.
+// attributes puts the process into its own group and sets its parent-death signal. A server's child gets SIGTERM: codex
+// then kills its commands, which have their own sessions. A shim's child gets SIGKILL, because no process is left that
+// could escalate.
 func attributes(dieWithParent bool) *syscall.SysProcAttr {
 	signal := syscall.SIGTERM
 	if dieWithParent {

@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// drainIdle is how long a pipe of a dead process may stay silent before it counts as ended. A pipe without other
-// writers ends at once; this bound is only for grandchildren that inherited it.
+// drainIdle is how long the pipe of a dead process may stay silent before it counts as ended. It applies only if a
+// grandchild inherited the pipe: otherwise it ends at once.
 const drainIdle = 500 * time.Millisecond
 
-// drainable is the read end of a pipe which ends with its process although a grandchild may still hold the write end.
+// drainable is the read end of a pipe that ends with its process, even if a grandchild still has the write end open.
 type drainable struct {
 	file   *os.File
 	gone   chan struct{}
 	closed chan struct{}
 	once   sync.Once
-	// limit ends the reading for good this long after the process went, 0 for never.
+	// limit bounds reading after the end of the process, 0 for no bound.
 	limit time.Duration
 	until time.Time
 }
@@ -27,7 +27,7 @@ func newDrainable(file *os.File, limit time.Duration) *drainable {
 	return &drainable{file: file, limit: limit, gone: make(chan struct{}), closed: make(chan struct{})}
 }
 
-// finish says that the process is gone. It wakes a reader that waits for more.
+// finish says that the process is gone. It wakes a blocked reader.
 func (d *drainable) finish() {
 	d.until = time.Now().Add(d.limit)
 	close(d.gone)
@@ -47,7 +47,7 @@ func (d *drainable) Read(b []byte) (int, error) {
 	for {
 		select {
 		case <-d.gone:
-			// Set before every read: a consumer that is slow must not lose what waits in the pipe.
+			// Set before every read: a slow consumer must not lose what is in the pipe.
 			draining = true
 			if d.limit > 0 && time.Now().After(d.until) {
 				return 0, io.EOF

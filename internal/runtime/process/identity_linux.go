@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// Boot names this run of the machine, "" when it has no name: ids and start times of processes mean nothing in another
-// one.
+// Boot identifies this run of the machine, "" if unknown: process ids and start times are only valid within one.
 func Boot() string {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -18,8 +17,8 @@ func Boot() string {
 	return string(bytes.TrimSpace(id))
 }
 
-// Started is when a process started, in the kernel's ticks since boot: with the process id it names one process for
-// good. 0 when there is no such process, or only its zombie.
+// Started is when a process started, in the kernel's ticks since boot. With the process id it identifies one process. 0
+// when there is no such process, or only its zombie.
 func Started(pid int) uint64 {
 	state := statOf(pid)
 	if state.dead() {
@@ -34,10 +33,10 @@ func Suspended(pid int) bool {
 	return len(state) > 0 && (state[0][0] == 'T' || state[0][0] == 't')
 }
 
-// Resident is the memory of a process that is in RAM, in bytes; 0 when there is no such process.
+// Resident is the resident memory of a process in bytes; 0 when there is no such process.
 func Resident(pid int) int64 {
 	const pages = 24
-	return int64(statOf(pid).number(pages)) * int64(os.Getpagesize()) //nolint:gosec // a count of pages
+	return int64(statOf(pid).number(pages)) * int64(os.Getpagesize()) //nolint:gosec // a number of pages
 }
 
 // stat is /proc/<pid>/stat from its third field on; nil when there is no such process.
@@ -53,7 +52,7 @@ func statOf(pid int) stat {
 	return bytes.Fields(rest)
 }
 
-// number is the field proc(5) counts so, 0 when there is none.
+// number is the field with this number in proc(5), 0 when there is none.
 func (s stat) number(field int) uint64 {
 	if len(s) <= field-3 {
 		return 0
@@ -67,12 +66,12 @@ func (s stat) number(field int) uint64 {
 
 func (s stat) dead() bool { return len(s) == 0 || s[0][0] == 'Z' || s[0][0] == 'X' }
 
-// memoryless reports a process without an environment to wait for: a dead one, or a kernel thread (field 23 is
-// the size of the memory).
+// memoryless reports a process that will have no environment: a dead one, or a kernel thread (field 23 is the size of
+// the memory).
 func (s stat) memoryless() bool { return s.dead() || s.number(23) == 0 }
 
-// bare reports a program that was given an empty environment: its start and end (fields 50 and 51) are set and
-// equal. For an instant that is also true of a program that is just being given one.
+// bare reports a program with an empty environment: its start and end (fields 50 and 51) are set and equal. That is
+// briefly true of a starting program too.
 func (s stat) bare() bool { return s.number(51) > 0 && s.number(50) == s.number(51) }
 
 // Began is when a process started, zero when there is no such process.

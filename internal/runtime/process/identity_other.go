@@ -4,17 +4,16 @@ package process
 
 import "syscall"
 
-// Boot names this run of the machine; this system has no name for it.
+// Boot identifies this run of the machine; this system has no id for it.
 func Boot() string { return "" }
 
-// Resident is 0: this system does not say cheaply what memory a process has.
+// Resident is 0: this system has no cheap figure for a process's memory.
 func Resident(int) int64 { return 0 }
 
-// Suspended is false: this system does not say cheaply whether a process is stopped.
+// Suspended is false: this system has no cheap check for a stopped process.
 func Suspended(int) bool { return false }
 
-// Started returns only whether a process is there (1) or not (0): on this system its start time is expensive to
-// get.
+// Started returns only whether a process exists (1) or not (0): its start time is expensive on this system.
 func Started(pid int) uint64 {
 	if pid > 0 && syscall.Kill(pid, 0) == nil {
 		return 1

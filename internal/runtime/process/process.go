@@ -24,18 +24,18 @@ import (
 	"harness/internal/runtime/process/confine"
 )
 
-// Spec says what to start.
+// Spec describes a process to start.
 type Spec struct {
 	// Path is the executable and Args its arguments, without the program name.
 	Path string
 	Args []string
-	// Env is the whole environment; the mark is added to it.
+	// Env is the whole environment; the marker is added to it.
 	Env []string
 	// Dir is the working directory, "" for the server's own.
 	Dir string
-	// Marker names the owner of the process, see Sweep. "" leaves the process unmarked: it can not be swept then.
+	// Marker names the owner of the process, see Sweep. "" leaves it unmarked, so it cannot be swept.
 	Marker string
-	// DieWithParent has the kernel kill the process (SIGKILL) when this one dies; otherwise it is sent SIGTERM then.
+	// DieWithParent makes the kernel send SIGKILL to the process when this one dies, instead of SIGTERM.
 	DieWithParent bool
 	// Confine hides files from the process, see package confine. Stage is the program and first arguments that do it;
 	// needed with a plan.
@@ -45,7 +45,7 @@ type Spec struct {
 	Stderr func(line []byte)
 }
 
-// stderrLimit is how long stderr is still drained after the process went, when a grandchild keeps writing to it.
+// stderrLimit is how long stderr is drained after the process ended, if a grandchild writes to it.
 const stderrLimit = 2 * time.Second
 
 // Process is one running or ended runtime process.
@@ -79,7 +79,7 @@ func Start(ctx context.Context, spec Spec) (*Process, error) {
 		}
 		confine.Attributes(attributes, spec.Confine)
 	}
-	cmd := exec.Command(command[0], command[1:]...) //nolint:gosec // what the caller asks for
+	cmd := exec.Command(command[0], command[1:]...) //nolint:gosec // the caller's settings
 	cmd.Env = spec.Env
 	if spec.Marker != "" {
 		cmd.Env = append(cmd.Environ(), MarkVariable+"="+spec.Marker)
@@ -103,9 +103,8 @@ func Start(ctx context.Context, spec Spec) (*Process, error) {
 	return p, nil
 }
 
-// run starts the process and waits for it. Both happen on one locked thread because the parent-death signal is sent
-// when the THREAD that forked ends, not the process: without the lock the Go scheduler could retire that thread while
-// the server lives on.
+// run starts the process and waits for it. Both use one locked thread because the parent-death signal is sent when the
+// forking THREAD ends. Without the lock the Go scheduler could retire that thread while the server lives.
 func (p *Process) run(started chan<- error, stderr *drainable) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -130,18 +129,18 @@ func (p *Process) PID() int { return p.cmd.Process.Pid }
 // Stdin is the process's stdin. It supports write deadlines.
 func (p *Process) Stdin() *os.File { return p.stdin }
 
-// Stdout is what the process writes. It ends when the process is gone and everything it wrote was read; a grandchild
-// that still holds the pipe can not keep it open.
+// Stdout is the output of the process. It ends when the process is gone and all of it was read, even if a grandchild has
+// the pipe open.
 func (p *Process) Stdout() io.Reader { return p.stdout }
 
 // Done is closed when the process is gone and its stderr is drained.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Exit returns how the process ended. Valid after Done.
+// Exit describes the end of the process. Valid after Done.
 func (p *Process) Exit() vocabulary.Exit { return p.exit }
 
-// Stop asks the process to end (stdin closed, SIGTERM), kills its whole process group when it has not done so after
-// grace, and returns when it is gone. Calling it twice is allowed. Whatever left the process group is Sweep's.
+// Stop asks the process to end (stdin closed, SIGTERM), kills its process group after grace, and returns when it is
+// gone. A second call is allowed. Sweep handles processes that left the group.
 func (p *Process) Stop(grace time.Duration) {
 	p.stopOnce.Do(func() {
 		p.closeStdin()
@@ -167,7 +166,7 @@ func (p *Process) Kill() {
 	_ = syscall.Kill(-p.PID(), syscall.SIGKILL)
 }
 
-// Release frees the pipes of a process that is gone, once its stdout has been read as far as anybody wants.
+// Release frees the pipes of an ended process, once its stdout was read.
 func (p *Process) Release() {
 	<-p.done
 	p.stdout.close()
@@ -207,7 +206,7 @@ func signalName(signal syscall.Signal) string {
 type pipes struct{ in, out, err, childIn, childOut, childErr *os.File }
 
 func openPipes() (p pipes, err error) {
-	// Not exec.Cmd's own pipes: Wait closes those at exit, and with them goes what was not read yet.
+	// Not exec.Cmd's own pipes: Wait closes those at exit, with unread output in them.
 	defer func() {
 		if err != nil {
 			p.closeChild()

@@ -131,7 +131,7 @@ func ready(t *testing.T, p *process.Process) string {
 	return strings.TrimSpace(line)
 }
 
-func TestMarkIsStablePerDirectory(t *testing.T) {
+func TestMarkerIsStablePerDirectory(t *testing.T) {
 	t.Parallel()
 	a, b := t.TempDir(), t.TempDir()
 	link := b + "/link"

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// grant gives those who wait what there is, in order: a process that is there, or a place for a new one. mu is held.
+// grant serves the waiters in order: with an existing process, or a slot for a new one. mu is held.
 func (s *Set[P]) grant() {
 	s.waiting = slices.DeleteFunc(s.waiting, func(one *waiter[P]) bool {
 		e := s.entries[one.threadID]
@@ -16,7 +16,7 @@ func (s *Set[P]) grant() {
 			e = s.enter(one.threadID)
 			s.working.Go(func() { s.start(e) })
 		case e.state == Ending:
-			return false // its conversation is resumed in its place
+			return false // its conversation resumes in a new process
 		}
 		s.keep(e)
 		one.granted <- e
@@ -24,7 +24,7 @@ func (s *Set[P]) grant() {
 	})
 }
 
-// makeRoom ends unused processes, those unused for the longest first, one for each who waits. mu is held.
+// makeRoom ends unused processes, the longest unused first, one per waiter. mu is held.
 func (s *Set[P]) makeRoom() {
 	ending := 0
 	var unused []*entry[P]
@@ -42,7 +42,7 @@ func (s *Set[P]) makeRoom() {
 	}
 }
 
-// enter makes an entry that starts. mu is held.
+// enter adds an entry that starts. mu is held.
 func (s *Set[P]) enter(threadID string) *entry[P] {
 	e := &entry[P]{threadID: threadID, state: Starting, startedAt: time.Now(), ready: make(chan struct{}),
 		ended: make(chan struct{})}
@@ -93,7 +93,7 @@ func (s *Set[P]) release(e *entry[P]) {
 	s.park(e)
 }
 
-// park makes an unused entry evictable, or ends it in a while. mu is held.
+// park makes an unused entry evictable, or ends it after the idle time. mu is held.
 func (s *Set[P]) park(e *entry[P]) {
 	if e.uses > 0 || e.state != Running {
 		return
@@ -127,7 +127,7 @@ func (s *Set[P]) end(e *entry[P]) {
 	})
 }
 
-// gone notes that an entry's process has ended by itself; one that is being ended is waited for by who ends it.
+// gone notes that an entry's process has ended by itself. A caller that ends a process waits for it.
 func (s *Set[P]) gone(e *entry[P]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

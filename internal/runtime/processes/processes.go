@@ -18,23 +18,23 @@ import (
 
 // Options are what a Set is built from. Start and End are required.
 type Options[P any] struct {
-	// Runtime is the runtime's name, for errors.
+	// Runtime is the runtime's name in errors.
 	Runtime string
-	// Max is how many processes there may be at once; 0 is no bound. Ones that were taken over do not wait for it.
+	// Max bounds the number of processes; 0 is no limit. Adopted ones do not wait for it.
 	Max int
-	// Idle is how long a process may be unused before it is ended; 0 is never.
+	// Idle is how long a process may be unused before it is ended; 0 is forever.
 	Idle time.Duration
-	// Start starts the process of a conversation, which may have had one before; it bounds itself. Call gone
-	// when the process has ended without a request. ctx ends with the Set.
+	// Start starts the process of a conversation, possibly not its first one; it has its own timeout. It must call gone
+	// when the process ends without a request. ctx ends with the Set.
 	Start func(ctx context.Context, threadID string, gone func()) (P, error)
-	// End ends a process and returns when it is gone. It bounds itself.
+	// End ends a process and returns when it is gone. It has its own timeout.
 	End func(threadID string, process P)
 	// Waits, when set, is called when a use has to wait for a slot, with the number of uses before it. It must
 	// not call the Set.
 	Waits func(threadID string, before int)
 }
 
-// State is what a process is doing.
+// State is the state of a process.
 type State string
 
 // The states of a process.
@@ -50,7 +50,7 @@ type Info[P any] struct {
 	State    State
 	// Process is the zero value while it starts.
 	Process P
-	// Uses is how many use it now.
+	// Uses is its current number of uses.
 	Uses      int
 	StartedAt time.Time
 }
@@ -60,12 +60,12 @@ type Set[P any] struct {
 	options Options[P]
 	ctx     context.Context // of starts
 	cancel  context.CancelFunc
-	working sync.WaitGroup // starts and ends under way
+	working sync.WaitGroup // starts and ends in progress
 
 	mu      sync.Mutex
-	stopped chan struct{} // nil until Stop; closed when all has ended
+	stopped chan struct{} // nil until Stop; closed when all have ended
 	entries map[string]*entry[P]
-	waiting []*waiter[P] // for a place, in order
+	waiting []*waiter[P] // for a slot, in order
 }
 
 // entry is the process of one conversation. Set.mu guards it, except that process and err do not change once ready is
@@ -81,10 +81,10 @@ type entry[P any] struct {
 	process   P
 	err       error
 	ended     chan struct{}
-	over      bool // it ended by itself, and gone is to come
+	over      bool // it ended by itself, and gone will be called
 }
 
-// waiter is a use that has no entry yet.
+// waiter is a use without an entry.
 type waiter[P any] struct {
 	threadID string
 	granted  chan *entry[P]
@@ -96,10 +96,9 @@ func New[P any](options Options[P]) *Set[P] {
 	return &Set[P]{options: options, ctx: ctx, cancel: cancel, entries: map[string]*entry[P]{}}
 }
 
-// Use returns the process of a conversation, which is started when there is none, and keeps it until done is called; a
-// turn that runs is a use, too. When there are as many processes as there may be, the one that was unused for the
-// longest makes room; when all are in use, Use waits. runtime.ErrUnavailable with the cause and the remedy when ctx
-// ends while it waits, or the Set is stopped.
+// Use returns the process of a conversation, started if necessary, and keeps it until done is called. A running turn is
+// a use, too. At the limit the longest unused process makes room; if all are in use, Use waits. runtime.ErrUnavailable
+// with the cause and the remedy when ctx ends meanwhile, or the Set is stopped.
 func (s *Set[P]) Use(ctx context.Context, threadID string) (process P, done func(), err error) {
 	one := &waiter[P]{threadID: threadID, granted: make(chan *entry[P], 1)}
 	s.mu.Lock()
@@ -163,8 +162,8 @@ func (s *Set[P]) stoppedError() error {
 		s.options.Runtime)
 }
 
-// Keep is Use of a process that is there, or being started, without a wait: for what began in it by itself. False when
-// the conversation has none that stays.
+// Keep is Use of an existing or starting process, without a wait, for work that began in it by itself. False when the
+// conversation has none that stays.
 func (s *Set[P]) Keep(threadID string) (done func(), kept bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -176,8 +175,8 @@ func (s *Set[P]) Keep(threadID string) (done func(), kept bool) {
 	return sync.OnceFunc(func() { s.release(e) }), true
 }
 
-// Adopt takes over a process that runs already, whatever their number, and keeps it as Use does; gone is as in
-// Options.Start. False when the conversation has one, or the Set is stopped.
+// Adopt takes over a running process, regardless of the limit, and keeps it as Use does; gone is as in Options.Start.
+// False when the conversation has one, or the Set is stopped.
 func (s *Set[P]) Adopt(threadID string, process P, startedAt time.Time) (done, gone func(), adopted bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -191,8 +190,8 @@ func (s *Set[P]) Adopt(threadID string, process P, startedAt time.Time) (done, g
 	return sync.OnceFunc(func() { s.release(e) }), func() { s.gone(e) }, true
 }
 
-// Leaving notes that the process of a conversation has ended by itself, before that is published. From then on
-// no caller gets it, and new callers wait until its gone is called.
+// Leaving notes that the process of a conversation has ended by itself, before that is published. No caller gets it
+// afterwards, and new ones wait until its gone is called.
 func (s *Set[P]) Leaving(threadID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -205,7 +204,7 @@ func (s *Set[P]) Leaving(threadID string) {
 }
 
 // Close ends the process of a conversation and waits for that; without one it does nothing. runtime.ErrTurnActive while
-// it is used.
+// it is in use.
 func (s *Set[P]) Close(ctx context.Context, threadID string) error {
 	s.mu.Lock()
 	e := s.entries[threadID]
@@ -229,8 +228,8 @@ func (s *Set[P]) Close(ctx context.Context, threadID string) error {
 	}
 }
 
-// Stop ends all processes, used or not, and waits for that as long as ctx allows. Callers waiting for one get
-// runtime.ErrUnavailable. Calling it twice is allowed.
+// Stop ends all processes and waits for that within ctx. Waiting callers get runtime.ErrUnavailable. A second call is
+// allowed.
 func (s *Set[P]) Stop(ctx context.Context) error {
 	s.mu.Lock()
 	if s.stopped == nil {
@@ -259,7 +258,7 @@ func (s *Set[P]) Stop(ctx context.Context) error {
 	}
 }
 
-// List are the processes now, in the order they were started, and how many uses wait for a place.
+// List are the current processes in start order, and the number of uses that wait for a slot.
 func (s *Set[P]) List() (processes []Info[P], waiting int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -270,8 +269,8 @@ func (s *Set[P]) List() (processes []Info[P], waiting int) {
 	return processes, len(s.waiting)
 }
 
-// Report adds a Set's processes, by their own status, and the number of waiting uses to the status of its
-// runtime. A process that is still starting is left out.
+// Report adds a Set's processes with their status, and the number of waiting uses, to the status of its runtime. It
+// omits processes that are still starting.
 func Report[P interface {
 	comparable
 	Status() runtime.Status

@@ -152,7 +152,7 @@ func TestFailedStart(t *testing.T) {
 }
 
 // A dead process is released: the next use starts another one, and its slot is free.
-func TestDeath(t *testing.T) {
+func TestProcessDeath(t *testing.T) {
 	play(t, Options[string]{Max: 1, Idle: time.Minute}, func(t *testing.T, s *script) {
 		_, done := s.use("a")
 		s.uses(t.Context(), "b")

@@ -29,7 +29,7 @@ func plainConn(g gate, in io.Reader, ack func(int64)) *Conn {
 
 // A refused request is not published, so not stored either, before the refusal is written: a server that dies
 // in between is followed by one that reads the request again.
-func TestARefusalGoesOutBeforeItsRequestIsStored(t *testing.T) {
+func TestRefusalIsSentBeforeRequestIsStored(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := gate{make(chan struct{})}

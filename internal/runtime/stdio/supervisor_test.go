@@ -114,7 +114,7 @@ func TestProcessesOfOneRuntimeLiveSideBySide(t *testing.T) {
 
 // A process behind a shim outlives its server: the next one goes on where the store is, with what its translator
 // remembered, and learns which call was left unanswered.
-func TestTheNextServerGoesOn(t *testing.T) {
+func TestNextServerContinues(t *testing.T) {
 	t.Parallel()
 	k := newRuntime(t, "", true)
 	a := k.agent(func(_ *agent, o *Options) { o.KeepOnStop = true })

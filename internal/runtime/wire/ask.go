@@ -6,13 +6,13 @@ import (
 	"harness/internal/runtime"
 )
 
-// Asking is what all requests of a turn name: the item they are about, "" when it has none.
+// Asking are the ids that every request of a turn has; the item's is "" without one.
 type Asking struct {
 	Place
 	ItemID string `json:"itemId"`
 }
 
-// ApproveCommand asks whether a command may run; reason says why it is needed, nil for nothing.
+// ApproveCommand asks whether a command may run; reason is its justification, nil for none.
 func ApproveCommand(id json.RawMessage, in Asking, command, cwd string, reason *string) runtime.Signal {
 	return Request(MethodApproveCommand, id, struct {
 		Asking
@@ -31,7 +31,7 @@ func ApproveFileChange(id json.RawMessage, in Asking, changes []FileEdit, reason
 	}{in, reason, append([]FileEdit{}, changes...)})
 }
 
-// ApproveTool asks whether any other tool may run, with the arguments (JSON) it is called with.
+// ApproveTool asks whether any other tool may run, with its arguments (JSON).
 func ApproveTool(id json.RawMessage, in Asking, tool string, arguments json.RawMessage, reason *string) runtime.Signal {
 	return Request(MethodApproveTool, id, struct {
 		Asking
@@ -41,7 +41,7 @@ func ApproveTool(id json.RawMessage, in Asking, tool string, arguments json.RawM
 	}{in, tool, arguments, reason})
 }
 
-// ApproveOwnTool is ApproveTool of a tool of this server, which a person may allow once: no other decision is offered.
+// ApproveOwnTool is ApproveTool for a tool of this server. A person can allow it once: there is no other decision.
 func ApproveOwnTool(id json.RawMessage, in Asking, tool string, arguments json.RawMessage,
 	reason *string) runtime.Signal {
 	return Request(MethodApproveTool, id, struct {
@@ -53,8 +53,8 @@ func ApproveOwnTool(id json.RawMessage, in Asking, tool string, arguments json.R
 	}{in, tool, arguments, reason, []string{"accept", "decline", "cancel"}})
 }
 
-// Question is one a person is asked. IsOther allows an answer that is not among the options, IsSecret hides what is
-// typed, Multiple allows several answers, Optional allows none.
+// Question is a question to a person. IsOther allows an answer beyond the options, IsSecret hides the input, Multiple
+// allows several answers, Optional allows none.
 type Question struct {
 	ID       string   `json:"id"`
 	Header   string   `json:"header"`
@@ -80,7 +80,7 @@ func AskUser(id json.RawMessage, in Asking, questions ...Question) runtime.Signa
 	}{in, append([]Question{}, questions...)})
 }
 
-// CallTool asks a client to run one of its tools; the call's id stands in for an item's.
+// CallTool asks a client to run one of its tools; the call's id is used as the item's.
 func CallTool(id json.RawMessage, in Place, callID, tool string, arguments json.RawMessage) runtime.Signal {
 	return Request(MethodCallTool, id, struct {
 		Place

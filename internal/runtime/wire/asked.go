@@ -6,7 +6,7 @@ import (
 	"harness/internal/runtime"
 )
 
-// askedOf is a request in neutral words: what it is about, the tool, and what a person decides about.
+// askedOf is a request in neutral terms: its subject, its tool, and what a person decides about.
 func askedOf(method string, params json.RawMessage) runtime.Asked {
 	given := Members(params, "networkApprovalContext", "serverName", "tool", "arguments")
 	network, server, tool, called := given[0], given[1], given[2], given[3]
@@ -32,7 +32,7 @@ func askedOf(method string, params json.RawMessage) runtime.Asked {
 	return a
 }
 
-// arguments are some members of params as an object, nil when it has none of them, or too much.
+// arguments is an object of some members of params, nil when params has none of them or is too long.
 func arguments(params json.RawMessage, names ...string) json.RawMessage {
 	kept, size := map[string]json.RawMessage{}, 0
 	for i, value := range Members(params, names...) {
@@ -47,8 +47,8 @@ func arguments(params json.RawMessage, names ...string) json.RawMessage {
 	return encode(kept)
 }
 
-// ChangedFiles are the files that an item, or the parameters of a request to change some, names, moved ones by both
-// names; nil when it names none. more says that it asks for more than to change them.
+// ChangedFiles are the files in an item or in a request to change files, moved ones with both names; nil without names.
+// more says that the request goes beyond changing them.
 func ChangedFiles(about json.RawMessage) (paths []string, more bool) {
 	given := Members(about, "changes", "fileChanges", "grantRoot")
 	changes, byPath, root := given[0], given[1], given[2]
@@ -68,7 +68,7 @@ func ChangedFiles(about json.RawMessage) (paths []string, more bool) {
 		}
 	}
 	if len(byPath) > 0 && string(byPath) != "null" {
-		return nil, true // an old form of codex, in which files are named by the members
+		return nil, true // an old form of codex with the files as member names
 	}
 	return paths, len(root) > 0 && string(root) != "null"
 }

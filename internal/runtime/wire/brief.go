@@ -6,8 +6,8 @@ import (
 	"harness/internal/runtime/jsonobject"
 )
 
-// brief is an object whose long texts are cut to their beginnings, and without its long lists: what is read of an error is
-// short, and a line of an agent is not to be held twice for it.
+// brief is an object with its long texts cut and without its long lists. Of an error only a short part is read, so a
+// copy of a long line is avoided.
 func brief(raw json.RawMessage) json.RawMessage {
 	if len(raw) <= saidAtMost {
 		return raw

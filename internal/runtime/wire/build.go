@@ -7,8 +7,8 @@ import (
 	"harness/internal/runtime"
 )
 
-// Notification builds a notification of the vocabulary: a signal as Read would have it, without the process and the
-// time. params is a value with JSON; it panics on one without.
+// Notification builds a notification of the vocabulary: the signal that Read returns, without process and time. params
+// must have JSON: otherwise it panics.
 func Notification(method string, params any) runtime.Signal { return build(method, nil, params) }
 
 // Request builds a request; id is its native id, JSON.
@@ -30,23 +30,22 @@ func build(method string, id json.RawMessage, params any) runtime.Signal {
 	return Read(append(line, '}'), method, at)
 }
 
-// encode writes what is declared here or JSON already.
+// encode writes types of this package, or JSON.
 func encode(value any) []byte { return javascript.MustEncode(value) }
 
-// Turn is what the begin and the end of a turn say of it. Times are in ms, 0 when unknown (on the wire they are whole
-// seconds).
+// Turn is what a turn's beginning and end report. Times are in ms, 0 if unknown (whole seconds on the wire).
 type Turn struct {
 	ID                     string
 	Status                 runtime.TurnStatus
 	Error                  *Failure
 	StartedAt, CompletedAt int64
-	// Model is the one the turn begins with, "" where that is not known.
+	// Model is the model at its beginning, "" if unknown.
 	Model string
 }
 
-// Failure says why something failed. Kind is one of the vocabulary's words for it ("unauthorized",
-// "usageLimitExceeded", ...), as JSON, nil when none fits. Status is the HTTP status of the model provider, 0 for none.
-// OfProvider says that the model's provider is the cause, for runtimes that pass on no status.
+// Failure is the reason of a failure. Kind is a JSON value of the vocabulary ("unauthorized", "usageLimitExceeded",
+// ...), nil if none fits. Status is the HTTP status of the model provider, 0 for none. OfProvider says that the provider
+// is the cause, for runtimes without the status.
 type Failure struct {
 	Message    string          `json:"message"`
 	Kind       json.RawMessage `json:"codexErrorInfo"`
@@ -97,7 +96,7 @@ func seconds(ms int64) *int64 {
 	return &ms
 }
 
-// Place is where in a conversation something is said.
+// Place identifies the place of output in a conversation.
 type Place struct {
 	ThreadID string `json:"threadId"`
 	TurnID   string `json:"turnId"`
@@ -130,33 +129,33 @@ type delta struct {
 	Summary *int   `json:"summaryIndex,omitempty"`
 }
 
-// MessageDelta adds to the text of an agent's message, CommandOutput to what a command has put out.
+// MessageDelta appends to the text of an agent's message, CommandOutput to a command's output.
 func MessageDelta(in Place, itemID, added string) runtime.Signal {
 	return Notification(MethodMessageDelta, delta{Place: in, ItemID: itemID, Delta: added})
 }
 
-// CommandOutput adds to what a command has put out.
+// CommandOutput appends to a command's output.
 func CommandOutput(in Place, itemID, added string) runtime.Signal {
 	return Notification(MethodCommandOutput, delta{Place: in, ItemID: itemID, Delta: added})
 }
 
-// ReasoningDelta adds to one of the texts of a reasoning item.
+// ReasoningDelta appends to one of the texts of a reasoning item.
 func ReasoningDelta(in Place, itemID string, index int, added string) runtime.Signal {
 	return Notification(MethodReasoningDelta, delta{Place: in, ItemID: itemID, Delta: added, Content: &index})
 }
 
-// SummaryDelta adds to one of the summaries of a reasoning item.
+// SummaryDelta appends to one of the summaries of a reasoning item.
 func SummaryDelta(in Place, itemID string, index int, added string) runtime.Signal {
 	return Notification(MethodSummaryDelta, delta{Place: in, ItemID: itemID, Delta: added, Summary: &index})
 }
 
-// Step is one of a plan. Status is pending, inProgress or completed.
+// Step is a step of a plan. Status is pending, inProgress or completed.
 type Step struct {
 	Step   string `json:"step"`
 	Status string `json:"status"`
 }
 
-// PlanUpdated says what the plan of a turn is now.
+// PlanUpdated has the current plan of a turn.
 func PlanUpdated(in Place, steps ...Step) runtime.Signal {
 	return Notification(MethodTurnPlan, struct {
 		Place
@@ -165,7 +164,7 @@ func PlanUpdated(in Place, steps ...Step) runtime.Signal {
 	}{in, nil, append([]Step{}, steps...)})
 }
 
-// DiffUpdated says what a turn has changed so far, as a unified diff.
+// DiffUpdated has all changes of a turn so far, as a unified diff.
 func DiffUpdated(in Place, diff string) runtime.Signal {
 	return Notification(MethodTurnDiff, struct {
 		Place
@@ -173,7 +172,7 @@ func DiffUpdated(in Place, diff string) runtime.Signal {
 	}{in, diff})
 }
 
-// Tokens counts what a model was given and what it said. Input includes what came from a cache, Output the reasoning.
+// Tokens counts a model's input and output tokens. Input includes cached tokens, Output includes reasoning.
 type Tokens struct {
 	Total     int64 `json:"totalTokens"`
 	Input     int64 `json:"inputTokens"`
@@ -188,13 +187,13 @@ func (t Tokens) Plus(more Tokens) Tokens {
 		Output: t.Output + more.Output, Reasoning: t.Reasoning + more.Reasoning}
 }
 
-// TokenUsage says what a conversation has used in all and with its last request; window is the model's context in
-// tokens, 0 when unknown.
+// TokenUsage has the usage of a conversation in total and of its last request; window is the model's context in tokens,
+// 0 if unknown.
 func TokenUsage(in Place, total, last Tokens, window int64) runtime.Signal {
 	return TokenUsageOf(in, "", total, last, window)
 }
 
-// TokenUsageOf is TokenUsage of a model, "" for one that is not known.
+// TokenUsageOf is TokenUsage with its model, "" if unknown.
 func TokenUsageOf(in Place, model string, total, last Tokens, window int64) runtime.Signal {
 	usage := struct {
 		Total  Tokens `json:"total"`
@@ -219,7 +218,7 @@ func ThreadNamed(threadID, name string) runtime.Signal {
 	}{threadID, name})
 }
 
-// Failed says that something went wrong in a turn; with retry the runtime tries again by itself.
+// Failed reports a failure in a turn; with retry the runtime retries by itself.
 func Failed(in Place, failure Failure, retry bool) runtime.Signal {
 	return Notification(MethodError, struct {
 		Place
@@ -228,8 +227,7 @@ func Failed(in Place, failure Failure, retry bool) runtime.Signal {
 	}{in, retry, failure})
 }
 
-// Retrying is Failed of a failure after which the runtime tries again by itself. attempt counts the retries from 1; of
-// is how many the runtime makes, 0 when unknown.
+// Retrying is Failed with a retry by the runtime. attempt counts the retries from 1; of is their number, 0 if unknown.
 func Retrying(in Place, failure Failure, attempt, of int) runtime.Signal {
 	return Notification(MethodError, struct {
 		Place
@@ -239,7 +237,7 @@ func Retrying(in Place, failure Failure, attempt, of int) runtime.Signal {
 	}{in, true, failure, retry{attempt, of}})
 }
 
-// ModelRerouted says that another model answers than was asked.
+// ModelRerouted says that another model answers than requested.
 func ModelRerouted(in Place, from, to string) runtime.Signal {
 	return Notification(MethodModelRerouted, struct {
 		Place
@@ -248,7 +246,7 @@ func ModelRerouted(in Place, from, to string) runtime.Signal {
 	}{in, from, to})
 }
 
-// RequestResolved says that the runtime waits for the answer to a request no more; id is its native id, JSON.
+// RequestResolved says that the runtime no longer waits for the answer to a request; id is its native id, JSON.
 func RequestResolved(threadID string, id json.RawMessage) runtime.Signal {
 	return Notification(MethodRequestResolved, struct {
 		ThreadID  string          `json:"threadId"`
@@ -256,7 +254,7 @@ func RequestResolved(threadID string, id json.RawMessage) runtime.Signal {
 	}{threadID, id})
 }
 
-// ConversationCleared is the item that says that the agent has forgotten what was said before.
+// ConversationCleared is the item for a cleared conversation of the agent.
 func ConversationCleared(id string) any {
 	return struct {
 		Type string `json:"type"`

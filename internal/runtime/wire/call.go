@@ -7,22 +7,22 @@ import (
 	"harness/internal/lib/javascript"
 )
 
-// Call is a call of a tool as its item shows it.
+// Call is a tool call as its item shows it.
 type Call struct {
-	// ID is the runtime's own, Server whose tool it is ("" for one of the runtime's own that has no server).
+	// ID is the runtime's own. Server owns the tool ("" for a runtime's tool without a server).
 	ID, Server string
-	// Name is what the tool is called in the words of all runtimes, Input what it is called with.
+	// Name is the tool's name for all runtimes, Input its input.
 	Name  string
 	Input json.RawMessage
-	// Status is one of the statuses of items. Failed says of one that ended that it came to nothing.
+	// Status is a status of items. Failed means for an ended call that it had no success.
 	Status string
 	Failed bool
-	// Said is what it printed, Result what it came to, which may be the same; ExitCode and DurationMS are those of a
-	// command. All are nil until they are known.
+	// Said is its output, Result its result, possibly the same. ExitCode and DurationMS belong to commands. All are nil
+	// until known.
 	Said, Result, ExitCode, DurationMS json.RawMessage
 }
 
-// IsTool separates types of items that are calls of tools from the others.
+// IsTool reports whether items of a type are tool calls.
 func IsTool(kind string) bool {
 	switch kind {
 	case ItemCommand, ItemFileChange, ItemToolCall:
@@ -73,7 +73,7 @@ func named(kind string, item json.RawMessage, server, tool string) (name string,
 	return "runtime." + Snake(kind), Pick(item, "tool", "arguments", "query", "path", "prompt", "action")
 }
 
-// Pick is an object of some members of another one, those that say something.
+// Pick is an object with the known members of another one that have a value.
 func Pick(object json.RawMessage, names ...string) json.RawMessage {
 	kept := map[string]json.RawMessage{}
 	for i, value := range Members(object, names...) {
@@ -84,7 +84,7 @@ func Pick(object json.RawMessage, names ...string) json.RawMessage {
 	return javascript.MustEncode(kept)
 }
 
-// Known is JSON that says something, nil of null and of nothing.
+// Known is JSON with a value, nil for null and for nothing.
 func Known(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil

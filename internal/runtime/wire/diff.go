@@ -29,7 +29,7 @@ func TurnDiff(so, cwd string, edits []FileEdit) string {
 	return out.String()
 }
 
-// hunks is a diff without what stands before its first hunk; of one that has none all of it.
+// hunks is a diff from its first hunk on; without a hunk, all of it.
 func hunks(diff string) string {
 	if at := strings.Index("\n"+diff, "\n@@ "); at > 0 {
 		return diff[at:]

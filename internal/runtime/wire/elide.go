@@ -14,26 +14,25 @@ import (
 	"harness/internal/runtime/jsonobject"
 )
 
-// Elided is what was left out of a line so that a translator may read it and build of it as often as it likes: the
-// middles of its long texts, which are pieces of the line. nil when nothing was.
+// Elided is what was left out of a line, so that a translator may copy the rest freely: the middles of its long texts,
+// as slices of the line. nil when nothing was.
 type Elided struct {
 	ends  int
-	texts map[string][]byte // by what stands for them
+	texts map[string][]byte // by their markers
 }
 
-// elidedFrom is from which size (bytes) a text is shortened.
+// elidedFrom is the size in bytes from which a text is shortened.
 const elidedFrom = 1 << 20
 
-// markerBegin begins what stands for the middle of a text, where a reader meets it who remembers only the ends.
+// markerBegin begins the marker of a text's middle, for readers that keep only the ends.
 const markerBegin = "[harness left out "
 
-// markers are made with a seed that no agent knows: none can write another text's marker.
+// markers use a seed that no agent knows: none can forge another text's marker.
 var markerSeed = sync.OnceValue(maphash.MakeSeed)
 
-// Elide returns a line with its long texts shortened. At each end at least so many bytes of the text stay: a
-// translator that keeps no more of a text than that, from either end, keeps the same as of the whole line. A
-// line that is short, or not JSON, is returned as it is, and texts that are values of a member in whole are
-// left alone. Restore uses the line, so it must not change afterwards.
+// Elide returns a line with its long texts shortened. At least so many bytes stay at each end of a text: a translator
+// that keeps no more from either end gets the same as from the whole line. A short line, or one that is not JSON, stays
+// unchanged, as do values of the members in whole. Restore uses the line, so it must not change afterwards.
 func Elide(line []byte, ends int, whole ...string) ([]byte, *Elided) {
 	if len(line) < elidedFrom || !json.Valid(line) {
 		return line, nil
@@ -46,7 +45,7 @@ func Elide(line []byte, ends int, whole ...string) ([]byte, *Elided) {
 	return short, e
 }
 
-// Long reports whether a line has a text, the value of a member of that name, which Elide would shorten.
+// Long reports whether Elide would shorten the value of a member of that name in a line.
 func Long(line []byte, member string) (long bool) {
 	if len(line) >= elidedFrom && json.Valid(line) {
 		jsonobject.EachString(line, func(name []byte, start, end int) {
@@ -56,7 +55,7 @@ func Long(line []byte, member string) (long bool) {
 	return long
 }
 
-// shorten copies valid JSON, of its long strings only the ends.
+// shorten copies valid JSON with only the ends of its long strings.
 func (e *Elided) shorten(line []byte, whole []string) (short []byte) {
 	copied := 0
 	jsonobject.EachString(line, func(member []byte, start, end int) {
@@ -76,8 +75,7 @@ func (e *Elided) shorten(line []byte, whole []string) (short []byte) {
 	return append(short, line[copied:]...)
 }
 
-// middle is where in the inside of a JSON string a piece begins and ends that leaves so many bytes of the text at each
-// end, and cuts no character in two.
+// middle is the part of a JSON string that leaves so many bytes of the text at each end, and cuts no character.
 func middle(text []byte, ends int) (head, tail int) {
 	head, _ = skip(text, 0, ends)
 	whole, size := len(text), 0
@@ -90,8 +88,7 @@ func middle(text []byte, ends int) (head, tail int) {
 	return head, tail
 }
 
-// skip advances in the inside of a JSON string until at least so many bytes of its text were passed, or to its
-// end, and returns how many were.
+// skip advances in a JSON string by at least so many bytes of its text, or to its end, and returns their number.
 func skip(text []byte, at, most int) (end, size int) {
 	for at < len(text) && size < most {
 		plain := bytes.IndexByte(text[at:min(len(text), at+most-size)], '\\')
@@ -111,8 +108,7 @@ func skip(text []byte, at, most int) (end, size int) {
 	return at, size
 }
 
-// escape is how long the escape is that something begins with, and how many bytes of text it stands for. The halves of
-// a surrogate pair are one.
+// escape is the length of an escape, and the number of text bytes that it stands for. A surrogate pair counts as one.
 func escape(text []byte) (length, size int) {
 	if text[1] != 'u' {
 		return 2, 1
@@ -128,8 +124,8 @@ func escape(text []byte) (length, size int) {
 	return 6, size
 }
 
-// Restore puts back what was left out of the line into the signals that a translator built of it, which say nothing yet
-// of the process and the time: each is in memory of its own, and nothing else is copied.
+// Restore puts the omitted parts of the line back into a translator's signals, which have no process and time yet. Each
+// gets its own memory; nothing else is copied.
 func (e *Elided) Restore(signals []runtime.Signal) {
 	if e == nil {
 		return
@@ -147,7 +143,7 @@ func (e *Elided) Restore(signals []runtime.Signal) {
 	}
 }
 
-// change is what a signal means that was restored; a translator adds to what a request says.
+// change is the change of a restored signal; translators add to the summary of a request.
 func (e *Elided) change(was *runtime.Signal, whole runtime.Change) runtime.Change {
 	before, asked := was.Change.(runtime.InteractiveRequested)
 	now, asks := whole.(runtime.InteractiveRequested)
@@ -165,8 +161,7 @@ func (e *Elided) change(was *runtime.Signal, whole runtime.Change) runtime.Chang
 	return now
 }
 
-// RestoreJSON puts back what was left out of the line into JSON that was made of it: the same JSON when that is
-// nothing.
+// RestoreJSON puts the omitted parts of the line back into JSON made of it; without any, the same JSON.
 func (e *Elided) RestoreJSON(made json.RawMessage) json.RawMessage {
 	if e == nil {
 		return made

@@ -12,21 +12,21 @@ import (
 	"harness/internal/runtime/jsonobject"
 )
 
-// maxItemImages is how many images of an item are found: as many as a message may have.
+// maxItemImages bounds the images of an item: as many as a message may have.
 const maxItemImages = 20
 
-// ImageTypes are the types of images that are recognized by their bytes.
+// ImageTypes are the image types that are recognized by their bytes.
 func ImageTypes() []string { return []string{"image/png", "image/jpeg", "image/gif", "image/webp"} }
 
-// imageMembers are the members in which the items of all runtimes have the bytes of images.
+// imageMembers are the members with image bytes in the items of all runtimes.
 func imageMembers() []string {
 	return []string{"data", "url", "imageUrl", "image_url", "result", "blob"}
 }
 
-// imageSaid is what stands in the text of an agent's message for an image.
+// imageSaid stands for an image in the text of an agent's message.
 const imageSaid = "[image]"
 
-// imagesOf finds the images whose bytes are within an item: parts of what a person or an agent said, and what tools came to.
+// imagesOf finds the images with their bytes in an item: parts of messages, and results of tools.
 func imagesOf(item runtime.Item, raw json.RawMessage) (found []runtime.Image) {
 	message := item.Type == ItemUserMessage || item.Type == ItemAgentMessage
 	if !message && (!IsTool(item.Type) || item.Type == ItemCommand || item.Type == ItemFileChange) {
@@ -49,10 +49,10 @@ func imagesOf(item runtime.Item, raw json.RawMessage) (found []runtime.Image) {
 	return found
 }
 
-// minImage is shorter (bytes of base64) than any image.
+// minImage is below the length of any image in base64 bytes.
 const minImage = 32
 
-// imageIn reads an image as the inside of a JSON string has it: base64, or a data URL of that.
+// imageIn reads an image in a JSON string: base64, or a data URL of that.
 func imageIn(text []byte) (image runtime.Image, is bool) {
 	if bytes.HasPrefix(text, []byte("data:")) {
 		head, data, cut := bytes.Cut(text, []byte(","))
@@ -72,7 +72,7 @@ func imageIn(text []byte) (image runtime.Image, is bool) {
 	return runtime.Image{Type: kind, Base64: text}, slices.Contains(ImageTypes(), kind)
 }
 
-// Picture is an image that a tool came to, in base64.
+// Picture is an image in a tool's result, in base64.
 type Picture struct {
 	Type string `json:"type"`
 	Data string `json:"data"`
@@ -82,7 +82,7 @@ type Picture struct {
 // NewPicture is a Picture of that media type.
 func NewPicture(mime, data string) Picture { return Picture{"image", data, mime} }
 
-// ToolResult is the result of a call: its text, when it has one, and the images.
+// ToolResult is the result of a call: its text, if any, and the images.
 func ToolResult(text string, images ...Picture) json.RawMessage {
 	type said struct {
 		Type string `json:"type"`

@@ -21,7 +21,7 @@ const (
 	ItemCommand      = "commandExecution"
 	ItemFileChange   = "fileChange"
 	ItemToolCall     = "mcpToolCall"
-	ItemClientTool   = "dynamicToolCall" // of a tool that the client has
+	ItemClientTool   = "dynamicToolCall" // of a tool of the client
 	ItemCleared      = "conversationCleared"
 )
 
@@ -33,8 +33,8 @@ const (
 	StatusDeclined   = "declined"
 )
 
-// ReadItem puts an item into words for a person, as transcripts have them; false when it is none. Members of another
-// type than expected are skipped.
+// ReadItem is an item as text for a person, as transcripts have it; false when it is none. Members of an unexpected type
+// are skipped.
 func ReadItem(raw json.RawMessage) (runtime.Item, bool) {
 	if len(raw) == 0 {
 		return runtime.Item{}, false
@@ -96,7 +96,7 @@ func ReadItem(raw json.RawMessage) (runtime.Item, bool) {
 	return item, true
 }
 
-// itemParts are where an item has the members that its text is made of.
+// itemParts are the places of the members that an item's text is made of.
 type itemParts struct{ text, status, server, tool, content, command, changes runtime.Span }
 
 // words are the text of an item of this type.
@@ -126,7 +126,7 @@ func (p *itemParts) words(kind string, raw json.RawMessage) words {
 	return words{quoted("[" + kind + "]")}
 }
 
-// Refused reports a command that was not run: it is shown while it is refused, and left out of histories.
+// Refused reports a command that was not run: clients see it while it is refused, and histories omit it.
 func Refused(item json.RawMessage) bool {
 	var kind struct{ Type, Status string }
 	return json.Unmarshal(item, &kind) == nil && kind.Type == ItemCommand && kind.Status == StatusDeclined
@@ -147,8 +147,7 @@ func userText(content json.RawMessage) (said words) {
 	return said
 }
 
-// withoutData is a URL for people to read: of a data URL its type and how long (bytes) it is, since the data is nothing
-// to read and may be a megabyte.
+// withoutData is a readable URL: for a data URL only its type and size, because the data may be a megabyte.
 func withoutData(url string) string {
 	head, data, found := strings.Cut(url, ",")
 	if !found || !strings.HasPrefix(url, "data:") {

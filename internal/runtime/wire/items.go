@@ -2,10 +2,10 @@ package wire
 
 import "encoding/json"
 
-// UserMessage is an item: what a person said, in parts of text.
+// UserMessage is the item of a person's message, in parts of text.
 func UserMessage(id string, texts ...string) any { return UserMessageWithImages(id, nil, texts...) }
 
-// UserMessageWithImages is UserMessage with images behind the texts, as data URLs.
+// UserMessageWithImages is UserMessage with images after the texts, as data URLs.
 func UserMessageWithImages(id string, images []string, texts ...string) any {
 	type textPart struct {
 		Type string `json:"type"`
@@ -29,10 +29,10 @@ func UserMessageWithImages(id string, images []string, texts ...string) any {
 	}{ItemUserMessage, id, parts}
 }
 
-// AgentMessage is an item: what the agent said.
+// AgentMessage is the item of an agent's message.
 func AgentMessage(id, text string) any { return textItem{ItemAgentMessage, id, text} }
 
-// AgentImage is an item: an image that the agent showed as a message of its own.
+// AgentImage is the item of an image that the agent showed as a message.
 func AgentImage(id string, image Picture) any {
 	return struct {
 		textItem
@@ -40,7 +40,7 @@ func AgentImage(id string, image Picture) any {
 	}{textItem{ItemAgentMessage, id, imageSaid}, image}
 }
 
-// Plan is an item: a plan the agent wrote.
+// Plan is the item of a plan.
 func Plan(id, text string) any { return textItem{ItemPlan, id, text} }
 
 type textItem struct {
@@ -49,7 +49,7 @@ type textItem struct {
 	Text string `json:"text"`
 }
 
-// Reasoning is an item: what the agent thought, and summaries of it.
+// Reasoning is the item of the agent's reasoning, with summaries.
 func Reasoning(id string, summaries, contents []string) any {
 	return struct {
 		Type     string   `json:"type"`
@@ -59,8 +59,7 @@ func Reasoning(id string, summaries, contents []string) any {
 	}{ItemReasoning, id, append([]string{}, summaries...), append([]string{}, contents...)}
 }
 
-// Command is an item: a command and what came of it. Output and ExitCode are nil until they are known, ms until it has
-// ended.
+// Command is the item of a command with its result. Output and ExitCode are nil until known, ms until it has ended.
 type Command struct {
 	ID, Command, Cwd, Status string
 	Output                   *string
@@ -99,7 +98,7 @@ func (f FileEdit) MarshalJSON() ([]byte, error) {
 	}{f.Path, kind{f.Kind}, f.Diff}), nil
 }
 
-// FileChange is an item: files that are changed.
+// FileChange is the item of changed files.
 func FileChange(id, status string, changes ...FileEdit) any {
 	return struct {
 		Type    string     `json:"type"`
@@ -109,8 +108,8 @@ func FileChange(id, status string, changes ...FileEdit) any {
 	}{ItemFileChange, id, append([]FileEdit{}, changes...), status}
 }
 
-// ToolCall is an item: a tool that is neither a command nor a change of files. Server is that of the tool, for a tool
-// of the runtime's own the runtime's name. Arguments, Result and Error are JSON, nil for none.
+// ToolCall is the item of a tool that is neither a command nor a file change. Server is the tool's server, or the
+// runtime's name for its own tools. Arguments, Result and Error are JSON, nil for none.
 type ToolCall struct {
 	ID, Server, Tool, Status string
 	Arguments, Result, Error json.RawMessage

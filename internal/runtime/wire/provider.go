@@ -12,13 +12,13 @@ import (
 	"harness/internal/runtime"
 )
 
-// providerFailure is what an HTTP status of a model provider means, and what a person can do about it.
+// providerFailure is the meaning of an HTTP status of a model provider, and what a person can do.
 type providerFailure struct {
 	kind   error
 	remedy string
 }
 
-// again ends the remedies that need something to be done first.
+// again ends the remedies that require a step before the retry.
 const again = ", then send the message again."
 
 // providerFailures are the statuses of model providers, for all runtimes.
@@ -52,7 +52,7 @@ var providerFailures = map[int]providerFailure{
 // meant are the vocabulary's words that say what a failure is where no status does, by the status that means the same.
 var meant = map[string]int{"unauthorized": 401, "usageLimitExceeded": 429}
 
-// ofStatus is the row of a status; one without a row is as the general one of its kind.
+// ofStatus is the row of a status, or the general one of its kind.
 func ofStatus(status int) (providerFailure, bool) {
 	if row, known := providerFailures[status]; known {
 		return row, true
@@ -69,13 +69,13 @@ func ofStatus(status int) (providerFailure, bool) {
 	return providerFailure{}, false
 }
 
-// statusIn are the ways agents write the status of their model provider into a text.
+// statusIn are the forms in which agents write their provider's status into a text.
 var statusIn = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)(?:unexpected status|last status:?|api error:?(?: repeated)?|http(?: error| status)?:?|` +
 		`status(?: ?code)?["']?[:= ]+|"code":)\s*\(?([45]\d\d)\b`)
 })
 
-// sentence is what agents and providers say in place of a status, and the status that means the same.
+// sentence is a text that agents and providers use instead of a status, with that status.
 type sentence struct {
 	status int
 	said   *regexp.Regexp
@@ -93,7 +93,7 @@ var sentences = sync.OnceValue(func() []sentence {
 	}
 })
 
-// saidAtMost is how much (bytes) of a text is read for a status: a refusal says it at its beginning.
+// saidAtMost bounds how many bytes of a text are searched for a status, which is at the beginning.
 const saidAtMost = 16 << 10
 
 // StatusIn is the HTTP status of a model provider in a text, 0 for none.
@@ -111,7 +111,7 @@ func StatusIn(text string) int {
 	return 0
 }
 
-// The ways a text says when a limit ends.
+// The forms in which a text has the end of a limit.
 var (
 	resetIn = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(?i)(?:resets_in_seconds|retry[_-]after(?:_seconds)?|retryDelay|retry after)` +
@@ -126,7 +126,7 @@ var (
 	})
 )
 
-// reset is when a limit ends as a text says it ("in 20 s", "at 3:05 PM"), "" when it does not.
+// reset is the end of a limit in a text ("in 20 s", "at 3:05 PM"), "" without one.
 func reset(text string) string {
 	if found := resetIn().FindStringSubmatch(text); found != nil {
 		return "in " + found[1] + " s"
@@ -150,7 +150,7 @@ type failure struct {
 
 	OfProvider bool `json:"ofProvider"`
 
-	// word is that of Info, status that of the model provider, 0 for none.
+	// word is Info's kind, status the HTTP status of the model provider, 0 for none.
 	word   string
 	status int
 }
@@ -171,14 +171,14 @@ func readFailure(raw json.RawMessage) (e failure, readable bool) {
 	return e, true
 }
 
-// providerStatus is the status that the model provider refused with, 0 when a turn's error does not have it.
+// providerStatus is the status of the model provider's refusal, 0 when a turn's error has none.
 func providerStatus(raw json.RawMessage) int {
 	e, _ := readFailure(raw)
 	return e.status
 }
 
-// failureKind is what a turn's error is and what a person can do about it: by the status of the model provider, and where
-// there is none by its word (codexErrorInfo). It is nil and "" when both say nothing.
+// failureKind classifies a turn's error and has its remedy: by the status of the model provider, otherwise by its kind
+// (codexErrorInfo). It is nil and "" without both.
 func failureKind(raw json.RawMessage) (kind error, remedy string) { //nolint:staticcheck // kind is a result, not a failure
 	e, readable := readFailure(raw)
 	if !readable {
@@ -202,11 +202,11 @@ func failureKind(raw json.RawMessage) (kind error, remedy string) { //nolint:sta
 	return kind, remedy
 }
 
-// refusedUnnamed is the remedy for a failure of the provider whose status the agent does not pass on.
+// refusedUnnamed is the remedy for a failure of the provider when the agent does not pass on the status.
 const refusedUnnamed = "The model provider gave no answer, and the agent does not pass on its status. Read what it says; check the " +
 	"session's model, the login, the account at the provider and its address" + again
 
-// wordOf is the word of a failure, and the status that stands with it.
+// wordOf is the kind of a failure with its status.
 func wordOf(info json.RawMessage) (word string, status int) {
 	var byWord map[string]struct {
 		Status int `json:"httpStatusCode"`
@@ -219,7 +219,7 @@ func wordOf(info json.RawMessage) (word string, status int) {
 	return word, status
 }
 
-// ofWord is what a failure is without a status.
+// ofWord classifies a failure without a status.
 func ofWord(word string) (kind error, remedy string) { //nolint:staticcheck // kind is a result, not a failure
 	switch word {
 	case "serverOverloaded", "internalServerError":

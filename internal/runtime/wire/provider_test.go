@@ -84,7 +84,7 @@ func TestTextsWithMoreThanAStatus(t *testing.T) {
 }
 
 // When a limit ends is part of its remedy, in whatever way the provider or the runtime says it.
-func TestWhenALimitEnds(t *testing.T) {
+func TestEndOfLimitIsRead(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"Rate limit reached. Please try again in 20s.":                     "ends in 20s.",

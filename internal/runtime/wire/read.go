@@ -13,8 +13,8 @@ import (
 	"harness/internal/runtime/jsonobject"
 )
 
-// LayoutOf finds the members of a line; false when it is no JSON object with a method. Of members with one name the
-// last one counts.
+// LayoutOf finds the members of a line; false when it is no JSON object with a method. For repeated names the last
+// member counts.
 func LayoutOf(line []byte) (method string, at runtime.Layout, ok bool) {
 	if !json.Valid(line) {
 		return "", at, false
@@ -45,11 +45,11 @@ func Text(raw []byte) string {
 		return string(inner)
 	}
 	var text string
-	_ = json.Unmarshal(raw, &text) // what was read before is a string
+	_ = json.Unmarshal(raw, &text) // the parsed value is a string
 	return text
 }
 
-// Clean takes NUL characters out of words that are stored as text: Postgres refuses them.
+// Clean removes NUL characters from texts to store: Postgres refuses them.
 func Clean(text string) string {
 	if strings.IndexByte(text, 0) < 0 {
 		return text
@@ -57,8 +57,8 @@ func Clean(text string) string {
 	return strings.ReplaceAll(text, "\x00", "\uFFFD")
 }
 
-// Millis reads a time in ms, 0 when there is none. Some members are seconds and some milliseconds; numbers up to 1e10
-// are seconds.
+// Millis reads a time in ms, 0 for none. Some members are in seconds, others in milliseconds; numbers up to 1e10 are
+// seconds.
 func Millis(raw []byte) int64 {
 	value, err := strconv.ParseFloat(string(bytes.Trim(raw, `"`)), 64)
 	if err != nil || value <= 0 || value > 1e17 {
@@ -70,7 +70,7 @@ func Millis(raw []byte) int64 {
 	return int64(value)
 }
 
-// params is where the members stand that the parameters of frames name things with.
+// params are the places of the ids in the parameters of frames.
 type params struct {
 	line                      []byte
 	threadID, turnID, itemID  runtime.Span
@@ -127,7 +127,7 @@ func paramsOf(line []byte, at runtime.Span) params {
 
 func (p *params) text(at runtime.Span) string { return Text(at.Of(p.line)) }
 
-// named is the id a frame gives in a member of its own, or that of the object it holds.
+// named is the id in a member of a frame, or in that member's object.
 func (p *params) named(id, object runtime.Span) string {
 	if text := p.text(id); text != "" {
 		return text
@@ -143,9 +143,9 @@ func (p *params) named(id, object runtime.Span) string {
 	return p.text(within)
 }
 
-// Read is what a line of the vocabulary says: whom it names (as runtime.KnownID knows them), and what it means for
-// stored state. The line is valid JSON in UTF-8; method and layout are its own. Kind, and of a request RequestID, are
-// set; everything about the process that said it is left to the caller.
+// Read is the meaning of a line of the vocabulary: its ids (by runtime.KnownID), and its effect on stored state. The
+// line is valid JSON in UTF-8; method and layout are its own. Kind, and RequestID for a request, are set. The caller
+// adds everything about the process.
 func Read(line []byte, method string, at runtime.Layout) runtime.Signal {
 	s := runtime.Signal{Kind: runtime.SignalNotification, Method: method, Raw: line, Layout: at,
 		Params: at.Params.Of(line)}
@@ -171,7 +171,7 @@ func Read(line []byte, method string, at runtime.Layout) runtime.Signal {
 	return s
 }
 
-// change is what a notification means for stored state, nil for nothing.
+// change is the effect of a notification on stored state, nil for none.
 func (p *params) change(method, turnID string) runtime.Change {
 	switch method {
 	case MethodTurnStarted, MethodTurnCompleted:
@@ -182,7 +182,7 @@ func (p *params) change(method, turnID string) runtime.Change {
 		case method == MethodTurnStarted:
 			return runtime.TurnStarted{TurnID: turn.ID, StartedAt: turn.StartedAt, Native: turn.Native}
 		case turn.Status == "" || turn.Status == runtime.TurnInProgress:
-			turn.Status = runtime.TurnDone // whatever it says, it is over
+			turn.Status = runtime.TurnDone // it has ended in any case
 		}
 		return runtime.TurnCompleted{TurnID: turn.ID, Status: turn.Status, Error: turn.Error, Kind: turn.Kind,
 			Remedy: turn.Remedy, ProviderStatus: turn.ProviderStatus, StartedAt: turn.StartedAt, CompletedAt: turn.CompletedAt, Native: turn.Native}
@@ -210,7 +210,7 @@ func (p *params) change(method, turnID string) runtime.Change {
 	return nil
 }
 
-// textDelta is the text a delta adds, nil when it adds none.
+// textDelta is the text of a delta, nil when it has none.
 func (p *params) textDelta(method string, known text) runtime.Change {
 	if added := p.delta.Of(p.line); len(added) == 0 || added[0] != '"' {
 		return nil

@@ -11,13 +11,13 @@ import (
 	"harness/internal/runtime"
 )
 
-// retry counts the attempts of a runtime that tries again by itself.
+// retry counts the attempts of a runtime that retries by itself.
 type retry struct {
 	Attempt int `json:"attempt"`
 	Of      int `json:"of,omitempty"`
 }
 
-// reconnecting is what codex says instead of a reason when it tries again: "Reconnecting... 2/5".
+// reconnecting is codex's text instead of a reason for a retry: "Reconnecting... 2/5".
 var reconnecting = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^Reconnecting\b\D*(?:(\d{1,6})/(\d{1,6}))?`)
 })
@@ -25,7 +25,7 @@ var reconnecting = sync.OnceValue(func() *regexp.Regexp {
 // tryAgain ends the remedy of a retry.
 const tryAgain = "The agent tries again by itself; stop the turn to give up."
 
-// retryOf reads a notification that the runtime tries again by itself to reach its model; nil for any other one.
+// retryOf reads a notification of a retry to reach the model; nil for any other one.
 func retryOf(method, turnID string, raw json.RawMessage) runtime.Change {
 	if method != MethodError && method != MethodWarning {
 		return nil
@@ -36,7 +36,7 @@ func retryOf(method, turnID string, raw json.RawMessage) runtime.Change {
 		Retry     retry           `json:"retry"`
 		Message   string          `json:"message"`
 	}
-	_ = json.Unmarshal(brief(raw), &reported) // members of another type say nothing
+	_ = json.Unmarshal(brief(raw), &reported) // members of another type are skipped
 	var failed struct {
 		Message string `json:"message"`
 		Details string `json:"additionalDetails"`
@@ -57,8 +57,8 @@ func retryOf(method, turnID string, raw json.RawMessage) runtime.Change {
 	return change
 }
 
-// retryRemedy is what a person can do while a runtime tries again. The remedy of the failure asks for the message to be
-// sent again, which the runtime does by itself.
+// retryRemedy is what a person can do during a retry. The failure's own remedy, to send the message again, does not
+// apply.
 func retryRemedy(failed json.RawMessage) string {
 	_, remedy := failureKind(failed)
 	for _, again := range []string{", then send the message again", ", or send the message again", " Send the message again",

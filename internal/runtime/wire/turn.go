@@ -7,8 +7,8 @@ import (
 	"harness/internal/runtime/jsonobject"
 )
 
-// ReadTurn reads a turn as it stands in notifications and in a history; its ID is "" when it is none. Members of
-// another type than expected are skipped.
+// ReadTurn reads a turn of a notification or of a history; its ID is "" when there is none. Members of an unexpected
+// type are skipped.
 func ReadTurn(raw json.RawMessage) runtime.Turn {
 	var turn runtime.Turn
 	var items runtime.Span
@@ -43,7 +43,7 @@ func ReadTurn(raw json.RawMessage) runtime.Turn {
 	return turn
 }
 
-// ReadHistory is ReadTurn with the items that stand in the turn.
+// ReadHistory is ReadTurn with the turn's items.
 func ReadHistory(raw json.RawMessage) runtime.Turn {
 	turn := ReadTurn(raw)
 	var with struct {
@@ -58,7 +58,7 @@ func ReadHistory(raw json.RawMessage) runtime.Turn {
 	return turn
 }
 
-// withoutItems is a turn with an empty list where its items stood.
+// withoutItems is a turn with an empty list of items.
 func withoutItems(raw json.RawMessage, items runtime.Span) json.RawMessage {
 	out := make(json.RawMessage, 0, len(raw)-(items[1]-items[0])+2)
 	if items == (runtime.Span{}) {
@@ -68,7 +68,7 @@ func withoutItems(raw json.RawMessage, items runtime.Span) json.RawMessage {
 	return append(out, raw[items[1]:]...)
 }
 
-// errorText is what an error says: its message, or the text it is.
+// errorText is the text of an error: its message, or itself.
 func errorText(raw json.RawMessage) string {
 	var message string
 	jsonobject.Each(raw, 0, func(name []byte, start, end int) {

@@ -13,8 +13,8 @@ import (
 	"harness/internal/runtime"
 )
 
-// Origin is the runtime whose own vocabulary this is. What it says is shown as clients have always known it; what
-// another one says names that one beside it.
+// Origin is the runtime whose own vocabulary this is. Its output keeps the form that clients have always known. The
+// output of another runtime also has that runtime's name.
 const Origin = "codex"
 
 // Notifications.
@@ -45,7 +45,7 @@ const (
 	MethodRateLimits       = "account/rateLimits/updated"
 )
 
-// Requests, which wait for an answer.
+// Requests that wait for an answer.
 const (
 	MethodApproveCommand     = "item/commandExecution/requestApproval"
 	MethodApproveFileChange  = "item/fileChange/requestApproval"
@@ -53,29 +53,29 @@ const (
 	MethodAskUser            = "item/tool/requestUserInput"
 	MethodCallTool           = "item/tool/call"
 	MethodElicit             = "mcpServer/elicitation/request"
-	// MethodApproveTool is ours: may a tool run that is neither a command nor a change of files.
+	// MethodApproveTool is ours: an approval of a tool that is neither a command nor a file change.
 	MethodApproveTool = "item/tool/requestApproval"
 )
 
-// Method is what follows from the name of a method.
+// Method is what follows from a method's name.
 type Method struct {
-	// Alias is the type of the focused frame a notification has besides its own, "" for none; Broadcast says that it goes
-	// to every reader.
+	// Alias is the type of a notification's additional focused frame, "" for none. Broadcast says that every reader gets
+	// it.
 	Alias     string
 	Broadcast bool
-	// Replaceable: a later notification of the kind, or the finished item, says as much.
+	// Replaceable says that a later notification of the kind, or the completed item, has the same content.
 	Replaceable bool
-	// Asks is what a request waits for, Subject what it is about; "" for a notification and for requests that
-	// cannot be answered by a person.
+	// Asks is what a request waits for, Subject its subject; "" for a notification and for requests that a person cannot
+	// answer.
 	Asks    runtime.RequestKind
 	Subject runtime.Subject
 
 	text text
 }
 
-// text describes a notification that adds to a text of an item: where the text is in the finished item
-// (runtime.TextDelta.Into, with known set even when that is nowhere), and which member separates the texts of one
-// item. outlives: more may come after the turn's end.
+// text describes a notification that appends to a text of an item: the place of the text in the completed item
+// (runtime.TextDelta.Into, known even if that is nowhere), and the member that separates the texts of an item. outlives:
+// more may come after the turn's end.
 type text struct {
 	known, outlives bool
 	into, index     string
@@ -97,7 +97,7 @@ var methods = map[string]Method{
 		index: "contentIndex"}},
 	MethodSummaryDelta: {Replaceable: true, text: text{known: true, into: runtime.TextDetails + "summary",
 		index: "summaryIndex"}},
-	// A command goes on in the background when its turn is over.
+	// A command continues in the background after its turn.
 	MethodCommandOutput: {Replaceable: true,
 		text: text{known: true, outlives: true, into: runtime.TextDetails + "aggregatedOutput"}},
 	MethodFileChangeOutput: {Replaceable: true, text: text{known: true}},
@@ -111,8 +111,7 @@ var methods = map[string]Method{
 	MethodCallTool:           {Asks: runtime.RequestToolCall, Subject: runtime.SubjectTool},
 }
 
-// Lookup is what follows from a method's name. Of an unknown name only the kind shows: a delta of an item is
-// replaceable.
+// Lookup is what follows from a method's name. An unknown name shows only its kind: a delta of an item is replaceable.
 func Lookup(method string) Method {
 	known, ok := methods[method]
 	if !ok && strings.HasPrefix(method, "item/") {

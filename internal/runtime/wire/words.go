@@ -8,13 +8,13 @@ import (
 	"harness/internal/runtime"
 )
 
-// words are a text in JSON strings that follow each other, so that long ones of a line need not be copied. What is no
-// string says nothing.
+// words are a text as consecutive JSON strings, so that long ones of a line need not be copied. Other JSON values are
+// empty.
 type words []json.RawMessage
 
 func quoted(text string) json.RawMessage { return encode(text) }
 
-// size is about how long (bytes) the text is.
+// size is about the length of the text in bytes.
 func (w words) size() (size int) {
 	for _, one := range w {
 		size += len(one)
@@ -22,7 +22,7 @@ func (w words) size() (size int) {
 	return size
 }
 
-// strings are those that are strings.
+// strings are the strings among them.
 func (w words) strings() (out []json.RawMessage) {
 	for _, one := range w {
 		if len(one) > 2 && one[0] == '"' {
@@ -32,7 +32,7 @@ func (w words) strings() (out []json.RawMessage) {
 	return out
 }
 
-// text is all they say.
+// text is the whole text.
 func (w words) text() string {
 	var text strings.Builder
 	for _, one := range w {
@@ -41,7 +41,7 @@ func (w words) text() string {
 	return Clean(text.String())
 }
 
-// summaryLine is what they say, for a summary: of more than maxSummary the beginning, which says so.
+// summaryLine is the text for a summary: above maxSummary its beginning, which says so.
 func (w words) summaryLine() string {
 	size := w.size()
 	if size > runtime.LongItem {
@@ -58,21 +58,20 @@ func (w words) summaryLine() string {
 	return text
 }
 
-// Line is what a JSON string says, for a summary or a name: of a very long one the beginning, which says so. "" of what
-// is no string.
+// Line is a JSON string for a summary or a name: of a long one the beginning, which says so. "" for no string.
 func Line(raw json.RawMessage) string { return words{raw}.summaryLine() }
 
-// maxSummary is how long (bytes) the summary of a request may be: it is shown in lists and stored with each event about
-// the request, whose parameters have all of it.
+// maxSummary bounds the summary of a request in bytes. Lists show it, and each event about the request stores it; the
+// parameters have the whole.
 const maxSummary = 64 << 10
 
-// cut is the beginning of a text that is too long for a summary, with how long (bytes) it is.
+// cut is the beginning of a text that is too long for a summary, with its length in bytes.
 func cut(text string, size int) string {
 	return strings.ToValidUTF8(text[:min(len(text), maxSummary)], "") + fmt.Sprintf(
 		"… (cut here: it has %d bytes, all of them are in the details)", size)
 }
 
-// beginning is a JSON string as far as a summary may need it.
+// beginning is the part of a JSON string that a summary may need.
 func beginning(one json.RawMessage) json.RawMessage {
 	if len(one) <= maxSummary || one[0] != '"' {
 		return one
@@ -91,7 +90,7 @@ func beginning(one json.RawMessage) json.RawMessage {
 	return append([]byte(strings.ToValidUTF8(string(one[:end]), "")), '"')
 }
 
-// commandText reads a command given as text or as a list of words.
+// commandText reads a command that is a string or a list.
 func commandText(raw json.RawMessage) (said words) {
 	if len(raw) > 0 && raw[0] == '"' {
 		return words{raw}

@@ -82,7 +82,7 @@ func (n *Notifier) catchUp(ctx context.Context, at *cursor) (err error) {
 		}
 		var messages []Message
 		for i := range records {
-			if news, is := n.opts.Tells(&records[i]); is && time.Since(time.UnixMilli(records[i].Time)) < maxAge {
+			if news, is := n.opts.NewsOf(&records[i]); is && time.Since(time.UnixMilli(records[i].Time)) < maxAge {
 				messages = append(messages, Message{News: news, At: records[i].Time})
 			}
 		}

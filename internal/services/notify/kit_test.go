@@ -90,7 +90,7 @@ func (k *kit) notifier(change ...func(*notify.Options)) *notify.Notifier {
 		k.t.Fatal(err)
 	}
 	options := notify.Options{DB: k.db, Targets: []notify.Target{webhook}, Read: k.log.Read, Head: k.log.Head,
-		Tells: func(record *journal.Record) (notify.News, bool) {
+		NewsOf: func(record *journal.Record) (notify.News, bool) {
 			return notify.News{Kind: notify.Kind(record.Type), SessionID: record.SessionID, RequestID: record.ItemID},
 				record.Type != "other"
 		},

@@ -3,7 +3,7 @@
 //
 // It owns the messages to be sent and the requests that send them. It follows the journal in the background:
 // no writer waits for it. A message is sent at least once, and again until it is accepted or a day old. It
-// must never know what an event means (Options.Tells), and no message holds text of a session but its title.
+// must never know what an event means (Options.NewsOf), and no message holds text of a session but its title.
 package notify
 
 import (
@@ -113,9 +113,9 @@ type Options struct {
 	// Read gives the events after a position, Head is the last one this process knows of.
 	Read func(ctx context.Context, query journal.Query) ([]journal.Record, error)
 	Head func() int64
-	// Tells makes news of an event, false for none. It does not read; the payload of a long event is left
+	// NewsOf makes news of an event, false for none. It does not read; the payload of a long event is left
 	// out.
-	Tells func(record *journal.Record) (News, bool)
+	NewsOf func(record *journal.Record) (News, bool)
 	// Waits reports whether a request still waits for a decision; one decided by then is not sent.
 	Waits func(ctx context.Context, news News) (bool, error)
 	// PublicURL is where people reach this server, without a slash at its end; "" makes no links.

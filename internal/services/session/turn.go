@@ -90,3 +90,9 @@ func (m Message) InputParts() []json.RawMessage {
 	}
 	return append(parts, m.Input...)
 }
+
+// TurnErrorPrefix begins the message id of the entry that tells why a turn failed; the turn's id follows.
+const TurnErrorPrefix = "turn-error-"
+
+// TurnRetryPrefix begins the message id of the entry that says a turn cannot reach its model; the turn's id follows.
+const TurnRetryPrefix = "turn-retry-"

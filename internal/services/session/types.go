@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
@@ -251,7 +252,7 @@ type Message struct {
 	// its error keeps the message from being sent. nil stores nothing.
 	Begin journal.Unit `json:"-"`
 	// Key names the request it came with where the same one may come again, "" where it does not: what it makes is found by
-	// it (manager.Service.Made), which is asked before it is sent.
+	// it (manager.Service.TurnForKey), which is asked before it is sent.
 	Key string `json:"-"`
 	// Names are Images as a client named them, which a message is queued with; nil when they are the same.
 	Names []string `json:"-"`
@@ -377,3 +378,15 @@ type TitleError struct{ SessionID, Title string }
 func (e *TitleError) Error() string {
 	return fmt.Sprintf("session %s is called %q", e.SessionID, e.Title)
 }
+
+// EqualText says whether two optional texts are the same.
+func EqualText(a, b *string) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
+}
+
+// DeletePatience is how long all of a deletion waits for the runtime. With what the store needs, and what a caller may
+// have waited for before, whoever deletes has an answer within 10 s, whatever the runtime does.
+const DeletePatience = 6 * time.Second

@@ -105,7 +105,7 @@ func TestTheSameInputHasTheSameHash(t *testing.T) {
 }
 
 // TL-10: a call of a tool of this server that waits when its task ends is denied with all opinions about it.
-func TestACallThatWaitsKeepsItsOpinions(t *testing.T) {
+func TestPendingCallKeepsItsOpinions(t *testing.T) {
 	t.Parallel()
 	ends := turn(t, "", `"status":"interrupted"`)
 	records := ends[:1:1]

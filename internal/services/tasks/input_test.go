@@ -94,7 +94,7 @@ func content(t *testing.T, store *artifact.Store, ref *artifact.Ref) []byte {
 
 // EV-15, EV-16: what a runtime was given for a task is an event that refers to the whole of it, in its canonical
 // form, by a hash that comes out again: messages, tools, configuration, window; and to what the agent reads by itself.
-func TestWhatAModelWasGivenIsKept(t *testing.T) {
+func TestModelInputIsStored(t *testing.T) {
 	t.Parallel()
 	dbtest.EachEngine(t, func(t *testing.T, engine database.Engine) {
 		s, store := keeping(t, engine)

@@ -52,7 +52,7 @@ type programItem struct {
 // EV-01, EV-13, EV-14, EV-19, TL-21, TL-22: of a call that a runtime runs itself the hash does not depend on the session's folder,
 // and it recomputes from the input that is shown; the events name the model and the runtime's own id; a long result is an
 // artifact with a preview, the same each time; use has timings and cached tokens.
-func TestWhatIsSaidOfNativeCalls(t *testing.T) {
+func TestEventsOfNativeCalls(t *testing.T) {
 	t.Parallel()
 	hashes := map[string]bool{}
 	long := strings.Repeat("é", 6000)

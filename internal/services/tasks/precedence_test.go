@@ -10,7 +10,7 @@ import (
 
 // RA-16: the note of what an agent reads by itself says which of two files holds: what an administrator enforces comes last.
 // Where it reads nothing the note says so, with the reason.
-func TestTheOrderOfSourcesIsNoted(t *testing.T) {
+func TestPrecedenceOfSourcesIsStored(t *testing.T) {
 	t.Parallel()
 	var files []session.SourceNow
 	add := func(path, kind, scope, state string) {

@@ -20,18 +20,28 @@ import (
 	"harness/internal/services/session"
 )
 
-// Sessions is what tasks need of sessions. *manager.Service implements it.
-type Sessions interface {
+// Finder finds sessions, and reads what a task depends on.
+type Finder interface {
 	Lookup(ctx context.Context, sessionID string) (session.Session, error)
 	CheckOwner(session session.Session) error
 	// CheckWorkspace refuses a session whose folder an agent cannot use: *session.FolderError.
 	CheckWorkspace(ctx context.Context, sessionID string) error
+	Sources(ctx context.Context, sessionID string) (session.Sources, error)
+}
+
+// Turns begins, finds and ends turns.
+type Turns interface {
 	Send(ctx context.Context, sessionID string, message session.Message) (session.Sent, error)
 	StopTurn(ctx context.Context, sessionID, turnID string, keepBackground bool) (session.Stopped, error)
 	Turn(ctx context.Context, sessionID, turnID string) (session.TurnState, bool, error)
 	TurnMark(ctx context.Context, sessionID string) (session.TurnMark, error)
 	TurnSince(ctx context.Context, sessionID string, mark session.TurnMark) (turnID string, err error)
-	Sources(ctx context.Context, sessionID string) (session.Sources, error)
+}
+
+// Sessions are the sessions that tasks run in.
+type Sessions struct {
+	Finder
+	Turns
 }
 
 // Options are what a Service is built from. Journal, DB, Sessions and Operations are required.

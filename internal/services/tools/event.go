@@ -7,75 +7,74 @@ import (
 
 // Call is one attempt of a call.
 type Call struct {
-	// ID is ours; NativeID is what the runtime calls it, "" when it does not say. Attempt counts from 1 and rises when a
-	// call is made again whose earlier attempt was cut off.
+	// ID is ours. NativeID is the runtime's, "" if unknown. Attempt counts from 1 and grows when an interrupted call is
+	// repeated.
 	ID, NativeID string
 	Attempt      int
-	// SessionID and TurnID are where it belongs, TurnID "" when it is not known.
+	// SessionID and TurnID identify its place, TurnID "" if unknown.
 	SessionID, TurnID string
-	// Tool is its name, Input what it is called with, InputHash the Hash of that.
+	// Tool is its name, Input its input, InputHash the Hash of that.
 	Tool      string
 	Input     json.RawMessage
 	InputHash string
-	// Workspace is the folder it works in.
+	// Workspace is its folder.
 	Workspace string
-	// Epoch is how often its session had moved to another node when the call was made: one of an earlier
-	// epoch is not begun.
+	// Epoch is the number of moves of its session to another node before the call. A call of an earlier epoch is not
+	// started.
 	Epoch int64
 }
 
-// Event is one of what happens to a call: Requested, Evaluated, Approved or Denied, then after Approved: Started,
-// Output, Completed.
+// Event is an event of a call: Requested, Evaluated, Approved or Denied, and after Approved: Started, Output, Completed.
 type Event interface {
 	// Type is its name, as in "tool.call.requested".
 	Type() string
 }
 
-// Requested says: an agent wants the call. It is the first event of an attempt.
+// Requested says that an agent wants the call. It is the first event of an attempt.
 type Requested struct {
 	Class Class `json:"permission,omitempty"`
 }
 
-// Evaluated says that one party gave its opinion.
+// Evaluated is the opinion of one party.
 type Evaluated struct{ Opinion }
 
-// Approved says: it may run. It or Denied comes once.
+// Approved says that the call may run. It or Denied comes once.
 type Approved struct {
 	Snapshot Snapshot `json:"policy_snapshot"`
-	// Actor is the person who allowed it, "" when no approval was needed; Reason in that person's words.
+	// Actor is the person who allowed it, "" when no approval was needed; Reason is in that person's words.
 	Actor  string `json:"actor,omitempty"`
 	Reason string `json:"reason,omitempty"`
 }
 
-// Denied says: it does not run, and nothing follows.
+// Denied says that the call does not run. No event follows.
 type Denied struct {
 	Snapshot Snapshot `json:"policy_snapshot"`
 	Actor    string   `json:"actor,omitempty"`
 	// Reason is the text for the agent.
 	Reason string `json:"reason"`
-	// Cancelled says that there was no decision: the agent gave the call up.
+	// Cancelled says that there was no decision, because the agent abandoned the call.
 	Cancelled bool `json:"cancelled,omitempty"`
 }
 
-// Started says: it runs.
+// Started says that the call runs.
 type Started struct {
 	Sandbox Confinement `json:"sandbox"`
 }
 
-// Output says: it says something while it runs.
+// Output is output of a running call.
 type Output struct {
 	Stream string `json:"stream"` // stdout or stderr
 	Delta  string `json:"delta"`
 }
 
-// Completed says: it ended. Of what it said, the first part stands here.
+// Completed says that the call ended, with the first part of its output.
 type Completed struct {
 	Name         string      `json:"name"`
 	ExecutedBy   string      `json:"executed_by"`   // "harness"
 	ExecutionEnv string      `json:"execution_env"` // the sandbox: in_process, bubblewrap, docker
 	Snapshot     Snapshot    `json:"policy_snapshot"`
 	Sandbox      Confinement `json:"sandbox"`
-	// ResultPreview is the result, or the beginning of one that is kept as an artifact, which ResultRef names.
+	// ResultPreview is the result, or its beginning if ResultRef names the artifact with the whole.
 	ResultPreview json.RawMessage `json:"result_preview"`
 	ResultRef     json.RawMessage `json:"result_ref,omitempty"`
 	IsError       bool            `json:"is_error"`
@@ -84,7 +83,7 @@ type Completed struct {
 	DurationMS    int64           `json:"duration_ms"`
 }
 
-// Confinement says in what a call ran.
+// Confinement is how a call was confined.
 type Confinement struct {
 	Kind      string   `json:"kind"`
 	Network   bool     `json:"network"`
@@ -113,30 +112,28 @@ func (Output) Type() string { return "tool.output.delta" }
 // Type implements Event.
 func (Completed) Type() string { return "tool.call.completed" }
 
-// Recorder stores what happens to calls. What it stored outlives a crash, and nothing is done or sent to an
-// agent before that.
+// Recorder stores the events of calls. They are durable before anything is done or sent to an agent.
 type Recorder interface {
-	// Open gives a call its ID and Attempt and records Requested. cutOff says that an earlier attempt may have run, and
-	// how far is not known.
+	// Open gives a call its ID and Attempt and records Requested. cutOff says that an earlier attempt may have run to an
+	// unknown point.
 	Open(ctx context.Context, call Call, requested Requested) (opened Call, cutOff bool, err error)
 	// Record adds events of a call, in order.
 	Record(ctx context.Context, call Call, events ...Event) error
 }
 
-// Answer is what a person decided about a call.
+// Answer is a person's decision about a call.
 type Answer struct {
 	Allow bool
 	// Actor is the decider, Reason the reason in that person's words.
 	Actor, Reason string
 }
 
-// Approver asks a person. Its error is that of ctx when the call was given up meanwhile; then the request is
-// withdrawn.
+// Approver asks a person. It returns ctx's error when the call was abandoned; the request is withdrawn then.
 type Approver interface {
 	Ask(ctx context.Context, call Call, class Class, description string) (Answer, error)
 }
 
-// Artifacts keeps results that are too long to stand in an event, and has the bytes that inputs refer to.
+// Artifacts stores results that are too long for an event, and has the bytes that inputs refer to.
 type Artifacts interface {
 	// Content returns the bytes of an artifact of the call's session; the agent gets its error.
 	Content(ctx context.Context, call Call, id string) ([]byte, error)

@@ -15,18 +15,18 @@ type Options struct {
 	Registry *Registry
 	Recorder Recorder
 	Approver Approver
-	// Sandboxes say by class in what a tool runs. A class without one does not run at all.
+	// Sandboxes are the confinements by class. A class without one does not run.
 	Sandboxes map[Class]Sandbox
-	// Limits of each class; Timeout bounds a run of a tool without a bound of its own (default 2 minutes).
+	// Limits of each class. Timeout bounds a tool without its own limit (default 2 minutes).
 	Limits  map[Class]Limits
 	Timeout time.Duration
-	// Artifacts keeps long results; nil cuts them.
+	// Artifacts stores long results; nil cuts them.
 	Artifacts Artifacts
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
 
-// Bounds of what stands in an event: a result above inlineBytes is an artifact with a preview.
+// Bounds of an event: a result above inlineBytes is an artifact with a preview.
 const (
 	inlineBytes  = 8000
 	previewRunes = 512
@@ -34,7 +34,7 @@ const (
 	defaultSaid  = 1 << 20
 )
 
-// Executor lets calls run: the one way by which an agent reaches a tool.
+// Executor runs calls: it is the only way from an agent to a tool.
 type Executor struct{ opts Options }
 
 // NewExecutor makes one.
@@ -48,23 +48,22 @@ func NewExecutor(opts Options) *Executor {
 	return &Executor{opts: opts}
 }
 
-// Registry is what can be called.
+// Registry are the available tools.
 func (e *Executor) Registry() *Registry { return e.opts.Registry }
 
 // Outcome is the answer to the agent's call.
 type Outcome struct {
 	CallID string
-	// Output is what the tool answered, as its output schema has it; of one that failed or was denied {"error": ...}.
+	// Output is the tool's output in its output schema; {"error": ...} if it failed or was denied.
 	Output json.RawMessage
 	// IsError says that it failed or was denied, Denied the latter.
 	IsError, Denied bool
 	Snapshot        Snapshot
 }
 
-// Do runs a call when its input, the policy and, where an approval is needed, a person allow it. runtime is
-// the opinion of the agent's runtime, nil when there is none. An error is one of this server (its store
-// refuses, no approval can be requested) or ctx's: then nothing runs any more. An error of the call itself is
-// an Outcome.
+// Do runs a call if its input, the policy and, where needed, a person allow it. runtime is the opinion of the agent's
+// runtime, nil for none. Its error is the server's (the store refuses, no approval can be requested) or ctx's: then
+// nothing runs. An error of the call itself is an Outcome.
 func (e *Executor) Do(ctx context.Context, call Call, policy Policy, runtime *Opinion) (Outcome, error) {
 	if !utf8.Valid(call.Input) {
 		return Outcome{}, fmt.Errorf("the input of a call of %s is no UTF-8", call.Tool)
@@ -88,14 +87,14 @@ func (e *Executor) Do(ctx context.Context, call Call, policy Policy, runtime *Op
 	return d.run(ctx, d.ours(ctx, known, cutOff))
 }
 
-// decision is a call on its way.
+// decision is a call in progress.
 type decision struct {
 	*Executor
 	call     Call
 	tool     registered
 	policy   Policy
 	opinions []Opinion
-	// refusal is what is wrong with the call, in words for the agent; "" when nothing is.
+	// refusal is the error of an invalid call, for the agent; "" for a valid one.
 	refusal string
 	answer  Answer
 }
@@ -116,7 +115,7 @@ func (d *decision) ours(ctx context.Context, known, cutOff bool) Opinion {
 	if own.Result == Deny {
 		return own
 	}
-	// What cannot be confined does not run, and no approval of it is requested.
+	// A call that cannot be confined does not run, and no approval of it is requested.
 	sandbox := d.sandbox()
 	if sandbox == nil {
 		return refuse("no_sandbox",
@@ -126,7 +125,7 @@ func (d *decision) ours(ctx context.Context, known, cutOff bool) Opinion {
 		return refuse("sandbox_unavailable", fmt.Sprintf("the sandbox %s does not work here: %v", sandbox.Name(), err))
 	}
 	if cutOff && own.Result == Allow && d.tool.Class != ReadOnly {
-		// What was cut off may have done its work: to do it again is a new decision, whatever the mode.
+		// An interrupted call may have done its work: repeating it is a new decision in any mode.
 		return Opinion{SourceHarness, Ask, "replay:requires_reapproval"}
 	}
 	return own
@@ -167,7 +166,7 @@ func (d *decision) run(ctx context.Context, own Opinion) (Outcome, error) {
 	return d.execute(ctx, snapshot)
 }
 
-// reason is why the call is denied, with the same text each time.
+// reason is why the call is denied; the same facts give the same text.
 func (d *decision) reason(snapshot Snapshot) string {
 	switch {
 	case d.refusal != "":
@@ -189,7 +188,7 @@ func (d *decision) deny(ctx context.Context, snapshot Snapshot, reason string) (
 	return Outcome{CallID: d.call.ID, Output: failure(reason), IsError: true, Denied: true, Snapshot: snapshot}, nil
 }
 
-// cancelled records that the agent gave the call up before it was decided.
+// cancelled records that the agent abandoned the call before a decision.
 func (d *decision) cancelled(ctx context.Context, snapshot Snapshot) error {
 	snapshot.Decision = Deny
 	snapshot.Sources = append(snapshot.Sources, Opinion{SourceRuntime, Deny, "cancelled"})

@@ -119,7 +119,7 @@ var (
 
 // TL-02, TL-03, TL-10, TL-20, TL-24, TL-29: the ways of a call, each with its events in order, one decision, and
 // nothing run but what was approved.
-func TestTheWaysOfACall(t *testing.T) {
+func TestOutcomesOfCalls(t *testing.T) {
 	t.Parallel()
 	auto, ask := tools.Policy{Mode: tools.ModeAuto}, tools.Policy{}
 	allow := tools.Overrides{AllowTools: []string{"a.write"}}

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Result is an opinion on a call, or what became of it.
+// Result is an opinion on a call, or its decision.
 type Result string
 
-// The results. The stricter one of two is Deny before Ask before Allow.
+// The results. Deny is stricter than Ask, and Ask is stricter than Allow.
 const (
 	Allow Result = "allow"
 	Deny  Result = "deny"
@@ -20,37 +20,37 @@ type Mode string
 
 // The modes of permission.
 const (
-	// ModeAsk: every call asks.
+	// ModeAsk: every call needs approval.
 	ModeAsk Mode = "ask"
-	// ModeAuto: what only reads runs, all else asks; what is not known is denied.
+	// ModeAuto: read-only calls run, others need approval; unknown tools are denied.
 	ModeAuto Mode = "auto"
 	// ModeYolo: everything runs.
 	ModeYolo Mode = "yolo"
 )
 
-// The parties that have an opinion on a call.
+// The parties with an opinion on a call.
 const (
 	SourceRuntime = "runtime"
 	SourceHarness = "harness"
 	SourceUser    = "user"
 )
 
-// Opinion is what one party thinks of a call, and by which rule.
+// Opinion is one party's opinion on a call, with its rule.
 type Opinion struct {
 	Source string `json:"source"`
 	Result Result `json:"result"`
 	Rule   string `json:"rule,omitempty"`
 }
 
-// Snapshot is a decision with all it was made of.
+// Snapshot is a decision with everything it was based on.
 type Snapshot struct {
 	Mode     Mode      `json:"permission_mode"`
 	Decision Result    `json:"decision"`
 	Sources  []Opinion `json:"sources"`
 }
 
-// Overrides are rules for single tools and classes. They go before the mode, and a denial before a permission, one for
-// a tool before one for its class.
+// Overrides are rules for single tools and classes. They precede the mode, a denial precedes a permission, and a rule
+// for a tool precedes one for its class.
 type Overrides struct {
 	DenyTools, AllowTools     []string
 	DenyClasses, AllowClasses []Class
@@ -60,11 +60,11 @@ type Overrides struct {
 type Policy struct {
 	Mode Mode
 	Overrides
-	// NonInteractive is set where no person can be asked: what would ask is denied.
+	// NonInteractive says that no person can be asked: such calls are denied.
 	NonInteractive bool
 }
 
-// CheckPolicy refuses unknown modes and classes, and the mode yolo without the operator's consent to it.
+// CheckPolicy refuses unknown modes and classes, and the mode yolo unless the operator allows it.
 func CheckPolicy(p Policy, allowYolo bool) error {
 	switch {
 	case p.Mode == ModeYolo && !allowYolo:
@@ -81,7 +81,7 @@ func CheckPolicy(p Policy, allowYolo bool) error {
 	return nil
 }
 
-// Evaluate returns this server's opinion of a call of a tool; class is "" for a tool whose class is not known.
+// Evaluate returns this server's opinion on a call of a tool; class is "" for a tool of unknown class.
 func (p Policy) Evaluate(tool string, class Class) Opinion {
 	opinion := func(result Result, rule string) Opinion { return Opinion{SourceHarness, result, rule} }
 	mode := p.mode()
@@ -109,8 +109,8 @@ func (p Policy) mode() Mode {
 	return p.Mode
 }
 
-// Settle makes a decision of opinions: the strictest counts, but a person's answer settles what others would
-// have asked. In NonInteractive mode, what is left to ask is denied.
+// Settle combines opinions into a decision: the strictest counts, but a person's answer settles what others would have
+// asked. In NonInteractive mode, remaining questions are denied.
 func (p Policy) Settle(opinions ...Opinion) Snapshot {
 	s := Snapshot{Mode: p.mode(), Decision: Allow, Sources: slices.Clone(opinions)}
 	answer := Ask
@@ -133,7 +133,7 @@ func (p Policy) Settle(opinions ...Opinion) Snapshot {
 	return s
 }
 
-// Reason is the text why a call was not simply allowed; "" when it was.
+// Reason is why a call was not simply allowed; "" if it was.
 func (s Snapshot) Reason() string {
 	if s.Decision == Allow {
 		return ""

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 )
 
-// Registry is what tools there are: fixed ones, and others that are replaced as a whole (Use).
+// Registry has the available tools: fixed ones, and others that are replaced as a whole (Use).
 type Registry struct {
 	options RegistryOptions
 	fixed   []registered
@@ -25,15 +25,15 @@ type registered struct {
 
 // RegistryOptions say what may be registered.
 type RegistryOptions struct {
-	// AllowDangerous lets tools in that run programs.
+	// AllowDangerous allows tools that run programs.
 	AllowDangerous bool
-	// AllowNetwork lets tools in that talk to other machines.
+	// AllowNetwork allows tools that access other machines.
 	AllowNetwork bool
 }
 
 var toolName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9]*(\.[a-z][a-z0-9_]*)+$`) })
 
-// WireName is a tool's name for agents, which know letters, digits, "_" and "-" only.
+// WireName is a tool's name for agents, which support only letters, digits, "_" and "-".
 func WireName(name string) string { return strings.ReplaceAll(name, ".", "_") }
 
 // NewRegistry checks the tools and reports all errors at once.
@@ -45,14 +45,13 @@ func NewRegistry(options RegistryOptions, all ...Tool) (*Registry, error) {
 	return r, err
 }
 
-// Check says what is wrong with tools beside the fixed ones.
+// Check reports errors in tools beside the fixed ones.
 func (r *Registry) Check(others ...Tool) error {
 	_, err := r.with(others)
 	return err
 }
 
-// Use puts others in the place of those that are not fixed; when anything is wrong with one, nothing changes. Calls that
-// were made before keep the tool they were made of.
+// Use replaces the tools that are not fixed; if one is invalid, nothing changes. Earlier calls keep their tool.
 func (r *Registry) Use(others ...Tool) error {
 	all, err := r.with(others)
 	if err == nil {
@@ -61,7 +60,7 @@ func (r *Registry) Use(others ...Tool) error {
 	return err
 }
 
-// Set is the same as long as the tools are.
+// Set changes only with the tools.
 func (r *Registry) Set() any { return r.all.Load() }
 
 // with are the fixed tools and others, checked.
@@ -106,7 +105,7 @@ func register(options RegistryOptions, tool Tool) (registered, error) {
 	return one, errors.Join(err, outputErr)
 }
 
-// find is a tool by its name, ours or the one agents know.
+// find is a tool by its own or its wire name.
 func (r *Registry) find(name string) (registered, bool) {
 	tools := *r.all.Load()
 	i := slices.IndexFunc(tools, func(t registered) bool { return t.Name == name || WireName(t.Name) == name })
@@ -126,13 +125,13 @@ func (r *Registry) Tools() []Tool {
 	return all
 }
 
-// Find is a tool by its name, ours or the one agents know.
+// Find is a tool by its own or its wire name.
 func (r *Registry) Find(name string) (Tool, bool) {
 	one, found := r.find(name)
 	return one.Tool, found
 }
 
-// Manifest describes the tools an agent was given.
+// Manifest describes the tools of an agent.
 type Manifest struct {
 	Tools []Entry `json:"tools"`
 }

@@ -34,7 +34,7 @@ func registry(t *testing.T, all ...tools.Tool) *tools.Registry {
 }
 
 // TL-01, TL-11, TL-15: what is no proper tool, or of a class that is off, is not registered, and the error says why.
-func TestWhatIsRegistered(t *testing.T) {
+func TestRegisteredTools(t *testing.T) {
 	t.Parallel()
 	changed := func(change func(*tools.Tool)) tools.Tool {
 		one := tool("a.b", tools.Write)

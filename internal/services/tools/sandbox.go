@@ -6,14 +6,14 @@ import (
 	"fmt"
 )
 
-// InProcess is the name of the sandbox that is none: tools of ours that keep to the workspace by themselves.
+// InProcess is the name of no sandbox: our own tools that limit themselves to the workspace.
 const InProcess = "in_process"
 
 // Sandbox runs a tool confined.
 type Sandbox interface {
-	// Name is what events call it.
+	// Name is the name in events.
 	Name() string
-	// Check says why it does not work on this machine and what to do; nil when it works.
+	// Check says why it does not work on this machine and what the remedy is; nil if it works.
 	Check(ctx context.Context) error
 	// Run does a job of a tool and returns its output. It ends soon after ctx, and leaves no process behind.
 	Run(ctx context.Context, tool Tool, job Job, limits Limits) (json.RawMessage, error)

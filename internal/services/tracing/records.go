@@ -41,8 +41,8 @@ func remember[V any](in map[string]V, key string, value V) {
 	in[key] = value
 }
 
-// Hear is a journal.Subscriber: it queues records that may begin or end something, and never waits.
-func (t *Tracer) Hear(records []journal.Record) {
+// OnRecords is a journal.Subscriber: it queues records that may begin or end something, and never waits.
+func (t *Tracer) OnRecords(records []journal.Record) {
 	for i := range records {
 		switch records[i].Type {
 		case stream.EventNotification, stream.EventRequest:

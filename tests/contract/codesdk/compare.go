@@ -9,31 +9,31 @@ import (
 	"strings"
 )
 
-// Difference is one place where an answer or event is not as it was recorded.
+// Difference is one place where a response or event differs from the recording.
 type Difference struct {
-	// Subject is the request line or the type of the event, Place where in it. A member that is missing here is -name, one
-	// that was not recorded +name.
+	// Subject is the request line or the type of the event, Place the position in it. A missing member is -name, an
+	// additional one +name.
 	Subject, Place string
 	Want, Got      string
 }
 
-// String describes it in a line.
+// String describes it in one line.
 func (d Difference) String() string {
-	return fmt.Sprintf("%s, %s: recorded is %.200s, here is %.200s", d.Subject, d.Place, d.Want, d.Got)
+	return fmt.Sprintf("%s, %s: recorded %.200s, got %.200s", d.Subject, d.Place, d.Want, d.Got)
 }
 
-// bindings knows what is called otherwise here than in the recording, both ways.
+// bindings maps the recording's names to those of this server, in both directions.
 type bindings struct {
 	ours, theirs map[string]string
 }
 
-// bound reports whether two ids are of the same thing, and notes them when neither was seen.
+// bound reports whether two ids name the same object, and binds them when both are new.
 func (b *bindings) bound(recorded, here string) bool {
 	if known, is := b.ours[recorded]; is {
 		return known == here
 	}
 	if recorded == here {
-		return true // an unknown id, sent and answered as it was recorded
+		return true // an unknown id, sent and returned as recorded
 	}
 	if _, taken := b.theirs[here]; taken {
 		return false
@@ -42,7 +42,7 @@ func (b *bindings) bound(recorded, here string) bool {
 	return true
 }
 
-// names are the patterns of texts that are other ones with every run.
+// names are the patterns of texts that change with every run.
 type names struct {
 	id, hash, time *regexp.Regexp
 }
@@ -56,14 +56,14 @@ func patterns() names {
 	}
 }
 
-// words are members whose text is the model's or meant for people; counts are those that depend on another
-// model's text, or on events, of which there are more here.
+// words are members with the model's text or text for people; counts are those that depend on another model's text,
+// or on events, which are more here.
 var (
 	words  = []string{"text", "delta", "message"}
 	counts = []string{"seq", "last_seq", "next_seq", "input_tokens", "output_tokens", "cached_input_tokens", "size_bytes"}
 )
 
-// comparison compares what belongs to one subject.
+// comparison compares one subject.
 type comparison struct {
 	ids     *bindings
 	names   names
@@ -129,11 +129,11 @@ func (c *comparison) values(place string, want, got any) {
 	}
 }
 
-// texts reports whether two texts say the same.
+// texts reports whether two texts are equivalent.
 func (c *comparison) texts(name, recorded, here string) bool {
 	switch {
 	case slices.Contains([]string{"next_after", "runtime_session_id", "runtime_tool_call_id"}, name):
-		return here != "" // it is for the server, or the runtime, to understand
+		return here != "" // the server or the runtime interprets it
 	case c.names.id.MatchString(recorded):
 		return c.ids.bound(recorded, here)
 	case recorded == here:
@@ -141,7 +141,7 @@ func (c *comparison) texts(name, recorded, here string) bool {
 	case c.names.time.MatchString(recorded):
 		return c.names.time.MatchString(here)
 	case c.names.hash.MatchString(recorded):
-		// The input of a tool is the same; the input of a model has another wording.
+		// The input of a tool is the same; the input of a model has different text.
 		return c.names.hash.MatchString(here) && !strings.HasPrefix(c.subject, "tool.")
 	case slices.Contains(words, name):
 		return here != ""
@@ -163,7 +163,7 @@ func taskOf(e event) string {
 	return id
 }
 
-// joined are events with the deltas of a text as one.
+// joined merges the deltas of a text into one event.
 func joined(events []event) (all []event) {
 	for _, e := range events {
 		if kindOf(e) == "model.output.delta" && len(all) > 0 && kindOf(all[len(all)-1]) == kindOf(e) {
@@ -174,8 +174,8 @@ func joined(events []event) (all []event) {
 	return all
 }
 
-// aligned pairs the events of two sequences by their types: the longest common subsequence. What has no twin is paired
-// with nil.
+// aligned pairs the events of two sequences by type: the longest common subsequence. An event without a counterpart
+// is paired with nil.
 func aligned(want, got []event) (pairs [][2]event) {
 	longest := make([][]int, len(want)+1)
 	for i := range longest {
@@ -206,7 +206,7 @@ func aligned(want, got []event) (pairs [][2]event) {
 	return pairs
 }
 
-// events compares the events of a task, and returns of each recorded number the one here.
+// events compares the events of a task, and maps each recorded number to the one here.
 func (c *comparison) events(want, got []event) map[float64]float64 {
 	numbers := map[float64]float64{}
 	for _, pair := range aligned(joined(want), joined(got)) {

@@ -15,7 +15,7 @@ func decoded(t *testing.T, text string) any {
 	return value
 }
 
-// A comparison that can not fail shows nothing.
+// A comparison that cannot fail proves nothing.
 func TestDifferencesAreListed(t *testing.T) {
 	t.Parallel()
 	const a, b = "05628b80-2c6f-4122-96e4-18f53c7298f3", "11628b80-2c6f-4122-96e4-18f53c7298f3"
@@ -75,7 +75,7 @@ func TestEventsAreAligned(t *testing.T) {
 	}
 }
 
-// Every recording is whole, and every row says why.
+// Every recording is complete, and every row has a reason.
 func TestRecordingsAndRows(t *testing.T) {
 	t.Parallel()
 	for _, topic := range Topics() {
@@ -93,11 +93,11 @@ func TestRecordingsAndRows(t *testing.T) {
 	}
 	open, _ := Unlisted([]Difference{{Subject: "GET /nothing", Place: "body.a"}})
 	if len(open) != 1 {
-		t.Error("what is listed nowhere was taken as listed")
+		t.Error("an unlisted difference was treated as listed")
 	}
-	// A row stands for its own values only.
+	// A row covers only its own values.
 	task := Difference{Subject: "POST /sessions/{session}/tasks", Place: "status", Want: "202", Got: `"500 broken"`}
 	if open, _ := Unlisted([]Difference{task}); len(open) != 1 {
-		t.Error("a task that is answered 500 was taken as listed")
+		t.Error("a task with status 500 was treated as listed")
 	}
 }

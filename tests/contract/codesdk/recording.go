@@ -18,10 +18,10 @@ import (
 //go:embed testdata/*.jsonl.gz
 var recordings embed.FS
 
-// Record is one line of a recording: an exchange, or something of a stream.
+// Record is one line of a recording: an exchange, or an element of a stream.
 type Record struct {
-	// Method, Path, Body and Status and Answer are those of a request; Status is 0 when the daemon died of it. Of a stream
-	// they are those of its opening.
+	// Method, Path, Body, Status and Answer describe a request; Status is 0 when the daemon crashed. For a stream
+	// they describe its opening.
 	Method string          `json:"m"`
 	Path   string          `json:"p"`
 	Body   json.RawMessage `json:"b"`
@@ -34,7 +34,7 @@ type Record struct {
 	Event  json.RawMessage   `json:"event"`
 }
 
-// Topics are the recordings there are.
+// Topics are the available recordings.
 func Topics() []string {
 	return []string{"cli-daemon", "tasks", "ask-approve-deny", "seq-collision", "limits"}
 }

@@ -12,31 +12,31 @@ import (
 	"time"
 )
 
-// Target is the server a recording is replayed against, and what no client can do with it.
+// Target is the server a recording is replayed against, with operations that no client has.
 type Target interface {
-	// URL is where the task API is, as codesdkd prints it.
+	// URL is the base of the task API, as codesdkd prints it.
 	URL() string
-	// Workspace is the folder its sessions work in.
+	// Workspace is the directory of its sessions.
 	Workspace() string
-	// Words are the prompt that has the model do what the recorded runtime did about a message; Held waits
-	// until a task with a slow prompt has begun.
+	// Words are prompts that make the model repeat the recorded runtime's actions; Held waits until a task with a
+	// slow prompt has started.
 	Words(message, task string) string
 	Held(task string) error
 }
 
-// patience bounds every wait; only a fault uses it up.
+// patience limits every wait; only a fault reaches it.
 const patience = 10 * time.Second
 
-// replay is a topic under way.
+// replay is a topic in progress.
 type replay struct {
 	target  Target
 	topic   string
 	ids     *bindings
 	names   names
 	found   []Difference
-	compare int // how many answers and events were compared
+	compare int // the number of compared responses and events
 
-	// recorded are the recorded events of a session so far, by number; ended the sessions' order.
+	// recorded are the recorded events of a session so far, by number; ended is the order of the sessions.
 	recorded map[string]map[float64]event
 	sessions []string
 	numbers  map[string]map[float64]float64
@@ -44,7 +44,7 @@ type replay struct {
 	occupied func() // closes the stream that is kept open
 }
 
-// stream is a recorded one: the session's, and where it was begun.
+// stream is a recorded stream: its session, and its start.
 type stream struct {
 	session, path string
 	sent          map[string]string
@@ -52,7 +52,8 @@ type stream struct {
 	ready         json.RawMessage
 }
 
-// Replay runs the recording of a topic against the target and returns how much was compared, and what differs.
+// Replay replays the recording of a topic against the target and returns the number of comparisons and the
+// differences.
 func Replay(topic string, target Target) (compared int, found []Difference, err error) {
 	records, err := Load(topic)
 	if err != nil {
@@ -85,7 +86,7 @@ func (r *replay) step(record Record) error {
 	case record.Path != "":
 		r.streams[record.Stream] = &stream{session: sessionOf(record.Path), path: record.Path, sent: record.Sent}
 		if r.topic == "limits" {
-			return r.occupy(record.Path) // it is what the next one is one too many of
+			return r.occupy(record.Path) // it exceeds the limit of the next request
 		}
 	case record.Ready != nil:
 		s.ready = record.Ready
@@ -130,7 +131,7 @@ func (r *replay) note(session string, e event) {
 	r.recorded[session][number] = e
 }
 
-// sessionOf is the session a path speaks of, "" for none.
+// sessionOf returns the session in a path, "" for none.
 func sessionOf(path string) string {
 	parts := strings.Split(path, "/")
 	if len(parts) < 3 || parts[1] != "sessions" {
@@ -140,10 +141,10 @@ func sessionOf(path string) string {
 	return id
 }
 
-// exchange makes a recorded request and compares the answer.
+// exchange sends a recorded request and compares the response.
 func (r *replay) exchange(record Record) error {
 	if record.Status == 0 {
-		return nil // the daemon died of it, or of the one before
+		return nil // the daemon crashed on it, or on the one before
 	}
 	session := sessionOf(record.Path)
 	if session != "" {
@@ -180,7 +181,7 @@ func (r *replay) exchange(record Record) error {
 	return nil
 }
 
-// page removes the events from two pages: they are compared with all others of their session.
+// page removes the events from two pages: they are compared with all other events of their session.
 func (r *replay) page(session string, want, got any) {
 	recorded, _ := want.(map[string]any)
 	here, _ := got.(map[string]any)
@@ -197,7 +198,7 @@ func (r *replay) page(session string, want, got any) {
 	delete(here, "events")
 }
 
-// open makes a session in place of one that was not opened with what was recorded.
+// open creates a session in place of one that could not be opened with the recorded parameters.
 func (r *replay) open(record Record) error {
 	var made struct {
 		ID string `json:"session_id"`
@@ -219,7 +220,7 @@ func (r *replay) open(record Record) error {
 	return nil
 }
 
-// begun waits until a slow task is on its way.
+// begun waits until a slow task has started.
 func (r *replay) begun(record Record) error {
 	task, message := messageOf(record.Body)
 	if message != "slow" {
@@ -244,7 +245,7 @@ func messageOf(body json.RawMessage) (task, message string) {
 	return given.TaskID, given.Messages[0].Content[0].Text
 }
 
-// body is a recorded body as it is sent here.
+// body returns a recorded body for this server.
 func (r *replay) body(record Record) []byte {
 	if record.Body == nil {
 		return nil
@@ -261,7 +262,7 @@ func (r *replay) body(record Record) []byte {
 	return []byte(r.here(body))
 }
 
-// here is a text with what is called otherwise here.
+// here translates a text to this server's names.
 func (r *replay) here(text string) string {
 	text = strings.ReplaceAll(text, "{{WORK}}", r.target.Workspace())
 	for _, runtime := range []string{"claude-agent-sdk", "gemini-cli-core", "opencode-server"} {
@@ -275,7 +276,7 @@ func (r *replay) here(text string) string {
 	return text
 }
 
-// path is a recorded path as it is asked for here: numbers of events are others.
+// path translates a recorded path for this server: event numbers differ.
 func (r *replay) path(recorded string) string {
 	path := r.here(strings.ReplaceAll(recorded, "%3A", ":"))
 	for _, name := range []string{"after_seq=", "from_seq="} {
@@ -295,7 +296,7 @@ func (r *replay) path(recorded string) string {
 	return path
 }
 
-// number is the number here of a recorded event, or of the last one before it that has a twin.
+// number returns the number here of a recorded event, or of the last one before it with a counterpart.
 func (r *replay) number(session string, recorded float64) (here float64) {
 	known := r.numbers[session]
 	for at := recorded; at > 0 && at > recorded-1000; at-- {

@@ -16,7 +16,7 @@ import (
 	"harness/tests/polling"
 )
 
-// reach waits until the session is where it was when the recorded request came, and learns what things are called.
+// reach waits until the session is in the state of the recorded request, and learns its names.
 func (r *replay) reach(session string, record Record) error {
 	want := map[string]int{}
 	for _, e := range r.recorded[session] {
@@ -26,11 +26,11 @@ func (r *replay) reach(session string, record Record) error {
 	}
 	for key := range want {
 		if task, ended := strings.CutSuffix(key, " end"); ended {
-			delete(want, task+" "+evaluated) // what was asked about it meanwhile is another matter
-			want[key] = 1                    // there is but one
+			delete(want, task+" "+evaluated) // later requests about it do not matter
+			want[key] = 1                    // there is only one
 		}
 	}
-	// A task whose end was seen is over, also where its events were not.
+	// A task with a recorded end has ended, even if its events were not recorded.
 	if task := r.over(record); task != "" {
 		want[task+" end"] = 1
 	}
@@ -61,7 +61,7 @@ func (r *replay) reach(session string, record Record) error {
 
 const evaluated = "tool.call.policy_evaluated"
 
-// awaited are the events a recorded client had to have seen.
+// awaited are the events that a recorded client must have received.
 func awaited(kind string) string {
 	switch kind {
 	case evaluated:
@@ -72,7 +72,7 @@ func awaited(kind string) string {
 	return ""
 }
 
-// over is the task that a recorded request found over.
+// over returns the task that a recorded request found ended.
 func (r *replay) over(record Record) string {
 	var found struct {
 		Task   string  `json:"task_id"`
@@ -94,7 +94,7 @@ func (r *replay) over(record Record) string {
 	return ""
 }
 
-// learn reads the events of a session, binds the names of things, and counts what is awaited.
+// learn reads the events of a session, binds names, and counts the awaited events.
 func (r *replay) learn(session string) (map[string]int, error) {
 	all, err := r.events(session)
 	if err != nil {
@@ -114,7 +114,7 @@ func (r *replay) learn(session string) (map[string]int, error) {
 func (r *replay) events(session string) ([]event, error) {
 	status, answer, err := r.send(http.MethodGet, "/sessions/"+r.here(session)+"/events?limit=5000", nil, nil)
 	if err != nil || status != http.StatusOK {
-		return nil, err // one that is not there has none
+		return nil, err // an unknown session has none
 	}
 	var page struct {
 		Events []event `json:"events"`
@@ -149,7 +149,7 @@ func ofTask(events []event, task string) []event {
 	return slices.DeleteFunc(slices.Clone(events), func(e event) bool { return taskOf(e) != task })
 }
 
-// finish compares all events of a session, and what its streams give.
+// finish compares all events of a session, and the output of its streams.
 func (r *replay) finish(session string) error {
 	all, err := r.events(session)
 	if err != nil {
@@ -172,7 +172,7 @@ func (r *replay) finish(session string) error {
 	return nil
 }
 
-// admitted opens a stream; the place of one that was closed is free a moment after.
+// admitted opens a stream; the slot of a closed one is free only a moment later.
 func admitted(request *http.Request) (response *http.Response, err error) {
 	polling.Until(patience, func() bool {
 		//nolint:bodyclose // the caller does

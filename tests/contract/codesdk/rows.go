@@ -2,14 +2,14 @@ package codesdk
 
 import "regexp"
 
-// Row is a deliberate difference: what is otherwise here, and why it is better.
+// Row is a deliberate difference with its reason.
 type Row struct {
 	What, Reason string
 	// Subject and Place are patterns of the differences it stands for.
 	Subject, Place string
-	// From is a pattern of what is recorded, Into of what is here, both as JSON; "" is anything.
+	// From is a pattern of the recorded value, Into of the one here, both as JSON; "" matches anything.
 	From, Into string
-	// Unmet says that a run may not show it.
+	// Unmet allows a run without this difference.
 	Unmet bool
 }
 
@@ -383,7 +383,7 @@ func Rows() []Row {
 	}
 }
 
-// Unlisted are the differences that no row stands for, and the rows that stand for none.
+// Unlisted returns the differences without a row, and the rows without a difference.
 func Unlisted(found []Difference) (open []Difference, idle []Row) {
 	rows := Rows()
 	used := make([]bool, len(rows))

@@ -22,7 +22,7 @@ const (
 	eventPrefix = "login."
 )
 
-// record is what of a change is kept.
+// record is the journal's payload of a change.
 type record struct {
 	ID       string    `json:"id"`
 	Provider string    `json:"provider"`
@@ -38,7 +38,7 @@ func event(kind string, l Login, reason string) (journal.Event, error) {
 	return journal.Event{Type: kind, Source: "logins", Payload: payload}, err
 }
 
-// Begin keeps the login of who a provider vouches for. Its secret is in the answer and nowhere else.
+// Begin stores the login of a person that a provider vouches for. Only the answer has its secret.
 func (s *Service) Begin(ctx context.Context, who oidc.Identity) (Login, string, error) {
 	now := s.opts.Clock()
 	secret := newSecret()
@@ -54,7 +54,7 @@ func (s *Service) Begin(ctx context.Context, who oidc.Identity) (Login, string, 
 	if err != nil {
 		return Login{}, "", err
 	}
-	ctx = auth.WithPrincipal(ctx, made.principal()) // who logs in is whose act it is
+	ctx = auth.WithPrincipal(ctx, made.principal()) // the person who logs in is the actor
 	_, err = s.opts.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		_, err := tx.ExecContext(ctx, `delete from logins where provider = $1 and subject = $2 and expires_at < $3`, made.Provider,
 			database.EncodeText(made.Subject), now.Add(-kept).UnixMilli())
@@ -75,8 +75,7 @@ func (s *Service) Begin(ctx context.Context, who oidc.Identity) (Login, string, 
 	return made.Login, secret, nil
 }
 
-// until is when a login ends by itself: with its ID token or, where it is refreshed, a while after the last answer of the
-// provider.
+// until is when a login expires: with its ID token or, with refreshes, a while after the provider's last answer.
 func (r *row) until(who oidc.Identity, now time.Time) int64 {
 	end := who.Expires
 	if last := now.Add(unconfirmed); who.Refresh != "" && last.After(end) {
@@ -85,14 +84,14 @@ func (r *row) until(who oidc.Identity, now time.Time) int64 {
 	return min(end.UnixMilli(), r.CreatedAt+longestLogin.Milliseconds())
 }
 
-// End ends the login of a secret, and closes what is open by it. A secret of none changes nothing.
+// End ends the login of a secret and closes its connections. An unknown secret changes nothing.
 func (s *Service) End(ctx context.Context, secret string) error {
 	_, err := s.end(ctx, "logged out", `hash = $1`, hashOf(secret))
 	return err
 }
 
-// EndAt ends the logins that a provider says have ended: those of a subject, or of one of its sessions alone; one of both may
-// be "". It returns how many there were.
+// EndAt ends the logins that a provider reports as ended: those of a subject, or of one of its sessions only; one of
+// both may be "". It returns their number.
 func (s *Service) EndAt(ctx context.Context, provider, subject, session string) (int, error) {
 	where, args := `provider = $1`, []any{provider}
 	if subject != "" {
@@ -109,7 +108,7 @@ func (s *Service) EndAt(ctx context.Context, provider, subject, session string) 
 	return s.end(ctx, "logged out at the provider", where, args...)
 }
 
-// end ends logins, and returns when none of them opens anything any more.
+// end ends logins, and returns once none of them is valid any more.
 func (s *Service) end(ctx context.Context, reason, where string, args ...any) (int, error) {
 	var ended []row
 	_, err := s.opts.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) (events []journal.Event, err error) {
@@ -143,7 +142,7 @@ func (s *Service) end(ctx context.Context, reason, where string, args ...any) (i
 // readWait bounds how long a change waits for the store after it is committed.
 const readWait = 5 * time.Second
 
-// settle makes committed changes known before they are answered, whether or not who asked for them still waits.
+// settle applies committed changes before they are answered, even if the caller no longer waits.
 func (s *Service) settle(ctx context.Context, changed ...row) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readWait)
 	defer cancel()

@@ -1,8 +1,8 @@
-// Package logins keeps the logins of people at OpenID Connect providers.
+// Package logins stores the logins of people at OpenID Connect providers.
 //
-// It owns their rows, that a secret is known to its holder alone (the store has its hash), and that a login that was ended
-// here or at its provider, or has expired, stops counting at once on every server of the store. It must never know what a
-// role may do, nor how a secret comes with a request.
+// It owns their rows, that only the holder knows a secret (the store has its hash), and that a login that ended here
+// or at its provider, or expired, becomes invalid at once on every server of the store. It must never know the rights
+// of a role, nor how a request carries a secret.
 package logins
 
 import (
@@ -21,24 +21,24 @@ import (
 	"harness/internal/platform/database"
 )
 
-// How long a login counts.
+// How long a login is valid.
 const (
 	longestLogin = 12 * time.Hour
-	// refreshEvery is how often the provider is asked whether a login still counts there; unconfirmed is how long it counts here
-	// while the provider does not answer.
+	// refreshEvery is how often the provider is asked whether a login is still valid; unconfirmed is how long it stays
+	// valid while the provider does not answer.
 	refreshEvery = 5 * time.Minute
 	unconfirmed  = time.Hour
-	// kept is how long rows of ended logins stay, but for the newest of a person, by which names of actors are explained.
+	// kept is how long rows of ended logins stay; a person's newest stays, because it has the name of the actor.
 	kept = 30 * 24 * time.Hour
 )
 
-// Login is what is known of a login. Times are in ms.
+// Login is a login without its secret. Times are in ms.
 type Login struct {
 	ID, Provider, Subject, Actor, Name string
 	// Session is the provider's id of its session, "" for none.
 	Session string
 	Role    auth.Role
-	// Projects are the ids of those it is limited to, nil for no limit.
+	// Projects are the ids of the projects it is limited to, nil for no limit.
 	Projects []string
 	// EndedAt is 0 until the login is ended.
 	CreatedAt, ExpiresAt, EndedAt int64
@@ -54,7 +54,7 @@ func (l Login) principal() auth.Principal {
 	return who
 }
 
-// row is a login with what is not for others.
+// row is a login with its secret columns.
 type row struct {
 	Login
 	hash, refresh string
@@ -71,7 +71,7 @@ func scan(from database.Row) (r row, err error) {
 		*text = database.DecodeText(*text)
 	}
 	r.Role = auth.Role(role)
-	// A limit that cannot be read leaves nothing.
+	// An invalid limit allows no project.
 	if projects != "" && (json.Unmarshal([]byte(projects), &r.Projects) != nil || r.Projects == nil) {
 		r.Projects = []string{}
 	}
@@ -100,13 +100,13 @@ func newSecret() string {
 	return auth.LoginPrefix + base64.RawURLEncoding.EncodeToString(random)
 }
 
-// hashOf is what is kept of a secret. It is random enough to need no salt and no slow hash.
+// hashOf is the stored hash of a secret, which is random enough to need no salt and no slow hash.
 func hashOf(secret string) string {
 	sum := sha256.Sum256([]byte(secret))
 	return hex.EncodeToString(sum[:])
 }
 
-var errSealed = errors.New("the refresh token was kept by another secret of the client than it has now")
+var errSealed = errors.New("the refresh token was encrypted with another client secret than the present one")
 
 // seal encrypts a refresh token for the row of a login. "" stays so.
 func seal(key []byte, id, token string) (string, error) {

@@ -11,7 +11,7 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// refreshAll asks the providers, as long as the server runs, whether the logins still count there.
+// refreshAll asks the providers, as long as the server runs, whether the logins are still valid.
 func (s *Service) refreshAll(ctx context.Context) {
 	tick := time.NewTicker(refreshEvery / 5)
 	defer tick.Stop()
@@ -27,8 +27,8 @@ func (s *Service) refreshAll(ctx context.Context) {
 	}
 }
 
-// Refresh asks the providers of the logins that were not confirmed for 5 minutes. One that has ended there ends here; one whose
-// role changed there has another one here, which closes what is open by it.
+// Refresh asks the providers of logins that were not confirmed for 5 minutes. A login that ended there ends here; a
+// changed role applies here, too, and closes the login's connections.
 func (s *Service) Refresh(ctx context.Context) error {
 	if err := s.reread(ctx); err != nil { // other servers confirm, too
 		return err
@@ -68,7 +68,7 @@ func (s *Service) refresh(ctx context.Context, r row) error {
 	return s.confirm(ctx, r, who, token)
 }
 
-// claim has this server ask and no other one: a refresh token that is used twice ends the login at many providers.
+// claim makes only this server ask: a refresh token that is used twice ends the login at many providers.
 func (s *Service) claim(ctx context.Context, r *row) (mine bool, err error) {
 	before := r.refreshedAt
 	r.refreshedAt = s.now()
@@ -85,13 +85,13 @@ func (s *Service) claim(ctx context.Context, r *row) (mine bool, err error) {
 	return mine, err
 }
 
-// confirm keeps what the provider says of a login by now. r is as it was claimed, token what was asked with.
+// confirm stores the provider's present answer about a login. r is the claimed row, token the refresh token that was used.
 func (s *Service) confirm(ctx context.Context, r row, who oidc.Identity, token string) error {
 	if who.Refresh == "" {
 		who.Refresh = token
 	}
 	now := r
-	if who.Role != "" { // a new ID token came along
+	if who.Role != "" { // the answer has a new ID token
 		now.Name, now.Role = who.Name, who.Role
 	}
 	now.ExpiresAt = now.until(who, s.opts.Clock())
@@ -103,7 +103,7 @@ func (s *Service) confirm(ctx context.Context, r row, who oidc.Identity, token s
 		_, err := tx.ExecContext(ctx, `update logins set name = $2, role = $3, expires_at = $4, refresh = $5 where id = $1 and ended_at = 0`,
 			r.ID, database.EncodeText(now.Name), string(now.Role), now.ExpiresAt, now.refresh)
 		if err != nil {
-			return nil, fmt.Errorf("keep a confirmed login: %w", err)
+			return nil, fmt.Errorf("store a confirmed login: %w", err)
 		}
 		if now.Name == r.Name && now.Role == r.Role {
 			return nil, nil

@@ -15,7 +15,7 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// Options are what a Service stands on. Journal, DB and Providers are required.
+// Options configure a Service. Journal, DB and Providers are required.
 type Options struct {
 	Journal   *journal.Journal
 	DB        *database.DB
@@ -25,17 +25,17 @@ type Options struct {
 	Clock func() time.Time
 }
 
-// Service keeps logins, and knows those that count without asking the store. Start it before it is asked.
+// Service stores logins, and checks them without reading the store. Start it before use.
 type Service struct {
 	opts  Options
 	loops lifecycle.Loops
 
-	reading sync.Mutex // held from reading the store until what was read is known: what is older never comes last
+	reading sync.Mutex // held from a read of the store until the result is applied, so that older results are never applied last
 	mu      sync.RWMutex
-	known   map[string]*entry // those that count, by the hash of their secret
+	known   map[string]*entry // the valid ones, by the hash of their secret
 }
 
-// entry is a login that counts, and the life of what its holder has open.
+// entry is a valid login and the context of its connections.
 type entry struct {
 	row
 	access context.Context //nolint:containedctx // it spans the login's life, not a call's
@@ -52,7 +52,7 @@ func New(options Options) *Service {
 
 func (s *Service) now() int64 { return s.opts.Clock().UnixMilli() }
 
-// Start reads the logins, follows what other servers of the store do with them, and asks the providers whether they count.
+// Start reads the logins, follows the changes of other servers of the store, and asks the providers whether they are valid.
 func (s *Service) Start(ctx context.Context) error {
 	following := journal.Following{What: "logins", EventPrefix: eventPrefix, Expire: s.expire, Reread: s.reread, Logger: s.opts.Logger}
 	return s.loops.Start(ctx, func(running context.Context) error {
@@ -64,13 +64,13 @@ func (s *Service) Start(ctx context.Context) error {
 	})
 }
 
-// Stop follows no more. What is known stays so.
+// Stop ends following. The known logins stay.
 func (s *Service) Stop(ctx context.Context) error {
 	_, err := s.loops.Stop(ctx, "the logins")
 	return err
 }
 
-// expire ends what has expired, and returns when the next one does.
+// expire ends expired logins, and returns when the next one expires.
 func (s *Service) expire() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,7 +86,7 @@ func (s *Service) expire() time.Duration {
 	return next
 }
 
-// reread makes known what the store has.
+// reread applies the store's logins.
 func (s *Service) reread(ctx context.Context) error {
 	s.reading.Lock()
 	defer s.reading.Unlock()
@@ -111,11 +111,11 @@ func (s *Service) reread(ctx context.Context) error {
 	return nil
 }
 
-// apply makes known how one login stands. Who came in by another role has to come again.
+// apply applies the state of one login. A changed role closes the login's connections.
 func (s *Service) apply(r row) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	role, known := auth.ParseRole(string(r.Role)) // none of a later release's counts
+	role, known := auth.ParseRole(string(r.Role)) // rows of a later release are invalid
 	counts := known && role == r.Role && r.counts(s.now()) && slices.Contains(s.opts.Providers.Logins(), r.Provider)
 	if e := s.known[r.hash]; e != nil {
 		if counts && e.Role == r.Role {
@@ -143,7 +143,7 @@ func (s *Service) Find(secret string) (auth.Principal, context.Context, bool) {
 	return e.principal(), e.access, true
 }
 
-// Holder is who comes in by the login with an id, false when it does not count (any more).
+// Holder is the principal of the login with an id, false when it is invalid.
 func (s *Service) Holder(id string) (auth.Principal, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -155,16 +155,16 @@ func (s *Service) Holder(id string) (auth.Principal, bool) {
 	return auth.Principal{}, false
 }
 
-// Any implements auth.Named: where people can log in, other machines have to.
+// Any implements auth.Named: where people can log in, other machines must authenticate.
 func (s *Service) Any() bool { return true }
 
-// Person is who logged in once: what journal and audit log call the person, and what people do.
+// Person is a person who logged in once: the actor of journal and audit log, and the name.
 type Person struct {
 	Actor string `json:"actor"`
 	Name  string `json:"name"`
 }
 
-// People are those whose logins are kept, by actor, with the name of the newest.
+// People are the persons of stored logins, by actor, with the name of the newest.
 func (s *Service) People(ctx context.Context) ([]Person, error) {
 	return database.ReadAll(ctx, s.opts.DB.Read(), "read who logged in", func(from database.Row) (p Person, err error) {
 		err = from.Scan(&p.Actor, &p.Name)

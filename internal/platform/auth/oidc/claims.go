@@ -14,14 +14,14 @@ import (
 type Identity struct {
 	// Provider is its name, Subject the provider's id of the person, Session the provider's id of their session ("" for none).
 	Provider, Subject, Session string
-	// Actor is what journal and audit log call the person. Name is what people do.
+	// Actor is the person in journal and audit log. Name is the display name.
 	Actor, Name string
 	Role        auth.Role
-	// Projects are those the person is limited to, nil for no limit.
+	// Projects are the projects the person is limited to, nil for no limit.
 	Projects []string
 	// Expires is the end of the ID token.
 	Expires time.Time
-	// Refresh gets newer tokens, "" where the provider gave none.
+	// Refresh is the refresh token, "" when the provider returned none.
 	Refresh string
 }
 
@@ -41,12 +41,12 @@ func refused(code, format string, args ...any) error {
 	return &RefusedError{code, fmt.Errorf(format, args...)}
 }
 
-// identity is who an ID token is about.
+// identity is the person of an ID token.
 func (p *Provider) identity(claims map[string]any, translations map[string]auth.Role) (Identity, error) {
 	who := Identity{Provider: p.Name, Subject: textAt(claims, "sub"), Session: textAt(claims, "sid"), Projects: p.Projects}
 	actor := textAt(claims, p.ActorClaim)
 	if who.Subject == "" || actor == "" {
-		return Identity{}, refused("invalid_bearer_token", "provider %s says no %s of who logs in", p.Name, p.ActorClaim)
+		return Identity{}, refused("invalid_bearer_token", "provider %s sends no %s of the person", p.Name, p.ActorClaim)
 	}
 	who.Actor, who.Name = p.actor(actor), p.nameOf(claims, actor)
 	role, found := auth.RoleInClaims(claims, p.RoleClaim, translations)
@@ -64,7 +64,7 @@ func (p *Provider) identity(claims map[string]any, translations map[string]auth.
 // actor cannot be taken for one of this server's own.
 func (p *Provider) actor(id string) string { return "oidc:" + p.Name + ":" + id }
 
-// maxName bounds what people are called, in bytes.
+// maxName bounds a display name, in bytes.
 const maxName = 200
 
 func (p *Provider) nameOf(claims map[string]any, actor string) string {
@@ -87,7 +87,7 @@ func (p *Provider) limit() *auth.Projects {
 	return auth.LimitTo(p.Projects...)
 }
 
-// matches reports whether a token says all that its entry demands.
+// matches reports whether a token has all claims that its entry requires.
 func (p *Provider) matches(claims map[string]any) bool {
 	for name, pattern := range p.Claims {
 		claim, found := auth.ClaimAt(claims, name)

@@ -13,19 +13,18 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// ErrNoProvider says that people do not log in at a provider of that name.
+// ErrNoProvider says that no login provider has that name.
 var ErrNoProvider = errors.New("there is no such OpenID Connect provider to log in at")
 
-// Flow is what a browser keeps between its leaving for the provider and its coming back: a browser that comes back without it
-// began no login here.
+// Flow is a browser's state during a login at the provider: a browser that returns without it began no login here.
 type Flow struct {
 	State    string `json:"state"`
 	Nonce    string `json:"nonce"`
 	Verifier string `json:"verifier"` // of PKCE (RFC 7636)
 }
 
-// Begin is where at the provider a login begins (authorization code with PKCE). redirect is where the provider sends the
-// browser back to. ErrNoProvider, ErrUnavailable.
+// Begin is the provider's URL at which a login begins (authorization code with PKCE). redirect is the URL to which
+// the provider returns the browser. ErrNoProvider, ErrUnavailable.
 func (s *Set) Begin(ctx context.Context, name, redirect string) (string, Flow, error) {
 	p, issuer, found := s.login(name)
 	if !found {
@@ -39,7 +38,8 @@ func (s *Set) Begin(ctx context.Context, name, redirect string) (string, Flow, e
 	return client.AuthCodeURL(flow.State, oidc.Nonce(flow.Nonce), oauth2.S256ChallengeOption(flow.Verifier)), flow, nil
 }
 
-// Finish is who has logged in, by what the provider has the browser bring back. ErrNoProvider, ErrUnavailable, *RefusedError.
+// Finish is the person who logged in, by the parameters that the browser returns from the provider. ErrNoProvider,
+// ErrUnavailable, *RefusedError.
 func (s *Set) Finish(ctx context.Context, name, redirect string, flow Flow, back url.Values) (Identity, error) {
 	p, issuer, found := s.login(name)
 	if !found {
@@ -65,12 +65,12 @@ func (s *Set) Finish(ctx context.Context, name, redirect string, flow Flow, back
 	return s.identify(ctx, p, issuer, client, token, flow.Nonce)
 }
 
-// identify is whom the tokens of a provider are about. nonce is that of the ID token, "" where the flow has none.
+// identify is the person of a provider's tokens. nonce is that of the ID token, "" where the flow has none.
 func (s *Set) identify(ctx context.Context, p *Provider, issuer *issuer, client *oauth2.Config, token *oauth2.Token, nonce string) (
 	Identity, error) {
 	raw, is := token.Extra("id_token").(string)
 	if !is {
-		return Identity{}, refused("invalid_bearer_token", "provider %s gives no ID token: ask for the scope openid", p.Name)
+		return Identity{}, refused("invalid_bearer_token", "provider %s returns no ID token: request the scope openid", p.Name)
 	}
 	checked, claims, err := issuer.verified(ctx, raw, client.ClientID)
 	if err != nil {
@@ -79,7 +79,7 @@ func (s *Set) identify(ctx context.Context, p *Provider, issuer *issuer, client 
 	if subtle.ConstantTimeCompare([]byte(checked.Nonce), []byte(nonce)) != 1 {
 		return Identity{}, refused("invalid_login_state", "the ID token is of another login: its nonce is not that of this one")
 	}
-	// Several audiences need to say who asked (OpenID Connect Core 1.0, section 3.1.3.7).
+	// With several audiences, azp must name the client (OpenID Connect Core 1.0, section 3.1.3.7).
 	if azp := textAt(claims, "azp"); azp != client.ClientID && (azp != "" || len(checked.Audience) > 1) {
 		return Identity{}, refused("invalid_bearer_token", "the ID token was made for another client")
 	}
@@ -97,7 +97,7 @@ func (s *Set) identify(ctx context.Context, p *Provider, issuer *issuer, client 
 	return who, nil
 }
 
-// complete adds what only the provider's UserInfo says to the claims of an ID token.
+// complete adds the claims of the provider's UserInfo to those of an ID token.
 func complete(ctx context.Context, issuer *issuer, token *oauth2.Token, subject string, claims map[string]any) error {
 	provider, _, err := issuer.provider(ctx)
 	if err != nil || provider.UserInfoEndpoint() == "" || token.AccessToken == "" {

@@ -10,13 +10,14 @@ import (
 
 // Device is a login that begins on one device and is confirmed on another (RFC 8628).
 type Device struct {
-	// Code is what the login is asked for by, UserCode what a person types at URL. CompleteURL, which may be "", has it typed.
+	// Code identifies the login in requests, UserCode is what a person types at URL. CompleteURL, which may be "",
+	// includes it.
 	Code, UserCode, URL, CompleteURL string
-	// Interval is how many seconds pass between two questions, ExpiresIn after how many the codes end.
+	// Interval is the time between two requests, ExpiresIn the validity of the codes, in seconds.
 	Interval, ExpiresIn int64
 }
 
-// ErrPending says that the person has not confirmed yet; ErrSlowDown says so, too, and asks for an interval that is 5 s longer.
+// ErrPending says that the person has not confirmed yet; ErrSlowDown also asks for an interval that is 5 s longer.
 var (
 	ErrPending  = errors.New("the login is not confirmed yet")
 	ErrSlowDown = errors.New("the login is not confirmed yet; ask 5 seconds later than before")
@@ -54,7 +55,7 @@ func (s *Set) BeginDevice(ctx context.Context, name string) (Device, error) {
 	return device, nil
 }
 
-// FinishDevice is who has confirmed the login of a device. ErrPending, ErrSlowDown, ErrNoProvider, ErrUnavailable,
+// FinishDevice is the person who confirmed the login of a device. ErrPending, ErrSlowDown, ErrNoProvider, ErrUnavailable,
 // *RefusedError.
 func (s *Set) FinishDevice(ctx context.Context, name, code string) (Identity, error) {
 	p, issuer, found := s.login(name)
@@ -82,8 +83,8 @@ func (s *Set) FinishDevice(ctx context.Context, name, code string) (Identity, er
 	return s.identify(ctx, p, issuer, client, token, "")
 }
 
-// Refresh is who a login is of by now. subject is that of the login. ErrNoProvider, ErrUnavailable, and *RefusedError of a
-// login that has ended at the provider.
+// Refresh is the present identity of a login. subject is that of the login. ErrNoProvider, ErrUnavailable, and
+// *RefusedError for a login that has ended at the provider.
 func (s *Set) Refresh(ctx context.Context, name, subject, refresh string) (Identity, error) {
 	p, issuer, found := s.login(name)
 	if !found {
@@ -98,7 +99,7 @@ func (s *Set) Refresh(ctx context.Context, name, subject, refresh string) (Ident
 		return Identity{}, exchangeError(p, err)
 	}
 	raw, is := token.Extra("id_token").(string)
-	if !is { // a provider need not send one; the login stays unchanged
+	if !is { // providers may omit it; the login stays unchanged
 		return Identity{Provider: p.Name, Subject: subject, Refresh: token.RefreshToken}, nil
 	}
 	who, err := s.refreshed(ctx, p, issuer, client, token, raw)
@@ -121,8 +122,7 @@ func (s *Set) refreshed(ctx context.Context, p *Provider, issuer *issuer, client
 	return s.identify(ctx, p, issuer, client, token, checked.Nonce)
 }
 
-// Key is what a provider's refresh tokens are kept by, 32 bytes that only who knows the client's secret can make; nil
-// where there is none.
+// Key encrypts a provider's refresh tokens: 32 bytes derived from the client's secret, nil without a secret.
 func (s *Set) Key(name string) []byte {
 	if p, _, found := s.login(name); found && p.secret != "" {
 		return keyOf(p)

@@ -13,18 +13,18 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// How issuers are asked.
+// Limits of requests to issuers.
 const (
 	patience = 10 * time.Second // for one answer
-	pause    = 5 * time.Second  // between readings of an issuer's description, or of its keys
-	fresh    = 10 * time.Minute // then both are read again, so that keys that were withdrawn end
-	stale    = time.Hour        // then they are not used any more
+	pause    = 5 * time.Second  // between reads of an issuer's description, or of its keys
+	fresh    = 10 * time.Minute // after this age both are read again, so that withdrawn keys become invalid
+	stale    = time.Hour        // after this age they are no longer used
 )
 
-// ErrUnavailable says that a provider does not answer as one, so that none of its tokens can be checked.
-var ErrUnavailable = errors.New("the OpenID Connect provider cannot be asked")
+// ErrUnavailable says that a provider does not answer correctly, so no token of it can be checked.
+var ErrUnavailable = errors.New("the OpenID Connect provider is unavailable")
 
-// issuer is what one publishes of itself, read when it is needed first, and again while that fails. Safe for concurrent use.
+// issuer is an issuer's published description, read at first use, and again after a failure. Safe for concurrent use.
 type issuer struct {
 	url    string
 	client *http.Client
@@ -37,7 +37,7 @@ type issuer struct {
 	failed      error
 }
 
-// metadata is what the description says beside what go-oidc reads of it.
+// metadata are the members of the description that go-oidc does not read.
 type metadata struct {
 	Keys        string   `json:"jwks_uri"`
 	ClientAuth  []string `json:"token_endpoint_auth_methods_supported"`
@@ -53,7 +53,7 @@ func newIssuer(url string, now func() time.Time) *issuer {
 	return &issuer{url: url, client: client, keys: keys, now: now}
 }
 
-// with is a context in which the libraries ask by this issuer's client.
+// with is a context in which the libraries use this issuer's client.
 func (i *issuer) with(ctx context.Context) context.Context { return oidc.ClientContext(ctx, i.client) }
 
 // provider is the issuer by its description. ErrUnavailable.
@@ -63,7 +63,7 @@ func (i *issuer) provider(ctx context.Context) (*oidc.Provider, metadata, error)
 	due := i.known == nil || i.now().Sub(i.read) >= fresh
 	if due && (i.tried.IsZero() || i.now().Sub(i.tried) >= pause) {
 		i.tried = i.now()
-		// Who asked may go; the description is for others, too.
+		// Not the caller's context: other callers need the description, too.
 		asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 		defer cancel()
 		var read *oidc.Provider
@@ -82,20 +82,21 @@ func (i *issuer) provider(ctx context.Context) (*oidc.Provider, metadata, error)
 	return i.known, about, nil
 }
 
-// verified are the claims of a token of the issuer for an audience. Signature, issuer, audience and times hold. Tokens with a
-// secret's signature, or none, never do: only the issuer's public keys are asked. ErrUnavailable, *RefusedError.
+// verified are the claims of a token of the issuer for an audience, after checks of signature, issuer, audience and
+// times. Tokens signed with a secret, or unsigned ones, always fail: only the issuer's public keys count.
+// ErrUnavailable, *RefusedError.
 func (i *issuer) verified(ctx context.Context, token, audience string) (*oidc.IDToken, map[string]any, error) {
 	provider, _, err := i.provider(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	verifier := provider.Verifier(&oidc.Config{ClientID: audience, Now: i.now}) // it shares the keys that were read
+	verifier := provider.Verifier(&oidc.Config{ClientID: audience, Now: i.now}) // it shares the cached keys
 	checked, err := verifier.Verify(i.with(ctx), token)
 	if err != nil && i.keys.down() {
 		return nil, nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	if err != nil {
-		return nil, nil, refused("invalid_bearer_token", "the token does not hold: %w", err)
+		return nil, nil, refused("invalid_bearer_token", "the token is invalid: %w", err)
 	}
 	claims := map[string]any{}
 	if err := checked.Claims(&claims); err != nil {
@@ -104,14 +105,14 @@ func (i *issuer) verified(ctx context.Context, token, audience string) (*oidc.ID
 	return checked, claims, nil
 }
 
-// configuration is this server's at the provider. ErrUnavailable.
+// configuration is this server's client configuration at the provider. ErrUnavailable.
 func (i *issuer) configuration(ctx context.Context, p *Provider, redirect string) (*oauth2.Config, metadata, error) {
 	provider, about, err := i.provider(ctx)
 	if err != nil {
 		return nil, metadata{}, err
 	}
 	endpoint := provider.Endpoint()
-	endpoint.AuthStyle = oauth2.AuthStyleInHeader // what a provider that says nothing supports (Discovery 1.0, section 3)
+	endpoint.AuthStyle = oauth2.AuthStyleInHeader // the default (Discovery 1.0, section 3)
 	if p.secret == "" || len(about.ClientAuth) > 0 && !slices.Contains(about.ClientAuth, "client_secret_basic") {
 		endpoint.AuthStyle = oauth2.AuthStyleInParams
 	}
@@ -119,7 +120,7 @@ func (i *issuer) configuration(ctx context.Context, p *Provider, redirect string
 		about, nil
 }
 
-// pacedKeys lets an issuer's keys be read once in a while only: each token with an unknown key asks for them.
+// pacedKeys limits how often an issuer's keys are read, because each token with an unknown key requests them.
 type pacedKeys struct {
 	next http.RoundTripper
 	now  func() time.Time
@@ -136,7 +137,7 @@ func (p *pacedKeys) pace(url string) {
 	p.url = url
 }
 
-// down reports whether the keys could not be read when they were asked for last.
+// down reports whether the last read of the keys failed.
 func (p *pacedKeys) down() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 // logoutEvent is the member of events that makes a token a logout token (Back-Channel Logout 1.0, section 2.4).
 const logoutEvent = "http://schemas.openid.net/event/backchannel-logout"
 
-// LoggedOut is whom a provider's logout token ends: the logins of a subject, or of one session of the provider alone. One of
-// both may be "". ErrNoProvider, ErrUnavailable, *RefusedError.
+// LoggedOut is the subject or session whose logins a provider's logout token ends. One of both may be "".
+// ErrNoProvider, ErrUnavailable, *RefusedError.
 func (s *Set) LoggedOut(ctx context.Context, name, token string) (subject, session string, err error) {
 	p, issuer, found := s.login(name)
 	if !found {
@@ -29,7 +29,7 @@ func (s *Set) LoggedOut(ctx context.Context, name, token string) (subject, sessi
 	subject, session = textAt(claims, "sub"), textAt(claims, "sid")
 	switch kind := typeOf(token); {
 	case !isLogout || hasNonce || kind != "" && !strings.EqualFold(kind, "logout+jwt") && !strings.EqualFold(kind, "JWT"):
-		return "", "", refused("invalid_bearer_token", "this is no logout token (OpenID Connect Back-Channel Logout 1.0)")
+		return "", "", refused("invalid_bearer_token", "this is not a logout token (OpenID Connect Back-Channel Logout 1.0)")
 	case subject == "" && session == "":
 		return "", "", refused("invalid_bearer_token", "the logout token names neither a subject nor a session")
 	case checked.IssuedAt.IsZero() || textAt(claims, "jti") == "":

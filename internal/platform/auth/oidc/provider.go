@@ -1,7 +1,7 @@
-// Package oidc lets people log in at OpenID Connect providers, and workloads come in by tokens of theirs.
+// Package oidc authenticates people at OpenID Connect providers, and workloads by tokens of theirs.
 //
-// It owns which providers there are, what of their tokens is checked, and what claims make of a caller: an actor, a name, a
-// role and projects. It must never know how a login is kept or how it comes with a request.
+// It owns the providers, the checks of their tokens, and the mapping of claims to a caller: an actor, a name, a role
+// and projects. It must never know how a login is stored or how a request carries it.
 package oidc
 
 import (
@@ -37,28 +37,28 @@ type Provider struct {
 	// it is a public client. A relative path starts at the folder of HARNESS_OIDC_FILE.
 	ClientID         string `json:"clientId"`
 	ClientSecretFile string `json:"clientSecretFile"`
-	// Scopes are asked for; openid, profile and email unless named.
+	// Scopes are requested; openid, profile and email by default.
 	Scopes []string `json:"scopes"`
-	// RoleClaim gives people their role, by HARNESS_ROLE_MAP; "role" unless named. DefaultRole is for who has none by it, ""
-	// refuses them.
+	// RoleClaim has people's roles, translated by HARNESS_ROLE_MAP; "role" by default. DefaultRole is for people
+	// without one, "" refuses them.
 	RoleClaim   string `json:"roleClaim"`
 	DefaultRole string `json:"defaultRole"`
-	// ActorClaim is what stays the same of a caller, "sub" unless named. NameClaim is what people call them: name,
-	// preferred_username or email unless named.
+	// ActorClaim has the stable id of a caller, "sub" by default. NameClaim has the display name: name,
+	// preferred_username or email by default.
 	ActorClaim string `json:"actorClaim"`
 	NameClaim  string `json:"nameClaim"`
-	// Audience is what a workload's token must be for, Claims what it must say: values in which * stands for any text.
-	// Role is what it gives.
+	// Audience is the required audience of a workload's token, Claims are its required claims: values in which *
+	// stands for any text. Role is the role it gets.
 	Audience string            `json:"audience"`
 	Claims   map[string]string `json:"claims"`
 	Role     string            `json:"role"`
-	// Projects are the ids of those that callers are limited to; none is no limit.
+	// Projects are the ids of the projects that callers are limited to; an empty list is no limit.
 	Projects []string `json:"projects"`
 
 	secret, secretPath string
 }
 
-// ConfigError says what of HARNESS_OIDC_FILE is wrong, and how it is right.
+// ConfigError is an error in HARNESS_OIDC_FILE, with its remedy.
 type ConfigError struct{ Path, Message string }
 
 // Error implements error.
@@ -81,7 +81,7 @@ func ReadProviders(path string) ([]Provider, error) {
 		}
 	}
 	if err != nil {
-		return nil, &ConfigError{path, fmt.Sprintf("is no JSON list of providers: %v", err)}
+		return nil, &ConfigError{path, fmt.Sprintf("is not a JSON list of providers: %v", err)}
 	}
 	names := map[string]bool{}
 	for i := range all {
@@ -101,7 +101,7 @@ func ReadProviders(path string) ([]Provider, error) {
 	return all, nil
 }
 
-// complete sets what is not named.
+// complete sets the defaults.
 func (p *Provider) complete() {
 	if p.Kind == "" {
 		p.Kind = KindLogin

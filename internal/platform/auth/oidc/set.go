@@ -15,7 +15,7 @@ type Set struct {
 	lives     auth.Lives
 }
 
-// NewSet makes one; none of the providers is asked before it is needed. translations are those of HARNESS_ROLE_MAP.
+// NewSet makes a set; it sends no request before a provider is needed. translations are those of HARNESS_ROLE_MAP.
 func NewSet(providers []Provider, translations map[string]auth.Role, now func() time.Time) *Set {
 	s := &Set{providers: providers, issuers: map[string]*issuer{}, roles: translations, now: now}
 	for _, p := range providers {
@@ -26,7 +26,7 @@ func NewSet(providers []Provider, translations map[string]auth.Role, now func() 
 	return s
 }
 
-// Logins are the names of the providers people log in at.
+// Logins are the names of the providers for people.
 func (s *Set) Logins() []string {
 	names := []string{}
 	for _, p := range s.providers {
@@ -37,7 +37,7 @@ func (s *Set) Logins() []string {
 	return names
 }
 
-// login is a provider people log in at, and its issuer; false for a name of none.
+// login is a provider for people, and its issuer; false for an unknown name.
 func (s *Set) login(name string) (*Provider, *issuer, bool) {
 	for i := range s.providers {
 		if p := &s.providers[i]; p.Name == name && p.Kind == KindLogin {

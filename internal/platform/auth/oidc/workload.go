@@ -37,7 +37,7 @@ func (s *Set) Find(ctx context.Context, token string) (*auth.Principal, context.
 	return nil, nil, refusal
 }
 
-// issuerOf is whom a token says to be from, "" for what is no token. It proves nothing.
+// issuerOf is the claimed issuer of a token, "" for an invalid one. It is not verified.
 func issuerOf(token string) string {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {

@@ -1,8 +1,8 @@
-// Package owner keeps the owner's token of a server: who shows it may do everything.
+// Package owner manages the owner's token of a server, which allows everything.
 //
-// It owns how the token is made, where it lies and how it is known again. The data directory has its hash only, since an
-// agent of another server may read that. The token lies in the configuration folder of the server's user, which every
-// server hides from its runtimes. It must never know a request.
+// It owns how the token is made, stored and recognized. The data directory has only its hash, because an agent of
+// another server may read that. The token is in the configuration folder of the server's user, which every server
+// hides from its runtimes. It must never know a request.
 package owner
 
 import (
@@ -31,7 +31,7 @@ const Prefix = "hro_"
 const hashFile = "owner-token.sha256"
 
 // ErrNoPlace means that the user has no configuration folder.
-var ErrNoPlace = errors.New("there is no place for the owner's token: set HOME, or XDG_CONFIG_HOME to an absolute path")
+var ErrNoPlace = errors.New("there is no folder for the owner's token: set HOME, or XDG_CONFIG_HOME to an absolute path")
 
 // ConfigFolder is where the user's settings of harness are: XDG_CONFIG_HOME/harness, without it HOME/.config/harness.
 // lookup is os.Getenv. The error is ErrNoPlace.
@@ -45,10 +45,10 @@ func ConfigFolder(lookup func(string) string) (string, error) {
 	return "", ErrNoPlace
 }
 
-// Token is that of one server. Safe for concurrent use.
+// Token is the owner's token of one server. Safe for concurrent use.
 type Token struct {
 	hashPath string
-	// path is where the token lies, "" where there is no place for it.
+	// path is the token's file, "" without a configuration folder.
 	path    string
 	problem error
 
@@ -59,7 +59,7 @@ type Token struct {
 	end    context.CancelFunc
 }
 
-// Of is the token of the server with a data directory and an id. It makes and reads nothing. lookup is os.Getenv.
+// Of is the token of the server with a data directory and an id. It neither makes nor reads a file. lookup is os.Getenv.
 func Of(dataDir, serverID string, lookup func(string) string) *Token {
 	t := &Token{hashPath: filepath.Join(dataDir, hashFile)}
 	folder, err := ConfigFolder(lookup)
@@ -71,7 +71,7 @@ func Of(dataDir, serverID string, lookup func(string) string) *Token {
 	return t
 }
 
-// Path is where the token lies, "" where there is no place for it.
+// Path is the token's file, "" without a configuration folder.
 func (t *Token) Path() string { return t.path }
 
 // MakeFolder makes the folder of the tokens, so that it can be hidden from runtimes, and returns it.
@@ -86,8 +86,7 @@ func (t *Token) MakeFolder() (string, error) {
 	return folder, nil
 }
 
-// Ensure makes the token of a server that never had one. An error says that it could not be put in its place; the server
-// then has none.
+// Ensure makes the token of a server that never had one. On an error it could not be stored, and the server has none.
 func (t *Token) Ensure() (made bool, err error) {
 	if _, err := os.Lstat(t.hashPath); !errors.Is(err, fs.ErrNotExist) {
 		return false, err
@@ -100,8 +99,8 @@ func (t *Token) Ensure() (made bool, err error) {
 	return true, t.putHash(secret)
 }
 
-// Renew makes another token; the old one does not count any more. A token that cannot be put in its place counts all the
-// same, and the error that says so is of type *NotKeptError.
+// Renew makes another token and invalidates the old one. A token that cannot be stored is nevertheless valid, and the
+// error is a *NotKeptError.
 func (t *Token) Renew() (secret string, err error) {
 	secret = newSecret()
 	kept := t.put(secret)
@@ -114,13 +113,13 @@ func (t *Token) Renew() (secret string, err error) {
 	return secret, nil
 }
 
-// NotKeptError says that a token counts, and that it is in no file.
+// NotKeptError says that a valid token is in no file.
 type NotKeptError struct{ err error }
 
 // Error implements error.
 func (e *NotKeptError) Error() string { return e.err.Error() }
 
-// Unwrap gives errors.As what is inside.
+// Unwrap returns the cause.
 func (e *NotKeptError) Unwrap() error { return e.err }
 
 func newSecret() string {
@@ -138,7 +137,7 @@ func (t *Token) put(secret string) error {
 
 func (t *Token) putHash(secret string) error {
 	if err := durable.Write(t.hashPath, []byte(hex.EncodeToString(hashOf(secret))+"\n")); err != nil {
-		return fmt.Errorf("keep the hash of the owner's token: %w", err)
+		return fmt.Errorf("store the hash of the owner's token: %w", err)
 	}
 	return nil
 }
@@ -151,7 +150,7 @@ func hashOf(secret string) []byte {
 // Remedy is what to do where the token cannot be read.
 const Remedy = "harness token --renew makes another one"
 
-// Read is the token for who may read its file. Errors name cause and remedy.
+// Read reads the token from its file. Errors name cause and remedy.
 func (t *Token) Read() (string, error) {
 	if t.path == "" {
 		return "", fmt.Errorf("%w; %s", t.problem, Remedy)
@@ -194,7 +193,7 @@ func (t *Token) hashNow() ([]byte, error) {
 	return hash, err
 }
 
-// Fingerprint is another one for each token, "" without one. It says nothing about the token.
+// Fingerprint differs for each token, "" without one. It does not reveal the token.
 func (t *Token) Fingerprint() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -204,9 +203,9 @@ func (t *Token) Fingerprint() string {
 	return hex.EncodeToString(t.hash)
 }
 
-// Find reports whether a secret is the token, and gives a context that ends once another one was made. The file of the hash
-// is read each time, so that a renewed token counts at once and the old one no more. What cannot be read counts for
-// nothing.
+// Find reports whether a secret is the token, and returns a context that ends with the next token. It reads the file
+// of the hash each time, so that a renewed token is valid at once and the old one is not. An unreadable file means no
+// token.
 func (t *Token) Find(secret string) (context.Context, bool) {
 	if !strings.HasPrefix(secret, Prefix) {
 		return nil, false
@@ -219,7 +218,7 @@ func (t *Token) Find(secret string) (context.Context, bool) {
 	return t.access, subtle.ConstantTimeCompare(hashOf(secret), t.hash) == 1
 }
 
-// refresh reads the hash when its file is another one than before; false where there is none.
+// refresh reads the hash when its file changed; false when there is none.
 func (t *Token) refresh() bool {
 	now, err := os.Stat(t.hashPath)
 	if err == nil && t.read != nil && os.SameFile(now, t.read) && now.ModTime().Equal(t.read.ModTime()) && now.Size() == t.read.Size() {

@@ -22,7 +22,7 @@ const (
 	eventPrefix = "access_token."
 )
 
-// record is what of a change is kept.
+// record is the journal's payload of a change.
 type record struct {
 	ID        string `json:"id"`
 	Name      string `json:"name"`
@@ -30,7 +30,7 @@ type record struct {
 	ExpiresAt int64  `json:"expiresAt,omitempty"`
 	// Was is the role before.
 	Was Role `json:"was,omitempty"`
-	// Projects are those it is limited to.
+	// Projects are the projects it is limited to.
 	Projects []string `json:"projects,omitempty"`
 }
 
@@ -39,7 +39,7 @@ func event(kind string, t Token, was Role) (journal.Event, error) {
 	return journal.Event{Type: kind, Source: "tokens", Payload: payload}, err
 }
 
-// List returns all tokens there are and were, the oldest first.
+// List returns all tokens, including revoked ones, the oldest first.
 func (s *Service) List(ctx context.Context) ([]Token, error) {
 	rows, err := s.read(ctx)
 	if err != nil {
@@ -52,9 +52,8 @@ func (s *Service) List(ctx context.Context) ([]Token, error) {
 	return all, nil
 }
 
-// Create makes a token of a name, a role, who creates it, a time in ms at which it expires (0: never) and the projects
-// it is limited to (nil: no limit); whether those exist is the caller's to know. Its secret is in the answer and
-// nowhere else. *InvalidError, *NameTakenError.
+// Create makes a token with a name, a role, its creator, an expiry time in ms (0: never) and its projects (nil: no
+// limit), which the caller must check. Only the answer has its secret. *InvalidError, *NameTakenError.
 func (s *Service) Create(ctx context.Context, wanted Token) (Token, string, error) {
 	made := row{Token: Token{Name: wanted.Name, Role: wanted.Role, CreatedBy: wanted.CreatedBy,
 		ExpiresAt: wanted.ExpiresAt, Projects: wanted.Projects, CreatedAt: s.now()}}
@@ -91,7 +90,7 @@ func (s *Service) Create(ctx context.Context, wanted Token) (Token, string, erro
 	return made.Token, secret, nil
 }
 
-// ChangeRole gives a token another role; what its holder has open is closed. ErrNotFound, ErrRevoked, *InvalidError.
+// ChangeRole gives a token another role and closes its connections. ErrNotFound, ErrRevoked, *InvalidError.
 func (s *Service) ChangeRole(ctx context.Context, id string, role Role) (Token, error) {
 	if err := role.check(); err != nil {
 		return Token{}, err
@@ -108,7 +107,7 @@ func (s *Service) ChangeRole(ctx context.Context, id string, role Role) (Token, 
 	})
 }
 
-// Revoke ends a token for good; what its holder has open is closed. Doing it again changes nothing. ErrNotFound.
+// Revoke ends a token permanently and closes its connections. A repeat changes nothing. ErrNotFound.
 func (s *Service) Revoke(ctx context.Context, id string) (Token, error) {
 	return s.change(ctx, id, func(now Token) (Token, string, error) {
 		if now.RevokedAt != 0 {
@@ -119,7 +118,7 @@ func (s *Service) Revoke(ctx context.Context, id string) (Token, error) {
 	})
 }
 
-// change stores what edit makes of a token, with its event ("" for no change), and makes it known.
+// change stores a token edited by edit, with its event ("" for no change), and applies it.
 func (s *Service) change(ctx context.Context, id string, edit func(now Token) (Token, string, error)) (Token, error) {
 	var changed row
 	_, err := s.opts.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
@@ -168,7 +167,7 @@ func read(ctx context.Context, tx database.Tx, where string, value string) (row,
 // readWait bounds how long a change waits for the store after it is committed.
 const readWait = 5 * time.Second
 
-// settle makes a committed change known before it is answered, whether or not who asked for it still waits.
+// settle applies a committed change before it is answered, even if the caller no longer waits.
 func (s *Service) settle(ctx context.Context, changed row) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readWait)
 	defer cancel()

@@ -13,7 +13,7 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// Options are what a Service stands on. Journal and DB are required.
+// Options configure a Service. Journal and DB are required.
 type Options struct {
 	Journal *journal.Journal
 	DB      *database.DB
@@ -22,18 +22,18 @@ type Options struct {
 	Clock func() time.Time
 }
 
-// Service keeps tokens, and knows those that count without asking the store. Start it before it is asked.
+// Service stores tokens, and checks them without reading the store. Start it before use.
 type Service struct {
 	opts  Options
 	loops lifecycle.Loops
 
-	reading sync.Mutex // held from reading the store until what was read is known: what is older never comes last
+	reading sync.Mutex // held from a read of the store until the result is applied, so that older results are never applied last
 	mu      sync.RWMutex
-	known   map[string]*entry // those that count, by the hash of their secret
-	any     bool              // there is or was a token
+	known   map[string]*entry // the valid ones, by the hash of their secret
+	any     bool              // a token exists or existed
 }
 
-// entry is a token that counts, and the life of what its holder has open.
+// entry is a valid token and the context of its connections.
 type entry struct {
 	row
 	principal auth.Principal
@@ -51,7 +51,7 @@ func New(options Options) *Service {
 
 func (s *Service) now() int64 { return s.opts.Clock().UnixMilli() }
 
-// Start reads the tokens, and follows what other servers of the store do with them.
+// Start reads the tokens, and follows the changes of other servers of the store.
 func (s *Service) Start(ctx context.Context) error {
 	following := journal.Following{What: "access tokens", EventPrefix: eventPrefix, Expire: s.expire, Reread: s.refresh, Logger: s.opts.Logger}
 	return s.loops.Start(ctx, func(running context.Context) error {
@@ -59,13 +59,13 @@ func (s *Service) Start(ctx context.Context) error {
 	})
 }
 
-// Stop follows no more. What is known stays so.
+// Stop ends following. The known tokens stay.
 func (s *Service) Stop(ctx context.Context) error {
 	_, err := s.loops.Stop(ctx, "the access tokens")
 	return err
 }
 
-// expire ends what has expired, and returns when the next does.
+// expire ends expired tokens, and returns when the next one expires.
 func (s *Service) expire() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,7 +82,7 @@ func (s *Service) expire() time.Duration {
 	return next
 }
 
-// refresh makes known what the store has.
+// refresh applies the store's tokens.
 func (s *Service) refresh(ctx context.Context) error {
 	s.reading.Lock()
 	defer s.reading.Unlock()
@@ -101,12 +101,12 @@ func (s *Service) read(ctx context.Context) ([]row, error) {
 		`select `+columns+` from access_tokens order by created_at, id`)
 }
 
-// apply makes known how one token stands. Who came in by another role has to come again.
+// apply applies the state of one token. A changed role closes the token's connections.
 func (s *Service) apply(r row) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.any = true
-	role, known := r.Role.principal() // none of a later release's counts
+	role, known := r.Role.principal() // rows of a later release are invalid
 	counts := known && r.counts(s.now())
 	if e := s.known[r.hash]; e != nil {
 		if counts && e.Role == r.Role {
@@ -136,7 +136,7 @@ func (s *Service) Find(secret string) (auth.Principal, context.Context, bool) {
 	return e.principal, e.access, true
 }
 
-// Holder is who comes in by the token with an id, false when it does not count (any more).
+// Holder is the principal of the token with an id, false when it is invalid.
 func (s *Service) Holder(id string) (auth.Principal, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -1,8 +1,8 @@
-// Package tokens keeps the named access tokens of people and machines.
+// Package tokens stores the named access tokens of people and machines.
 //
-// It owns their rows, that a secret is known to its holder alone (the store has its hash), and that what was revoked,
-// has expired or changed its role stops counting at once, on every server of the store. It must never know what a role
-// may do, nor how a token comes with a request.
+// It owns their rows, that only the holder knows a secret (the store has its hash), and that a revoked, expired or
+// changed token becomes invalid at once on every server of the store. It must never know the rights of a role, nor
+// how a request carries a token.
 package tokens
 
 import (
@@ -22,19 +22,19 @@ import (
 	"harness/internal/platform/database"
 )
 
-// Role is what the holder of a token may do.
+// Role is the rights of a token's holder.
 type Role string
 
 // The roles.
 const (
-	// Viewer reads, CI writes transcripts and does nothing else, Operator works with sessions, Admin does everything.
+	// Viewer reads, CI only writes transcripts, Operator works with sessions, Admin does everything.
 	Viewer   Role = "viewer"
 	CI       Role = "ci"
 	Operator Role = "operator"
 	Admin    Role = "admin"
 )
 
-// principal is that of the holder; false for an unknown role.
+// principal is the holder's principal; false for an unknown role.
 func (r Role) principal() (auth.Role, bool) {
 	switch r {
 	case Viewer:
@@ -56,27 +56,27 @@ func (r Role) check() error {
 	return nil
 }
 
-// Token is what is known of a token. Times are in ms.
+// Token is a token without its secret. Times are in ms.
 type Token struct {
 	ID, Name, CreatedBy string
 	Role                Role
 	CreatedAt           int64
-	// Projects are the ids of those it is limited to, nil for no limit.
+	// Projects are the ids of the projects it is limited to, nil for no limit.
 	Projects []string
 	// ExpiresAt is 0 for never, RevokedAt 0 until it is revoked.
 	ExpiresAt, RevokedAt int64
 }
 
-// counts reports whether the token lets anybody in at a time.
+// counts reports whether the token is valid at a time.
 func (t Token) counts(at int64) bool {
 	return t.RevokedAt == 0 && (t.ExpiresAt == 0 || at < t.ExpiresAt)
 }
 
 var (
-	// ErrNotFound says that there is no token of that id.
+	// ErrNotFound says that no token has that id.
 	ErrNotFound = errors.New("token not found")
 	// ErrRevoked says that a token that was revoked cannot be changed.
-	ErrRevoked = errors.New("the token was revoked, which cannot be taken back: create another one")
+	ErrRevoked = errors.New("the token was revoked, which is final: create another one")
 )
 
 // NameTakenError says that a token that was not revoked has the name.
@@ -84,19 +84,19 @@ type NameTakenError struct{ Name string }
 
 // Error implements error.
 func (e *NameTakenError) Error() string {
-	return fmt.Sprintf("there is a token %s already: revoke it first, or choose another name", e.Name)
+	return fmt.Sprintf("a token %s exists already: revoke it first, or choose another name", e.Name)
 }
 
-// InvalidError refuses what a token is to be made of.
+// InvalidError refuses invalid input for a token.
 type InvalidError struct{ Field, Message string }
 
 // Error implements error.
 func (e *InvalidError) Error() string { return e.Field + ": " + e.Message }
 
-// names are such that they can stand in logs, headers and commands.
+// names are safe in logs, headers and commands.
 var names = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`) })
 
-// check refuses what no token can be made of; at is now, in ms.
+// check refuses invalid input for a token; at is now, in ms.
 func (t Token) check(at int64) error {
 	if !names().MatchString(t.Name) {
 		return &InvalidError{"name", "Use 1 to 64 letters, digits, dots, dashes and underscores, a letter or digit first"}
@@ -105,7 +105,7 @@ func (t Token) check(at int64) error {
 		return err
 	}
 	if t.ExpiresAt != 0 && t.ExpiresAt <= at {
-		return &InvalidError{"expiresAt", "Use a time to come"}
+		return &InvalidError{"expiresAt", "Use a time in the future"}
 	}
 	if len(t.Projects) > maxProjects {
 		return &InvalidError{"projects", fmt.Sprintf("Use at most %d", maxProjects)}
@@ -119,11 +119,11 @@ func (t Token) check(at int64) error {
 // maxProjects bounds the projects of a token.
 const maxProjects = 100
 
-// limitedRole follows the stored role of a token that is limited to projects: a server that knows nothing of such limits
-// does not know the role either.
+// limitedRole is a suffix of the stored role of a token that is limited to projects, so that an older server without
+// such limits does not accept the role.
 const limitedRole = "@projects"
 
-// stored are role and projects as they are kept.
+// stored are role and projects in their stored form.
 func (t Token) stored() (role, projects string, err error) {
 	if t.Projects == nil {
 		return string(t.Role), "", nil
@@ -132,7 +132,7 @@ func (t Token) stored() (role, projects string, err error) {
 	return string(t.Role) + limitedRole, string(list), err
 }
 
-// restore takes them back. A limit that cannot be read leaves nothing.
+// restore parses their stored form. An invalid limit allows no project.
 func (t *Token) restore(role, projects string) {
 	plain, limited := strings.CutSuffix(role, limitedRole)
 	t.Role = Role(plain)
@@ -144,7 +144,7 @@ func (t *Token) restore(role, projects string) {
 	}
 }
 
-// limit is that of the holder, nil for none.
+// limit is the holder's limit, nil for none.
 func (t Token) limit() *auth.Projects {
 	if t.Projects == nil {
 		return nil
@@ -155,14 +155,14 @@ func (t Token) limit() *auth.Projects {
 // secretBytes are the random bytes of a secret.
 const secretBytes = 32
 
-// newSecret makes what the holder shows.
+// newSecret makes the holder's secret.
 func newSecret() string {
 	random := make([]byte, secretBytes)
 	_, _ = rand.Read(random) // it never fails
 	return auth.TokenPrefix + base64.RawURLEncoding.EncodeToString(random)
 }
 
-// hashOf is what is kept of a secret. It is random enough to need no salt and no slow hash.
+// hashOf is the stored hash of a secret, which is random enough to need no salt and no slow hash.
 func hashOf(secret string) string {
 	sum := sha256.Sum256([]byte(secret))
 	return hex.EncodeToString(sum[:])

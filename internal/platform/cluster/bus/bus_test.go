@@ -34,7 +34,7 @@ func startNode(t *testing.T, db *database.DB, name string) *node {
 	n := &node{got: make(chan journal.Record, 1000), sent: make(chan struct{}, 1000), received: make(chan struct{}, 1000)}
 	n.bus = bus.New(bus.Options{DB: db, Self: name, Poll: func() { n.journal.PollNow() }, CheckAfter: 20 * time.Millisecond,
 		Sent: func() { n.sent <- struct{}{} }, Received: func() { n.received <- struct{}{} }})
-	n.journal = journal.New(db, journal.Options{PollInterval: time.Hour, Announce: n.bus.Announce})
+	n.journal = journal.New(db, journal.Options{PollInterval: time.Hour, Hooks: journal.Hooks{Announce: n.bus.Announce}})
 	n.journal.Subscribe(func(records []journal.Record) {
 		for _, r := range records {
 			n.got <- r

@@ -36,13 +36,13 @@ type Line struct {
 
 // WriteTo copies the line as it is stored, with its line break. It can be called once, while Read visits the line.
 func (l *Line) WriteTo(w io.Writer) (written int64, err error) {
-	for piece := l.first; ; {
-		n, err := w.Write(piece)
+	for part := l.first; ; {
+		n, err := w.Write(part)
 		written += int64(n)
 		if err != nil || l.lines.ended {
 			return written, err
 		}
-		if piece, err = l.lines.next(); err != nil {
+		if part, err = l.lines.next(); err != nil {
 			return written, err
 		}
 	}
@@ -58,16 +58,16 @@ type lines struct {
 // next is the next chunk, until the one after it; io.EOF after the last line, and io.ErrUnexpectedEOF within one.
 func (l *lines) next() ([]byte, error) {
 	within := !l.ended
-	piece, err := l.in.ReadSlice('\n')
+	part, err := l.in.ReadSlice('\n')
 	l.ended = err == nil
 	switch {
 	case errors.Is(err, bufio.ErrBufferFull):
 		err = nil
-	case errors.Is(err, io.EOF) && (within || len(piece) > 0):
+	case errors.Is(err, io.EOF) && (within || len(part) > 0):
 		err = io.ErrUnexpectedEOF
 	}
 	l.err = err
-	return piece, err
+	return part, err
 }
 
 // boundedReader reads so many bytes at most, while ctx lasts.

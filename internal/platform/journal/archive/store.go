@@ -59,7 +59,7 @@ func (a *Archiver) discard(ctx context.Context, r Range) error {
 // clean takes away the objects that stand for no range and are due.
 func (a *Archiver) clean(ctx context.Context) error {
 	now := a.opts.Now().UnixMilli()
-	names, err := database.ReadTexts(ctx, a.opts.DB.Read(), "look for objects that stand for no range",
+	names, err := database.ReadTexts(ctx, a.opts.DB.Read(), "find objects of no range",
 		`select name from journal_archive_garbage where due_at <= $1 order by name`, now)
 	if err != nil {
 		return err
@@ -105,7 +105,7 @@ func (a *Archiver) store(ctx context.Context, closed *object) error {
 		var redacted int
 		if err := tx.QueryRowContext(ctx, `select count(*) from journal_events where pos >= $1 and pos <= $2 and type = $3`,
 			r.From, r.To, journal.EventRedacted).Scan(&redacted); err != nil {
-			return fmt.Errorf("look for redacted events: %w", err)
+			return fmt.Errorf("find redacted events: %w", err)
 		}
 		if below != r.From || redacted != closed.redacted {
 			return errOvertaken

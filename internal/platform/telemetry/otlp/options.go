@@ -60,11 +60,11 @@ func (o Options) target() (*url.URL, error) {
 // pairs reads "name=value,name=value" with percent-encoded values.
 func pairs(name, text string) (map[string]string, error) {
 	out := map[string]string{}
-	for piece := range strings.SplitSeq(text, ",") {
-		if piece = strings.TrimSpace(piece); piece == "" {
+	for pair := range strings.SplitSeq(text, ",") {
+		if pair = strings.TrimSpace(pair); pair == "" {
 			continue
 		}
-		key, value, found := strings.Cut(piece, "=")
+		key, value, found := strings.Cut(pair, "=")
 		value, err := url.PathUnescape(strings.TrimSpace(value))
 		if key = strings.TrimSpace(key); !found || key == "" || err != nil {
 			return nil, fmt.Errorf("%s is no list of NAME=VALUE, separated by commas, with %%2C for a comma", name)

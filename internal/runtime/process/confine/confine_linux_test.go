@@ -213,7 +213,7 @@ func TestHiddenFilesAreNotThere(t *testing.T) {
 
 // A user without rights cannot take the view away, and cannot look through a process that does not have it. (Root can:
 // an agent that runs as root without a sandbox of its own is not kept from anything.)
-func TestTheViewCannotBeLeft(t *testing.T) {
+func TestConfinementCannotBeLeft(t *testing.T) {
 	for name, ground := range runs() {
 		if name != "root" {
 			t.Run(name, func(t *testing.T) { cannotLeave(t, ground(t)) })
@@ -294,7 +294,7 @@ func TestTheRuntimesUserHasNoRights(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeHiddenIsNotRun(t *testing.T) {
+func TestProgramsWithoutConfinementAreRefused(t *testing.T) {
 	g := newGround(t, -1)
 	text, err := json.Marshal(confine.Plan{Hide: []string{g.data}})
 	if err != nil {
@@ -312,7 +312,7 @@ func TestWhatCannotBeHiddenIsNotRun(t *testing.T) {
 	}
 }
 
-func TestThisMachineCanHideFiles(t *testing.T) {
+func TestMachineSupportsConfinement(t *testing.T) {
 	g := newGround(t, -1)
 	if userNamespace, err := confine.Probe(t.Context(), []string{g.program, tryArgument, stageArgument}); err != nil ||
 		userNamespace == (os.Geteuid() == 0) {

@@ -32,7 +32,7 @@ func TestNoTrickConnectsToAFencedPort(t *testing.T) {
 	}
 }
 
-func TestAFenceHoldsForTheRuntimesUser(t *testing.T) {
+func TestFenceAppliesToRuntimeUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		return // only root can choose a user
 	}
@@ -92,7 +92,7 @@ func TestAFenceKeepsPortsThatServersRegistered(t *testing.T) {
 	}
 }
 
-func TestThisMachineHasFences(t *testing.T) {
+func TestMachineSupportsFences(t *testing.T) {
 	if err := confine.FenceSupported(); err != nil {
 		t.Error(err)
 	}

@@ -117,7 +117,7 @@ func TestPortsAreRegisteredUntilTheyAreReleased(t *testing.T) {
 	}
 }
 
-func TestAKilledServerIsRegisteredNoMore(t *testing.T) {
+func TestKilledServerIsUnregistered(t *testing.T) {
 	t.Parallel()
 	folder := newFolder(t)
 	other := server(t, folder, 8080)

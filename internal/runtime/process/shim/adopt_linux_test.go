@@ -97,7 +97,7 @@ func TestALongPathHasItsSocketElsewhere(t *testing.T) {
 }
 
 // Only the owner gets at a shim, and only with its token.
-func TestTheTokenIsAsked(t *testing.T) {
+func TestTokenIsRequired(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	a := p.sh(`cat`, nil)
@@ -133,7 +133,7 @@ func TestTheTokenIsAsked(t *testing.T) {
 }
 
 // The server that attaches last is the one that counts: who was attached before is cut off.
-func TestTheLastServerCounts(t *testing.T) {
+func TestLastServerWins(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	a := p.sh(`cat`, nil)

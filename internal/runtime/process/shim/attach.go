@@ -24,16 +24,16 @@ import (
 const (
 	// attachLimit bounds a conversation with a shim that may hang.
 	attachLimit = 5 * time.Second
-	// ackStep is how much has to be new before an acknowledgement is worth a frame: it only frees disk.
+	// ackStep is how many new bytes are worth an acknowledgment: it only frees disk space.
 	ackStep = 64 << 10
 	// killWait is how long an end takes after everything was killed.
 	killWait = 2 * time.Second
 )
 
-// Attached is a runtime behind a shim, or what a dead shim's runtime has left. Read it from one goroutine.
+// Attached is a runtime behind a shim, or the remaining output of a dead shim's runtime. One goroutine reads it.
 type Attached struct {
-	// State is what the shim reported at attach, Attachment how many servers have attached so far, this one
-	// included; 0 for a dead shim.
+	// State is the shim's report at attach. Attachment is the number of servers that attached so far, including this
+	// one; 0 for a dead shim.
 	State      State
 	Attachment int64
 
@@ -42,8 +42,8 @@ type Attached struct {
 	protocol int
 	stderr   func([]byte)
 
-	// Reading: what is left of the data frame under way, the spool once the shim is dead, and the position in the
-	// runtime's output.
+	// Reading: the rest of the current data frame, the spool once the shim is dead, and the position in the runtime's
+	// output.
 	left     int64
 	dead     *segments
 	position int64
@@ -62,7 +62,7 @@ type Attached struct {
 	reaped   <-chan struct{}
 }
 
-// Attach attaches to a living shim, reading from the offset on. ErrProtocol, ErrRefused and ErrGone name why not.
+// Attach attaches to a living shim, reading from the offset on. ErrProtocol, ErrRefused and ErrGone are its refusals.
 func Attach(ctx context.Context, found Found, from int64, stderr func([]byte)) (*Attached, error) {
 	conn, w, err := converse(ctx, found, hello{Op: opAttach, From: from}, attachLimit)
 	if err != nil {
@@ -80,14 +80,14 @@ func Attach(ctx context.Context, found Found, from int64, stderr func([]byte)) (
 	return a, nil
 }
 
-// Replay reads what the runtime of a dead shim left, from the offset on.
+// Replay reads the remaining output of a dead shim's runtime, from the offset on.
 func Replay(found Found, from int64) *Attached {
 	a := &Attached{State: found.State, dir: found.Dir, dead: &segments{dir: spoolPath(found.Dir), check: true}, position: from,
 		ackWake: wake.New(), done: make(chan struct{})}
 	return a
 }
 
-// converse says hello and returns the answer to it.
+// converse sends hello and returns the answer.
 func converse(ctx context.Context, found Found, h hello, limit time.Duration) (net.Conn, welcome, error) {
 	token, err := os.ReadFile(filepath.Join(found.Dir, tokenFile))
 	if err != nil {
@@ -121,8 +121,8 @@ func converse(ctx context.Context, found Found, h hello, limit time.Duration) (n
 	return nil, w, err
 }
 
-// Read implements io.Reader with the runtime's stdout. It ends when the runtime is gone and everything it wrote was
-// read, after Detach, or when the shim is gone; Done is closed by then.
+// Read implements io.Reader with the runtime's stdout. It ends when the runtime is gone and all its output was read,
+// after Detach, or when the shim is gone. Done is closed by then.
 func (a *Attached) Read(b []byte) (int, error) {
 	select {
 	case <-a.done:
@@ -156,7 +156,7 @@ func (a *Attached) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// handle handles a frame that is no data: io.EOF when it was the last one, ErrGone when the connection ended in it.
+// handle handles a control frame: io.EOF for the last one, ErrGone when the connection ended in it.
 func (a *Attached) handle(k kind, length int64) error {
 	if k != kindStderr && k != kindExit && k != kindStalled {
 		if _, err := io.CopyN(io.Discard, a.conn, length); err != nil {
@@ -182,8 +182,8 @@ func (a *Attached) handle(k kind, length int64) error {
 	return io.EOF
 }
 
-// Stalled reports whether the shim's spool stands still, because the disk is full or its bound is reached: the runtime then
-// waits in what it writes, and its silence says nothing about it.
+// Stalled reports whether the shim's spool is stalled, because the disk is full or its limit is reached. The runtime
+// then blocks in a write, and its silence says nothing about it.
 func (a *Attached) Stalled() bool { return a.stalled.Load() }
 
 func (a *Attached) readDead(b []byte) (int, error) {
@@ -204,8 +204,8 @@ func (a *Attached) readDead(b []byte) (int, error) {
 	return 0, io.EOF
 }
 
-// lost is the end of the connection: we left, or the shim is gone and the runtime with it. Then what it had spooled and
-// not sent is read on.
+// lost handles the end of the connection: this server left, or the shim is gone with its runtime. Then reading continues
+// in the spool.
 func (a *Attached) lost(b []byte) (int, error) {
 	if a.detached.Load() {
 		a.ended(runtime.Exit{At: time.Now()})
@@ -227,14 +227,13 @@ func (a *Attached) ended(exit runtime.Exit) {
 // Write sends whole lines to the runtime. It supports write deadlines.
 func (a *Attached) Write(line []byte) (int, error) { return a.WriteOnce("", line) }
 
-// WriteOnce is Write, but the shim passes on only the first of all lines with this key, from any server. "" is
-// no key.
+// WriteOnce is Write, but the shim passes on only the first of all lines with this key, from any server. "" is no key.
 func (a *Attached) WriteOnce(key string, line []byte) (int, error) {
 	return a.write(kindLine, key, line)
 }
 
-// WriteCall is Write, but the shim remembers the call by its label until Settled, for a server that attaches after this
-// one has died (State.Calls). Labels must not repeat over servers. A shim of an older version does not remember it.
+// WriteCall is Write, but the shim keeps the call's label until Settled, for a later server (State.Calls). Labels must
+// be unique across servers. A shim of an older version does not keep it.
 func (a *Attached) WriteCall(label string, line []byte) (int, error) {
 	if a.protocol < protocolCalls {
 		return a.Write(line)
@@ -242,8 +241,8 @@ func (a *Attached) WriteCall(label string, line []byte) (int, error) {
 	return a.write(kindCall, label, line)
 }
 
-// Settled says that a call was answered, or is waited for no more. It does not block; a server that dies at once may
-// not have said it.
+// Settled says that a call was answered or abandoned. It does not block; a server that dies at once may not have sent
+// it.
 func (a *Attached) Settled(label string) {
 	if a.protocol < protocolCalls {
 		return
@@ -278,10 +277,10 @@ func (a *Attached) SetWriteDeadline(at time.Time) error {
 	return a.conn.SetWriteDeadline(at)
 }
 
-// Note keeps a JSON value in the shim, for the next server that attaches (State.Note).
+// Note stores a JSON value in the shim, for the next server that attaches (State.Note).
 func (a *Attached) Note(value json.RawMessage) { _ = a.frame(kindNote, value) }
 
-// Ack says that everything before the offset is stored for good. It does not block.
+// Ack says that everything before the offset is durable. It does not block.
 func (a *Attached) Ack(offset int64) {
 	for {
 		before := a.acked.Load()
@@ -299,7 +298,7 @@ func (a *Attached) wake() {
 	a.ackWake.Set()
 }
 
-// acknowledge sends the shim what is settled, and now and then what is stored.
+// acknowledge sends the shim the settled calls, and now and then the durable offset.
 func (a *Attached) acknowledge(acked int64) {
 	defer close(a.ackDone)
 	for {
@@ -339,10 +338,10 @@ func (a *Attached) frame(k kind, payload []byte) error {
 // PID is the runtime's process id.
 func (a *Attached) PID() int { return a.State.RuntimePID }
 
-// Done is closed when Read came to its end.
+// Done is closed when Read reached its end.
 func (a *Attached) Done() <-chan struct{} { return a.done }
 
-// Exit returns how the runtime ended. Valid after Done.
+// Exit describes the end of the runtime. Valid after Done.
 func (a *Attached) Exit() runtime.Exit { return a.exit }
 
 // Signal sends a signal to the runtime.
@@ -354,8 +353,8 @@ func (a *Attached) Signal(signal syscall.Signal, group bool) error {
 	return a.frame(kindSignal, payload)
 }
 
-// Stop ends the runtime: SIGTERM, then after grace SIGKILL to its group, then whatever else it takes. It
-// returns when Read came to its end; a goroutine must be reading.
+// Stop ends the runtime: SIGTERM, after grace SIGKILL to its group, then stronger means. It returns when Read reached
+// its end; a goroutine must be reading.
 func (a *Attached) Stop(grace time.Duration) {
 	payload, _ := json.Marshal(stopping{GraceMS: grace.Milliseconds()})
 	_ = a.SetWriteDeadline(time.Now().Add(killWait))
@@ -365,7 +364,7 @@ func (a *Attached) Stop(grace time.Duration) {
 		return
 	case <-time.After(grace + killWait):
 	}
-	// The shim does not do what it should: without it the runtime dies, too.
+	// The shim does not respond: the runtime dies with it, too.
 	a.killAll()
 	if a.conn != nil {
 		_ = a.conn.SetReadDeadline(time.Now().Add(killWait))
@@ -373,9 +372,8 @@ func (a *Attached) Stop(grace time.Duration) {
 	<-a.done
 }
 
-// Kill kills the runtime's process group at once, without the shim's help. It does not wait. After Detach it
-// does nothing: the runtime belongs to another server then, and a write that fails for that reason is no reason
-// to end it.
+// Kill kills the runtime's process group at once, without the shim. It does not wait. After Detach it does nothing: the
+// runtime belongs to another server then, and a write may fail because of that.
 func (a *Attached) Kill() {
 	if !a.detached.Load() {
 		killGroup(a.State.RuntimePID, a.State.RuntimeStarted)
@@ -405,10 +403,10 @@ func (a *Attached) Release() {
 	}
 }
 
-// Forget removes what is left of a runtime that is gone, once everything it wrote is stored. Call it after Release.
+// Forget deletes the files of an ended runtime, once all its output is durable. Call it after Release.
 func (a *Attached) Forget() {
 	if a.reaped != nil {
-		// It ends by itself once no server is attached; when not, it is of no use any more.
+		// It ends by itself once no server is attached. Otherwise it is useless.
 		select {
 		case <-a.reaped:
 		case <-time.After(killWait):
@@ -418,8 +416,8 @@ func (a *Attached) Forget() {
 	removeFolder(a.dir, a.State.Socket)
 }
 
-// removeFolder removes a shim's folder, and the one listen made for its socket elsewhere: nothing but that, a copied
-// data directory names sockets of the original.
+// removeFolder deletes a shim's folder, and the folder that listen made for its socket elsewhere. It deletes nothing
+// else there: a copied data directory names sockets of the original.
 func removeFolder(dir, socket string) {
 	if folder := filepath.Dir(socket); strings.HasPrefix(filepath.Base(folder), socketFolder) {
 		_ = os.Remove(socket)
@@ -428,7 +426,7 @@ func removeFolder(dir, socket string) {
 	_ = os.RemoveAll(dir)
 }
 
-// killGroup and killProcess kill only the process that was meant, not one that got its id since.
+// killGroup and killProcess kill only the intended process, not one that reused its id.
 func killGroup(pid int, started uint64) {
 	if pid > 1 && started != 0 && process.Started(pid) == started {
 		_ = syscall.Kill(-pid, syscall.SIGKILL)

@@ -14,20 +14,20 @@ import (
 )
 
 const (
-	// helloLimit is how long a connection may take to say what it wants.
+	// helloLimit is how long a connection may take for its hello.
 	helloLimit = 5 * time.Second
-	// handOver is how long a server that attaches waits for what the one before it has sent.
+	// handOver is how long an attaching server waits for the earlier one's input.
 	handOver = 200 * time.Millisecond
-	// maxStderrLines are kept for a server that is slow to read; the log has them all.
+	// maxStderrLines are kept for a server that reads slowly; the log has them all.
 	maxStderrLines = 64
 )
 
-// attachment is the server that is attached now.
+// attachment is the currently attached server.
 type attachment struct {
 	conn net.Conn
-	// received is closed when everything the server sent has been taken.
+	// received is closed when all input of the server was processed.
 	received chan struct{}
-	// gone and lines are guarded by the spool's lock, so that one wait covers everything to be sent.
+	// The spool's lock guards gone and lines, so that one wait covers everything to send.
 	gone  bool
 	lines [][]byte
 }
@@ -76,8 +76,7 @@ func (s *server) serve(conn net.Conn) {
 	w := welcome{Protocol: common(h, OldestProtocol, Protocol), From: h.From}
 	oldest, end, _, _ := s.spool.bounds()
 	if err := s.checkPeer(conn); err != nil {
-		// To the log of the shim and to the server that is attached: this is an attack, or a second server in the wrong
-		// place.
+		// Both logs get it: this is an attack, or a second server in the wrong place.
 		s.stderrLine([]byte("shim: refused a connection from " + err.Error()))
 		w.Code, w.Error = codePeer, err.Error()
 		_ = writeJSONFrame(conn, kindWelcome, w)
@@ -108,8 +107,8 @@ func (s *server) serve(conn net.Conn) {
 	_ = writeJSONFrame(conn, kindWelcome, w)
 }
 
-// attach serves one server until it goes away. A server attached before is cut off: a data directory has one
-// owner, and the latest server counts.
+// attach serves one server until it leaves. An earlier server is cut off: a data directory has one owner, and the latest
+// server counts.
 func (s *server) attach(conn net.Conn, reader *bufio.Reader, w welcome) {
 	a := &attachment{conn: conn, received: make(chan struct{})}
 	s.mu.Lock()
@@ -121,7 +120,7 @@ func (s *server) attach(conn net.Conn, reader *bufio.Reader, w welcome) {
 	s.idle.Stop()
 	s.mu.Unlock()
 	if before != nil {
-		// A server that died may have sent something that still waits in its socket: that comes first.
+		// The socket may still have input of a dead server, which comes first.
 		limit := time.NewTimer(handOver)
 		select {
 		case <-before.received:
@@ -177,7 +176,7 @@ func (s *server) cut(a *attachment) {
 	_ = a.conn.Close()
 }
 
-// send writes stdout from the offset on, stderr as it comes, and at last the exit.
+// send writes stdout from the offset on, stderr as it comes, and finally the exit.
 func (s *server) send(a *attachment, offset int64) {
 	source := segments{dir: s.spool.dir}
 	defer source.close()
@@ -222,7 +221,7 @@ func (s *server) send(a *attachment, offset int64) {
 	}
 }
 
-// sendExit sends the runtime's exit, after everything it wrote.
+// sendExit sends the runtime's exit after all its output.
 func (s *server) sendExit(a *attachment) {
 	if err := writeJSONFrame(a.conn, kindExit, s.exit()); err != nil {
 		return
@@ -232,7 +231,7 @@ func (s *server) sendExit(a *attachment) {
 	s.mu.Unlock()
 }
 
-// receive takes what the attached server sends until it goes away.
+// receive processes the input of the attached server until it leaves.
 func (s *server) receive(reader *bufio.Reader) {
 	var buffer []byte
 	for {
@@ -250,7 +249,7 @@ func (s *server) receive(reader *bufio.Reader) {
 			continue
 		}
 		if length > controlLimit {
-			// Not ours to understand, but to skip.
+			// Unknown frames are skipped.
 			if _, err := io.CopyN(io.Discard, reader, length); err != nil {
 				return
 			}

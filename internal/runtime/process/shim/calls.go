@@ -2,29 +2,29 @@ package shim
 
 import "slices"
 
-// maxCalls bounds the open calls remembered; a server has far fewer under way.
+// maxCalls bounds the remembered open calls; a server has far fewer.
 const maxCalls = 256
 
-// Call is a line a server wrote that asks for an answer, which no server has said to have got.
+// Call is a request line of a server that no server has settled.
 type Call struct {
-	// Label is whatever the server called it.
+	// Label is the server's name for it.
 	Label string `json:"label"`
-	// At is where the spool ended when it was written: the answer comes after that.
+	// At is the end of the spool when it was written: the answer comes later.
 	At int64 `json:"at"`
 }
 
-// opened notes a call before it is written, so that an answer can not be earlier than the note.
+// opened stores a call before it is written, so that an answer cannot come first.
 func (s *server) opened(label string) {
 	_, end, _, _ := s.spool.bounds()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// Never in place: a copy of the state may be on its way somewhere.
+	// Never in place: a copy of the state may be in use.
 	if s.state.Calls = append(s.state.Calls, Call{Label: label, At: end}); len(s.state.Calls) > maxCalls {
 		s.state.Calls = s.state.Calls[1:]
 	}
 }
 
-// settled forgets a call.
+// settled removes a call.
 func (s *server) settled(label string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -20,13 +20,13 @@ import (
 type Found struct {
 	Dir        string
 	Generation string
-	// State is what the folder says; without a shim id when that shim never came up.
+	// State is the folder's state, without a shim id if that shim never started.
 	State State
-	// Alive reports whether the shim process is there: its id and its start time are the ones it wrote down.
+	// Alive reports whether the shim process exists: id and start time match its state.
 	Alive bool
 }
 
-// Discover lists the shims of a run folder, oldest first, living and dead. A folder that does not exist has none.
+// Discover lists the living and dead shims of a run folder, oldest first. A missing folder has none.
 func Discover(runDir string) ([]Found, error) {
 	entries, err := os.ReadDir(runDir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -46,7 +46,7 @@ func Discover(runDir string) ([]Found, error) {
 		}
 		all = append(all, found)
 	}
-	// Generations are UUIDv7: their order is that of time.
+	// Generations are UUIDv7, so they sort by time.
 	sort.Slice(all, func(i, j int) bool { return all[i].Generation < all[j].Generation })
 	return all, nil
 }
@@ -56,8 +56,8 @@ func inspect(dir string) (Found, error) {
 	err := readJSON(filepath.Join(dir, stateFile), &found.State)
 	var syntax *json.SyntaxError
 	if errors.Is(err, fs.ErrNotExist) || errors.As(err, &syntax) {
-		// It never came up, its folder is being removed, or the machine went down before the file was on the disk: nothing is
-		// synced here. What it ran it can at least name.
+		// It never started, its folder is being deleted, or the machine went down before an unsynced file was written.
+		// The spec at least names its runtime.
 		found.State = State{}
 		var spec Spec
 		if readJSON(filepath.Join(dir, specFile), &spec) == nil {
@@ -73,7 +73,7 @@ func inspect(dir string) (Found, error) {
 	return found, nil
 }
 
-// Confined is the plan that the shim starts its runtime with.
+// Confined is the plan with which the shim starts its runtime.
 func (f Found) Confined() (confine.Plan, error) {
 	var spec Spec
 	if err := readJSON(filepath.Join(f.Dir, specFile), &spec); err != nil {
@@ -92,8 +92,7 @@ func Status(ctx context.Context, found Found) (State, error) {
 	return w.State, nil
 }
 
-// Stop asks a living shim to end its runtime and waits until it has. Its folder stays for the server to read the rest
-// from.
+// Stop asks a living shim to end its runtime and waits for that. Its folder stays, with the rest of the output.
 func Stop(ctx context.Context, found Found, limit time.Duration) (State, error) {
 	conn, w, err := converse(ctx, found, hello{Op: opStop}, limit)
 	if err != nil {
@@ -103,9 +102,8 @@ func Stop(ctx context.Context, found Found, limit time.Duration) (State, error) 
 	return w.State, nil
 }
 
-// Reap ends a shim and everything its runtime started: SIGTERM to the shim, which gives its runtime the time it was
-// promised, then SIGKILL to whatever carries the generation. It returns how many processes had to be killed, and the
-// folder as it is then.
+// Reap ends a shim and everything its runtime started: SIGTERM to the shim, which gives its runtime the promised time,
+// then SIGKILL to every process of the generation. It returns the number of killed processes, and the folder's state.
 func Reap(ctx context.Context, found Found) (after Found, killed int, err error) {
 	if found.Alive {
 		var spec Spec
@@ -121,7 +119,7 @@ func Reap(ctx context.Context, found Found) (after Found, killed int, err error)
 	return after, killed, err
 }
 
-// awaitEnd polls for the end of a process that is no child of ours.
+// awaitEnd polls for the end of a process that is not our child.
 func awaitEnd(ctx context.Context, state State, limit time.Duration) {
 	ticker := time.Tick(5 * time.Millisecond)
 	timer := time.After(limit)

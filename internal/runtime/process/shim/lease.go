@@ -15,8 +15,8 @@ import (
 	"harness/internal/runtime/process"
 )
 
-// leasePoll is how often a shim polls for bounds; while there are some it polls every second, so that it finds them over
-// soon after a sleep of the machine.
+// leasePoll is the interval at which a shim polls for bounds. With bounds it polls every second, so that it notices
+// their end soon after a sleep of the machine.
 const (
 	leasePoll  = 5 * time.Second
 	boundPoll  = time.Second
@@ -26,21 +26,20 @@ const (
 // leaseFile is in the folder of all shims of a data directory.
 const leaseFile = "lease.json"
 
-// Lease bounds how long the runtimes of a data directory may run without a word of their server: beside other servers
-// on one store each stops by itself when that one's lease is over, whether it lives or not. Times are those of
-// boottime.Now.
+// Lease bounds how long the runtimes of a data directory may run without a sign of life of their server. With several
+// servers on one store, each runtime stops by itself when its server's lease expires, even if that server is dead. Times
+// are those of boottime.Now.
 type Lease struct{ RunDir string }
 
-// bounds are the lease as it is kept. Of another run of the machine they say nothing.
+// bounds are the stored lease. They are void in another run of the machine.
 type bounds struct {
 	Boot string `json:"boot"`
-	// Stop is from when on runtimes are frozen, Kill from when on they end.
+	// Stop is when runtimes are frozen, Kill when they end.
 	Stop time.Duration `json:"stop"`
 	Kill time.Duration `json:"kill"`
 }
 
-// Hold lets runtimes run until stop; from then on they are frozen (SIGSTOP), and they end at kill. Holding on later
-// resumes them.
+// Hold lets runtimes run until stop. Then they are frozen (SIGSTOP), and they end at kill. A later Hold resumes them.
 func (l Lease) Hold(stop, kill time.Duration) error {
 	if err := os.MkdirAll(l.RunDir, 0o700); err != nil {
 		return fmt.Errorf("make the folder of runtimes: %w", err)
@@ -56,7 +55,7 @@ func (l Lease) Hold(stop, kill time.Duration) error {
 	return nil
 }
 
-// Lift takes the bounds away.
+// Lift removes the bounds.
 func (l Lease) Lift() error {
 	if err := os.Remove(filepath.Join(l.RunDir, leaseFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("let runtimes run without a lease: %w", err)
@@ -70,7 +69,7 @@ func (l Lease) Held() bool {
 	return held || err != nil
 }
 
-// bounds are those that are held. An error is that of a file that is there and says nothing: it may just be overwritten.
+// bounds reads the bounds. It returns an error for an unreadable file, which may just be overwritten.
 func (l Lease) bounds() (b bounds, held bool, err error) {
 	err = readJSON(filepath.Join(l.RunDir, leaseFile), &b)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -79,7 +78,7 @@ func (l Lease) bounds() (b bounds, held bool, err error) {
 	return b, err == nil && b.Boot == process.Boot(), err
 }
 
-// overwriteJSON writes into a file that is there, which takes no space on a disk that is full. A reader may see a part.
+// overwriteJSON writes into an existing file, which needs no space on a full disk. A reader may see a part.
 func overwriteJSON(path string, value any) error {
 	content, err := json.Marshal(value)
 	if err != nil {
@@ -102,12 +101,12 @@ type bounded struct {
 	lease  Lease
 	server *server
 	frozen bool
-	// until are the bounds as they could be read last, held that there were some.
+	// until are the last readable bounds, held says that there were some.
 	until bounds
 	held  bool
 }
 
-// obey applies the present lease, and returns when to check again.
+// obey applies the current lease, and returns when to check again.
 func (b *bounded) obey() time.Duration {
 	if until, held, err := b.lease.bounds(); err == nil {
 		b.until, b.held = until, held
@@ -120,7 +119,7 @@ func (b *bounded) obey() time.Duration {
 		return leasePoll
 	case held && now >= until.Stop:
 		b.frozen = true
-		b.signal(syscall.SIGSTOP) // again each time: a command may have been about to start
+		b.signal(syscall.SIGSTOP) // repeated each time: a command may have been starting
 		return frozenPoll
 	}
 	if b.frozen {
@@ -133,7 +132,7 @@ func (b *bounded) obey() time.Duration {
 	return leasePoll
 }
 
-// signal reaches the runtime and all it started.
+// signal reaches the runtime and all its descendants.
 func (b *bounded) signal(signal syscall.Signal) {
 	pids, err := process.Carrying(GenerationVariable + "=" + b.server.spec.Generation)
 	if err != nil {

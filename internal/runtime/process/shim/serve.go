@@ -20,15 +20,15 @@ import (
 )
 
 const (
-	// pumpBytes is read from the runtime at a time: a pipe's capacity.
+	// pumpBytes is the size of a read from the runtime: a pipe's capacity.
 	pumpBytes = 64 << 10
 	// heapGoal keeps the shim small: it has almost nothing to collect.
 	heapGoal = 8 << 20
-	// lingerLimit is how long an attached server may take to read what a runtime that is gone has left, and how long its
-	// last words wait for space on a full disk.
+	// lingerLimit is how long an attached server may take to read the rest of an ended runtime's output, and how long
+	// that rest waits for space on a full disk.
 	lingerLimit = 10 * time.Minute
 	sweepLimit  = 5 * time.Second
-	// slimEvery is how often memory is given back: it takes under a millisecond, and a shim waits most of its life.
+	// slimEvery is how often memory is released: it takes under a millisecond, and a shim mostly waits.
 	slimEvery = 5 * time.Second
 )
 
@@ -53,20 +53,18 @@ type server struct {
 	idle         *time.Timer // runs while no server is attached
 
 	stopOnce sync.Once
-	stopping chan struct{} // closed when the runtime shall end
+	stopping chan struct{} // closed when the runtime should end
 	grace    time.Duration
-	ended    chan struct{} // closed when the runtime is gone and everything it wrote is spooled
+	ended    chan struct{} // closed when the runtime is gone and all its output is spooled
 	left     chan struct{} // one token when an attachment ended
 }
 
-// Run is the shim process: it starts the runtime described in its folder and returns when the runtime is gone
-// and no server needs the shim any more. One line is written to ready: "ok", or why there is no runtime. Ending
-// ctx ends the runtime.
+// Run is the shim process: it starts the runtime of its folder and returns when the runtime is gone and no server needs
+// the shim. It writes one line to ready: "ok", or why there is no runtime. The end of ctx ends the runtime.
 func Run(ctx context.Context, dir string, ready io.WriteCloser) error {
 	debug.SetGCPercent(25)
 	debug.SetMemoryLimit(heapGoal)
-	// A write above a file size limit must be an error and not the end. Not signal.Ignore: that would be inherited by the
-	// runtime.
+	// A write above a file size limit must be an error and not the end. The runtime would inherit signal.Ignore.
 	tooLarge := make(chan os.Signal, 1)
 	signal.Notify(tooLarge, syscall.SIGXFSZ, syscall.SIGHUP)
 	defer signal.Stop(tooLarge)
@@ -136,7 +134,7 @@ func start(ctx context.Context, dir string) (*server, *socket, error) {
 		s.fail(fmt.Sprintf("no server attached for %s", s.spec.DetachGrace))
 	})
 	if err := writeJSON(filepath.Join(dir, stateFile), s.state); err != nil {
-		// Without it no server finds the shim: then it must not live.
+		// Without it no server finds the shim, so it must end.
 		s.process.Kill()
 		<-s.ended
 		listener.remove(dir)
@@ -145,7 +143,7 @@ func start(ctx context.Context, dir string) (*server, *socket, error) {
 	return s, listener, nil
 }
 
-// pump spools what the runtime writes until its stdout ends.
+// pump spools the runtime's stdout until it ends.
 func (s *server) pump() {
 	defer close(s.ended)
 	buffer := make([]byte, pumpBytes)
@@ -154,7 +152,8 @@ func (s *server) pump() {
 		n, err := s.process.Stdout().Read(buffer)
 		if n > 0 && failed == nil {
 			if failed = s.spool.write(buffer[:n]); failed != nil {
-				// Read on, so that the runtime can end. Its output is lost from here on, and it gets a stop signal for that.
+				// Read on, so that the runtime can end. Its output is lost from here on, and it gets a stop signal for
+				// that.
 				s.fail("its output could not be kept: " + failed.Error())
 			}
 		}
@@ -164,7 +163,7 @@ func (s *server) pump() {
 	}
 }
 
-// fail ends the runtime for a reason that its exit will name.
+// fail ends the runtime for a reason, which its exit has.
 func (s *server) fail(reason string) {
 	s.mu.Lock()
 	if s.reason == "" {
@@ -174,7 +173,7 @@ func (s *server) fail(reason string) {
 	s.stop(0)
 }
 
-// stop asks for the end of the runtime; grace 0 means the spec's. Calling it again changes nothing.
+// stop requests the end of the runtime; grace 0 means the spec's. A second call changes nothing.
 func (s *server) stop(grace time.Duration) {
 	s.stopOnce.Do(func() {
 		if grace > 0 {
@@ -184,11 +183,11 @@ func (s *server) stop(grace time.Duration) {
 	})
 }
 
-// live waits for the runtime's end and then for the servers that want to know about it.
+// live waits for the runtime's end, and then for interested servers.
 func (s *server) live(ctx context.Context) {
 	s.wait(ctx)
 	s.process.Stop(s.grace)
-	// The rest of what it wrote fits a pipe; it must not wait for a server that may never come.
+	// The rest of its output fits a pipe; it must not wait for a server that may never come.
 	s.spool.lift()
 	sweeping, cancel := context.WithTimeout(context.Background(), sweepLimit)
 	_, _ = process.SweepCarrying(sweeping, GenerationVariable+"="+s.spec.Generation)
@@ -206,8 +205,8 @@ func (s *server) live(ctx context.Context) {
 		s.mu.Lock()
 		attached, exitSent, met := s.attached != nil, s.exitSent, s.attachments > 0
 		s.mu.Unlock()
-		// With a full disk only this process knows how the runtime ended, so it waits for a server. The server that
-		// started a runtime that ended at once is about to attach.
+		// On a full disk only this process knows how the runtime ended, so it waits for a server. The server that
+		// started a runtime with an immediate end is about to attach.
 		if !attached && (saved || exitSent) && (met || alone) {
 			return
 		}
@@ -221,7 +220,7 @@ func (s *server) live(ctx context.Context) {
 	}
 }
 
-// wait returns when the runtime ended or is to end.
+// wait returns when the runtime has ended or must end.
 func (s *server) wait(ctx context.Context) {
 	again := time.Tick(slimEvery)
 	ended := make(chan os.Signal, 1)
@@ -248,7 +247,7 @@ func (s *server) wait(ctx context.Context) {
 	}
 }
 
-// exited notes the end, and reports whether the note could be stored.
+// exited stores the end, and reports whether that succeeded.
 func (s *server) exited() bool {
 	s.mu.Lock()
 	exit := s.process.Exit()
@@ -268,7 +267,7 @@ func (s *server) exit() *runtime.Exit {
 	return s.state.Exit
 }
 
-// note keeps a word of the attached server for the next one.
+// note stores a value of the attached server for the next one.
 func (s *server) note(raw []byte) {
 	s.mu.Lock()
 	s.state.Note = raw
@@ -300,13 +299,13 @@ func (s *server) signal(in signalled) error {
 	return syscall.Kill(pid, syscall.Signal(in.Signal))
 }
 
-// stderrLine keeps a line in the log and shows it to the attached server, or to the next one.
+// stderrLine logs a line and sends it to the attached server, or to the next one.
 func (s *server) stderrLine(line []byte) {
 	s.stderr.write(line)
 	s.mu.Lock()
 	a := s.attached
 	if a == nil {
-		// Why a runtime ended at once is said before anybody could attach.
+		// The reason of an immediate end comes before any server could attach.
 		if s.unsentStderr = append(s.unsentStderr, line); len(s.unsentStderr) > maxStderrLines {
 			s.unsentStderr = s.unsentStderr[1:]
 		}

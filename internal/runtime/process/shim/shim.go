@@ -40,8 +40,8 @@ const (
 // runtime starts.
 const GenerationVariable = "HARNESS_RUNTIME_GENERATION"
 
-// Own is an assignment in the environment of a shim itself, and of nothing it runs: what carries it is no leftover of a
-// runtime, but a shim that is about to end.
+// Own is an assignment in the environment of a shim only, not of its runtime. A process with it is no leftover, but a
+// shim that is about to end.
 const Own = "HARNESS_RUNTIME_SHIM=1"
 
 // Files of one shim in its folder, which is named by the generation.
@@ -63,10 +63,10 @@ const (
 	defaultSpoolBytes   = 1 << 30
 )
 
-// Spec says what a shim runs. It is stored readable for the owner only, but secrets belong into the environment, which
+// Spec describes what a shim runs. Only the owner can read the stored form, but secrets belong in the environment, which
 // is not stored.
 type Spec struct {
-	// Generation names this run of the runtime (a UUIDv7), Runtime its kind, for example "codex".
+	// Generation identifies this run of the runtime (a UUIDv7), Runtime its kind, for example "codex".
 	Generation string `json:"generation"`
 	Runtime    string `json:"runtime"`
 	// Path, Args, Dir and Marker are those of process.Spec. The environment is the shim's own.
@@ -77,17 +77,17 @@ type Spec struct {
 	// Confine and Stage are those of process.Spec, too.
 	Confine confine.Plan `json:"confine"`
 	Stage   []string     `json:"stage,omitempty"`
-	// Version is the binary that starts the shim, Server the path of its program.
+	// Version is that of the binary that starts the shim, Server the path of its program.
 	Version string `json:"version"`
 	Server  string `json:"server,omitempty"`
-	// Outer is the generation that the server itself runs in, when it was started by an agent; "" as a rule.
+	// Outer is the generation of the server itself if an agent started it; otherwise "".
 	Outer string `json:"outer,omitempty"`
-	// StopGrace is how long the runtime has after SIGTERM before its group is killed (3 s). DetachGrace is how long it may
-	// run while no server is attached (15 min).
+	// StopGrace is the time between SIGTERM and killing the runtime's group (3 s). DetachGrace is how long it may run
+	// without a server (15 min).
 	StopGrace   time.Duration `json:"stopGrace"`
 	DetachGrace time.Duration `json:"detachGrace"`
-	// SegmentBytes is the size of one spool file (4 MiB). SpoolBytes bounds what is spooled and not acknowledged (1 GiB):
-	// beyond it the shim stops reading, which the runtime feels as a full pipe.
+	// SegmentBytes is the size of one spool file (4 MiB). SpoolBytes bounds the unacknowledged spool (1 GiB): above it
+	// the shim stops reading, and the runtime blocks on a full pipe.
 	SegmentBytes int64 `json:"segmentBytes"`
 	SpoolBytes   int64 `json:"spoolBytes"`
 }
@@ -108,17 +108,16 @@ func (s Spec) withDefaults() Spec {
 	return s
 }
 
-// State is what a shim reports about itself: in its folder, and to servers that attach.
+// State is a shim's report of itself, in its folder and to servers that attach.
 type State struct {
 	Generation string `json:"generation"`
 	Runtime    string `json:"runtime"`
-	// Version is the binary the shim runs; OldestProtocol and Protocol are what it speaks.
+	// Version is that of the shim's binary; OldestProtocol and Protocol are its versions of the protocol.
 	Version        string `json:"version"`
 	OldestProtocol int    `json:"oldestProtocol"`
 	Protocol       int    `json:"protocol"`
-	// PID and Started identify the shim, RuntimePID and RuntimeStarted the runtime: a process id alone may be
-	// another process's by now, and after a restart of the machine (another Boot) both may be. A shim of an
-	// older version reports no Boot.
+	// PID and Started identify the shim, RuntimePID and RuntimeStarted the runtime: a process id alone may be reused,
+	// and after a restart of the machine (another Boot) all may be. A shim of an older version has no Boot.
 	Boot           string `json:"boot,omitempty"`
 	PID            int    `json:"pid"`
 	Started        uint64 `json:"started"`
@@ -128,28 +127,28 @@ type State struct {
 	Socket string `json:"socket"`
 	// StartedAt is in ms.
 	StartedAt int64 `json:"startedAt"`
-	// Note is whatever the attached server asked to have kept, for the next one.
+	// Note is the value that the attached server stored for the next one.
 	Note json.RawMessage `json:"note,omitempty"`
 	// Exit is set when the runtime is gone.
 	Exit *runtime.Exit `json:"exit,omitempty"`
 	// Calls are the open ones, oldest first. Only in answers, and in the folder once Exit is set.
 	Calls []Call `json:"calls,omitempty"`
 
-	// Attached reports whether a server is attached, Oldest and End which offsets the spool holds, Acked what need not be
-	// kept. Only in answers.
+	// Attached reports whether a server is attached, Oldest and End the offsets in the spool, Acked the acknowledged
+	// one. Only in answers.
 	Attached bool  `json:"attached"`
 	Oldest   int64 `json:"oldest"`
 	End      int64 `json:"end"`
 	Acked    int64 `json:"acked"`
 }
 
-// Sentinels, to be tested with errors.Is.
+// Sentinels for errors.Is.
 var (
-	// ErrProtocol: the shim speaks no version of the protocol this binary speaks.
+	// ErrProtocol: the shim and this binary have no common version of the protocol.
 	ErrProtocol = errors.New("no common shim protocol")
 	// ErrRefused: the shim did not accept the token.
 	ErrRefused = errors.New("the shim refused")
-	// ErrGone: the shim process is not there any more.
+	// ErrGone: the shim process has ended.
 	ErrGone = errors.New("the shim is gone")
 )
 
@@ -164,7 +163,7 @@ func readJSON(path string, into any) error {
 	return nil
 }
 
-// writeJSON puts a value in a file: a reader never sees half of it, not after a loss of power either.
+// writeJSON writes a value into a file. A reader never sees a part of it, even after a loss of power.
 func writeJSON(path string, value any) error {
 	content, err := json.Marshal(value)
 	if err != nil {
@@ -173,7 +172,7 @@ func writeJSON(path string, value any) error {
 	return durable.Write(path, content)
 }
 
-// replaceJSON is writeJSON for what means nothing after a loss of power.
+// replaceJSON is writeJSON for values that are void after a loss of power.
 func replaceJSON(path string, value any) error {
 	content, err := json.Marshal(value)
 	if err != nil {

@@ -15,7 +15,7 @@ func signalContext() (context.Context, context.CancelFunc) {
 }
 
 // A line written while a server is attached, one while none is, and one to the next server: all come once and in order.
-func TestTheNextServerReadsOn(t *testing.T) {
+func TestNextServerContinuesReading(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	a := p.sh(`while read line; do echo "got $line"; done; exit 3`, nil)

@@ -7,11 +7,10 @@ import (
 	"path/filepath"
 )
 
-// maxSocketPath is the longest path of a unix socket that works everywhere (104 bytes on macOS, 108 on Linux, with the
-// end mark).
+// maxSocketPath is the longest portable path of a unix socket (104 bytes on macOS, 108 on Linux, with the final NUL).
 const maxSocketPath = 103
 
-// socketFolder begins the name of a folder made for a socket alone.
+// socketFolder is the prefix of a folder made for a socket alone.
 const socketFolder = "harness-"
 
 // socket is where a shim listens.
@@ -48,9 +47,9 @@ func listen(dir string) (*socket, error) {
 	return &socket{Listener: listener, path: path}, nil
 }
 
-// remove gives the socket up together with a folder made for it.
+// remove closes the socket and deletes a folder made for it.
 func (s *socket) remove(dir string) {
-	_ = s.Close() // removes the file, too
+	_ = s.Close() // deletes the file, too
 	if folder := filepath.Dir(s.path); folder != dir {
 		_ = os.RemoveAll(folder)
 	}

@@ -18,7 +18,7 @@ import (
 	"harness/internal/runtime/process"
 )
 
-// Host is where and how a server keeps its shims.
+// Host is the configuration of a server's shims.
 type Host struct {
 	// RunDir is the folder of all shims of one data directory, absolute.
 	RunDir string
@@ -109,7 +109,7 @@ func (h Host) launch(ctx context.Context, dir string, spec Spec, env []string) (
 	if err != nil {
 		return nil, fmt.Errorf("start a shim: %w", err)
 	}
-	// It must be waited for, or it stays a zombie; it may outlive this process, then init does that.
+	// It must be reaped, or it stays a zombie. If it outlives this process, init does that.
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

@@ -17,7 +17,7 @@ import (
 
 const segmentSuffix = ".seg"
 
-// spool is the runtime's output that no server acknowledged yet: files named by the offset of their first byte.
+// spool is the unacknowledged output of the runtime: files named by the offset of their first byte.
 type spool struct {
 	dir          string
 	segmentBytes int64
@@ -25,18 +25,19 @@ type spool struct {
 
 	mu      sync.Mutex
 	changed *sync.Cond
-	// oldest and end bound what is held; acked is what need not be kept; starts are the first offsets of the files.
+	// oldest and end bound the spooled part, acked is the acknowledged offset, starts are the first offsets of the
+	// files.
 	oldest, end, acked int64
 	starts             []int64
 	last               *os.File
 	sums               sums
 	closed             bool
-	// stalled: a write waits, because the bound is reached or the disk is full; the runtime is not read meanwhile.
+	// stalled: a write waits, because the limit is reached or the disk is full. The runtime is not read meanwhile.
 	stalled bool
-	given   chan struct{} // closed when space on the disk is waited for no more
+	given   chan struct{} // closed when writes no longer wait for disk space
 }
 
-// spaceAgain is how often a full disk is tried again.
+// spaceAgain is the retry interval on a full disk.
 const spaceAgain = 100 * time.Millisecond
 
 func newSpool(dir string, segmentBytes, limit int64) (*spool, error) {
@@ -52,7 +53,7 @@ func segmentPath(dir string, start int64) string {
 	return filepath.Join(dir, fmt.Sprintf("%020d%s", start, segmentSuffix))
 }
 
-// open begins the next file at the end. The caller holds the lock or is alone.
+// open starts the next file at the end. The caller holds the lock or is alone.
 func (s *spool) open() error {
 	file, err := os.OpenFile(segmentPath(s.dir, s.end), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -68,8 +69,8 @@ func (s *spool) open() error {
 	return nil
 }
 
-// write appends. It waits while the spool is full, until close, and while the disk is, until abandon: meanwhile
-// the shim does not read the runtime, which waits, too. On an error what was written before stays readable.
+// write appends. It waits while the spool is full, until close, and while the disk is, until abandon. Meanwhile the shim
+// does not read the runtime, which waits too. After an error, earlier output stays readable.
 func (s *spool) write(b []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,7 +92,7 @@ func (s *spool) write(b []byte) error {
 	}
 }
 
-// stall notes whether a write waits. The caller holds the lock.
+// stall stores whether a write waits. The caller holds the lock.
 func (s *spool) stall(waits bool) {
 	if s.stalled != waits {
 		s.stalled = waits
@@ -99,7 +100,7 @@ func (s *spool) stall(waits bool) {
 	}
 }
 
-// awaitSpace waits a moment, with the lock given back; false when there was none for too long.
+// awaitSpace releases the lock for a moment; false when there was no space for too long.
 func (s *spool) awaitSpace() bool {
 	s.mu.Unlock()
 	defer s.mu.Lock()
@@ -111,10 +112,10 @@ func (s *spool) awaitSpace() bool {
 	}
 }
 
-// abandon ends the waiting for space on the disk.
+// abandon ends the wait for disk space.
 func (s *spool) abandon() { close(s.given) }
 
-// append writes as much as there is space for. The caller holds the lock, which is given back meanwhile.
+// append writes as much as fits. The caller holds the lock, which is released meanwhile.
 func (s *spool) append(b []byte) (int, error) {
 	if s.end-s.starts[len(s.starts)-1] >= s.segmentBytes {
 		if err := s.open(); err != nil {
@@ -122,7 +123,7 @@ func (s *spool) append(b []byte) (int, error) {
 		}
 		s.trim()
 	}
-	// Readers may continue meanwhile: only this goroutine moves the end.
+	// Readers may continue: only this goroutine moves the end.
 	file := s.last
 	s.mu.Unlock()
 	n, err := file.Write(b)
@@ -136,10 +137,10 @@ func (s *spool) append(b []byte) (int, error) {
 	return n, nil
 }
 
-// lift takes the bound away: what comes now is the little that a pipe still holds.
+// lift removes the limit: only the small rest of a pipe follows.
 func (s *spool) lift() { s.locked(func() { s.limit = 1 << 62 }) }
 
-// close says that nothing more comes.
+// close says that no output follows.
 func (s *spool) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,7 +148,7 @@ func (s *spool) close() {
 	s.changed.Broadcast()
 }
 
-// ack deletes what lies before the offset, by whole files.
+// ack deletes the whole files before the offset.
 func (s *spool) ack(offset int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -174,8 +175,8 @@ func (s *spool) bounds() (oldest, end, acked int64, closed bool) {
 	return s.oldest, s.end, s.acked, s.closed
 }
 
-// wait returns when there is something after the offset, when nothing more will come, or when the caller has another
-// reason to go on. other is called with the spool locked.
+// wait returns when there is output after the offset, when no more will come, or when other, called with the spool
+// locked, returns true.
 func (s *spool) wait(offset int64, other func() bool) (end int64, closed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -185,7 +186,7 @@ func (s *spool) wait(offset int64, other func() bool) (end int64, closed bool) {
 	return s.end, s.closed
 }
 
-// locked runs do with the spool locked and lets waiters look again.
+// locked runs do with the spool locked and wakes waiters.
 func (s *spool) locked(do func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -193,19 +194,18 @@ func (s *spool) locked(do func()) {
 	s.changed.Broadcast()
 }
 
-// segments reads a spool folder, of a shim that lives or of one that is dead. What was just written is read from memory;
-// what may have lain on the disk is checked.
+// segments reads a spool folder of a living or a dead shim. Recent writes come from memory; what may have been on the
+// disk is verified.
 type segments struct {
 	dir   string
 	check bool
-	whole int64 // how many bytes of the file are as they were written, -1 for all
+	whole int64 // how many bytes of the file are intact, -1 for all
 	file  *os.File
 	start int64
-	next  int64 // where the following file begins, 0 when none is known
+	next  int64 // where the following file begins, 0 if unknown
 }
 
-// readAt reads what is there at the offset, io.EOF when nothing is. A live spool's end must be known by other means:
-// the file's end is not it.
+// readAt reads at the offset, io.EOF when there is nothing. The end of a file is not the end of a living spool.
 func (r *segments) readAt(b []byte, offset int64) (int, error) {
 	for {
 		if r.file == nil || offset < r.start || (r.next > 0 && offset >= r.next) {
@@ -229,7 +229,7 @@ func (r *segments) readAt(b []byte, offset int64) (int, error) {
 		if !errors.Is(err, io.EOF) {
 			return 0, fmt.Errorf("read the spool: %w", err)
 		}
-		// Perhaps a new file was begun.
+		// A new file may have been started.
 		before := r.start
 		if err := r.seek(offset); err != nil {
 			return 0, err
@@ -278,14 +278,14 @@ func (r *segments) close() {
 	}
 }
 
-// Span is a part of a spool. Read it from one goroutine.
+// Span is a part of a spool. One goroutine reads it.
 type Span struct {
 	segments segments
 	at, to   int64
 	err      error
 }
 
-// Spooled reads what a shim's spool holds from an offset on and before another one, without the shim.
+// Spooled reads a shim's spool between two offsets, without the shim.
 func Spooled(found Found, from, to int64) *Span {
 	return &Span{segments: segments{dir: spoolPath(found.Dir), check: true}, at: from, to: to}
 }
@@ -303,7 +303,7 @@ func (s *Span) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Err is what kept the part from being read to its end; nil when nothing did.
+// Err is the error that ended the reading early; otherwise nil.
 func (s *Span) Err() error { return s.err }
 
 // Close implements io.Closer.
@@ -331,7 +331,7 @@ func segmentStarts(dir string) ([]int64, error) {
 	return starts, nil
 }
 
-// SpoolBytes is how much the spools of all shims in a run folder hold on disk.
+// SpoolBytes is the disk space of all spools in a run folder.
 func SpoolBytes(runDir string) int64 {
 	var sum int64
 	_ = filepath.WalkDir(runDir, func(path string, entry fs.DirEntry, err error) error {

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// stderrBytes bounds the runtime's stderr log; the one before it is kept as .old, so at most twice this is on disk.
+// stderrBytes bounds the runtime's stderr log. The previous one is kept as .old, so at most twice this is on disk.
 const stderrBytes = 1 << 20
 
 // boundedLog keeps the newest lines of a runtime's stderr.

@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	// memoryBytes is the longest line held in memory; longer ones go through a file, so that the shim stays small.
+	// memoryBytes is the longest line in memory. Longer ones use a file, so that the shim stays small.
 	memoryBytes = 256 << 10
-	// maxKeys bounds the keys remembered. They matter for as long as a turn is open.
+	// maxKeys bounds the remembered keys, which matter while a turn is open.
 	maxKeys = 8192
 )
 
-// errCut says that a server went away in the middle of a line; nothing of the line reaches the runtime.
+// errCut says that a server left in the middle of a line, of which nothing reaches the runtime.
 var errCut = errors.New("the line was cut off")
 
-// stdin hands whole lines to the runtime, each key once: a line reaches it completely or not at all, whatever becomes
-// of the server.
+// stdin passes whole lines to the runtime, each key once. A line reaches it completely or not at all, even if the server
+// dies.
 type stdin struct {
 	out io.Writer
 	dir string
@@ -34,7 +34,7 @@ type stdin struct {
 
 // readLine reads one line frame, or one of a call, and writes it on.
 //
-// buffer is the caller's, for all lines: garbage would have to be collected, which is what makes a small process big.
+// The caller's buffer serves all lines: garbage would make this small process big.
 func (s *stdin) readLine(r io.Reader, length int64, call bool, buffer *[]byte) error {
 	if length < 2 {
 		return errCut
@@ -83,7 +83,7 @@ func (s *stdin) readLine(r io.Reader, length int64, call bool, buffer *[]byte) e
 	})
 }
 
-// grown is the buffer at a length, made anew only when it is too short.
+// grown is the buffer at a length, reallocated only when it is too short.
 func grown(buffer *[]byte, length int) []byte {
 	if cap(*buffer) < length {
 		*buffer = make([]byte, max(length, 4<<10))
@@ -91,8 +91,7 @@ func grown(buffer *[]byte, length int) []byte {
 	return (*buffer)[:length]
 }
 
-// write does one line at a time. A runtime that accepts no input any more is about to end, and its exit will
-// show that.
+// write does one line at a time. A runtime that accepts no input is about to end, and its exit will show that.
 func (s *stdin) write(key string, call bool, line func() error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,7 +115,7 @@ func (s *stdin) write(key string, call bool, line func() error) error {
 	return nil
 }
 
-// faultReader remembers that it was the reading that failed.
+// faultReader remembers that reading failed.
 type faultReader struct {
 	r   io.Reader
 	err error

@@ -16,9 +16,9 @@ const (
 	sumBytes  = 8 // how many bytes of the file follow, and their CRC-32C, each in 4 bytes
 )
 
-// DamageError says that a spool file is not as it was written.
+// DamageError says that a spool file is damaged.
 type DamageError struct {
-	// Offset is up to where of what the runtime wrote is whole.
+	// Offset is the end of the intact output.
 	Offset int64
 }
 
@@ -29,8 +29,8 @@ func (e *DamageError) Error() string {
 
 func sumPath(segment string) string { return strings.TrimSuffix(segment, segmentSuffix) + sumSuffix }
 
-// sums are the checksums of a spool file that is being written, a record for each write to it. When one cannot be
-// written, there are none of what comes behind: a spool is not held up by them.
+// sums are the checksums of a spool file in progress, one record per write. If one cannot be written, there are none for
+// later writes: they never block a spool.
 type sums struct{ file *os.File }
 
 func openSums(segment string) sums {
@@ -41,7 +41,7 @@ func openSums(segment string) sums {
 	return sums{file}
 }
 
-// add is for what was written to the file.
+// add records a write to the file.
 func (s *sums) add(written []byte) {
 	if s.file == nil || len(written) == 0 {
 		return
@@ -61,8 +61,7 @@ func (s *sums) close() {
 	}
 }
 
-// wholeBytes is how many bytes of a spool file are as they were written, -1 when all are, as far as there are checksums
-// of them: the last write may have none.
+// wholeBytes is how many bytes of a spool file are intact, -1 for all that have checksums: the last write may have none.
 func wholeBytes(segment string) (int64, error) {
 	records, err := os.ReadFile(sumPath(segment))
 	if errors.Is(err, os.ErrNotExist) {

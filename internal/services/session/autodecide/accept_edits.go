@@ -19,7 +19,8 @@ const (
 )
 
 // acceptEdit approves a request to change files that its session's controls let pass without a person.
-func (d *Decider) acceptEdit(ctx context.Context, tx database.Tx, signal runtime.Signal, receivedAt int64, request store.Request, controls session.Controls) (
+func (d *Decider) acceptEdit(ctx context.Context, tx database.Tx, signal runtime.Signal, receivedAt int64, request store.Request,
+	controls session.Controls) (
 	[]journal.Event, error) {
 	if !controls.AcceptEdits || controls.ApprovalPolicy != session.PolicyOnRequest {
 		return nil, nil

@@ -30,7 +30,8 @@ type Decider struct {
 // Decide decides the request that was just stored where that takes no person: changes of files that are let pass, and
 // all that a person would be asked in a session without one, which is declined so that the agent goes on. A call of a
 // client's tool is no person's.
-func (d *Decider) Decide(ctx context.Context, tx database.Tx, signal runtime.Signal, receivedAt int64, requestID string) ([]journal.Event, error) {
+func (d *Decider) Decide(ctx context.Context, tx database.Tx, signal runtime.Signal, receivedAt int64, requestID string) (
+	[]journal.Event, error) {
 	asked, is := signal.Change.(runtime.InteractiveRequested)
 	if !is || asked.Kind == runtime.RequestToolCall {
 		return nil, nil

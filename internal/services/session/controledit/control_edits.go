@@ -37,10 +37,11 @@ func (e *Editor) EditDefaults(ctx context.Context,
 		if changed = !next.Equal(previous); !changed {
 			return nil, nil
 		}
-		return []journal.Event{{Type: EventDefaultsChanged, Time: e.options.Now(), Source: session.EventSource, Payload: javascript.MustEncode(struct {
-			Previous session.Controls `json:"previous"`
-			Next     session.Controls `json:"next"`
-		}{previous, next})}}, storeDefaults(ctx, tx, next)
+		return []journal.Event{{Type: EventDefaultsChanged, Time: e.options.Now(), Source: session.EventSource,
+			Payload: javascript.MustEncode(struct {
+				Previous session.Controls `json:"previous"`
+				Next     session.Controls `json:"next"`
+			}{previous, next})}}, storeDefaults(ctx, tx, next)
 	})
 	return next, changed, err
 }

@@ -145,7 +145,8 @@ func requestDetails(r session.Request, leading []string) jsonobject.Object {
 	if r.Questions != nil {
 		params = params.Set("questions", r.Questions) // a form's questions are not in its parameters
 	}
-	fields := jsonobject.Object{}.Set("method", javascript.MustEncode(r.Method)).Set("createdAt", javascript.MustEncode(javascript.ISOTime(r.CreatedAt)))
+	fields := jsonobject.Object{}.Set("method", javascript.MustEncode(r.Method)).
+		Set("createdAt", javascript.MustEncode(javascript.ISOTime(r.CreatedAt)))
 	for _, key := range leading {
 		if value := params.Get(key); value != nil {
 			fields = fields.Set(key, value)

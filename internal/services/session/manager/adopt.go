@@ -98,7 +98,7 @@ func (s *Service) adoptLoop(ctx context.Context) {
 			}
 		}
 		if todo.room {
-			s.makeRoom(ctx)
+			s.slots.makeRoom(ctx)
 		}
 		for threadID, name := range todo.threads {
 			if err := s.adoptOne(ctx, name, threadID); err != nil && ctx.Err() == nil {

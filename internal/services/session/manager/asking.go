@@ -118,7 +118,7 @@ func (s *Service) expireOwn(ctx context.Context, requestID string) error {
 		if err != nil {
 			return nil, err
 		}
-		event, err := s.expire(ctx, tx, request, session.EventSource, max(at, request.CreatedAt))
+		event, err := expireRequest(ctx, tx, request, session.EventSource, max(at, request.CreatedAt))
 		return []journal.Event{event}, err
 	})
 }

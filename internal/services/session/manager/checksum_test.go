@@ -82,7 +82,7 @@ func TestADamagedMessageIsHeld(t *testing.T) {
 			t.Fatal(err)
 		}
 		k.end(s.ID, turn)
-		k.sender.want()
+		k.WakeQueue()
 		k.awaitHeld(s.ID)
 		now, err := k.Waiting(t.Context(), s.ID)
 		if k.do(err); now[0].Text != "" || now[0].Error != session.ErrWaitingDamaged.Error() {

@@ -6,13 +6,42 @@ import (
 	"errors"
 	"fmt"
 
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/background"
+	"harness/internal/services/session/reading"
+	"harness/internal/services/session/registry"
 	"harness/internal/services/session/rollback"
+	"harness/internal/services/session/workspace"
 )
 
+// conversations finds the conversations of runtimes, and acts on them.
+type conversations struct {
+	db           *database.DB
+	journal      *journal.Journal
+	reader       *reading.Reader
+	runtimes     *registry.Registry
+	folders      *workspace.Checker
+	monitor      *background.Monitor
+	watch        *background.Watch
+	imports      *imports
+	root         string // of relative folders
+	owns         func(one session.Session) bool
+	owned        func(ctx context.Context, sessionID string) (session.Session, runtime.Adapter, error)
+	adoptOne     func(ctx context.Context, runtimeName, sessionID string) error
+	storeThreads func(ctx context.Context, runtimeName string, threads []runtime.Thread, asked int64) error
+	now          func() int64 // ms
+}
+
+func (s *conversations) commit(ctx context.Context, unit journal.Unit) error {
+	_, err := s.journal.Commit(ctx, unit)
+	return err
+}
+
 // Fork makes a session that goes on from another one's history, with that one's client tools.
-func (s *Service) Fork(ctx context.Context, sessionID string) (session.Forked, error) {
+func (s *conversations) Fork(ctx context.Context, sessionID string) (session.Forked, error) {
 	thread, err := act(ctx, s, sessionID, runtime.OpFork, runtime.Forker.ForkThread)
 	if err != nil {
 		return session.Forked{}, err
@@ -25,19 +54,19 @@ func (s *Service) Fork(ctx context.Context, sessionID string) (session.Forked, e
 }
 
 // Compact has the runtime shorten what it remembers of a session, and returns its answer.
-func (s *Service) Compact(ctx context.Context, sessionID string) (json.RawMessage, error) {
+func (s *conversations) Compact(ctx context.Context, sessionID string) (json.RawMessage, error) {
 	return act(ctx, s, sessionID, runtime.OpCompact, runtime.Compactor.CompactThread)
 }
 
 // CleanTerminals ends the programs a session's turns left running, and returns the runtime's answer, or which were ended
 // where the runtime has no answer of its own.
-func (s *Service) CleanTerminals(ctx context.Context, sessionID string) (json.RawMessage, error) {
+func (s *conversations) CleanTerminals(ctx context.Context, sessionID string) (json.RawMessage, error) {
 	_, adapter, err := s.owned(ctx, sessionID)
 	if err == nil {
 		_, cleans := runtime.Has[runtime.TerminalCleaner](adapter, runtime.OpTerminals)
 		_, ends := runtime.Has[runtime.Backgrounder](adapter, runtime.OpTerminals)
 		if ends && !cleans {
-			ended, err := s.EndAllBackground(ctx, sessionID)
+			ended, err := s.monitor.EndAllBackground(ctx, sessionID)
 			return encode(struct {
 				Ended []session.BackgroundTask `json:"ended"`
 			}{append([]session.BackgroundTask{}, ended...)}), err
@@ -45,13 +74,13 @@ func (s *Service) CleanTerminals(ctx context.Context, sessionID string) (json.Ra
 	}
 	result, err := act(ctx, s, sessionID, runtime.OpTerminals, runtime.TerminalCleaner.CleanTerminals)
 	if err == nil {
-		s.background.Want(sessionID)
+		s.watch.Want(sessionID)
 	}
 	return result, err
 }
 
 // Review begins a review in a session and returns the runtime's answer.
-func (s *Service) Review(ctx context.Context, sessionID string, review runtime.Review) (json.RawMessage, error) {
+func (s *conversations) Review(ctx context.Context, sessionID string, review runtime.Review) (json.RawMessage, error) {
 	return act(ctx, s, sessionID, runtime.OpReview,
 		func(r runtime.Reviewer, ctx context.Context, threadID string) (json.RawMessage, error) {
 			return r.ReviewThread(ctx, threadID, review)
@@ -60,7 +89,7 @@ func (s *Service) Review(ctx context.Context, sessionID string, review runtime.R
 
 // SteerTurn adds a text to a turn, as Steer does, but leaves it to the runtime whether that turn runs: its refusal is
 // returned as it is.
-func (s *Service) SteerTurn(ctx context.Context, sessionID, turnID, text string) error {
+func (s *conversations) SteerTurn(ctx context.Context, sessionID, turnID, text string) error {
 	input := session.Message{Text: text}.InputParts()
 	_, err := act(ctx, s, sessionID, runtime.OpSteer,
 		func(r runtime.Steerer, ctx context.Context, threadID string) (struct{}, error) {
@@ -71,13 +100,13 @@ func (s *Service) SteerTurn(ctx context.Context, sessionID, turnID, text string)
 
 // act has the runtime of a session do something to its conversation. A runtime that was restarted has to load it first.
 func act[Part, Result any](
-	ctx context.Context, s *Service, sessionID, operation string, do func(Part, context.Context, string) (Result, error),
+	ctx context.Context, s *conversations, sessionID, operation string, do func(Part, context.Context, string) (Result, error),
 ) (result Result, err error) {
 	sess, adapter, err := s.owned(ctx, sessionID)
 	if errors.Is(err, session.ErrNotFound) {
 		unknown := err
 		sess.ID = sessionID
-		adapter, err = s.Chosen("")
+		adapter, err = s.runtimes.Chosen("")
 		if e := (*session.UnknownError)(nil); err == nil && errors.As(unknown, &e) && e.WaitsFor(adapter.Name()) {
 			err = unknown
 		}
@@ -90,7 +119,7 @@ func act[Part, Result any](
 		return result, err
 	}
 	if operation != runtime.OpTerminals { // what runs is ended wherever it runs
-		if _, err := s.Workspace(sess); err != nil {
+		if _, err := s.folders.Workspace(sess); err != nil {
 			return result, err
 		}
 	}

@@ -22,7 +22,7 @@ func (s *Service) Create(ctx context.Context, in session.Create) (session.Sessio
 	if err := s.journal.AwaitWrites(ctx); err != nil {
 		return session.Session{}, err // before the runtime is asked for anything
 	}
-	if err := s.checkLease(); err != nil {
+	if err := s.CheckLease(); err != nil {
 		return session.Session{}, err
 	}
 	if !in.SystemOwned {
@@ -49,7 +49,7 @@ func (s *Service) Create(ctx context.Context, in session.Create) (session.Sessio
 	if c.sources, err = registry.SourcesAt(adapter, c.id, c.cwd, c.implicit); err != nil {
 		return session.Session{}, err
 	}
-	abandon, err := s.expectWorker(ctx, adapter, c.id, in.SystemOwned)
+	abandon, err := s.workerOpener.expectWorker(ctx, adapter, c.id, in.SystemOwned)
 	if err != nil {
 		return session.Session{}, err
 	}
@@ -189,7 +189,7 @@ func (s *Service) opened(c *creation, sess session.Session) journal.Unit {
 		}
 		events := []journal.Event{sessionCreated(sess)}
 		if c.in.ProjectID != "" {
-			assigned, err := s.assignment(sess.ID, &c.in.ProjectID)(ctx, tx)
+			assigned, err := s.organizer.assignment(sess.ID, &c.in.ProjectID)(ctx, tx)
 			if err != nil {
 				return nil, err
 			}

@@ -7,23 +7,51 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rs/zerolog"
+
+	"harness/internal/lib/keylock"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
 	"harness/internal/services/session/live"
+	"harness/internal/services/session/projects"
+	"harness/internal/services/session/reading"
+	"harness/internal/services/session/registry"
 	"harness/internal/services/session/store"
+	"harness/internal/services/session/takeover"
+	"harness/transcript"
 )
+
+// deleter deletes sessions for good.
+type deleter struct {
+	journal    *journal.Journal
+	locks      *keylock.Locks
+	index      *live.Index
+	reader     *reading.Reader
+	runtimes   *registry.Registry
+	agents     *projects.Agents
+	stopper    *stopper
+	deletions  *deletionSender
+	engine     database.Engine
+	ended      *takeover.EndedTurns // of folders
+	lookup     func(ctx context.Context, sessionID string) (session.Session, error)
+	checkOwner func(one session.Session) error
+	loadView   func(runtimeName, sessionID string)
+	inOrder    func(ctx context.Context, prepare func() journal.Unit) error
+	log        zerolog.Logger
+	now        func() int64 // ms
+}
 
 // Delete removes a session for good: its running turn is interrupted, its runtime deletes the conversation, its rows
 // go, and a tombstone stays, so that it is still "deleted" after a restart and no late signal brings it back. A runtime
 // that does not answer in time is told later (sendDeletions); DeletedFileCount is 0 then.
-func (s *Service) Delete(ctx context.Context, sessionID string) (session.Deleted, error) {
+func (s *deleter) Delete(ctx context.Context, sessionID string) (session.Deleted, error) {
 	return s.DeleteBy(ctx, sessionID, time.Now().Add(session.DeletePatience))
 }
 
 // DeleteBy is Delete that asks the runtime nothing after a time, so that several deletions share their patience.
-func (s *Service) DeleteBy(ctx context.Context, sessionID string, by time.Time) (session.Deleted, error) {
+func (s *deleter) DeleteBy(ctx context.Context, sessionID string, by time.Time) (session.Deleted, error) {
 	if err := s.journal.AwaitWrites(ctx); err != nil {
 		return session.Deleted{}, err // before the runtime is told anything
 	}
@@ -39,17 +67,17 @@ func (s *Service) DeleteBy(ctx context.Context, sessionID string, by time.Time) 
 		// Who holds it waits for the runtime. What it does to the session afterwards finds the tombstone, as after a deletion
 		// on another node.
 	}
-	sess, err := s.Stored(ctx, sessionID)
+	sess, err := s.reader.Stored(ctx, sessionID)
 	if errors.Is(err, session.ErrNotFound) {
-		sess, err = s.Lookup(asking, sessionID)
+		sess, err = s.lookup(asking, sessionID)
 	}
 	if err == nil {
-		err = s.CheckOwner(sess)
+		err = s.checkOwner(sess)
 	}
 	if err != nil {
 		return session.Deleted{}, err
 	}
-	s.LoadView(sess.Runtime, sessionID)
+	s.loadView(sess.Runtime, sessionID)
 	ctx = context.WithoutCancel(ctx) // half a deletion helps nobody
 	files, told, err := s.deleteThread(ctx, sess, by)
 	if err != nil {
@@ -59,24 +87,24 @@ func (s *Service) DeleteBy(ctx context.Context, sessionID string, by time.Time) 
 	if err != nil {
 		return session.Deleted{}, err
 	}
-	s.RemoveWorkers(ctx, dismissed, by)
+	s.agents.RemoveWorkers(ctx, dismissed, by)
 	return session.Deleted{SessionID: sessionID, Title: sess.Title, DeletedFileCount: files}, nil
 }
 
 // deleteThread has the runtime end the running turn and delete the conversation. told is false when it could not be
 // asked in time.
-func (s *Service) deleteThread(ctx context.Context, session session.Session, by time.Time) (files int, told bool, err error) {
+func (s *deleter) deleteThread(ctx context.Context, session session.Session, by time.Time) (files int, told bool, err error) {
 	ctx, cancel := context.WithDeadline(ctx, by)
 	defer cancel()
-	adapter, err := s.Adapter(session.Runtime)
+	adapter, err := s.runtimes.Adapter(session.Runtime)
 	if err == nil {
-		s.endWork(ctx, adapter, session)
+		s.stopper.endWork(ctx, adapter, session)
 		if err = ctx.Err(); err == nil {
 			files, err = deleteThread(ctx, adapter, session)
 		}
 	}
 	if noAnswer(err) || errors.Is(err, runtime.ErrTurnActive) {
-		s.opts.Logger.Warn().Err(err).Str("session", session.ID).
+		s.log.Warn().Err(err).Str("session", session.ID).
 			Msg("the runtime does not answer: the session is deleted here, and the runtime is told when it answers again")
 		return 0, false, nil
 	}
@@ -97,10 +125,10 @@ func deleteThread(ctx context.Context, adapter runtime.Adapter, session session.
 // markGone replaces a session's rows by its tombstone and returns the sessions of its workers, which nobody needs any more.
 // Unless the runtime was told, the same transaction notes that it has to be. From the moment this is queued, signals of
 // the session count as a purged one's.
-func (s *Service) markGone(ctx context.Context, sess session.Session, told bool) (dismissed []string, err error) {
+func (s *deleter) markGone(ctx context.Context, sess session.Session, told bool) (dismissed []string, err error) {
 	id := sess.ID
 	var workers atomic.Pointer[[]string] // the unit may run when this call has returned
-	err = s.InOrder(ctx, func() journal.Unit {
+	err = s.inOrder(ctx, func() journal.Unit {
 		gone := session.DeletedError{SessionID: id, Title: sess.Title, DeletedAt: s.now(), Runtime: sess.Runtime,
 			NativeID: sess.RuntimeSessionID}
 		s.index.Update(id, func(t *live.Session) {
@@ -118,13 +146,13 @@ func (s *Service) markGone(ctx context.Context, sess session.Session, told bool)
 			}
 			var events []journal.Event
 			for _, request := range pending {
-				event, err := s.expire(ctx, tx, request, session.EventSource, gone.DeletedAt)
+				event, err := expireRequest(ctx, tx, request, session.EventSource, gone.DeletedAt)
 				if err != nil {
 					return nil, err
 				}
 				events = append(events, event)
 			}
-			if err := s.removeRows(ctx, tx, gone, stored.SystemOwned); err != nil {
+			if err := removeRows(ctx, tx, s.engine, gone, stored.SystemOwned); err != nil {
 				return nil, err
 			}
 			if !told {
@@ -132,7 +160,7 @@ func (s *Service) markGone(ctx context.Context, sess session.Session, told bool)
 					return nil, err
 				}
 			}
-			found, err := s.DismissIn(ctx, tx, session.Session{ID: id}.Owner())
+			found, err := s.agents.DismissIn(ctx, tx, session.Session{ID: id}.Owner())
 			if err != nil {
 				return nil, err
 			}
@@ -147,13 +175,13 @@ func (s *Service) markGone(ctx context.Context, sess session.Session, told bool)
 	if !told {
 		s.deletions.wake.signal()
 	}
-	s.workspaces.signal() // it may be stored somewhere
+	s.ended.Signal() // it may be stored somewhere
 	return *workers.Load(), nil
 }
 
-func (s *Service) removeRows(ctx context.Context, tx database.Tx, gone session.DeletedError, systemOwned bool) error {
+func removeRows(ctx context.Context, tx database.Tx, engine database.Engine, gone session.DeletedError, systemOwned bool) error {
 	key := database.EncodeText(gone.SessionID)
-	if err := s.entries.Delete(ctx, tx, gone.SessionID); err != nil {
+	if err := (transcript.Store{}).Delete(ctx, tx, gone.SessionID); err != nil {
 		return err
 	}
 	// Permanently deleted means that a replay of the stream does not show the conversation either.
@@ -163,26 +191,8 @@ func (s *Service) removeRows(ctx context.Context, tx database.Tx, gone session.D
 	if err := store.MarkWorkspaceUnneeded(ctx, tx, gone.SessionID); err != nil {
 		return err
 	}
-	for _, statement := range []string{
-		`delete from turns where session_id = $1`,
-		`delete from runtime_messages where session_id = $1`,
-		`delete from running_items where session_id = $1`,
-		`delete from background_tasks where session_id = $1`,
-		`delete from open_rollbacks where session_id = $1`,
-		`delete from interactive_requests where session_id = $1`,
-		`delete from bulk_upserts where session_id = $1`,
-		`delete from session_sources where session_id = $1`,
-		`delete from session_figures where session_id = $1`,
-		`delete from queued_messages where session_id = $1`,
-		`delete from message_keys where session_id = $1`,
-		`delete from session_custody where session_id = $1`,
-		`delete from session_memory where session_id = $1`,
-		`delete from read_markers where session_id = $1`,
-		`delete from sessions where id = $1`,
-	} {
-		if _, err := tx.ExecContext(ctx, statement, key); err != nil {
-			return fmt.Errorf("delete session %s: %w", gone.SessionID, err)
-		}
+	if err := store.DeleteRows(ctx, tx, engine, gone.SessionID); err != nil {
+		return err
 	}
 	_, err := tx.ExecContext(ctx,
 		`insert into deleted_sessions (session_id, title, system_owned, deleted_at, runtime, runtime_session_id)

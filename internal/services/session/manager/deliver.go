@@ -109,7 +109,7 @@ func (s *Service) deliverLoop(ctx context.Context) {
 
 // deliverAll does not wait for the answers it gives: a runtime may take its time with one.
 func (s *Service) deliverAll(ctx context.Context, answers *sync.WaitGroup) error {
-	if err := s.checkLease(); err != nil {
+	if err := s.CheckLease(); err != nil {
 		return err
 	}
 	waiting, err := store.UndeliveredRequests(ctx, s.db.Read(), s.opts.NodeID)

@@ -22,9 +22,9 @@ const (
 
 // endWork ends all that runs of a session which is being deleted or archived: its turn, its background work and, where it
 // has one for itself, its process. What cannot be ended does not keep the session from going, and is logged.
-func (s *Service) endWork(ctx context.Context, adapter runtime.Adapter, session session.Session) {
-	s.LoadView(session.Runtime, session.ID)
-	s.silence.begin(session.ID, s.now()+quietFor)
+func (s *stopper) endWork(ctx context.Context, adapter runtime.Adapter, session session.Session) {
+	s.options.LoadView(session.Runtime, session.ID)
+	s.silence.begin(session.ID, s.options.Now()+quietFor)
 	s.interruptFirst(ctx, adapter, session)
 	if ctx.Err() != nil {
 		return
@@ -36,18 +36,18 @@ func (s *Service) endWork(ctx context.Context, adapter runtime.Adapter, session 
 		err = adapter.Threads().CloseThread(closing, session.ID)
 	}
 	if err != nil && !errors.Is(err, runtime.ErrUnavailable) && !errors.Is(err, runtime.ErrThreadNotFound) {
-		s.opts.Logger.Warn().Err(err).Str("session", session.ID).Str("runtime", session.Runtime).
+		s.options.Logger.Warn().Err(err).Str("session", session.ID).Str("runtime", session.Runtime).
 			Msg("what a session that is put away has left running could not be ended")
 	}
 }
 
 // endProcesses ends the process of a session, or its background work where the process serves others, too. closes says
 // that the runtime is to let go of the conversation: work that was ended could begin a turn otherwise.
-func (s *Service) endProcesses(ctx context.Context, adapter runtime.Adapter, session session.Session) (closes bool, err error) {
+func (s *stopper) endProcesses(ctx context.Context, adapter runtime.Adapter, session session.Session) (closes bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, workPatience)
 	defer cancel()
 	if runtime.CapabilitiesOf(adapter).ProcessPer != runtime.ProcessPerThread {
-		ended, err := s.EndAllBackground(ctx, session.ID)
+		ended, err := s.options.Monitor.EndAllBackground(ctx, session.ID)
 		return len(ended) > 0, err
 	}
 	return true, endOwnProcess(ctx, adapter, session.ID)
@@ -64,12 +64,12 @@ func endOwnProcess(ctx context.Context, adapter runtime.Adapter, sessionID strin
 
 // interruptFirst ends the running turn, if there is one, and waits a moment for its end. A turn that cannot be interrupted
 // does not keep its session from being put away.
-func (s *Service) interruptFirst(ctx context.Context, adapter runtime.Adapter, session session.Session) {
-	active := s.index.ActiveTurn(session.ID)
+func (s *stopper) interruptFirst(ctx context.Context, adapter runtime.Adapter, session session.Session) {
+	active := s.options.Index.ActiveTurn(session.ID)
 	if active == "" {
 		return
 	}
-	idle := s.index.WhenIdle(session.ID)
+	idle := s.options.Index.WhenIdle(session.ID)
 	asking, cancel := context.WithTimeout(ctx, interruptGrace)
 	defer cancel()
 	err := adapter.Threads().InterruptTurn(asking, session.ID, active)
@@ -77,7 +77,7 @@ func (s *Service) interruptFirst(ctx context.Context, adapter runtime.Adapter, s
 	case errors.Is(err, runtime.ErrNoActiveTurn), errors.Is(err, runtime.ErrThreadNotFound):
 		return
 	case err != nil:
-		s.opts.Logger.Warn().Err(err).Str("session", session.ID).Str("turn", active).
+		s.options.Logger.Warn().Err(err).Str("session", session.ID).Str("turn", active).
 			Msg("turn could not be interrupted before its session is put away")
 		return
 	}
@@ -88,7 +88,7 @@ func (s *Service) interruptFirst(ctx context.Context, adapter runtime.Adapter, s
 }
 
 // holdQueued keeps the messages that wait in a session from being sent by themselves, and says why.
-func (s *Service) holdQueued(ctx context.Context, tx database.Tx, sessionID, why string) ([]journal.Event, error) {
+func (s *stopper) holdQueued(ctx context.Context, tx database.Tx, sessionID, why string) ([]journal.Event, error) {
 	waiting, err := store.ReadQueued(ctx, tx, `session_id = $1`, database.EncodeText(sessionID))
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (s *Service) holdQueued(ctx context.Context, tx database.Tx, sessionID, why
 		if one.State != session.WaitingQueued {
 			continue
 		}
-		held, err := s.enqueue(ctx, tx, one, session.WaitingHeld, "", why)
+		held, err := s.options.Enqueue(ctx, tx, one, session.WaitingHeld, "", why)
 		if err != nil {
 			return nil, err
 		}

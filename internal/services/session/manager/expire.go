@@ -15,6 +15,7 @@ import (
 	"harness/internal/services/session/live"
 	"harness/internal/services/session/store"
 	"harness/stream"
+	"harness/transcript"
 )
 
 const (
@@ -86,7 +87,7 @@ func (s *Service) recover(ctx context.Context) error {
 		}
 		dead := func(generation string) bool { return !live[generation] }
 		return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-			if err := errors.Join(s.adoptNodes(ctx, tx), s.forgetSpools(ctx, tx, at)); err != nil {
+			if err := errors.Join(s.AdoptNodes(ctx, tx), s.forgetSpools(ctx, tx, at)); err != nil {
 				return nil, err
 			}
 			return s.sweep(ctx, tx, s.opts.NodeID, dead, "The server was restarted while this turn was running.", at)
@@ -117,7 +118,7 @@ func (s *Service) sweep(ctx context.Context, tx database.Tx, node string, dead f
 		if !dead(request.Generation) {
 			continue
 		}
-		event, err := s.expire(ctx, tx, request, session.EventSource, at)
+		event, err := expireRequest(ctx, tx, request, session.EventSource, at)
 		if err != nil {
 			return nil, err
 		}
@@ -146,9 +147,9 @@ func (s *Service) sweep(ctx context.Context, tx database.Tx, node string, dead f
 	return append(append(events, left...), gone...), err
 }
 
-// expire ends a pending request nobody can answer any more: its row, its transcript entry, and the event that tells
+// expireRequest ends a pending request nobody can answer any more: its row, its transcript entry, and the event that tells
 // clients.
-func (s *Service) expire(ctx context.Context, tx database.Tx, request store.Request, by string, at int64) (
+func expireRequest(ctx context.Context, tx database.Tx, request store.Request, by string, at int64) (
 	journal.Event, error) {
 	request.Status, request.Reply, request.DecidedBy, request.SettledAt = session.RequestExpired, nil, by, at
 	if _, err := store.SettleRequest(ctx, tx, request); err != nil {
@@ -156,7 +157,7 @@ func (s *Service) expire(ctx context.Context, tx database.Tx, request store.Requ
 	}
 	systemOwned, err := store.IsSystemOwned(ctx, tx, request.SessionID)
 	if err == nil {
-		_, _, err = s.entries.Upsert(ctx, tx, request.SessionID, entryof.Resolution(request.Request))
+		_, _, err = transcript.Store{}.Upsert(ctx, tx, request.SessionID, entryof.Resolution(request.Request))
 	}
 	if err != nil && !session.Absent(err) {
 		return journal.Event{}, err
@@ -192,7 +193,7 @@ func (s *Service) interrupt(ctx context.Context, tx database.Tx, turn store.Turn
 	if err != nil {
 		return nil, err
 	}
-	failed, err := s.turnFailed(ctx, tx, turn, "")
+	failed, err := turnFailed(ctx, tx, turn, "")
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/rs/zerolog"
+
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
@@ -47,7 +49,7 @@ func failureWords(failure string) string {
 }
 
 // turnFailed puts a turn's failure where readers see it, and tells those who read already.
-func (s *Service) turnFailed(ctx context.Context, tx database.Tx, turn store.Turn, remedy string) (
+func turnFailed(ctx context.Context, tx database.Tx, turn store.Turn, remedy string) (
 	[]journal.Event, error) {
 	systemOwned, err := store.IsSystemOwned(ctx, tx, turn.SessionID)
 	if session.Absent(err) {
@@ -56,7 +58,7 @@ func (s *Service) turnFailed(ctx context.Context, tx database.Tx, turn store.Tur
 	if err != nil {
 		return nil, err
 	}
-	entry, changed, err := s.entries.UpsertItem(ctx, tx, turn.SessionID, entryOfFailure(turn, remedy))
+	entry, changed, err := transcript.Store{}.UpsertItem(ctx, tx, turn.SessionID, entryOfFailure(turn, remedy))
 	if err != nil || !changed {
 		return nil, err
 	}
@@ -65,14 +67,14 @@ func (s *Service) turnFailed(ctx context.Context, tx database.Tx, turn store.Tur
 }
 
 // logFailure says once in the log that a turn failed.
-func (s *Service) logFailure(record journal.Record) {
+func logFailure(log zerolog.Logger, record journal.Record) {
 	var told struct {
 		Entry transcript.Entry `json:"entry"`
 	}
 	if json.Unmarshal(record.Payload, &told) != nil || told.Entry.Type != "turn.error" {
 		return
 	}
-	s.opts.Logger.Warn().Str("session", record.SessionID).Str("turn", told.Entry.TurnID).
+	log.Warn().Str("session", record.SessionID).Str("turn", told.Entry.TurnID).
 		Str("error", strings.ReplaceAll(told.Entry.Content, "\n\n", " ")).Msg("a turn failed")
 }
 

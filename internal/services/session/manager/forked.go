@@ -14,11 +14,11 @@ import (
 // forked takes in a session that its runtime has just made of another one; it has that one's client tools, and its
 // controls where nobody is there to be asked: a fork of such a session must not wait for a person. Errors are those of
 // Lookup.
-func (s *Service) forked(ctx context.Context, sourceID string, fork runtime.Thread) (session.Session, error) {
+func (s *conversations) forked(ctx context.Context, sourceID string, fork runtime.Thread) (session.Session, error) {
 	sessionID, inherited := fork.ID, `dynamic_tools = (select dynamic_tools from sessions where id = $2)`
 	if sessionID == "" { // its runtime leaves to us what it is called, and enforces what its source may do
 		inherited += `, controls = (select controls from sessions where id = $2)`
-		source, err := s.Stored(ctx, sourceID)
+		source, err := s.reader.Stored(ctx, sourceID)
 		if err == nil {
 			err = s.storeThreads(ctx, source.Runtime, []runtime.Thread{fork}, s.now())
 		}
@@ -30,10 +30,11 @@ func (s *Service) forked(ctx context.Context, sourceID string, fork runtime.Thre
 			return session.Session{}, err
 		}
 		sessionID = taken.ID
-		s.importer.imports.want(sessionID)
+		s.imports.want(sessionID)
 	} else if _, err := s.adopt(ctx, sessionID); err != nil {
 		return session.Session{}, err
-	} else if source, err := s.Stored(ctx, sourceID); err == nil && (source.Controls.NonInteractive || source.Controls.NativeTools != "") {
+	} else if source, err := s.reader.Stored(ctx, sourceID); err == nil &&
+		(source.Controls.NonInteractive || source.Controls.NativeTools != "") {
 		inherited += `, controls = (select controls from sessions where id = $2)`
 	} else if err != nil && !errors.Is(err, session.ErrNotFound) { // one that is not stored was opened elsewhere, with a person
 		return session.Session{}, err
@@ -45,18 +46,18 @@ func (s *Service) forked(ctx context.Context, sourceID string, fork runtime.Thre
 	if err != nil {
 		return session.Session{}, err
 	}
-	return s.Stored(ctx, sessionID)
+	return s.reader.Stored(ctx, sessionID)
 }
 
 // adopt is Lookup for who is about to use a session's runtime, or has just made it: a session of which only a signal
 // told so far is asked about first. A fork's signal, for one, is faster than the answer to who asked for the fork.
-func (s *Service) adopt(ctx context.Context, sessionID string) (session.Session, error) {
+func (s *conversations) adopt(ctx context.Context, sessionID string) (session.Session, error) {
 	session, err := s.Lookup(ctx, sessionID)
-	if err != nil || string(session.Thread) != store.PlaceholderThread || !s.Owns(session) {
+	if err != nil || string(session.Thread) != store.PlaceholderThread || !s.owns(session) {
 		return session, err
 	}
 	if s.adoptOne(ctx, session.Runtime, sessionID) == nil {
-		return s.Stored(ctx, sessionID)
+		return s.reader.Stored(ctx, sessionID)
 	}
 	return session, nil // the bare row is what there is
 }

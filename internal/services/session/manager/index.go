@@ -4,15 +4,30 @@ import (
 	"context"
 	"errors"
 
+	"github.com/rs/zerolog"
+
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/services/session"
+	"harness/internal/services/session/live"
+	"harness/internal/services/session/reading"
 	"harness/internal/services/session/store"
 )
 
+// slots bounds what runs, and what of the sessions stays in memory.
+type slots struct {
+	db      *database.DB
+	journal *journal.Journal
+	index   *live.Index
+	reader  *reading.Reader
+	nodeID  string
+	load    func(runtimeName, sessionID string) error // into the index
+	log     zerolog.Logger
+}
+
 // makeRoom keeps the view from growing with every session ever touched. A thread may go only when the store says the
 // same of it: that is so once everything queued before is committed, which an empty unit finds out.
-func (s *Service) makeRoom(ctx context.Context) {
+func (s *slots) makeRoom(ctx context.Context) {
 	spare := s.index.Spare()
 	if len(spare) == 0 {
 		return
@@ -24,21 +39,21 @@ func (s *Service) makeRoom(ctx context.Context) {
 		}
 	})
 	if err != nil && !expected(err) {
-		s.opts.Logger.Debug().Err(err).Msg("sessions nobody looks at stay in memory for now")
+		s.log.Debug().Err(err).Msg("sessions nobody looks at stay in memory for now")
 	}
 }
 
 // Load is what a runtime of this server has to do now.
-func (s *Service) Load(runtimeName string) session.Load { return s.index.Limits.Load(runtimeName) }
+func (s *slots) Load(runtimeName string) session.Load { return s.index.Limits.Load(runtimeName) }
 
 // countTurns makes the turns known that run in processes an earlier server left: they count as any other.
-func (s *Service) countTurns(ctx context.Context) error {
-	turns, err := store.OpenTurns(ctx, s.db.Read(), s.opts.NodeID)
+func (s *slots) countTurns(ctx context.Context) error {
+	turns, err := store.OpenTurns(ctx, s.db.Read(), s.nodeID)
 	if err != nil {
 		return err
 	}
 	for _, turn := range turns {
-		if err := s.tryLoad("", turn.SessionID); err != nil && !errors.Is(err, session.ErrNotFound) && !database.Transient(err) {
+		if err := s.load("", turn.SessionID); err != nil && !errors.Is(err, session.ErrNotFound) && !database.Transient(err) {
 			return err
 		}
 	}
@@ -47,10 +62,10 @@ func (s *Service) countTurns(ctx context.Context) error {
 
 // reserveSlot takes in a message until it left: *LimitError when too many are on their way. What is wrong with the session
 // is told by who looks at it.
-func (s *Service) reserveSlot(ctx context.Context, sessionID string) (leave func(), err error) {
+func (s *slots) reserveSlot(ctx context.Context, sessionID string) (leave func(), err error) {
 	t, inView := s.index.Peek(sessionID)
 	if !inView || !t.Stored {
-		sess, err := s.Stored(ctx, sessionID)
+		sess, err := s.reader.Stored(ctx, sessionID)
 		if session.Absent(err) {
 			return func() {}, nil
 		}
@@ -63,6 +78,6 @@ func (s *Service) reserveSlot(ctx context.Context, sessionID string) (leave func
 }
 
 // needsSlot tells whether a message to a session begins a turn that has to wait for a place.
-func (s *Service) needsSlot(session session.Session) bool {
+func (s *slots) needsSlot(session session.Session) bool {
 	return s.index.Limits.BoundsTurns(session.Runtime) && s.index.ActiveTurn(session.ID) == ""
 }

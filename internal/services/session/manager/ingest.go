@@ -90,7 +90,7 @@ func (s *Service) unitOf(runtimeName string, signal runtime.Signal) journal.Unit
 		return s.unanswered(runtimeName, signal)
 	}
 	if opened, is := signal.Change.(runtime.ThreadOpened); is && opened.SystemOwned {
-		return s.workerOpened(runtimeName, signal.ThreadID)
+		return s.workerOpener.workerOpened(runtimeName, signal.ThreadID)
 	}
 	var a arrival
 	switch change := signal.Change.(type) {
@@ -100,8 +100,8 @@ func (s *Service) unitOf(runtimeName string, signal runtime.Signal) journal.Unit
 		a = s.standaloneDelta(runtimeName, signal, change)
 	default:
 		s.WantBackground(signal)
-		s.watchSilence(signal)
 		a = s.prepareSignal(runtimeName, signal)
+		s.stopper.watchSilence(signal) // once the index has the turn, which a stop needs
 		if _, began := change.(runtime.TurnStarted); began {
 			s.adoption.wantDescription(runtimeName, signal.ThreadID)
 		}
@@ -140,7 +140,7 @@ func (s *Service) after(events []journal.Event, unit journal.Unit) journal.Unit 
 		var own []journal.Event
 		for _, event := range events {
 			known, _ := s.index.Peek(event.SessionID)
-			mine, err := s.mine(ctx, tx, event.SessionID, known.Epoch)
+			mine, err := s.Mine(ctx, tx, event.SessionID, known.Epoch)
 			if err != nil {
 				return nil, err
 			}
@@ -201,7 +201,7 @@ func (s *Service) prepareSignal(runtimeName string, signal runtime.Signal) arriv
 		a.requestID = session.NewID()
 	}
 	if signal.ThreadID != "" {
-		s.updateView(signal)
+		s.workerOpener.updateView(signal)
 		a.thread, _ = s.index.Get(signal.ThreadID)
 		a.meta = a.thread.Meta(signal.ThreadID)
 		if signal.Method == wire.MethodThreadStarted && a.meta.Session != nil {
@@ -305,14 +305,14 @@ func (a arrival) event() journal.Event {
 // apply runs inside the journal's transaction: the state a signal changes, then its event.
 func (s *Service) apply(ctx context.Context, tx database.Tx, a arrival) ([]journal.Event, error) {
 	signal := a.signal
-	if mine, err := s.mine(ctx, tx, signal.ThreadID, a.thread.Epoch); err != nil || !mine {
+	if mine, err := s.Mine(ctx, tx, signal.ThreadID, a.thread.Epoch); err != nil || !mine {
 		return nil, err
 	}
 	meta := a.meta
 	event := a.event()
 	var before []journal.Event
 	if signal.ThreadID != "" && (signal.Change != nil || !a.thread.Stored) && !a.thread.Deleted {
-		systemOwned, err := s.ensureRow(ctx, tx, a)
+		systemOwned, err := s.workerOpener.ensureRow(ctx, tx, a)
 		var gone *session.DeletedError
 		switch {
 		case errors.As(err, &gone):
@@ -428,14 +428,14 @@ func (s *Service) turnCompleted(ctx context.Context, tx database.Tx, a arrival, 
 		if request.TurnID != turn.TurnID || request.Generation != a.signal.Generation && request.Runtime != session.EventSource {
 			continue
 		}
-		event, err := s.expire(ctx, tx, request, a.runtime, a.receivedAt)
+		event, err := expireRequest(ctx, tx, request, a.runtime, a.receivedAt)
 		if err != nil {
 			return nil, err
 		}
 		events = append(events, event)
 	}
 	if turn.Status == runtime.TurnFailed {
-		failed, err := s.turnFailed(ctx, tx, turn, change.Remedy)
+		failed, err := turnFailed(ctx, tx, turn, change.Remedy)
 		return append(append(events, failed...), a.turnError(eventTurnFailed, turnError{TurnID: turn.TurnID,
 			Kind: errorKind(change.Kind), ProviderStatus: change.ProviderStatus})), err
 	}
@@ -491,7 +491,7 @@ func (s *Service) resolvedElsewhere(ctx context.Context, tx database.Tx, a arriv
 	if request.Status != session.RequestPending {
 		return nil, nil
 	}
-	event, err := s.expire(ctx, tx, request, a.runtime, a.receivedAt)
+	event, err := expireRequest(ctx, tx, request, a.runtime, a.receivedAt)
 	if err != nil {
 		return nil, err
 	}

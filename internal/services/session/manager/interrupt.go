@@ -22,42 +22,42 @@ const (
 )
 
 // Interrupt is StopTurn that ends the background work of the turn with it, and returns the turn.
-func (s *Service) Interrupt(ctx context.Context, sessionID, turnID string) (string, error) {
+func (s *stopper) Interrupt(ctx context.Context, sessionID, turnID string) (string, error) {
 	stopped, err := s.StopTurn(ctx, sessionID, turnID, false)
 	return stopped.TurnID, err
 }
 
 // toInterrupt is the running turn of a session, and what can end it; errors are those of Interrupt.
-func (s *Service) toInterrupt(ctx context.Context, sessionID, turnID string) (sess session.Session, adapter runtime.Adapter,
+func (s *stopper) toInterrupt(ctx context.Context, sessionID, turnID string) (sess session.Session, adapter runtime.Adapter,
 	active string, err error) {
-	row, err := store.ReadSession(ctx, s.db.Read(), sessionID)
+	row, err := store.ReadSession(ctx, s.options.DB.Read(), sessionID)
 	if errors.Is(err, session.ErrNotFound) {
 		return session.Session{}, nil, "", session.ErrNoActiveTurn
 	}
 	if err == nil {
-		err = s.CheckOwner(row.Session)
+		err = s.options.CheckOwner(row.Session)
 	}
 	if err != nil {
 		return session.Session{}, nil, "", err
 	}
-	s.LoadView(row.Runtime, sessionID)
-	active = s.index.ActiveTurn(sessionID)
+	s.options.LoadView(row.Runtime, sessionID)
+	active = s.options.Index.ActiveTurn(sessionID)
 	switch {
 	case active == "":
 		return session.Session{}, nil, "", session.ErrNoActiveTurn
 	case turnID != "" && turnID != active:
 		return session.Session{}, nil, "", fmt.Errorf("%w: %s runs, not %s", session.ErrWrongTurn, active, turnID)
 	}
-	adapter, err = s.Adapter(row.Runtime)
+	adapter, err = s.options.Runtimes.Adapter(row.Runtime)
 	return row.Session, adapter, active, err
 }
 
 // holdBriefly takes the lock of a session, so that messages to it wait. A call that holds it for longer waits for the
 // runtime, and is no reason not to stop that; held says whether it was taken.
-func (s *Service) holdBriefly(ctx context.Context, sessionID string) (release func(), held bool) {
+func (s *stopper) holdBriefly(ctx context.Context, sessionID string) (release func(), held bool) {
 	ctx, cancel := context.WithTimeout(ctx, endPatience)
 	defer cancel()
-	release, err := s.locks.Acquire(ctx, sessionID)
+	release, err := s.options.Locks.Acquire(ctx, sessionID)
 	if err != nil {
 		return func() {}, false
 	}
@@ -65,13 +65,13 @@ func (s *Service) holdBriefly(ctx context.Context, sessionID string) (release fu
 }
 
 // stopTurn ends a turn and returns when it is over. ErrNoActiveTurn when it ended by itself, *NotStoppedError.
-func (s *Service) stopTurn(ctx context.Context, adapter runtime.Adapter, sess session.Session, turnID string) error {
-	idle := s.index.WhenIdle(sess.ID)
-	if s.index.ActiveTurn(sess.ID) != turnID {
+func (s *stopper) stopTurn(ctx context.Context, adapter runtime.Adapter, sess session.Session, turnID string) error {
+	idle := s.options.Index.WhenIdle(sess.ID)
+	if s.options.Index.ActiveTurn(sess.ID) != turnID {
 		return s.stoppedAlready(ctx, sess.ID, turnID)
 	}
-	s.index.Update(sess.ID, func(t *live.Session) { t.Stopping = turnID })
-	defer s.index.Update(sess.ID, func(t *live.Session) { t.Stopping = "" })
+	s.options.Index.Update(sess.ID, func(t *live.Session) { t.Stopping = turnID })
+	defer s.options.Index.Update(sess.ID, func(t *live.Session) { t.Stopping = "" })
 	patience, cancel := context.WithTimeout(ctx, s.stopPatience)
 	defer cancel()
 	failure := s.askToEnd(patience, adapter, sess.ID, turnID, idle)
@@ -92,11 +92,11 @@ func (s *Service) stopTurn(ctx context.Context, adapter runtime.Adapter, sess se
 }
 
 // stoppedAlready tells whether a turn that is over was stopped: by another request, a moment ago.
-func (s *Service) stoppedAlready(ctx context.Context, sessionID, turnID string) error {
+func (s *stopper) stoppedAlready(ctx context.Context, sessionID, turnID string) error {
 	if err := s.commit(ctx, nothing); err != nil { // what is told of its end is stored before
 		return err
 	}
-	turn, known, err := store.ReadTurn(ctx, s.db.Read(), sessionID, turnID)
+	turn, known, err := store.ReadTurn(ctx, s.options.DB.Read(), sessionID, turnID)
 	if err == nil && (!known || turn.Status != runtime.TurnInterrupted) {
 		err = session.ErrNoActiveTurn
 	}
@@ -105,7 +105,7 @@ func (s *Service) stoppedAlready(ctx context.Context, sessionID, turnID string) 
 
 // askToEnd asks a runtime to end a turn, as long as ctx allows and the turn is not over. A runtime that has just accepted
 // one may say for a moment that none runs; it is asked again as long as the turn is not over here.
-func (s *Service) askToEnd(ctx context.Context, adapter runtime.Adapter, threadID, turnID string, idle <-chan struct{}) error {
+func (s *stopper) askToEnd(ctx context.Context, adapter runtime.Adapter, threadID, turnID string, idle <-chan struct{}) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
@@ -141,18 +141,18 @@ func isOver(idle <-chan struct{}) bool {
 }
 
 // endTurnsProcess ends the process of a turn that does not end otherwise, unless it serves other sessions that run.
-func (s *Service) endTurnsProcess(ctx context.Context, adapter runtime.Adapter, sess session.Session, turnID string, failure error) error {
+func (s *stopper) endTurnsProcess(ctx context.Context, adapter runtime.Adapter, sess session.Session, turnID string, failure error) error {
 	left := &session.NotStoppedError{SessionID: sess.ID, TurnID: turnID, Runtime: sess.Runtime, Cause: failure}
 	if runtime.CapabilitiesOf(adapter).ProcessPer != runtime.ProcessPerThread {
-		left.Others = max(s.index.Limits.Load(sess.Runtime).Turns-1, 0)
+		left.Others = max(s.options.Index.Limits.Load(sess.Runtime).Turns-1, 0)
 	}
 	ender, can := adapter.(runtime.Ender)
 	if left.Others > 0 || !can {
 		return left
 	}
-	s.opts.Logger.Warn().AnErr("answer", failure).Str("session", sess.ID).Str("turn", turnID).Str("runtime", sess.Runtime).
+	s.options.Logger.Warn().AnErr("answer", failure).Str("session", sess.ID).Str("turn", turnID).Str("runtime", sess.Runtime).
 		Msg("a turn did not end when it was stopped; ending its process")
-	idle := s.index.WhenIdle(sess.ID)
+	idle := s.options.Index.WhenIdle(sess.ID)
 	ending, cancel := context.WithTimeout(ctx, endPatience)
 	defer cancel()
 	if err := ender.EndProcess(ending, sess.ID, "a turn did not end when it was stopped"); err != nil {

@@ -27,8 +27,8 @@ type findAnswer struct {
 // Lookup finds a session in the stored rows, or adopts one a runtime knows and we do not: a runtime is asked about an
 // id that is not stored here, and no other. Only runtimes that are ready are asked. *DeletedError for a deleted session;
 // ErrNotFound, as *UnknownError where runtimes could not be asked, for an unknown one.
-func (s *Service) Lookup(ctx context.Context, sessionID string) (session.Session, error) {
-	sess, err := s.Stored(ctx, sessionID)
+func (s *conversations) Lookup(ctx context.Context, sessionID string) (session.Session, error) {
+	sess, err := s.reader.Stored(ctx, sessionID)
 	if !errors.Is(err, session.ErrNotFound) {
 		return sess, err
 	}
@@ -45,8 +45,8 @@ func (s *Service) Lookup(ctx context.Context, sessionID string) (session.Session
 			if err := s.storeThreads(ctx, one.adapter.Name(), []runtime.Thread{one.thread}, asked); err != nil {
 				return session.Session{}, err
 			}
-			s.importer.imports.want(sessionID)
-			return s.Stored(ctx, sessionID)
+			s.imports.want(sessionID)
+			return s.reader.Stored(ctx, sessionID)
 		case one.err == nil, errors.Is(one.err, runtime.ErrThreadNotFound):
 		case errors.As(one.err, new(*runtime.Error)): // it would not even look: not an id of this runtime
 		default:
@@ -60,10 +60,10 @@ func (s *Service) Lookup(ctx context.Context, sessionID string) (session.Session
 }
 
 // findInRuntimes asks all ready runtimes that keep conversations for one of them, at the same time.
-func (s *Service) findInRuntimes(ctx context.Context, sessionID string) (answers []findAnswer, notAsked []session.NotAsked) {
+func (s *conversations) findInRuntimes(ctx context.Context, sessionID string) (answers []findAnswer, notAsked []session.NotAsked) {
 	ctx, cancel := context.WithTimeout(ctx, lookupPatience)
 	defer cancel()
-	adapters := s.Adapters()
+	adapters := s.runtimes.Adapters()
 	answers = make([]findAnswer, 0, len(adapters))
 	var asking sync.WaitGroup
 	for _, adapter := range adapters {

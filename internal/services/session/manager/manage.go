@@ -5,22 +5,50 @@ import (
 	"encoding/json"
 	"errors"
 
+	"harness/internal/lib/keylock"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
 	"harness/internal/services/session/live"
+	"harness/internal/services/session/reading"
+	"harness/internal/services/session/registry"
 	"harness/internal/services/session/store"
+	"harness/internal/services/session/workspace"
 )
 
+// organizer renames, archives and resumes sessions, and puts them into projects.
+type organizer struct {
+	db       *database.DB
+	journal  *journal.Journal
+	index    *live.Index
+	locks    *keylock.Locks
+	reader   *reading.Reader
+	runtimes *registry.Registry
+	folders  *workspace.Checker
+	stopper  *stopper
+	importer *importer
+	inOrder  func(ctx context.Context, prepare func() journal.Unit) error
+	loadView func(runtimeName, sessionID string)
+	lookup   func(ctx context.Context, sessionID string) (session.Session, error)
+	owned    func(ctx context.Context, sessionID string) (session.Session, runtime.Adapter, error)
+	refetch  func(sessionID string)
+	now      func() int64 // ms
+}
+
+func (s *organizer) commit(ctx context.Context, unit journal.Unit) error {
+	_, err := s.journal.Commit(ctx, unit)
+	return err
+}
+
 // Rename gives a session a title, here and in its runtime, if that keeps names.
-func (s *Service) Rename(ctx context.Context, sessionID, title string) (session.Session, error) {
+func (s *organizer) Rename(ctx context.Context, sessionID, title string) (session.Session, error) {
 	return s.RenameFrom(ctx, sessionID, title, "")
 }
 
 // RenameFrom is Rename of a session that has a certain title until then, or any if that is "". *TitleError when it has
 // another, which stays.
-func (s *Service) RenameFrom(ctx context.Context, sessionID, title, from string) (session.Session, error) {
+func (s *organizer) RenameFrom(ctx context.Context, sessionID, title, from string) (session.Session, error) {
 	return s.manage(ctx, sessionID, func(ctx context.Context, sess session.Session, adapter runtime.Adapter) (change, error) {
 		if from != "" && sess.Title != from {
 			return nil, &session.TitleError{SessionID: sessionID, Title: sess.Title}
@@ -60,9 +88,9 @@ func (s *Service) RenameFrom(ctx context.Context, sessionID, title, from string)
 
 // Archive puts a session away, in its runtime too where that keeps an archive; ErrNotMaterialized when its runtime has
 // nothing stored to put away. What runs of it is ended, and messages that wait in it are held.
-func (s *Service) Archive(ctx context.Context, sessionID string) (session.Session, error) {
+func (s *organizer) Archive(ctx context.Context, sessionID string) (session.Session, error) {
 	return s.manage(ctx, sessionID, func(ctx context.Context, session session.Session, adapter runtime.Adapter) (change, error) {
-		s.endWork(ctx, adapter, session)
+		s.stopper.endWork(ctx, adapter, session)
 		if librarian, ok := runtime.Has[runtime.Archiver](adapter, runtime.OpArchive); ok {
 			if err := librarian.ArchiveThread(ctx, session.RuntimeSessionID); err != nil {
 				return nil, materialized(err)
@@ -74,14 +102,14 @@ func (s *Service) Archive(ctx context.Context, sessionID string) (session.Sessio
 			t, _ = historian.ReadThread(ctx, session.RuntimeSessionID, false)
 		}
 		return func(ctx context.Context, tx database.Tx, _ int64) ([]journal.Event, error) {
-			held, err := s.holdQueued(ctx, tx, sessionID, "the session was archived; unarchive it, then send the message again")
+			held, err := s.stopper.holdQueued(ctx, tx, sessionID, "the session was archived; unarchive it, then send the message again")
 			return held, errors.Join(err, store.UpdateSession(ctx, tx, sessionID, `archived = 1`), storeThread(ctx, tx, sessionID, t))
 		}, nil
 	})
 }
 
 // Unarchive takes a session back.
-func (s *Service) Unarchive(ctx context.Context, sessionID string) (session.Session, error) {
+func (s *organizer) Unarchive(ctx context.Context, sessionID string) (session.Session, error) {
 	var t runtime.Thread
 	return withReportedThread(&t)(s.manage(ctx, sessionID, func(ctx context.Context, session session.Session, adapter runtime.Adapter) (
 		change, error) {
@@ -100,13 +128,13 @@ func (s *Service) Unarchive(ctx context.Context, sessionID string) (session.Sess
 
 // Resume loads the conversation in its runtime, so that its events flow; turns do this by themselves. *ToolsError for
 // client tools that are not the session's, *FolderError.
-func (s *Service) Resume(ctx context.Context, sessionID string, dynamicTools json.RawMessage) (session.Session, error) {
+func (s *organizer) Resume(ctx context.Context, sessionID string, dynamicTools json.RawMessage) (session.Session, error) {
 	var t runtime.Thread
 	resumed, err := withReportedThread(&t)(
 		s.manage(ctx, sessionID, func(ctx context.Context, session session.Session, adapter runtime.Adapter) (change, error) {
-			_, err := s.Workspace(session)
+			_, err := s.folders.Workspace(session)
 			if err == nil {
-				err = s.CheckTools(ctx, sessionID, dynamicTools)
+				err = s.runtimes.CheckTools(ctx, sessionID, dynamicTools)
 			}
 			if err != nil {
 				return nil, err
@@ -145,7 +173,7 @@ type change func(ctx context.Context, tx database.Tx, at int64) ([]journal.Event
 // manage is the way of every such call: look the session up, have the runtime do its part, store the outcome. Calls on
 // one session go one after the other, so that the store and the runtime end up with the same one of two competing
 // wishes.
-func (s *Service) manage(ctx context.Context, sessionID string,
+func (s *organizer) manage(ctx context.Context, sessionID string,
 	act func(context.Context, session.Session, runtime.Adapter) (change, error)) (session.Session, error) {
 	if err := s.journal.AwaitWrites(ctx); err != nil {
 		return session.Session{}, err // before the runtime is told anything
@@ -165,7 +193,7 @@ func (s *Service) manage(ctx context.Context, sessionID string,
 	if err != nil {
 		return session.Session{}, err
 	}
-	s.LoadView(sess.Runtime, sessionID)
+	s.loadView(sess.Runtime, sessionID)
 	s.index.Update(sessionID, func(t *live.Session) { t.ManagedAt = s.now() })
 	at := s.now()
 	err = s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
@@ -175,10 +203,10 @@ func (s *Service) manage(ctx context.Context, sessionID string,
 		return apply(ctx, tx, at)
 	})
 	if err != nil {
-		s.adoption.wantAgain(sessionID)
+		s.refetch(sessionID)
 		return session.Session{}, err
 	}
-	return s.Shown(ctx, sessionID)
+	return s.reader.Shown(ctx, sessionID)
 }
 
 func materialized(err error) error {
@@ -199,7 +227,7 @@ func storeThread(ctx context.Context, tx database.Tx, sessionID string, t runtim
 
 // AssignProject puts a session into a project, or takes it out (nil). The project is looked at before the session,
 // except that a deleted session is deleted first of all. What does not change is not announced.
-func (s *Service) AssignProject(ctx context.Context, sessionID string, projectID *string) (session.Session, error) {
+func (s *organizer) AssignProject(ctx context.Context, sessionID string, projectID *string) (session.Session, error) {
 	var gone *session.DeletedError
 	if err := store.CheckTombstone(ctx, s.db.Read(), sessionID); errors.As(err, &gone) {
 		return session.Session{}, gone
@@ -209,23 +237,23 @@ func (s *Service) AssignProject(ctx context.Context, sessionID string, projectID
 			return session.Session{}, err
 		}
 	}
-	sess, err := s.Lookup(ctx, sessionID)
+	sess, err := s.lookup(ctx, sessionID)
 	if err != nil {
 		return session.Session{}, err
 	}
-	s.LoadView(sess.Runtime, sessionID)
-	err = s.InOrder(ctx, func() journal.Unit {
+	s.loadView(sess.Runtime, sessionID)
+	err = s.inOrder(ctx, func() journal.Unit {
 		s.index.Update(sessionID, func(t *live.Session) { t.SetProject(projectID) })
 		return s.assignment(sessionID, projectID)
 	})
 	if err != nil {
-		s.adoption.wantAgain(sessionID)
+		s.refetch(sessionID)
 		return session.Session{}, err
 	}
-	return s.Shown(ctx, sessionID)
+	return s.reader.Shown(ctx, sessionID)
 }
 
-func (s *Service) assignment(sessionID string, projectID *string) journal.Unit {
+func (s *organizer) assignment(sessionID string, projectID *string) journal.Unit {
 	at := s.now()
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		if projectID != nil {

@@ -35,7 +35,7 @@ func (k *kit) breakOff(began bool) {
 // made is what a message with a key made.
 func (k *kit) made(sessionID, key string) string {
 	k.t.Helper()
-	made, err := k.Made(k.t.Context(), sessionID, key)
+	made, err := k.TurnForKey(k.t.Context(), sessionID, key)
 	k.do(err)
 	return made
 }
@@ -174,7 +174,7 @@ func TestAMessageWithAKeyThatCannotBeFoundOut(t *testing.T) {
 				}
 				k = k.reopenKnown()
 				for range 2 {
-					if _, err := k.Made(t.Context(), s.ID, "a"); !errors.Is(err, session.ErrTurnUnknown) {
+					if _, err := k.TurnForKey(t.Context(), s.ID, "a"); !errors.Is(err, session.ErrTurnUnknown) {
 						t.Fatalf("what it made is told: %v", err)
 					}
 				}
@@ -196,7 +196,7 @@ func TestAMessageWithAKeyThatWasRefused(t *testing.T) {
 		if _, err := k.sendKeyed(s.ID, "a"); err == nil {
 			t.Fatal("it was not refused")
 		}
-		if open, err := k.keysInFlight(t.Context(), s.ID); err != nil || len(open) > 0 {
+		if open, err := k.Unsettled(t.Context(), s.ID); err != nil || len(open) > 0 {
 			t.Errorf("%d are to be found out, %v", len(open), err)
 		}
 	})

@@ -18,6 +18,7 @@ import (
 	"harness/internal/runtime"
 	"harness/internal/services/session"
 	"harness/internal/services/session/store"
+	"harness/internal/services/session/takeover"
 	"harness/internal/services/session/workspace"
 	"harness/tests/dbtest"
 	"harness/tests/polling"
@@ -95,7 +96,7 @@ func TestWhatARuntimeRemembersIsStoredAndRestored(t *testing.T) {
 	two, copied := openPortable(t, db, "two", &over)
 	s, err := one.Create(t.Context(), session.Create{Cwd: t.TempDir()})
 	one.do(err)
-	long := string(slices.Repeat([]byte("0123456789abcde\n"), memoryPartBytes/16+3))
+	long := string(slices.Repeat([]byte("0123456789abcde\n"), takeover.PartBytes/16+3))
 	for _, content := range []string{"first\n", "first\nsecond\n", "first\nsecond\nthird\nhalf of a li", "anew\n" + long, "shorter\n",
 		"shorter\n" + long} {
 		one.remember(memory.file(s.ID), content, s)

@@ -31,7 +31,7 @@ func (s *Service) onRecords(records []journal.Record) {
 			continue
 		case session.EventTranscriptUpdated:
 			if strings.HasPrefix(record.ItemID, session.TurnErrorPrefix) {
-				s.logFailure(record)
+				logFailure(s.opts.Logger, record)
 			}
 			continue
 		default:

@@ -10,6 +10,7 @@ import (
 	"harness/internal/services/session"
 	"harness/internal/services/session/controledit"
 	"harness/internal/services/session/live"
+	"harness/internal/services/session/outbox"
 	"harness/internal/services/session/store"
 )
 
@@ -23,7 +24,7 @@ func (s *Service) Send(ctx context.Context, sessionID string, message session.Me
 	if err := s.journal.AwaitWrites(ctx); err != nil {
 		return session.Sent{}, err // before the runtime is sent anything
 	}
-	leave, err := s.reserveSlot(ctx, sessionID)
+	leave, err := s.slots.reserveSlot(ctx, sessionID)
 	if err != nil {
 		return session.Sent{}, err
 	}
@@ -51,7 +52,7 @@ func (s *Service) Send(ctx context.Context, sessionID string, message session.Me
 		return session.Sent{TurnID: started.TurnID, Steered: started.Steered},
 			errStoredLater(s.turnAccepted(ctx, sess, started, message, told))
 	}
-	if kept := s.forgetKey(ctx, message.Key, err); kept != nil {
+	if kept := s.ForgetKey(ctx, message.Key, err); kept != nil {
 		return session.Sent{}, errors.Join(err, kept)
 	}
 	if message.Retries != "" && errors.Is(err, runtime.ErrTurnActive) {
@@ -64,7 +65,7 @@ func (s *Service) Send(ctx context.Context, sessionID string, message session.Me
 // asked. The session is locked.
 func (s *Service) prepareTurn(ctx context.Context, sess session.Session, adapter runtime.Adapter, message session.Message) (
 	session.Message, runtime.StartTurn, error) {
-	if err := s.drained(sess.SystemOwned); err != nil {
+	if err := s.CheckDrained(sess.SystemOwned); err != nil {
 		return message, runtime.StartTurn{}, err
 	}
 	cwd, err := s.Workspace(sess)
@@ -76,7 +77,7 @@ func (s *Service) prepareTurn(ctx context.Context, sess session.Session, adapter
 			return message, runtime.StartTurn{}, err
 		}
 	}
-	if err := s.checkMessage(ctx, sess, adapter, message); err != nil {
+	if err := (outboxSessions{s}).CheckMessage(ctx, sess, adapter, message); err != nil {
 		return message, runtime.StartTurn{}, err
 	}
 	if err := s.SettleRollback(ctx, sess, false); err != nil {
@@ -113,7 +114,7 @@ func (s *Service) beginning(ctx context.Context, session session.Session, messag
 				events, err = message.Begin(ctx, tx)
 			}
 			if err == nil && message.Key != "" {
-				err = s.noteKey(ctx, tx, session, message.Key, steers)
+				err = s.NoteKey(ctx, tx, session, message.Key, steers)
 			}
 			return events, err
 		}
@@ -140,13 +141,13 @@ func (s *Service) acquireForTurn(ctx context.Context, sessionID string, alone bo
 		if release, err = s.locks.Acquire(ctx, sessionID); err != nil {
 			return session.Session{}, nil, nil, err
 		}
-		var unsettled []inFlightMessage
+		var unsettled []outbox.InFlight
 		if sess, adapter, err = s.owned(ctx, sessionID); err == nil {
-			unsettled, err = s.unsettled(ctx, sessionID)
+			unsettled, err = s.Unsettled(ctx, sessionID)
 		}
 		if len(unsettled) > 0 { // whether it began a turn is found out before another message may begin one
 			release()
-			if err = s.settle(ctx, unsettled[0]); err == nil {
+			if err = s.Resolve(ctx, unsettled[0]); err == nil {
 				continue
 			}
 			return session.Session{}, nil, nil, runtime.WithKind(runtime.ErrUnavailable, err)
@@ -155,7 +156,7 @@ func (s *Service) acquireForTurn(ctx context.Context, sessionID string, alone bo
 		if err == nil {
 			idle, err = s.turnToAwait(sess, adapter, alone)
 		}
-		waits := err == nil && idle == nil && !placed && s.needsSlot(sess)
+		waits := err == nil && idle == nil && !placed && s.slots.needsSlot(sess)
 		if err == nil && idle == nil && !waits {
 			free := release
 			return sess, adapter, func() { free(); giveBack() }, nil
@@ -238,7 +239,7 @@ func (s *Service) storeSent(ctx context.Context, tx database.Tx, sess session.Se
 	if _, err := store.IsSystemOwned(ctx, tx, sess.ID); err != nil {
 		return nil, journal.Refuse(err)
 	}
-	if mine, err := s.mine(ctx, tx, sess.ID, sess.Epoch); err != nil {
+	if mine, err := s.Mine(ctx, tx, sess.ID, sess.Epoch); err != nil {
 		return nil, err
 	} else if !mine {
 		return nil, journal.Refuse(&session.TakenError{SessionID: sess.ID, Node: s.opts.NodeID})
@@ -256,7 +257,7 @@ func (s *Service) storeSent(ctx context.Context, tx database.Tx, sess session.Se
 		sent = append(sent, more...)
 	}
 	if message.Key != "" {
-		if err := keyMade(ctx, tx, message.Key, turn.TurnID); err != nil {
+		if err := outbox.KeyMade(ctx, tx, message.Key, turn.TurnID); err != nil {
 			return nil, err
 		}
 	}

@@ -28,11 +28,13 @@ import (
 	"harness/internal/services/session/items"
 	"harness/internal/services/session/live"
 	"harness/internal/services/session/nativelog"
+	"harness/internal/services/session/outbox"
 	"harness/internal/services/session/pending"
 	"harness/internal/services/session/projects"
 	"harness/internal/services/session/reading"
 	"harness/internal/services/session/registry"
 	"harness/internal/services/session/rollback"
+	"harness/internal/services/session/takeover"
 	"harness/internal/services/session/workspace"
 	"harness/transcript"
 )
@@ -117,28 +119,35 @@ type Service struct {
 	locks      keylock.Locks
 	adoption   *adoption
 	delivery   *delivery
-	snapshots  *endedTurns // of sessions whose runtime's memory has grown
-	workspaces *endedTurns // of sessions whose folder may have changed
-	sender     *queueSender
+	snapshots  *takeover.Snapshots
+	workspaces *takeover.EndedTurns // of sessions whose folder may have changed
 	questions  *questions
 	// background knows which sessions have background work.
 	background *background.Watch
-	silence    silenceTimers
 	// deletions has runtimes delete what was deleted without them.
 	deletions *deletionSender
-	// stopPatience is how long an agent has to end a turn that was stopped.
-	stopPatience time.Duration
 	// restartPatience is how long a message waits for the process that follows one that is gone.
 	restartPatience time.Duration
 
 	*registry.Registry
 	*reading.Reader
+	*outbox.Outbox
+	*takeover.Ownership
+	*takeover.Mover
 	*projects.Catalog
 	*projects.Agents
 	*pending.Opener
 	*controledit.Editor
 	*rollback.Rollbacks
 	*upserter
+	*deleter
+	*workerOpener
+	*conversations
+	*organizer
+	*slots
+	*folderKeeper
+	*stopper
+	*turnFinder
 	*tracer
 	resolver *resolver
 	*importer
@@ -154,7 +163,6 @@ type Service struct {
 	natives *nativelog.Recorder // order guards it
 
 	moved atomic.Int64
-	fence fence // of the journal's writer, which runs units one after the other
 
 	loops lifecycle.Loops
 	begun int64 // ms
@@ -170,13 +178,16 @@ func New(opts Options) *Service {
 	}
 	s := &Service{
 		opts: opts, journal: opts.Journal, db: opts.DB,
-		adoption: newAdoption(), delivery: newDelivery(), sender: newQueueSender(), questions: newQuestions(),
-		snapshots: newEndedTurns(), workspaces: newEndedTurns(), background: background.NewWatch(),
-		stopPatience: stopPatience, restartPatience: restartPatience,
-		order:    newOrderLock(),
-		Registry: registry.New(opts.DB, opts.Runtimes), texts: newTexts(opts.Clock()),
+		adoption: newAdoption(), delivery: newDelivery(), questions: newQuestions(),
+		workspaces: takeover.NewEndedTurns(), background: background.NewWatch(),
+		restartPatience: restartPatience,
+		order:           newOrderLock(),
+		Registry:        registry.New(opts.DB, opts.Runtimes), texts: newTexts(opts.Clock()),
 	}
 	s.index = live.New(s.now, live.NewLimits(opts.RuntimeLimits))
+	s.Ownership = takeover.NewOwnership(takeover.OwnershipOptions{Journal: opts.Journal, DB: opts.DB, Logger: opts.Logger,
+		Clock: opts.Clock, Node: takeover.Node{NodeID: opts.NodeID, NoRuntimes: opts.NoRuntimes, Draining: opts.Draining,
+			Lease: opts.Sure, AdoptNodes: opts.AdoptNodes, OnlyNode: opts.OnlyNode, Movable: opts.Movable, Lapsed: opts.Lapsed}})
 	s.natives = nativelog.NewRecorder(nativelog.Options{DB: opts.DB, Index: s.index, Keep: opts.KeepNative, Ring: opts.NativeLines,
 		Logger: opts.Logger, Now: s.now})
 	s.Opener = pending.New(pending.Options{Journal: opts.Journal, DB: opts.DB, NodeID: opts.NodeID, Sessions: s, Now: s.now})
@@ -188,25 +199,63 @@ func New(opts Options) *Service {
 	s.Reader = reading.New(reading.Options{Journal: opts.Journal, DB: opts.DB, Index: s.index, Runtimes: s.Registry, Sessions: s,
 		NodeID: opts.NodeID, Defaults: opts.Defaults, Locked: opts.DefaultsLocked, Now: s.now})
 	s.items = items.New(items.Options{Images: opts.Images, Reader: s.Reader})
-	s.deletions = &deletionSender{journal: opts.Journal, db: opts.DB, nodeID: opts.NodeID, runtimes: s.Registry,
-		wake: newDeletions(), log: opts.Logger}
-	s.tracer = &tracer{index: s.index, journal: opts.Journal}
-	s.resolver = &resolver{db: opts.DB, journal: opts.Journal, index: s.index, storedThread: s.storedThread,
-		wantRoom: s.adoption.wantRoom, log: opts.Logger, now: s.now}
-	s.decider = &autodecide.Decider{Reader: s.Reader, Runtimes: s.Registry}
-	s.upserter = newUpserter(opts, s.now)
-	s.importer = &importer{imports: newImports(), options: importerOptions{Journal: opts.Journal, DB: opts.DB, NodeID: opts.NodeID,
-		Reader: s.Reader, Runtimes: s.Registry, Items: s.items, Owns: s.Owns, AdoptOne: s.adoptOne, Logger: opts.Logger, Now: s.now}}
-	s.Rollbacks = rollback.New(rollback.Options{Journal: opts.Journal, DB: opts.DB, NodeID: opts.NodeID, Locks: &s.locks,
-		Reader: s.Reader, Runtimes: s.Registry, Owned: s.owned, Refetch: s.adoption.wantAll, Now: s.now})
-	s.Monitor = background.New(background.Options{DB: opts.DB, NodeID: opts.NodeID, Locks: &s.locks, Index: s.index,
-		Watch: s.background, Sessions: s, Owned: s.owned, Mine: s.mine, Logger: opts.Logger, Now: s.now})
-	s.Checker = &workspace.Checker{Root: opts.WorkspaceRoot,
-		Unusable: func(folder string) string { return workspace.Unusable(folder, opts.EnterFolder) }}
-	s.Editor = controledit.New(controledit.Options{Journal: opts.Journal, Reader: s.Reader, Runtimes: s.Registry,
-		Locked: opts.DefaultsLocked, Now: s.now})
+	s.compose()
+	s.composeTakeover()
 	s.journal.BeforePrune(s.entries.KeepPruned)
 	return s
+}
+
+// compose builds the parts that change sessions.
+func (s *Service) compose() {
+	s.deletions = &deletionSender{journal: s.opts.Journal, db: s.opts.DB, nodeID: s.opts.NodeID, runtimes: s.Registry,
+		wake: newDeletions(), log: s.opts.Logger}
+	s.tracer = &tracer{index: s.index, journal: s.opts.Journal}
+	s.Outbox = outbox.New(outbox.Options{Journal: s.opts.Journal, DB: s.opts.DB, Index: s.index, Locks: &s.locks,
+		Sessions: outboxSessions{s}, Turns: s, NodeID: s.opts.NodeID, Pictures: s.opts.Pictures,
+		Trace: s.tracer.traceOfRequest, Logger: s.opts.Logger, Now: s.now})
+	s.resolver = &resolver{db: s.opts.DB, journal: s.opts.Journal, index: s.index, storedThread: s.storedThread,
+		wantRoom: s.adoption.wantRoom, log: s.opts.Logger, now: s.now}
+	s.decider = &autodecide.Decider{Reader: s.Reader, Runtimes: s.Registry}
+	s.upserter = newUpserter(s.opts, s.now)
+	s.importer = &importer{imports: newImports(), options: importerOptions{Journal: s.opts.Journal, DB: s.opts.DB, NodeID: s.opts.NodeID,
+		Reader: s.Reader, Runtimes: s.Registry, Items: s.items, Owns: s.Owns, AdoptOne: s.adoptOne, Logger: s.opts.Logger, Now: s.now}}
+	s.Rollbacks = rollback.New(rollback.Options{Journal: s.opts.Journal, DB: s.opts.DB, NodeID: s.opts.NodeID, Locks: &s.locks,
+		Reader: s.Reader, Runtimes: s.Registry, Owned: s.owned, Refetch: s.adoption.wantAll, Now: s.now})
+	s.Monitor = background.New(background.Options{DB: s.opts.DB, NodeID: s.opts.NodeID, Locks: &s.locks, Index: s.index,
+		Watch: s.background, Sessions: s, Owned: s.owned, Mine: s.Mine, Logger: s.opts.Logger, Now: s.now})
+	s.Checker = &workspace.Checker{Root: s.opts.WorkspaceRoot,
+		Unusable: func(folder string) string { return workspace.Unusable(folder, s.opts.EnterFolder) }}
+	s.conversations = &conversations{db: s.db, journal: s.journal, reader: s.Reader, runtimes: s.Registry, folders: s.Checker,
+		monitor: s.Monitor, watch: s.background, imports: s.importer.imports, root: s.opts.WorkspaceRoot, owns: s.Owns,
+		owned: s.owned, adoptOne: s.adoptOne, storeThreads: s.storeThreads, now: s.now}
+	s.stopper = &stopper{stopPatience: stopPatience, options: stopperOptions{Journal: s.opts.Journal, DB: s.opts.DB, Index: s.index,
+		Locks: &s.locks, Loops: &s.loops, Reader: s.Reader, Runtimes: s.Registry, Monitor: s.Monitor, CheckOwner: s.CheckOwner,
+		LoadView: s.LoadView, Record: s.record, Enqueue: s.Outbox.Enqueue, UpsertIn: s.UpsertTranscriptIn, Logger: s.opts.Logger, Now: s.now}}
+	s.organizer = &organizer{db: s.db, journal: s.journal, index: s.index, locks: &s.locks, reader: s.Reader, runtimes: s.Registry,
+		folders: s.Checker, stopper: s.stopper, importer: s.importer, inOrder: s.InOrder, loadView: s.LoadView, lookup: s.Lookup,
+		owned: s.owned, refetch: s.adoption.wantAgain, now: s.now}
+	s.deleter = &deleter{journal: s.journal, engine: s.db.Engine(), locks: &s.locks, index: s.index, reader: s.Reader, runtimes: s.Registry,
+		agents: s.Agents, stopper: s.stopper, deletions: s.deletions, ended: s.workspaces, lookup: s.Lookup,
+		checkOwner: s.CheckOwner, loadView: s.LoadView, inOrder: s.InOrder, log: s.opts.Logger, now: s.now}
+	s.workerOpener = &workerOpener{journal: s.journal, index: s.index, nodeID: s.opts.NodeID, inOrder: s.InOrder,
+		wantRoom: s.adoption.wantRoom, now: s.now}
+	s.slots = &slots{db: s.db, journal: s.journal, index: s.index, reader: s.Reader, nodeID: s.opts.NodeID, load: s.tryLoad,
+		log: s.opts.Logger}
+	s.folderKeeper = &folderKeeper{db: s.db, journal: s.journal, options: s.opts.NodeOptions, root: s.opts.WorkspaceRoot,
+		reader: s.Reader, checker: s.Checker, ended: s.workspaces, lookup: s.Lookup, owns: s.Owns, checkLease: s.CheckLease,
+		commitOwned: s.CommitOwned, upsertIn: s.UpsertTranscriptIn, log: s.opts.Logger, now: s.now}
+	s.turnFinder = &turnFinder{db: s.opts.DB, index: s.index, locks: &s.locks, inOrder: s.InOrder, owned: s.owned}
+	s.Editor = controledit.New(controledit.Options{Journal: s.opts.Journal, Reader: s.Reader, Runtimes: s.Registry,
+		Locked: s.opts.DefaultsLocked, Now: s.now})
+}
+
+// composeTakeover builds what moves sessions between nodes.
+func (s *Service) composeTakeover() {
+	s.snapshots = takeover.NewSnapshots(takeover.SnapshotOptions{DB: s.opts.DB, Sessions: s, Owner: s.Ownership,
+		WorkspaceRoot: s.opts.WorkspaceRoot, Logger: s.opts.Logger, Now: s.now})
+	s.Mover = takeover.NewMover(takeover.MoverOptions{DB: s.opts.DB, Locks: &s.locks, Index: s.index, Owner: s.Ownership,
+		Snapshots: s.snapshots, Sessions: s, Workspaces: movedWorkspaces{s}, Taken: s.WakeQueue, Logger: s.opts.Logger,
+		Now: s.now})
 }
 
 // Sink is where the named runtime reports. Hand it to the adapter of that name.
@@ -238,7 +287,7 @@ func (s *Service) begin(ctx context.Context) error {
 		unsubscribe()
 		return fmt.Errorf("settle what the last run left open: %w", err)
 	}
-	if err := s.countTurns(ctx); err != nil {
+	if err := s.slots.countTurns(ctx); err != nil {
 		unsubscribe()
 		return err
 	}
@@ -253,8 +302,9 @@ func (s *Service) begin(ctx context.Context) error {
 		defer unsubscribe()
 		var loops sync.WaitGroup
 		for _, loop := range []func(context.Context){
-			s.textLoop, s.deliverLoop, s.deletions.deletionLoop, s.natives.Sweep, s.upserter.bulkLoop, s.importer.importLoop, s.adoptLoop, s.snapshotLoop,
-			s.queueLoop, s.workspaceLoop, s.BackgroundLoop,
+			s.textLoop, s.deliverLoop, s.deletions.deletionLoop, s.natives.Sweep, s.upserter.bulkLoop,
+			s.importer.importLoop, s.adoptLoop, s.snapshots.Run,
+			s.SendQueued, s.folderKeeper.workspaceLoop, s.BackgroundLoop,
 		} {
 			loops.Go(func() { loop(running) })
 		}

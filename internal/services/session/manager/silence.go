@@ -50,23 +50,23 @@ func (q *silenceTimers) at(sessionID string, now int64) bool {
 
 // watchSilence stops a turn that an agent has begun by itself in a session that was stopped: what it had heard of before the
 // stop would go on otherwise.
-func (s *Service) watchSilence(signal runtime.Signal) {
+func (s *stopper) watchSilence(signal runtime.Signal) {
 	began, is := signal.Change.(runtime.TurnStarted)
-	if !is || !began.Own || !s.silence.at(signal.ThreadID, s.now()) {
+	if !is || !began.Own || !s.silence.at(signal.ThreadID, s.options.Now()) {
 		return
 	}
-	s.loops.Go(func(ctx context.Context) {
+	s.options.Loops.Go(func(ctx context.Context) {
 		_, err := s.StopTurn(ctx, signal.ThreadID, began.TurnID, false)
 		if err == nil {
 			err = s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-				at := s.now()
-				return s.UpsertTranscriptIn(ctx, tx, signal.ThreadID, transcript.Entry{MessageID: "quiet-" + began.TurnID,
+				at := s.options.Now()
+				return s.options.UpsertIn(ctx, tx, signal.ThreadID, transcript.Entry{MessageID: "quiet-" + began.TurnID,
 					TurnID: began.TurnID, Role: "system", Type: "turn.quiet", Status: transcript.Complete, StartedAt: &at, CompletedAt: &at,
 					Content: "The agent went on by itself after it was stopped, because work in the background had ended. This turn was stopped, too."})
 			})
 		}
 		if err != nil && ctx.Err() == nil {
-			s.opts.Logger.Warn().Err(err).Str("session", signal.ThreadID).Str("turn", began.TurnID).
+			s.options.Logger.Warn().Err(err).Str("session", signal.ThreadID).Str("turn", began.TurnID).
 				Msg("a turn that an agent began by itself after it was stopped could not be stopped")
 		}
 	})

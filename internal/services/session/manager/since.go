@@ -2,7 +2,6 @@ package manager
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 
@@ -10,6 +9,7 @@ import (
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/store"
 )
 
 // recaller is an adapter whose processes outlive servers, with the calls these made. *codex.Codex implements it.
@@ -21,34 +21,18 @@ type recaller interface {
 
 // TurnMark reads the turns a session has. Whoever sends a message and may die before it hears of the turn keeps it for
 // TurnSince.
-func (s *Service) TurnMark(ctx context.Context, sessionID string) (session.TurnMark, error) {
-	return markIn(ctx, s.db.Read(), sessionID)
-}
-
-// markIn is TurnMark as a part of a unit.
-func markIn(ctx context.Context, q database.Querier, sessionID string) (mark session.TurnMark, err error) {
-	err = q.QueryRowContext(ctx, `select count(*) from turns where session_id = $1`,
-		database.EncodeText(sessionID)).Scan(&mark.Turns)
-	if err == nil {
-		err = q.QueryRowContext(ctx,
-			`select turn_id from turns where session_id = $1 order by started_at desc, turn_id desc limit 1`,
-			database.EncodeText(sessionID)).Scan(&mark.Newest)
-	}
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return session.TurnMark{}, fmt.Errorf("count the turns of session %s: %w", sessionID, err)
-	}
-	mark.Newest = database.DecodeText(mark.Newest)
-	return mark, nil
+func (f *turnFinder) TurnMark(ctx context.Context, sessionID string) (session.TurnMark, error) {
+	return store.TurnMark(ctx, f.db.Read(), sessionID)
 }
 
 // TurnSince is the turn that began after a mark, "" when none did and none will from what was sent until now.
 // ErrTurnUnsettled while that cannot be told, ErrTurnUnknown when it never can.
-func (s *Service) TurnSince(ctx context.Context, sessionID string, mark session.TurnMark) (turnID string, err error) {
-	sess, adapter, err := s.owned(ctx, sessionID)
+func (f *turnFinder) TurnSince(ctx context.Context, sessionID string, mark session.TurnMark) (turnID string, err error) {
+	sess, adapter, err := f.owned(ctx, sessionID)
 	if err != nil {
 		return "", err
 	}
-	if turnID, err = s.turnAfter(ctx, sessionID, mark); turnID != "" || err != nil {
+	if turnID, err = f.turnAfter(ctx, sessionID, mark); turnID != "" || err != nil {
 		return turnID, err
 	}
 	lost := false
@@ -65,13 +49,13 @@ func (s *Service) TurnSince(ctx context.Context, sessionID string, mark session.
 	if errors.Is(err, runtime.ErrUnavailable) || errors.Is(err, runtime.ErrTimeout) || ctx.Err() != nil {
 		return "", errors.Join(session.ErrTurnUnsettled, err, ctx.Err())
 	}
-	err = s.InOrder(ctx, func() journal.Unit {
+	err = f.inOrder(ctx, func() journal.Unit {
 		return func(context.Context, database.Tx) ([]journal.Event, error) { return nil, nil }
 	})
 	if err != nil {
 		return "", runtime.WithKind(session.ErrTurnUnsettled, err)
 	}
-	turnID, err = s.turnAfter(ctx, sessionID, mark)
+	turnID, err = f.turnAfter(ctx, sessionID, mark)
 	if turnID == "" && err == nil && lost {
 		err = fmt.Errorf("%w: %s did not answer, and goes on running", session.ErrTurnUnknown, sess.Runtime)
 	}
@@ -79,8 +63,8 @@ func (s *Service) TurnSince(ctx context.Context, sessionID string, mark session.
 }
 
 // turnAfter is the one turn that is stored beyond a mark, "" for none. ErrTurnUnknown when there are several.
-func (s *Service) turnAfter(ctx context.Context, sessionID string, mark session.TurnMark) (string, error) {
-	now, err := s.TurnMark(ctx, sessionID)
+func (f *turnFinder) turnAfter(ctx context.Context, sessionID string, mark session.TurnMark) (string, error) {
+	now, err := f.TurnMark(ctx, sessionID)
 	switch {
 	case err != nil || now == mark:
 		return "", err

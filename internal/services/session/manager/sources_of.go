@@ -14,7 +14,7 @@ import (
 // Sources tells which files a session's agent reads by itself, and which of them are not what they were when the
 // session began. Errors are those of Lookup, *NotOwnerError, and runtime.ErrUnavailable for a runtime this server does
 // not have.
-func (s *Service) Sources(ctx context.Context, sessionID string) (session.Sources, error) {
+func (s *conversations) Sources(ctx context.Context, sessionID string) (session.Sources, error) {
 	sess, adapter, err := s.owned(ctx, sessionID)
 	if err != nil {
 		return session.Sources{}, err
@@ -27,7 +27,7 @@ func (s *Service) Sources(ctx context.Context, sessionID string) (session.Source
 	if !known && len(choices) > 0 {
 		implicit = choices[0]
 	}
-	now, err := registry.SourcesAt(adapter, sessionID, cmp.Or(sess.Cwd, s.opts.WorkspaceRoot), implicit)
+	now, err := registry.SourcesAt(adapter, sessionID, cmp.Or(sess.Cwd, s.root), implicit)
 	if err != nil {
 		return session.Sources{}, err
 	}

@@ -16,10 +16,10 @@ import (
 // StopSession is StopTurn of whichever turn runs, after which the runtime gives back what it keeps of the conversation and
 // everybody who follows the session is told. The next message loads it again, also one that was sent before and waits for
 // the turn: it begins after all of that. Without anything to end it only tells, and GoesOn is what still runs.
-func (s *Service) StopSession(ctx context.Context, sessionID string, keepBackground bool) (stopped session.Stopped, err error) {
+func (s *stopper) StopSession(ctx context.Context, sessionID string, keepBackground bool) (stopped session.Stopped, err error) {
 	release, locked := s.holdBriefly(ctx, sessionID)
 	defer release()
-	stored, err := s.Stored(ctx, sessionID)
+	stored, err := s.options.Reader.Stored(ctx, sessionID)
 	if err != nil {
 		return session.Stopped{}, err
 	}
@@ -34,7 +34,7 @@ func (s *Service) StopSession(ctx context.Context, sessionID string, keepBackgro
 		stopped = s.endBackgroundOfTurn(ctx, sessionID, active, keepBackground)
 	case errors.Is(err, session.ErrNoActiveTurn):
 		stopped = session.Stopped{}
-		if stopped.GoesOn, err = s.Background(ctx, sessionID); err != nil {
+		if stopped.GoesOn, err = s.options.Monitor.Background(ctx, sessionID); err != nil {
 			return stopped, err
 		}
 	default:
@@ -48,21 +48,21 @@ func (s *Service) StopSession(ctx context.Context, sessionID string, keepBackgro
 		if err != nil {
 			return nil, journal.Refuse(err)
 		}
-		return []journal.Event{session.NewEvent(sessionID, session.EventStopped, s.now(), systemOwned, encode(struct{}{}))}, nil
+		return []journal.Event{session.NewEvent(sessionID, session.EventStopped, s.options.Now(), systemOwned, encode(struct{}{}))}, nil
 	})
 }
 
 // closeThread has the runtime give back what it keeps of a session. What cannot be given back now is when the session
 // has been idle for long enough.
-func (s *Service) closeThread(ctx context.Context, session session.Session) {
+func (s *stopper) closeThread(ctx context.Context, session session.Session) {
 	ctx, cancel := context.WithTimeout(ctx, endPatience)
 	defer cancel()
-	adapter, err := s.Adapter(session.Runtime)
+	adapter, err := s.options.Runtimes.Adapter(session.Runtime)
 	if err == nil {
 		err = adapter.Threads().CloseThread(ctx, session.ID)
 	}
 	if err != nil && !errors.Is(err, runtime.ErrUnavailable) {
-		s.opts.Logger.Info().Err(err).Str("session", session.ID).
+		s.options.Logger.Info().Err(err).Str("session", session.ID).
 			Msg("what the runtime keeps of a session that was stopped stays for now")
 	}
 }
@@ -74,9 +74,9 @@ const typeTurnStopped = "turn.stopped"
 const turnStoppedPrefix = "turn-stopped-"
 
 // recordStop keeps that a turn was stopped: as an event, and as an entry where readers see it.
-func (s *Service) recordStop(ctx context.Context, sessionID, turnID string) error {
-	at, actor := s.now(), s.journal.Actor(ctx)
-	return s.record(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+func (s *stopper) recordStop(ctx context.Context, sessionID, turnID string) error {
+	at, actor := s.options.Now(), s.options.Journal.Actor(ctx)
+	return s.options.Record(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		events := []journal.Event{turnStopped(sessionID, turnID, at)}
 		systemOwned, err := store.IsSystemOwned(ctx, tx, sessionID)
 		if session.Absent(err) {
@@ -116,7 +116,7 @@ const stopBackground = 10 * time.Second
 // to be kept; what earlier turns began goes on. Messages wait meanwhile, so none joins a turn that is being stopped.
 // ErrNoActiveTurn when none runs, ErrWrongTurn when another one does, *NotStoppedError. Background work that could not be
 // ended is part of GoesOn.
-func (s *Service) StopTurn(ctx context.Context, sessionID, turnID string, keepBackground bool) (session.Stopped, error) {
+func (s *stopper) StopTurn(ctx context.Context, sessionID, turnID string, keepBackground bool) (session.Stopped, error) {
 	sess, adapter, active, err := s.toInterrupt(ctx, sessionID, turnID)
 	if err != nil {
 		return session.Stopped{}, err
@@ -133,21 +133,22 @@ func (s *Service) StopTurn(ctx context.Context, sessionID, turnID string, keepBa
 
 // endBackgroundOfTurn ends the background work of a turn that was stopped, unless it is to be kept. What the agent has
 // heard of before the stop begins no turn then.
-func (s *Service) endBackgroundOfTurn(ctx context.Context, sessionID, turnID string, keep bool) session.Stopped {
+func (s *stopper) endBackgroundOfTurn(ctx context.Context, sessionID, turnID string, keep bool) session.Stopped {
 	ctx, cancel := context.WithTimeout(ctx, stopBackground)
 	defer cancel()
 	stopped := session.Stopped{TurnID: turnID}
 	var err error
 	if !keep {
-		stopped.Ended, err = s.EndBackgroundWhere(ctx, sessionID, func(task session.BackgroundTask) bool { return task.TurnID == turnID })
+		stopped.Ended, err = s.options.Monitor.EndBackgroundWhere(ctx, sessionID,
+			func(task session.BackgroundTask) bool { return task.TurnID == turnID })
 	}
-	left, listed := s.Background(ctx, sessionID)
+	left, listed := s.options.Monitor.Background(ctx, sessionID)
 	if err = errors.Join(err, listed); err != nil {
-		s.opts.Logger.Warn().Err(err).Str("session", sessionID).Str("turn", turnID).
+		s.options.Logger.Warn().Err(err).Str("session", sessionID).Str("turn", turnID).
 			Msg("background work of a turn that was stopped may go on")
 	}
 	if stopped.GoesOn = left; !keep && len(left) == 0 {
-		s.silence.begin(sessionID, s.now()+quietFor)
+		s.silence.begin(sessionID, s.options.Now()+quietFor)
 	}
 	return stopped
 }

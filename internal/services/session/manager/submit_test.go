@@ -52,7 +52,7 @@ func TestAMessageToABusySessionIsQueued(t *testing.T) {
 			}
 			k.awaitWaiting(s.ID, 1-n)
 			turn := k.ActiveTurn(s.ID)
-			if made, err := k.Made(t.Context(), s.ID, text); err != nil || made != turn || turn == "" {
+			if made, err := k.TurnForKey(t.Context(), s.ID, text); err != nil || made != turn || turn == "" {
 				t.Errorf("%s made %q, %v; its turn is %q", text, made, err, turn)
 			}
 			k.end(s.ID, turn)

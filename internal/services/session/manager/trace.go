@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"harness/internal/platform/journal"
-	"harness/internal/platform/telemetry"
 	"harness/internal/services/session"
 	"harness/internal/services/session/live"
 	"harness/internal/services/session/store"
@@ -39,12 +38,6 @@ func inTracesOf(turns []store.Turn, events []journal.Event) {
 			}
 		}
 	}
-}
-
-// inTrace is work in a trace that was stored, "" for none.
-func inTrace(ctx context.Context, stored string) context.Context {
-	of := session.ParseTrace("", stored)
-	return telemetry.WithTrace(ctx, telemetry.Trace{TraceID: of.TraceID, SpanID: of.SpanID})
 }
 
 // TraceOf is the W3C trace of a turn that ran last in its session, "" for none: all that happens in it belongs to that.

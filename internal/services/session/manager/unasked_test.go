@@ -75,7 +75,7 @@ func TestAForkHasNobodyToAskEither(t *testing.T) {
 			id := session.NewID()
 			k.fake.notify(id, "", "thread/started", nil)
 			k.flush()
-			made, err := k.forked(t.Context(), of.ID, runtime.Thread{ID: id})
+			made, err := k.conversations.forked(t.Context(), of.ID, runtime.Thread{ID: id})
 			k.do(err)
 			return made
 		}

@@ -3,24 +3,40 @@ package manager
 import (
 	"context"
 	"time"
+
+	"harness/internal/lib/keylock"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
+	"harness/internal/services/session/live"
 )
 
 // callingWait bounds how long a call waits for the turn it belongs to.
 const callingWait = 10 * time.Second
 
+// turnFinder finds the turns of sessions, those that run and those that begin.
+type turnFinder struct {
+	db      *database.DB
+	index   *live.Index
+	locks   *keylock.Locks
+	inOrder func(ctx context.Context, prepare func() journal.Unit) error
+	owned   func(ctx context.Context, sessionID string) (session.Session, runtime.Adapter, error)
+}
+
 // ActiveTurn is the turn that runs in a session as far as this node knows, "" when none does.
-func (s *Service) ActiveTurn(sessionID string) string { return s.index.ActiveTurn(sessionID) }
+func (f *turnFinder) ActiveTurn(sessionID string) string { return f.index.ActiveTurn(sessionID) }
 
 // CallingTurn is ActiveTurn for a call that a runtime makes: the call may come before the runtime has told of the turn,
 // so while a message to the session is on its way, what becomes of that is waited for, at most callingWait.
-func (s *Service) CallingTurn(ctx context.Context, sessionID string) string {
-	if turn := s.ActiveTurn(sessionID); turn != "" {
+func (f *turnFinder) CallingTurn(ctx context.Context, sessionID string) string {
+	if turn := f.ActiveTurn(sessionID); turn != "" {
 		return turn
 	}
 	waiting, cancel := context.WithTimeout(ctx, callingWait)
 	defer cancel()
-	if release, err := s.locks.Acquire(waiting, sessionID); err == nil {
+	if release, err := f.locks.Acquire(waiting, sessionID); err == nil {
 		release()
 	}
-	return s.ActiveTurn(sessionID)
+	return f.ActiveTurn(sessionID)
 }

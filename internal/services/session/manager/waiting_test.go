@@ -8,6 +8,7 @@ import (
 
 	"harness/internal/platform/database"
 	"harness/internal/services/session"
+	"harness/internal/services/session/outbox"
 	"harness/internal/services/session/store"
 	"harness/tests/dbtest"
 )
@@ -70,7 +71,7 @@ func TestWaitingMessages(t *testing.T) {
 			k.awaitWaiting(s.ID, 2-n)
 			turn = k.ActiveTurn(s.ID)
 		}
-		if frames := len(k.events(eventWaiting)); frames != 7+6 {
+		if frames := len(k.events(outbox.EventQueue)); frames != 7+6 {
 			t.Errorf("%d frames of the queue", frames)
 		}
 	})
@@ -113,7 +114,7 @@ func TestAMessageIsNotTakenForAWaitingOne(t *testing.T) {
 			return err
 		}))
 		turn := k.send(s.ID)
-		k.sender.want()
+		k.WakeQueue()
 		k.end(s.ID, turn)
 		if said := k.awaitTurns(2); said[1] != `{"type":"text","text":"waits"}` {
 			t.Errorf("then it was told %s", said[1])

@@ -13,21 +13,36 @@ import (
 	"harness/internal/services/session/store"
 )
 
+// workerOpener makes the sessions of workers, and the rows of conversations that only a signal has named.
+type workerOpener struct {
+	journal  *journal.Journal
+	index    *live.Index
+	nodeID   string
+	inOrder  func(ctx context.Context, prepare func() journal.Unit) error
+	wantRoom func()
+	now      func() int64 // ms
+}
+
+func (w *workerOpener) commit(ctx context.Context, unit journal.Unit) error {
+	_, err := w.journal.Commit(ctx, unit)
+	return err
+}
+
 // expectWorker has what a runtime says of a worker's conversation known as a worker's from the first word on, also by
 // the next server. abandon is for a conversation that could not be opened. A runtime that names its conversations
 // itself says of each which it is (workerOpened).
-func (s *Service) expectWorker(ctx context.Context, adapter runtime.Adapter, id string, systemOwned bool) (
+func (w *workerOpener) expectWorker(ctx context.Context, adapter runtime.Adapter, id string, systemOwned bool) (
 	abandon func() error, err error) {
 	abandon = func() error { return nil }
 	if namer, is := adapter.(runtime.Namer); is && namer.NamesThreads() || !systemOwned {
 		return abandon, nil
 	}
-	if err := s.InOrder(ctx, func() journal.Unit { return s.workerOpened(adapter.Name(), id) }); err != nil {
+	if err := w.inOrder(ctx, func() journal.Unit { return w.workerOpened(adapter.Name(), id) }); err != nil {
 		return abandon, errStoredLater(err)
 	}
 	return func() error {
-		defer s.index.Forget(id)
-		return s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		defer w.index.Forget(id)
+		return w.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 			if _, err := tx.ExecContext(ctx, `delete from sessions where id = $1 and thread = $2`, database.EncodeText(id),
 				store.PlaceholderThread); err != nil {
 				return nil, fmt.Errorf("remove worker session %s, which could not be opened: %w", id, err)
@@ -38,21 +53,21 @@ func (s *Service) expectWorker(ctx context.Context, adapter runtime.Adapter, id 
 }
 
 // workerOpened notes that a conversation is a worker's. Service.order is held.
-func (s *Service) workerOpened(runtimeName, id string) journal.Unit {
-	if s.index.Put(id, live.Session{Runtime: runtimeName}) {
-		s.adoption.wantRoom()
+func (w *workerOpener) workerOpened(runtimeName, id string) journal.Unit {
+	if w.index.Put(id, live.Session{Runtime: runtimeName}) {
+		w.wantRoom()
 	}
-	s.index.Update(id, func(t *live.Session) {
+	w.index.Update(id, func(t *live.Session) {
 		if t.Runtime == runtimeName {
 			t.Stored, t.SystemOwned = true, true
 		}
 	})
-	at := s.now()
+	at := w.now()
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		stored, err := store.ReadSession(ctx, tx, id)
 		switch {
 		case errors.Is(err, session.ErrNotFound):
-			return nil, store.InsertPlaceholder(ctx, tx, store.Placeholder{ID: id, Runtime: runtimeName, Node: s.opts.NodeID,
+			return nil, store.InsertPlaceholder(ctx, tx, store.Placeholder{ID: id, Runtime: runtimeName, Node: w.nodeID,
 				SystemOwned: true, At: at})
 		case session.Absent(err): // deleted meanwhile
 			return nil, nil
@@ -65,13 +80,13 @@ func (s *Service) workerOpened(runtimeName, id string) journal.Unit {
 
 // updateView lets the view know what a signal says before its event's meta is made; a turn's end comes after (signalUnit),
 // because the event of the end still belongs to the turn.
-func (s *Service) updateView(signal runtime.Signal) {
+func (w *workerOpener) updateView(signal runtime.Signal) {
 	inherits := false
 	if opened, is := signal.Change.(runtime.ThreadOpened); is && opened.ParentID != "" {
-		parent, _ := s.index.Peek(opened.ParentID)
+		parent, _ := w.index.Peek(opened.ParentID)
 		inherits = parent.SystemOwned
 	}
-	s.index.Update(signal.ThreadID, func(t *live.Session) {
+	w.index.Update(signal.ThreadID, func(t *live.Session) {
 		t.Undecided = signal.WorkerOpening && (t.Undecided || !t.Stored)
 		switch change := signal.Change.(type) {
 		case runtime.TurnStarted:
@@ -87,11 +102,11 @@ func (s *Service) updateView(signal runtime.Signal) {
 }
 
 // ensureRow returns whether the session is system-owned, making a row for one nobody here knows.
-func (s *Service) ensureRow(ctx context.Context, tx database.Tx, a arrival) (systemOwned bool, err error) {
+func (w *workerOpener) ensureRow(ctx context.Context, tx database.Tx, a arrival) (systemOwned bool, err error) {
 	systemOwned, err = store.IsSystemOwned(ctx, tx, a.signal.ThreadID)
 	if !errors.Is(err, session.ErrNotFound) {
 		return systemOwned, err
 	}
 	return a.thread.SystemOwned, store.InsertPlaceholder(ctx, tx, store.Placeholder{ID: a.signal.ThreadID, Runtime: a.runtime,
-		Node: s.opts.NodeID, SystemOwned: a.thread.SystemOwned, At: a.receivedAt})
+		Node: w.nodeID, SystemOwned: a.thread.SystemOwned, At: a.receivedAt})
 }

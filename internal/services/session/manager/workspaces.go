@@ -10,11 +10,15 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/reading"
 	"harness/internal/services/session/store"
+	"harness/internal/services/session/takeover"
 	"harness/internal/services/session/workspace"
 	"harness/transcript"
 )
@@ -42,32 +46,55 @@ func workspaceName(session session.Session) string {
 	return session.ID + "/" + strconv.FormatInt(session.Epoch, 10)
 }
 
+// folderKeeper stores the folders of sessions for other nodes, and restores them.
+type folderKeeper struct {
+	db          *database.DB
+	journal     *journal.Journal
+	options     NodeOptions
+	root        string
+	reader      *reading.Reader
+	checker     *workspace.Checker
+	ended       *takeover.EndedTurns
+	lookup      func(ctx context.Context, sessionID string) (session.Session, error)
+	owns        func(one session.Session) bool
+	checkLease  func() error
+	commitOwned func(ctx context.Context, sess session.Session, st func(context.Context, database.Tx) error) error
+	upsertIn    func(ctx context.Context, tx database.Tx, sessionID string, entry transcript.Entry) ([]journal.Event, error)
+	log         zerolog.Logger
+	now         func() int64 // ms
+}
+
+func (f *folderKeeper) commit(ctx context.Context, unit journal.Unit) error {
+	_, err := f.journal.Commit(ctx, unit)
+	return err
+}
+
 // workspaceLoop stores the folders of this node's sessions as turns end in them, and removes what nobody needs any more, until
 // ctx ends.
-func (s *Service) workspaceLoop(ctx context.Context) {
-	if s.opts.Folders == nil {
+func (f *folderKeeper) workspaceLoop(ctx context.Context) {
+	if f.options.Folders == nil {
 		return
 	}
 	begun := false
 	for {
-		err := s.deleteUnneededWorkspaces(ctx)
+		err := f.deleteUnneededWorkspaces(ctx)
 		if err == nil && !begun {
-			err = store.UnstoredWorkspaces(ctx, s.db.Read(), s.opts.NodeID, s.now()-unstoredFor, s.workspaces.want)
+			err = store.UnstoredWorkspaces(ctx, f.db.Read(), f.options.NodeID, f.now()-unstoredFor, f.ended.Want)
 			begun = err == nil
 		}
 		if err != nil && ctx.Err() == nil {
-			s.opts.Logger.Warn().Err(err).Msg("which folders of sessions are to be stored or removed could not be found out; trying again")
+			f.log.Warn().Err(err).Msg("which folders of sessions are to be stored or removed could not be found out; trying again")
 		}
 		again := err != nil
-		for id, turn := range s.workspaces.take() {
-			if err := s.snapshotWorkspace(ctx, id, turn); err != nil && ctx.Err() == nil {
+		for id, turn := range f.ended.Take() {
+			if err := f.snapshotWorkspace(ctx, id, turn); err != nil && ctx.Err() == nil {
 				again = true
-				s.workspaces.wantAgain(id, turn)
-				s.opts.Logger.Warn().Err(err).Str("session", id).
+				f.ended.WantAgain(id, turn)
+				f.log.Warn().Err(err).Str("session", id).
 					Msg("the folder of a session could not be stored; trying again. Until then the session stays at this node")
 			}
 		}
-		wake, retry := s.workspaces.wake, (<-chan time.Time)(nil)
+		wake, retry := f.ended.Wake, (<-chan time.Time)(nil)
 		if again {
 			wake, retry = nil, time.After(folderAgain)
 		}
@@ -81,45 +108,45 @@ func (s *Service) workspaceLoop(ctx context.Context) {
 }
 
 // snapshotWorkspace stores the folder of a session of this node, as a turn has left it.
-func (s *Service) snapshotWorkspace(ctx context.Context, sessionID, turnID string) error {
-	sess, err := s.Stored(ctx, sessionID)
-	if session.Absent(err) || err == nil && !s.Owns(sess) {
+func (f *folderKeeper) snapshotWorkspace(ctx context.Context, sessionID, turnID string) error {
+	sess, err := f.reader.Stored(ctx, sessionID)
+	if session.Absent(err) || err == nil && !f.owns(sess) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	if err := s.checkLease(); err != nil {
+	if err := f.checkLease(); err != nil {
 		return err // another node may have taken it, and its folder with it
 	}
-	row := store.Workspace{Name: workspaceName(sess), TurnID: turnID, StoredAt: s.now()}
-	folder := cmp.Or(sess.Cwd, s.opts.WorkspaceRoot)
-	if row.Snapshot, row.Refusal, err = s.opts.Folders.Store(ctx, row.Name, folder); err != nil {
+	row := store.Workspace{Name: workspaceName(sess), TurnID: turnID, StoredAt: f.now()}
+	folder := cmp.Or(sess.Cwd, f.root)
+	if row.Snapshot, row.Refusal, err = f.options.Folders.Store(ctx, row.Name, folder); err != nil {
 		return err
 	}
 	if row.Refusal != "" {
-		s.opts.Logger.Warn().Str("session", sessionID).Str("reason", row.Refusal).
+		f.log.Warn().Str("session", sessionID).Str("reason", row.Refusal).
 			Msg("the folder of a session cannot be stored as it is: the session stays at this node")
 	}
 	if row.Mark, err = workspace.EnsureMarker(folder); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return s.commitOwned(ctx, sess, func(ctx context.Context, tx database.Tx) error {
-		return errors.Join(store.WriteWorkspace(ctx, tx, sessionID, row), store.KeepWorkspace(ctx, tx, s.opts.NodeID, sess.Cwd))
+	return f.commitOwned(ctx, sess, func(ctx context.Context, tx database.Tx) error {
+		return errors.Join(store.WriteWorkspace(ctx, tx, sessionID, row), store.KeepWorkspace(ctx, tx, f.options.NodeID, sess.Cwd))
 	})
 }
 
 // deleteUnneededWorkspaces removes what is stored of the folders of sessions that are gone.
-func (s *Service) deleteUnneededWorkspaces(ctx context.Context) error {
-	gone, err := database.ReadTexts(ctx, s.db.Read(), "look whose folders nobody needs", `select session_id from unneeded_folders`)
+func (f *folderKeeper) deleteUnneededWorkspaces(ctx context.Context) error {
+	gone, err := database.ReadTexts(ctx, f.db.Read(), "look whose folders nobody needs", `select session_id from unneeded_folders`)
 	if err != nil {
 		return err
 	}
 	for _, id := range gone {
-		if err := s.opts.Folders.Forget(ctx, id+"/"); err != nil {
+		if err := f.options.Folders.Forget(ctx, id+"/"); err != nil {
 			return err
 		}
-		if err := s.commit(ctx, store.WorkspaceDeleted(id)); err != nil {
+		if err := f.commit(ctx, store.WorkspaceDeleted(id)); err != nil {
 			return err
 		}
 	}
@@ -129,7 +156,7 @@ func (s *Service) deleteUnneededWorkspaces(ctx context.Context) error {
 // restoreWorkspace has this node have the folder of a session that it is about to take, and tells which node's it was: "" when
 // it is here already, as another session that was taken works in it. *PinnedError when it cannot be had,
 // *NotOwnerError when it is at another node by now.
-func (s *Service) restoreWorkspace(ctx context.Context, sess session.Session) (from string, err error) {
+func (f *folderKeeper) restoreWorkspace(ctx context.Context, sess session.Session) (from string, err error) {
 	pinned := func(reason string) error {
 		return &session.PinnedError{SessionID: sess.ID, Owner: sess.NodeID, Memory: false, Reason: reason}
 	}
@@ -137,39 +164,39 @@ func (s *Service) restoreWorkspace(ctx context.Context, sess session.Session) (f
 	if folder == "" {
 		return "", pinned("it has no folder of its own")
 	}
-	at, err := store.WorkspaceMovedTo(ctx, s.db.Read(), sess.NodeID, folder)
+	at, err := store.WorkspaceMovedTo(ctx, f.db.Read(), sess.NodeID, folder)
 	if err != nil {
 		return "", err
 	}
-	if at == s.opts.NodeID {
+	if at == f.options.NodeID {
 		return "", nil
 	}
 	if at != "" {
-		lapsed, err := s.opts.Lapsed(ctx, s.db.Read(), at)
+		lapsed, err := f.options.Lapsed(ctx, f.db.Read(), at)
 		if err == nil && !lapsed {
-			err = &session.NotOwnerError{SessionID: sess.ID, Owner: at, Node: s.opts.NodeID, Folder: folder}
+			err = &session.NotOwnerError{SessionID: sess.ID, Owner: at, Node: f.options.NodeID, Folder: folder}
 		}
 		if err != nil {
 			return "", err
 		}
 	}
 	from = cmp.Or(at, sess.NodeID)
-	stored, missing, err := store.LastWorkspace(ctx, s.db.Read(), from, folder)
+	stored, missing, err := store.LastWorkspace(ctx, f.db.Read(), from, folder)
 	if err != nil {
 		return "", err
 	}
 	if missing != "" {
 		return "", pinned(missing)
 	}
-	if err := s.clearFor(ctx, sess, stored); err != nil {
+	if err := f.clearFor(ctx, sess, stored); err != nil {
 		return "", err
 	}
-	aside, err := s.opts.Folders.Restore(ctx, stored.Name, stored.Snapshot, folder)
+	aside, err := f.options.Folders.Restore(ctx, stored.Name, stored.Snapshot, folder)
 	if err != nil {
 		return "", runtime.WithKind(runtime.ErrUnavailable, fmt.Errorf("the folder %s cannot be made here now: %w", folder, err))
 	}
 	if aside != "" {
-		s.opts.Logger.Info().Str("folder", folder).Str("aside", aside).
+		f.log.Info().Str("folder", folder).Str("aside", aside).
 			Msg("a folder went on at another node meanwhile; what was here is put aside")
 	}
 	return from, workspace.ReplaceMarker(folder, stored.Mark)
@@ -177,7 +204,7 @@ func (s *Service) restoreWorkspace(ctx context.Context, sess session.Session) (f
 
 // clearFor tells whether the folder of a session that is to be taken may be made here: where nothing is, or an old copy of
 // it that nobody uses. *PinnedError otherwise.
-func (s *Service) clearFor(ctx context.Context, sess session.Session, stored store.Workspace) error {
+func (f *folderKeeper) clearFor(ctx context.Context, sess session.Session, stored store.Workspace) error {
 	pinned := func(reason string) error {
 		return &session.PinnedError{SessionID: sess.ID, Owner: sess.NodeID, Memory: false, Reason: reason}
 	}
@@ -191,7 +218,7 @@ func (s *Service) clearFor(ctx context.Context, sess session.Session, stored sto
 	if len(there) == 0 {
 		return nil
 	}
-	users, err := store.SessionsIn(ctx, s.db.Read(), s.opts.NodeID, sess.Cwd, sess.ID)
+	users, err := store.SessionsIn(ctx, f.db.Read(), f.options.NodeID, sess.Cwd, sess.ID)
 	if err != nil {
 		return err
 	}
@@ -216,16 +243,16 @@ const (
 
 // workspaceMoved notes that the folder of a node goes on here, and tells in the transcript of the session that is taken what of
 // a turn that was cut off stayed behind.
-func (s *Service) workspaceMoved(ctx context.Context, tx database.Tx, session session.Session, from string) ([]journal.Event, error) {
-	at := s.now()
-	if err := store.MoveWorkspace(ctx, tx, from, session.Cwd, s.opts.NodeID, at); err != nil {
+func (f *folderKeeper) workspaceMoved(ctx context.Context, tx database.Tx, session session.Session, from string) ([]journal.Event, error) {
+	at := f.now()
+	if err := store.MoveWorkspace(ctx, tx, from, session.Cwd, f.options.NodeID, at); err != nil {
 		return nil, err
 	}
 	cut, err := store.LastCutTurn(ctx, tx, session.ID)
 	if err != nil || cut == "" {
 		return nil, err
 	}
-	return s.UpsertTranscriptIn(ctx, tx, session.ID, transcript.Entry{MessageID: folderPrefix + cut, TurnID: cut, Role: "system",
+	return f.upsertIn(ctx, tx, session.ID, transcript.Entry{MessageID: folderPrefix + cut, TurnID: cut, Role: "system",
 		Type: typeFolderRestored, StartedAt: &at, CompletedAt: &at, Status: transcript.Complete,
 		Content: "The session goes on at another node, with its folder as the last turn before this one left it. What this turn " +
 			"changed there is in " + session.Cwd + " at node " + from + " only."})
@@ -233,10 +260,10 @@ func (s *Service) workspaceMoved(ctx context.Context, tx database.Tx, session se
 
 // CheckWorkspace refuses what needs the folder of a session while an agent cannot work there: *FolderError. Other errors are
 // those of Lookup.
-func (s *Service) CheckWorkspace(ctx context.Context, sessionID string) error {
-	session, err := s.Lookup(ctx, sessionID)
+func (f *folderKeeper) CheckWorkspace(ctx context.Context, sessionID string) error {
+	session, err := f.lookup(ctx, sessionID)
 	if err == nil {
-		_, err = s.Workspace(session)
+		_, err = f.checker.Workspace(session)
 	}
 	return err
 }

@@ -92,7 +92,8 @@ func (o *Opener) settlePending(ctx context.Context, t session.Temporary, realID,
 		if changed, err := result.RowsAffected(); err != nil || changed == 0 {
 			return nil, err
 		}
-		return []journal.Event{{Type: kind, Time: o.options.Now(), Source: session.EventSource, Broadcast: true, Payload: javascript.MustEncode(news)}}, nil
+		return []journal.Event{{Type: kind, Time: o.options.Now(), Source: session.EventSource, Broadcast: true,
+			Payload: javascript.MustEncode(news)}}, nil
 	})
 }
 

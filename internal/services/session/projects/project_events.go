@@ -30,8 +30,9 @@ func projectUpserted(project session.Project, at int64) journal.Event {
 }
 
 func projectDeleted(projectID string, at int64) journal.Event {
-	return journal.Event{Type: "project_deleted", Time: at, Source: session.EventSource, Broadcast: true, Payload: javascript.MustEncode(struct {
-		ProjectID  string   `json:"projectId"`
-		SessionIDs []string `json:"sessionIds"`
-	}{projectID, []string{}})}
+	return journal.Event{Type: "project_deleted", Time: at, Source: session.EventSource, Broadcast: true,
+		Payload: javascript.MustEncode(struct {
+			ProjectID  string   `json:"projectId"`
+			SessionIDs []string `json:"sessionIds"`
+		}{projectID, []string{}})}
 }

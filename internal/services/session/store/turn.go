@@ -183,3 +183,19 @@ func Ended(ctx context.Context, q database.Querier, generation string) (bool, er
 	}
 	return ended > 0, nil
 }
+
+// TurnMark reads the turns a session has.
+func TurnMark(ctx context.Context, q database.Querier, sessionID string) (mark session.TurnMark, err error) {
+	err = q.QueryRowContext(ctx, `select count(*) from turns where session_id = $1`,
+		database.EncodeText(sessionID)).Scan(&mark.Turns)
+	if err == nil {
+		err = q.QueryRowContext(ctx,
+			`select turn_id from turns where session_id = $1 order by started_at desc, turn_id desc limit 1`,
+			database.EncodeText(sessionID)).Scan(&mark.Newest)
+	}
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return session.TurnMark{}, fmt.Errorf("count the turns of session %s: %w", sessionID, err)
+	}
+	mark.Newest = database.DecodeText(mark.Newest)
+	return mark, nil
+}

@@ -70,7 +70,8 @@ func (c *Checker) folderAt(cwd string) (folder, reason string) {
 	return "", "a relative path is below the server's workspace " + c.Root + ", and this one leaves it"
 }
 
-// Unusable is why an agent cannot work in a folder, "" when it can. enter says whether the agents' user may enter it, nil when they are the server's user.
+// Unusable is why an agent cannot work in a folder, "" when it can. enter says whether the agents' user may
+// enter it; nil when they are the server's user.
 func Unusable(folder string, enter func(string) error) string {
 	info, err := os.Stat(folder)
 	switch {

@@ -20,7 +20,7 @@ import (
 )
 
 // A configuration that means nothing says what to write, and all that is wrong at once.
-func TestWhatIsConfigured(t *testing.T) {
+func TestConfiguredTools(t *testing.T) {
 	t.Parallel()
 	for text, says := range map[string]string{
 		"":   "",
@@ -174,7 +174,7 @@ func TestToolsOfServers(t *testing.T) {
 
 // TL-25: of several ways to a server the first that works is used, in their order, for the list and for
 // calls. The report names it and the errors of those before it.
-func TestTheFirstWayThatWorks(t *testing.T) {
+func TestFirstWorkingMethodIsUsed(t *testing.T) {
 	t.Parallel()
 	closed := httptest.NewServer(http.NotFoundHandler())
 	closed.Close()

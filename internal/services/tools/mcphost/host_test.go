@@ -436,7 +436,7 @@ func TestCallsWaitForTheirSlot(t *testing.T) {
 
 // TL-28: what ran, or waited, when the server was killed is settled by the next one, which says that it is not known
 // what was done; the same call again is the next attempt and asks, whatever the rules allow.
-func TestACallThatWasCutOffIsDecidedAgain(t *testing.T) {
+func TestInterruptedCallNeedsNewDecision(t *testing.T) {
 	sessiontest.Each(t, func(t *testing.T, base *sessiontest.Site) {
 		s := newSite(t, base)
 		s.policy.AllowTools = []string{"workspace.write"}

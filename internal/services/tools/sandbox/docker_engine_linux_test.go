@@ -18,7 +18,7 @@ import (
 )
 
 // TL-12, TL-16, TL-17, TL-18: a container of a real engine holds what bubblewrap holds.
-func TestARealContainer(t *testing.T) {
+func TestRealContainer(t *testing.T) {
 	t.Parallel()
 	s := siteOf(t, sandbox.NewDocker(engine(t), image, program(t)...))
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -63,7 +63,7 @@ func TestDockerIsGivenVersionControlReadOnly(t *testing.T) {
 
 // TL-12, TL-16, TL-18: what Docker is asked for: no network, no rights, bounds, and the workspace read-only or
 // writable.
-func TestWhatDockerIsAskedFor(t *testing.T) {
+func TestDockerArguments(t *testing.T) {
 	t.Parallel()
 	own := program(t)
 	bin, asked := client(t, own[0])

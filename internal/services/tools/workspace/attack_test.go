@@ -289,7 +289,7 @@ func TestTheLimits(t *testing.T) {
 
 // What is the server's own within a workspace is not there for the tools, whatever leads to it; what is fixed can be
 // read.
-func TestTheServersOwnIsHidden(t *testing.T) {
+func TestServerFilesAreHidden(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	folder, err := filepath.EvalSymlinks(s.folder)

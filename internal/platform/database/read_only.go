@@ -12,10 +12,10 @@ import (
 	"harness/internal/platform/database/wal"
 )
 
-// Look opens an existing store for reading: it neither makes nor changes a file, and takes no lock that a server
+// OpenReadOnly opens an existing store for reading: it neither makes nor changes a file, and takes no lock that a server
 // would wait for. It returns fs.ErrNotExist for a missing SQLite file, and *FileError for one that Open would refuse.
 // ErrReadOnly comes with the store and says that it accepts no writes. The caller closes the store.
-func Look(ctx context.Context, opts Options) (*DB, error) {
+func OpenReadOnly(ctx context.Context, opts Options) (*DB, error) {
 	if opts.URL != "" {
 		opts.MaxConns = 1
 		db, err := openPostgres(ctx, opts)

@@ -1,4 +1,4 @@
-package manager
+package outbox
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
+	"harness/internal/platform/telemetry"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
 	"harness/internal/services/session/store"
@@ -29,7 +30,7 @@ func newQueueSender() *queueSender {
 	return &queueSender{busy: map[string]bool{}, wake: make(chan struct{}, 1)}
 }
 
-// want lets queueLoop look.
+// want lets SendQueued look.
 func (w *queueSender) want() {
 	select {
 	case w.wake <- struct{}{}:
@@ -53,21 +54,21 @@ func (w *queueSender) release(sessionID string) {
 	w.mu.Unlock()
 }
 
-// queueLoop sends the waiting messages of this node's sessions, each session's one after the other, until ctx ends.
-func (s *Service) queueLoop(ctx context.Context) {
+// SendQueued sends the waiting messages of this node's sessions, each session's one after the other, until ctx ends.
+func (o *Outbox) SendQueued(ctx context.Context) {
 	var senders sync.WaitGroup
 	defer senders.Wait()
 	for {
-		found, err := s.sendQueued(ctx, &senders)
+		found, err := o.sendQueued(ctx, &senders)
 		if err != nil && ctx.Err() == nil {
-			s.opts.Logger.Warn().Err(err).Msg("waiting messages could not be read; trying again")
+			o.opts.Logger.Warn().Err(err).Msg("waiting messages could not be read; trying again")
 		}
 		var again <-chan time.Time
 		if found || err != nil {
 			again = time.After(waitingAgain)
 		}
 		select {
-		case <-s.sender.wake:
+		case <-o.sender.wake:
 		case <-again:
 		case <-ctx.Done():
 			return
@@ -75,21 +76,21 @@ func (s *Service) queueLoop(ctx context.Context) {
 	}
 }
 
-func (s *Service) sendQueued(ctx context.Context, senders *sync.WaitGroup) (found bool, err error) {
-	sessions, err := database.ReadAll(ctx, s.db.Read(), "find waiting messages", func(row database.Row) (id string, err error) {
+func (o *Outbox) sendQueued(ctx context.Context, senders *sync.WaitGroup) (found bool, err error) {
+	sessions, err := database.ReadAll(ctx, o.opts.DB.Read(), "find waiting messages", func(row database.Row) (id string, err error) {
 		err = row.Scan(&id)
 		return database.DecodeText(id), err
 	}, `select distinct q.session_id from queued_messages q join sessions s on s.id = q.session_id where s.node_id = $1`,
-		s.opts.NodeID)
+		o.opts.NodeID)
 	if err != nil {
 		return false, err
 	}
 	for _, id := range sessions {
-		if s.sender.take(id) {
+		if o.sender.take(id) {
 			senders.Go(func() {
-				defer s.sender.release(id)
-				if err := s.sendFirst(ctx, id); err != nil && ctx.Err() == nil {
-					s.opts.Logger.Warn().Err(err).Str("session", id).Msg("a waiting message could not be sent; trying again")
+				defer o.sender.release(id)
+				if err := o.sendFirst(ctx, id); err != nil && ctx.Err() == nil {
+					o.opts.Logger.Warn().Err(err).Str("session", id).Msg("a waiting message could not be sent; trying again")
 				}
 			})
 		}
@@ -101,16 +102,16 @@ func (s *Service) sendQueued(ctx context.Context, senders *sync.WaitGroup) (foun
 var errWaitingChanged = errors.New("the message changed")
 
 // sendFirst sends a session's waiting messages until none is left, or one is held.
-func (s *Service) sendFirst(ctx context.Context, sessionID string) error {
+func (o *Outbox) sendFirst(ctx context.Context, sessionID string) error {
 	for ctx.Err() == nil {
-		all, err := s.Waiting(ctx, sessionID)
+		all, err := o.Waiting(ctx, sessionID)
 		if err != nil || len(all) == 0 || all[0].State == session.WaitingHeld {
 			return err
 		}
 		if all[0].State == session.WaitingSending {
-			err = s.settleInFlight(ctx, sessionID)
+			err = o.settleInFlight(ctx, sessionID)
 		} else {
-			err = s.sendWhenIdle(ctx, all[0])
+			err = o.sendWhenIdle(ctx, all[0])
 		}
 		if err != nil {
 			return err
@@ -121,24 +122,24 @@ func (s *Service) sendFirst(ctx context.Context, sessionID string) error {
 
 // sendWhenIdle sends a waiting message as a turn of its own. That it is being told is stored before, and that it was
 // taken with its turn, so that a server that dies in between finds out (settleInFlight).
-func (s *Service) sendWhenIdle(ctx context.Context, first session.Waiting) error {
+func (o *Outbox) sendWhenIdle(ctx context.Context, first session.Waiting) error {
 	id := first.SessionID
-	sess, err := s.Stored(ctx, id)
+	sess, err := o.sessions.Stored(ctx, id)
 	if err != nil {
 		return err
 	}
-	s.LoadView(sess.Runtime, id)
+	o.sessions.LoadView(sess.Runtime, id)
 	select {
-	case <-s.index.WhenIdle(id):
+	case <-o.opts.Index.WhenIdle(id):
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	message, err := s.toSend(ctx, first)
+	message, err := o.toSend(ctx, first)
 	if database.Transient(err) || ctx.Err() != nil {
 		return errors.Join(err, ctx.Err())
 	}
 	if err != nil {
-		return s.markQueued(ctx, first, session.WaitingHeld, err.Error())
+		return o.markQueued(ctx, first, session.WaitingHeld, err.Error())
 	}
 	message.Alone = true
 	var begun atomic.Bool // also set when the unit runs after Send gave up
@@ -155,12 +156,12 @@ func (s *Service) sendWhenIdle(ctx context.Context, first session.Waiting) error
 			return nil, err
 		}
 		begun.Store(true)
-		return s.enqueue(ctx, tx, first, session.WaitingSending, mark, "")
+		return o.Enqueue(ctx, tx, first, session.WaitingSending, mark, "")
 	}
 	message.Accepted = func(ctx context.Context, tx database.Tx, turnID string) ([]journal.Event, error) {
-		return s.dequeueSent(ctx, tx, first, turnID)
+		return o.dequeueSent(ctx, tx, first, turnID)
 	}
-	_, err = s.Send(inTrace(ctx, first.Content.Trace), id, message)
+	_, err = o.turns.Send(inTrace(ctx, first.Content.Trace), id, message)
 	var refused *runtime.Error
 	switch {
 	case err == nil, errors.Is(err, errWaitingChanged):
@@ -169,44 +170,44 @@ func (s *Service) sendWhenIdle(ctx context.Context, first session.Waiting) error
 		if !begun.Load() {
 			return nil
 		}
-		return s.markQueued(ctx, first, session.WaitingQueued, "")
+		return o.markQueued(ctx, first, session.WaitingQueued, "")
 	case begun.Load() && !errors.As(err, &refused):
 		return nil // settled in the next round
 	case errors.Is(err, runtime.ErrUnavailable) || errors.Is(err, runtime.ErrTimeout) || database.Transient(err) ||
 		ctx.Err() != nil || errors.As(err, new(*session.LimitError)):
 		if begun.Load() {
-			err = errors.Join(err, s.markQueued(ctx, first, session.WaitingQueued, ""))
+			err = errors.Join(err, o.markQueued(ctx, first, session.WaitingQueued, ""))
 		}
 		return err
 	}
-	return s.markQueued(ctx, first, session.WaitingHeld, err.Error())
+	return o.markQueued(ctx, first, session.WaitingHeld, err.Error())
 }
 
 // settleQueued stores what became of a waiting message whose telling broke off.
-func (s *Service) settleQueued(ctx context.Context, one session.Waiting, turnID string, unknown bool) error {
+func (o *Outbox) settleQueued(ctx context.Context, one session.Waiting, turnID string, unknown bool) error {
 	switch {
 	case unknown:
-		return s.markQueued(ctx, one, session.WaitingHeld,
+		return o.markQueued(ctx, one, session.WaitingHeld,
 			"it cannot be told whether the runtime took it; look at the transcript, then send or drop it")
 	case turnID != "":
-		_, err := s.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-			return s.dequeueSent(ctx, tx, one, turnID)
+		_, err := o.opts.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+			return o.dequeueSent(ctx, tx, one, turnID)
 		})
 		return err
 	}
-	return s.markQueued(ctx, one, session.WaitingQueued, "")
+	return o.markQueued(ctx, one, session.WaitingQueued, "")
 }
 
 // markQueued is putWaiting as a unit of its own.
-func (s *Service) markQueued(ctx context.Context, one session.Waiting, state session.WaitingState, failure string) error {
-	_, err := s.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		return s.enqueue(ctx, tx, one, state, "", failure)
+func (o *Outbox) markQueued(ctx context.Context, one session.Waiting, state session.WaitingState, failure string) error {
+	_, err := o.opts.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		return o.Enqueue(ctx, tx, one, state, "", failure)
 	})
 	return err
 }
 
-// enqueue gives a message another state, and tells everybody.
-func (s *Service) enqueue(ctx context.Context, tx database.Tx, one session.Waiting, state session.WaitingState, mark, failure string) (
+// Enqueue gives a message another state, and tells everybody.
+func (o *Outbox) Enqueue(ctx context.Context, tx database.Tx, one session.Waiting, state session.WaitingState, mark, failure string) (
 	[]journal.Event, error) {
 	systemOwned, err := store.IsSystemOwned(ctx, tx, one.SessionID)
 	if session.Absent(err) {
@@ -221,5 +222,11 @@ func (s *Service) enqueue(ctx context.Context, tx database.Tx, one session.Waiti
 		return nil, fmt.Errorf("store waiting message %s: %w", one.ID, err)
 	}
 	now, err := store.ReadQueued(ctx, tx, `session_id = $1`, database.EncodeText(one.SessionID))
-	return []journal.Event{queueUpdated(one.SessionID, now, systemOwned, s.now(), nil)}, err
+	return []journal.Event{queueUpdated(one.SessionID, now, systemOwned, o.opts.Now(), nil)}, err
+}
+
+// inTrace is work in a trace that was stored, "" for none.
+func inTrace(ctx context.Context, stored string) context.Context {
+	of := session.ParseTrace("", stored)
+	return telemetry.WithTrace(ctx, telemetry.Trace{TraceID: of.TraceID, SpanID: of.SpanID})
 }

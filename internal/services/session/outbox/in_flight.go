@@ -1,4 +1,4 @@
-package manager
+package outbox
 
 import (
 	"context"
@@ -6,14 +6,15 @@ import (
 	"errors"
 	"fmt"
 
+	"harness/internal/lib/javascript"
 	"harness/internal/platform/database"
 	"harness/internal/services/session"
 	"harness/internal/services/session/store"
 )
 
-// inFlightMessage is a message that is being told to the runtime of its session, or was when the telling broke off: one that
+// InFlight is a message that is being told to the runtime of its session, or was when the telling broke off: one that
 // waits, or one with a key.
-type inFlightMessage struct {
+type InFlight struct {
 	sessionID, mark string
 	// settle stores what became of it: the turn it began, "" for none, or that nobody can tell (unknown).
 	settle func(ctx context.Context, turnID string, unknown bool) error
@@ -23,7 +24,7 @@ type inFlightMessage struct {
 // a turn.
 type inFlightMark struct {
 	session.TurnMark
-	// Epoch is the session's.
+	// Epoch is the session'o.
 	Epoch int64 `json:"epoch,omitempty"`
 }
 
@@ -33,13 +34,13 @@ const steeredMark = "steered"
 
 // newMark is the mark of a message that is about to be told to the runtime of a session, as a turn of its own.
 func newMark(ctx context.Context, tx database.Tx, session session.Session) (string, error) {
-	turns, err := markIn(ctx, tx, session.ID)
-	return string(encode(inFlightMark{turns, session.Epoch})), err
+	turns, err := store.TurnMark(ctx, tx, session.ID)
+	return string(javascript.MustEncode(inFlightMark{turns, session.Epoch})), err
 }
 
 // beganTurn is the turn that a message began after its mark, "" when it surely began none. ErrTurnUnknown, and others of
 // TurnSince.
-func (s *Service) beganTurn(ctx context.Context, sessionID, mark string) (string, error) {
+func (o *Outbox) beganTurn(ctx context.Context, sessionID, mark string) (string, error) {
 	if mark == steeredMark {
 		return "", session.ErrTurnUnknown
 	}
@@ -47,55 +48,55 @@ func (s *Service) beganTurn(ctx context.Context, sessionID, mark string) (string
 	if err := json.Unmarshal([]byte(mark), &before); err != nil {
 		return "", fmt.Errorf("read the mark of a message to session %s: %w", sessionID, err)
 	}
-	turnID, err := s.TurnSince(ctx, sessionID, before.TurnMark)
+	turnID, err := o.turns.TurnSince(ctx, sessionID, before.TurnMark)
 	if turnID != "" || err != nil {
 		return turnID, err
 	}
-	sess, err := s.Stored(ctx, sessionID)
+	sess, err := o.sessions.Stored(ctx, sessionID)
 	if err == nil && sess.Epoch != before.Epoch {
 		err = fmt.Errorf("%w: another node told its runtime of it, and what that said then is not known here", session.ErrTurnUnknown)
 	}
 	return "", err
 }
 
-// unsettled are the messages of a session that are being told to the runtime, or were when the telling broke off: one at
+// Unsettled are the messages of a session that are being told to the runtime, or were when the telling broke off: one at
 // most, as the next one is not told before.
-func (s *Service) unsettled(ctx context.Context, sessionID string) ([]inFlightMessage, error) {
-	waiting, err := store.ReadQueued(ctx, s.db.Read(), `session_id = $1 and state = 'sending'`, database.EncodeText(sessionID))
+func (o *Outbox) Unsettled(ctx context.Context, sessionID string) ([]InFlight, error) {
+	waiting, err := store.ReadQueued(ctx, o.opts.DB.Read(), `session_id = $1 and state = 'sending'`, database.EncodeText(sessionID))
 	if err != nil {
 		return nil, err
 	}
-	all, err := s.keysInFlight(ctx, sessionID)
+	all, err := o.keysInFlight(ctx, sessionID)
 	for _, one := range waiting {
-		all = append(all, inFlightMessage{sessionID, one.Marker, func(ctx context.Context, turnID string, unknown bool) error {
-			return s.settleQueued(ctx, one, turnID, unknown)
+		all = append(all, InFlight{sessionID, one.Marker, func(ctx context.Context, turnID string, unknown bool) error {
+			return o.settleQueued(ctx, one, turnID, unknown)
 		}})
 	}
 	return all, err
 }
 
 // settleInFlight finds out whether the message of a session that was being told began a turn.
-func (s *Service) settleInFlight(ctx context.Context, sessionID string) error {
-	release, err := s.locks.Acquire(ctx, "message "+sessionID) // a turn that begins meanwhile would be taken for its
+func (o *Outbox) settleInFlight(ctx context.Context, sessionID string) error {
+	release, err := o.opts.Locks.Acquire(ctx, "message "+sessionID) // a turn that begins meanwhile would be taken for its
 	if err != nil {
 		return err
 	}
 	defer release()
-	told, err := s.locks.Acquire(ctx, sessionID) // one that is being told right now is settled by who tells it
+	told, err := o.opts.Locks.Acquire(ctx, sessionID) // one that is being told right now is settled by who tells it
 	if err != nil {
 		return err
 	}
 	told()
-	unsettled, err := s.unsettled(ctx, sessionID)
+	unsettled, err := o.Unsettled(ctx, sessionID)
 	if err != nil || len(unsettled) == 0 { // a message that came after it has settled it
 		return err
 	}
-	return s.settle(ctx, unsettled[0])
+	return o.Resolve(ctx, unsettled[0])
 }
 
-// settle is settleInFlight for who holds the lock of the session's messages.
-func (s *Service) settle(ctx context.Context, one inFlightMessage) error {
-	turnID, err := s.beganTurn(ctx, one.sessionID, one.mark)
+// Resolve is settleInFlight for who holds the lock of the session's messages.
+func (o *Outbox) Resolve(ctx context.Context, one InFlight) error {
+	turnID, err := o.beganTurn(ctx, one.sessionID, one.mark)
 	unknown := errors.Is(err, session.ErrTurnUnknown)
 	if err != nil && !unknown {
 		return err

@@ -1,4 +1,4 @@
-package manager
+package takeover
 
 import (
 	"bytes"
@@ -13,11 +13,11 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"sync"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"harness/internal/platform/database"
-	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/runtime/environment"
 	"harness/internal/services/session"
@@ -27,10 +27,10 @@ import (
 )
 
 const (
-	// memoryPartBytes bounds a stored piece of a runtime's memory.
-	memoryPartBytes = 512 << 10
-	// custodyAgain is how long to wait after a failure.
-	custodyAgain = 2 * time.Second
+	// PartBytes bounds a stored piece of a runtime's memory.
+	PartBytes = 512 << 10
+	// snapshotAgain is how long to wait after a failure.
+	snapshotAgain = 2 * time.Second
 	// A runtime that has not written down yet what it said is asked again after writtenAgain, but not for longer than
 	// writtenLimit: what it keeps to itself, it is told again elsewhere.
 	writtenAgain = 50 * time.Millisecond
@@ -43,13 +43,6 @@ var errUnwritten = errors.New("the runtime has not written down what it said")
 // errAnotherFile says that a file is not what it was.
 var errAnotherFile = errors.New("it is another file than before")
 
-// endedTurns is a list of sessions of which something is to be stored, each with the turn that ended last ("" for none).
-type endedTurns struct {
-	mu   sync.Mutex
-	due  map[string]string
-	wake chan struct{}
-}
-
 // memoryFiles are those in which a runtime remembers a session, of an epoch and an id of the runtime's own.
 type memoryFiles struct {
 	epoch  int64
@@ -58,77 +51,59 @@ type memoryFiles struct {
 	names  []string
 }
 
-func newEndedTurns() *endedTurns {
-	return &endedTurns{due: map[string]string{}, wake: make(chan struct{}, 1)}
+// Sessions finds sessions and their runtimes.
+type Sessions interface {
+	Stored(ctx context.Context, sessionID string) (session.Session, error)
+	Adapter(name string) (runtime.Adapter, error)
 }
 
-// want has something of a session stored.
-func (e *endedTurns) want(sessionID, endedTurn string) {
-	e.mu.Lock()
-	e.due[sessionID] = cmp.Or(endedTurn, e.due[sessionID])
-	e.mu.Unlock()
-	e.signal()
+// SnapshotOptions are what Snapshots are built from.
+type SnapshotOptions struct {
+	DB       *database.DB
+	Sessions Sessions
+	Owner    *Ownership
+	// WorkspaceRoot is the workspace of sessions that have none of their own.
+	WorkspaceRoot string
+	Logger        zerolog.Logger
+	// Now is the time in ms.
+	Now func() int64
 }
 
-// wantAgain puts back what could not be stored, unless there is something newer, and wakes nobody.
-func (e *endedTurns) wantAgain(sessionID, endedTurn string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.due[sessionID] = cmp.Or(e.due[sessionID], endedTurn)
+// Snapshots stores what runtimes remember of this node's sessions, so that another node can go on with them.
+type Snapshots struct {
+	opts  SnapshotOptions
+	turns *EndedTurns
 }
 
-// signal has whoever stores look.
-func (e *endedTurns) signal() {
-	select {
-	case e.wake <- struct{}{}:
-	default:
-	}
+// NewSnapshots makes Snapshots. They store nothing until Run.
+func NewSnapshots(opts SnapshotOptions) *Snapshots {
+	return &Snapshots{opts: opts, turns: NewEndedTurns()}
 }
 
-func (e *endedTurns) take() map[string]string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	due := e.due
-	e.due = map[string]string{}
-	return due
-}
+// Want has the snapshot of a session stored, with the turn that ended, "" for none.
+func (s *Snapshots) Want(sessionID, endedTurn string) { s.turns.Want(sessionID, endedTurn) }
 
-// toStore has stored what a signal of a runtime has grown or changed: its memory, and at the end of a turn the folder.
-func (s *Service) toStore(signal runtime.Signal) {
-	switch change := signal.Change.(type) {
-	case runtime.TurnCompleted:
-		s.snapshots.want(signal.ThreadID, change.TurnID)
-		if s.opts.Folders != nil {
-			s.workspaces.want(signal.ThreadID, change.TurnID)
-		}
-	case runtime.ItemChanged:
-		if change.Done {
-			s.snapshots.want(signal.ThreadID, "")
-		}
-	}
-}
-
-// snapshotLoop stores what runtimes remember of this node's sessions, as it grows, until ctx ends.
-func (s *Service) snapshotLoop(ctx context.Context) {
+// Run stores what runtimes remember of this node's sessions, as it grows, until ctx ends.
+func (s *Snapshots) Run(ctx context.Context) {
 	var again <-chan time.Time
 	files := map[string]memoryFiles{} // where they were found: to look for them is a walk through a folder of all sessions
 	behind := map[string]time.Time{}  // since when a runtime has not written down what it said
 	for {
 		select {
-		case <-s.snapshots.wake:
+		case <-s.turns.Wake:
 		case <-again:
 		case <-ctx.Done():
 			return
 		}
 		again = nil
 		var wait time.Duration
-		for id, turn := range s.snapshots.take() {
+		for id, turn := range s.turns.Take() {
 			err := s.snapshotSession(ctx, id, turn, files)
 			if err == nil || ctx.Err() != nil {
 				delete(behind, id)
 				continue
 			}
-			pause := custodyAgain
+			pause := snapshotAgain
 			if errors.Is(err, errUnwritten) {
 				if _, known := behind[id]; !known {
 					behind[id] = time.Now()
@@ -144,7 +119,7 @@ func (s *Service) snapshotLoop(ctx context.Context) {
 				s.opts.Logger.Warn().Err(err).Str("session", id).
 					Msg("what the runtime remembers of a session could not be stored; trying again. Until then it stays at this node")
 			}
-			s.snapshots.wantAgain(id, turn)
+			s.turns.WantAgain(id, turn)
 			wait = min(cmp.Or(wait, pause), pause)
 			again = time.After(wait)
 		}
@@ -152,15 +127,15 @@ func (s *Service) snapshotLoop(ctx context.Context) {
 }
 
 // snapshotSession stores what the files of a session's runtime have more than is stored, and at last how far that is.
-func (s *Service) snapshotSession(ctx context.Context, sessionID, endedTurn string, files map[string]memoryFiles) error {
-	sess, err := s.Stored(ctx, sessionID)
-	if session.Absent(err) || err == nil && !s.Owns(sess) {
+func (s *Snapshots) snapshotSession(ctx context.Context, sessionID, endedTurn string, files map[string]memoryFiles) error {
+	sess, err := s.opts.Sessions.Stored(ctx, sessionID)
+	if session.Absent(err) || err == nil && !s.opts.Owner.Owns(sess) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	adapter, err := s.Adapter(sess.Runtime)
+	adapter, err := s.opts.Sessions.Adapter(sess.Runtime)
 	if err != nil {
 		return err
 	}
@@ -187,11 +162,11 @@ func (s *Service) snapshotSession(ctx context.Context, sessionID, endedTurn stri
 	if err != nil {
 		return err
 	}
-	row := store.Snapshot{TurnID: endedTurn, Workspace: marked, StoredAt: s.now()}
+	row := store.Snapshot{TurnID: endedTurn, Workspace: marked, StoredAt: s.opts.Now()}
 	if !written {
 		row.TurnID = "" // the one before stays: should this node die now, the session is told again
 	}
-	err = s.commitOwned(ctx, sess, func(ctx context.Context, tx database.Tx) error {
+	err = s.opts.Owner.CommitOwned(ctx, sess, func(ctx context.Context, tx database.Tx) error {
 		return store.WriteSnapshot(ctx, tx, sessionID, row)
 	})
 	if err == nil && !written {
@@ -201,7 +176,7 @@ func (s *Service) snapshotSession(ctx context.Context, sessionID, endedTurn stri
 }
 
 // snapshotFiles stores what the files of a session's runtime have more than is stored, and returns how many there are.
-func (s *Service) snapshotFiles(ctx context.Context, session session.Session, portable runtime.Movable, files map[string]memoryFiles,
+func (s *Snapshots) snapshotFiles(ctx context.Context, session session.Session, portable runtime.Movable, files map[string]memoryFiles,
 ) (stored int, err error) {
 	found, known := files[session.ID]
 	if !known || found.epoch != session.Epoch || found.native != session.RuntimeSessionID {
@@ -227,34 +202,20 @@ func (s *Service) snapshotFiles(ctx context.Context, session session.Session, po
 		return len(found.names), nil
 	}
 	// Those of before have another name here, or are of a conversation that was told anew.
-	return len(found.names), s.commitOwned(ctx, session, func(ctx context.Context, tx database.Tx) error {
+	return len(found.names), s.opts.Owner.CommitOwned(ctx, session, func(ctx context.Context, tx database.Tx) error {
 		return store.DeleteOtherSnapshotFiles(ctx, tx, session.ID, found.names)
-	})
-}
-
-// commitOwned stores something of a session's runtime, unless another node has taken the session.
-func (s *Service) commitOwned(ctx context.Context, sess session.Session, st func(context.Context, database.Tx) error) error {
-	return s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		if _, err := store.IsSystemOwned(ctx, tx, sess.ID); session.Absent(err) {
-			return nil, nil
-		}
-		mine, err := s.mine(ctx, tx, sess.ID, sess.Epoch)
-		if err != nil || !mine {
-			return nil, err
-		}
-		return nil, st(ctx, tx)
 	})
 }
 
 // snapshotFile stores the whole lines by which a file has grown. One that is not as it was is stored anew; errAnotherFile
 // unless mayBeAnew says that it may be: the one that was there may have another name by now.
-func (s *Service) snapshotFile(ctx context.Context, session session.Session, folder, name string, mayBeAnew bool) (err error) {
+func (s *Snapshots) snapshotFile(ctx context.Context, session session.Session, folder, name string, mayBeAnew bool) (err error) {
 	file, err := os.OpenInRoot(folder, filepath.FromSlash(name)) // what an agent put there must not lead out of it
 	if err != nil {
 		return fmt.Errorf("read what the runtime remembers: %w", err)
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	last, err := store.LastSnapshotPart(ctx, s.db.Read(), session.ID, name)
+	last, err := store.LastSnapshotPart(ctx, s.opts.DB.Read(), session.ID, name)
 	if err != nil {
 		return err
 	}
@@ -271,19 +232,19 @@ func (s *Service) snapshotFile(ctx context.Context, session session.Session, fol
 		next = 0
 	}
 	for {
-		content = make([]byte, memoryPartBytes)
+		content = make([]byte, PartBytes)
 		n, err := file.ReadAt(content, next)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return fmt.Errorf("read what the runtime remembers: %w", err)
 		}
-		if n < memoryPartBytes { // it is the end, and the runtime may be in the middle of a line
+		if n < PartBytes { // it is the end, and the runtime may be in the middle of a line
 			n = bytes.LastIndexByte(content[:n], '\n') + 1
 		}
 		if n == 0 && !anew {
 			return nil
 		}
 		part, first := store.SnapshotPart{Name: name, Starts: next, Ends: next + int64(n), Content: content[:n]}, anew
-		if err := s.commitOwned(ctx, session, func(ctx context.Context, tx database.Tx) error {
+		if err := s.opts.Owner.CommitOwned(ctx, session, func(ctx context.Context, tx database.Tx) error {
 			if first {
 				if err := store.DeleteSnapshotFile(ctx, tx, session.ID, name); err != nil {
 					return err
@@ -296,14 +257,14 @@ func (s *Service) snapshotFile(ctx context.Context, session session.Session, fol
 		}); err != nil {
 			return err
 		}
-		if anew, next = false, part.Ends; n < memoryPartBytes {
+		if anew, next = false, part.Ends; n < PartBytes {
 			return nil
 		}
 	}
 }
 
-// restoreSnapshot writes what is stored of a session into the files of this node's runtime, in place of what it had.
-func (s *Service) restoreSnapshot(ctx context.Context, portable runtime.Movable, session session.Session) (err error) {
+// Restore writes what is stored of a session into the files of this node's runtime, in place of what it had.
+func (s *Snapshots) Restore(ctx context.Context, portable runtime.Movable, session session.Session) (err error) {
 	folder, had, err := portable.SnapshotFiles(session.Resume())
 	if err != nil {
 		return err
@@ -322,7 +283,7 @@ func (s *Service) restoreSnapshot(ctx context.Context, portable runtime.Movable,
 		}
 	}
 	cwd, places := cmp.Or(session.Cwd, s.opts.WorkspaceRoot), map[string]string{}
-	return store.EachSnapshotPart(ctx, s.db.Read(), session.ID, func(part store.SnapshotPart) error {
+	return store.EachSnapshotPart(ctx, s.opts.DB.Read(), session.ID, func(part store.SnapshotPart) error {
 		place, known := places[part.Name]
 		if !known {
 			if place, err = portable.SnapshotPath(session.Resume(), cwd, part.Name); err != nil {

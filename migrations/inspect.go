@@ -10,9 +10,9 @@ import (
 	"harness/internal/platform/database"
 )
 
-// Look reports what Up would do, without doing it: From is the store's schema version, 0 for an empty store, To this
+// Inspect reports what Up would do, without doing it: From is the store's schema version, 0 for an empty store, To this
 // binary's. From may be greater.
-func Look(ctx context.Context, db *database.DB) (Result, error) {
+func Inspect(ctx context.Context, db *database.DB) (Result, error) {
 	latest, err := Latest()
 	if err != nil {
 		return Result{}, err

@@ -11,13 +11,13 @@ import (
 	"harness/tests/dbtest"
 )
 
-// Looking reads what was committed, also what is still in the log of a writer, makes no file, and writes nothing.
-func TestLookChangesNothing(t *testing.T) {
+// A read-only store reads every commit, also those still in the log of a writer, makes no file, and writes nothing.
+func TestOpenReadOnlyChangesNothing(t *testing.T) {
 	t.Parallel()
 	dbtest.EachEngine(t, func(t *testing.T, engine database.Engine) {
 		opts := dbtest.Options(t, engine)
 		if engine == database.SQLite {
-			if _, err := database.Look(t.Context(), opts); !errors.Is(err, fs.ErrNotExist) {
+			if _, err := database.OpenReadOnly(t.Context(), opts); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("a missing file: %v", err)
 			}
 			if _, err := os.Stat(opts.Path); err == nil {
@@ -35,35 +35,35 @@ func TestLookChangesNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		look, err := database.Look(t.Context(), opts)
+		reader, err := database.OpenReadOnly(t.Context(), opts)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var n int
-		if err := look.Read().QueryRowContext(t.Context(), `select n from seen`).Scan(&n); err != nil || n != 7 {
+		if err := reader.Read().QueryRowContext(t.Context(), `select n from seen`).Scan(&n); err != nil || n != 7 {
 			t.Errorf("read %d: %v", n, err)
 		}
-		if err := look.Close(); err != nil {
+		if err := reader.Close(); err != nil {
 			t.Error(err)
 		}
 		if engine == database.SQLite {
 			if err := db.Close(); err != nil {
 				t.Fatal(err)
 			}
-			look, err := database.Look(t.Context(), opts)
+			reader, err := database.OpenReadOnly(t.Context(), opts)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := look.Read().QueryRowContext(t.Context(), `select n from seen`).Scan(&n); err != nil {
+			if err := reader.Read().QueryRowContext(t.Context(), `select n from seen`).Scan(&n); err != nil {
 				t.Error(err)
 			}
 			if left, err := filepath.Glob(opts.Path + "*"); err != nil || len(left) != 1 {
 				t.Errorf("made %v %v", left, err)
 			}
-			if _, err := look.Raw().ExecContext(t.Context(), `insert into seen values (8)`); err == nil {
+			if _, err := reader.Raw().ExecContext(t.Context(), `insert into seen values (8)`); err == nil {
 				t.Error("it can be written")
 			}
-			if err := look.Close(); err != nil {
+			if err := reader.Close(); err != nil {
 				t.Error(err)
 			}
 		}

@@ -1,4 +1,4 @@
-package manager
+package outbox
 
 import (
 	"context"
@@ -13,17 +13,17 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// errKeyTold: what a message with this key made is to be looked up (Made) before it is sent.
+// errKeyTold: what a message with this key made is to be looked up (TurnForKey) before it is sent.
 var errKeyTold = fmt.Errorf("%w: what became of a message with this key is not known here yet", runtime.ErrUnavailable)
 
-// Made is what a message with a key made that came before (Message.Key): the turn it began or was steered into, or the
+// TurnForKey is what a message with a key made that came before (Message.Key): the turn it began or was steered into, or the
 // id it waits by. "" says that it made nothing, and will not any more. ErrTurnUnknown when that cannot be told;
 // runtime.ErrUnavailable while it cannot be told yet.
-func (s *Service) Made(ctx context.Context, sessionID, key string) (string, error) {
+func (o *Outbox) TurnForKey(ctx context.Context, sessionID, key string) (string, error) {
 	for settled := false; ; settled = true {
 		var mark, made string
-		err := s.db.Read().QueryRowContext(ctx, `select mark, made from message_keys where key = $1 and created_at > $2`, key,
-			s.now()-store.MessageKeysKept.Milliseconds()).Scan(&mark, &made)
+		err := o.opts.DB.Read().QueryRowContext(ctx, `select mark, made from message_keys where key = $1 and created_at > $2`, key,
+			o.opts.Now()-store.MessageKeysKept.Milliseconds()).Scan(&mark, &made)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
 			return "", nil
@@ -36,20 +36,20 @@ func (s *Service) Made(ctx context.Context, sessionID, key string) (string, erro
 		case settled: // what is read is older than what was stored
 			return "", runtime.WithKind(runtime.ErrUnavailable, session.ErrTurnUnsettled)
 		}
-		if err := s.settleInFlight(ctx, sessionID); err != nil {
+		if err := o.settleInFlight(ctx, sessionID); err != nil {
 			return "", runtime.WithKind(runtime.ErrUnavailable, err)
 		}
 	}
 }
 
-// noteKey notes that a message with a key is about to be told to the runtime of its session.
-func (s *Service) noteKey(ctx context.Context, tx database.Tx, sess session.Session, key string, steers bool) error {
-	mine, err := s.mine(ctx, tx, sess.ID, sess.Epoch)
+// NoteKey notes that a message with a key is about to be told to the runtime of its session.
+func (o *Outbox) NoteKey(ctx context.Context, tx database.Tx, sess session.Session, key string, steers bool) error {
+	mine, err := o.sessions.Mine(ctx, tx, sess.ID, sess.Epoch)
 	if err != nil {
 		return err
 	}
 	if !mine {
-		return journal.Refuse(&session.TakenError{SessionID: sess.ID, Node: s.opts.NodeID})
+		return journal.Refuse(&session.TakenError{SessionID: sess.ID, Node: o.opts.NodeID})
 	}
 	mark := steeredMark
 	if !steers {
@@ -57,7 +57,7 @@ func (s *Service) noteKey(ctx context.Context, tx database.Tx, sess session.Sess
 			return err
 		}
 	}
-	return insertKey(ctx, tx, messageKey{key: key, sessionID: sess.ID, mark: mark, at: s.now()})
+	return insertKey(ctx, tx, messageKey{key: key, sessionID: sess.ID, mark: mark, at: o.opts.Now()})
 }
 
 // messageKey is the key of a message with the mark of its sending, or with what it made.
@@ -82,14 +82,14 @@ func insertKey(ctx context.Context, tx database.Tx, one messageKey) error {
 	return journal.Refuse(errKeyTold)
 }
 
-// forgetKey lets a message with a key whose runtime refused it be as if it had not come. After any other failure to tell
+// ForgetKey lets a message with a key whose runtime refused it be as if it had not come. After any other failure to tell
 // it the runtime may have taken it all the same, which is found out when it is asked for, or before the next one is told.
-func (s *Service) forgetKey(ctx context.Context, key string, failure error) error {
+func (o *Outbox) ForgetKey(ctx context.Context, key string, failure error) error {
 	var refused *runtime.Error
 	if key == "" || !errors.As(failure, &refused) && !errors.Is(failure, runtime.ErrTurnActive) {
 		return nil
 	}
-	return s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+	return o.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		if _, err := tx.ExecContext(ctx, `delete from message_keys where key = $1`, key); err != nil {
 			return nil, fmt.Errorf("forget the key of a message: %w", err)
 		}
@@ -97,8 +97,8 @@ func (s *Service) forgetKey(ctx context.Context, key string, failure error) erro
 	})
 }
 
-// keyMade notes what a message with a key made.
-func keyMade(ctx context.Context, tx database.Tx, key, made string) error {
+// KeyMade notes what a message with a key made.
+func KeyMade(ctx context.Context, tx database.Tx, key, made string) error {
 	if _, err := tx.ExecContext(ctx, `update message_keys set mark = '', made = $2 where key = $1`, key,
 		database.EncodeText(made)); err != nil {
 		return fmt.Errorf("note what a message made: %w", err)
@@ -108,20 +108,20 @@ func keyMade(ctx context.Context, tx database.Tx, key, made string) error {
 
 // keysInFlight are the messages with keys that are being told to the runtime of a session, or were when the telling
 // broke off.
-func (s *Service) keysInFlight(ctx context.Context, sessionID string) ([]inFlightMessage, error) {
-	return database.ReadAll(ctx, s.db.Read(), "read the messages that were being told", func(row database.Row) (inFlightMessage, error) {
+func (o *Outbox) keysInFlight(ctx context.Context, sessionID string) ([]InFlight, error) {
+	return database.ReadAll(ctx, o.opts.DB.Read(), "read the messages that were being told", func(row database.Row) (InFlight, error) {
 		var key, mark string
 		err := row.Scan(&key, &mark)
-		return inFlightMessage{sessionID, mark, func(ctx context.Context, turnID string, unknown bool) error {
-			return s.settleKey(ctx, key, mark, turnID, unknown)
+		return InFlight{sessionID, mark, func(ctx context.Context, turnID string, unknown bool) error {
+			return o.settleKey(ctx, key, mark, turnID, unknown)
 		}}, err
 	}, `select key, mark from message_keys where session_id = $1 and mark <> ''`, database.EncodeText(sessionID))
 }
 
 // settleKey stores what became of a message with a key whose telling broke off: one that made nothing is as if it had
 // not come.
-func (s *Service) settleKey(ctx context.Context, key, mark, turnID string, unknown bool) error {
-	return s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+func (o *Outbox) settleKey(ctx context.Context, key, mark, turnID string, unknown bool) error {
+	return o.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		var err error
 		if turnID != "" || unknown {
 			_, err = tx.ExecContext(ctx, `update message_keys set mark = '', made = $3 where key = $1 and mark = $2`, key, mark,

@@ -1,4 +1,4 @@
-package manager
+package outbox
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"harness/internal/lib/javascript"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
@@ -15,7 +16,7 @@ import (
 )
 
 // toSend is a waiting message as it is sent, with the pictures that it names.
-func (s *Service) toSend(ctx context.Context, one session.Waiting) (session.Message, error) {
+func (o *Outbox) toSend(ctx context.Context, one session.Waiting) (session.Message, error) {
 	if one.Damaged {
 		return session.Message{}, session.ErrWaitingDamaged
 	}
@@ -23,23 +24,24 @@ func (s *Service) toSend(ctx context.Context, one session.Waiting) (session.Mess
 	message := session.Message{Text: m.Text, Images: m.Images, Model: m.Model, Effort: m.Effort, ApprovalPolicy: m.ApprovalPolicy,
 		NetworkAccess: m.NetworkAccess, FilesystemSandbox: m.FilesystemSandbox}
 	var err error
-	if s.opts.Pictures != nil && len(m.Images) > 0 {
-		message.Images, err = s.opts.Pictures(ctx, one.SessionID, m.Images)
+	if o.opts.Pictures != nil && len(m.Images) > 0 {
+		message.Images, err = o.opts.Pictures(ctx, one.SessionID, m.Images)
 	}
 	return message, err
 }
 
-const eventWaiting = "message_queue_updated"
+// EventQueue publishes what is queued in a session.
+const EventQueue = "message_queue_updated"
 
 // Waiting lists the messages that wait in a session, in the order they will be sent.
-func (s *Service) Waiting(ctx context.Context, sessionID string) ([]session.Waiting, error) {
-	return store.ReadQueued(ctx, s.db.Read(), `session_id = $1`, database.EncodeText(sessionID))
+func (o *Outbox) Waiting(ctx context.Context, sessionID string) ([]session.Waiting, error) {
+	return store.ReadQueued(ctx, o.opts.DB.Read(), `session_id = $1`, database.EncodeText(sessionID))
 }
 
 // changeQueue edits a session's waiting messages in one unit, and tells everybody what waits then.
-func (s *Service) changeQueue(ctx context.Context, sessionID string,
+func (o *Outbox) changeQueue(ctx context.Context, sessionID string,
 	edit func(ctx context.Context, tx database.Tx) error) (now []session.Waiting, err error) {
-	_, err = s.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+	_, err = o.opts.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		systemOwned, err := store.IsSystemOwned(ctx, tx, sessionID)
 		if err != nil {
 			return nil, journal.Refuse(err)
@@ -50,34 +52,34 @@ func (s *Service) changeQueue(ctx context.Context, sessionID string,
 		if now, err = store.ReadQueued(ctx, tx, `session_id = $1`, database.EncodeText(sessionID)); err != nil {
 			return nil, err
 		}
-		return []journal.Event{queueUpdated(sessionID, now, systemOwned, s.now(), nil)}, nil
+		return []journal.Event{queueUpdated(sessionID, now, systemOwned, o.opts.Now(), nil)}, nil
 	})
-	s.sender.want()
+	o.WakeQueue()
 	return now, err
 }
 
 // queueUpdated tells what waits in a session, and which message was sent, nil for none.
 func queueUpdated(sessionID string, now []session.Waiting, systemOwned bool, at int64, sent *sentMessage) journal.Event {
-	told := make([]json.RawMessage, len(now))
+	queued := make([]json.RawMessage, len(now))
 	for i, one := range now {
-		told[i] = one.Encode()
+		queued[i] = one.Encode()
 	}
-	return session.NewEvent(sessionID, eventWaiting, at, systemOwned, encode(struct {
+	return session.NewEvent(sessionID, EventQueue, at, systemOwned, javascript.MustEncode(struct {
 		SessionID string            `json:"sessionId"`
 		Data      []json.RawMessage `json:"data"`
 		Sent      *sentMessage      `json:"sent,omitempty"`
-	}{sessionID, told, sent}))
+	}{sessionID, queued, sent}))
 }
 
 // Wait has a message sent when the turns of its session that run and the messages before it are over. ErrWaitingFull,
 // *FolderError.
-func (s *Service) Wait(ctx context.Context, sessionID string, message session.Message) (id string, now []session.Waiting, err error) {
-	if err := s.CheckWorkspace(ctx, sessionID); err != nil {
+func (o *Outbox) Wait(ctx context.Context, sessionID string, message session.Message) (id string, now []session.Waiting, err error) {
+	if err := o.sessions.CheckWorkspace(ctx, sessionID); err != nil {
 		return "", nil, err
 	}
 	id = session.NewID()
-	asked := s.tracer.traceOfRequest(ctx).String()
-	now, err = s.changeQueue(ctx, sessionID, func(ctx context.Context, tx database.Tx) error {
+	asked := o.opts.Trace(ctx).String()
+	now, err = o.changeQueue(ctx, sessionID, func(ctx context.Context, tx database.Tx) error {
 		var n, last int64
 		if err := tx.QueryRowContext(ctx, `select count(*), coalesce(max(place), 0) from queued_messages where session_id = $1`,
 			database.EncodeText(sessionID)).Scan(&n, &last); err != nil {
@@ -87,16 +89,16 @@ func (s *Service) Wait(ctx context.Context, sessionID string, message session.Me
 			return journal.Refuse(session.ErrWaitingFull)
 		}
 		if message.Key != "" {
-			if err := insertKey(ctx, tx, messageKey{key: message.Key, sessionID: sessionID, made: id, at: s.now()}); err != nil {
+			if err := insertKey(ctx, tx, messageKey{key: message.Key, sessionID: sessionID, made: id, at: o.opts.Now()}); err != nil {
 				return err
 			}
 		}
-		text := database.EncodeText(string(encode(session.QueuedContent{Text: message.Text, Images: message.Images,
+		text := database.EncodeText(string(javascript.MustEncode(session.QueuedContent{Text: message.Text, Images: message.Images,
 			Model: message.Model, Effort: message.Effort,
 			ApprovalPolicy: message.ApprovalPolicy, NetworkAccess: message.NetworkAccess,
 			FilesystemSandbox: message.FilesystemSandbox, Trace: asked})))
 		_, err := tx.ExecContext(ctx, `insert into queued_messages (`+store.QueuedColumns+`)
-			values ($1, $2, $3, $4, 'queued', '', '', $5, $6)`, id, database.EncodeText(sessionID), last+1, text, s.now(),
+			values ($1, $2, $3, $4, 'queued', '', '', $5, $6)`, id, database.EncodeText(sessionID), last+1, text, o.opts.Now(),
 			store.QueuedChecksum(text))
 		return err
 	})
@@ -104,14 +106,14 @@ func (s *Service) Wait(ctx context.Context, sessionID string, message session.Me
 }
 
 // EditWaiting gives a waiting message another text; one that was held waits again. ErrWaitingNotFound, ErrWaitingSent.
-func (s *Service) EditWaiting(ctx context.Context, sessionID, id, text string) ([]session.Waiting, error) {
-	return s.changeQueue(ctx, sessionID, func(ctx context.Context, tx database.Tx) error {
+func (o *Outbox) EditWaiting(ctx context.Context, sessionID, id, text string) ([]session.Waiting, error) {
+	return o.changeQueue(ctx, sessionID, func(ctx context.Context, tx database.Tx) error {
 		one, err := store.ReadUnsent(ctx, tx, sessionID, id)
 		if err != nil {
 			return err
 		}
 		one.Content.Text = text
-		text := database.EncodeText(string(encode(one.Content)))
+		text := database.EncodeText(string(javascript.MustEncode(one.Content)))
 		_, err = tx.ExecContext(ctx, `update queued_messages set message = $2, checksum = $3, state = 'queued', error = ''
 			where id = $1`, one.ID, text, store.QueuedChecksum(text))
 		return err
@@ -119,8 +121,8 @@ func (s *Service) EditWaiting(ctx context.Context, sessionID, id, text string) (
 }
 
 // DropWaiting takes a waiting message out. ErrWaitingNotFound, ErrWaitingSent.
-func (s *Service) DropWaiting(ctx context.Context, sessionID, id string) ([]session.Waiting, error) {
-	return s.changeQueue(ctx, sessionID, func(ctx context.Context, tx database.Tx) error {
+func (o *Outbox) DropWaiting(ctx context.Context, sessionID, id string) ([]session.Waiting, error) {
+	return o.changeQueue(ctx, sessionID, func(ctx context.Context, tx database.Tx) error {
 		one, err := store.ReadUnsent(ctx, tx, sessionID, id)
 		if err != nil {
 			return err
@@ -131,8 +133,8 @@ func (s *Service) DropWaiting(ctx context.Context, sessionID, id string) ([]sess
 }
 
 // MoveWaiting puts a waiting message before another one, or with "" behind all. ErrWaitingNotFound, ErrWaitingSent.
-func (s *Service) MoveWaiting(ctx context.Context, sessionID, id, before string) ([]session.Waiting, error) {
-	return s.changeQueue(ctx, sessionID, func(ctx context.Context, tx database.Tx) error {
+func (o *Outbox) MoveWaiting(ctx context.Context, sessionID, id, before string) ([]session.Waiting, error) {
+	return o.changeQueue(ctx, sessionID, func(ctx context.Context, tx database.Tx) error {
 		moved, err := store.ReadUnsent(ctx, tx, sessionID, id)
 		if err != nil {
 			return err
@@ -169,21 +171,21 @@ func (s *Service) MoveWaiting(ctx context.Context, sessionID, id, before string)
 
 // SendWaiting sends a waiting message at once: into the turn that runs where the runtime steers, else as a turn of its
 // own, for which a running turn is interrupted. One that was held is sent again. ErrWaitingNotFound, ErrWaitingSent.
-func (s *Service) SendWaiting(ctx context.Context, sessionID, id string) ([]session.Waiting, error) {
-	sess, adapter, err := s.owned(ctx, sessionID)
+func (o *Outbox) SendWaiting(ctx context.Context, sessionID, id string) ([]session.Waiting, error) {
+	sess, adapter, err := o.sessions.Owned(ctx, sessionID)
 	if err != nil {
 		return nil, err
 	}
-	s.LoadView(sess.Runtime, sessionID)
-	active := s.index.ActiveTurn(sessionID)
-	now, err := s.moveToFront(ctx, sessionID, id)
+	o.sessions.LoadView(sess.Runtime, sessionID)
+	active := o.opts.Index.ActiveTurn(sessionID)
+	now, err := o.moveToFront(ctx, sessionID, id)
 	if err != nil || active == "" {
 		return now, err // who sends what waits sends it
 	}
 	if _, steers := runtime.Has[runtime.Steerer](adapter, runtime.OpSteer); steers {
-		err = s.steerQueued(ctx, now[0])
+		err = o.steerQueued(ctx, now[0])
 	} else {
-		_, err = s.StopTurn(ctx, sessionID, active, true) // the message goes on with what the turn has begun
+		_, err = o.turns.StopTurn(ctx, sessionID, active, true) // the message goes on with what the turn has begun
 		if errors.Is(err, session.ErrNoActiveTurn) || errors.Is(err, session.ErrWrongTurn) {
 			err = nil // that turn is over
 		}
@@ -191,12 +193,12 @@ func (s *Service) SendWaiting(ctx context.Context, sessionID, id string) ([]sess
 	if err != nil {
 		return nil, err
 	}
-	return s.Waiting(ctx, sessionID)
+	return o.Waiting(ctx, sessionID)
 }
 
 // moveToFront puts a waiting message before all others, to be sent even if it was held.
-func (s *Service) moveToFront(ctx context.Context, sessionID, id string) ([]session.Waiting, error) {
-	return s.changeQueue(ctx, sessionID, func(ctx context.Context, tx database.Tx) error {
+func (o *Outbox) moveToFront(ctx context.Context, sessionID, id string) ([]session.Waiting, error) {
+	return o.changeQueue(ctx, sessionID, func(ctx context.Context, tx database.Tx) error {
 		if _, err := store.ReadUnsent(ctx, tx, sessionID, id); err != nil {
 			return err
 		}
@@ -207,11 +209,11 @@ func (s *Service) moveToFront(ctx context.Context, sessionID, id string) ([]sess
 	})
 }
 
-// steerQueued tells a waiting message as any other is told, into the turn that runs. A failure that leaves open
+// steerQueued tells a waiting message as any other is queued, into the turn that runs. A failure that leaves open
 // whether the runtime took it holds it (settle).
-func (s *Service) steerQueued(ctx context.Context, one session.Waiting) error {
+func (o *Outbox) steerQueued(ctx context.Context, one session.Waiting) error {
 	var begun atomic.Bool // also set when the unit runs after Send gave up
-	message, err := s.toSend(ctx, one)
+	message, err := o.toSend(ctx, one)
 	if err != nil {
 		return err
 	}
@@ -224,12 +226,12 @@ func (s *Service) steerQueued(ctx context.Context, one session.Waiting) error {
 			return nil, journal.Refuse(errWaitingChanged)
 		}
 		begun.Store(true)
-		return s.enqueue(ctx, tx, one, session.WaitingSending, steeredMark, "")
+		return o.Enqueue(ctx, tx, one, session.WaitingSending, steeredMark, "")
 	}
 	message.Accepted = func(ctx context.Context, tx database.Tx, turnID string) ([]journal.Event, error) {
-		return s.dequeueSent(ctx, tx, one, turnID)
+		return o.dequeueSent(ctx, tx, one, turnID)
 	}
-	_, err = s.Send(ctx, one.SessionID, message)
+	_, err = o.turns.Send(ctx, one.SessionID, message)
 	var refused *runtime.Error
 	switch {
 	case errors.Is(err, session.ErrWaitingNotFound), errors.Is(err, session.ErrWaitingSent), errors.Is(err, errWaitingChanged):
@@ -237,7 +239,7 @@ func (s *Service) steerQueued(ctx context.Context, one session.Waiting) error {
 	case err == nil || !begun.Load():
 		return err
 	case errors.As(err, &refused):
-		return errors.Join(err, s.markQueued(context.WithoutCancel(ctx), one, session.WaitingHeld, err.Error()))
+		return errors.Join(err, o.markQueued(context.WithoutCancel(ctx), one, session.WaitingHeld, err.Error()))
 	}
-	return errors.Join(err, s.settleInFlight(context.WithoutCancel(ctx), one.SessionID))
+	return errors.Join(err, o.settleInFlight(context.WithoutCancel(ctx), one.SessionID))
 }

@@ -1,4 +1,4 @@
-package manager
+package outbox
 
 import (
 	"context"
@@ -15,55 +15,43 @@ import (
 // Submit is Send that never waits for a running turn: where the runtime cannot steer, the message is queued behind the
 // turn and those that wait already, and is sent after them, also by a later server. Errors are those of Send,
 // ErrWaitingFull and *FolderError.
-func (s *Service) Submit(ctx context.Context, sessionID string, message session.Message) (session.Sent, error) {
-	sess, adapter, err := s.owned(ctx, sessionID)
+func (o *Outbox) Submit(ctx context.Context, sessionID string, message session.Message) (session.Sent, error) {
+	sess, adapter, err := o.sessions.Owned(ctx, sessionID)
 	if err != nil {
 		return session.Sent{}, err
 	}
 	if _, steers := runtime.Has[runtime.Steerer](adapter, runtime.OpSteer); steers {
-		return s.Send(ctx, sessionID, message)
+		return o.turns.Send(ctx, sessionID, message)
 	}
-	s.LoadView(sess.Runtime, sessionID)
-	waiting, err := s.Waiting(ctx, sessionID)
+	o.sessions.LoadView(sess.Runtime, sessionID)
+	waiting, err := o.Waiting(ctx, sessionID)
 	if err != nil {
 		return session.Sent{}, err
 	}
 	behind := len(waiting) > 0 && waiting[0].State != session.WaitingHeld // one that is held waits for a person
-	if !behind && s.index.ActiveTurn(sessionID) == "" {
+	if !behind && o.opts.Index.ActiveTurn(sessionID) == "" {
 		alone := message
 		alone.Alone = true
-		sent, err := s.Send(ctx, sessionID, alone)
+		sent, err := o.turns.Send(ctx, sessionID, alone)
 		if !errors.Is(err, runtime.ErrTurnActive) {
 			return sent, err
 		}
 	}
-	if err := s.checkMessage(ctx, sess, adapter, message); err != nil {
+	if err := o.sessions.CheckMessage(ctx, sess, adapter, message); err != nil {
 		return session.Sent{}, err
 	}
 	if message.Names != nil {
 		message.Images = message.Names
 	}
-	id, now, err := s.Wait(ctx, sessionID, message)
+	id, now, err := o.Wait(ctx, sessionID, message)
 	if err != nil {
 		return session.Sent{}, err
 	}
 	return session.Sent{QueuedID: id, Position: session.PositionOf(now, id)}, nil
 }
 
-// checkMessage refuses now what the runtime would refuse when the message is sent.
-func (s *Service) checkMessage(ctx context.Context, session session.Session, adapter runtime.Adapter, message session.Message) error {
-	if len(message.Images) > 0 && !runtime.CapabilitiesOf(adapter).Images {
-		return &runtime.UnsupportedError{Runtime: session.Runtime, Operation: runtime.OpImages}
-	}
-	if err := s.CheckTools(ctx, session.ID, message.DynamicTools); err != nil {
-		return err
-	}
-	return s.CheckChanged(session.Runtime, session.Controls, session.Controls.With(message.Model, message.ApprovalPolicy,
-		message.NetworkAccess, message.FilesystemSandbox))
-}
-
 // dequeueSent takes a message that was sent out of the queue, and publishes the turn it became.
-func (s *Service) dequeueSent(ctx context.Context, tx database.Tx, one session.Waiting, turnID string) ([]journal.Event, error) {
+func (o *Outbox) dequeueSent(ctx context.Context, tx database.Tx, one session.Waiting, turnID string) ([]journal.Event, error) {
 	systemOwned, err := store.IsSystemOwned(ctx, tx, one.SessionID)
 	if session.Absent(err) {
 		return nil, nil
@@ -79,7 +67,7 @@ func (s *Service) dequeueSent(ctx context.Context, tx database.Tx, one session.W
 		return nil, fmt.Errorf("store that waiting message %s was sent: %w", one.ID, err)
 	}
 	now, err := store.ReadQueued(ctx, tx, `session_id = $1`, database.EncodeText(one.SessionID))
-	return []journal.Event{queueUpdated(one.SessionID, now, systemOwned, s.now(), &sentMessage{one.ID, turnID})}, err
+	return []journal.Event{queueUpdated(one.SessionID, now, systemOwned, o.opts.Now(), &sentMessage{one.ID, turnID})}, err
 }
 
 // sentMessage is a queued message and the turn it became.

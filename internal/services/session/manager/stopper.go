@@ -1,0 +1,54 @@
+package manager
+
+import (
+	"context"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"harness/internal/lib/keylock"
+	"harness/internal/lib/lifecycle"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/services/session"
+	"harness/internal/services/session/background"
+	"harness/internal/services/session/live"
+	"harness/internal/services/session/reading"
+	"harness/internal/services/session/registry"
+	"harness/transcript"
+)
+
+// stopperOptions are what a stopper is built from.
+type stopperOptions struct {
+	Journal  *journal.Journal
+	DB       *database.DB
+	Index    *live.Index
+	Locks    *keylock.Locks
+	Loops    *lifecycle.Loops
+	Reader   *reading.Reader
+	Runtimes *registry.Registry
+	Monitor  *background.Monitor
+
+	CheckOwner func(one session.Session) error
+	LoadView   func(runtimeName, sessionID string)
+	Record     func(ctx context.Context, done journal.Unit) error
+	Enqueue    func(ctx context.Context, tx database.Tx, one session.Waiting, state session.WaitingState, mark, failure string) (
+		[]journal.Event, error)
+	UpsertIn func(ctx context.Context, tx database.Tx, sessionID string, entry transcript.Entry) ([]journal.Event, error)
+	Logger   zerolog.Logger
+	Now      func() int64 // ms
+}
+
+// stopper ends turns, and what else runs of a session.
+type stopper struct {
+	options stopperOptions
+	entries transcript.Store
+	silence silenceTimers
+	// stopPatience is how long an agent has to end a turn that was stopped.
+	stopPatience time.Duration
+}
+
+func (s *stopper) commit(ctx context.Context, unit journal.Unit) error {
+	_, err := s.options.Journal.Commit(ctx, unit)
+	return err
+}

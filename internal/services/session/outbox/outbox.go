@@ -1,0 +1,81 @@
+// Package outbox keeps the messages of sessions that are not sent yet, and finds out what became of those whose sending
+// broke off.
+//
+// It owns the queue of each session, the keys of messages and the markers of those in flight. It must never know HTTP or
+// a provider's JSON shapes. It reaches turns only through the interfaces it declares.
+package outbox
+
+import (
+	"context"
+
+	"github.com/rs/zerolog"
+
+	"harness/internal/lib/keylock"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
+	"harness/internal/services/session/live"
+)
+
+// Sessions is what an Outbox needs to know of sessions.
+type Sessions interface {
+	Stored(ctx context.Context, sessionID string) (session.Session, error)
+	// Owned finds a session of this node and its runtime.
+	Owned(ctx context.Context, sessionID string) (session.Session, runtime.Adapter, error)
+	CheckWorkspace(ctx context.Context, sessionID string) error
+	// CheckMessage refuses now what the runtime would refuse when the message is sent.
+	CheckMessage(ctx context.Context, sess session.Session, adapter runtime.Adapter, message session.Message) error
+	// Mine reports within a unit whether a session is this node's under an epoch.
+	Mine(ctx context.Context, tx database.Tx, sessionID string, epoch int64) (bool, error)
+	// LoadView brings a session into the live index.
+	LoadView(runtimeName, sessionID string)
+}
+
+// Turns begins and ends turns.
+type Turns interface {
+	Send(ctx context.Context, sessionID string, message session.Message) (session.Sent, error)
+	StopTurn(ctx context.Context, sessionID, turnID string, keepBackground bool) (session.Stopped, error)
+	// TurnSince is the turn that began after a mark.
+	TurnSince(ctx context.Context, sessionID string, mark session.TurnMark) (turnID string, err error)
+}
+
+// Options are what an Outbox is built from. Only Pictures may be nil.
+type Options struct {
+	Journal  *journal.Journal
+	DB       *database.DB
+	Index    *live.Index
+	Locks    *keylock.Locks
+	Sessions Sessions
+	Turns    Turns
+	NodeID   string
+	// Pictures makes pictures for a runtime of the images of a queued message.
+	Pictures func(ctx context.Context, sessionID string, images []string) ([]string, error)
+	// Trace is the trace of the caller, zero for none.
+	Trace  func(ctx context.Context) session.Trace
+	Logger zerolog.Logger
+	// Now is the time in ms.
+	Now func() int64
+}
+
+// Outbox keeps the messages of sessions until their runtimes have them.
+type Outbox struct {
+	opts     Options
+	sessions Sessions
+	turns    Turns
+	sender   *queueSender
+}
+
+// New makes an Outbox. It sends nothing until SendQueued runs.
+func New(opts Options) *Outbox {
+	return &Outbox{opts: opts, sessions: opts.Sessions, turns: opts.Turns, sender: newQueueSender()}
+}
+
+// WakeQueue has SendQueued find what is queued now.
+func (o *Outbox) WakeQueue() { o.sender.want() }
+
+// commit runs a unit for a caller.
+func (o *Outbox) commit(ctx context.Context, unit journal.Unit) error {
+	_, err := o.opts.Journal.Commit(ctx, unit)
+	return err
+}

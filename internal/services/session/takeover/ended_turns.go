@@ -1,0 +1,51 @@
+package takeover
+
+import (
+	"cmp"
+	"sync"
+)
+
+// EndedTurns is a list of sessions of which something is to be stored, each with the turn that ended last ("" for none).
+type EndedTurns struct {
+	mu  sync.Mutex
+	due map[string]string
+	// Wake is signaled when something is to be stored.
+	Wake chan struct{}
+}
+
+// NewEndedTurns makes an empty list.
+func NewEndedTurns() *EndedTurns {
+	return &EndedTurns{due: map[string]string{}, Wake: make(chan struct{}, 1)}
+}
+
+// Want has something of a session stored.
+func (e *EndedTurns) Want(sessionID, endedTurn string) {
+	e.mu.Lock()
+	e.due[sessionID] = cmp.Or(endedTurn, e.due[sessionID])
+	e.mu.Unlock()
+	e.Signal()
+}
+
+// WantAgain puts back what could not be stored, unless there is something newer, and wakes nobody.
+func (e *EndedTurns) WantAgain(sessionID, endedTurn string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.due[sessionID] = cmp.Or(e.due[sessionID], endedTurn)
+}
+
+// Signal has whoever stores look.
+func (e *EndedTurns) Signal() {
+	select {
+	case e.Wake <- struct{}{}:
+	default:
+	}
+}
+
+// Take empties the list.
+func (e *EndedTurns) Take() map[string]string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	due := e.due
+	e.due = map[string]string{}
+	return due
+}

@@ -1,0 +1,254 @@
+package takeover
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/rs/zerolog"
+
+	"harness/internal/lib/javascript"
+	"harness/internal/lib/keylock"
+	"harness/internal/platform/database"
+	"harness/internal/platform/journal"
+	"harness/internal/runtime"
+	"harness/internal/services/session"
+	"harness/internal/services/session/live"
+	"harness/internal/services/session/store"
+)
+
+// Workspaces brings the workspace of a session to this node.
+type Workspaces interface {
+	// Obtain makes the workspace of a session that is about to be taken: *session.PinnedError when it cannot. from is the
+	// node that had it, "" when it is the same one here. No other call makes it until release.
+	Obtain(ctx context.Context, sess session.Session, kept store.Snapshot) (from string, release func(), err error)
+	// Restored stores within a unit that the workspace of a node goes on here.
+	Restored(ctx context.Context, tx database.Tx, sess session.Session, from string) ([]journal.Event, error)
+}
+
+// MoverOptions are what a Mover is built from.
+type MoverOptions struct {
+	DB         *database.DB
+	Locks      *keylock.Locks
+	Index      *live.Index
+	Owner      *Ownership
+	Snapshots  *Snapshots
+	Sessions   Sessions
+	Workspaces Workspaces
+	// Taken is called when a session was taken.
+	Taken  func()
+	Logger zerolog.Logger
+	// Now is the time in ms.
+	Now func() int64
+}
+
+// Mover takes sessions of nodes that are not alive.
+type Mover struct{ opts MoverOptions }
+
+// NewMover makes a Mover.
+func NewMover(opts MoverOptions) *Mover { return &Mover{opts: opts} }
+
+// Own is CheckOwner that takes an idle session whose node is not alive, with what its runtime remembers. *PinnedError
+// when it cannot go on here, *LeftOpenError while a turn of it may still go on there, *ElsewhereError at a node that takes
+// none, for another one that does.
+func (m *Mover) Own(ctx context.Context, sess session.Session) error {
+	err := m.opts.Owner.CheckOwner(sess)
+	if elsewhere := (*session.NotOwnerError)(nil); !errors.As(err, &elsewhere) || !m.opts.Owner.node.Movable {
+		return err
+	}
+	if m.opts.Owner.CheckLease() != nil {
+		return err
+	}
+	lapsed, unknown := m.opts.Owner.node.Lapsed(ctx, m.opts.DB.Read(), sess.NodeID)
+	if unknown != nil {
+		return unknown
+	}
+	if !lapsed {
+		return err
+	}
+	if passed := m.opts.Owner.CheckNew(); passed != nil {
+		return passed // another node takes it
+	}
+	release, err := m.opts.Locks.Acquire(ctx, sess.ID)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if sess, err = m.opts.Sessions.Stored(ctx, sess.ID); err != nil {
+		return err
+	}
+	if m.opts.Owner.Owns(sess) {
+		return nil // by now
+	}
+	return m.takeOver(ctx, sess)
+}
+
+// move is a session on its way to this node.
+type move struct {
+	sess    session.Session
+	adapter runtime.Adapter
+	kept    store.Snapshot
+	// portable is nil when the runtime is to get the conversation from the transcript.
+	portable runtime.Movable
+	// from is the node that had the workspace, "" when it is the same one here.
+	from string
+}
+
+// takeOver takes a session of a node that is not alive, under its lock.
+func (m *Mover) takeOver(ctx context.Context, sess session.Session) error {
+	one, err := m.prepare(ctx, sess)
+	if err != nil {
+		return err
+	}
+	from, release, err := m.opts.Workspaces.Obtain(ctx, sess, one.kept)
+	if err != nil {
+		return err
+	}
+	defer release()
+	one.from = from
+	// It may have been this node's before, and be loaded as it was then.
+	if err := one.adapter.Threads().CloseThread(ctx, sess.ID); err != nil {
+		return err
+	}
+	if one.portable != nil {
+		if err := m.opts.Snapshots.Restore(ctx, one.portable, sess); err != nil {
+			return err
+		}
+	}
+	if err := m.opts.Owner.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
+		return m.store(ctx, tx, one)
+	}); err != nil {
+		return err
+	}
+	if one.portable == nil { // now that it is this node's: its former one may have the same folder of memories
+		if err := forgetRuntimeMemory(ctx, one.adapter, sess); err != nil {
+			m.opts.Logger.Warn().Err(err).Str("session", sess.ID).
+				Msg("an old copy of what the runtime remembers of a session is left; the conversation is replayed after that")
+		}
+	}
+	m.opts.Index.Update(sess.ID, func(t *live.Session) {
+		t.SetIdle()
+		t.Epoch = sess.Epoch + 1
+	})
+	m.opts.Taken()
+	m.opts.Logger.Info().Str("session", sess.ID).Str("from", sess.NodeID).Msg("took a session of a node that is not alive")
+	return nil
+}
+
+// prepare checks that a session can go on here, and how its runtime gets the conversation.
+func (m *Mover) prepare(ctx context.Context, sess session.Session) (move, error) {
+	if busy, err := store.IsBusy(ctx, m.opts.DB.Read(), sess.ID); err != nil || busy {
+		return move{}, cmp.Or(err, error(&session.LeftOpenError{SessionID: sess.ID, Owner: sess.NodeID}))
+	}
+	adapter, err := m.opts.Sessions.Adapter(sess.Runtime)
+	if err != nil {
+		return move{}, err
+	}
+	kept, whole, err := m.storedSnapshot(ctx, sess)
+	if err != nil {
+		return move{}, err
+	}
+	one := move{sess: sess, adapter: adapter, kept: kept}
+	if portable, is := runtime.Has[runtime.Movable](adapter, runtime.OpMove); is && whole {
+		one.portable = portable
+	} else if !runtime.CapabilitiesOf(adapter).Reconstruct {
+		return move{}, &session.PinnedError{SessionID: sess.ID, Owner: sess.NodeID, Memory: true,
+			Reason: "not all that " + sess.Runtime + " remembers of it was stored when its node died"}
+	}
+	return one, nil
+}
+
+// store makes a session this node's within a unit, unless something changed since it was prepared.
+func (m *Mover) store(ctx context.Context, tx database.Tx, one move) ([]journal.Event, error) {
+	sess := one.sess
+	if err := m.checkUnchanged(ctx, tx, one); err != nil {
+		return nil, err
+	}
+	if err := journal.CountTakeover(ctx, tx); err != nil {
+		return nil, err
+	}
+	if err := store.UpdateSession(ctx, tx, sess.ID, `node_id = $2, epoch = epoch + 1`, m.opts.Owner.node.NodeID); err != nil {
+		return nil, err
+	}
+	if err := store.SetReplay(ctx, tx, sess.ID, one.portable == nil); err != nil {
+		return nil, err
+	}
+	folder, events := "same", []journal.Event(nil)
+	if one.from != "" {
+		var err error
+		folder = "restored"
+		if events, err = m.opts.Workspaces.Restored(ctx, tx, sess, one.from); err != nil {
+			return nil, err
+		}
+	}
+	memory := "restored"
+	if one.portable == nil {
+		memory = "toldAgain"
+	}
+	return append(events, journal.Event{SessionID: sess.ID, Type: session.EventTaken, Time: m.opts.Now(), Source: session.EventSource,
+		Payload: javascript.MustEncode(struct {
+			From  string `json:"from"`
+			By    string `json:"by"`
+			Epoch int64  `json:"epoch"`
+			// Memory is how its runtime gets the conversation: from the snapshot of its own memory, or by a replay.
+			Memory string `json:"memory"`
+			// Folder is where its files are from: the same folder, or what was stored of it when its last turn ended.
+			Folder string `json:"folder"`
+		}{sess.NodeID, m.opts.Owner.node.NodeID, sess.Epoch + 1, memory, folder})}), nil
+}
+
+// checkUnchanged refuses with *session.NotOwnerError a session that is not as it was when it was prepared.
+func (m *Mover) checkUnchanged(ctx context.Context, tx database.Tx, one move) error {
+	sess := one.sess
+	now, err := store.ReadSession(ctx, tx, sess.ID)
+	if err != nil {
+		return journal.Refuse(err)
+	}
+	lapsed, err := m.opts.Owner.node.Lapsed(ctx, tx, sess.NodeID)
+	if err != nil {
+		return err
+	}
+	busy, err := store.IsBusy(ctx, tx, sess.ID)
+	if err != nil {
+		return err
+	}
+	still, _, err := store.ReadSnapshot(ctx, tx, sess.ID)
+	if err != nil {
+		return err
+	}
+	if now.NodeID != sess.NodeID || now.Epoch != sess.Epoch || !lapsed || busy || still != one.kept {
+		return journal.Refuse(&session.NotOwnerError{SessionID: sess.ID, Owner: now.NodeID, Node: m.opts.Owner.node.NodeID})
+	}
+	return nil
+}
+
+// storedSnapshot is what is stored of a session for it to go on elsewhere, and whether all that its runtime remembers is:
+// *PinnedError when nothing is.
+func (m *Mover) storedSnapshot(ctx context.Context, sess session.Session) (kept store.Snapshot, whole bool, err error) {
+	kept, known, err := store.ReadSnapshot(ctx, m.opts.DB.Read(), sess.ID)
+	if err != nil {
+		return kept, false, err
+	}
+	heard, err := store.LastEndedTurn(ctx, m.opts.DB.Read(), sess.ID)
+	if err != nil {
+		return kept, false, err
+	}
+	if !known {
+		return kept, false, &session.PinnedError{SessionID: sess.ID, Owner: sess.NodeID, Memory: true,
+			Reason: "nothing that " + sess.Runtime + " remembers of it was stored when its node died"}
+	}
+	return kept, kept.TurnID == heard, nil
+}
+
+// forgetRuntimeMemory removes what this node's runtime remembers of a session from when it was this node's: it is told anew.
+func forgetRuntimeMemory(ctx context.Context, adapter runtime.Adapter, session session.Session) error {
+	forgetter, is := adapter.(runtime.Forgetter)
+	if !is {
+		return nil
+	}
+	if _, err := forgetter.ForgetThread(ctx, session.Resume()); err != nil {
+		return fmt.Errorf("remove what the runtime remembered before: %w", err)
+	}
+	return nil
+}
