@@ -77,11 +77,11 @@ func TestCostOfDeltaIsConstant(t *testing.T) {
 		"a message": func() (first, next *line) { return chunk(piece), chunk(piece) },
 		"a command": func() (first, next *line) { return command("c"), put("c", piece) },
 	} {
-		stored := func(pieces int) (bytes, largest int) {
+		stored := func(chunks int) (bytes, largest int) {
 			h := begun(&profile)
 			first, next := lines()
 			h.feed(first, 2, maxSpan)
-			for range pieces {
+			for range chunks {
 				before := h.stored
 				h.feed(next, 2, maxSpan)
 				if string(h.stored) != string(before) {

@@ -24,8 +24,8 @@ type TranscriptPage struct {
 	Total   int64
 }
 
-// Pieces takes a whole read while it is made, so that none has to be in memory whole. An error of it ends the read.
-type Pieces interface {
+// Chunks takes a whole read while it is made, so that none has to be in memory whole. An error of it ends the read.
+type Chunks interface {
 	// Entries takes the next entries of the transcript: JSON with commas between, gone when it returns.
 	Entries(encoded []byte) error
 	// Item takes the next item of a turn as the runtime describes it: JSON. Turns are numbered as in Detail.Thread.

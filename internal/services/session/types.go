@@ -151,8 +151,8 @@ type Detail struct {
 type Reading struct {
 	// Window is the stretch of the transcript to read; nil reads all of it.
 	Window *transcript.Window
-	// Pieces takes the transcript of a whole read, and the items of its turns, in the place of Detail. nil: none.
-	Pieces Pieces
+	// Chunks takes the transcript of a whole read, and the items of its turns, in the place of Detail. nil: none.
+	Chunks Chunks
 	// Count has Detail.Count filled in. OmitDetails leaves the details of a window's entries out.
 	Count, OmitDetails bool
 	// Figures has Session.Figures filled in, with what Reader has read.

@@ -10,11 +10,11 @@ import (
 
 // Resolved is the event that says how an interactive request ended.
 func Resolved(r session.Request, systemOwned bool, actor string) journal.Event {
-	told := ResolutionPayload(r)
+	published := ResolutionPayload(r)
 	if r.Status == session.RequestResolved && r.DecidedBy != "" {
-		told = append(append(bytes.Clone(told[:len(told)-1]), `,"decidedBy":`...), append(javascript.MustEncode(r.DecidedBy), '}')...)
+		published = append(append(bytes.Clone(published[:len(published)-1]), `,"decidedBy":`...), append(javascript.MustEncode(r.DecidedBy), '}')...)
 	}
-	event := session.NewEvent(r.SessionID, ResolutionEvent(r.Kind), r.SettledAt, systemOwned, told)
+	event := session.NewEvent(r.SessionID, ResolutionEvent(r.Kind), r.SettledAt, systemOwned, published)
 	event.TurnID, event.ItemID, event.Actor = r.TurnID, r.ItemID, actor
 	return event
 }

@@ -13,8 +13,8 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// errKeyTold: what a message with this key made is to be looked up (TurnForKey) before it is sent.
-var errKeyTold = fmt.Errorf("%w: what became of a message with this key is not known here yet", runtime.ErrUnavailable)
+// errKeyStored: what a message with this key made is to be looked up (TurnForKey) before it is sent.
+var errKeyStored = fmt.Errorf("%w: what became of a message with this key is not known here yet", runtime.ErrUnavailable)
 
 // TurnForKey is what a message with a key made that came before (Message.Key): the turn it began or was steered into, or the
 // id it waits by. "" says that it made nothing, and will not any more. ErrTurnUnknown when that cannot be told;
@@ -79,7 +79,7 @@ func insertKey(ctx context.Context, tx database.Tx, one messageKey) error {
 	if rows, err := inserted.RowsAffected(); err != nil || rows == 1 {
 		return err
 	}
-	return journal.Refuse(errKeyTold)
+	return journal.Refuse(errKeyStored)
 }
 
 // ForgetKey lets a message with a key whose runtime refused it be as if it had not come. After any other failure to tell
@@ -97,8 +97,8 @@ func (o *Outbox) ForgetKey(ctx context.Context, key string, failure error) error
 	})
 }
 
-// KeyMade notes what a message with a key made.
-func KeyMade(ctx context.Context, tx database.Tx, key, made string) error {
+// TurnForKey notes what a message with a key made.
+func TurnForKey(ctx context.Context, tx database.Tx, key, made string) error {
 	if _, err := tx.ExecContext(ctx, `update message_keys set mark = '', made = $2 where key = $1`, key,
 		database.EncodeText(made)); err != nil {
 		return fmt.Errorf("note what a message made: %w", err)
