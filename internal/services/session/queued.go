@@ -11,7 +11,7 @@ import (
 // WaitingState is how a message stands that waits for its session's turn to end.
 type WaitingState string
 
-// The states of a waiting message. One that is held keeps those behind it waiting until somebody edits, sends or drops
+// The states of a waiting message. One that is held keeps those behind it waiting until a client edits, sends or drops
 // it.
 const (
 	WaitingQueued  WaitingState = "queued"
@@ -57,7 +57,7 @@ const MaxWaiting = 100
 var (
 	// ErrWaitingNotFound: no message of that id waits in the session (any more).
 	ErrWaitingNotFound = errors.New("no such message waits in this session")
-	// ErrWaitingSent: the message is being told to the runtime.
+	// ErrWaitingSent: the message is being sent to the runtime.
 	ErrWaitingSent = errors.New("the message is being sent")
 	// ErrWaitingDamaged: what the message says is not known.
 	ErrWaitingDamaged = errors.New("the message is damaged in the database of the server; drop it, and write it again")

@@ -45,7 +45,7 @@ type deleter struct {
 
 // Delete removes a session for good: its running turn is interrupted, its runtime deletes the conversation, its rows
 // go, and a tombstone stays, so that it is still "deleted" after a restart and no late signal brings it back. A runtime
-// that does not answer in time is told later (sendDeletions); DeletedFileCount is 0 then.
+// that does not answer in time is sent later (sendDeletions); DeletedFileCount is 0 then.
 func (s *deleter) Delete(ctx context.Context, sessionID string) (session.Deleted, error) {
 	return s.DeleteBy(ctx, sessionID, time.Now().Add(session.DeletePatience))
 }
@@ -53,7 +53,7 @@ func (s *deleter) Delete(ctx context.Context, sessionID string) (session.Deleted
 // DeleteBy is Delete that asks the runtime nothing after a time, so that several deletions share their patience.
 func (s *deleter) DeleteBy(ctx context.Context, sessionID string, by time.Time) (session.Deleted, error) {
 	if err := s.journal.AwaitWrites(ctx); err != nil {
-		return session.Deleted{}, err // before the runtime is told anything
+		return session.Deleted{}, err // before the runtime is sent anything
 	}
 	asking, cancel := context.WithDeadline(ctx, by)
 	defer cancel()
@@ -78,7 +78,7 @@ func (s *deleter) DeleteBy(ctx context.Context, sessionID string, by time.Time) 
 		return session.Deleted{}, err
 	}
 	s.loadView(sess.Runtime, sessionID)
-	ctx = context.WithoutCancel(ctx) // half a deletion helps nobody
+	ctx = context.WithoutCancel(ctx) // half a deletion helps no one
 	files, told, err := s.deleteThread(ctx, sess, by)
 	if err != nil {
 		return session.Deleted{}, err
@@ -91,7 +91,7 @@ func (s *deleter) DeleteBy(ctx context.Context, sessionID string, by time.Time) 
 	return session.Deleted{SessionID: sessionID, Title: sess.Title, DeletedFileCount: files}, nil
 }
 
-// deleteThread has the runtime end the running turn and delete the conversation. told is false when it could not be
+// deleteThread has the runtime end the running turn and delete the conversation. sent is false when it could not be
 // asked in time.
 func (s *deleter) deleteThread(ctx context.Context, session session.Session, by time.Time) (files int, told bool, err error) {
 	ctx, cancel := context.WithDeadline(ctx, by)
@@ -122,8 +122,8 @@ func deleteThread(ctx context.Context, adapter runtime.Adapter, session session.
 	return 0, nil
 }
 
-// markGone replaces a session's rows by its tombstone and returns the sessions of its workers, which nobody needs any more.
-// Unless the runtime was told, the same transaction notes that it has to be. From the moment this is queued, signals of
+// markGone replaces a session's rows by its tombstone and returns the sessions of its workers, which no one needs anymore.
+// Unless the runtime was sent, the same transaction notes that it has to be. From the moment this is queued, signals of
 // the session count as a purged one's.
 func (s *deleter) markGone(ctx context.Context, sess session.Session, told bool) (dismissed []string, err error) {
 	id := sess.ID

@@ -15,7 +15,7 @@ import (
 	"harness/internal/services/session/registry"
 )
 
-// Runtimes are told of deletions again after deletionPauseMin, then twice that, up to deletionPauseMax. One call waits
+// Runtimes are notified of deletions again after deletionPauseMin, then twice that, up to deletionPauseMax. One call waits
 // deletionCall.
 const (
 	deletionPauseMin = time.Second
@@ -23,7 +23,7 @@ const (
 	deletionCall     = 30 * time.Second
 )
 
-// deletions wakes the goroutine that tells runtimes of deletions they did not hear of.
+// deletions wakes the goroutine that reports runtimes of deletions they did not learn of.
 type deletions chan struct{}
 
 func newDeletions() deletions { return make(deletions, 1) }
@@ -50,7 +50,7 @@ func (d *deletionSender) commit(ctx context.Context, unit journal.Unit) error {
 	return err
 }
 
-// noAnswer tells that a runtime was not there to be asked or did not answer in time, which it may do later; a refusal
+// noAnswer reports that a runtime was not there to be asked or did not answer in time, which it may do later; a refusal
 // is an answer.
 func noAnswer(err error) bool {
 	return errors.Is(err, runtime.ErrUnavailable) || errors.Is(err, runtime.ErrTimeout) ||
@@ -69,7 +69,7 @@ func (d *deletionSender) noteDeletion(ctx context.Context, tx database.Tx, sessi
 	return nil
 }
 
-// deletionLoop tells runtimes of deletions until ctx ends: when one was noted, when a runtime starts, and again after a
+// deletionLoop reports runtimes of deletions until ctx ends: when one was noted, when a runtime starts, and again after a
 // pause.
 func (d *deletionSender) deletionLoop(ctx context.Context) {
 	pause := deletionPauseMin

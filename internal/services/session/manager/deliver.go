@@ -14,7 +14,7 @@ import (
 // deliverAgain is how long after a failed look at the store the next one comes.
 const deliverAgain = time.Second
 
-// delivery is who tells which decision to its runtime: whoever settled the request here, or deliverLoop for those
+// delivery is who reports which decision to its runtime: the caller that settled the request here, or deliverLoop for those
 // settled elsewhere or before a restart. Never both.
 type delivery struct {
 	mu   sync.Mutex
@@ -54,7 +54,7 @@ func (d *delivery) wantAgain() {
 	d.want()
 }
 
-// take makes the caller the one who delivers; false when somebody else is.
+// take makes the caller the one who delivers; false when another client is.
 func (d *delivery) take(requestID string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -84,8 +84,8 @@ func (d *delivery) release(requestID string) {
 	delete(d.held, requestID)
 }
 
-// deliverLoop tells runtimes of this node the decisions that other nodes made, and those that were stored while no
-// server, or a dying one, could tell them, until ctx ends.
+// deliverLoop reports runtimes of this node the decisions that other nodes made, and those that were stored while no
+// server, or a dying one, could report them, until ctx ends.
 func (s *Service) deliverLoop(ctx context.Context) {
 	var (
 		again   <-chan time.Time
@@ -144,9 +144,9 @@ func delivered(ctx context.Context, tx database.Tx, requestID string, at int64) 
 	return nil
 }
 
-// deliver tells the runtime a decision this caller has taken, and stores that it did. The shim passes an answer on
-// once, so that it does no harm when the server dies in between and the next one tells it again. The decision stands
-// whatever comes of it: a process that is gone takes its turn with it, and that is told to clients by the news of its
+// deliver reports the runtime a decision this caller has taken, and stores that it did. The shim passes an answer on
+// once, so that it does no harm when the server dies in between and the next one reports it again. The decision stands
+// whatever comes of it: a process that is gone takes its turn with it, and that is sent to clients by the news of its
 // end.
 func (s *Service) deliver(ctx context.Context, request store.Request) {
 	adapter, err := s.Adapter(request.Runtime)
@@ -174,7 +174,7 @@ func (s *Service) deliver(ctx context.Context, request store.Request) {
 				Msg("a decision was delivered, but that could not be stored; it is told again, which the runtime ignores")
 		}
 	}
-	// Not with the caller's deadline: the runtime has been told.
+	// Not with the caller's deadline: the runtime has been sent.
 	if err := s.journal.Submit(context.WithoutCancel(ctx), unit, noted); err != nil {
 		noted(nil, err)
 	}

@@ -10,7 +10,7 @@ import (
 	"harness/stream"
 )
 
-// onlyDeltas tells whether a batch changes nothing stored: it is pieces of text, or moves the position on and no more.
+// onlyDeltas reports whether a batch changes nothing stored: it is pieces of text, or moves the position on and no more.
 func onlyDeltas(batch runtime.Batch) bool {
 	for _, signal := range batch.Signals {
 		if _, is := signal.Change.(runtime.TextDelta); !is {
@@ -20,7 +20,7 @@ func onlyDeltas(batch runtime.Batch) bool {
 	return true
 }
 
-// acceptDeltas takes a batch of pieces of text: listeners are told at once, the store gets it with the ones around it.
+// acceptDeltas takes a batch of pieces of text: listeners are sent at once, the store gets it with the ones around it.
 // Service.order is held.
 func (s *Service) acceptDeltas(runtimeName string, batch runtime.Batch, natives []journal.Event) {
 	p := s.textBuffer(runtimeName, batch.Generation)
@@ -39,7 +39,7 @@ func (s *Service) acceptDeltas(runtimeName string, batch runtime.Batch, natives 
 		p.since = time.Now()
 		select {
 		case s.texts.wake <- struct{}{}:
-		default: // it is told already
+		default: // it is sent already
 		}
 	}
 	if p.batches >= textBatches || p.bytes >= textBytes {
@@ -47,7 +47,7 @@ func (s *Service) acceptDeltas(runtimeName string, batch runtime.Batch, natives 
 	}
 }
 
-// acceptDelta tells listeners of a piece and keeps it for the store.
+// acceptDelta reports listeners of a piece and keeps it for the store.
 func (s *Service) acceptDelta(p *textBuffer, signal runtime.Signal, delta runtime.TextDelta) {
 	a, text, ref := s.appendDelta(p, signal, delta)
 	group := text.group
@@ -96,7 +96,7 @@ func (s *Service) appendDelta(p *textBuffer, signal runtime.Signal, delta runtim
 	return a, text, ref
 }
 
-// publishEphemeral passes a piece on before it is stored. Of a conversation nobody here knows it is not yet clear who
+// publishEphemeral passes a piece on before it is stored. Of a conversation no one here knows it is not yet clear who
 // may see it.
 func (s *Service) publishEphemeral(a arrival, ref stream.TextRef) {
 	meta := a.meta
@@ -108,7 +108,7 @@ func (s *Service) publishEphemeral(a arrival, ref stream.TextRef) {
 	}
 }
 
-// flushTexts queues what was heard of a process's texts, one event for each, and how far that was. Service.order is
+// flushTexts queues what was learned of a process's texts, one event for each, and how far that was. Service.order is
 // held.
 func (s *Service) flushTexts(generation string) {
 	p := s.texts.buffers[generation]
@@ -190,7 +190,7 @@ func (s *Service) textLoop(ctx context.Context) {
 	}
 }
 
-// flushDue queues the texts that have waited long enough, and tells when the next ones have, 0 when there are none.
+// flushDue queues the texts that have waited long enough, and reports when the next ones have, 0 when there are none.
 func (s *Service) flushDue() (next time.Duration) {
 	s.order.Lock()
 	defer s.order.Unlock()

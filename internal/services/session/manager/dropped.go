@@ -18,8 +18,8 @@ import (
 	"harness/transcript"
 )
 
-// A message that is steered into a turn is taken at once and told later, when the model is asked with it. A runtime
-// whose turn is stopped in between drops it (codex does), and would leave no trace of what somebody was told is taken.
+// A message that is steered into a turn is taken at once and sent later, when the model is asked with it. A runtime
+// whose turn is stopped in between drops it (codex does), and would leave no trace of what a client was sent is taken.
 
 // recordDropped puts messages that were steered into a turn, and that its runtime has dropped with it, where readers see them:
 // as canceled entries at the turn's end. Called before the turn is closed, which forgets what it was asked.

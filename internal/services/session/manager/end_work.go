@@ -14,7 +14,7 @@ import (
 
 const (
 	// interruptGrace is how long a deletion or an archiving waits for the end of the turn that it interrupted, so that
-	// clients hear of that first.
+	// clients learn of that first.
 	interruptGrace = 2 * time.Second
 	// workPatience bounds what ends the background work of such a session.
 	workPatience = 3 * time.Second

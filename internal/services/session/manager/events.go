@@ -10,7 +10,7 @@ import (
 	"harness/internal/services/session"
 )
 
-// deletedMessage is what clients of a deleted session are told.
+// deletedMessage is what clients of a deleted session are sent.
 const deletedMessage = "This chat was permanently deleted and is no longer available."
 
 // isoTime is a time in ms in the spelling of the wire.
@@ -44,7 +44,7 @@ func sessionProjectUpdated(sessionID string, projectID, previous *string, at int
 	return event
 }
 
-// sessionRenamed tells the other nodes of a new title. It is no event of the session: clients are told by the runtime.
+// sessionRenamed reports the other nodes of a new title. It is no event of the session: clients are notified by the runtime.
 func sessionRenamed(sessionID, title string, at int64) journal.Event {
 	return journal.Event{Type: eventSessionRenamed, Time: at, Source: session.EventSource, Payload: encode(struct {
 		SessionID string `json:"sessionId"`
@@ -52,7 +52,7 @@ func sessionRenamed(sessionID, title string, at int64) journal.Event {
 	}{sessionID, title})}
 }
 
-// sessionCreated tells that somebody opened a session.
+// sessionCreated reports that a client opened a session.
 func sessionCreated(sess session.Session) journal.Event {
 	return journal.Event{SessionID: sess.ID, Type: eventSessionCreated, Source: session.EventSource, Payload: encode(struct {
 		Runtime        string `json:"runtime"`
@@ -65,7 +65,7 @@ func sessionCreated(sess session.Session) journal.Event {
 		sess.Controls.FilesystemSandbox, sess.Controls.NetworkAccess})}
 }
 
-// messageSent tells that somebody sent a message, which begins a turn or is part of it. Its words are the transcript's:
+// messageSent reports that a client sent a message, which begins a turn or is part of it. Its words are the transcript's:
 // they go with the session, this stays. controls are those its turn runs with, nil for a turn that runs already.
 func messageSent(sessionID, turnID string, input []json.RawMessage, controls *session.Controls, at int64) journal.Event {
 	said := sha256.New()
@@ -97,7 +97,7 @@ func sentLevelsOf(controls *session.Controls) *sentLevels {
 	return &sentLevels{controls.ApprovalPolicy, controls.FilesystemSandbox, controls.NetworkAccess}
 }
 
-// turnStopped tells that somebody stopped a turn.
+// turnStopped reports that a client stopped a turn.
 func turnStopped(sessionID, turnID string, at int64) journal.Event {
 	return journal.Event{SessionID: sessionID, TurnID: turnID, Type: eventTurnStopped, Time: at, Source: session.EventSource,
 		Payload: encode(struct {

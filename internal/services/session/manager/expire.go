@@ -41,7 +41,7 @@ const (
 func (s *Service) runtimeStarted(name string, signal runtime.Signal) journal.Unit {
 	at := s.now()
 	replaced := s.index.ProcessStarted(live.ProcessKey{Runtime: name, Serves: signal.Serves}, signal.Generation)
-	if signal.Serves == "" { // one for a single session tells nothing of the others
+	if signal.Serves == "" { // one for a single session reports nothing of the others
 		s.adoption.wantAll(name)
 		s.deletions.wake.signal()
 	}
@@ -50,7 +50,7 @@ func (s *Service) runtimeStarted(name string, signal runtime.Signal) journal.Uni
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		var events []journal.Event
 		if replaced != "" {
-			// It never told of its end, yet it is not the one running.
+			// It never notified of its end, yet it is not the one running.
 			var err error
 			if events, err = s.sweep(ctx, tx, s.opts.NodeID, isGeneration(replaced), restartReason(name), at); err != nil {
 				return nil, err
@@ -100,7 +100,7 @@ func isGeneration(generation string) func(string) bool {
 }
 
 // sweep expires the pending requests of dead runtime processes of a node, and those whose decision did not reach
-// them any more, and interrupts their running turns.
+// them anymore, and interrupts their running turns.
 func (s *Service) sweep(ctx context.Context, tx database.Tx, node string, dead func(generation string) bool,
 	reason string, at int64) ([]journal.Event, error) {
 	var events []journal.Event
@@ -112,7 +112,7 @@ func (s *Service) sweep(ctx context.Context, tx database.Tx, node string, dead f
 	if err != nil {
 		return nil, err
 	}
-	// One that is being told is not taken back: it may have been heard.
+	// One that is being sent is not taken back: it may have been received.
 	untold = slices.DeleteFunc(untold, func(r store.Request) bool { return s.delivery.isUnderWay(r.ID) })
 	for _, request := range append(requests, untold...) {
 		if !dead(request.Generation) {
@@ -147,7 +147,7 @@ func (s *Service) sweep(ctx context.Context, tx database.Tx, node string, dead f
 	return append(append(events, left...), gone...), err
 }
 
-// expireRequest ends a pending request nobody can answer any more: its row, its transcript entry, and the event that tells
+// expireRequest ends a pending request no one can answer anymore: its row, its transcript entry, and the event that reports
 // clients.
 func expireRequest(ctx context.Context, tx database.Tx, request store.Request, by string, at int64) (
 	journal.Event, error) {
@@ -205,7 +205,7 @@ func (s *Service) interrupt(ctx context.Context, tx database.Tx, turn store.Turn
 	return events, nil
 }
 
-// titleNotification tells clients of a session's title where its runtime does not: in the words of one that does.
+// titleNotification notifies clients of a session's title where its runtime does not: in the words of one that does.
 func titleNotification(session session.Session, at int64) journal.Event {
 	meta := live.Session{SystemOwned: session.SystemOwned, Title: session.Title, ProjectID: session.ProjectID}.Meta(session.ID)
 	return serverNotification(session.Runtime, wire.ThreadNamed(session.ID, session.Title), meta, at)

@@ -19,7 +19,7 @@ import (
 // sendAgain is what to do about a failure of which nothing better is known.
 const sendAgain = "Send the message again."
 
-// entryOfFailure is the entry that tells why a turn failed: the runtime's words, and what to do.
+// entryOfFailure is the entry that reports why a turn failed: the runtime's words, and what to do.
 func entryOfFailure(turn store.Turn, remedy string) transcript.Entry {
 	if remedy == "" {
 		remedy = sendAgain
@@ -48,7 +48,7 @@ func failureWords(failure string) string {
 	return failure
 }
 
-// turnFailed puts a turn's failure where readers see it, and tells those who read already.
+// turnFailed puts a turn's failure where readers see it, and reports those who read already.
 func turnFailed(ctx context.Context, tx database.Tx, turn store.Turn, remedy string) (
 	[]journal.Event, error) {
 	systemOwned, err := store.IsSystemOwned(ctx, tx, turn.SessionID)
@@ -78,7 +78,7 @@ func logFailure(log zerolog.Logger, record journal.Record) {
 		Str("error", strings.ReplaceAll(told.Entry.Content, "\n\n", " ")).Msg("a turn failed")
 }
 
-// The events that tell the audit log of errors of runtimes and their model providers. They show no frame.
+// The events that report the audit log of errors of runtimes and their model providers. They show no frame.
 const (
 	eventTurnFailed   = "turn.failed"
 	eventTurnRetrying = "turn.retrying"
@@ -88,7 +88,7 @@ const (
 type turnError struct {
 	TurnID  string `json:"turnId"`
 	Runtime string `json:"runtime"`
-	// Kind is "" when the runtime does not tell. ProviderStatus is the HTTP status of the model provider, 0 when that is
+	// Kind is "" when the runtime does not report. ProviderStatus is the HTTP status of the model provider, 0 when that is
 	// not known.
 	Kind           string `json:"kind,omitempty"`
 	ProviderStatus int    `json:"providerStatus,omitempty"`

@@ -11,8 +11,8 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// forked takes in a session that its runtime has just made of another one; it has that one's client tools, and its
-// controls where nobody is there to be asked: a fork of such a session must not wait for a person. Errors are those of
+// forked imports a session that its runtime has just made of another one; it has that one's client tools, and its
+// controls where no one is there to be asked: a fork of such a session must not wait for a person. Errors are those of
 // Lookup.
 func (s *conversations) forked(ctx context.Context, sourceID string, fork runtime.Thread) (session.Session, error) {
 	sessionID, inherited := fork.ID, `dynamic_tools = (select dynamic_tools from sessions where id = $2)`
@@ -50,7 +50,7 @@ func (s *conversations) forked(ctx context.Context, sourceID string, fork runtim
 }
 
 // adopt is Lookup for who is about to use a session's runtime, or has just made it: a session of which only a signal
-// told so far is asked about first. A fork's signal, for one, is faster than the answer to who asked for the fork.
+// sent so far is asked about first. A fork's signal, for one, is faster than the answer to who asked for the fork.
 func (s *conversations) adopt(ctx context.Context, sessionID string) (session.Session, error) {
 	session, err := s.Lookup(ctx, sessionID)
 	if err != nil || string(session.Thread) != store.PlaceholderThread || !s.owns(session) {

@@ -40,7 +40,7 @@ func (s *importer) importHistory(ctx context.Context, session session.Session, h
 	})
 }
 
-// importRows stores what is known of the turns beside their entries. A turn that still runs is told of by its runtime,
+// importRows stores what is known of the turns beside their entries. A turn that still runs is notified of by its runtime,
 // if it is ours.
 func (s *importer) importRows(ctx context.Context, tx database.Tx, session session.Session, t runtime.Thread) error {
 	stored, err := store.ReadTurns(ctx, tx, session.ID)

@@ -44,7 +44,7 @@ func (r *resolver) identify(runtimeName string, signal *runtime.Signal) (ours bo
 }
 
 // preload brings the sessions a batch names into the view, before Service.order is taken: to read them may take a
-// while, in which nobody else has to wait. It returns their ids, without those that could not be read.
+// while, in which no one else has to wait. It returns their ids, without those that could not be read.
 func (r *resolver) preload(runtimeName string, batch runtime.Batch) (ids []string) {
 	for i := range batch.Signals {
 		for _, named := range []string{batch.Signals[i].ThreadID, batch.Signals[i].Serves} {
@@ -135,7 +135,7 @@ func (r *resolver) nativeAgain(runtimeName, nativeID string) string {
 	}
 }
 
-// ignoreForeign keeps what a runtime said of another runtime's session as nobody's. It changes nothing, and no client is shown
+// ignoreForeign keeps what a runtime said of another runtime's session as no one's. It changes nothing, and no client is shown
 // it.
 func (r *resolver) ignoreForeign(runtimeName string, signal runtime.Signal) journal.Unit {
 	at := r.now()
@@ -155,10 +155,10 @@ func (r *resolver) ignoreForeign(runtimeName string, signal runtime.Signal) jour
 	}
 }
 
-// refusing bounds the wait for a runtime to take a refusal: what it says next is not heard before.
+// refusing bounds the wait for a runtime to take a refusal: what it says next is not received before.
 const refusing = 5 * time.Second
 
-// ignoreStrange answers the requests of a batch that nobody can be asked: about another runtime's session, about a
+// ignoreStrange answers the requests of a batch that no client can be asked: about another runtime's session, about a
 // deleted one, about none. They are journaled, but the runtime would wait for ever.
 func (r *resolver) ignoreStrange(runtimeName string, batch runtime.Batch) {
 	for _, signal := range batch.Signals {

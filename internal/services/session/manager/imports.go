@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// importPatience is how long a read waits for a history that is being taken in.
+	// importPatience is how long a read waits for a history that is being imported.
 	importPatience = 5 * time.Second
 	// importPause is how long after a failure a history is not asked for again, unless its runtime was restarted. It
 	// doubles with each failure, up to importPauseMost.
@@ -30,14 +30,14 @@ const (
 	importPage = 100
 )
 
-// imports is the list of the worker that takes in what runtimes stored of conversations before they came here, one
+// imports is the list of the worker that imports what runtimes stored of conversations before they came here, one
 // after the other.
 type imports struct {
 	wake            chan struct{}
 	patience, pause time.Duration
 
 	mu sync.Mutex
-	// first are sessions that somebody reads or that just came in, done tells who waits that the worker has looked at one.
+	// first are sessions that a client reads or that just came in, done reports who waits that the worker has looked at one.
 	first []string
 	done  map[string]chan struct{}
 	// scanning says that the store is searched for others, newest first: rest is what is left of a page of it, before the
@@ -45,13 +45,13 @@ type imports struct {
 	scanning bool
 	rest     []string
 	before   string
-	searches int // how often the search began anew
+	searches int // how often the search started again
 	// tried are the failures that are to be tried again; unread says that the search itself failed.
 	tried  map[string]importTry
 	unread bool
 }
 
-// importerOptions are what an importer is built from.
+// importerOptions configure importer.
 type importerOptions struct {
 	Journal  *journal.Journal
 	DB       *database.DB
@@ -89,7 +89,7 @@ func newImports() *imports {
 		done: map[string]chan struct{}{}, tried: map[string]importTry{}}
 }
 
-// want puts a session on the list, before all that nobody asked for; looked is closed once the worker has looked at it.
+// want puts a session on the list, before all that no client asked for; looked is closed once the worker has looked at it.
 func (i *imports) want(sessionID string) (looked <-chan struct{}) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -119,7 +119,7 @@ func (i *imports) signal() {
 	}
 }
 
-// due tells whether a history that was asked for in vain may be asked for again.
+// due reports whether a history that was asked for in vain may be asked for again.
 func (i *imports) due(sessionID, generation string, now int64) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -174,7 +174,7 @@ func (i *imports) again() <-chan time.Time {
 	return time.After(i.pause)
 }
 
-// importLoop takes histories in until ctx ends. Those nobody waits for take half of its time at most: others write,
+// importLoop takes histories in until ctx ends. Those no one waits for take half of its time at most: others write,
 // too.
 func (s *importer) importLoop(ctx context.Context) {
 	for ctx.Err() == nil {
@@ -216,7 +216,7 @@ func (s *importer) nextImports(ctx context.Context) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if search != i.searches {
-		return true // it began anew meanwhile
+		return true // it started again meanwhile
 	}
 	i.unread = err != nil
 	if i.scanning = len(ids) == importPage; i.scanning {
@@ -226,7 +226,7 @@ func (s *importer) nextImports(ctx context.Context) bool {
 	return len(ids) > 0
 }
 
-// missingHistories lists sessions of a node whose history is to be taken in, newest first, below an id.
+// missingHistories lists sessions of a node whose history is to be imported, newest first, below an id.
 func missingHistories(ctx context.Context, q database.Querier, nodeID, before string) (ids []string, err error) {
 	return database.ReadTexts(ctx, q, "list the sessions whose history is missing", `select id from sessions
 		where node_id = $1 and history_at = 0 and ($2 = '' or id < $2) order by id desc limit $3`, nodeID,
@@ -234,7 +234,7 @@ func missingHistories(ctx context.Context, q database.Querier, nodeID, before st
 }
 
 // importOne makes sure that the runtime's own history of a session is stored here: of one that began elsewhere
-// (adopted, forked), or in which something was done that nobody here saw.
+// (adopted, forked), or in which something was done that no client here saw.
 func (s *importer) importOne(ctx context.Context, sessionID string) {
 	defer s.imports.looked(sessionID)
 	sess, err := s.options.Reader.Stored(ctx, sessionID)
@@ -277,7 +277,7 @@ func (s *importer) AwaitHistory(ctx context.Context, session session.Session) er
 }
 
 // historian is the runtime that is to be asked for the history of a session now, and its process; nil when none is: the
-// history is here, or the runtime is down (when it starts, all is looked at again), or it failed to tell a while ago,
+// history is here, or the runtime is down (when it starts, all is looked at again), or it failed to report a while ago,
 // or the session is another node's, whose runtime must not be asked.
 func (s *importer) historian(session session.Session) (historian runtime.History, generation string) {
 	if session.HistoryAt != 0 || !s.options.Owns(session) {
@@ -285,7 +285,7 @@ func (s *importer) historian(session session.Session) (historian runtime.History
 	}
 	adapter, err := s.options.Runtimes.Adapter(session.Runtime)
 	if err != nil {
-		return nil, "" // a runtime that is not configured any more tells nothing
+		return nil, "" // a runtime that is not configured anymore reports nothing
 	}
 	status := adapter.Status()
 	if status.State != runtime.StateReady || !s.imports.due(session.ID, status.Generation, s.options.Now()) {

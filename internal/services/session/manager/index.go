@@ -60,8 +60,8 @@ func (s *slots) countTurns(ctx context.Context) error {
 	return nil
 }
 
-// reserveSlot takes in a message until it left: *LimitError when too many are on their way. What is wrong with the session
-// is told by who looks at it.
+// reserveSlot imports a message until it left: *LimitError when too many are on their way. What is wrong with the session
+// is sent by who looks at it.
 func (s *slots) reserveSlot(ctx context.Context, sessionID string) (leave func(), err error) {
 	t, inView := s.index.Peek(sessionID)
 	if !inView || !t.Stored {
@@ -77,7 +77,7 @@ func (s *slots) reserveSlot(ctx context.Context, sessionID string) (leave func()
 	return s.index.Limits.Reserve(t.Runtime, sessionID)
 }
 
-// needsSlot tells whether a message to a session begins a turn that has to wait for a place.
+// needsSlot reports whether a message to a session begins a turn that has to wait for a place.
 func (s *slots) needsSlot(session session.Session) bool {
 	return s.index.Limits.BoundsTurns(session.Runtime) && s.index.ActiveTurn(session.ID) == ""
 }

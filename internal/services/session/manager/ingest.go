@@ -65,7 +65,7 @@ func (s *Service) ingest(runtimeName string, batch runtime.Batch) (nativeOf stri
 	return nativeOf
 }
 
-// isDuplicate tells whether a batch was taken in since this server talks to its process: it was read again when the
+// isDuplicate reports whether a batch was imported since this server talks to its process: it was read again when the
 // process was attached to again. Service.order is held.
 func (s *Service) isDuplicate(runtimeName string, batch runtime.Batch) bool {
 	if batch.Offset == 0 {
@@ -155,7 +155,7 @@ func (s *Service) after(events []journal.Event, unit journal.Unit) journal.Unit 
 
 func nothing(context.Context, database.Tx) ([]journal.Event, error) { return nil, nil }
 
-// submit queues the unit of a batch; the batch's own Stored hears of the commit.
+// submit queues the unit of a batch; the batch's own Stored learns of the commit.
 func (s *Service) submit(runtimeName string, batch runtime.Batch, unit journal.Unit) {
 	report := func(_ []journal.Record, err error) {
 		if err == nil && batch.Stored != nil {
@@ -205,7 +205,7 @@ func (s *Service) prepareSignal(runtimeName string, signal runtime.Signal) arriv
 		a.thread, _ = s.index.Get(signal.ThreadID)
 		a.meta = a.thread.Meta(signal.ThreadID)
 		if signal.Method == wire.MethodThreadStarted && a.meta.Session != nil {
-			a.meta.Session.Title = "" // it begins without a name, also when it has one by the time this is heard of
+			a.meta.Session.Title = "" // it begins without a name, also when it has one by the time this is learned of
 		}
 		s.index.Update(signal.ThreadID, func(t *live.Session) {
 			t.Stored = true // this unit makes the row if there is none
@@ -276,7 +276,7 @@ func (s *Service) storedThread(ctx context.Context, runtimeName, id string) (liv
 		if stored.Epoch > 0 {
 			t.Epoch = live.NotOwned
 		}
-		return t, nil // its own node hears when its turn ends
+		return t, nil // its own node receives when its turn ends
 	}
 	if t.ActiveTurn, t.Trace, err = store.RunningTurn(ctx, s.db.Read(), id); database.Transient(err) {
 		return live.Session{}, err
@@ -290,7 +290,7 @@ func (s *Service) storedThread(ctx context.Context, runtimeName, id string) (liv
 	return t, err
 }
 
-// event is what a signal is told by, without its meta.
+// event is what a signal is sent by, without its meta.
 func (a arrival) event() journal.Event {
 	event := journal.Event{SessionID: a.signal.ThreadID, TurnID: a.meta.TurnID, ItemID: a.signal.ItemID,
 		Type: stream.EventNotification, Time: a.receivedAt, Source: a.runtime, Payload: a.signal.Raw,
@@ -419,7 +419,7 @@ func (s *Service) turnCompleted(ctx context.Context, tx database.Tx, a arrival, 
 		return nil, err
 	}
 	// Whatever this turn asked can no longer be answered (not every runtime says so of every kind of request), and what
-	// it wanted a tool of this server for is not wanted any more.
+	// it wanted a tool of this server for is not wanted anymore.
 	pending, err := store.PendingRequests(ctx, tx, turn.SessionID)
 	if err != nil {
 		return nil, err
@@ -476,8 +476,8 @@ func params(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// resolvedElsewhere: the runtime closed a request. If we answered it, it is settled already; else nobody here will be
-// able to any more.
+// resolvedElsewhere: the runtime closed a request. If we answered it, it is settled already; else no one here will be
+// able to anymore.
 func (s *Service) resolvedElsewhere(ctx context.Context, tx database.Tx, a arrival, change runtime.RequestResolved,
 	meta *stream.Meta) ([]journal.Event, error) {
 	request, err := store.ReadNativeRequest(ctx, tx, a.signal.Generation, change.RequestID)

@@ -88,12 +88,12 @@ func (s *stopper) stopTurn(ctx context.Context, adapter runtime.Adapter, sess se
 			return err
 		}
 	}
-	return s.commit(ctx, nothing) // what is told of its end is stored before: who reads now sees that it is over
+	return s.commit(ctx, nothing) // what is notified of its end is stored before: who reads now sees that it is over
 }
 
-// stoppedAlready tells whether a turn that is over was stopped: by another request, a moment ago.
+// stoppedAlready reports whether a turn that is over was stopped: by another request, a moment ago.
 func (s *stopper) stoppedAlready(ctx context.Context, sessionID, turnID string) error {
-	if err := s.commit(ctx, nothing); err != nil { // what is told of its end is stored before
+	if err := s.commit(ctx, nothing); err != nil { // what is notified of its end is stored before
 		return err
 	}
 	turn, known, err := store.ReadTurn(ctx, s.options.DB.Read(), sessionID, turnID)
@@ -119,7 +119,7 @@ func (s *stopper) askToEnd(ctx context.Context, adapter runtime.Adapter, threadI
 		err := adapter.Threads().InterruptTurn(ctx, threadID, turnID)
 		none := errors.Is(err, runtime.ErrNoActiveTurn)
 		if err != nil && !none && isOver(idle) {
-			return nil // the answer is of no interest any more
+			return nil // the answer is of no interest anymore
 		}
 		if !none || isOver(idle) || time.Since(began) > lateTurn {
 			return err

@@ -92,7 +92,7 @@ func notAskedReason(name string, status runtime.Status) session.NotAsked {
 	return session.NotAsked{Runtime: name, State: status.State, Reason: cmp.Or(status.Reason, "it is "+string(status.State))}
 }
 
-// unanswered tells whether a runtime did not answer, and why. A caller who goes away is another matter.
+// unanswered reports whether a runtime did not answer, and why. A caller who goes away is another matter.
 func unanswered(ctx context.Context, err error) (reason string, is bool) {
 	if err == nil || ctx.Err() != nil {
 		return "", false

@@ -77,7 +77,7 @@ func (s *organizer) RenameFrom(ctx context.Context, sessionID, title, from strin
 			err := errors.Join(store.UpdateSession(ctx, tx, sessionID, `title = $2`, database.EncodeText(title)),
 				store.TouchSession(ctx, tx, sessionID, at))
 			events := []journal.Event{sessionRenamed(sessionID, title, at)}
-			if !told { // no runtime tells clients of it
+			if !told { // no runtime notifies clients of it
 				sess.Title = title
 				events = append(events, titleNotification(sess, at))
 			}
@@ -145,7 +145,7 @@ func (s *organizer) Resume(ctx context.Context, sessionID string, dynamicTools j
 			}
 			return func(ctx context.Context, tx database.Tx, _ int64) ([]journal.Event, error) {
 				err := storeThread(ctx, tx, sessionID, t)
-				if t.UpdatedAt > session.UpdatedAt { // something was done in it that nobody here saw
+				if t.UpdatedAt > session.UpdatedAt { // something was done in it that no client here saw
 					err = errors.Join(err, store.UpdateSession(ctx, tx, sessionID, `history_at = 0`))
 				}
 				return nil, err
@@ -176,7 +176,7 @@ type change func(ctx context.Context, tx database.Tx, at int64) ([]journal.Event
 func (s *organizer) manage(ctx context.Context, sessionID string,
 	act func(context.Context, session.Session, runtime.Adapter) (change, error)) (session.Session, error) {
 	if err := s.journal.AwaitWrites(ctx); err != nil {
-		return session.Session{}, err // before the runtime is told anything
+		return session.Session{}, err // before the runtime is sent anything
 	}
 	release, err := s.locks.Acquire(ctx, sessionID)
 	if err != nil {

@@ -43,7 +43,7 @@ func (s *Service) onRecords(records []journal.Record) {
 			ProjectID *string `json:"projectId"`
 		}
 		if err := json.Unmarshal(record.Payload, &news); err != nil {
-			continue // an event of ours that nobody can read tells nothing
+			continue // an event of ours that no client can read reports nothing
 		}
 		known, ok := s.index.Peek(news.SessionID)
 		switch {
@@ -58,7 +58,7 @@ func (s *Service) onRecords(records []journal.Record) {
 }
 
 // refresh brings the view's title and project of a session up to what is stored. What changes in the view meanwhile is
-// newer than what was read; its own event is heard later.
+// newer than what was read; its own event is received later.
 func (s *Service) refresh(ctx context.Context, id string) error {
 	before, ok := s.index.Peek(id)
 	if !ok {

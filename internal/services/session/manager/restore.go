@@ -27,12 +27,12 @@ const (
 // errMemoryElsewhere means that what the runtime remembers of a session stayed at another node.
 var errMemoryElsewhere = fmt.Errorf("%w: what the runtime remembered stayed at another node", runtime.ErrThreadNotFound)
 
-// historyBytes is how much of a lost conversation its runtime is told again, unless Options say otherwise: about 50,000
+// historyBytes is how much of a lost conversation its runtime is sent again, unless Options say otherwise: about 50,000
 // tokens, which the smallest models in use take beside their own instructions.
 const historyBytes = 200_000
 
-// startTurn has the runtime start a turn. A conversation that the runtime has lost is begun anew with what its
-// transcript says, where the runtime can; told is nil otherwise. Sessions of the server's own workers are not: whoever
+// startTurn has the runtime start a turn. A conversation that the runtime has lost is started again with what its
+// transcript says, where the runtime can; sent is nil otherwise. Sessions of the server's own workers are not: the caller that
 // needs one of those opens another.
 func (s *Service) startTurn(ctx context.Context, adapter runtime.Adapter, sess session.Session, in runtime.StartTurn) (
 	started runtime.StartedTurn, told *session.Restored, err error) {
@@ -71,7 +71,7 @@ func (s *Service) startTurn(ctx context.Context, adapter runtime.Adapter, sess s
 	return started, told, nil
 }
 
-// conversationText is what a session's transcript says, as an agent is told it.
+// conversationText is what a session's transcript says, as an agent is sent it.
 func (s *Service) conversationText(ctx context.Context, sessionID string, told *session.Restored) (history string, err error) {
 	var entries []transcript.Entry
 	err = s.db.Snapshot(ctx, func(q database.Querier) error {
@@ -109,14 +109,14 @@ func (s *Service) conversationText(ctx context.Context, sessionID string, told *
 	return history, nil
 }
 
-// hasTurns tells whether a session ever had a turn.
+// hasTurns reports whether a session ever had a turn.
 func hasTurns(ctx context.Context, q database.Querier, sessionID string) (bool, error) {
 	found, err := database.ReadTexts(ctx, q, "look for a turn of session "+sessionID,
 		`select turn_id from turns where session_id = $1 limit 1`, database.EncodeText(sessionID))
 	return len(found) > 0, err
 }
 
-// restored stores that a runtime was told a conversation again, and by which id it goes there now ("" for the old one).
+// restored stores that a runtime was sent a conversation again, and by which id it goes there now ("" for the old one).
 func (s *Service) restored(ctx context.Context, tx database.Tx, sessionID string, started runtime.StartedTurn,
 	told *session.Restored, at int64) ([]journal.Event, error) {
 	if started.NativeID != "" {
@@ -131,7 +131,7 @@ func (s *Service) restored(ctx context.Context, tx database.Tx, sessionID string
 	return s.UpsertTranscriptIn(ctx, tx, sessionID, entryOfRestored(started.TurnID, told, at))
 }
 
-// entryOfRestored tells in the transcript that what the agent knows of the conversation is its record.
+// entryOfRestored reports in the transcript that what the agent knows of the conversation is its record.
 func entryOfRestored(turnID string, told *session.Restored, at int64) transcript.Entry {
 	said := []string{fmt.Sprintf("The runtime had lost this conversation. The agent was told the %d messages of its record "+
 		"again and goes on from there; it knows nothing else of what was before.", told.Messages)}

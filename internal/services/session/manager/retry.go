@@ -115,7 +115,7 @@ func harmless() []string {
 		typeTurnStopped, wire.ItemCleared, "approval.request", "approval.resolved", "tool_input.request", "tool_input.resolved"}
 }
 
-// toolsRan tells whether a tool may have run in a turn: anything that is no message, and no call whose approval nobody
+// toolsRan reports whether a tool may have run in a turn: anything that is no message, and no call whose approval no one
 // gave.
 func (s *Service) toolsRan(ctx context.Context, q database.Querier, sessionID, turnID string) (bool, error) {
 	entries, err := s.entries.ListTurn(ctx, q, sessionID, turnID)

@@ -35,7 +35,7 @@ func (r retryDetails) count() string {
 	return fmt.Sprintf("attempt %d of %d", r.Attempt, r.Of)
 }
 
-// answersAgain tells whether a signal is the first one in which the agent of a retrying turn goes on, and notes so.
+// answersAgain reports whether a signal is the first one in which the agent of a retrying turn goes on, and notes so.
 // Service.order is held.
 func (s *Service) answersAgain(signal runtime.Signal) bool {
 	known, _ := s.index.Peek(signal.ThreadID)
@@ -46,7 +46,7 @@ func (s *Service) answersAgain(signal runtime.Signal) bool {
 	return true
 }
 
-// retrying tells whether a batch is about a session whose turn cannot reach its model.
+// retrying reports whether a batch is about a session whose turn cannot reach its model.
 func (s *Service) retrying(batch runtime.Batch) bool {
 	for _, signal := range batch.Signals {
 		if known, _ := s.index.Peek(signal.ThreadID); known.Retrying != "" {
@@ -65,7 +65,7 @@ func (s *Service) loadRetrying(ctx context.Context, sessionID string, t *live.Se
 	return err
 }
 
-// goesOn tells whether a change shows that the model has answered.
+// goesOn reports whether a change shows that the model has answered.
 func goesOn(change runtime.Change) bool {
 	switch change := change.(type) {
 	case runtime.TextDelta, runtime.InteractiveRequested:
@@ -76,7 +76,7 @@ func goesOn(change runtime.Change) bool {
 	return false
 }
 
-// turnRetrying stores the latest attempt of a turn to reach its model, and tells clients.
+// turnRetrying stores the latest attempt of a turn to reach its model, and notifies clients.
 func (s *Service) turnRetrying(ctx context.Context, tx database.Tx, a arrival, change runtime.TurnRetrying,
 	systemOwned bool) ([]journal.Event, error) {
 	turnID := a.meta.TurnID

@@ -99,7 +99,7 @@ func (s *Service) prepareTurn(ctx context.Context, sess session.Session, adapter
 	return message, start, err
 }
 
-// beginning stores that a message is about to be told to the runtime.
+// beginning stores that a message is about to be sent to the runtime.
 func (s *Service) beginning(ctx context.Context, session session.Session, message session.Message) error {
 	if message.Begin == nil && message.Key == "" {
 		return nil
@@ -196,7 +196,7 @@ func (s *Service) turnToAwait(session session.Session, adapter runtime.Adapter, 
 	return s.index.WhenIdle(session.ID), nil
 }
 
-// turnAccepted stores the turn a reply named before the caller is told of it: an acknowledged turn is never forgotten.
+// turnAccepted stores the turn a reply named before the caller is notified of it: an acknowledged turn is never forgotten.
 // Its end may have overtaken the reply, and so may the end of its process.
 func (s *Service) turnAccepted(ctx context.Context, sess session.Session, started runtime.StartedTurn, message session.Message,
 	told *session.Restored) error {

@@ -39,7 +39,7 @@ import (
 	"harness/transcript"
 )
 
-// Options are what a Service is built from. Journal, DB and NodeID are required.
+// Options configure Service. Journal, DB and NodeID are required.
 type Options struct {
 	NodeOptions
 	NativeOptions
@@ -59,7 +59,7 @@ type Options struct {
 	// EnterFolder, when set, returns why the agents' user may not enter a folder, nil when it may. Otherwise agents run as
 	// the server's user.
 	EnterFolder func(folder string) error
-	// HistoryBytes bounds what a runtime that has lost a conversation is told of it (200,000).
+	// HistoryBytes bounds what a runtime that has lost a conversation is notified of it (200,000).
 	HistoryBytes int
 	Logger       zerolog.Logger
 	// Clock is time.Now when nil.
@@ -74,13 +74,13 @@ type NodeOptions struct {
 	// one, for a store that one server has to itself.
 	AdoptNodes []string
 	OnlyNode   bool
-	// Sure, when set, tells why this node may not use its runtimes now: others may have taken it for dead.
+	// Sure, when set, reports why this node may not use its runtimes now: others may have taken it for dead.
 	Sure func() error
 	// NoRuntimes says that this node runs no agents: others do.
 	NoRuntimes bool
-	// Draining, when set, tells that this node is to begin nothing new for people.
+	// Draining, when set, reports that this node is to begin nothing new for people.
 	Draining func() bool
-	// Movable lets sessions go on at other nodes: what their runtimes remember is stored, and Lapsed tells, within a
+	// Movable lets sessions go on at other nodes: what their runtimes remember is stored, and Lapsed reports, within a
 	// transaction, or as things stand, whether a node's sessions may be taken.
 	Movable bool
 	Lapsed  func(ctx context.Context, q database.Querier, node string) (bool, error)
@@ -105,7 +105,7 @@ type ContentOptions struct {
 	Images items.Images
 	// Pictures, when set, makes pictures for a runtime of the images of a message that has waited.
 	Pictures func(ctx context.Context, sessionID string, images []string) ([]string, error)
-	// Keep, when set, keeps what a runtime is told and returns a reference to it, as JSON.
+	// Keep, when set, keeps what a runtime is sent and returns a reference to it, as JSON.
 	Keep func(ctx context.Context, sessionID, name, contentType string, content []byte) (ref json.RawMessage, err error)
 }
 
@@ -264,13 +264,13 @@ func (s *Service) Sink(runtimeName string) runtime.Sink {
 		long := batch.Size() > longBatch
 		s.natives.Record(s.ingest(runtimeName, batch), batch.Native)
 		if long {
-			// Only the journal's end is an error here; the batch's own outcome is told by submit.
+			// Only the journal's end is an error here; the batch's own outcome is sent by submit.
 			_, _ = s.journal.Commit(context.Background(), nothing)
 		}
 	}
 }
 
-// longBatch is from how many bytes a runtime is heard no further before the batch is stored: the journal's queue has
+// longBatch is from how many bytes a runtime is received no further before the batch is stored: the journal's queue has
 // room for a thousand.
 const longBatch = 1 << 20
 
@@ -316,14 +316,14 @@ func (s *Service) begin(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends the background work, stores the texts heard so far, and waits for both. Adapters are stopped before it, the
+// Stop ends the background work, stores the texts received so far, and waits for both. Adapters are stopped before it, the
 // journal after. Calling it twice is allowed.
 func (s *Service) Stop(ctx context.Context) error {
 	_, err := s.loops.Stop(ctx, "the session service")
 	return err
 }
 
-// now is the time in ms.
+// now returns the time in ms.
 func (s *Service) now() int64 { return s.opts.Clock().UnixMilli() }
 
 // InOrder changes the view and queues a unit as one step of the commit order, then waits for its commit. With
@@ -346,7 +346,7 @@ func (s *Service) InOrder(ctx context.Context, prepare func() journal.Unit) erro
 	return stored
 }
 
-// orderLock is a mutex that can be waited for beside something else: it holds one token while nobody has it.
+// orderLock is a mutex that can be waited for beside something else: it holds one token while no one has it.
 type orderLock chan struct{}
 
 func newOrderLock() orderLock {
@@ -378,7 +378,7 @@ func (s *Service) commit(ctx context.Context, unit journal.Unit) error {
 	return err
 }
 
-// record has what was done with a runtime kept, which is done whenever the store takes it: nobody waits for that.
+// record has what was done with a runtime kept, which is done whenever the store takes it: no one waits for that.
 func (s *Service) record(ctx context.Context, done journal.Unit) error {
 	err := s.journal.Submit(context.WithoutCancel(ctx), done, nil)
 	if errors.Is(err, journal.ErrStopped) {
@@ -387,7 +387,7 @@ func (s *Service) record(ctx context.Context, done journal.Unit) error {
 	return err
 }
 
-// expected tells refusals a client causes from faults of ours.
+// expected reports refusals a client causes from faults of ours.
 func expected(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, journal.ErrStopped)
 }

@@ -13,9 +13,9 @@ import (
 )
 
 // Settle decides a pending request exactly once, on any node. The decision is a compare-and-set on its row, committed
-// and announced before the runtime hears of it. The runtime has it when Settle returns if it is one of this node; else
-// its own node delivers it as soon as it hears of it, and a node that is down at its next start. *runtime.ReplyError
-// for a reply the runtime would not take, ErrRequestNotFound for an unknown id, *SettledError for everybody who came
+// and announced before the runtime learns of it. The runtime has it when Settle returns if it is one of this node; else
+// its own node delivers it as soon as it learns of it, and a node that is down at its next start. *runtime.ReplyError
+// for a reply the runtime would not take, ErrRequestNotFound for an unknown id, *SettledError for all clients that came
 // later.
 func (s *Service) Settle(ctx context.Context, requestID string, kind runtime.RequestKind, reply runtime.Reply,
 	decidedBy string) (session.Request, error) {
@@ -61,7 +61,7 @@ func (s *Service) Settle(ctx context.Context, requestID string, kind runtime.Req
 				return nil, err
 			}
 		} else if request.NodeID == s.opts.NodeID {
-			// Ours to deliver from here on: the journal tells of the decision before this call goes on.
+			// Ours to deliver from here on: the journal reports the decision before this call goes on.
 			ours = s.delivery.take(requestID) || ours
 		}
 		return []journal.Event{entryof.Resolved(request.Request, systemOwned, decidedBy)}, nil

@@ -35,7 +35,7 @@ func (q *silenceTimers) end(sessionID string) {
 	delete(q.until, sessionID)
 }
 
-// at tells whether a session is to be quiet at a time, and forgets those that need not be any more.
+// at reports whether a session is to be quiet at a time, and forgets those that need not be anymore.
 func (q *silenceTimers) at(sessionID string, now int64) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -48,7 +48,7 @@ func (q *silenceTimers) at(sessionID string, now int64) bool {
 	return is
 }
 
-// watchSilence stops a turn that an agent has begun by itself in a session that was stopped: what it had heard of before the
+// watchSilence stops a turn that an agent has begun by itself in a session that was stopped: what it had learned of before the
 // stop would go on otherwise.
 func (s *stopper) watchSilence(signal runtime.Signal) {
 	began, is := signal.Change.(runtime.TurnStarted)

@@ -14,19 +14,19 @@ import (
 
 // recaller is an adapter whose processes outlive servers, with the calls these made. *codex.Codex implements it.
 type recaller interface {
-	// Recalled tells whether a call of an earlier server in a conversation may still be answered (open), or was given up
+	// Recalled reports whether a call of an earlier server in a conversation may still be answered (open), or was given up
 	// while the process it was made to goes on (lost).
 	Recalled(threadID string) (open, lost bool)
 }
 
-// TurnMark reads the turns a session has. Whoever sends a message and may die before it hears of the turn keeps it for
+// TurnMark reads the turns a session has. the caller that sends a message and may die before it learns of the turn keeps it for
 // TurnSince.
 func (f *turnFinder) TurnMark(ctx context.Context, sessionID string) (session.TurnMark, error) {
 	return store.TurnMark(ctx, f.db.Read(), sessionID)
 }
 
 // TurnSince is the turn that began after a mark, "" when none did and none will from what was sent until now.
-// ErrTurnUnsettled while that cannot be told, ErrTurnUnknown when it never can.
+// ErrTurnUnsettled while that cannot be sent, ErrTurnUnknown when it never can.
 func (f *turnFinder) TurnSince(ctx context.Context, sessionID string, mark session.TurnMark) (turnID string, err error) {
 	sess, adapter, err := f.owned(ctx, sessionID)
 	if err != nil {

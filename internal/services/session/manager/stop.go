@@ -14,8 +14,8 @@ import (
 )
 
 // StopSession is StopTurn of whichever turn runs, after which the runtime gives back what it keeps of the conversation and
-// everybody who follows the session is told. The next message loads it again, also one that was sent before and waits for
-// the turn: it begins after all of that. Without anything to end it only tells, and GoesOn is what still runs.
+// all clients that follows the session is sent. The next message loads it again, also one that was sent before and waits for
+// the turn: it begins after all of that. Without anything to end it only reports, and GoesOn is what still runs.
 func (s *stopper) StopSession(ctx context.Context, sessionID string, keepBackground bool) (stopped session.Stopped, err error) {
 	release, locked := s.holdBriefly(ctx, sessionID)
 	defer release()
@@ -132,7 +132,7 @@ func (s *stopper) StopTurn(ctx context.Context, sessionID, turnID string, keepBa
 }
 
 // endBackgroundOfTurn ends the background work of a turn that was stopped, unless it is to be kept. What the agent has
-// heard of before the stop begins no turn then.
+// learned of before the stop begins no turn then.
 func (s *stopper) endBackgroundOfTurn(ctx context.Context, sessionID, turnID string, keep bool) session.Stopped {
 	ctx, cancel := context.WithTimeout(ctx, stopBackground)
 	defer cancel()

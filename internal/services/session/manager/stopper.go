@@ -18,7 +18,7 @@ import (
 	"harness/transcript"
 )
 
-// stopperOptions are what a stopper is built from.
+// stopperOptions configure stopper.
 type stopperOptions struct {
 	Journal  *journal.Journal
 	DB       *database.DB

@@ -14,8 +14,8 @@ import (
 	"harness/transcript"
 )
 
-// Resumption tells an adapter what is stored of a runtime process that outlived the server before this one: how far it
-// was heard, what runs in it and what it waits for. A process nobody knows has an empty one.
+// Resumption reports an adapter what is stored of a runtime process that outlived the server before this one: how far it
+// was received, what runs in it and what it waits for. A process this node does not know has an empty one.
 func (s *Service) Resumption(ctx context.Context, generation string) (runtime.Resumption, error) {
 	q := s.db.Read()
 	var r runtime.Resumption
@@ -97,7 +97,7 @@ func (s *Service) once(runtimeName string, batch runtime.Batch, unit journal.Uni
 	}
 }
 
-// keepState makes a unit store the translator's state, too, of a process whose output nobody reads again.
+// keepState makes a unit store the translator's state, too, of a process whose output no one reads again.
 func (s *Service) keepState(runtimeName string, batch runtime.Batch, unit journal.Unit) journal.Unit {
 	at := s.now()
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
@@ -165,8 +165,8 @@ func (s *Service) forgetSpools(ctx context.Context, tx database.Tx, at int64) er
 	return nil
 }
 
-// unanswered tells a session of a call to its runtime that was made by a server which then died and that has no answer.
-// Whether it took effect shows in what follows; whoever asked for it can ask again.
+// unanswered reports a session of a call to its runtime that was made by a server which then died and that has no answer.
+// Whether it took effect shows in what follows; the caller that asked for it can ask again.
 func (s *Service) unanswered(runtimeName string, signal runtime.Signal) journal.Unit {
 	at := s.now()
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {

@@ -40,7 +40,7 @@ func (s *Service) releaseToOwner(ctx context.Context, session session.Session, t
 	}
 }
 
-// eventNodeEnded tells that another node was taken for dead; it shows no frame.
+// eventNodeEnded reports that another node was taken for dead; it shows no frame.
 const eventNodeEnded = "node.ended"
 
 // EndNode ends what a node that died left open, in one unit with claim, which refuses when it is not to be ended: its

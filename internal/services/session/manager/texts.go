@@ -11,14 +11,14 @@ import (
 	"harness/internal/runtime"
 )
 
-// Bounds of what was heard of texts and is not yet queued for the store: how long it may wait, and how much it may be.
+// Bounds of what was learned of texts and is not yet queued for the store: how long it may wait, and how much it may be.
 const (
 	textWait    = 50 * time.Millisecond
 	textBatches = 512
 	textBytes   = 64 << 10
 )
 
-// texts are the words runtimes are in the middle of. Each piece is told to listeners as it comes; the pieces of one
+// texts are the words runtimes are in the middle of. Each piece is sent to listeners as it comes; the pieces of one
 // text are stored together.
 type texts struct {
 	buffers   map[string]*textBuffer // by generation
@@ -45,13 +45,13 @@ type textBuffer struct {
 	since   time.Time       // when the first of them came
 	// last is the last of them, without its signals but with the state after it.
 	last  runtime.Batch
-	heard int64 // the offset up to which the process was heard
+	heard int64 // the offset up to which the process was received
 }
 
 // textKey names a text.
 type textKey struct{ session, item, key string }
 
-// knownText is a text as far as it was heard; length is in UTF-16 code units.
+// knownText is a text as far as it was received; length is in UTF-16 code units.
 type knownText struct {
 	turn     string
 	length   int64
@@ -77,7 +77,7 @@ func (s *Service) textBuffer(runtimeName, generation string) *textBuffer {
 	return known
 }
 
-// end forgets texts nobody will add to.
+// end forgets texts no one will add to.
 func (p *textBuffer) end(over func(textKey, *knownText) bool) {
 	for key, text := range p.known {
 		if over(key, text) {
@@ -113,8 +113,8 @@ func (p *textBuffer) changedTexts() string {
 	return string(encode(stored))
 }
 
-// resumeTexts takes up the texts a surviving process was in the middle of, where it was heard up to an offset. One that
-// is known already was heard further since.
+// resumeTexts takes up the texts a surviving process was in the middle of, where it was received up to an offset. One that
+// is known already was received further since.
 func (s *Service) resumeTexts(generation string, heard int64, stored string) error {
 	if heard == 0 {
 		return nil

@@ -27,7 +27,7 @@ type turnFinder struct {
 // ActiveTurn is the turn that runs in a session as far as this node knows, "" when none does.
 func (f *turnFinder) ActiveTurn(sessionID string) string { return f.index.ActiveTurn(sessionID) }
 
-// CallingTurn is ActiveTurn for a call that a runtime makes: the call may come before the runtime has told of the turn,
+// CallingTurn is ActiveTurn for a call that a runtime makes: the call may come before the runtime has notified of the turn,
 // so while a message to the session is on its way, what becomes of that is waited for, at most callingWait.
 func (f *turnFinder) CallingTurn(ctx context.Context, sessionID string) string {
 	if turn := f.ActiveTurn(sessionID); turn != "" {

@@ -107,7 +107,7 @@ func (s *upserter) UpsertTranscript(ctx context.Context, sessionID string, entry
 
 // UpsertTranscripts stores entries one after the other by the rules of package transcript and announces each as it was
 // sent: all of them or, with an error, none; of a great many, readers may see the first before the last. It returns
-// each as JSON. It costs no runtime call: a session nobody here knows is ErrNotFound, a deleted one *DeletedError. When
+// each as JSON. It costs no runtime call: a session no one here knows is ErrNotFound, a deleted one *DeletedError. When
 // ctx ends before, the store refuses meanwhile, or fails between the transactions of a great many, they may still be
 // stored.
 func (s *upserter) UpsertTranscripts(ctx context.Context, sessionID string, entries []transcript.Entry) (
@@ -145,7 +145,7 @@ func (s *upserter) submitSingle(u *upsert) {
 	now := time.Now()
 	s.bulk.single.Store(&now)
 	if batch, first := s.upserts.join(s, u, s.journal.Overlaps()); first {
-		// Not this caller's context: the unit is everybody's who joins it.
+		// Not this caller's context: the unit is every client's who joins it.
 		if err := s.journal.SubmitOpen(context.Background(), batch.run, batch.done, batch.whole); err != nil {
 			batch.done(nil, err)
 		}
@@ -207,7 +207,7 @@ type upsertBatch struct {
 	completed bool
 	left      bool // it takes no more
 
-	whole chan struct{} // closed when nobody else is expected to join
+	whole chan struct{} // closed when no one else is expected to join
 }
 
 // complete lets the writer begin the unit at once. It wants upserts.mu held.
@@ -295,7 +295,7 @@ func (s *upserter) upsertAll(ctx context.Context, tx database.Tx, all []*upsert)
 	return events, s.entries.UpsertAll(ctx, tx, puts)
 }
 
-// presences tells of the sessions that have a row whether they are system-owned, and leaves in the others' upserts why
+// presences reports the sessions that have a row whether they are system-owned, and leaves in the others' upserts why
 // they have none.
 func presences(ctx context.Context, tx database.Tx, all []*upsert) (map[string]bool, error) {
 	owned := make(map[string]bool, 1)
@@ -376,7 +376,7 @@ func (s *upserter) UpsertTranscriptIn(ctx context.Context, tx database.Tx, sessi
 	return []journal.Event{event}, nil
 }
 
-// PresentIn tells, as part of another package's unit, whether a session is there.
+// PresentIn reports, as part of another package's unit, whether a session is there.
 func (s *upserter) PresentIn(ctx context.Context, tx database.Tx, sessionID string) (bool, error) {
 	_, err := store.IsSystemOwned(ctx, tx, sessionID)
 	if session.Absent(err) {

@@ -101,7 +101,7 @@ func (w *workerOpener) updateView(signal runtime.Signal) {
 	})
 }
 
-// ensureRow returns whether the session is system-owned, making a row for one nobody here knows.
+// ensureRow returns whether the session is system-owned, making a row for one no one here knows.
 func (w *workerOpener) ensureRow(ctx context.Context, tx database.Tx, a arrival) (systemOwned bool, err error) {
 	systemOwned, err = store.IsSystemOwned(ctx, tx, a.signal.ThreadID)
 	if !errors.Is(err, session.ErrNotFound) {

@@ -69,7 +69,7 @@ func (f *folderKeeper) commit(ctx context.Context, unit journal.Unit) error {
 	return err
 }
 
-// workspaceLoop stores the folders of this node's sessions as turns end in them, and removes what nobody needs any more, until
+// workspaceLoop stores the folders of this node's sessions as turns end in them, and removes what no one needs anymore, until
 // ctx ends.
 func (f *folderKeeper) workspaceLoop(ctx context.Context) {
 	if f.options.Folders == nil {
@@ -153,7 +153,7 @@ func (f *folderKeeper) deleteUnneededWorkspaces(ctx context.Context) error {
 	return nil
 }
 
-// restoreWorkspace has this node have the folder of a session that it is about to take, and tells which node's it was: "" when
+// restoreWorkspace has this node have the folder of a session that it is about to take, and reports which node's it was: "" when
 // it is here already, as another session that was taken works in it. *PinnedError when it cannot be had,
 // *NotOwnerError when it is at another node by now.
 func (f *folderKeeper) restoreWorkspace(ctx context.Context, sess session.Session) (from string, err error) {
@@ -202,8 +202,8 @@ func (f *folderKeeper) restoreWorkspace(ctx context.Context, sess session.Sessio
 	return from, workspace.ReplaceMarker(folder, stored.Mark)
 }
 
-// clearFor tells whether the folder of a session that is to be taken may be made here: where nothing is, or an old copy of
-// it that nobody uses. *PinnedError otherwise.
+// clearFor reports whether the folder of a session that is to be taken may be made here: where nothing is, or an old copy of
+// it that no client uses. *PinnedError otherwise.
 func (f *folderKeeper) clearFor(ctx context.Context, sess session.Session, stored store.Workspace) error {
 	pinned := func(reason string) error {
 		return &session.PinnedError{SessionID: sess.ID, Owner: sess.NodeID, Memory: false, Reason: reason}
@@ -241,7 +241,7 @@ const (
 	folderPrefix       = "folder-"
 )
 
-// workspaceMoved notes that the folder of a node goes on here, and tells in the transcript of the session that is taken what of
+// workspaceMoved notes that the folder of a node goes on here, and reports in the transcript of the session that is taken what of
 // a turn that was cut off stayed behind.
 func (f *folderKeeper) workspaceMoved(ctx context.Context, tx database.Tx, session session.Session, from string) ([]journal.Event, error) {
 	at := f.now()

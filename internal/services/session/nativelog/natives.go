@@ -23,7 +23,7 @@ const Off = "off"
 // EventNative is a line as an agent wrote it.
 const EventNative = "runtime.native"
 
-// Options are what a Recorder is built from.
+// Options configure Recorder.
 type Options struct {
 	DB    *database.DB
 	Index *live.Index
@@ -32,7 +32,7 @@ type Options struct {
 	Keep   string
 	Ring   *Ring
 	Logger zerolog.Logger
-	// Now is the time in ms.
+	// Now returns the time in ms.
 	Now func() int64
 }
 
@@ -49,7 +49,7 @@ type Recorder struct {
 func NewRecorder(o Options) *Recorder { return &Recorder{options: o, serving: map[string]string{}} }
 
 // SessionOf is the session a native line is kept with: the one its signals name, else the one its process is for, else
-// the one its adapter says; "" when that is not known. ours tells which of the signals are about sessions of this
+// the one its adapter says; "" when that is not known. ours reports which of the signals are about sessions of this
 // runtime. The caller holds the commit order.
 func (r *Recorder) SessionOf(batch runtime.Batch, ours []bool) (sessionID string) {
 	for i, signal := range batch.Signals {
@@ -141,7 +141,7 @@ func (r *Recorder) Drop(sessionID string) {
 	}
 }
 
-// Sweep removes the lines of sessions that went while nobody listened.
+// Sweep removes the lines of sessions that went while no one listened.
 func (r *Recorder) Sweep(ctx context.Context) {
 	if r.options.Ring == nil {
 		return

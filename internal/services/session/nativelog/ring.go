@@ -1,5 +1,5 @@
 // Package nativelog keeps the last lines of each session as its agent wrote them, in files of this node, so that a
-// translation can be looked into afterwards. It is no record: nothing is synced, and what is lost is missed by nobody
+// translation can be looked into afterwards. It is no record: nothing is synced, and what is lost is missed by no one
 // else.
 package nativelog
 
@@ -30,7 +30,7 @@ const (
 	previous = ".lines.1"
 )
 
-// plainName tells the ids that can be the name of a file. A pattern for it would cost every process of the program
+// plainName reports the ids that can be the name of a file. A pattern for it would cost every process of the program
 // memory at its start.
 func plainName(id string) bool {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
@@ -84,7 +84,7 @@ func (r *Ring) Append(sessionID string, line []byte, gone func() bool) error {
 	return nil
 }
 
-// size tells what the current file holds.
+// size reports what the current file holds.
 func (r *Ring) size(sessionID, path string) (size, error) {
 	if held, known := r.sizes[sessionID]; known {
 		return held, nil
