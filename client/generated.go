@@ -2890,7 +2890,7 @@ type CreateLoginLink201JSONResponseBody struct {
 type GetLoginMethods200JSONResponseBody_Providers struct {
 	Name string `json:"name"`
 
-	// URL The login path for a browser, below HARNESS_BASE_PATH.
+	// URL The login path for a browser, below the path of HARNESS_PUBLIC_URL.
 	URL string `json:"url"`
 }
 

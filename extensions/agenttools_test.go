@@ -90,7 +90,7 @@ func TestToolsOfManifests(t *testing.T) {
 		t.Fatalf("agents are given %v", names)
 	}
 	said := r.List().Modules[0].Diagnostics
-	if len(said) != 1 || !strings.Contains(said[0], "HARNESS_TOOLS_EXTENSIONS") {
+	if len(said) != 1 || !strings.Contains(said[0], "HARNESS_TOOLS") {
 		t.Errorf("it is said of the other one: %q", said)
 	}
 	for name, want := range map[string]string{

@@ -187,7 +187,7 @@ func (r *Registry) toolsFor(manifest *Manifest, info *ModuleInfo) ([]Tool, error
 	}
 	if r.opts.AgentTools == nil || !r.opts.AgentTools.Gives(info.Name) {
 		info.Diagnostics = append(info.Diagnostics,
-			"its tools are not given to agents: HARNESS_TOOLS_EXTENSIONS does not name it")
+			"its tools are not given to agents: HARNESS_TOOLS has no extension:NAME of it")
 		return nil, nil
 	}
 	return declaredTools(info.Name, manifest.Tools)

@@ -65,7 +65,7 @@ cd "$dir/work"
 # no shell around it.
 clean() { exec env -i PATH="$PATH" HOME="$dir/home" TERM="${TERM:-dumb}" "$@"; }
 clean CODEX_HOME="$dir/home" CODEX_BIN="$codex" HARNESS_RUNTIMES=codex DATA_DIR="$dir/data" PORT=0 HARNESS_LOG_FORMAT=json \
-	HARNESS_RUNTIME_DETACH=false HARNESS_TRUST_LOCAL=true XDG_RUNTIME_DIR="$dir" "$harness" serve >"$dir/log" 2>&1 &
+	HARNESS_DETACH_GRACE_MS=0 HARNESS_TRUST_LOCAL=true XDG_RUNTIME_DIR="$dir" "$harness" serve >"$dir/log" 2>&1 &
 server_pid=$!
 url=$(first "$dir/log" 's/.*"url":"\(http[^"]*\)".*/\1/p')
 

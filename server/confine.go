@@ -74,8 +74,8 @@ func (s *runtimes) exposed(name string, confined Confinement) string {
 // CanHide reports how this machine lets files be hidden from runtimes (see confine.Probe). An error is that it does not,
 // and why.
 func CanHide(ctx context.Context, cfg *config.Config, data, workspace, own string) (userNamespace bool, err error) {
-	if !cfg.RuntimeDetach && os.Geteuid() != 0 {
-		return false, fmt.Errorf("%w: HARNESS_RUNTIME_DETACH=false, and only root can do it without a shim",
+	if cfg.DetachGrace == 0 && os.Geteuid() != 0 {
+		return false, fmt.Errorf("%w: HARNESS_DETACH_GRACE_MS=0, and only root can do it without a shim",
 			confine.ErrUnsupported)
 	}
 	if datadir.Within(data, workspace) {

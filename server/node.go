@@ -48,7 +48,7 @@ func (s *nodes) startNode(ctx context.Context) error {
 		opts.Address, opts.Certificate = s.nodePort.address, s.nodePort.identity.Fingerprint()
 	}
 	// Runtimes that are this process's children end with it, and nothing else stops them: such a node is left alone.
-	if s.cfg.RuntimeDetach {
+	if s.cfg.DetachGrace > 0 {
 		opts.Guard = shim.Lease{RunDir: shims.RunDir}
 	}
 	if s.node, err = cluster.Acquire(ctx, opts); err == nil {

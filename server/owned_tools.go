@@ -98,7 +98,7 @@ func namesOfTools(all []tools.Tool) (names []string) {
 // toolPolicy is what the configuration says of calls.
 func toolPolicy(cfg config.Tools, yolo bool) (tools.Policy, error) {
 	policy := tools.Policy{Mode: tools.Mode(cfg.Mode)}
-	split := func(setting string, words []string) (names []string, classes []tools.Class, err error) {
+	split := func(words []string) (names []string, classes []tools.Class, err error) {
 		for _, word := range words {
 			switch {
 			case slices.Contains(tools.Classes(), tools.Class(word)):
@@ -106,15 +106,15 @@ func toolPolicy(cfg config.Tools, yolo bool) (tools.Policy, error) {
 			case strings.Contains(word, "."):
 				names = append(names, word)
 			default:
-				return nil, nil, fmt.Errorf("%s: %q is neither a tool nor a class; the classes are %v", setting, word,
+				return nil, nil, fmt.Errorf("HARNESS_TOOLS_RULES: %q is neither a tool nor a class; the classes are %v", word,
 					tools.Classes())
 			}
 		}
 		return names, classes, nil
 	}
 	var err, denyErr error
-	policy.AllowTools, policy.AllowClasses, err = split("HARNESS_TOOLS_ALLOW", cfg.Allow)
-	policy.DenyTools, policy.DenyClasses, denyErr = split("HARNESS_TOOLS_DENY", cfg.Deny)
+	policy.AllowTools, policy.AllowClasses, err = split(cfg.Allow)
+	policy.DenyTools, policy.DenyClasses, denyErr = split(cfg.Deny)
 	if err := errors.Join(err, denyErr, tools.CheckPolicy(policy, yolo)); err != nil {
 		return policy, &config.UsageError{Err: err}
 	}

@@ -31,7 +31,7 @@ func TestTheToolsThatAreSwitchedOn(t *testing.T) {
 		"yolo, allowed": {cfg: config.Tools{Mode: "yolo"}, yolo: true},
 		"rules": {cfg: config.Tools{Allow: []string{"write", "workspace.exec"}, Deny: []string{"network"}},
 			says: ""},
-		"a wrong rule": {cfg: config.Tools{Deny: []string{"wirte"}}, says: `HARNESS_TOOLS_DENY: "wirte"`},
+		"a wrong rule": {cfg: config.Tools{Deny: []string{"wirte"}}, says: `HARNESS_TOOLS_RULES: "wirte"`},
 	} {
 		registry, err := chosenTools(c.cfg, workspace.Limits{})
 		if err == nil {

@@ -51,7 +51,7 @@ func (s *jobQueue) Start(ctx context.Context) error {
 			DefaultTimeout: settings.DefaultTimeout,
 		},
 		Draining:    func() bool { return s.draining() || !s.cfg.Runs() },
-		Definitions: s.jobDefinitions(), LeaveRunning: s.cfg.KeepRuntimes && s.cfg.RuntimeDetach,
+		Definitions: s.jobDefinitions(), LeaveRunning: s.cfg.KeepRuntimes && s.cfg.DetachGrace > 0,
 		Logger: s.log.With().Str("package", "queue").Logger(),
 	})
 	s.metrics.Registry.MustRegister(

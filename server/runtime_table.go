@@ -186,23 +186,24 @@ const (
 // setup is what every adapter gets of this server. Families are the providers whose variables its agent inherits, its
 // own by default.
 func (s *runtimes) setup(name string, confined Confinement, families ...string) stdio.Setup {
+	limits := s.cfg.LimitsOf(name)
 	return stdio.Setup{
 		Launch: stdio.Launch{
 			Name: name, Marker: process.Marker(s.dir.Path, name), Confine: confined.Plan, Stage: confined.stage,
 			Inherits: s.environment().Inherits(name, families...), Env: append(runtime.DoorEnv(s.agents.URL(), ""), confined.env...),
-			Shims: s.shims, Detach: s.cfg.RuntimeDetach, Logger: s.log.With().Str("package", name).Logger(),
+			Shims: s.shims, Detach: s.cfg.DetachGrace > 0, Logger: s.log.With().Str("package", name).Logger(),
 			Called: s.runtimeCalled(name),
 		},
 		Supervise: stdio.Options{
 			Sink: s.warningNewer(name, s.sessions.Sink(name)), Resume: s.sessions.Resumption, KeepOnStop: s.cfg.KeepRuntimes,
-			StartTimeout: s.cfg.RuntimeStartTimeout, CallTimeout: callTimeout, HangAfter: s.cfg.RuntimeHang,
+			StartTimeout: limits.Start, CallTimeout: callTimeout, HangAfter: s.cfg.RuntimeHang,
 		},
 		LastState: func(ctx context.Context, threadID string) (json.RawMessage, error) {
 			return s.sessions.LastState(ctx, name, threadID)
 		},
 		NativeToolsOff: s.sessions.NativeToolsOff,
 		Door:           s.agents, Tools: s.tools.nameFor(name), Idle: processIdle,
-		MaxProcesses: s.cfg.LimitsOf(name).Processes, Version: version.Program(),
+		MaxProcesses: limits.Processes, Version: version.Program(),
 		TurnWatchdog: stdio.TurnWatchdog(s.cfg.TurnIdle),
 	}
 }
@@ -254,7 +255,7 @@ func newCodex(s *runtimes, confined Confinement) (runtime.Adapter, error) {
 	setup := s.setup(codex.Name, confined)
 	setup.Launch.Env = append(s.codexEnv(), setup.Launch.Env...)
 	s.codex = codex.New(codex.Options{Bin: CodexBin(s.cfg), Home: s.cfg.CodexHome, Setup: setup,
-		Implicit: s.sessions.ImplicitSources, UnloadAfter: unloadIdle, RecycleBytes: int64(s.cfg.RuntimeRecycle) << 20})
+		Implicit: s.sessions.ImplicitSources, UnloadAfter: unloadIdle, RecycleBytes: int64(s.cfg.LimitsOf(codex.Name).MemoryMB) << 20})
 	return s.codex, nil
 }
 

@@ -156,7 +156,7 @@ func TestTheDoctorFindsWhatIsWrong(t *testing.T) {
 		"newer schema": {env: []string{"DATA_DIR=" + filepath.Dir(newer.Path)}, finding: "database", status: doctor.Broken,
 			says: "newer harness"},
 		"damaged": {prepare: func(s *programtest.Site) { write(s, 0o600, "d/harness.db", strings.Repeat("no database ", 1000)) },
-			env: []string{"DATA_DIR=d"}, finding: "database", status: doctor.Broken, says: "is no SQLite database"},
+			env: []string{"DATA_DIR=d"}, finding: "database", status: doctor.Broken, says: "is not a SQLite database"},
 		"no Postgres": {env: []string{"DATABASE_URL=postgres://u:canary-pw@127.0.0.1:1/x"}, finding: "database",
 			status: doctor.Broken, says: "DATABASE_URL"},
 		"read-only Postgres": {env: []string{"DATABASE_URL=" + readOnly + "&default_transaction_read_only=on"},

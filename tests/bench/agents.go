@@ -47,8 +47,8 @@ func agent(opts *options, name string, t *table) error {
 		return err
 	}
 	running, err := serve(opts, engine{"SQLite FULL", "FULL"},
-		append(env, "HARNESS_RUNTIMES="+name, "HARNESS_RUNTIME_LIMITS=processes=64",
-			"HARNESS_RUNTIME_START_TIMEOUT_MS=120000", "DEFAULT_NETWORK_ACCESS=enabled",
+		append(env, "HARNESS_RUNTIMES="+name, "HARNESS_RUNTIME_LIMITS=processes=64,start-ms=120000",
+			"DEFAULT_NETWORK_ACCESS=enabled",
 			"DEFAULT_SANDBOX_MODE=danger-full-access", "DEFAULT_APPROVAL_POLICY=untrusted")...)
 	if err != nil {
 		return err

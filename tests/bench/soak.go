@@ -32,7 +32,7 @@ func soak(opts *options) error {
 	engine := opts.engines()[0]
 	running, err := serve(opts, engine, "CODEX_BIN="+binary, "CODEX_HOME="+home, "DEFAULT_APPROVAL_POLICY=never",
 		"DEFAULT_SANDBOX_MODE=danger-full-access", fmt.Sprintf("HARNESS_RETENTION=journal-events=%d,records=100", soakEvents),
-		fmt.Sprintf("HARNESS_RUNTIME_RECYCLE_MB=%d", soakRecycle), "LOG_LEVEL=warn")
+		fmt.Sprintf("HARNESS_RUNTIME_LIMITS=memory-mb=%d", soakRecycle), "LOG_LEVEL=warn")
 	if err != nil {
 		return err
 	}

@@ -201,7 +201,7 @@ func Beyond() []Row {
 		},
 		{
 			What: "sessions idle for 30 minutes are unloaded, and an idle runtime above " +
-				"`HARNESS_RUNTIME_RECYCLE_MB` is replaced: [operations](operations.md#the-memory-of-the-runtime)",
+				"`HARNESS_RUNTIME_LIMITS=memory-mb=N` is replaced: [operations](operations.md#the-memory-of-the-runtime)",
 			Reason: "the original's runtime grew by 1 MiB per session",
 		},
 		{

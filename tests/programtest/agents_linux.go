@@ -25,7 +25,7 @@ func WithClaude(t *testing.T, options ...SiteOption) *Site {
 }
 
 // StartTimeout allows for a busy processor: some agents need seconds of a free one to start.
-const StartTimeout = "HARNESS_RUNTIME_START_TIMEOUT_MS=180000"
+const StartTimeout = "HARNESS_RUNTIME_LIMITS=start-ms=180000"
 
 // WithOpenCode makes a site whose servers drive the real OpenCode beside codex, with the scripted model.
 func WithOpenCode(t *testing.T, options ...SiteOption) *Site {

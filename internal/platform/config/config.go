@@ -28,7 +28,7 @@ type Config struct {
 	InsecureNoAuth bool     // HARNESS_INSECURE_NO_AUTH
 	OIDCFile       string   // HARNESS_OIDC_FILE, absolute after Load; "" is no login by OpenID Connect
 	Console        bool     // HARNESS_CONSOLE
-	BasePath       string   // HARNESS_BASE_PATH; "" is the root
+	BasePath       string   // the path of HARNESS_PUBLIC_URL; "" is the root
 	AllowYolo      bool     // HARNESS_ALLOW_YOLO
 
 	Limits Limits
@@ -60,11 +60,8 @@ type Config struct {
 	RuntimeSandbox, RuntimeApproval []string      // HARNESS_RUNTIME_SANDBOX, HARNESS_RUNTIME_APPROVAL: RUNTIME=LEVEL; see LevelsOf
 	CodexHome                       string        // CODEX_HOME, absolute after Load; "" leaves it to codex
 	OpenAIAPIKey                    string        // OPENAI_API_KEY (secret)
-	RuntimeStartTimeout             time.Duration // HARNESS_RUNTIME_START_TIMEOUT_MS
 	RuntimeHang                     time.Duration // HARNESS_RUNTIME_HANG_MS; 0 waits forever
-	RuntimeRecycle                  int           // HARNESS_RUNTIME_RECYCLE_MB; 0 recycles nothing
-	RuntimeDetach                   bool          // HARNESS_RUNTIME_DETACH
-	DetachGrace                     time.Duration // HARNESS_DETACH_GRACE_MS
+	DetachGrace                     time.Duration // HARNESS_DETACH_GRACE_MS; 0 runs runtimes as children
 	KeepNative                      string        // HARNESS_KEEP_NATIVE: ring, all or off
 	RuntimeConfine                  string        // HARNESS_RUNTIME_CONFINE: auto, required or off
 	RuntimeUser                     string        // HARNESS_RUNTIME_USER; "" is the server's own
@@ -94,6 +91,7 @@ type Config struct {
 	Trust bool
 
 	limits, retention []string // as they were set
+	tools, toolRules  []string // HARNESS_TOOLS, HARNESS_TOOLS_RULES
 	s3URL, s3Key      string   // HARNESS_S3_URL, HARNESS_S3_KEY (secret)
 
 	sources map[string]Source
@@ -180,14 +178,14 @@ type S3 struct {
 // Tools are the tools of this server that agents are given, and under which policy (HARNESS_TOOLS_*).
 type Tools struct {
 	Native      string   // HARNESS_NATIVE_TOOLS: on or off
-	Names       []string // HARNESS_TOOLS; none gives none
+	Names       []string // HARNESS_TOOLS, without extensions; none gives none
 	Runtimes    []string // HARNESS_TOOLS_RUNTIMES; none is all
 	Mode        string   // HARNESS_TOOLS_MODE: ask, auto or yolo
-	Allow, Deny []string // HARNESS_TOOLS_ALLOW, HARNESS_TOOLS_DENY: names of tools and classes
+	Allow, Deny []string // HARNESS_TOOLS_RULES: names of tools and classes
 	Programs    []string // HARNESS_TOOLS_PROGRAMS
 	Commands    string   // HARNESS_TOOLS_COMMANDS (secret: it may hold keys), JSON; see configured.Tools
 	Servers     string   // HARNESS_TOOLS_SERVERS (secret: it may hold keys), JSON; see configured.ServerTools
-	Extensions  []string // HARNESS_TOOLS_EXTENSIONS: names of manifests, or *
+	Extensions  []string // extension:NAME in HARNESS_TOOLS: names of manifests, or *
 	Sandbox     string   // HARNESS_TOOLS_SANDBOX: docker, docker:IMAGE or bubblewrap
 	Hosts       []string // HARNESS_TOOLS_HOSTS
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Of a list of amounts, those that are named are set, and the others keep their defaults.
@@ -34,6 +35,20 @@ func TestTheURLOfAnObjectStore(t *testing.T) {
 		} else if err == nil && (want != [4]string{c.S3.Endpoint, c.S3.Bucket, c.S3.Prefix, c.S3.Region} ||
 			c.S3.AccessKeyID != "k" || c.S3.SecretAccessKey != "s:s" || !slices.Contains(c.Secrets(), "s:s")) {
 			t.Errorf("%s is %+v", url, c.S3)
+		}
+	}
+}
+
+// Tools, extensions and rules are lists of their own for the server.
+func TestToolsAndTheirRules(t *testing.T) {
+	t.Parallel()
+	got := envPlace(t, "HARNESS_TOOLS=workspace.read,extension:@a/b,http.fetch,extension:*",
+		"HARNESS_TOOLS_RULES=write=allow,network=deny,team.look=allow", "HARNESS_PUBLIC_URL=https://a.example/b/c").mustLoad()
+	for _, list := range [][2]string{{"workspace.read http.fetch", strings.Join(got.Tools.Names, " ")},
+		{"@a/b *", strings.Join(got.Tools.Extensions, " ")}, {"write team.look", strings.Join(got.Tools.Allow, " ")},
+		{"network", strings.Join(got.Tools.Deny, " ")}, {"/b/c", got.BasePath}} {
+		if list[0] != list[1] {
+			t.Errorf("want %q, got %q", list[0], list[1])
 		}
 	}
 }
@@ -79,7 +94,8 @@ func TestLimitsOfARuntime(t *testing.T) {
 		"gemini.turns=3": 0} {
 		p.env = []string{"HARNESS_RUNTIME_LIMITS=" + setting}
 		got := p.mustLoad().LimitsOf("claude")
-		if want := (RuntimeLimits{Turns: want, Messages: 4096, SessionMessages: 256, Processes: 8}); got != want {
+		if want := (RuntimeLimits{Turns: want, Messages: 4096, SessionMessages: 256, Processes: 8, MemoryMB: 512,
+			Start: 30 * time.Second}); got != want {
 			t.Errorf("%q: %+v, want %+v", setting, got, want)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // maxSettings bounds the settings that an operator reads; OTEL_* are the standard's.
-const maxSettings = 116
+const maxSettings = 110
 
 func TestSettingsAreFew(t *testing.T) {
 	t.Parallel()

@@ -109,6 +109,8 @@ func build(merged *koanf.Koanf, sources map[string]Source, dir string) (*Config,
 	}
 	c.setAmounts()
 	c.setStore()
+	c.setTools()
+	c.setBasePath()
 	if err := c.checkRules(); err != nil {
 		return nil, err
 	}

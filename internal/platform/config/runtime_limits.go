@@ -4,17 +4,22 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
-// RuntimeLimits bound what one runtime does at once; 0 is no bound.
+// RuntimeLimits bound what one runtime may use; 0 is no bound.
 type RuntimeLimits struct {
 	Turns           int // that run
 	Messages        int // on their way to the runtime
 	SessionMessages int // on their way to one session
 	Processes       int // of a runtime with one for each session; at least 1
+	MemoryMB        int // resident, of a runtime that is idle
+	Start           time.Duration
 }
 
-func limitNames() []string { return []string{"turns", "messages", "session-messages", "processes"} }
+func limitNames() []string {
+	return []string{"turns", "messages", "session-messages", "processes", "memory-mb", "start-ms"}
+}
 
 // LimitsOf are the limits of a runtime: what was set of it, else of all, else the default.
 func (c *Config) LimitsOf(runtime string) RuntimeLimits {
@@ -31,7 +36,7 @@ func (c *Config) LimitsOf(runtime string) RuntimeLimits {
 	}
 	// A message takes a few KiB while it is on its way; an agent's process takes some 100 MiB.
 	return RuntimeLimits{Turns: of("turns", 0), Messages: of("messages", 4096), SessionMessages: of("session-messages", 256),
-		Processes: of("processes", 8)}
+		Processes: of("processes", 8), MemoryMB: of("memory-mb", 512), Start: time.Duration(of("start-ms", 30_000)) * time.Millisecond}
 }
 
 const (
@@ -49,5 +54,5 @@ func isRuntimeLimit(s string) bool {
 	if err != nil || n < 0 || n > maxRuntimeLimit || number[0] == '+' || at == 0 {
 		return false
 	}
-	return slices.Contains(limitNames(), name) && (name != "processes" || n >= 1 && n <= maxProcesses)
+	return slices.Contains(limitNames(), name) && (name != "processes" || n >= 1 && n <= maxProcesses) && (name != "start-ms" || n >= 1)
 }

@@ -57,9 +57,6 @@ func serverVariables() []Variable {
 		{Name: "HARNESS_CONSOLE", Default: "true",
 			Doc:   "Serve the web console to browsers; false leaves the API alone.",
 			field: func(c *Config) any { return &c.Console }},
-		{Name: "HARNESS_BASE_PATH", check: isBasePath, Allowed: "a path such as /harness, without a slash at its end",
-			Doc:   "Where a proxy shows this server on its host, if not at the root; it may pass the path on or take it away.",
-			field: func(c *Config) any { return &c.BasePath }},
 	})
 }
 

@@ -15,8 +15,8 @@ const pushServices = "fcm.googleapis.com,*.push.services.mozilla.com,*.notify.wi
 func notifyVariables() []Variable {
 	return grouped("Notifications", []Variable{
 		{Name: "HARNESS_PUBLIC_URL", check: isPublicURL, Allowed: "an http or https URL without a slash at its end",
-			Doc: "Where people reach this server, with the path of HARNESS_BASE_PATH. Unset, notifications have no links. With https the " +
-				"console's cookies are Secure.",
+			Doc: "Where people reach this server. Its path is where a proxy shows the server, which may pass it on or take it away. Unset, " +
+				"notifications have no links. With https the console's cookies are Secure.",
 			field: func(c *Config) any { return &c.Notify.PublicURL }},
 		{Name: "HARNESS_NOTIFY_WEBHOOK_URL", Secret: true, Allowed: "an http or https URL",
 			Doc:   "Where notifications are posted as JSON, signed as Standard Webhooks has it (docs/operations.md#notifications).",
@@ -57,7 +57,13 @@ func isPushService(s string) bool {
 func isPublicURL(s string) bool {
 	u, err := url.Parse(s)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.User == nil &&
-		!strings.ContainsAny(s, "?#") && !strings.HasSuffix(s, "/")
+		!strings.ContainsAny(s, "?#") && (u.Path == "" || isBasePath(u.EscapedPath()))
+}
+
+func (c *Config) setBasePath() {
+	if u, err := url.Parse(c.Notify.PublicURL); err == nil {
+		c.BasePath = u.Path
+	}
 }
 
 func (c *Config) checkNotify() error {

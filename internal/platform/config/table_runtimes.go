@@ -56,9 +56,6 @@ func programVariables() []Variable {
 // processVariables say how long processes of runtimes live, and what they may use.
 func processVariables() []Variable {
 	return []Variable{
-		{Name: "HARNESS_RUNTIME_START_TIMEOUT_MS", Default: "30000", Min: 1,
-			Doc:   "Longest time from spawning a runtime to its answer to initialize.",
-			field: func(c *Config) any { return &c.RuntimeStartTimeout }},
 		{Name: "HARNESS_RUNTIME_HANG_MS", Default: "120000", check: zeroOrSecond, Allowed: "0, or at least 1000",
 			Doc: "Time without an answer to a health probe after which a runtime is killed and restarted; its status is " +
 				"unresponsive after a quarter of it. 0 asks nothing.",
@@ -68,21 +65,18 @@ func processVariables() []Variable {
 				"process is ended when that does not help. " +
 				"Not of codex. 0 waits for ever.",
 			field: func(c *Config) any { return &c.TurnIdle }},
-		{Name: "HARNESS_RUNTIME_RECYCLE_MB", Default: "512",
-			Doc:   "Resident memory (MiB) above which a runtime is restarted while nothing runs in it and nothing waits; Linux. 0 never does.",
-			field: func(c *Config) any { return &c.RuntimeRecycle }},
 		{Name: "HARNESS_RUNTIME_LIMITS", check: isRuntimeLimit,
-			Allowed: "a comma-separated list of NAME=N and RUNTIME.NAME=N, where NAME is turns, messages, session-messages or processes",
-			Doc: "What runtimes do at once. turns (no limit): a message that would begin one more waits in the order of arrival, as jobs do. " +
+			Allowed: "a comma-separated list of NAME=N and RUNTIME.NAME=N, where NAME is turns, messages, session-messages, processes, " +
+				"memory-mb or start-ms",
+			Doc: "What runtimes may use. turns (no limit): a message that would begin one more waits in the order of arrival, as jobs do. " +
 				"messages (4096) and session-messages (256): those on their way to a runtime or to one session; one more is refused with " +
 				"429. processes (8) of a runtime that has one for each session: a session beyond it takes the place of an idle one, or " +
-				"waits. 0: no limit.",
+				"waits. memory-mb (512): resident MiB above which codex is restarted while nothing runs in it and nothing waits; Linux. " +
+				"start-ms (30000): from spawning a runtime to its answer to initialize. 0: no limit.",
 			field: func(c *Config) any { return &c.RuntimeLimits }},
-		{Name: "HARNESS_RUNTIME_DETACH", Default: "true",
-			Doc:   "Run runtimes behind a shim, so that turns outlive the server; false runs them as its children.",
-			field: func(c *Config) any { return &c.RuntimeDetach }},
-		{Name: "HARNESS_DETACH_GRACE_MS", Default: "900000", Min: 1,
-			Doc:   "Longest time a runtime behind a shim may run while no server is attached.",
+		{Name: "HARNESS_DETACH_GRACE_MS", Default: "900000",
+			Doc: "Longest time a runtime may run while no server is attached to its shim, which has turns outlive the server. " +
+				"0 runs runtimes as the server's children, without a shim.",
 			field: func(c *Config) any { return &c.DetachGrace }},
 		{Name: "HARNESS_KEEP_RUNTIMES", Default: "false",
 			Doc:   "Leave the runtimes running when the server is stopped, for the next one to go on with (an upgrade).",

@@ -9,9 +9,12 @@ func toolVariables() []Variable {
 				"open none (nativeToolsOff of their capabilities). A session can be opened without them in any case.",
 			field: func(c *Config) any { return &c.Tools.Native }},
 		{Name: "HARNESS_TOOLS",
-			Allowed: "a comma-separated list of workspace.read, workspace.list, workspace.write, patch.apply, http.fetch and workspace.exec",
-			Doc:     "Tools of this server that agents are given over MCP, decided about here. Unset: none.",
-			field:   func(c *Config) any { return &c.Tools.Names }},
+			check: func(s string) bool { return s != extensionTools },
+			Allowed: "a comma-separated list of workspace.read, workspace.list, workspace.write, patch.apply, http.fetch, workspace.exec " +
+				"and extension:NAME (of a manifest; * is every extension)",
+			Doc: "Tools of this server that agents are given over MCP, decided about here, and extensions whose tools they are given; " +
+				"their manifests say the class of each. Unset: none.",
+			field: func(c *Config) any { return &c.tools }},
 		{Name: "HARNESS_TOOLS_RUNTIMES", Allowed: "a comma-separated list of runtimes",
 			Doc:   "Runtimes whose agents are given the tools. Unset: every runtime that takes MCP servers over HTTP.",
 			field: func(c *Config) any { return &c.Tools.Runtimes }},
@@ -22,14 +25,10 @@ func toolVariables() []Variable {
 			Doc: "Consent to running without approvals: the mode yolo of tools, and sessions without sandbox and approvals by " +
 				"JSON-RPC (yolo_mode).",
 			field: func(c *Config) any { return &c.AllowYolo }},
-		{Name: "HARNESS_TOOLS_ALLOW",
-			Allowed: "a comma-separated list of tools, and classes (read-only, write, network, dangerous)",
-			Doc:     "Tools and classes that run unasked in every mode, unless they are denied.",
-			field:   func(c *Config) any { return &c.Tools.Allow }},
-		{Name: "HARNESS_TOOLS_DENY",
-			Allowed: "a comma-separated list of tools, and classes (read-only, write, network, dangerous)",
-			Doc:     "Tools and classes that never run.",
-			field:   func(c *Config) any { return &c.Tools.Deny }},
+		{Name: "HARNESS_TOOLS_RULES", check: isToolRule,
+			Allowed: "a comma-separated list of NAME=allow and NAME=deny, where NAME is a tool or a class (read-only, write, network, dangerous)",
+			Doc:     "Tools and classes that run unasked in every mode, and those that never run; deny goes before allow.",
+			field:   func(c *Config) any { return &c.toolRules }},
 		{Name: "HARNESS_TOOLS_PROGRAMS", Allowed: "a comma-separated list of programs, without folders",
 			Doc:   "Programs that workspace.exec may run.",
 			field: func(c *Config) any { return &c.Tools.Programs }},
@@ -42,9 +41,6 @@ func toolVariables() []Variable {
 				`"command": ["PROGRAM"] instead of a url`,
 			Doc:   "MCP servers whose tools are given to agents, under the same policy; a tool without a class is not.",
 			field: func(c *Config) any { return &c.Tools.Servers }},
-		{Name: "HARNESS_TOOLS_EXTENSIONS", Allowed: "a comma-separated list of names of manifests; * is every extension",
-			Doc:   "Extensions whose tools are given to agents, under the same policy. Their manifests say the class of each.",
-			field: func(c *Config) any { return &c.Tools.Extensions }},
 		{Name: "HARNESS_TOOLS_SANDBOX", Default: "docker", check: isToolSandbox,
 			Allowed: "docker:IMAGE with an image that is there (it is not fetched), or bubblewrap",
 			Doc:     "In what workspace.exec runs; where that does not work, or docker has no image, it does not run.",
@@ -54,6 +50,32 @@ func toolVariables() []Variable {
 			Doc:     "Hosts that http.fetch may reach. Unset: every one with a public address.",
 			field:   func(c *Config) any { return &c.Tools.Hosts }},
 	})
+}
+
+// extensionTools begins the entries of HARNESS_TOOLS that name an extension.
+const extensionTools = "extension:"
+
+func isToolRule(s string) bool {
+	name, decision, _ := strings.Cut(s, "=")
+	return name != "" && (decision == "allow" || decision == "deny")
+}
+
+// setTools takes HARNESS_TOOLS and HARNESS_TOOLS_RULES apart.
+func (c *Config) setTools() {
+	for _, name := range c.tools {
+		if extension, is := strings.CutPrefix(name, extensionTools); is {
+			c.Tools.Extensions = append(c.Tools.Extensions, extension)
+		} else {
+			c.Tools.Names = append(c.Tools.Names, name)
+		}
+	}
+	for _, rule := range c.toolRules {
+		if name, decision, _ := strings.Cut(rule, "="); decision == "allow" {
+			c.Tools.Allow = append(c.Tools.Allow, name)
+		} else {
+			c.Tools.Deny = append(c.Tools.Deny, name)
+		}
+	}
 }
 
 func isToolSandbox(s string) bool {

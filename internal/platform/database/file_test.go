@@ -36,7 +36,7 @@ func TestABrokenSQLiteFileIsNeverStartedOver(t *testing.T) {
 			"is cut off:"},
 		"garbage": {func(t *testing.T, path string) {
 			write(t, path, 0, bytes.Repeat([]byte("garbage!"), 512))
-		}, "is no SQLite database"},
+		}, "is not a SQLite database"},
 		"another text file": {func(t *testing.T, path string) { replace(t, path, "hello\n") },
 			"is cut off: it has 6 bytes"},
 		"a header of nonsense": {func(t *testing.T, path string) { write(t, path, 16, bytes.Repeat([]byte{0}, 84)) },

@@ -78,7 +78,7 @@ func (r *recycler) recycle(ctx context.Context, line *stdio.Conn, pid int) error
 		if above && r.retire(ctx, conn) {
 			return &stdio.RetiredError{
 				Exit: fmt.Sprintf("it held %d MiB while it was idle", resident>>20),
-				Message: fmt.Sprintf("codex held %d MiB while it was idle and is being restarted (HARNESS_RUNTIME_RECYCLE_MB)",
+				Message: fmt.Sprintf("codex held %d MiB while it was idle and is being restarted (HARNESS_RUNTIME_LIMITS=memory-mb)",
 					resident>>20),
 			}
 		}

@@ -42,7 +42,7 @@ func TestTheHistoryOfAnImportedSessionIsCodexs(t *testing.T) {
 	t.Parallel()
 	model := mockmodel.Start(t)
 	home := codextest.Home(t, model.URL())
-	env := []string{"CODEX_HOME=" + home, "CODEX_BIN=" + codextest.Binary(t, codextest.Default), "HARNESS_RUNTIME_DETACH=false",
+	env := []string{"CODEX_HOME=" + home, "CODEX_BIN=" + codextest.Binary(t, codextest.Default), "HARNESS_DETACH_GRACE_MS=0",
 		"DEFAULT_SANDBOX_MODE=danger-full-access"}
 	before := programtest.New(t, programtest.WithoutAgent(), programtest.WithEnv(env...))
 	server := before.Start()

@@ -71,10 +71,10 @@ func (e *TakenError) Error() string {
 // Unwrap makes it an answer that is worth another try.
 func (e *TakenError) Unwrap() error { return runtime.ErrUnavailable }
 
-// EventTaken tells that a session goes on at another node; it shows no frame.
+// EventTaken reports that a session goes on at another node; it shows no frame.
 const EventTaken = "session.taken"
 
-// Taking tells what an event says of a session that goes on at another node: whose it was, and whose it is.
+// Taking reports what an event says of a session that goes on at another node: whose it was, and whose it is.
 func Taking(event *journal.Event) (from, by string, is bool) {
 	if event.Type != EventTaken {
 		return "", "", false

@@ -1,6 +1,6 @@
 package session
 
-// Types of events about sessions that clients of other protocols than /api/stream are told.
+// Types of events about sessions that clients of other protocols than /api/stream are sent.
 const (
 	EventIDResolved = "client.session_id_resolved"
 	EventIDFailed   = "client.session_id_failed"

@@ -11,7 +11,7 @@ import (
 // QueuedState is how a message stands that waits for its session's turn to end.
 type QueuedState string
 
-// The states of a waiting message. One that is held keeps those behind it waiting until somebody edits, sends or drops
+// The states of a waiting message. One that is held keeps those behind it waiting until a client edits, sends or drops
 // it.
 const (
 	QueuedReady   QueuedState = "queued"
@@ -57,7 +57,7 @@ const MaxQueued = 100
 var (
 	// ErrQueuedNotFound: no message of that id waits in the session (any more).
 	ErrQueuedNotFound = errors.New("no such message waits in this session")
-	// ErrQueuedSent: the message is being told to the runtime.
+	// ErrQueuedSent: the message is being sent to the runtime.
 	ErrQueuedSent = errors.New("the message is being sent")
 	// ErrQueuedDamaged: what the message says is not known.
 	ErrQueuedDamaged = errors.New("the message is damaged in the database of the server; drop it, and write it again")

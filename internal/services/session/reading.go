@@ -9,7 +9,7 @@ import (
 // Figures are what a list can show of a session beside what goes on in it.
 type Figures struct {
 	// Plan is the runtime's last plan, {"turnId","explanation","plan"}, Usage what it used, {"total","last",
-	// "modelContextWindow"} in tokens, both in the words of wire; nil when it told none.
+	// "modelContextWindow"} in tokens, both in the words of wire; nil when it sent none.
 	Plan, Usage json.RawMessage
 	// LastEntryAt is the time (ms) of the transcript's last entry, 0 when it has none.
 	LastEntryAt int64

@@ -27,7 +27,7 @@ type ToolAnswer struct {
 // ErrExpired says that a question ended without a decision.
 var ErrExpired = errors.New("the request expired before it was decided")
 
-// ReasonGiven tells whether what the runtime asked was denied with a reason. The result of a call of a tool of this server
+// ReasonGiven reports whether what the runtime asked was denied with a reason. The result of a call of a tool of this server
 // has the reason already.
 func (r Request) ReasonGiven() bool {
 	return r.Reply != nil && r.Reply.Message != "" && r.Reply.Decision != "accept" && r.Kind != runtime.RequestToolCall && !r.OfServer

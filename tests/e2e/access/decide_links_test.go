@@ -29,7 +29,7 @@ func TestALinkOfANotificationDecides(t *testing.T) {
 	defer place.Close()
 	const public = "http://127.0.0.1/below"
 	s := programtest.New(t, programtest.WithEnv("HARNESS_NOTIFY_WEBHOOK_URL="+place.URL, "HARNESS_NOTIFY_KINDS=approval.waiting",
-		"HARNESS_NOTIFY_WEBHOOK_SECRET=a-key-of-the-webhook", "HARNESS_PUBLIC_URL="+public, "HARNESS_BASE_PATH=/below",
+		"HARNESS_NOTIFY_WEBHOOK_SECRET=a-key-of-the-webhook", "HARNESS_PUBLIC_URL="+public,
 		"HARNESS_NOTIFY_DECIDE_LINKS=true"))
 	server := s.Start()
 	session := server.CreateSession(programtest.Object{"approvalPolicy": "untrusted"})

@@ -412,7 +412,7 @@ func TestToolsAreTheUserOfTheAgents(t *testing.T) {
 		return
 	}
 	s := programtest.New(t, programtest.WithEnv("HARNESS_RUNTIME_USER=nobody", "HARNESS_TOOLS=workspace.read,workspace.write",
-		"HARNESS_TOOLS_ALLOW=write"))
+		"HARNESS_TOOLS_RULES=write=allow"))
 	s.Become(programtest.Unprivileged)
 	s.Own(s.Workspace)
 	if err := os.WriteFile(filepath.Join(s.Workspace, "of-root"), []byte("of root alone"), 0o600); err != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // direct makes a site whose runtimes are children of its servers.
-func direct() programtest.SiteOption { return programtest.WithEnv("HARNESS_RUNTIME_DETACH=false") }
+func direct() programtest.SiteOption { return programtest.WithEnv("HARNESS_DETACH_GRACE_MS=0") }
 
 // The server is killed while a turn waits for an approval; the next one continues with the same codex, the
 // same turn and the same approval.

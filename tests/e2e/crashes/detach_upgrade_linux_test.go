@@ -24,7 +24,7 @@ func TestAnUpgradeDoesNotKillTurns(t *testing.T) {
 	for _, engine := range dbtest.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
 			t.Parallel()
-			upgrade(programtest.New(t, programtest.WithEngine(engine), programtest.WithEnv("HARNESS_RUNTIME_DETACH=true")), old)
+			upgrade(programtest.New(t, programtest.WithEngine(engine), programtest.WithEnv("HARNESS_DETACH_GRACE_MS=120000")), old)
 		})
 	}
 }

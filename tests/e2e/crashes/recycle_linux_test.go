@@ -12,7 +12,7 @@ import (
 // known.
 func TestAnIdleRuntimeIsRecycled(t *testing.T) {
 	programtest.EachSite(t, func(t *testing.T, s *programtest.Site) {
-		server := s.Start("HARNESS_RUNTIME_RECYCLE_MB=1")
+		server := s.Start("HARNESS_RUNTIME_LIMITS=memory-mb=1")
 		sessions := make([]string, 4)
 		for i := range sessions {
 			sessions[i] = server.CreateSession(nil)

@@ -60,7 +60,7 @@ func TestAgentsCallToolsOfExtensions(t *testing.T) {
 	})
 	site := programtest.New(t, programtest.WithEnv("AGENT_EXTENSION_CONFIGURED_ROOTS="+root,
 		"AGENT_EXTENSION_TRUST_MODE=enforced", "HARNESS_EXTENSION_PROCESS_ALLOWED=@t/node", "HARNESS_TRUST=true",
-		"HARNESS_TOOLS_EXTENSIONS=@t/inside,@t/node"))
+		"HARNESS_TOOLS=extension:@t/inside,extension:@t/node"))
 	server := site.Start()
 	server.WaitRuntime()
 	// do makes a request and decodes what is answered with 2xx, unless answer is nil.

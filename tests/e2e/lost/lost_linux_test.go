@@ -75,7 +75,7 @@ func remove(t *testing.T, dir, part string) {
 // does not run a second time.
 func TestSessionsOutliveTheMemoryOfTheirRuntimes(t *testing.T) {
 	t.Parallel()
-	s := programtest.WithClaude(t, programtest.WithEnv("HARNESS_RUNTIME_DETACH=false",
+	s := programtest.WithClaude(t, programtest.WithEnv("HARNESS_DETACH_GRACE_MS=0",
 		"DEFAULT_NETWORK_ACCESS=enabled"))
 	ran := filepath.Join(t.TempDir(), "ran")
 	server := s.Start()

@@ -24,7 +24,7 @@ var offers = []string{
 // of a fork. Their histories are imported without a read. The runtime is asked only for optional features.
 func TestReadsDoNotAskTheRuntime(t *testing.T) {
 	t.Parallel()
-	s := programtest.New(t, programtest.WithEnv("HARNESS_RUNTIME_DETACH=false"))
+	s := programtest.New(t, programtest.WithEnv("HARNESS_DETACH_GRACE_MS=0"))
 	s.RecordCalls()
 	first := s.Start()
 	old := first.CreateSession(nil)

@@ -8,7 +8,7 @@ import (
 	"harness/internal/services/session"
 )
 
-// Resolved is the event that says how an interactive request ended.
+// Resolved is the event of a resolved interactive request.
 func Resolved(r session.Request, systemOwned bool, actor string) journal.Event {
 	published := ResolutionPayload(r)
 	if r.Status == session.RequestResolved && r.DecidedBy != "" {

@@ -18,7 +18,7 @@ import (
 	"harness/transcript"
 )
 
-// stopperOptions are what a stopper is built from.
+// stopperOptions configure stopper.
 type stopperOptions struct {
 	Journal  *journal.Journal
 	DB       *database.DB
@@ -39,12 +39,12 @@ type stopperOptions struct {
 	Now      func() int64 // ms
 }
 
-// stopper ends turns, and what else runs of a session.
+// stopper ends turns, and the other running work of a session.
 type stopper struct {
 	options stopperOptions
 	entries transcript.Store
 	silence silenceTimers
-	// stopPatience is how long an agent has to end a turn that was stopped.
+	// stopPatience is how long an agent has to end a stopped turn.
 	stopPatience time.Duration
 }
 

@@ -12,15 +12,15 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// InFlight is a message that is being told to the runtime of its session, or was when the telling broke off: one that
+// InFlight is a message that is being sent to the runtime of its session, or was when the sending broke off: one that
 // waits, or one with a key.
 type InFlight struct {
 	sessionID, mark string
-	// settle stores what became of it: the turn it began, "" for none, or that nobody can tell (unknown).
+	// settle stores what became of it: the turn it began, "" for none, or that no client can report (unknown).
 	settle func(ctx context.Context, turnID string, unknown bool) error
 }
 
-// inFlightMark is what is noted before a runtime is told a message, so that it can be found out later whether that began
+// inFlightMark is what is noted before a runtime is sent a message, so that it can be found out later whether that began
 // a turn.
 type inFlightMark struct {
 	session.TurnMark
@@ -28,11 +28,11 @@ type inFlightMark struct {
 	Epoch int64 `json:"epoch,omitempty"`
 }
 
-// steeredMark is the mark of a message that is being steered into a turn: no turn of its own tells later whether it was
+// steeredMark is the mark of a message that is being steered into a turn: no turn of its own reports later whether it was
 // taken.
 const steeredMark = "steered"
 
-// newMark is the mark of a message that is about to be told to the runtime of a session, as a turn of its own.
+// newMark is the mark of a message that is about to be sent to the runtime of a session, as a turn of its own.
 func newMark(ctx context.Context, tx database.Tx, session session.Session) (string, error) {
 	turns, err := store.TurnMark(ctx, tx, session.ID)
 	return string(javascript.MustEncode(inFlightMark{turns, session.Epoch})), err
@@ -59,8 +59,8 @@ func (o *Outbox) beganTurn(ctx context.Context, sessionID, mark string) (string,
 	return "", err
 }
 
-// Unsettled are the messages of a session that are being told to the runtime, or were when the telling broke off: one at
-// most, as the next one is not told before.
+// Unsettled are the messages of a session that are being sent to the runtime, or were when the sending broke off: one at
+// most, as the next one is not sent before.
 func (o *Outbox) Unsettled(ctx context.Context, sessionID string) ([]InFlight, error) {
 	waiting, err := store.ReadQueued(ctx, o.opts.DB.Read(), `session_id = $1 and state = 'sending'`, database.EncodeText(sessionID))
 	if err != nil {
@@ -75,14 +75,14 @@ func (o *Outbox) Unsettled(ctx context.Context, sessionID string) ([]InFlight, e
 	return all, err
 }
 
-// settleInFlight finds out whether the message of a session that was being told began a turn.
+// settleInFlight finds out whether the message of a session that was being sent began a turn.
 func (o *Outbox) settleInFlight(ctx context.Context, sessionID string) error {
 	release, err := o.opts.Locks.Acquire(ctx, "message "+sessionID) // a turn that begins meanwhile would be taken for its
 	if err != nil {
 		return err
 	}
 	defer release()
-	told, err := o.opts.Locks.Acquire(ctx, sessionID) // one that is being told right now is settled by who tells it
+	told, err := o.opts.Locks.Acquire(ctx, sessionID) // one that is being sent right now is settled by who reports it
 	if err != nil {
 		return err
 	}

@@ -17,8 +17,8 @@ import (
 var errKeyStored = fmt.Errorf("%w: what became of a message with this key is not known here yet", runtime.ErrUnavailable)
 
 // TurnForKey is what a message with a key made that came before (Message.Key): the turn it began or was steered into, or the
-// id it waits by. "" says that it made nothing, and will not any more. ErrTurnUnknown when that cannot be told;
-// runtime.ErrUnavailable while it cannot be told yet.
+// id it waits by. "" says that it made nothing, and will not anymore. ErrTurnUnknown when that cannot be sent;
+// runtime.ErrUnavailable while it cannot be sent yet.
 func (o *Outbox) TurnForKey(ctx context.Context, sessionID, key string) (string, error) {
 	for settled := false; ; settled = true {
 		var mark, made string
@@ -42,7 +42,7 @@ func (o *Outbox) TurnForKey(ctx context.Context, sessionID, key string) (string,
 	}
 }
 
-// NoteKey notes that a message with a key is about to be told to the runtime of its session.
+// NoteKey notes that a message with a key is about to be sent to the runtime of its session.
 func (o *Outbox) NoteKey(ctx context.Context, tx database.Tx, sess session.Session, key string, steers bool) error {
 	mine, err := o.sessions.Mine(ctx, tx, sess.ID, sess.Epoch)
 	if err != nil {
@@ -82,8 +82,8 @@ func insertKey(ctx context.Context, tx database.Tx, one messageKey) error {
 	return journal.Refuse(errKeyStored)
 }
 
-// ForgetKey lets a message with a key whose runtime refused it be as if it had not come. After any other failure to tell
-// it the runtime may have taken it all the same, which is found out when it is asked for, or before the next one is told.
+// ForgetKey lets a message with a key whose runtime refused it be as if it had not come. After any other failure to report
+// it the runtime may have taken it all the same, which is found out when it is asked for, or before the next one is sent.
 func (o *Outbox) ForgetKey(ctx context.Context, key string, failure error) error {
 	var refused *runtime.Error
 	if key == "" || !errors.As(failure, &refused) && !errors.Is(failure, runtime.ErrTurnActive) {
@@ -106,7 +106,7 @@ func TurnForKey(ctx context.Context, tx database.Tx, key, made string) error {
 	return nil
 }
 
-// keysInFlight are the messages with keys that are being told to the runtime of a session, or were when the telling
+// keysInFlight are the messages with keys that are being sent to the runtime of a session, or were when the sending
 // broke off.
 func (o *Outbox) keysInFlight(ctx context.Context, sessionID string) ([]InFlight, error) {
 	return database.ReadAll(ctx, o.opts.DB.Read(), "read the messages that were being told", func(row database.Row) (InFlight, error) {
@@ -118,7 +118,7 @@ func (o *Outbox) keysInFlight(ctx context.Context, sessionID string) ([]InFlight
 	}, `select key, mark from message_keys where session_id = $1 and mark <> ''`, database.EncodeText(sessionID))
 }
 
-// settleKey stores what became of a message with a key whose telling broke off: one that made nothing is as if it had
+// settleKey stores what became of a message with a key whose sending broke off: one that made nothing is as if it had
 // not come.
 func (o *Outbox) settleKey(ctx context.Context, key, mark, turnID string, unknown bool) error {
 	return o.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {

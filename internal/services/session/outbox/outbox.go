@@ -40,7 +40,7 @@ type Turns interface {
 	TurnSince(ctx context.Context, sessionID string, mark session.TurnMark) (turnID string, err error)
 }
 
-// Options are what an Outbox is built from. Only Pictures may be nil.
+// Options configure Outbox. Only Pictures may be nil.
 type Options struct {
 	Journal  *journal.Journal
 	DB       *database.DB
@@ -54,7 +54,7 @@ type Options struct {
 	// Trace is the trace of the caller, zero for none.
 	Trace  func(ctx context.Context) session.Trace
 	Logger zerolog.Logger
-	// Now is the time in ms.
+	// Now returns the time in ms.
 	Now func() int64
 }
 

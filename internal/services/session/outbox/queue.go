@@ -38,7 +38,7 @@ func (o *Outbox) Queued(ctx context.Context, sessionID string) ([]session.Queued
 	return store.ReadQueued(ctx, o.opts.DB.Read(), `session_id = $1`, database.EncodeText(sessionID))
 }
 
-// changeQueue edits a session's waiting messages in one unit, and tells everybody what waits then.
+// changeQueue edits a session's waiting messages in one unit, and notifies every client what waits then.
 func (o *Outbox) changeQueue(ctx context.Context, sessionID string,
 	edit func(ctx context.Context, tx database.Tx) error) (now []session.QueuedMessage, err error) {
 	_, err = o.opts.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
@@ -58,7 +58,7 @@ func (o *Outbox) changeQueue(ctx context.Context, sessionID string,
 	return now, err
 }
 
-// queueUpdated tells what waits in a session, and which message was sent, nil for none.
+// queueUpdated reports what waits in a session, and which message was sent, nil for none.
 func queueUpdated(sessionID string, now []session.QueuedMessage, systemOwned bool, at int64, sent *sentMessage) journal.Event {
 	queued := make([]json.RawMessage, len(now))
 	for i, one := range now {
@@ -209,7 +209,7 @@ func (o *Outbox) moveToFront(ctx context.Context, sessionID, id string) ([]sessi
 	})
 }
 
-// steerQueued tells a waiting message as any other is queued, into the turn that runs. A failure that leaves open
+// steerQueued reports a waiting message as any other is queued, into the turn that runs. A failure that leaves open
 // whether the runtime took it holds it (settle).
 func (o *Outbox) steerQueued(ctx context.Context, one session.QueuedMessage) error {
 	var begun atomic.Bool // also set when the unit runs after Send gave up
@@ -235,7 +235,7 @@ func (o *Outbox) steerQueued(ctx context.Context, one session.QueuedMessage) err
 	var refused *runtime.Error
 	switch {
 	case errors.Is(err, session.ErrQueuedNotFound), errors.Is(err, session.ErrQueuedSent), errors.Is(err, errQueuedChanged):
-		return nil // the turn ended and it is sent as one of its own, or somebody edited or dropped it meanwhile
+		return nil // the turn ended and it is sent as one of its own, or a client edited or dropped it meanwhile
 	case err == nil || !begun.Load():
 		return err
 	case errors.As(err, &refused):

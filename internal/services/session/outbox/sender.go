@@ -19,7 +19,7 @@ import (
 // waitingAgain is how long after a failure the next attempt to send a waiting message comes.
 const waitingAgain = time.Second
 
-// queueSender knows which sessions have somebody who sends their waiting messages.
+// queueSender knows which sessions have a client who sends their waiting messages.
 type queueSender struct {
 	mu   sync.Mutex
 	busy map[string]bool
@@ -98,7 +98,7 @@ func (o *Outbox) sendQueued(ctx context.Context, senders *sync.WaitGroup) (found
 	return len(sessions) > 0, nil
 }
 
-// errQueuedChanged: somebody edited, moved or dropped the message that was about to be sent.
+// errQueuedChanged: a client edited, moved or dropped the message that was about to be sent.
 var errQueuedChanged = errors.New("the message changed")
 
 // sendFirst sends a session's waiting messages until none is left, or one is held.
@@ -120,7 +120,7 @@ func (o *Outbox) sendFirst(ctx context.Context, sessionID string) error {
 	return ctx.Err()
 }
 
-// sendWhenIdle sends a waiting message as a turn of its own. That it is being told is stored before, and that it was
+// sendWhenIdle sends a waiting message as a turn of its own. That it is being sent is stored before, and that it was
 // taken with its turn, so that a server that dies in between finds out (settleInFlight).
 func (o *Outbox) sendWhenIdle(ctx context.Context, first session.QueuedMessage) error {
 	id := first.SessionID
@@ -183,7 +183,7 @@ func (o *Outbox) sendWhenIdle(ctx context.Context, first session.QueuedMessage) 
 	return o.markQueued(ctx, first, session.QueuedHeld, err.Error())
 }
 
-// settleQueued stores what became of a waiting message whose telling broke off.
+// settleQueued stores what became of a waiting message whose sending broke off.
 func (o *Outbox) settleQueued(ctx context.Context, one session.QueuedMessage, turnID string, unknown bool) error {
 	switch {
 	case unknown:
@@ -198,7 +198,7 @@ func (o *Outbox) settleQueued(ctx context.Context, one session.QueuedMessage, tu
 	return o.markQueued(ctx, one, session.QueuedReady, "")
 }
 
-// markQueued is putWaiting as a unit of its own.
+// markQueued is Enqueue as a unit of its own.
 func (o *Outbox) markQueued(ctx context.Context, one session.QueuedMessage, state session.QueuedState, failure string) error {
 	_, err := o.opts.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		return o.Enqueue(ctx, tx, one, state, "", failure)
@@ -206,7 +206,7 @@ func (o *Outbox) markQueued(ctx context.Context, one session.QueuedMessage, stat
 	return err
 }
 
-// Enqueue gives a message another state, and tells everybody.
+// Enqueue gives a message another state, and notifies every client.
 func (o *Outbox) Enqueue(ctx context.Context, tx database.Tx, one session.QueuedMessage, state session.QueuedState, mark, failure string) (
 	[]journal.Event, error) {
 	systemOwned, err := store.IsSystemOwned(ctx, tx, one.SessionID)

@@ -19,13 +19,13 @@ type Sessions interface {
 	Stored(ctx context.Context, sessionID string) (session.Session, error)
 }
 
-// Options are what an Opener is built from.
+// Options configure Opener.
 type Options struct {
 	Journal  *journal.Journal
 	DB       *database.DB
 	NodeID   string
 	Sessions Sessions
-	// Now is the time in ms.
+	// Now returns the time in ms.
 	Now func() int64
 }
 

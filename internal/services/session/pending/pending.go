@@ -57,7 +57,7 @@ func (o *Opener) PromiseSession(ctx context.Context, runtimeName, projectID stri
 	return t, err
 }
 
-// KeepPromise opens the session of a temporary id and tells how that went: EventIDResolved or EventIDFailed, one of the
+// KeepPromise opens the session of a temporary id and reports how that went: EventIDResolved or EventIDFailed, one of the
 // two once. word puts an error for clients.
 func (o *Opener) KeepPromise(ctx context.Context, t session.Temporary, in session.Create, word func(error) string) error {
 	defer o.pending.end(t.ID)
@@ -74,7 +74,7 @@ func (o *Opener) KeepPromise(ctx context.Context, t session.Temporary, in sessio
 	return errors.Join(err, o.settlePending(ctx, t, made.ID, why))
 }
 
-// settlePending tells what became of a temporary id. A session that is there is told even when something went wrong
+// settlePending reports what became of a temporary id. A session that is there is sent even when something went wrong
 // with it.
 func (o *Opener) settlePending(ctx context.Context, t session.Temporary, realID, why string) error {
 	news := session.IDNews{TemporaryID: t.ID, RealID: realID, Runtime: t.Runtime, ProjectID: t.ProjectID}
@@ -97,7 +97,7 @@ func (o *Opener) settlePending(ctx context.Context, t session.Temporary, realID,
 	})
 }
 
-// SettlePending tells what became of the ids that an earlier process of this node gave out and did not settle.
+// SettlePending reports what became of the ids that an earlier process of this node gave out and did not settle.
 func (o *Opener) SettlePending(ctx context.Context) error {
 	left, err := database.ReadAll(ctx, o.options.DB.Read(), "list temporary sessions",
 		func(row database.Row) (t session.Temporary, err error) {

@@ -27,7 +27,7 @@ type Sessions interface {
 	InOrder(ctx context.Context, prepare func() journal.Unit) error
 }
 
-// Options are what a Catalog and Agents are built from.
+// Options configure Catalog and Agents.
 type Options struct {
 	Journal  *journal.Journal
 	DB       *database.DB
@@ -39,7 +39,7 @@ type Options struct {
 	Refetch func(sessionID string)
 	Agents  *Agents
 	Logger  zerolog.Logger
-	// Now is the time in ms.
+	// Now returns the time in ms.
 	Now func() int64
 }
 

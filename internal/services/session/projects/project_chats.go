@@ -54,7 +54,7 @@ func (p *Catalog) MoveChats(ctx context.Context, projectID string, archive bool)
 }
 
 // DeleteChats deletes all sessions of people in a project, in the order they came into it, and waits for their runtimes
-// together as long as Delete waits for one. skipped are those somebody else deleted meanwhile. ErrProjectNotFound,
+// together as long as Delete waits for one. skipped are those another client deleted meanwhile. ErrProjectNotFound,
 // *NotOwnerError before anything is deleted.
 func (p *Catalog) DeleteChats(ctx context.Context, projectID string) (deleted, skipped int, err error) {
 	chats, err := p.chats(ctx, p.options.DB.Read(), projectID)
@@ -159,7 +159,7 @@ func (p *Catalog) allMaterialized(ctx context.Context, projectID string, chats [
 	return nil
 }
 
-// hasContent tells whether anybody wrote to a session, here or in its runtime before we knew it.
+// hasContent reports whether anybody wrote to a session, here or in its runtime before we knew it.
 func (p *Catalog) hasContent(ctx context.Context, session session.Session) (bool, error) {
 	turns, err := store.ReadTurns(ctx, p.options.DB.Read(), session.ID)
 	if err != nil || len(turns) > 0 {

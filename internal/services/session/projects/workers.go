@@ -14,16 +14,16 @@ import (
 // WorkerStore is what gives owners their worker sessions. An owner is a project's id, or "session:<id>" for a session
 // outside projects.
 type WorkerStore interface {
-	// WorkerSessions lists the owner's workers by agent; an owner nobody works for has none.
+	// WorkerSessions lists the owner's workers by agent; an owner no one works for has none.
 	WorkerSessions(ctx context.Context, owner string) ([]session.AgentSession, error)
 	// DismissWorkersIn drops the owner's workers from the mapping, as part of a unit of this package, and returns their
 	// sessions; the next job gets a new worker.
 	DismissWorkersIn(ctx context.Context, tx database.Tx, owner string) (sessionIDs []string, err error)
-	// Works tells whether a session is anybody's worker.
+	// Works reports whether a session is anybody's worker.
 	Works(ctx context.Context, sessionID string) (bool, error)
 }
 
-// SetWorkers tells who keeps the worker sessions. It needs this package, so it comes after New; until then nobody has
+// SetWorkers reports who keeps the worker sessions. It needs this package, so it comes after New; until then no one has
 // workers.
 func (a *Agents) SetWorkers(workers WorkerStore) {
 	a.mu.Lock()
@@ -61,7 +61,7 @@ func (a *Agents) AgentSessions(ctx context.Context, owner string) ([]session.Age
 }
 
 // DismissIn takes an owner's workers from it, inside the unit that changes the owner: no job meets a worker that is
-// going, and who is killed after the commit finds sessions that work for nobody (SweepWorkers). Their sessions are to
+// going, and who is killed after the commit finds sessions that work for no one (SweepWorkers). Their sessions are to
 // be removed after the commit.
 func (a *Agents) DismissIn(ctx context.Context, tx database.Tx, owner string) ([]string, error) {
 	workers := a.workerStore()
@@ -71,7 +71,7 @@ func (a *Agents) DismissIn(ctx context.Context, tx database.Tx, owner string) ([
 	return workers.DismissWorkersIn(ctx, tx, owner)
 }
 
-// RemoveWorkers deletes worker sessions that have no owner any more, asking runtimes nothing after a time. One the
+// RemoveWorkers deletes worker sessions that have no owner anymore, asking runtimes nothing after a time. One the
 // runtime refuses to delete, or that is another node's, stays behind, hidden as all workers' sessions are, until its
 // node's next start, and does not keep its owner from changing.
 func (a *Agents) RemoveWorkers(ctx context.Context, sessionIDs []string, by time.Time) {
@@ -84,8 +84,8 @@ func (a *Agents) RemoveWorkers(ctx context.Context, sessionIDs []string, by time
 	}
 }
 
-// SweepWorkers removes worker sessions of this node that work for nobody: the server was killed while it made one, or
-// before it removed it. Those made since the start are left alone: they are somebody's in a moment. So are those in
+// SweepWorkers removes worker sessions of this node that work for no one: the server was killed while it made one, or
+// before it removed it. Those made since the start are left alone: they are a client's in a moment. So are those in
 // which a turn runs: a sub-agent may work for a worker.
 func (a *Agents) SweepWorkers(ctx context.Context, begun int64) error {
 	workers := a.workerStore()

@@ -15,7 +15,7 @@ import (
 	"harness/transcript"
 )
 
-// fillActivity tells of sessions what goes on in them, in one query for all of them, whose cost does not depend on how
+// fillActivity reports sessions what goes on in them, in one query for all of them, whose cost does not depend on how
 // long they are.
 func (r *Reader) fillActivity(ctx context.Context, q database.Querier, sessions ...*session.Session) error {
 	if len(sessions) == 0 {
@@ -98,7 +98,7 @@ func activityOf(ids string, n int) string {
 		from sessions s where s.id in (` + ids + `) limit ` + strconv.Itoa(n) + `) as a`
 }
 
-// unresponsive tells that the runtime of a session of this node does not answer. Other nodes' runtimes are not known
+// unresponsive reports that the runtime of a session of this node does not answer. Other nodes' runtimes are not known
 // here.
 func (r *Reader) unresponsive(session session.Session) bool {
 	if !r.owns(session) {

@@ -15,7 +15,7 @@ import (
 	"harness/transcript"
 )
 
-// describer is an adapter that can tell from what is stored how its runtime would describe a conversation now.
+// describer is an adapter that can report from what is stored how its runtime would describe a conversation now.
 type describer interface {
 	Describe(raw json.RawMessage, state runtime.ThreadState) json.RawMessage
 	// DescribeParts is Describe without the items of the turns, DescribeItem one of those, nil for none.
@@ -30,7 +30,7 @@ func (r *Reader) describerOf(session session.Session) describer {
 	}
 	var words describer
 	if adapter, err := r.runtimes.Adapter(session.Runtime); err == nil {
-		words, _ = adapter.(describer) // one that is not configured any more says nothing new
+		words, _ = adapter.(describer) // one that is not configured anymore says nothing new
 	}
 	return words
 }

@@ -80,7 +80,7 @@ func beginning(message string) string {
 	return message
 }
 
-// occurs tells whether a folded text is in another.
+// occurs reports whether a folded text is in another.
 func occurs(wanted, in string) bool { return strings.Contains(folded(in), wanted) }
 
 // folded is what texts have in common that are the same to people, whatever their case and however their accents are

@@ -56,8 +56,8 @@ func (r *Reader) list(ctx context.Context, q database.Querier, query session.Lis
 	return page, store.FillReadMarkers(ctx, q, query.Reader, pointers(page.Sessions)...)
 }
 
-// inState is the page of the sessions that are in a state. Only reading a session tells its state, so they are read in
-// the order of the list until the page is full; which ones have a running turn an index tells.
+// inState is the page of the sessions that are in a state. Only reading a session reports its state, so they are read in
+// the order of the list until the page is full; which ones have a running turn an index reports.
 func (r *Reader) inState(ctx context.Context, q database.Querier, query session.ListQuery) (session.Page, error) {
 	page, limit := session.Page{Sessions: []session.Session{}}, query.Limit
 	query.Limit = largestPage

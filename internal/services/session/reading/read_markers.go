@@ -11,7 +11,7 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// MarkRead notes that somebody has read a session's transcript up to an entry, and tells whether that is further than
+// MarkRead notes that a client has read a session's transcript up to an entry, and reports whether that is further than
 // before. Errors are those of Lookup, and ErrNoEntry.
 func (r *Reader) MarkRead(ctx context.Context, reader, sessionID, messageID string) (further bool, err error) {
 	if _, err := r.sessions.Lookup(ctx, sessionID); err != nil {
@@ -35,7 +35,7 @@ func (r *Reader) MarkRead(ctx context.Context, reader, sessionID, messageID stri
 	return further, store.MarkerError(sessionID, err)
 }
 
-// MarkUnread has a session be unread for somebody, whatever that one has read. Errors are those of Lookup.
+// MarkUnread has a session be unread for a client, whatever that one has read. Errors are those of Lookup.
 func (r *Reader) MarkUnread(ctx context.Context, reader, sessionID string) error {
 	if _, err := r.sessions.Lookup(ctx, sessionID); err != nil {
 		return err
@@ -69,7 +69,7 @@ func (r *Reader) markRead(ctx context.Context, tx database.Tx, m marker, unless 
 	return rows > 0, err
 }
 
-// readTo is the entry up to which somebody has read a session, "" for none.
+// readTo is the entry up to which a client has read a session, "" for none.
 func readTo(ctx context.Context, q database.Querier, reader, sessionID string) (string, error) {
 	all, err := database.ReadTexts(ctx, q, "read what was read", `select message_id from read_markers
 		where reader = $1 and session_id = $2`, database.EncodeText(reader), database.EncodeText(sessionID))

@@ -24,7 +24,7 @@ type Sessions interface {
 	LoadView(runtimeName, sessionID string)
 }
 
-// Options are what a Reader is built from.
+// Options configure Reader.
 type Options struct {
 	Journal  *journal.Journal
 	DB       *database.DB
@@ -35,7 +35,7 @@ type Options struct {
 	// Defaults are the controls of sessions that never had any; Locked says that the store has no others.
 	Defaults session.Controls
 	Locked   bool
-	// Now is the time in ms.
+	// Now returns the time in ms.
 	Now func() int64
 }
 

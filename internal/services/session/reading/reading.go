@@ -21,7 +21,7 @@ func (r *Reader) Get(ctx context.Context, sessionID string) (session.Detail, err
 }
 
 // Read reads a session with its transcript, or a window of it: the same entries in the same order, at one position of
-// the event stream. It shows what is stored and asks no runtime. A history from elsewhere that is being taken in is
+// the event stream. It shows what is stored and asks no runtime. A history from elsewhere that is being imported is
 // waited for, not longer than 5 s; without it the answer says HistoryPending. A window costs the same whatever the
 // length of the transcript. Errors are those of Lookup, and transcript.ErrBadCursor.
 func (r *Reader) Read(ctx context.Context, sessionID string, want session.Reading) (session.Detail, error) {
@@ -111,7 +111,7 @@ func (r *Reader) readWindow(ctx context.Context, q database.Querier, detail *ses
 }
 
 // version names what a reader gets. It costs three look-ups by key, whatever the length of the transcript: every change
-// of an entry either comes with an event, which moves the session's sequence number, or is a new entry, or takes in a
+// of an entry either comes with an event, which moves the session's sequence number, or is a new entry, or imports a
 // history.
 func (r *Reader) version(ctx context.Context, q database.Querier, sess session.Session, want session.Reading) (string, error) {
 	seq, err := journal.Sequence(ctx, q, sess.ID)
@@ -122,7 +122,7 @@ func (r *Reader) version(ctx context.Context, q database.Querier, sess session.S
 	if err != nil {
 		return "", err
 	}
-	// What was read when the journal still had more tells a cursor that may be lost by now.
+	// What was read when the journal still had more reports a cursor that may be lost by now.
 	oldest, _, err := journal.Bounds(ctx, q)
 	if err != nil {
 		return "", err

@@ -35,7 +35,7 @@ func (r *Reader) AllPending(ctx context.Context) (requests []session.Request, er
 	return requests, err
 }
 
-// PendingApprovals counts the approvals that wait, of workers too and on all servers of the store, and tells since when
+// PendingApprovals counts the approvals that wait, of workers too and on all servers of the store, and reports since when
 // (ms) the oldest does, 0 when none does.
 func (r *Reader) PendingApprovals(ctx context.Context) (n, oldest int64, err error) {
 	err = r.db.Read().QueryRowContext(ctx, `select count(*), coalesce(min(created_at), 0) from interactive_requests
@@ -85,8 +85,8 @@ func (r *Reader) Request(ctx context.Context, requestID string, kind runtime.Req
 }
 
 // DenialReasons are why people denied what the last turn of a session asked, in words for its agent; "" for none. It is
-// for runtimes that take no reason with a denial (Capabilities.DenyReason): their agents are told with the next message.
-// A message that begins a turn makes that the last one, so each reason is told once.
+// for runtimes that take no reason with a denial (Capabilities.DenyReason): their agents are sent with the next message.
+// A message that begins a turn makes that the last one, so each reason is sent once.
 func (r *Reader) DenialReasons(ctx context.Context, adapter runtime.Adapter, sessionID string) (string, error) {
 	if runtime.CapabilitiesOf(adapter).DenyReason {
 		return "", nil

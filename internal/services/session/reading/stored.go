@@ -16,7 +16,7 @@ const (
 	largestPage = 200
 )
 
-// Keeps tells whether a session is stored. No runtime is asked.
+// Keeps reports whether a session is stored. No runtime is asked.
 func (r *Reader) Keeps(ctx context.Context, sessionID string) (bool, error) {
 	_, err := store.ReadSession(ctx, r.db.Read(), sessionID)
 	var deleted *session.DeletedError

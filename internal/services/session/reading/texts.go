@@ -63,7 +63,7 @@ func (r *Reader) Grow(ctx context.Context, q database.Querier, sessionID string,
 	for _, text := range texts {
 		path, inDetails := strings.CutPrefix(text.Into, runtime.TextDetails)
 		switch {
-		// Events of older servers do not tell where they belong; of those only answers are sure to be content.
+		// Events of older servers do not report where they belong; of those only answers are sure to be content.
 		case text.Into == runtime.TextContent, text.Into == "" && entry.Role == "assistant":
 			entry.Content += text.Text
 		case inDetails && entry.Details != nil:

@@ -36,8 +36,8 @@ func (r *Reader) TurnEntries(ctx context.Context, sessionID, turnID string) (ent
 	})
 }
 
-// FailureKind is what a stored turn failed with (runtime.TurnCompleted.Kind), nil when it did not fail or nobody can
-// tell. It follows from what is stored of the turn, so that it is the same after a restart.
+// FailureKind is what a stored turn failed with (runtime.TurnCompleted.Kind), nil when it did not fail or no one can
+// report. It follows from what is stored of the turn, so that it is the same after a restart.
 func (r *Reader) FailureKind(ctx context.Context, turn store.Turn) (error, error) {
 	if turn.Status != runtime.TurnFailed {
 		return nil, nil
@@ -53,7 +53,7 @@ func (r *Reader) FailureKind(ctx context.Context, turn store.Turn) (error, error
 	}
 	adapter, err := r.runtimes.Adapter(sess.Runtime)
 	if err != nil {
-		return described.Kind, nil // a runtime this server does not have tells no more
+		return described.Kind, nil // a runtime this server does not have reports no more
 	}
 	if reader, known := adapter.(runtime.FailureReader); known {
 		return reader.FailureKind(described), nil

@@ -16,7 +16,7 @@ import (
 	"harness/internal/services/session"
 )
 
-// Options are what a Registry is built from.
+// Options configure Registry.
 type Options struct {
 	// Adapters are the runtimes to drive. More may be added with Attach.
 	Adapters []runtime.Adapter

@@ -48,7 +48,7 @@ func SourcesAt(adapter runtime.Adapter, sessionID, cwd, implicit string) ([]runt
 	return found, nil
 }
 
-// ImplicitSources is how much the agent of a session may read by itself, "" when nobody said, and where the session
+// ImplicitSources is how much the agent of a session may read by itself, "" when no one said, and where the session
 // works.
 func (r *Registry) ImplicitSources(ctx context.Context, sessionID string) (implicit, cwd string, err error) {
 	if implicit, _, _, err = store.ReadSources(ctx, r.db.Read(), sessionID); err != nil || implicit == "" {

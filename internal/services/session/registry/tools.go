@@ -65,7 +65,7 @@ func (r *Registry) CheckTools(ctx context.Context, sessionID string, wanted json
 }
 
 // ChosenNativeTools is whether the agent of a new session has tools of its own: *runtime.ControlError where its runtime
-// cannot be told to have none, or may have none.
+// cannot be sent to have none, or may have none.
 func (r *Registry) ChosenNativeTools(adapter runtime.Adapter, wish string) (string, error) {
 	refused := &runtime.ControlError{Runtime: adapter.Name(), Field: "nativeTools", Value: wish}
 	if r.options.NativeToolsOff {
@@ -91,7 +91,7 @@ func (r *Registry) ChosenNativeTools(adapter runtime.Adapter, wish string) (stri
 	return "", refused
 }
 
-// NativeToolsOff tells whether the agent of a session is to have no tools of its own; where only some are so, false of
+// NativeToolsOff reports whether the agent of a session is to have no tools of its own; where only some are so, false of
 // one that is not stored.
 func (r *Registry) NativeToolsOff(ctx context.Context, sessionID string) (bool, error) {
 	if r.options.NativeToolsOff {

@@ -43,7 +43,7 @@ func WriteWorkspace(ctx context.Context, tx database.Tx, sessionID string, row W
 	return nil
 }
 
-// EachWorkspace hands over what is stored of the folders of sessions, and the last turn of each that its runtime told the end
+// EachWorkspace hands over what is stored of the folders of sessions, and the last turn of each that its runtime sent the end
 // of, "" when there is none. where may name sessions s.
 func EachWorkspace(ctx context.Context, q database.Querier, take func(sessionID, after string, row Workspace), where string,
 	args ...any) error {
@@ -94,7 +94,7 @@ func WorkspaceMovedTo(ctx context.Context, q database.Querier, node, folder stri
 	return to, err
 }
 
-// isWithin tells whether a folder is another one or below it.
+// isWithin reports whether a folder is another one or below it.
 func isWithin(folder, other string) bool {
 	return folder == other || strings.HasPrefix(folder, strings.TrimSuffix(other, "/")+"/")
 }
@@ -159,7 +159,7 @@ func MarkWorkspaceUnneeded(ctx context.Context, tx database.Tx, sessionID string
 	return nil
 }
 
-// WorkspaceDeleted notes that nothing is stored any more of the folder of a session.
+// WorkspaceDeleted notes that nothing is stored anymore of the folder of a session.
 func WorkspaceDeleted(sessionID string) journal.Unit {
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		_, err := tx.ExecContext(ctx, `delete from unneeded_folders where session_id = $1`, database.EncodeText(sessionID))

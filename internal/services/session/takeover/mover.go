@@ -27,7 +27,7 @@ type Workspaces interface {
 	Restored(ctx context.Context, tx database.Tx, sess session.Session, from string) ([]journal.Event, error)
 }
 
-// MoverOptions are what a Mover is built from.
+// MoverOptions configure Mover.
 type MoverOptions struct {
 	DB         *database.DB
 	Locks      *keylock.Locks
@@ -39,7 +39,7 @@ type MoverOptions struct {
 	// Taken is called when a session was taken.
 	Taken  func()
 	Logger zerolog.Logger
-	// Now is the time in ms.
+	// Now returns the time in ms.
 	Now func() int64
 }
 
@@ -241,7 +241,7 @@ func (m *Mover) storedSnapshot(ctx context.Context, sess session.Session) (kept 
 	return kept, kept.TurnID == released, nil
 }
 
-// forgetRuntimeMemory removes what this node's runtime remembers of a session from when it was this node's: it is told anew.
+// forgetRuntimeMemory removes what this node's runtime remembers of a session from when it was this node's: it is sent anew.
 func forgetRuntimeMemory(ctx context.Context, adapter runtime.Adapter, session session.Session) error {
 	forgetter, is := adapter.(runtime.Forgetter)
 	if !is {

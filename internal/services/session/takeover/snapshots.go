@@ -32,7 +32,7 @@ const (
 	// snapshotAgain is how long to wait after a failure.
 	snapshotAgain = 2 * time.Second
 	// A runtime that has not written down yet what it said is asked again after writtenAgain, but not for longer than
-	// writtenLimit: what it keeps to itself, it is told again elsewhere.
+	// writtenLimit: what it keeps to itself, it is sent again elsewhere.
 	writtenAgain = 50 * time.Millisecond
 	writtenLimit = 10 * time.Second
 )
@@ -65,7 +65,7 @@ type SnapshotOptions struct {
 	// WorkspaceRoot is the workspace of sessions that have none of their own.
 	WorkspaceRoot string
 	Logger        zerolog.Logger
-	// Now is the time in ms.
+	// Now returns the time in ms.
 	Now func() int64
 }
 
@@ -164,7 +164,7 @@ func (s *Snapshots) snapshotSession(ctx context.Context, sessionID, endedTurn st
 	}
 	row := store.Snapshot{TurnID: endedTurn, Workspace: marked, StoredAt: s.opts.Now()}
 	if !written {
-		row.TurnID = "" // the one before stays: should this node die now, the session is told again
+		row.TurnID = "" // the one before stays: should this node die now, the session is sent again
 	}
 	err = s.opts.Owner.CommitOwned(ctx, sess, func(ctx context.Context, tx database.Tx) error {
 		return store.WriteSnapshot(ctx, tx, sessionID, row)
@@ -201,13 +201,13 @@ func (s *Snapshots) snapshotFiles(ctx context.Context, session session.Session, 
 	if known {
 		return len(found.names), nil
 	}
-	// Those of before have another name here, or are of a conversation that was told anew.
+	// Those of before have another name here, or are of a conversation that was sent anew.
 	return len(found.names), s.opts.Owner.CommitOwned(ctx, session, func(ctx context.Context, tx database.Tx) error {
 		return store.DeleteOtherSnapshotFiles(ctx, tx, session.ID, found.names)
 	})
 }
 
-// snapshotFile stores the whole lines by which a file has grown. One that is not as it was is stored anew; errAnotherFile
+// snapshotFile stores the whole lines by which a file has grown. One that is not as it was is stored again; errAnotherFile
 // unless mayBeAnew says that it may be: the one that was there may have another name by now.
 func (s *Snapshots) snapshotFile(ctx context.Context, session session.Session, folder, name string, mayBeAnew bool) (err error) {
 	file, err := os.OpenInRoot(folder, filepath.FromSlash(name)) // what an agent put there must not lead out of it
