@@ -63,7 +63,8 @@ func (s *messages) wait(ctx context.Context, in *rest.Input) (rest.Reply, error)
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	return rest.Reply{Status: http.StatusAccepted, Body: queuedBody{"accepted", in.SessionID(), id, append([]session.QueuedMessage{}, now...)},
+	return rest.Reply{Status: http.StatusAccepted,
+		Body:     queuedBody{"accepted", in.SessionID(), id, append([]session.QueuedMessage{}, now...)},
 		Replayed: found}, nil
 }
 

@@ -72,10 +72,10 @@ func TestCostOfDeltaIsConstant(t *testing.T) {
 	t.Parallel()
 	profile := CodexBridge()
 	profile.ErrorsAsText = false
-	const piece, few, many = "twenty letters or so ", 300, 3000
+	const part, few, many = "twenty letters or so ", 300, 3000
 	for name, lines := range map[string]func() (first, next *line){
-		"a message": func() (first, next *line) { return chunk(piece), chunk(piece) },
-		"a command": func() (first, next *line) { return command("c"), put("c", piece) },
+		"a message": func() (first, next *line) { return chunk(part), chunk(part) },
+		"a command": func() (first, next *line) { return command("c"), put("c", part) },
 	} {
 		stored := func(chunks int) (bytes, largest int) {
 			h := begun(&profile)
