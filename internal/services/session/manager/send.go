@@ -256,7 +256,7 @@ func (s *Service) storeSent(ctx context.Context, tx database.Tx, sess session.Se
 		sent = append(sent, more...)
 	}
 	if message.Key != "" {
-		if err := outbox.TurnForKey(ctx, tx, message.Key, turn.TurnID); err != nil {
+		if err := outbox.StoreKeyResult(ctx, tx, message.Key, turn.TurnID); err != nil {
 			return nil, err
 		}
 	}

@@ -24,7 +24,7 @@ func (s *stopper) StopSession(ctx context.Context, sessionID string, keepBackgro
 		return session.Stopped{}, err
 	}
 	_, adapter, active, err := s.toInterrupt(ctx, sessionID, "")
-	// A caller who goes away does not take the stop back.
+	// A canceled caller does not revoke the stop.
 	ctx = context.WithoutCancel(ctx)
 	if err == nil {
 		stopped.TurnID, err = active, s.stopTurn(ctx, adapter, stored, active)
@@ -123,7 +123,7 @@ func (s *stopper) StopTurn(ctx context.Context, sessionID, turnID string, keepBa
 	}
 	release, _ := s.holdBriefly(ctx, sessionID)
 	defer release()
-	// A caller who goes away does not take the stop back.
+	// A canceled caller does not revoke the stop.
 	ctx = context.WithoutCancel(ctx)
 	if err := s.stopTurn(ctx, adapter, sess, active); err != nil {
 		return session.Stopped{TurnID: active}, err

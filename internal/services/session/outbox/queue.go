@@ -212,7 +212,7 @@ func (o *Outbox) moveToFront(ctx context.Context, sessionID, id string) ([]sessi
 // steerQueued reports a waiting message as any other is queued, into the turn that runs. A failure that leaves open
 // whether the runtime took it holds it (settle).
 func (o *Outbox) steerQueued(ctx context.Context, one session.QueuedMessage) error {
-	var begun atomic.Bool // also set when the unit runs after Send gave up
+	var begun atomic.Bool // also set if the unit runs after Send gave up
 	message, err := o.toSend(ctx, one)
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// waitingAgain is how long after a failure the next attempt to send a waiting message comes.
+// waitingAgain is the pause after a failed attempt to send a queued message.
 const waitingAgain = time.Second
 
 // queueSender knows which sessions have a client who sends their waiting messages.
@@ -30,7 +30,7 @@ func newQueueSender() *queueSender {
 	return &queueSender{busy: map[string]bool{}, wake: make(chan struct{}, 1)}
 }
 
-// want lets SendQueued look.
+// want wakes SendQueued.
 func (w *queueSender) want() {
 	select {
 	case w.wake <- struct{}{}:
@@ -54,7 +54,7 @@ func (w *queueSender) release(sessionID string) {
 	w.mu.Unlock()
 }
 
-// SendQueued sends the waiting messages of this node's sessions, each session's one after the other, until ctx ends.
+// SendQueued sends the queued messages of this node's sessions, each session's one after the other, until ctx ends.
 func (o *Outbox) SendQueued(ctx context.Context) {
 	var senders sync.WaitGroup
 	defer senders.Wait()
@@ -98,10 +98,10 @@ func (o *Outbox) sendQueued(ctx context.Context, senders *sync.WaitGroup) (found
 	return len(sessions) > 0, nil
 }
 
-// errQueuedChanged: a client edited, moved or dropped the message that was about to be sent.
+// errQueuedChanged: a client edited, moved or dropped the message just before it was sent.
 var errQueuedChanged = errors.New("the message changed")
 
-// sendFirst sends a session's waiting messages until none is left, or one is held.
+// sendFirst sends a session's queued messages until none is left, or one is held.
 func (o *Outbox) sendFirst(ctx context.Context, sessionID string) error {
 	for ctx.Err() == nil {
 		all, err := o.Queued(ctx, sessionID)
@@ -120,8 +120,8 @@ func (o *Outbox) sendFirst(ctx context.Context, sessionID string) error {
 	return ctx.Err()
 }
 
-// sendWhenIdle sends a waiting message as a turn of its own. That it is being sent is stored before, and that it was
-// taken with its turn, so that a server that dies in between finds out (settleInFlight).
+// sendWhenIdle sends a queued message as a turn of its own. It stores the attempt first, and the acceptance with the
+// turn. A server that restarts in between resolves the rest (settleInFlight).
 func (o *Outbox) sendWhenIdle(ctx context.Context, first session.QueuedMessage) error {
 	id := first.SessionID
 	sess, err := o.sessions.Stored(ctx, id)
@@ -142,7 +142,7 @@ func (o *Outbox) sendWhenIdle(ctx context.Context, first session.QueuedMessage) 
 		return o.markQueued(ctx, first, session.QueuedHeld, err.Error())
 	}
 	message.Alone = true
-	var begun atomic.Bool // also set when the unit runs after Send gave up
+	var begun atomic.Bool // also set if the unit runs after Send gave up
 	message.Begin = func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		all, err := store.ReadQueued(ctx, tx, `session_id = $1`, database.EncodeText(id))
 		if err != nil {
@@ -172,7 +172,7 @@ func (o *Outbox) sendWhenIdle(ctx context.Context, first session.QueuedMessage) 
 		}
 		return o.markQueued(ctx, first, session.QueuedReady, "")
 	case begun.Load() && !errors.As(err, &refused):
-		return nil // settled in the next round
+		return nil // the next round settles it
 	case errors.Is(err, runtime.ErrUnavailable) || errors.Is(err, runtime.ErrTimeout) || database.Transient(err) ||
 		ctx.Err() != nil || errors.As(err, new(*session.LimitError)):
 		if begun.Load() {
@@ -183,7 +183,7 @@ func (o *Outbox) sendWhenIdle(ctx context.Context, first session.QueuedMessage) 
 	return o.markQueued(ctx, first, session.QueuedHeld, err.Error())
 }
 
-// settleQueued stores what became of a waiting message whose sending broke off.
+// settleQueued stores the result of a queued message whose sending was interrupted.
 func (o *Outbox) settleQueued(ctx context.Context, one session.QueuedMessage, turnID string, unknown bool) error {
 	switch {
 	case unknown:
@@ -225,7 +225,7 @@ func (o *Outbox) Enqueue(ctx context.Context, tx database.Tx, one session.Queued
 	return []journal.Event{queueUpdated(one.SessionID, now, systemOwned, o.opts.Now(), nil)}, err
 }
 
-// inTrace is work in a trace that was stored, "" for none.
+// inTrace returns a context in a stored trace, "" for none.
 func inTrace(ctx context.Context, stored string) context.Context {
 	of := session.ParseTrace("", stored)
 	return telemetry.WithTrace(ctx, telemetry.Trace{TraceID: of.TraceID, SpanID: of.SpanID})

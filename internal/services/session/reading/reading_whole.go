@@ -11,7 +11,7 @@ import (
 	"harness/transcript"
 )
 
-// readWhole reads the whole transcript, a page at a time. Without pieces it is gathered in detail.
+// readWhole reads the whole transcript, a page at a time. Without chunks it collects it in detail.
 func (r *Reader) readWhole(ctx context.Context, q database.Querier, detail *session.Detail, chunks session.Chunks) error {
 	id := detail.Session.ID
 	turns, err := store.ReadTurns(ctx, q, id)
@@ -67,18 +67,18 @@ func (r *Reader) readWhole(ctx context.Context, q database.Querier, detail *sess
 	return nil
 }
 
-// wholeReading is what a whole read knows from page to page.
+// wholeReading is the state of a whole read between pages.
 type wholeReading struct {
 	chunks session.Chunks
-	words  describer // nil: nothing is described
+	words  describer // nil: no descriptions
 	times  map[string]transcript.TurnTimes
 	turns  *turnList
-	// described are the messages that are stored as their runtime describes them.
+	// described are the messages with a stored description of their runtime.
 	described map[string]bool
 	encoded   []byte
 }
 
-// addItems adds the items of the runtime among entries to their turns.
+// addItems adds the runtime's items among entries to their turns.
 func (w *wholeReading) addItems(ctx context.Context, q database.Querier, sessionID string, page []transcript.Entry) error {
 	if w.words == nil {
 		return nil
