@@ -297,7 +297,8 @@ func (s *Server) startJournal(ctx context.Context) error {
 func (s *Server) stopJournal(ctx context.Context) error { return s.journal.Stop(ctx) }
 
 func (s *Server) startTokens(ctx context.Context) error {
-	s.access.tokens = tokens.New(tokens.Options{Journal: s.journal, DB: s.db, Clock: s.now, Logger: s.log.With().Str("package", "tokens").Logger()})
+	s.access.tokens = tokens.New(tokens.Options{Journal: s.journal, DB: s.db, Clock: s.now,
+		Logger: s.log.With().Str("package", "tokens").Logger()})
 	return s.access.tokens.Start(ctx)
 }
 

@@ -71,7 +71,8 @@ func (s *Server) startHTTP(context.Context) error {
 // startRPC makes what serves JSON-RPC.
 func (s *Server) startRPC(ctx context.Context) (err error) {
 	options := rpc.Options{
-		Reads: s.journal, Operations: operations.New(s.operations()), Version: version.Program(), Strict: s.cfg.RPC.Strict, Rate: s.cfg.Limits.RPCRate,
+		Reads: s.journal, Operations: operations.New(s.operations()), Version: version.Program(), Strict: s.cfg.RPC.Strict,
+		Rate: s.cfg.Limits.RPCRate,
 		Yolo: s.cfg.AllowYolo,
 		Context: func(ctx context.Context) context.Context {
 			return journal.Patient(ctx, s.cfg.Limits.StoreWait)

@@ -27,13 +27,12 @@ func (b *besideATurn) Submit(context.Context, string, session.Message) (session.
 // before it was sent.
 func TestTheAnswerSaysWhetherAMessageWasSteered(t *testing.T) {
 	t.Parallel()
-	sessions := &besideATurn{}
-	b := setup(t, func(o *rpc.Options) {
-		parts := sessiontest.Parts(sessions.Service)
-		parts.Turns = sessions
-		o.Operations = operations.New(operations.Options{Sessions: parts, Controls: sessions, Runtimes: sessions})
-	})
-	sessions.Service = b.Service
+	b := open(t)
+	sessions := &besideATurn{Service: b.Service}
+	parts := sessiontest.Parts(b.Service)
+	parts.Turns = sessions
+	b.serve(t, rpc.Options{Operations: operations.New(operations.Options{Sessions: parts, Controls: sessions, Runtimes: sessions}),
+		Version: "1"})
 	id := b.NewSession()
 	s := b.dial(t, "alice")
 	send := func() string {

@@ -48,17 +48,31 @@ type bench struct {
 	t      *testing.T
 }
 
-func setup(t *testing.T, change func(*rpc.Options)) *bench {
+// open makes a bench with sessions and without a server.
+func open(t *testing.T) *bench {
 	t.Helper()
 	b := &bench{Site: sessiontest.Open(t, dbtest.Open(t, database.SQLite)), role: auth.RoleAdmin, t: t}
 	b.access, b.revoke = context.WithCancel(context.Background())
 	t.Cleanup(b.revoke)
+	return b
+}
+
+func setup(t *testing.T, change func(*rpc.Options)) *bench {
+	t.Helper()
+	b := open(t)
 	options := rpc.Options{
 		Operations: operations.New(operations.Options{Sessions: sessiontest.Parts(b.Service), Controls: b.Service, Runtimes: b.Service}),
 		Version:    "1"}
 	if change != nil {
 		change(&options)
 	}
+	b.serve(t, options)
+	return b
+}
+
+// serve starts the server of the bench.
+func (b *bench) serve(t *testing.T, options rpc.Options) {
+	t.Helper()
 	var err error
 	if b.server, err = rpc.New(options); err != nil {
 		t.Fatal(err)
@@ -85,7 +99,6 @@ func setup(t *testing.T, change func(*rpc.Options)) *bench {
 	}, handler))
 	t.Cleanup(served.Close)
 	b.url = served.URL
-	return b
 }
 
 // socket is one connection.

@@ -60,7 +60,7 @@ func TestBadHandshakes(t *testing.T) {
 		"silence":         {`exec sleep 3600`, "in time"},
 		"ignores SIGTERM": {`trap '' TERM; while :; do sleep 1; done`, "in time"},
 		"ends":            {`echo "no such thing" >&2; exit 4`, "code 4: no such thing"},
-		"no JSON":         {`echo hello; exec sleep 3600`, "no message"},
+		"no JSON":         {`echo hello; exec sleep 3600`, "not a message"},
 		"unknown message": {`echo '{"type":"hello"}'; exec sleep 3600`, "unknown type"},
 		"other protocol":  {`echo '{"type":"ready","protocol":2}'; exec sleep 3600`, "protocol 2"},
 		"empty event":     {`echo '{"type":"ready","protocol":1,"subscriptions":[{}]}'; exec sleep 3600`, "eventType"},

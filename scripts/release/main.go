@@ -104,8 +104,14 @@ func run(ctx context.Context, args []string) error {
 	if r.Out, err = filepath.Abs(*out); err != nil {
 		return err
 	}
+	if err := r.tag(ctx, false); err != nil { // before minutes of building
+		return err
+	}
 	r.Program, r.Manual, r.Package = r.build, r.manual, r.nfpm
-	return r.all(ctx)
+	if err := r.all(ctx); err != nil {
+		return err
+	}
+	return r.tag(ctx, true)
 }
 
 // all makes everything.

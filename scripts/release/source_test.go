@@ -135,3 +135,39 @@ func TestTheDateOfAReleaseCanBeGiven(t *testing.T) {
 		t.Errorf("a date that is none: %v", err)
 	}
 }
+
+// A signed release tags its commit once. A version is never given to two commits.
+func TestAReleaseTagsItsCommit(t *testing.T) {
+	t.Parallel()
+	dir := sources(t, t.TempDir())
+	repository(t, dir)
+	made := func() *release {
+		r := &release{Version: "1.2.3", Key: testKey(t)}
+		if err := r.from(t.Context(), dir, ""); err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	first := made()
+	for range 2 {
+		if err := first.tag(t.Context(), true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tagged, err := output(t.Context(), dir, "git", "rev-parse", "v1.2.3")
+	if err != nil || tagged != first.Commit {
+		t.Errorf("v1.2.3 is %s, want %s: %v", tagged, first.Commit, err)
+	}
+	git(t, dir, "commit", "-q", "--allow-empty", "-m", "more")
+	if err := made().tag(t.Context(), false); err == nil || !strings.Contains(err.Error(), "v1.2.3") {
+		t.Errorf("a version of two commits: %v", err)
+	}
+	unsigned := made()
+	unsigned.Version, unsigned.Key = "1.2.4", nil
+	if err := unsigned.tag(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	if tags, err := output(t.Context(), dir, "git", "tag"); err != nil || tags != "v1.2.3" {
+		t.Errorf("tags are %q, %v", tags, err)
+	}
+}

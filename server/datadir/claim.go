@@ -51,7 +51,8 @@ func (c *Consents) Claim(cfg *config.Config) error {
 		return err
 	}
 	if _, err = Grant(c.Store, cfg.DataDir); err != nil && !cfg.Trust {
-		return config.Usagef("it cannot be noted that the data directory %s is made here, so the next start could not recognize it: %w (or set DATA_DIR)",
+		return config.Usagef("no marker can be written into the new data directory %s, "+
+			"so the next start could not recognize it: %w (or set DATA_DIR)",
 			cfg.DataDir, err)
 	}
 	return nil

@@ -139,7 +139,7 @@ func (c *Conn) ReadOffset() int64 { return c.readOffset }
 // Gone is closed when no more output will come from the process.
 func (c *Conn) Gone() <-chan struct{} { return c.gone }
 
-// Started marks the process as usable. The Protocol calls it when the process is usable: from Read or Answered to keep the order, or from Greet when
+// Started marks the process as usable. The Protocol calls it from Read or Answered to keep the order, or from Greet when
 // there is no line to read it from. Hello is the process's description of itself, nil if unknown; later servers get it.
 // Only the first call counts.
 func (c *Conn) Started(hello json.RawMessage) {

@@ -6,20 +6,20 @@ import (
 	"harness/internal/lib/javascript"
 )
 
-// EventBackground is the type of the event that says which background work a session has now.
+// EventBackground is the type of the event that lists a session's background work.
 const EventBackground = "session_background_updated"
 
-// BackgroundTask is work of a session that goes on when its turn is over.
+// BackgroundTask is work of a session that continues after its turn.
 type BackgroundTask struct {
-	// ID, Kind, Command and CanEnd are as in runtime.BackgroundTask.
+	// ID, Kind, Command and CanEnd have the meaning of runtime.BackgroundTask.
 	ID, Kind, Command string
 	CanEnd            bool
-	// TurnID is the turn that began it, "" when that is not known. StartedAt is in ms.
+	// TurnID is the turn that began it, "" if unknown. StartedAt is in ms.
 	TurnID    string
 	StartedAt int64
 }
 
-// MarshalJSON is the task as every door shows it.
+// MarshalJSON encodes the task as every API shows it.
 func (t BackgroundTask) MarshalJSON() ([]byte, error) {
 	return javascript.MustEncode(struct {
 		ID        string `json:"id"`
@@ -31,13 +31,13 @@ func (t BackgroundTask) MarshalJSON() ([]byte, error) {
 	}{t.ID, t.Kind, t.Command, t.TurnID, javascript.ISOTime(t.StartedAt), t.CanEnd}), nil
 }
 
-// Doing is what every door shows as the activity of a session.
+// Doing is the activity of a session as every API shows it.
 type Doing struct {
 	Turn       *string          `json:"turn"`
 	Background []BackgroundTask `json:"background"`
 }
 
-// Doing is the activity as every door shows it.
+// Doing returns the activity as every API shows it.
 func (a Activity) Doing() Doing {
 	doing := Doing{Background: a.Background}
 	if a.ActiveTurnID != "" {
@@ -49,11 +49,11 @@ func (a Activity) Doing() Doing {
 	return doing
 }
 
-// BackgroundError refuses what cannot be done while background work of a session runs.
+// BackgroundError refuses a change that is not possible while background work of a session runs.
 type BackgroundError struct {
 	SessionID string
 	Tasks     []BackgroundTask
-	// Wish is what was refused, for example "the model cannot change".
+	// Wish is the refused change, for example "the model cannot change".
 	Wish string
 }
 
@@ -68,10 +68,10 @@ func (e *BackgroundError) Error() string {
 		"or end it with POST /api/sessions/%s/background/%s/stop", e.Wish, task.Command, more, e.SessionID, e.SessionID, task.ID)
 }
 
-// Stopped says what a stop did.
+// Stopped is the result of a stop.
 type Stopped struct {
-	// TurnID is the turn that was stopped.
+	// TurnID is the stopped turn.
 	TurnID string
-	// Ended is the background work of that turn, which was ended with it; GoesOn is what still runs.
+	// Ended is the background work that the stop ended with the turn; GoesOn is the work that still runs.
 	Ended, GoesOn []BackgroundTask
 }

@@ -11,8 +11,8 @@ import (
 	"harness/internal/lib/javascript"
 )
 
-// Complete makes Settings an object, so that it never shows as null, and ends what does not go with the approval
-// policy.
+// Complete makes Settings an object, so that it never encodes as null, and clears values that conflict with the
+// approval policy.
 func (c Controls) Complete() Controls {
 	if c.Settings == nil {
 		c.Settings = map[string]json.RawMessage{}
@@ -21,7 +21,7 @@ func (c Controls) Complete() Controls {
 	return c
 }
 
-// With overlays what a client asked for.
+// With applies the values that a client set.
 func (c Controls) With(model, approval, network, sandbox *string) Controls {
 	before := c
 	if model != nil {
@@ -50,7 +50,7 @@ const (
 	SandboxFullAccess = "danger-full-access"
 )
 
-// DecidedByAcceptEdits is who decided what Controls.AcceptEdits approved.
+// DecidedByAcceptEdits is the actor of approvals under Controls.AcceptEdits.
 const DecidedByAcceptEdits = "mode:acceptEdits"
 
 // Levels of network access.
@@ -59,12 +59,12 @@ const (
 	NetworkEnabled    = "enabled"
 )
 
-// Unrestrictable tells whether controls restrict the network in a sandbox that restricts nothing.
+// Unrestrictable reports whether controls restrict the network in a sandbox that restricts nothing.
 func (c Controls) Unrestrictable() bool {
 	return c.FilesystemSandbox == SandboxFullAccess && c.NetworkAccess == NetworkRestricted
 }
 
-// EffectiveNetwork is the network access an agent has with these controls.
+// EffectiveNetwork is the network access of an agent with these controls.
 func (c Controls) EffectiveNetwork() string {
 	if c.Unrestrictable() {
 		return NetworkEnabled
@@ -72,10 +72,10 @@ func (c Controls) EffectiveNetwork() string {
 	return c.NetworkAccess
 }
 
-// WithSandbox changes the sandbox alone: in full access the network is enabled, and what it was counts again after it.
+// WithSandbox changes the sandbox alone. Full access enables the network; the previous value applies again afterwards.
 func (c Controls) WithSandbox(sandbox string) Controls { return c.With(nil, nil, nil, &sandbox) }
 
-// OpenNetwork enables the network that nobody named and that the sandbox cannot restrict.
+// OpenNetwork enables the network if no client named it and the sandbox cannot restrict it.
 func (c Controls) OpenNetwork() Controls {
 	if c.Unrestrictable() {
 		c.NetworkBefore, c.NetworkAccess = c.NetworkAccess, NetworkEnabled
@@ -83,7 +83,7 @@ func (c Controls) OpenNetwork() Controls {
 	return c
 }
 
-// settleNetwork makes the network follow the sandbox, which was another one before, unless somebody named it.
+// settleNetwork derives the network from a changed sandbox, unless a client named the network.
 func (c Controls) settleNetwork(before Controls, named bool) Controls {
 	switch {
 	case named:
@@ -96,21 +96,21 @@ func (c Controls) settleNetwork(before Controls, named bool) Controls {
 	return c
 }
 
-// PlainControls are controls as they are stored.
+// PlainControls are controls in their stored form.
 type PlainControls Controls
 
-// shownControls are controls as clients see them.
+// shownControls are controls in the form that clients see.
 type shownControls struct {
 	PlainControls
 	Effective *effectiveControls `json:"effective,omitempty"`
 }
 
-// effectiveControls are the levels an agent has in place of those that were sent.
+// effectiveControls are the levels an agent has instead of those a client sent.
 type effectiveControls struct {
 	NetworkAccess string `json:"networkAccess"`
 }
 
-// MarshalJSON is the controls as they were sent, with what they come to where that is something else.
+// MarshalJSON encodes the controls as sent, with the effective values where they differ.
 func (c Controls) MarshalJSON() ([]byte, error) {
 	shown := shownControls{PlainControls: PlainControls(c)}
 	shown.NetworkBefore = ""
@@ -124,22 +124,22 @@ func (c Controls) MarshalJSON() ([]byte, error) {
 type ControlEdit struct {
 	// Defaults edits the controls new sessions start with instead of the session's own.
 	Defaults bool
-	// Edit makes the next controls of the current ones. It may run more than once and must not change what it is given.
+	// Edit returns the next controls for the current ones. It may run more than once and must not change its argument.
 	Edit func(Controls) Controls
-	// Audit says who changes and through what; nil leaves no entry in the transcript.
+	// Audit is the actor and the source of the change; nil leaves no entry in the transcript.
 	Audit *ControlAudit
 }
 
 // ControlAudit is the provenance of a change, as clients give it.
 type ControlAudit struct{ Actor, Source string }
 
-// ControlChange is the outcome of an edit: both controls as they are afterwards.
+// ControlChange is the result of an edit: the controls of the session and of new sessions afterwards.
 type ControlChange struct {
 	Controls, Defaults Controls
 	Changed            bool
 }
 
-// Summary is controls in one line, as clients and audit entries show them.
+// Summary is a one-line text of controls, as clients and audit entries show them.
 func (c Controls) Summary() string {
 	model := "default"
 	if c.Model != nil {
@@ -149,8 +149,7 @@ func (c Controls) Summary() string {
 		"settings:" + strconv.Itoa(len(c.Settings))}, " | ")
 }
 
-// Equal compares controls; settings are the same when they are the same JSON values, whatever the order of their
-// members.
+// Equal compares controls. Settings are equal if they are the same JSON values, in any order of members.
 func (c Controls) Equal(other Controls) bool {
 	if c.ModelName() != other.ModelName() || (c.Model == nil) != (other.Model == nil) ||
 		c.ApprovalPolicy != other.ApprovalPolicy ||
@@ -168,14 +167,14 @@ func (c Controls) Equal(other Controls) bool {
 	})
 }
 
-// MaxSettings and MaxSettingsBytes bound the settings of a session, and those of new sessions: all of them are stored
-// anew with each change, twice more in the entry that tells of it.
+// MaxSettings and MaxSettingsBytes bound the settings of a session, and those of new sessions. Each change stores all
+// of them, and twice more in its audit entry.
 const (
 	MaxSettings      = 256
 	MaxSettingsBytes = 128 << 10
 )
 
-// SettingsLimitError says that an edit would leave so many settings, and bytes of their names and values.
+// SettingsLimitError refuses an edit that would leave too many settings, or too many bytes of names and values.
 type SettingsLimitError struct{ Count, Bytes int }
 
 // Error implements error.
@@ -185,5 +184,5 @@ func (e *SettingsLimitError) Error() string {
 		e.Count, e.Bytes, MaxSettings, MaxSettingsBytes)
 }
 
-// DecidedByNonInteractive is who declined what was asked in a session without a person (Controls.NonInteractive).
+// DecidedByNonInteractive is the actor that declines requests in a session without a person (Controls.NonInteractive).
 const DecidedByNonInteractive = "mode:nonInteractive"

@@ -8,14 +8,14 @@ import (
 	"harness/internal/runtime"
 )
 
-// UnknownError says that a session is not stored here, and that no runtime which answers knows it. It is ErrNotFound.
+// UnknownError means that a session is not stored here and that no answering runtime knows it. It is ErrNotFound.
 type UnknownError struct {
 	SessionID string
-	// NotAsked are the runtimes that keep conversations of their own and could not be asked for it.
+	// NotAsked are the runtimes with conversations of their own that could not be asked for it.
 	NotAsked []NotAsked
 }
 
-// NotAsked is a runtime that could not be asked for a conversation, and why.
+// NotAsked is a runtime that could not be asked for a conversation, and the reason.
 type NotAsked struct {
 	Runtime string        `json:"runtime"`
 	State   runtime.State `json:"state"`
@@ -34,7 +34,7 @@ func (e *UnknownError) Error() string {
 // Unwrap makes it ErrNotFound.
 func (e *UnknownError) Unwrap() error { return ErrNotFound }
 
-// WaitsFor tells whether a runtime is among those that could not be asked.
+// WaitsFor reports whether a runtime is among those that could not be asked.
 func (e *UnknownError) WaitsFor(runtimeName string) bool {
 	for _, one := range e.NotAsked {
 		if one.Runtime == runtimeName {
@@ -44,15 +44,15 @@ func (e *UnknownError) WaitsFor(runtimeName string) bool {
 	return false
 }
 
-// ErrForeignConversation says that a runtime named a conversation by the id of a session that is another runtime's.
+// ErrForeignConversation means that a runtime named a conversation by the id of another runtime's session.
 var ErrForeignConversation = errors.New("the conversation's id is that of another runtime's session")
 
-// NotStoppedError says that a turn was asked to end and runs on.
+// NotStoppedError means that a turn still runs after a request to end it.
 type NotStoppedError struct {
 	SessionID, TurnID, Runtime string
-	// Others counts the turns of other sessions that run in the same process, for which it was not ended.
+	// Others counts the running turns of other sessions in the same process, which was not ended because of them.
 	Others int
-	// Cause is why the runtime could not end it, nil when it did not say.
+	// Cause is why the runtime could not end it, nil if it gave no reason.
 	Cause error
 }
 
@@ -72,10 +72,10 @@ func (e *NotStoppedError) Error() string {
 // Unwrap makes errors.Is match runtime.ErrTurnActive.
 func (e *NotStoppedError) Unwrap() error { return runtime.ErrTurnActive }
 
-// MovedChats counts what MoveChats did.
+// MovedChats counts the results of MoveChats.
 type MovedChats struct{ Moved, Archived, AlreadyArchived int }
 
-// NotMaterializedError says which sessions have nothing to archive: nobody has written to them yet.
+// NotMaterializedError names the sessions with nothing to archive: no client has written to them yet.
 type NotMaterializedError struct {
 	ProjectID  string
 	SessionIDs []string
@@ -89,11 +89,11 @@ func (e *NotMaterializedError) Error() string {
 // ErrNoEntry means that a session's transcript has no such entry.
 var ErrNoEntry = errors.New("the transcript has no such entry")
 
-// ToolsError says that a session cannot be given the client tools that were asked for: runtimes take them when a
-// conversation begins, and would ignore them later.
+// ToolsError refuses client tools for a session. Runtimes accept them when a conversation begins, and would ignore them
+// later.
 type ToolsError struct {
 	SessionID string
-	// Known says whether the tools of the session are known here, Names what they are called.
+	// Known reports whether the tools of the session are known here. Names are the names of its tools.
 	Known bool
 	Names []string
 }
@@ -112,9 +112,9 @@ func (e *ToolsError) Error() string {
 	return "This session has other tools (" + strings.Join(e.Names, ", ") + "). " + remedy
 }
 
-// FolderError refuses a folder that an agent cannot work in. Nothing was done.
+// FolderError refuses a folder that an agent cannot work in. Nothing changed.
 type FolderError struct {
-	// SessionID is the session that works in the folder, "" of one that was to be opened there.
+	// SessionID is the session that works in the folder, "" for a session that was to be opened there.
 	SessionID string
 	Folder    string
 	Reason    string
@@ -130,7 +130,7 @@ func (e *FolderError) Error() string {
 		e.SessionID, e.Folder, e.Reason)
 }
 
-// Code names it for programs.
+// Code is the error's code for programs.
 func (e *FolderError) Code() string {
 	if e.SessionID == "" {
 		return "invalid_cwd"
@@ -138,7 +138,7 @@ func (e *FolderError) Code() string {
 	return "workspace_missing"
 }
 
-// Absent tells whether an error says that a session is not there, deleted or never known.
+// Absent reports whether an error means that a session is missing, deleted or unknown.
 func Absent(err error) bool {
 	var gone *DeletedError
 	return errors.As(err, &gone) || errors.Is(err, ErrNotFound)

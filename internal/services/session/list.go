@@ -8,7 +8,7 @@ import (
 	"harness/internal/lib/javascript"
 )
 
-// From are the conditions and orders of lists that go on from the place in $3 and $4.
+// From returns the conditions and orders of lists that continue after the place in $3 and $4.
 func (o Sort) From() (condition, order string) {
 	at := "updated_at"
 	if o == SortCreated {
@@ -17,15 +17,15 @@ func (o Sort) From() (condition, order string) {
 	return ` and (` + at + ` < $3 or (` + at + ` = $3 and id < $4))`, ` order by ` + at + ` desc, id desc`
 }
 
-// Runs tells that sessions of a state have a running turn.
+// Runs reports whether sessions of a state have a running turn.
 func (state State) Runs() bool {
 	return state == StateRunning || state == StateWaiting || state == StateUnresponsive
 }
 
-// createdCursor begins the cursors of lists by creation: one of the other order is not taken for theirs.
+// createdCursor begins the cursors of lists by creation: a cursor of the other order is refused.
 const createdCursor = "created|"
 
-// CursorAfter is the cursor of what follows a session in the list.
+// CursorAfter is the cursor of the entries after a session in the list.
 func (o Sort) CursorAfter(last Session) string {
 	if o == SortCreated {
 		return createdCursor + javascript.ISOTime(last.CreatedAt) + "|" + last.ID

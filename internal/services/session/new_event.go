@@ -15,7 +15,7 @@ const EventTranscriptUpdated = "transcript_updated"
 // EventProjectUpdated is the type of the event of a session that changed its project.
 const EventProjectUpdated = "session_project_updated"
 
-// NewEvent is an event of one session; systemOwned keeps it from all who do not follow exactly this session.
+// NewEvent is an event of one session; systemOwned hides it from clients that do not follow exactly this session.
 func NewEvent(sessionID, kind string, at int64, systemOwned bool, payload json.RawMessage) journal.Event {
 	event := journal.Event{SessionID: sessionID, Type: kind, Time: at, Source: EventSource, Payload: payload}
 	if systemOwned {
@@ -29,7 +29,7 @@ func TranscriptUpdated(sessionID string, entry *transcript.Entry, at int64, syst
 	asSent json.RawMessage) {
 	payload, from := entry.AppendUpdate(make([]byte, 0, entry.Size()), sessionID)
 	event = NewEvent(sessionID, EventTranscriptUpdated, at, systemOwned, payload)
-	// Clients choose these ids, and the journal stores them as columns too.
+	// Clients choose these ids, and the journal also stores them as columns.
 	event.TurnID, event.ItemID = database.EncodeText(entry.TurnID), database.EncodeText(entry.MessageID)
 	return event, payload[from : len(payload)-1]
 }

@@ -8,13 +8,13 @@ import (
 	"harness/internal/runtime"
 )
 
-// NotOwnerError refuses what only the session's own node can do, the one whose runtime has the conversation. Nothing
-// was changed.
+// NotOwnerError refuses an operation that only the session's own node can do: its runtime has the conversation. Nothing
+// changed.
 type NotOwnerError struct {
 	SessionID string
-	// Owner is the id of the node that owns the session, Node that of the one that was asked.
+	// Owner is the id of the node that owns the session, Node that of the node that refused.
 	Owner, Node string
-	// Folder is set when it is not the session that is Owner's but its folder, which went on there with another one.
+	// Folder is set if Owner does not own the session but its folder, which moved there with another session.
 	Folder string
 }
 
@@ -30,13 +30,13 @@ func (e *NotOwnerError) Error() string {
 		e.SessionID, e.Owner, e.Node, e.Owner, e.Owner)
 }
 
-// DoneBy is the node that does it.
+// DoneBy is the node that does the operation.
 func (e *NotOwnerError) DoneBy() string { return e.Owner }
 
-// ElsewhereError refuses what this node does not do and others may: sessions at a node that makes none, and what needs an
-// agent where none runs. Nothing was changed. It is runtime.ErrUnavailable.
+// ElsewhereError refuses an operation that this node does not do and others may: new sessions, or work that needs an
+// agent. Nothing changed. It is runtime.ErrUnavailable.
 type ElsewhereError struct {
-	// Node is the id of the node that was asked, Why says why it does not do it, and what to do.
+	// Node is the id of the node that refused, Why the reason and the remedy.
 	Node, Why string
 }
 
@@ -51,14 +51,14 @@ func (e *ElsewhereError) Unwrap() error { return runtime.ErrUnavailable }
 // DoneBy is "": any node that makes sessions may do it.
 func (e *ElsewhereError) DoneBy() string { return "" }
 
-// NoRuntimes is why a node without agents does nothing that needs one, after its name.
+// NoRuntimes is the reason of a node without agents, after its name.
 const NoRuntimes = "runs no agents (HARNESS_ROLES), and no node that does can be asked now: harness nodes list shows which have " +
 	"the role runner, and whether they live; start one with HARNESS_NODE_ADDRESS"
 
-// TakenError says that another node took a session while its runtime was being asked: what that did is not stored.
+// TakenError says that another node took over a session during a call of its runtime, whose result is not stored.
 type TakenError struct {
 	SessionID string
-	// Node is the one that was asked.
+	// Node is the node that made the call.
 	Node string
 }
 
@@ -68,26 +68,26 @@ func (e *TakenError) Error() string {
 		"Look at the session, and send it again", e.SessionID, e.Node)
 }
 
-// Unwrap makes it an answer that is worth another try.
+// Unwrap marks the error as worth a retry.
 func (e *TakenError) Unwrap() error { return runtime.ErrUnavailable }
 
-// EventTaken tells that a session goes on at another node; it shows no frame.
+// EventTaken records that a session moved to another node; it shows no frame.
 const EventTaken = "session.taken"
 
-// Taking tells what an event says of a session that goes on at another node: whose it was, and whose it is.
+// Taking returns the former and the new owner from the event of a session that moved to another node.
 func Taking(event *journal.Event) (from, by string, is bool) {
 	if event.Type != EventTaken {
 		return "", "", false
 	}
-	var told struct{ From, By string }
-	err := json.Unmarshal(event.Payload, &told)
-	return told.From, told.By, err == nil
+	var stored struct{ From, By string }
+	err := json.Unmarshal(event.Payload, &stored)
+	return stored.From, stored.By, err == nil
 }
 
-// PinnedError refuses to take a session whose node is gone: it could not go on here as it was. Nothing was changed.
+// PinnedError refuses to take over a session of a dead node, because its state is missing here. Nothing changed.
 type PinnedError struct {
 	SessionID, Owner string
-	// Memory says that it is what the runtime remembers that is missing here, and not the session's folder.
+	// Memory says that the runtime's state is missing, and not the session's folder.
 	Memory bool
 	Reason string
 }
@@ -98,7 +98,7 @@ func (e *PinnedError) Error() string {
 		"nothing was changed", e.SessionID, e.Reason, e.Owner)
 }
 
-// Code names it for programs.
+// Code is the error's code for programs.
 func (e *PinnedError) Code() string {
 	if e.Memory {
 		return "memory_pinned"
@@ -106,7 +106,7 @@ func (e *PinnedError) Code() string {
 	return "workspace_pinned"
 }
 
-// LeftOpenError refuses to take a session in which a turn may still go on at its node, which does not answer.
+// LeftOpenError refuses to take over a session in which a turn may still run at its node, which does not answer.
 type LeftOpenError struct{ SessionID, Owner string }
 
 // Error implements error.

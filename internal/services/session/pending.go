@@ -1,6 +1,6 @@
 package session
 
-// Types of events about sessions that clients of other protocols than /api/stream are told.
+// Types of events about sessions for clients of other protocols than /api/stream.
 const (
 	EventIDResolved = "client.session_id_resolved"
 	EventIDFailed   = "client.session_id_failed"
@@ -18,5 +18,5 @@ type IDNews struct {
 	Message     string `json:"message,omitempty"`
 }
 
-// Temporary is an id given out for a session that is still to be opened.
+// Temporary is the id of a session that is not open yet.
 type Temporary struct{ ID, SessionID, Runtime, ProjectID string }

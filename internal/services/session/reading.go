@@ -6,14 +6,14 @@ import (
 	"harness/transcript"
 )
 
-// Figures are what a list can show of a session beside what goes on in it.
+// Figures are additional data of a session for lists.
 type Figures struct {
-	// Plan is the runtime's last plan, {"turnId","explanation","plan"}, Usage what it used, {"total","last",
-	// "modelContextWindow"} in tokens, both in the words of wire; nil when it told none.
+	// Plan is the runtime's last plan, {"turnId","explanation","plan"}; Usage its token usage, {"total","last",
+	// "modelContextWindow"}. Both are in the format of wire, nil if the runtime reported none.
 	Plan, Usage json.RawMessage
 	// LastEntryAt is the time (ms) of the transcript's last entry, 0 when it has none.
 	LastEntryAt int64
-	// ReadTo is the entry up to which the reader who asks has read, "" for none, Unread that there is something behind it.
+	// ReadTo is the last entry the requesting reader has read, "" for none. Unread says that later entries exist.
 	ReadTo string
 	Unread bool
 }
@@ -24,15 +24,15 @@ type TranscriptPage struct {
 	Total   int64
 }
 
-// Pieces takes a whole read while it is made, so that none has to be in memory whole. An error of it ends the read.
-type Pieces interface {
-	// Entries takes the next entries of the transcript: JSON with commas between, gone when it returns.
+// Chunks receives a whole read in parts, so that no reader has all of it in memory. Its error ends the read.
+type Chunks interface {
+	// Entries receives the next entries of the transcript: JSON with commas between, valid until it returns.
 	Entries(encoded []byte) error
-	// Item takes the next item of a turn as the runtime describes it: JSON. Turns are numbered as in Detail.Thread.
+	// Item receives the next item of a turn as the runtime describes it: JSON. Turns are numbered as in Detail.Thread.
 	Item(turn int, encoded []byte) error
 }
 
-// ImagePath is where an image of a session is read.
+// ImagePath is the path of a session's image.
 func ImagePath(sessionID, imageID string) string {
 	return "/api/sessions/" + sessionID + "/images/" + imageID
 }

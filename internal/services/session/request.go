@@ -7,28 +7,28 @@ import (
 	"harness/internal/runtime"
 )
 
-// ToolQuestion is what a person is asked about a call of a tool of this server.
+// ToolQuestion is a question to a person about a call of a tool of this server.
 type ToolQuestion struct {
 	SessionID, TurnID string
-	// CallID is the call's id, Tool the tool's name, Arguments what it is called with.
+	// CallID is the call's id, Tool the tool's name, Arguments the call's arguments.
 	CallID, Tool string
 	Arguments    json.RawMessage
-	// Reason says why it is asked.
+	// Reason is the reason for the question.
 	Reason string
 }
 
-// ToolAnswer is what a person decided.
+// ToolAnswer is a person's decision.
 type ToolAnswer struct {
 	Allow bool
-	// Actor is who decided, Reason why, in that person's words.
+	// Actor is the person, Reason that person's reason.
 	Actor, Reason string
 }
 
-// ErrExpired says that a question ended without a decision.
+// ErrExpired means that a question ended without a decision.
 var ErrExpired = errors.New("the request expired before it was decided")
 
-// ReasonGiven tells whether what the runtime asked was denied with a reason. The result of a call of a tool of this server
-// has the reason already.
+// ReasonGiven reports whether a request of the runtime was denied with a reason. The result of a call of a tool of this
+// server has the reason already.
 func (r Request) ReasonGiven() bool {
 	return r.Reply != nil && r.Reply.Message != "" && r.Reply.Decision != "accept" && r.Kind != runtime.RequestToolCall && !r.OfServer
 }

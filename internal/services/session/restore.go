@@ -6,15 +6,15 @@ import (
 	"harness/transcript/window"
 )
 
-// EventRestored is the type of the journal's event that a runtime which has lost a conversation is told it again, with
-// the message that comes next; its dot keeps it from clients of the stream. The payload is a Restored.
+// EventRestored is the type of the event of a replayed conversation, which a runtime had lost. The next message
+// contains the replay. The dot in the type hides it from clients of the stream. The payload is a Restored.
 const EventRestored = "session.restored"
 
-// Restored is what a runtime is told of a conversation it has lost.
+// Restored is the replay of a lost conversation.
 type Restored struct {
-	// Messages counts those that were told.
+	// Messages counts the replayed messages.
 	Messages int `json:"messages"`
-	// InputRef refers to what was told, null when it is not kept.
+	// InputRef refers to the stored replay, null if it is not stored.
 	InputRef json.RawMessage `json:"input_ref,omitempty"`
 	Window   window.Window   `json:"context_window"`
 }

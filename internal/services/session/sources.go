@@ -20,10 +20,10 @@ type SourceNow struct {
 	Began *runtime.Source
 }
 
-// Sources tells what a session's agent reads by itself.
+// Sources reports what a session's agent reads by itself.
 type Sources struct {
-	// Implicit is how much that may be, "" when nobody said; Choices are what the runtime can be held to, the first of
-	// them unless told otherwise.
+	// Implicit is how much that may be, "" when no one said; Choices are what the runtime can be held to, the first of
+	// them unless sent otherwise.
 	Implicit string
 	Choices  []string
 	Files    []SourceNow

@@ -42,11 +42,11 @@ type Sent struct {
 }
 
 // PositionOf is the place of a message in a queue, from 1; 0 of one that is not there.
-func PositionOf(queue []Waiting, id string) int {
-	return slices.IndexFunc(queue, func(one Waiting) bool { return one.ID == id }) + 1
+func PositionOf(queue []QueuedMessage, id string) int {
+	return slices.IndexFunc(queue, func(one QueuedMessage) bool { return one.ID == id }) + 1
 }
 
-// TurnMark is the turns a session had at a moment: what a turn that begins later is told apart by.
+// TurnMark is the turns a session had at a moment: what a turn that begins later is sent apart by.
 type TurnMark struct {
 	Turns int `json:"turns"`
 	// Newest is the id of the newest one, "" for none.
@@ -91,7 +91,7 @@ func (m Message) InputParts() []json.RawMessage {
 	return append(parts, m.Input...)
 }
 
-// TurnErrorPrefix begins the message id of the entry that tells why a turn failed; the turn's id follows.
+// TurnErrorPrefix begins the message id of the entry that reports why a turn failed; the turn's id follows.
 const TurnErrorPrefix = "turn-error-"
 
 // TurnRetryPrefix begins the message id of the entry that says a turn cannot reach its model; the turn's id follows.

@@ -17,7 +17,7 @@ import (
 	"harness/transcript"
 )
 
-// NewChatTitle is the title of a session nobody has named yet.
+// NewChatTitle is the title of a session no one has named yet.
 const NewChatTitle = "New chat"
 
 // Project groups sessions under a name. Times are in ms.
@@ -79,7 +79,7 @@ type Session struct {
 	Activity Activity
 	// Figures are filled in where ListQuery or Reading ask for them, else nil.
 	Figures *Figures
-	// HistoryAt is up to when (ms) the runtime's own history is stored here, 0 when it has to be taken in.
+	// HistoryAt is up to when (ms) the runtime's own history is stored here, 0 when it has to be imported.
 	HistoryAt int64 `json:"-"`
 	// Epoch counts its owners.
 	Epoch int64 `json:"-"`
@@ -139,7 +139,7 @@ type Detail struct {
 	// the transcript yet.
 	HistoryPending bool
 	// Version names what was read: it is another one after any change of the session or an entry. "" when it can not be
-	// told.
+	// sent.
 	Version string
 	// Unchanged says that the reader has this version already; Transcript is left empty.
 	Unchanged bool
@@ -151,14 +151,14 @@ type Detail struct {
 type Reading struct {
 	// Window is the stretch of the transcript to read; nil reads all of it.
 	Window *transcript.Window
-	// Pieces takes the transcript of a whole read, and the items of its turns, in the place of Detail. nil: none.
-	Pieces Pieces
+	// Chunks takes the transcript of a whole read, and the items of its turns, in the place of Detail. nil: none.
+	Chunks Chunks
 	// Count has Detail.Count filled in. OmitDetails leaves the details of a window's entries out.
 	Count, OmitDetails bool
 	// Figures has Session.Figures filled in, with what Reader has read.
 	Figures bool
 	Reader  string
-	// Has tells whether the reader has a version already, so that the transcript need not be read. nil: it has none.
+	// Has reports whether the reader has a version already, so that the transcript need not be read. nil: it has none.
 	Has func(version string) bool
 }
 
@@ -248,7 +248,7 @@ type Message struct {
 	CollaborationMode json.RawMessage
 	// Alone asks for a turn of its own: while another one runs the message is refused with runtime.ErrTurnActive.
 	Alone bool
-	// Begin is stored when the message is about to be told to the runtime, in order with all that the session's turns do;
+	// Begin is stored when the message is about to be sent to the runtime, in order with all that the session's turns do;
 	// its error keeps the message from being sent. nil stores nothing.
 	Begin journal.Unit `json:"-"`
 	// Key names the request it came with where the same one may come again, "" where it does not: what it makes is found by
@@ -315,7 +315,7 @@ var (
 	ErrNoActiveTurn = errors.New("no active turn")
 	// ErrWrongTurn: the named turn is not the running one.
 	ErrWrongTurn = errors.New("that turn is not running")
-	// ErrTurnUnsettled: it cannot be told yet whether a turn began; ask again.
+	// ErrTurnUnsettled: it cannot be sent yet whether a turn began; ask again.
 	ErrTurnUnsettled = errors.New("it is not known yet whether the turn began")
 	// ErrTurnUnknown: whether a turn began, or which one it is, will not be known.
 	ErrTurnUnknown = errors.New("it cannot be told whether the turn began")
@@ -388,5 +388,5 @@ func EqualText(a, b *string) bool {
 }
 
 // DeletePatience is how long all of a deletion waits for the runtime. With what the store needs, and what a caller may
-// have waited for before, whoever deletes has an answer within 10 s, whatever the runtime does.
+// have waited for before, the caller that deletes has an answer within 10 s, whatever the runtime does.
 const DeletePatience = 6 * time.Second

@@ -23,7 +23,7 @@ func (s Session) Owner() string {
 	return ownOwner + s.ID
 }
 
-// IsSession tells whether an owner is a session outside projects.
+// IsSession reports whether an owner is a session outside projects.
 func IsSession(owner string) bool { return strings.HasPrefix(owner, ownOwner) && owner != ownOwner }
 
 // Resume names the conversation for its runtime.

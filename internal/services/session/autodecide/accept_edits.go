@@ -36,8 +36,8 @@ func (d *Decider) acceptEdit(ctx context.Context, tx database.Tx, signal runtime
 	return d.autoDecide(ctx, tx, receivedAt, request, session.DecidedByAcceptEdits, runtime.Reply{Decision: "accept", Scope: "turn"})
 }
 
-// changedBy are the files a request is about: those it names, else those of the item it belongs to. nil when that is
-// not known, or when it wants more than to change them.
+// changedBy lists the files a request concerns: those it names, else those of its item. It returns nil when they are
+// unknown, or when the request asks for more than file changes.
 func (d *Decider) changedBy(ctx context.Context, tx database.Tx, request store.Request, signal runtime.Signal) (
 	[]string, error) {
 	changed, more := wire.ChangedFiles(signal.Params)
@@ -60,9 +60,9 @@ func (d *Decider) changedBy(ctx context.Context, tx database.Tx, request store.R
 	return changed, nil
 }
 
-// mayEdit tells whether a session with a sandbox may change files without a person: never more than the sandbox allows
-// of commands. In a folder that is its own, what is hidden (.git, the settings of agents and editors) is left to a
-// person: it says what programs outside the sandbox run.
+// mayEdit reports whether a session with a sandbox may change files without approval. It never allows more than the
+// sandbox allows commands. A person approves changes of hidden files (.git, the settings of agents and editors) in its
+// own folder: they configure programs outside the sandbox.
 func mayEdit(sandbox, folder string, changed []string) bool {
 	if len(changed) == 0 {
 		return false
@@ -95,14 +95,14 @@ func mayEdit(sandbox, folder string, changed []string) bool {
 	return true
 }
 
-// resolved is a path without links, as far as it exists.
+// resolved resolves the links of a path, as far as the path exists.
 func resolved(path string) string {
 	path = filepath.Clean(path)
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
 	}
 	if _, err := os.Lstat(path); err == nil {
-		return string(filepath.Separator) // a link that leads nowhere yet
+		return string(filepath.Separator) // a link without a target yet
 	}
 	if parent := filepath.Dir(path); parent != path {
 		return filepath.Join(resolved(parent), filepath.Base(path))

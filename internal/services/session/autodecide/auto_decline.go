@@ -1,7 +1,6 @@
-// Package autodecide answers requests of agents that no person has to decide.
+// Package autodecide answers requests of agents that need no person.
 //
-// It owns which requests those are, and what a runtime accepts as an answer. It must never know how an answer is
-// delivered.
+// It owns which requests those are, and which answers a runtime accepts. It must never know how an answer is delivered.
 package autodecide
 
 import (
@@ -27,9 +26,9 @@ type Decider struct {
 	entries  transcript.Store
 }
 
-// Decide decides the request that was just stored where that takes no person: changes of files that are let pass, and
-// all that a person would be asked in a session without one, which is declined so that the agent goes on. A call of a
-// client's tool is no person's.
+// Decide answers the request that was just stored if it needs no person. It approves permitted changes of files. In a
+// session without a person it declines everything else, so that the agent continues. It never answers a call of a
+// client's tool.
 func (d *Decider) Decide(ctx context.Context, tx database.Tx, signal runtime.Signal, receivedAt int64, requestID string) (
 	[]journal.Event, error) {
 	asked, is := signal.Change.(runtime.InteractiveRequested)
@@ -54,9 +53,9 @@ func (d *Decider) Decide(ctx context.Context, tx database.Tx, signal runtime.Sig
 	return nil, nil
 }
 
-// autoDecide decides a request with the first of some replies that its runtime takes, in the transaction that stores
-// it: a server that dies in between has either none of it or all. The runtime is told as of every decision that was not
-// made by a caller here (deliverLoop). What takes none of them is left to a person.
+// autoDecide settles a request with the first reply that its runtime accepts, in the transaction that stores the
+// request. A server that dies in between leaves both or neither. deliverLoop delivers it like every decision that no
+// caller here made. A person decides a request whose runtime accepts none of the replies.
 func (d *Decider) autoDecide(ctx context.Context, tx database.Tx, receivedAt int64, request store.Request, by string,
 	replies ...runtime.Reply) ([]journal.Event, error) {
 	request, err := request.WithParams(ctx, tx)
@@ -88,8 +87,8 @@ func (d *Decider) autoDecide(ctx context.Context, tx database.Tx, receivedAt int
 	return []journal.Event{entryof.Resolved(request.Request, systemOwned, by)}, nil
 }
 
-// CheckReply refuses what the runtime that asked would not take; one this server does not have is not known to refuse
-// anything.
+// CheckReply refuses a reply that the asking runtime would not accept. It accepts every reply for a runtime that this
+// server does not have.
 func (d *Decider) CheckReply(request store.Request, reply runtime.Reply) error {
 	if request.Runtime == session.EventSource {
 		return CheckOwnReply(reply)
@@ -100,7 +99,7 @@ func (d *Decider) CheckReply(request store.Request, reply runtime.Reply) error {
 	return nil
 }
 
-// CheckOwnReply refuses what cannot be decided about a call of a tool of this server.
+// CheckOwnReply refuses decisions that do not apply to a call of a tool of this server.
 func CheckOwnReply(reply runtime.Reply) error {
 	switch reply.Decision {
 	case "accept", "decline", "cancel":

@@ -17,14 +17,14 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// Report is what a session's background work is as of a moment.
+// Report is a session's background work at one time.
 type Report struct {
 	SessionID, Generation string
 	Tasks                 []runtime.BackgroundTask
 	At                    int64
 }
 
-// StoreBackground makes the rows of a session what the news says, and returns the event that says so when they changed.
+// StoreBackground replaces a session's rows by the reported tasks, and returns the event of the change, if any.
 func (m *Monitor) StoreBackground(ctx context.Context, tx database.Tx, news Report) ([]journal.Event, error) {
 	systemOwned, err := store.IsSystemOwned(ctx, tx, news.SessionID)
 	if session.Absent(err) {
@@ -51,7 +51,7 @@ func (m *Monitor) StoreBackground(ctx context.Context, tx database.Tx, news Repo
 	return []journal.Event{event}, err
 }
 
-// placed are the tasks of news that are the session's, with the turns and times of those that are known already.
+// placed returns the reported tasks of the session, with the known turns and times.
 func (m *Monitor) placed(ctx context.Context, tx database.Tx, news Report,
 	before []session.BackgroundTask) (after []session.BackgroundTask,
 	err error) {
@@ -90,8 +90,8 @@ func (m *Monitor) placed(ctx context.Context, tx database.Tx, news Report,
 	return after, nil
 }
 
-// placeTask finds the turn and the time a task began, where its runtime does not say: those of its item, or else the
-// last turn and now.
+// placeTask finds the turn and the start time of a task if its runtime does not report them. It uses those of its item,
+// else the last turn and the current time.
 func (m *Monitor) placeTask(ctx context.Context, tx database.Tx, news Report, one runtime.BackgroundTask,
 	task *session.BackgroundTask) error {
 	if one.ItemID != "" {
@@ -117,7 +117,7 @@ func (m *Monitor) placeTask(ctx context.Context, tx database.Tx, news Report, on
 	return err
 }
 
-// lastTurnAt is the last turn of a session that had begun at a time, "" for none.
+// lastTurnAt returns the last turn of a session that had begun by a time, "" for none.
 func lastTurnAt(ctx context.Context, q database.Querier, sessionID string, at int64) (turn string, err error) {
 	turns, err := database.ReadAll(ctx, q, "read the last turn of session "+sessionID, func(row database.Row) (id string, err error) {
 		err = row.Scan(&id)
@@ -147,7 +147,7 @@ func (m *Monitor) replaceBackground(ctx context.Context, tx database.Tx, news Re
 	return nil
 }
 
-// backgroundUpdated says what a session does now.
+// backgroundUpdated returns the event of a session's current activity.
 func backgroundUpdated(ctx context.Context, q database.Querier, sessionID string, tasks []session.BackgroundTask, at int64,
 	systemOwned bool) (journal.Event, error) {
 	turn, _, err := store.RunningTurn(ctx, q, sessionID)
@@ -185,7 +185,7 @@ func (m *Monitor) EndBackgroundOf(ctx context.Context, tx database.Tx, node stri
 
 var _ json.Marshaler = session.BackgroundTask{}
 
-// isWithoutBackground tells whether a runtime has no (such) background work.
+// isWithoutBackground reports whether a runtime has no (such) background work.
 func isWithoutBackground(err error) bool {
 	return errors.Is(err, runtime.ErrNoBackground) || errors.Is(err, runtime.ErrThreadNotFound)
 }

@@ -14,14 +14,14 @@ import (
 	"harness/internal/services/session"
 )
 
-// endStep is how long a listing waits for the end of what was ended.
+// endStep is the pause between two listings while ended work stops.
 const endStep = 50 * time.Millisecond
 
-// endRounds is how often all background work is listed and ended: what is being ended may begin more.
+// endRounds is how often all background work is listed and ended: work that is ending may start more.
 const endRounds = 3
 
-// EndBackground ends one background task of a session; a turn does not begin by that. runtime.ErrNoBackground when it is
-// over; *runtime.UnsupportedError where the runtime cannot end it alone.
+// EndBackground ends one background task of a session; this begins no turn. It returns runtime.ErrNoBackground when the
+// task is over, and *runtime.UnsupportedError when the runtime cannot end it alone.
 func (m *Monitor) EndBackground(ctx context.Context, sessionID, id string) error {
 	sess, adapter, err := m.options.Owned(ctx, sessionID)
 	if err != nil {
@@ -55,8 +55,8 @@ func (m *Monitor) EndBackground(ctx context.Context, sessionID, id string) error
 	return listed
 }
 
-// EndAllBackground ends all background work of a session and returns what there was. A session of a runtime without
-// such work has none. When it returns without an error none is left.
+// EndAllBackground ends all background work of a session and returns the work it ended. A session of a runtime without
+// such work has none. No work is left when it returns without an error.
 func (m *Monitor) EndAllBackground(ctx context.Context, sessionID string) (ended []session.BackgroundTask, err error) {
 	tasks, err := m.Background(ctx, sessionID)
 	if err != nil {
@@ -77,7 +77,7 @@ func (m *Monitor) EndAllBackground(ctx context.Context, sessionID string) (ended
 	return m.EndBackgroundWhere(ctx, sessionID, func(session.BackgroundTask) bool { return true })
 }
 
-// EndBackgroundWhere ends the background work of a session that is chosen.
+// EndBackgroundWhere ends the selected background work of a session.
 func (m *Monitor) EndBackgroundWhere(ctx context.Context, sessionID string,
 	chosen func(session.BackgroundTask) bool) (ended []session.BackgroundTask,
 	err error) {
@@ -109,7 +109,7 @@ func (m *Monitor) EndBackgroundWhere(ctx context.Context, sessionID string,
 	}
 }
 
-// awaitBackgroundEnd waits until a session has no background work; it was told to end.
+// awaitBackgroundEnd waits until a session has no background work. Its caller has ended the work.
 func (m *Monitor) awaitBackgroundEnd(ctx context.Context, sessionID string) error {
 	for began := time.Now(); ; {
 		tasks, err := m.Background(ctx, sessionID)
@@ -127,12 +127,12 @@ func (m *Monitor) awaitBackgroundEnd(ctx context.Context, sessionID string) erro
 	}
 }
 
-// turnSlack is by how much (ms) a command may seem to begin outside the turn that began it.
+// turnSlack is by how many ms a command may appear to begin outside its turn.
 const turnSlack = 200
 
-// placeShared tells whether a task that its runtime cannot place is a session's: the session's turn ran when the task
-// began, and no other session's did, or only in other folders. A task that may be another session's, too, cannot be ended.
-// What a running turn has begun is part of that turn, and not the session's background work.
+// placeShared reports whether a task that its runtime cannot place belongs to a session. The session's turn ran when
+// the task began, and every other turn at that time ran in another folder. A task that may also belong to another
+// session cannot be ended. Work of a running turn is part of that turn, and not the session's background work.
 func placeShared(ctx context.Context, tx database.Tx, sessionID string, one runtime.BackgroundTask,
 	task *session.BackgroundTask) (ours bool,
 	err error) {
@@ -162,7 +162,7 @@ func placeShared(ctx context.Context, tx database.Tx, sessionID string, one runt
 	return ours, nil
 }
 
-// within tells whether a folder is another one, or below it.
+// within reports whether a folder is another one or below it.
 func within(dir, top string) bool {
 	dir, top = filepath.Clean(dir), filepath.Clean(top)
 	return dir == top || strings.HasPrefix(dir, strings.TrimSuffix(top, "/")+"/")

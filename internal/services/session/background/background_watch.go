@@ -14,19 +14,19 @@ import (
 )
 
 const (
-	// backgroundStep is how often the background work of sessions that have some is listed again.
+	// backgroundStep is the interval at which the background work of sessions that have some is listed.
 	backgroundStep = 3 * time.Second
-	// backgroundPatience bounds one listing, backgroundAtOnce how many run at once.
+	// backgroundPatience bounds one listing, backgroundAtOnce the number of concurrent listings.
 	backgroundPatience = 5 * time.Second
 	backgroundAtOnce   = 8
 )
 
-// Watch knows which sessions may have background work, so that only those are looked at.
+// Watch records which sessions may have background work, so that only those are listed.
 type Watch struct {
 	mu sync.Mutex
-	// working are the sessions of this node that have some as far as is known.
+	// working are the sessions of this node known to have background work.
 	working map[string]bool
-	// listing are those that are being listed; true once the runtime has said something newer of its own accord.
+	// listing are the sessions being listed; true once the runtime sent a newer report by itself.
 	listing map[string]bool
 	wanted  map[string]bool
 	wake    chan struct{}
@@ -38,7 +38,7 @@ func NewWatch() *Watch {
 		wake: make(chan struct{}, 1)}
 }
 
-// Want has a session listed soon.
+// Want requests a listing of sessions.
 func (w *Watch) Want(sessionIDs ...string) {
 	w.mu.Lock()
 	for _, id := range sessionIDs {
@@ -51,7 +51,7 @@ func (w *Watch) Want(sessionIDs ...string) {
 	}
 }
 
-// take are the sessions to list now; all those that have some when all is set.
+// take returns the sessions to list now, and with all set also every session with background work.
 func (w *Watch) take(all bool) (ids []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -67,7 +67,7 @@ func (w *Watch) take(all bool) (ids []string) {
 	return ids
 }
 
-// Said notes what a runtime said of its own accord: a list that was asked for before is older.
+// Said records a report that a runtime sent by itself: it supersedes listings requested earlier.
 func (w *Watch) Said(id string, works bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -77,7 +77,7 @@ func (w *Watch) Said(id string, works bool) {
 	}
 }
 
-// note keeps whether a session has background work. mu is held.
+// note records whether a session has background work. mu is held.
 func (w *Watch) note(id string, works bool) {
 	if works {
 		w.working[id] = true
@@ -86,8 +86,8 @@ func (w *Watch) note(id string, works bool) {
 	}
 }
 
-// begin notes that a session is being listed. end tells whether the list is still the newest, and notes what it says
-// then; it is called once, in the order of commits.
+// begin notes that a session is being listed. end reports whether the listing is still the newest, and then records its
+// result. end is called once, in the order of commits.
 func (w *Watch) begin(id string) (end func(works bool) (newest bool)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -104,14 +104,14 @@ func (w *Watch) begin(id string) (end func(works bool) (newest bool)) {
 	}
 }
 
-// works tells whether a session has background work as far as is known.
+// works reports whether a session is known to have background work.
 func (w *Watch) works(id string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.working[id]
 }
 
-// All are the sessions that have background work as far as is known.
+// All returns the sessions known to have background work.
 func (w *Watch) All() (ids []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -121,7 +121,7 @@ func (w *Watch) All() (ids []string) {
 	return ids
 }
 
-// BackgroundLoop lists the background work of sessions after each turn, and again as long as there is some, until ctx
+// BackgroundLoop lists the background work of sessions after each turn, and repeatedly while there is some, until ctx
 // ends.
 func (m *Monitor) BackgroundLoop(ctx context.Context) {
 	stored, err := store.ReadBackground(ctx, m.options.DB.Read(), `node_id = $1`, m.options.NodeID)
@@ -166,8 +166,8 @@ func (m *Monitor) listEach(ctx context.Context, ids []string) {
 	listing.Wait()
 }
 
-// Background lists the background work of a session as its runtime has it now, and stores it. A runtime that is not
-// there, or has no such work, is not asked: what is stored counts. ErrNotFound, *DeletedError, *NotOwnerError.
+// Background lists the current background work of a session in its runtime, and stores it. It returns the stored work
+// if the runtime is unavailable or has no such work. ErrNotFound, *DeletedError, *NotOwnerError.
 func (m *Monitor) Background(ctx context.Context, sessionID string) ([]session.BackgroundTask, error) {
 	session, adapter, err := m.options.Owned(ctx, sessionID)
 	if err != nil {
@@ -194,7 +194,7 @@ func (m *Monitor) listBackground(ctx context.Context, session session.Session, l
 	newest bool, err error) {
 	m.options.Sessions.LoadView(session.Runtime, session.ID)
 	generation, _ := m.options.Index.Generation(session.Runtime, session.ID)
-	if generation == "" { // it has no process, or the one of an earlier server is not attached to yet
+	if generation == "" { // it has no process, or that of an earlier server is not attached yet
 		tasks, err = store.ReadBackgroundOf(ctx, m.options.DB.Read(), session.ID)
 		return tasks, true, err
 	}
@@ -228,7 +228,7 @@ func (m *Monitor) listBackground(ctx context.Context, session session.Session, l
 	return tasks, newest, err
 }
 
-// WantBackground has the background work of a session listed after what may have changed it: the end of a turn, and of an
+// WantBackground requests a listing of a session's background work after a possible change: the end of a turn, or of an
 // item that outlived its turn.
 func (m *Monitor) WantBackground(signal runtime.Signal) {
 	switch change := signal.Change.(type) {

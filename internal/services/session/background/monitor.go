@@ -17,15 +17,15 @@ import (
 	"harness/transcript"
 )
 
-// Sessions is what a Monitor needs of who runs the sessions.
+// Sessions is the Monitor's view of the session manager.
 type Sessions interface {
 	// InOrder changes the live index and queues a unit as one step of the commit order.
 	InOrder(ctx context.Context, prepare func() journal.Unit) error
-	// LoadView brings a session into the live index.
+	// LoadView loads a session into the live index.
 	LoadView(runtimeName, sessionID string)
 }
 
-// Options are what a Monitor is built from.
+// Options configure Monitor.
 type Options struct {
 	DB       *database.DB
 	NodeID   string
@@ -33,15 +33,15 @@ type Options struct {
 	Index    *live.Index
 	Watch    *Watch
 	Sessions Sessions
-	// Owned finds a session of this node and its runtime; Mine says within a unit whether it still is this node's.
+	// Owned finds a session of this node and its runtime; Mine reports within a unit whether this node still owns it.
 	Owned  func(ctx context.Context, sessionID string) (session.Session, runtime.Adapter, error)
 	Mine   func(ctx context.Context, tx database.Tx, sessionID string, epoch int64) (bool, error)
 	Logger zerolog.Logger
-	// Now is the time in ms.
+	// Now returns the time in ms.
 	Now func() int64
 }
 
-// Monitor knows and ends the background work of sessions.
+// Monitor lists and ends the background work of sessions.
 type Monitor struct {
 	options Options
 	entries transcript.Store

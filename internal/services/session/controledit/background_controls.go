@@ -12,21 +12,21 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// CheckRestart refuses what would replace the process in which background work of a session runs: *BackgroundError. q is
-// where the background work is read.
+// CheckRestart refuses changes that would replace the process of a session's background work: *BackgroundError. It
+// reads the background work from q.
 func (e *Editor) CheckRestart(ctx context.Context, q database.Querier, adapter runtime.Adapter, in runtime.StartTurn, wish string) error {
 	restarter, is := adapter.(runtime.Restarter)
 	if !is || !restarter.RestartsFor(in) {
 		return nil
 	}
 	tasks, err := store.ReadBackgroundOf(ctx, q, in.ThreadID)
-	if err != nil || len(tasks) == 0 { // none: it has ended a moment ago
+	if err != nil || len(tasks) == 0 { // none: it ended just now
 		return err
 	}
 	return &session.BackgroundError{SessionID: in.ThreadID, Tasks: tasks, Wish: wish}
 }
 
-// WishOf names what differs in controls, as BackgroundError.Wish.
+// WishOf names the difference between controls, as in BackgroundError.Wish.
 func WishOf(before, after session.Controls) string {
 	var changed []string
 	for _, one := range []struct {
@@ -51,13 +51,13 @@ func sameLevels(a, b session.Controls) bool {
 		a.NetworkAccess == b.NetworkAccess
 }
 
-// levelsOf are controls as a message has them.
+// levelsOf converts controls to the levels of a message.
 func levelsOf(sessionID string, c session.Controls) runtime.StartTurn {
 	return runtime.StartTurn{ThreadID: sessionID, Model: c.ModelName(), ApprovalPolicy: c.ApprovalPolicy, Sandbox: c.FilesystemSandbox,
 		NetworkAccess: c.NetworkAccess}
 }
 
-// checkEditRestart is CheckRestart for an edit of controls, so that none is stored which the next message cannot have.
+// checkEditRestart is CheckRestart for an edit of controls: it refuses controls that the next message could not use.
 func (e *Editor) checkEditRestart(ctx context.Context, tx database.Tx, sessionID, runtimeName string, before,
 	after session.Controls) error {
 	adapter, _ := e.options.Runtimes.Adapter(runtimeName)

@@ -16,8 +16,8 @@ import (
 	"harness/transcript"
 )
 
-// EditDefaults is EditControls for the controls of new sessions where there is no session whose transcript tells of it:
-// the audit log does. ErrDefaultsLocked, *SettingsLimitError.
+// EditDefaults is EditControls for the controls of new sessions, without a session whose transcript records the change.
+// The audit log records it. ErrDefaultsLocked, *SettingsLimitError.
 func (e *Editor) EditDefaults(ctx context.Context,
 	edit func(session.Controls) session.Controls) (next session.Controls, changed bool, err error) {
 	if e.options.Locked {
@@ -46,11 +46,11 @@ func (e *Editor) EditDefaults(ctx context.Context,
 	return next, changed, err
 }
 
-// EditControls changes a session's controls, or with Defaults those of new sessions, in one step: nothing changes
-// between the value Edit is given and the write. What comes out equal is neither written nor audited. A change is not
-// announced on the stream; with an audit it is told by an entry in the transcript of the session, whichever the scope.
-// *DeletedError, ErrNotFound, ErrDefaultsLocked, *SettingsLimitError, *runtime.ControlError for a level the session's
-// runtime does not enforce, *BackgroundError for one it cannot take while background work runs.
+// EditControls changes a session's controls, or with Defaults those of new sessions, in one step. The stored value does
+// not change between the call of Edit and the write. An edit without a difference is neither written nor audited. The
+// stream does not announce a change. With an audit, an entry in the session's transcript records it, whichever the
+// scope. *DeletedError, ErrNotFound, ErrDefaultsLocked, *SettingsLimitError, *runtime.ControlError for a level that the
+// session's runtime does not enforce, *BackgroundError for one that it cannot accept while background work runs.
 func (e *Editor) EditControls(ctx context.Context, sessionID string, edit session.ControlEdit) (session.ControlChange, error) {
 	if edit.Defaults && e.options.Locked {
 		return session.ControlChange{}, session.ErrDefaultsLocked
@@ -104,7 +104,7 @@ func (e *Editor) EditControls(ctx context.Context, sessionID string, edit sessio
 	return change, err
 }
 
-// checkSettings refuses settings over a bound, unless they were over it before and do not grow.
+// checkSettings refuses settings over a bound, unless they exceeded it before and do not grow.
 func checkSettings(previous, next map[string]json.RawMessage) error {
 	before, after := sizeOfSettings(previous), sizeOfSettings(next)
 	if len(next) > max(session.MaxSettings, len(previous)) || after > max(session.MaxSettingsBytes, before) {
@@ -120,7 +120,7 @@ func sizeOfSettings(settings map[string]json.RawMessage) (size int) {
 	return size
 }
 
-// auditEntry tells readers of the transcript who changed what.
+// auditEntry is the transcript entry that records who changed what.
 func auditEntry(edit session.ControlEdit, previous, next session.Controls, at int64) transcript.Entry {
 	scope, words := "session", "this chat"
 	if edit.Defaults {

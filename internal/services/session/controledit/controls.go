@@ -11,8 +11,8 @@ func Check(adapter runtime.Adapter, c session.Controls) error {
 		c.NetworkAccess)
 }
 
-// CheckChanged is Check for a session of a named runtime; levels it had before stay allowed. A runtime
-// that is not configured any more refuses every turn anyway.
+// CheckChanged is Check for a session of a named runtime; it allows levels that the session had before. A runtime that
+// is no longer configured refuses every turn anyway.
 func (e *Editor) CheckChanged(runtimeName string, before, after session.Controls) error {
 	adapter, _ := e.options.Runtimes.Adapter(runtimeName)
 	if adapter == nil {
@@ -34,8 +34,8 @@ func (e *Editor) CheckChanged(runtimeName string, before, after session.Controls
 		NetworkAccess:     changed(before.NetworkAccess, after.NetworkAccess)})
 }
 
-// NetworkOfNew is the controls of a new session whose client did not name the network. A client of codex-manager is shown the
-// default, as ever, with what it comes to.
+// NetworkOfNew returns the controls of a new session whose client did not name the network. A client of codex-manager
+// gets the default together with its effective value.
 func NetworkOfNew(adapter runtime.Adapter, c, defaults session.Controls, runtimeNamed bool) session.Controls {
 	if runtimeNamed || !runtime.CapabilitiesOf(adapter).KeepsFullAccessPair {
 		return c.OpenNetwork()
@@ -44,8 +44,8 @@ func NetworkOfNew(adapter runtime.Adapter, c, defaults session.Controls, runtime
 	return c
 }
 
-// CheckNetwork refuses to restrict the network in a sandbox that restricts nothing: *runtime.ControlError. A runtime that
-// takes the pair as it is sent takes it unless strict.
+// CheckNetwork refuses to restrict the network in a sandbox that restricts nothing: *runtime.ControlError. A runtime
+// that accepts the pair as sent accepts it unless strict.
 func CheckNetwork(adapter runtime.Adapter, c session.Controls, strict bool) error {
 	if !c.Unrestrictable() || !strict && runtime.CapabilitiesOf(adapter).KeepsFullAccessPair {
 		return nil

@@ -12,14 +12,14 @@ import (
 	"harness/transcript"
 )
 
-// Options are what an Editor is built from.
+// Options configure Editor.
 type Options struct {
 	Journal  *journal.Journal
 	Reader   *reading.Reader
 	Runtimes *registry.Registry
-	// Locked says that the defaults are not to be edited (SESSION_DEFAULTS_LOCKED).
+	// Locked forbids edits of the defaults (SESSION_DEFAULTS_LOCKED).
 	Locked bool
-	// Now is the time in ms.
+	// Now returns the time in ms.
 	Now func() int64
 }
 

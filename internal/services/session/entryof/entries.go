@@ -1,6 +1,6 @@
 // Package entryof makes the transcript entries of items and interactive requests.
 //
-// It owns how they read in a transcript. It must never know how they are stored.
+// It owns their form in a transcript. It must never know how they are stored.
 package entryof
 
 import (
@@ -14,8 +14,7 @@ import (
 	"harness/transcript"
 )
 
-// Item is the transcript entry of a runtime's item. receivedAt (ms) stands in for times the runtime did not
-// give.
+// Item is the transcript entry of a runtime's item. receivedAt (ms) replaces times that the runtime did not report.
 func Item(turnID string, change runtime.ItemChanged, receivedAt int64) transcript.Entry {
 	item := change.Item
 	entry := transcript.Entry{MessageID: item.ID, TurnID: turnID, Role: item.Role, Type: item.Type, Content: item.Content,
@@ -37,7 +36,7 @@ func Item(turnID string, change runtime.ItemChanged, receivedAt int64) transcrip
 	return entry
 }
 
-// SetDetails gives the entry of an item its details, and what is too long to be held twice.
+// SetDetails adds the details of an item to its entry, and values too long to be stored twice.
 func SetDetails(entry *transcript.Entry, item runtime.Item) {
 	if item.Details != "" {
 		entry.Details = &item.Details
@@ -51,7 +50,7 @@ func SetDetails(entry *transcript.Entry, item runtime.Item) {
 	}
 }
 
-// requestTerms are how one kind of interactive request shows in the transcript and on the stream.
+// requestTerms are the names of one kind of interactive request in the transcript and on the stream.
 type requestTerms struct {
 	prefix   string // of the message id
 	typeStem string // of the entry type: <stem>.request, <stem>.resolved
@@ -72,7 +71,7 @@ func termsOf(kind runtime.RequestKind) requestTerms {
 	return requestTerms{"approval-", "approval", "Approval", EventApprovalResolved, "approvalId", nil}
 }
 
-// Request is the one entry an interactive request has; Resolution turns it into its end.
+// Request is the one entry of an interactive request; Resolution turns it into its end.
 func Request(r session.Request) transcript.Entry {
 	w := termsOf(r.Kind)
 	entry := transcript.Entry{MessageID: w.prefix + r.ID, TurnID: r.TurnID, Role: "system", Type: w.typeStem + ".request",
@@ -87,7 +86,7 @@ func Request(r session.Request) transcript.Entry {
 	return entry
 }
 
-// Resolution is the entry of a request that was settled.
+// Resolution is the entry of a settled request.
 func Resolution(r session.Request) transcript.Entry {
 	w := termsOf(r.Kind)
 	details := transcript.Indented(ResolutionPayload(r))
@@ -131,7 +130,7 @@ func ResolutionPayload(r session.Request) json.RawMessage {
 	return fields.Encode()
 }
 
-// Scope is how far a decision reaches: the turn, unless it says more.
+// Scope is the reach of a decision: the turn, unless the reply names more.
 func Scope(reply *runtime.Reply) string {
 	if reply.Scope == "" {
 		return "turn"
@@ -139,7 +138,8 @@ func Scope(reply *runtime.Reply) string {
 	return reply.Scope
 }
 
-// requestDetails is what a reader can unfold: when and what was asked, then the request's own parameters as they came.
+// requestDetails is the expandable part of the entry: when and what was asked, then the request's own parameters
+// unchanged.
 func requestDetails(r session.Request, leading []string) jsonobject.Object {
 	params := jsonobject.Parse(r.Params)
 	if r.Questions != nil {
@@ -161,12 +161,12 @@ func requestDetails(r session.Request, leading []string) jsonobject.Object {
 	return fields
 }
 
-// Types of the events that say how interactive requests ended.
+// Types of the events of resolved interactive requests.
 const (
 	EventApprovalResolved  = "approval_resolved"
 	EventToolInputResolved = "tool_user_input_resolved"
 	EventToolCallResolved  = "tool_call_resolved"
 )
 
-// ResolutionEvent is the type of the event that says how a request of a kind ended.
+// ResolutionEvent is the type of the event of a resolved request of a kind.
 func ResolutionEvent(kind runtime.RequestKind) string { return termsOf(kind).event }

@@ -11,8 +11,8 @@ import (
 	"harness/transcript"
 )
 
-// cancelItem ends the entry of an item whose end will not come, with the text it had. Entries that are final, or that
-// clients took away from their item, stay as they are; changed is false then.
+// cancelItem ends the entry of an item whose end will not come, and keeps its text so far. It leaves entries that are
+// final or that clients removed from their item, and then returns changed false.
 func (i *Items) cancelItem(ctx context.Context, tx database.Tx, item store.RunningItem, at int64) (entry transcript.Entry,
 	changed bool, err error) {
 	if err := store.EndItem(ctx, tx, item.SessionID, item.MessageID); err != nil {
@@ -29,11 +29,11 @@ func (i *Items) cancelItem(ctx context.Context, tx database.Tx, item store.Runni
 	return i.entries.Upsert(ctx, tx, item.SessionID, entry)
 }
 
-// Cancel ends the items a turn leaves behind that did not run to its end, but for those that may go on without it:
-// what they say still belongs to them, and their own end, or their process's, comes later.
+// Cancel ends the unfinished items of a turn, except those that may outlive it. Later text still belongs to those, and
+// their own end, or their process's, comes later.
 func (i *Items) Cancel(ctx context.Context, tx database.Tx, turn store.Turn) error {
 	if turn.Status != runtime.TurnInterrupted && turn.Status != runtime.TurnFailed {
-		return nil // what still runs was left running
+		return nil // the turn left running items running
 	}
 	running, err := store.RunningItems(ctx, tx, turn.SessionID)
 	if err != nil {
@@ -50,8 +50,8 @@ func (i *Items) Cancel(ctx context.Context, tx database.Tx, turn store.Turn) err
 	return nil
 }
 
-// CancelLeft ends the items that ran in dead runtime processes after their turns were over: clients have heard of no
-// end of theirs.
+// CancelLeft ends the items that ran in dead runtime processes after their turns were over: clients have not received
+// their end.
 func (i *Items) CancelLeft(ctx context.Context, tx database.Tx, node string, dead func(generation string) bool,
 	at int64) (
 	[]journal.Event, error) {

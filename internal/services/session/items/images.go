@@ -1,6 +1,6 @@
-// Package items stores the transcript entries of items: their images, and the end of those that are canceled.
+// Package items stores the transcript entries of items and their images, and cancels unfinished items.
 //
-// It owns how an item becomes an entry that stays. It must never know how a runtime words an item.
+// It owns how an item becomes a stored entry. It must never know a runtime's format of an item.
 package items
 
 import (
@@ -16,15 +16,15 @@ import (
 	"harness/transcript"
 )
 
-// Images keeps the images of items. KeepImage stores one within a transaction and returns its id, "" for one that cannot
-// be kept; the same image of a session is stored once.
+// Images stores the images of items. KeepImage stores one within a transaction and returns its id, "" for one that it
+// cannot store. It stores the same image of a session once.
 type Images interface {
 	KeepImage(ctx context.Context, tx database.Tx, sessionID string, content []byte) (id string, err error)
 }
 
-// Options are what Items is built from.
+// Options configure Items.
 type Options struct {
-	// Images, when set, keeps the images of items.
+	// Images, when set, stores the images of items.
 	Images Images
 	Reader *reading.Reader
 }
@@ -50,8 +50,8 @@ func (i *Items) Upsert(ctx context.Context, tx database.Tx, sessionID string, en
 	return err
 }
 
-// ShowImages stores the images of an item and names each in its entry, where everybody who may read the session can read
-// it. What is not kept is named as the runtime's words have it.
+// ShowImages stores the images of an item and names each in its entry, for all readers of the session. An image that is
+// not stored keeps the runtime's text.
 func (i *Items) ShowImages(ctx context.Context, tx database.Tx, sessionID string, entry *transcript.Entry, item runtime.Item) error {
 	if i.options.Images == nil {
 		return nil
@@ -59,7 +59,7 @@ func (i *Items) ShowImages(ctx context.Context, tx database.Tx, sessionID string
 	for _, image := range item.Images {
 		content, err := image.Decode()
 		if err != nil {
-			continue // no image after all
+			continue // not an image
 		}
 		id, err := i.options.Images.KeepImage(ctx, tx, sessionID, content)
 		if err != nil {
@@ -72,7 +72,7 @@ func (i *Items) ShowImages(ctx context.Context, tx database.Tx, sessionID string
 	return nil
 }
 
-// nameImage puts the line of an image in the place of what the content says of it, or behind all of it.
+// nameImage replaces the content's text about an image by the image's line, or appends the line.
 func nameImage(entry *transcript.Entry, said, line string) {
 	if entry.Source == nil || entry.Source.Content == nil {
 		switch {
@@ -83,15 +83,15 @@ func nameImage(entry *transcript.Entry, said, line string) {
 		}
 		return
 	}
-	pieces := slices.Clone(entry.Source.Content)
-	entry.Source.Content = pieces
-	for i, piece := range pieces {
-		if said != "" && string(piece) == string(javascript.MustEncode(said)) {
-			pieces[i] = javascript.MustEncode(line)
+	parts := slices.Clone(entry.Source.Content)
+	entry.Source.Content = parts
+	for i, part := range parts {
+		if said != "" && string(part) == string(javascript.MustEncode(said)) {
+			parts[i] = javascript.MustEncode(line)
 			return
 		}
 	}
 	if said == "" {
-		entry.Source.Content = append(pieces, javascript.MustEncode("\n"+line))
+		entry.Source.Content = append(parts, javascript.MustEncode("\n"+line))
 	}
 }

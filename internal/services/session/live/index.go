@@ -1,5 +1,5 @@
-// Package live keeps what the manager must know about sessions without a read of the store: the live index of sessions,
-// the processes that run, and how many turns and messages each runtime has.
+// Package live keeps the manager's data about sessions in memory: the live index of sessions, the running processes,
+// and the load of each runtime.
 //
 // It must never know the store, the journal, or a runtime's adapter.
 package live
@@ -12,10 +12,10 @@ import (
 	"harness/stream"
 )
 
-// Index answers, without a read of the store, what a signal needs the moment it arrives: which turn runs in a session,
-// and its title. The manager writes it in commit order, so an event's meta is true at the event's position.
+// Index answers a signal's questions without a read of the store: which turn runs in a session, and its title. The
+// manager writes it in commit order, so an event's meta is true at the event's position.
 //
-// A session that is not in it is loaded from the store when it is needed. Sessions not used for a while are evicted.
+// The manager loads other sessions from the store on demand. It evicts sessions that have not been used for a while.
 type Index struct {
 	now      func() int64 // ms
 	mu       sync.Mutex
@@ -35,7 +35,7 @@ type Index struct {
 // nativeKey is a runtime's own id of a conversation.
 type nativeKey struct{ runtime, id string }
 
-// ProcessKey tells the processes of a runtime apart: Serves is the one session it serves, "" when it serves all.
+// ProcessKey identifies a process of a runtime: Serves is the one session it serves, "" for all.
 type ProcessKey struct{ Runtime, Serves string }
 
 // Session is one session in the index.
@@ -46,7 +46,7 @@ type Session struct {
 	Stored      bool   // has a row, or a queued unit makes one
 	Deleted     bool
 	SystemOwned bool
-	// Undecided: it may belong to the worker that is being opened (runtime.Signal.WorkerOpening).
+	// Undecided: it may belong to the worker session that is being opened (runtime.Signal.WorkerOpening).
 	Undecided  bool
 	Title      string
 	ProjectID  *string
@@ -73,7 +73,7 @@ type Session struct {
 
 const rememberedTurns = 8
 
-// New makes an empty index. now is the time in ms.
+// New makes an empty index. now returns the time in ms.
 func New(now func() int64, limits *Limits) *Index {
 	return &Index{now: now, Max: MaxSessions, sessions: map[string]*Session{}, natives: map[nativeKey]string{},
 		Limits: limits, live: map[ProcessKey]string{}, exited: map[string]string{}}

@@ -14,7 +14,7 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// adoptPage is how many conversations one runtime call and one transaction take in.
+// adoptPage is how many conversations one runtime call and one transaction import.
 const adoptPage = 100
 
 // adoption is the list of the background worker.
@@ -82,7 +82,7 @@ func (a *adoption) take() todo {
 	return taken
 }
 
-// adoptLoop works the list off until ctx ends. What fails is tried again when the runtime starts the next time.
+// adoptLoop works through the list until ctx ends. It tries failures again when the runtime starts the next time.
 func (s *Service) adoptLoop(ctx context.Context) {
 	for {
 		select {
@@ -144,7 +144,7 @@ func (s *Service) adoptOne(ctx context.Context, runtimeName, threadID string) er
 	}
 	historian, ok := runtime.Has[runtime.History](adapter, runtime.OpHistory)
 	if !ok {
-		return nil // the bare row is all there is to know
+		return nil // only the bare row is known
 	}
 	asked := s.now()
 	t, err := historian.ReadThread(ctx, cmp.Or(stored.RuntimeSessionID, threadID), false)
@@ -189,8 +189,8 @@ func (s *Service) adoptAll(ctx context.Context, runtimeName string) error {
 	return nil
 }
 
-// storeThreads stores what a runtime said, asked at a time (ms), of its conversations, and lets the view know titles it did
-// not have. What a client changed since is not undone.
+// storeThreads stores a runtime's descriptions of its conversations, which were requested at a time (ms). It puts new
+// titles into the view. It does not undo later changes of clients.
 func (s *Service) storeThreads(ctx context.Context, runtimeName string, threads []runtime.Thread, asked int64) error {
 	if len(threads) == 0 {
 		return nil
@@ -198,7 +198,7 @@ func (s *Service) storeThreads(ctx context.Context, runtimeName string, threads 
 	at := s.now()
 	err := s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		for _, t := range threads {
-			// Looked at here, in commit order: who changed it before this unit has noted so before.
+			// Checked here, in commit order: a change before this unit is in the view already.
 			if known, ok := s.knownConversation(runtimeName, t); ok && known.ManagedAt >= asked {
 				continue
 			}
@@ -224,7 +224,7 @@ func (s *Service) storeThreads(ctx context.Context, runtimeName string, threads 
 	return nil
 }
 
-// knownConversation is what the view knows of a conversation its runtime describes.
+// knownConversation is the view's data about a conversation that its runtime describes.
 func (s *Service) knownConversation(runtimeName string, t runtime.Thread) (live.Session, bool) {
 	id, ok := s.index.ByNative(runtimeName, t.Native())
 	if !ok {

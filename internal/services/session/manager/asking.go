@@ -14,9 +14,9 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// questions are the questions of this server itself that wait for a person, by the request's id.
+// questions are the questions of this server itself to a person that are pending, by the request's id.
 type questions struct {
-	generation string // of this process: questions of an earlier one are nobody's any more
+	generation string // of this process: questions of an earlier one have no caller anymore
 	mu         sync.Mutex
 	waiting    map[string]chan struct{}
 }
@@ -38,13 +38,13 @@ func (a *questions) wait(requestID string) (over <-chan struct{}, forget func())
 	}
 }
 
-// wake tells who waits for a request that it was settled, on whatever node.
+// wake notifies the waiters of a request that it was settled, on any node.
 func (a *questions) wake(record journal.Record) {
 	var settled struct {
 		ID string `json:"approvalId"`
 	}
 	if json.Unmarshal(record.Payload, &settled) != nil {
-		return // an event of ours that nobody can read tells nothing
+		return // an event of ours that cannot be decoded
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -54,9 +54,8 @@ func (a *questions) wake(record journal.Record) {
 	}
 }
 
-// AskAboutTool asks a person whether a tool of this server may run, in the words and on the routes of every approval,
-// and waits for the decision. When ctx ends the question ends with it, as expired, and the error is that of ctx;
-// ErrExpired when it ended otherwise.
+// AskAboutTool asks a person whether a tool of this server may run, as an ordinary approval, and waits for the
+// decision. When ctx ends the question expires, and the error is that of ctx; ErrExpired when it ended otherwise.
 func (s *Service) AskAboutTool(ctx context.Context, q session.ToolQuestion) (session.ToolAnswer, error) {
 	stored, err := s.Stored(ctx, q.SessionID)
 	if err != nil {
@@ -107,7 +106,7 @@ func (s *Service) AskAboutTool(ctx context.Context, q session.ToolQuestion) (ses
 		nil
 }
 
-// expireOwn ends a question of this server that nobody waits for any more, unless it was decided.
+// expireOwn ends a question of this server whose caller stopped waiting, unless it was decided.
 func (s *Service) expireOwn(ctx context.Context, requestID string) error {
 	at := s.now()
 	return s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {

@@ -9,7 +9,7 @@ import (
 	"harness/internal/services/session/background"
 )
 
-// backgroundUnit takes in what a runtime says of its own accord of a session's background work. Service.order is held.
+// backgroundUnit stores a report of a session's background work that its runtime sent by itself. Service.order is held.
 func (s *Service) backgroundUnit(runtimeName string, signal runtime.Signal, change runtime.BackgroundChanged) journal.Unit {
 	a := s.prepareSignal(runtimeName, signal)
 	s.background.Said(signal.ThreadID, len(change.Tasks) > 0)

@@ -12,12 +12,11 @@ import (
 	"harness/internal/services/session"
 )
 
-// maxBulk and maxBulkBytes bound the entries, and the bytes of their events, that come several at once and share a
-// transaction. A request of more is stored in pieces, one transaction each, with a row that completes it should the
-// server be killed between them.
+// maxBulk and maxBulkBytes bound the entries, and the bytes of their events, that share a transaction. A larger request
+// takes several transactions. A row completes it if the server is killed between them.
 //
-// While there are single upserts, too, a transaction takes minBulk of them: a single one has at most the piece that is
-// running and the next before it, and what a transaction costs by itself is a quarter of it.
+// While single upserts arrive, a transaction takes minBulk entries. A single upsert then waits for at most two such
+// transactions, whose own cost is a quarter of it.
 const (
 	maxBulk      = 256
 	minBulk      = 32
@@ -26,8 +25,8 @@ const (
 	singlesLast = 100 * time.Millisecond
 )
 
-// bulkUpserts are the upserts of several entries that wait for their turn. One goroutine has the writer store them, one
-// unit at a time; between two units single upserts have theirs.
+// bulkUpserts are the queued upserts of several entries. One goroutine has the writer store them, one unit at a time;
+// single upserts run between two units.
 type bulkUpserts struct {
 	mu      sync.Mutex
 	waiting []*upsert // the first may be stored in part
@@ -46,7 +45,7 @@ func (b *bulkUpserts) room() int {
 	return maxBulk
 }
 
-// add is false when nobody will store it.
+// add returns false when no unit will store it.
 func (b *bulkUpserts) add(u *upsert) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -61,7 +60,7 @@ func (b *bulkUpserts) add(u *upsert) bool {
 	return true
 }
 
-// piece is what one unit stores of an upsert: all of it, or the entries from one up to another.
+// piece is the part of an upsert that one unit stores: all of it, or a range of its entries.
 type piece struct {
 	*upsert // of the entries of the piece, with their outcome
 	whole   *upsert
@@ -73,8 +72,8 @@ func (u *upsert) piece(to int) piece {
 	return piece{upsert: view, whole: u, to: to}
 }
 
-// next is what the next unit stores: a piece of the first upsert when that has more than a unit takes, else as many
-// upserts as fit. Those whose callers left before anything of theirs was stored leave.
+// next returns the content of the next unit. It is a part of the first upsert if that exceeds a unit, else as many
+// upserts as fit. It returns as left the upserts whose callers gave up before anything was stored.
 func (b *bulkUpserts) next() (pieces []piece, left []*upsert) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -101,7 +100,7 @@ func (b *bulkUpserts) next() (pieces []piece, left []*upsert) {
 	return pieces, left
 }
 
-// reach is up to where a unit takes an upsert, at least one entry.
+// reach is the end of the range of an upsert that fits into a unit, at least one entry.
 func (u *upsert) reach(room int) int {
 	to, bytes := u.stored, 0
 	for to < len(u.entries) && to-u.stored < room && bytes < maxBulkBytes {
@@ -111,7 +110,7 @@ func (u *upsert) reach(room int) int {
 	return to
 }
 
-// bulkLoop stores upserts of several entries until ctx ends; those that wait then are refused.
+// bulkLoop stores upserts of several entries until ctx ends; it then refuses the queued ones.
 func (s *upserter) bulkLoop(ctx context.Context) {
 	s.bulk.mu.Lock()
 	s.bulk.stopped = false
@@ -151,15 +150,15 @@ func (s *upserter) refuseBulks() {
 	}
 }
 
-// completeBulks stores the rest of what this node was killed in. It comes before the loop, and before anybody is
-// served.
+// completeBulks stores the rest of the requests that a kill of this node interrupted. It runs before the loop, and
+// before the node serves clients.
 func (s *upserter) completeBulks(ctx context.Context) error {
 	interrupted, err := s.readBulks(ctx)
 	if err != nil {
 		return err
 	}
 	s.bulk.mu.Lock()
-	// who came before the start has waited
+	// callers from before the start have waited longest
 	s.bulk.waiting = append(interrupted[:len(interrupted):len(interrupted)], s.bulk.waiting...)
 	s.bulk.mu.Unlock()
 	for s.storeNext(ctx) {
@@ -178,8 +177,8 @@ func (s *upserter) finishBulk(u *upsert, err error) {
 	u.result <- err
 }
 
-// storePieces stores the pieces of one unit, each alone if they fail together. What is left of an upsert is the next to
-// be stored.
+// storePieces stores the parts of one unit, each alone if they fail together. The rest of an upsert is next in the
+// queue.
 func (s *upserter) storePieces(ctx context.Context, pieces []piece) {
 	err := s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		return s.upsertPieces(ctx, tx, pieces)
@@ -215,7 +214,7 @@ func (s *upserter) upsertPieces(ctx context.Context, tx database.Tx, pieces []pi
 	events, err := s.upsertAll(ctx, tx, views)
 	var missing error
 	if len(pieces) == 1 && pieces[0].err != nil {
-		err, missing = nil, err // its session is not there, or not any more
+		err, missing = nil, err // its session is missing or deleted
 	}
 	if err != nil {
 		return nil, err

@@ -15,12 +15,12 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// Create opens a conversation in a runtime and stores it with its controls. The reply says Materialized false, as
-// clients expect of a session nobody has written to. *ElsewhereError, *UnknownRuntimeError, *LimitError, *FolderError, and
+// Create opens a conversation in a runtime and stores it with its controls. The reply has Materialized false, as
+// clients expect of a session without a message. *ElsewhereError, *UnknownRuntimeError, *LimitError, *FolderError, and
 // runtime.ErrUnavailable with the cause and the remedy.
 func (s *Service) Create(ctx context.Context, in session.Create) (session.Session, error) {
 	if err := s.journal.AwaitWrites(ctx); err != nil {
-		return session.Session{}, err // before the runtime is asked for anything
+		return session.Session{}, err // before any call of the runtime
 	}
 	if err := s.CheckLease(); err != nil {
 		return session.Session{}, err
@@ -43,8 +43,7 @@ func (s *Service) Create(ctx context.Context, in session.Create) (session.Sessio
 	if err := s.check(ctx, c); err != nil {
 		return session.Session{}, err
 	}
-	// A conversation that exists must not be left without a row by a caller who goes away. The calls have deadlines of
-	// their own.
+	// A canceled caller must not leave a conversation without a row. The calls have deadlines of their own.
 	ctx = context.WithoutCancel(ctx)
 	if c.sources, err = registry.SourcesAt(adapter, c.id, c.cwd, c.implicit); err != nil {
 		return session.Session{}, err
@@ -79,7 +78,7 @@ type creation struct {
 	sources               []runtime.Source
 }
 
-// check refuses what the runtime or the server does not allow, and fills in what the creator left open.
+// check refuses options that the runtime or the server does not allow, and fills in the omitted ones.
 func (s *Service) check(ctx context.Context, c *creation) (err error) {
 	if c.in.ProjectID != "" {
 		if _, err := store.ReadProject(ctx, s.db.Read(), c.in.ProjectID); err != nil {
@@ -109,11 +108,11 @@ func (s *Service) check(ctx context.Context, c *creation) (err error) {
 	return err
 }
 
-// chooseControls are the controls of the new session: *runtime.ControlError.
+// chooseControls sets the controls of the new session: *runtime.ControlError.
 func (c *creation) chooseControls(defaults session.Controls) error {
 	in := c.in
 	if in.SystemOwned {
-		defaults.Model = nil // the default is people's choice for their chats
+		defaults.Model = nil // the default is for people's chats
 	}
 	controls := defaults.With(in.Model, in.ApprovalPolicy, in.NetworkAccess, in.FilesystemSandbox)
 	if in.NetworkAccess == nil {
@@ -137,7 +136,7 @@ func (c *creation) startThread(ctx context.Context) (runtime.Thread, error) {
 	return t, err
 }
 
-// title is what a session is called before its first message.
+// title is the session's title before its first message.
 func (c *creation) title() string {
 	if c.in.SystemOwned {
 		return session.DraftTitle
@@ -153,7 +152,7 @@ func (c *creation) nameThread(ctx context.Context, t runtime.Thread) error {
 	return nil
 }
 
-// session is the new session as it is stored.
+// session is the new session in its stored form.
 func (c *creation) session(t runtime.Thread, nodeID string, now int64) session.Session {
 	sess := store.SessionOfThread(c.adapter.Name(), nodeID, t, now)
 	sess.Title, sess.Controls, sess.SystemOwned = c.title(), c.controls, c.in.SystemOwned
@@ -200,7 +199,7 @@ func (s *Service) opened(c *creation, sess session.Session) journal.Unit {
 	}
 }
 
-// settled adds to the refusal of a level that nobody named which settings chose it.
+// settled adds to the refusal of an unnamed level the settings that chose it.
 func settled(runtimes *registry.Registry, in session.Create, err error) error {
 	var control *runtime.ControlError
 	if !errors.As(err, &control) {

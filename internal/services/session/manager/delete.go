@@ -43,17 +43,17 @@ type deleter struct {
 	now        func() int64 // ms
 }
 
-// Delete removes a session for good: its running turn is interrupted, its runtime deletes the conversation, its rows
-// go, and a tombstone stays, so that it is still "deleted" after a restart and no late signal brings it back. A runtime
-// that does not answer in time is told later (sendDeletions); DeletedFileCount is 0 then.
+// Delete removes a session for good. It interrupts the running turn, has the runtime delete the conversation, and
+// deletes the rows. A tombstone stays, so that the session is still "deleted" after a restart and no late signal
+// restores it. sendDeletions notifies a runtime that does not answer in time; DeletedFileCount is 0 then.
 func (s *deleter) Delete(ctx context.Context, sessionID string) (session.Deleted, error) {
 	return s.DeleteBy(ctx, sessionID, time.Now().Add(session.DeletePatience))
 }
 
-// DeleteBy is Delete that asks the runtime nothing after a time, so that several deletions share their patience.
+// DeleteBy is Delete that does not call the runtime after a time, so that several deletions share one deadline.
 func (s *deleter) DeleteBy(ctx context.Context, sessionID string, by time.Time) (session.Deleted, error) {
 	if err := s.journal.AwaitWrites(ctx); err != nil {
-		return session.Deleted{}, err // before the runtime is told anything
+		return session.Deleted{}, err // before any call of the runtime
 	}
 	asking, cancel := context.WithDeadline(ctx, by)
 	defer cancel()
@@ -64,8 +64,8 @@ func (s *deleter) DeleteBy(ctx context.Context, sessionID string, by time.Time) 
 	case ctx.Err() != nil:
 		return session.Deleted{}, err
 	default:
-		// Who holds it waits for the runtime. What it does to the session afterwards finds the tombstone, as after a deletion
-		// on another node.
+		// The holder of the lock waits for the runtime. Its later changes find the tombstone, as after a deletion on
+		// another node.
 	}
 	sess, err := s.reader.Stored(ctx, sessionID)
 	if errors.Is(err, session.ErrNotFound) {
@@ -78,7 +78,7 @@ func (s *deleter) DeleteBy(ctx context.Context, sessionID string, by time.Time) 
 		return session.Deleted{}, err
 	}
 	s.loadView(sess.Runtime, sessionID)
-	ctx = context.WithoutCancel(ctx) // half a deletion helps nobody
+	ctx = context.WithoutCancel(ctx) // a deletion must be complete
 	files, told, err := s.deleteThread(ctx, sess, by)
 	if err != nil {
 		return session.Deleted{}, err
@@ -91,8 +91,8 @@ func (s *deleter) DeleteBy(ctx context.Context, sessionID string, by time.Time) 
 	return session.Deleted{SessionID: sessionID, Title: sess.Title, DeletedFileCount: files}, nil
 }
 
-// deleteThread has the runtime end the running turn and delete the conversation. told is false when it could not be
-// asked in time.
+// deleteThread has the runtime end the running turn and delete the conversation. told is false when the runtime did not
+// answer in time.
 func (s *deleter) deleteThread(ctx context.Context, session session.Session, by time.Time) (files int, told bool, err error) {
 	ctx, cancel := context.WithDeadline(ctx, by)
 	defer cancel()
@@ -111,7 +111,7 @@ func (s *deleter) deleteThread(ctx context.Context, session session.Session, by 
 	return files, err == nil, err
 }
 
-// deleteThread has a runtime delete a conversation, if it keeps any.
+// deleteThread has a runtime delete a conversation, if it stores any.
 func deleteThread(ctx context.Context, adapter runtime.Adapter, session session.Session) (files int, err error) {
 	if librarian, ok := runtime.Has[runtime.Archiver](adapter, runtime.OpArchive); ok {
 		return librarian.DeleteThread(ctx, session.RuntimeSessionID)
@@ -122,12 +122,12 @@ func deleteThread(ctx context.Context, adapter runtime.Adapter, session session.
 	return 0, nil
 }
 
-// markGone replaces a session's rows by its tombstone and returns the sessions of its workers, which nobody needs any more.
-// Unless the runtime was told, the same transaction notes that it has to be. From the moment this is queued, signals of
-// the session count as a purged one's.
+// markGone replaces a session's rows by its tombstone and returns the sessions of its workers, which are unneeded now.
+// Without told, the same transaction records that the runtime has to delete the conversation. Once this is queued,
+// signals of the session count as those of a purged one.
 func (s *deleter) markGone(ctx context.Context, sess session.Session, told bool) (dismissed []string, err error) {
 	id := sess.ID
-	var workers atomic.Pointer[[]string] // the unit may run when this call has returned
+	var workers atomic.Pointer[[]string] // the unit may run after this call returned
 	err = s.inOrder(ctx, func() journal.Unit {
 		gone := session.DeletedError{SessionID: id, Title: sess.Title, DeletedAt: s.now(), Runtime: sess.Runtime,
 			NativeID: sess.RuntimeSessionID}
@@ -169,13 +169,13 @@ func (s *deleter) markGone(ctx context.Context, sess session.Session, told bool)
 		}
 	})
 	if err != nil {
-		s.index.Forget(id) // whatever is true is in the store
+		s.index.Forget(id) // the store has the true state
 		return nil, err
 	}
 	if !told {
 		s.deletions.wake.signal()
 	}
-	s.ended.Signal() // it may be stored somewhere
+	s.ended.Signal() // it may have a stored folder
 	return *workers.Load(), nil
 }
 
@@ -184,7 +184,7 @@ func removeRows(ctx context.Context, tx database.Tx, engine database.Engine, gon
 	if err := (transcript.Store{}).Delete(ctx, tx, gone.SessionID); err != nil {
 		return err
 	}
-	// Permanently deleted means that a replay of the stream does not show the conversation either.
+	// A permanent deletion also removes the conversation from a replay of the stream.
 	if err := journal.Redact(ctx, tx, key); err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 	"harness/internal/services/session/registry"
 )
 
-// Runtimes are told of deletions again after deletionPauseMin, then twice that, up to deletionPauseMax. One call waits
+// Runtimes get missed deletions again after deletionPauseMin, then twice that, up to deletionPauseMax. One call waits
 // deletionCall.
 const (
 	deletionPauseMin = time.Second
@@ -23,7 +23,7 @@ const (
 	deletionCall     = 30 * time.Second
 )
 
-// deletions wakes the goroutine that tells runtimes of deletions they did not hear of.
+// deletions wakes the goroutine that sends missed deletions to runtimes.
 type deletions chan struct{}
 
 func newDeletions() deletions { return make(deletions, 1) }
@@ -50,14 +50,14 @@ func (d *deletionSender) commit(ctx context.Context, unit journal.Unit) error {
 	return err
 }
 
-// noAnswer tells that a runtime was not there to be asked or did not answer in time, which it may do later; a refusal
-// is an answer.
+// noAnswer reports whether a runtime was unavailable or did not answer in time, and may answer later. A refusal is an
+// answer.
 func noAnswer(err error) bool {
 	return errors.Is(err, runtime.ErrUnavailable) || errors.Is(err, runtime.ErrTimeout) ||
 		errors.Is(err, context.DeadlineExceeded)
 }
 
-// noteDeletion notes, with the deletion of a session, that its runtime still has the conversation.
+// noteDeletion records, with the deletion of a session, that its runtime still has the conversation.
 func (d *deletionSender) noteDeletion(ctx context.Context, tx database.Tx, session session.Session, at int64) error {
 	_, err := tx.ExecContext(ctx,
 		`insert into thread_deletions (session_id, runtime, runtime_session_id, node_id, created_at)
@@ -69,8 +69,8 @@ func (d *deletionSender) noteDeletion(ctx context.Context, tx database.Tx, sessi
 	return nil
 }
 
-// deletionLoop tells runtimes of deletions until ctx ends: when one was noted, when a runtime starts, and again after a
-// pause.
+// deletionLoop sends missed deletions to runtimes until ctx ends: after a new one, when a runtime starts, and again
+// after a pause.
 func (d *deletionSender) deletionLoop(ctx context.Context) {
 	pause := deletionPauseMin
 	again := time.NewTimer(pause)
@@ -98,8 +98,8 @@ func (d *deletionSender) deletionLoop(ctx context.Context) {
 	}
 }
 
-// sendDeletions has runtimes delete what was deleted here without them, and returns how many conversations are left.
-// One that does not answer is not asked again in this round; that is no error.
+// sendDeletions has runtimes delete the conversations of sessions that were deleted without them. It returns how many
+// conversations are left. It does not ask a runtime without an answer again in this round, and reports no error for it.
 func (d *deletionSender) sendDeletions(ctx context.Context) (left int, err error) {
 	noted, err := d.notedDeletions(ctx)
 	if err != nil {
@@ -144,7 +144,7 @@ func (d *deletionSender) sendDeletion(ctx context.Context, session session.Sessi
 	})
 }
 
-// notedDeletions are the conversations runtimes of this node still have to delete, the oldest deletion first.
+// notedDeletions lists the conversations that runtimes of this node still have to delete, the oldest deletion first.
 func (d *deletionSender) notedDeletions(ctx context.Context) ([]session.Session, error) {
 	return database.ReadAll(ctx, d.db.Read(), "list noted deletions", func(row database.Row) (one session.Session, err error) {
 		err = row.Scan(&one.ID, &one.Runtime, &one.RuntimeSessionID)

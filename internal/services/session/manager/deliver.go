@@ -11,11 +11,11 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// deliverAgain is how long after a failed look at the store the next one comes.
+// deliverAgain is the pause after a failed read of undelivered decisions.
 const deliverAgain = time.Second
 
-// delivery is who tells which decision to its runtime: whoever settled the request here, or deliverLoop for those
-// settled elsewhere or before a restart. Never both.
+// delivery assigns each decision to one deliverer: the caller that settled the request here, or deliverLoop.
+// deliverLoop delivers those settled elsewhere or before a restart.
 type delivery struct {
 	mu   sync.Mutex
 	held map[string]holder
@@ -26,7 +26,7 @@ type holder int
 
 const (
 	delivering holder = iota
-	// refused: the runtime did not take it, and is asked again only when it starts, or is attached to, anew.
+	// refused: the runtime refused it, and is asked again only after it starts, or is attached, again.
 	refused
 )
 
@@ -34,7 +34,7 @@ func newDelivery() *delivery {
 	return &delivery{held: map[string]holder{}, wake: make(chan struct{}, 1)}
 }
 
-// want lets deliverLoop look.
+// want wakes deliverLoop.
 func (d *delivery) want() {
 	select {
 	case d.wake <- struct{}{}:
@@ -42,7 +42,7 @@ func (d *delivery) want() {
 	}
 }
 
-// wantAgain is want with what runtimes have refused.
+// wantAgain is want that includes the decisions runtimes have refused.
 func (d *delivery) wantAgain() {
 	d.mu.Lock()
 	for id, by := range d.held {
@@ -54,7 +54,7 @@ func (d *delivery) wantAgain() {
 	d.want()
 }
 
-// take makes the caller the one who delivers; false when somebody else is.
+// take makes the caller the deliverer of a decision; false when another one is.
 func (d *delivery) take(requestID string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -84,8 +84,8 @@ func (d *delivery) release(requestID string) {
 	delete(d.held, requestID)
 }
 
-// deliverLoop tells runtimes of this node the decisions that other nodes made, and those that were stored while no
-// server, or a dying one, could tell them, until ctx ends.
+// deliverLoop delivers decisions to runtimes of this node until ctx ends: those made at other nodes, and those stored
+// while no server could deliver them.
 func (s *Service) deliverLoop(ctx context.Context) {
 	var (
 		again   <-chan time.Time
@@ -107,7 +107,7 @@ func (s *Service) deliverLoop(ctx context.Context) {
 	}
 }
 
-// deliverAll does not wait for the answers it gives: a runtime may take its time with one.
+// deliverAll does not wait for the runtimes' responses: they may take long.
 func (s *Service) deliverAll(ctx context.Context, answers *sync.WaitGroup) error {
 	if err := s.CheckLease(); err != nil {
 		return err
@@ -120,7 +120,7 @@ func (s *Service) deliverAll(ctx context.Context, answers *sync.WaitGroup) error
 		if !s.delivery.take(request.ID) {
 			continue
 		}
-		// Who had it before may have delivered it since the look above.
+		// Another deliverer may have delivered it since the read above.
 		still, err := store.IsUndelivered(ctx, s.db.Read(), request.ID)
 		if err != nil || !still {
 			s.delivery.release(request.ID)
@@ -135,7 +135,7 @@ func (s *Service) deliverAll(ctx context.Context, answers *sync.WaitGroup) error
 	return nil
 }
 
-// delivered notes that who asked knows the decision.
+// delivered records that the asking runtime knows the decision.
 func delivered(ctx context.Context, tx database.Tx, requestID string, at int64) error {
 	_, err := tx.ExecContext(ctx, `update interactive_requests set delivered_at = $2 where id = $1`, requestID, at)
 	if err != nil {
@@ -144,10 +144,9 @@ func delivered(ctx context.Context, tx database.Tx, requestID string, at int64) 
 	return nil
 }
 
-// deliver tells the runtime a decision this caller has taken, and stores that it did. The shim passes an answer on
-// once, so that it does no harm when the server dies in between and the next one tells it again. The decision stands
-// whatever comes of it: a process that is gone takes its turn with it, and that is told to clients by the news of its
-// end.
+// deliver sends the runtime a decision of this caller, and records the delivery. The shim passes an answer on once, so
+// the next server may repeat it after a crash. The decision stands if delivery fails: a dead process ends its turn, and
+// the event of its end notifies clients.
 func (s *Service) deliver(ctx context.Context, request store.Request) {
 	adapter, err := s.Adapter(request.Runtime)
 	if err == nil {
@@ -174,7 +173,7 @@ func (s *Service) deliver(ctx context.Context, request store.Request) {
 				Msg("a decision was delivered, but that could not be stored; it is told again, which the runtime ignores")
 		}
 	}
-	// Not with the caller's deadline: the runtime has been told.
+	// Not with the caller's deadline: the runtime has the decision.
 	if err := s.journal.Submit(context.WithoutCancel(ctx), unit, noted); err != nil {
 		noted(nil, err)
 	}

@@ -10,7 +10,7 @@ import (
 	"harness/stream"
 )
 
-// onlyDeltas tells whether a batch changes nothing stored: it is pieces of text, or moves the position on and no more.
+// onlyDeltas reports whether a batch changes no stored state: it has deltas of text, or only moves the position.
 func onlyDeltas(batch runtime.Batch) bool {
 	for _, signal := range batch.Signals {
 		if _, is := signal.Change.(runtime.TextDelta); !is {
@@ -20,8 +20,7 @@ func onlyDeltas(batch runtime.Batch) bool {
 	return true
 }
 
-// acceptDeltas takes a batch of pieces of text: listeners are told at once, the store gets it with the ones around it.
-// Service.order is held.
+// acceptDeltas publishes a batch of deltas at once, and stores it together with its neighbors. Service.order is held.
 func (s *Service) acceptDeltas(runtimeName string, batch runtime.Batch, natives []journal.Event) {
 	p := s.textBuffer(runtimeName, batch.Generation)
 	for _, signal := range batch.Signals {
@@ -39,7 +38,7 @@ func (s *Service) acceptDeltas(runtimeName string, batch runtime.Batch, natives 
 		p.since = time.Now()
 		select {
 		case s.texts.wake <- struct{}{}:
-		default: // it is told already
+		default: // it is published already
 		}
 	}
 	if p.batches >= textBatches || p.bytes >= textBytes {
@@ -47,7 +46,7 @@ func (s *Service) acceptDeltas(runtimeName string, batch runtime.Batch, natives 
 	}
 }
 
-// acceptDelta tells listeners of a piece and keeps it for the store.
+// acceptDelta publishes a delta and keeps it for the store.
 func (s *Service) acceptDelta(p *textBuffer, signal runtime.Signal, delta runtime.TextDelta) {
 	a, text, ref := s.appendDelta(p, signal, delta)
 	group := text.group
@@ -69,7 +68,8 @@ func (s *Service) acceptDelta(p *textBuffer, signal runtime.Signal, delta runtim
 	}
 }
 
-// standaloneDelta is a piece that is stored as it is, because other news came in the same line. Service.order is held.
+// standaloneDelta is a delta that is stored by itself, because other signals came in the same line. Service.order is
+// held.
 func (s *Service) standaloneDelta(runtimeName string, signal runtime.Signal, delta runtime.TextDelta) arrival {
 	a, _, ref := s.appendDelta(s.textBuffer(runtimeName, signal.Generation), signal, delta)
 	s.texts.lastGroup++
@@ -78,7 +78,7 @@ func (s *Service) standaloneDelta(runtimeName string, signal runtime.Signal, del
 	return a
 }
 
-// appendDelta notes that a text grew, and where the piece stands in it.
+// appendDelta records the growth of a text, and the delta's position in it.
 func (s *Service) appendDelta(p *textBuffer, signal runtime.Signal, delta runtime.TextDelta) (arrival, *knownText,
 	stream.TextRef) {
 	key := textKey{signal.ThreadID, signal.ItemID, delta.Key}
@@ -87,7 +87,7 @@ func (s *Service) appendDelta(p *textBuffer, signal runtime.Signal, delta runtim
 		text = &knownText{outlives: delta.Outlives}
 		p.known[key] = text
 	}
-	signal.Change = nil // nothing stored changes by it
+	signal.Change = nil // it changes no stored state
 	a := s.prepareSignal(p.runtime, signal)
 	text.turn, p.changed = a.meta.TurnID, true
 	ref := stream.TextRef{Offset: text.length, Length: stream.TextLength(signal.Raw[delta.Start+1 : delta.End-1]),
@@ -96,8 +96,8 @@ func (s *Service) appendDelta(p *textBuffer, signal runtime.Signal, delta runtim
 	return a, text, ref
 }
 
-// publishEphemeral passes a piece on before it is stored. Of a conversation nobody here knows it is not yet clear who
-// may see it.
+// publishEphemeral publishes a delta before it is stored. It skips unknown conversations, whose readers are not known
+// yet.
 func (s *Service) publishEphemeral(a arrival, ref stream.TextRef) {
 	meta := a.meta
 	meta.Text = &ref
@@ -108,8 +108,7 @@ func (s *Service) publishEphemeral(a arrival, ref stream.TextRef) {
 	}
 }
 
-// flushTexts queues what was heard of a process's texts, one event for each, and how far that was. Service.order is
-// held.
+// flushTexts queues a process's received texts, one event for each, and their offset. Service.order is held.
 func (s *Service) flushTexts(generation string) {
 	p := s.texts.buffers[generation]
 	if p == nil || p.batches == 0 {
@@ -135,7 +134,7 @@ func (s *Service) flushTexts(generation string) {
 	s.submit(p.runtime, last, s.once(p.runtime, last, s.after(natives, unit)))
 }
 
-// join is the one arrival a group is stored as.
+// join merges a group into the one arrival that is stored.
 func (g *textGroup) join() arrival {
 	a := g.first
 	line := a.signal.Raw
@@ -154,8 +153,8 @@ func (s *Service) flushAllTexts() {
 	}
 }
 
-// endTexts forgets the texts a signal ends: its item's, which are complete or begin anew, or those of the turn that is
-// over.
+// endTexts forgets the texts that a signal ends: those of its item, which are complete or start again, or of the ended
+// turn.
 func (s *Service) endTexts(a arrival) {
 	p := s.texts.buffers[a.signal.Generation]
 	if p == nil {
@@ -172,7 +171,7 @@ func (s *Service) endTexts(a arrival) {
 	}
 }
 
-// textLoop stores texts in time when nothing else does.
+// textLoop stores texts in time when no other signal does.
 func (s *Service) textLoop(ctx context.Context) {
 	timer := time.NewTimer(textWait)
 	defer timer.Stop()
@@ -190,7 +189,7 @@ func (s *Service) textLoop(ctx context.Context) {
 	}
 }
 
-// flushDue queues the texts that have waited long enough, and tells when the next ones have, 0 when there are none.
+// flushDue queues the texts that are due, and returns the time until the next ones are, 0 for none.
 func (s *Service) flushDue() (next time.Duration) {
 	s.order.Lock()
 	defer s.order.Unlock()

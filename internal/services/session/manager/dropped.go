@@ -18,14 +18,14 @@ import (
 	"harness/transcript"
 )
 
-// A message that is steered into a turn is taken at once and told later, when the model is asked with it. A runtime
-// whose turn is stopped in between drops it (codex does), and would leave no trace of what somebody was told is taken.
+// A runtime accepts a steered message at once and passes it to the model later. If the turn is stopped in between, the
+// runtime drops it (codex does). Without this record an accepted message would leave no trace.
 
-// recordDropped puts messages that were steered into a turn, and that its runtime has dropped with it, where readers see them:
-// as canceled entries at the turn's end. Called before the turn is closed, which forgets what it was asked.
+// recordDropped stores the steered messages that a runtime dropped with its turn, as canceled entries at the turn's
+// end. It runs before the turn is closed, which forgets its input.
 func (s *Service) recordDropped(ctx context.Context, tx database.Tx, turn store.Turn) ([]journal.Event, error) {
 	if turn.Status != runtime.TurnInterrupted {
-		return nil, nil // whatever waited has gone on
+		return nil, nil // queued messages have continued
 	}
 	input, err := inputOf(ctx, tx, turn.SessionID, turn.TurnID)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
@@ -38,7 +38,7 @@ func (s *Service) recordDropped(ctx context.Context, tx database.Tx, turn store.
 	return s.storeDropped(ctx, tx, turn, given[1:])
 }
 
-// recordDroppedLate is tellDropped for a message whose turn was stopped before its being taken was stored.
+// recordDroppedLate is recordDropped for a message whose turn was stopped before its acceptance was stored.
 func (s *Service) recordDroppedLate(ctx context.Context, tx database.Tx, sessionID, turnID string, message session.Message) (
 	[]journal.Event, error) {
 	turn, known, err := store.ReadTurn(ctx, tx, sessionID, turnID)
@@ -92,7 +92,7 @@ func (s *Service) storeDropped(ctx context.Context, tx database.Tx, turn store.T
 	return events, nil
 }
 
-// contentOf is how a kept message reads in a transcript.
+// contentOf is the transcript content of a stored message.
 func contentOf(kept string) (string, error) {
 	var message session.TurnInput
 	if err := json.Unmarshal([]byte(kept), &message); err != nil {

@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// interruptGrace is how long a deletion or an archiving waits for the end of the turn that it interrupted, so that
-	// clients hear of that first.
+	// interruptGrace is how long a deletion or an archiving waits for the end of the interrupted turn, so that clients
+	// receive that first.
 	interruptGrace = 2 * time.Second
-	// workPatience bounds what ends the background work of such a session.
+	// workPatience bounds the end of such a session's background work.
 	workPatience = 3 * time.Second
 )
 
-// endWork ends all that runs of a session which is being deleted or archived: its turn, its background work and, where it
-// has one for itself, its process. What cannot be ended does not keep the session from going, and is logged.
+// endWork ends everything that runs in a session before its deletion or archiving: its turn, its background work and a
+// process of its own. It logs failures, which do not stop the deletion.
 func (s *stopper) endWork(ctx context.Context, adapter runtime.Adapter, session session.Session) {
 	s.options.LoadView(session.Runtime, session.ID)
 	s.silence.begin(session.ID, s.options.Now()+quietFor)
@@ -41,8 +41,8 @@ func (s *stopper) endWork(ctx context.Context, adapter runtime.Adapter, session 
 	}
 }
 
-// endProcesses ends the process of a session, or its background work where the process serves others, too. closes says
-// that the runtime is to let go of the conversation: work that was ended could begin a turn otherwise.
+// endProcesses ends the process of a session, or only its background work if the process serves other sessions. closes
+// makes the runtime unload the conversation: ended work could begin a turn otherwise.
 func (s *stopper) endProcesses(ctx context.Context, adapter runtime.Adapter, session session.Session) (closes bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, workPatience)
 	defer cancel()
@@ -62,8 +62,8 @@ func endOwnProcess(ctx context.Context, adapter runtime.Adapter, sessionID strin
 	return ender.EndProcess(ctx, sessionID, "its session was put away")
 }
 
-// interruptFirst ends the running turn, if there is one, and waits a moment for its end. A turn that cannot be interrupted
-// does not keep its session from being put away.
+// interruptFirst ends the running turn, if any, and waits a moment for its end. A failure does not stop the deletion or
+// archiving.
 func (s *stopper) interruptFirst(ctx context.Context, adapter runtime.Adapter, session session.Session) {
 	active := s.options.Index.ActiveTurn(session.ID)
 	if active == "" {
@@ -87,7 +87,7 @@ func (s *stopper) interruptFirst(ctx context.Context, adapter runtime.Adapter, s
 	}
 }
 
-// holdQueued keeps the messages that wait in a session from being sent by themselves, and says why.
+// holdQueued holds the queued messages of a session, with a reason.
 func (s *stopper) holdQueued(ctx context.Context, tx database.Tx, sessionID, why string) ([]journal.Event, error) {
 	waiting, err := store.ReadQueued(ctx, tx, `session_id = $1`, database.EncodeText(sessionID))
 	if err != nil {
@@ -95,10 +95,10 @@ func (s *stopper) holdQueued(ctx context.Context, tx database.Tx, sessionID, why
 	}
 	var events []journal.Event
 	for _, one := range waiting {
-		if one.State != session.WaitingQueued {
+		if one.State != session.QueuedReady {
 			continue
 		}
-		held, err := s.options.Enqueue(ctx, tx, one, session.WaitingHeld, "", why)
+		held, err := s.options.Enqueue(ctx, tx, one, session.QueuedHeld, "", why)
 		if err != nil {
 			return nil, err
 		}

@@ -10,13 +10,13 @@ import (
 	"harness/internal/services/session"
 )
 
-// deletedMessage is what clients of a deleted session are told.
+// deletedMessage is the message for clients of a deleted session.
 const deletedMessage = "This chat was permanently deleted and is no longer available."
 
-// isoTime is a time in ms in the spelling of the wire.
+// isoTime is a time in ms in the format of the wire.
 func isoTime(at int64) string { return javascript.ISOTime(at) }
 
-// encode is for what always encodes: texts, numbers and raw JSON that was parsed before.
+// encode is for values that always encode: texts, numbers and raw JSON that was parsed before.
 func encode(value any) json.RawMessage { return javascript.MustEncode(value) }
 
 func quote(text string) json.RawMessage { return encode(text) }
@@ -44,7 +44,7 @@ func sessionProjectUpdated(sessionID string, projectID, previous *string, at int
 	return event
 }
 
-// sessionRenamed tells the other nodes of a new title. It is no event of the session: clients are told by the runtime.
+// sessionRenamed notifies the other nodes of a new title. It is no event of the session: the runtime notifies clients.
 func sessionRenamed(sessionID, title string, at int64) journal.Event {
 	return journal.Event{Type: eventSessionRenamed, Time: at, Source: session.EventSource, Payload: encode(struct {
 		SessionID string `json:"sessionId"`
@@ -52,7 +52,7 @@ func sessionRenamed(sessionID, title string, at int64) journal.Event {
 	}{sessionID, title})}
 }
 
-// sessionCreated tells that somebody opened a session.
+// sessionCreated is the event of a session that a client opened.
 func sessionCreated(sess session.Session) journal.Event {
 	return journal.Event{SessionID: sess.ID, Type: eventSessionCreated, Source: session.EventSource, Payload: encode(struct {
 		Runtime        string `json:"runtime"`
@@ -65,13 +65,13 @@ func sessionCreated(sess session.Session) journal.Event {
 		sess.Controls.FilesystemSandbox, sess.Controls.NetworkAccess})}
 }
 
-// messageSent tells that somebody sent a message, which begins a turn or is part of it. Its words are the transcript's:
-// they go with the session, this stays. controls are those its turn runs with, nil for a turn that runs already.
+// messageSent is the event of a message that begins a turn or joins it. The transcript has its text, which is deleted
+// with the session; this event stays. controls are those of its turn, nil for a turn that runs already.
 func messageSent(sessionID, turnID string, input []json.RawMessage, controls *session.Controls, at int64) journal.Event {
 	said := sha256.New()
 	size := 0
 	for _, part := range input {
-		_, _ = said.Write(append(part, '\n')) // a hash takes everything
+		_, _ = said.Write(append(part, '\n')) // a hash accepts all input
 		size += len(part)
 	}
 	return journal.Event{SessionID: sessionID, TurnID: turnID, Type: session.EventMessageSent, Time: at, Source: session.EventSource,
@@ -97,7 +97,7 @@ func sentLevelsOf(controls *session.Controls) *sentLevels {
 	return &sentLevels{controls.ApprovalPolicy, controls.FilesystemSandbox, controls.NetworkAccess}
 }
 
-// turnStopped tells that somebody stopped a turn.
+// turnStopped is the event of a turn that a client stopped.
 func turnStopped(sessionID, turnID string, at int64) journal.Event {
 	return journal.Event{SessionID: sessionID, TurnID: turnID, Type: eventTurnStopped, Time: at, Source: session.EventSource,
 		Payload: encode(struct {

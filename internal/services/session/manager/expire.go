@@ -41,7 +41,7 @@ const (
 func (s *Service) runtimeStarted(name string, signal runtime.Signal) journal.Unit {
 	at := s.now()
 	replaced := s.index.ProcessStarted(live.ProcessKey{Runtime: name, Serves: signal.Serves}, signal.Generation)
-	if signal.Serves == "" { // one for a single session tells nothing of the others
+	if signal.Serves == "" { // the end of one session's process does not affect the others
 		s.adoption.wantAll(name)
 		s.deletions.wake.signal()
 	}
@@ -50,7 +50,7 @@ func (s *Service) runtimeStarted(name string, signal runtime.Signal) journal.Uni
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		var events []journal.Event
 		if replaced != "" {
-			// It never told of its end, yet it is not the one running.
+			// Its end was never reported, but another process runs now.
 			var err error
 			if events, err = s.sweep(ctx, tx, s.opts.NodeID, isGeneration(replaced), restartReason(name), at); err != nil {
 				return nil, err
@@ -60,7 +60,7 @@ func (s *Service) runtimeStarted(name string, signal runtime.Signal) journal.Uni
 	}
 }
 
-// ProcessExited: everything the process had open ends with it, in the same transaction as the news of its end.
+// ProcessExited: everything the process had open ends with it, in the same transaction as the event of its end.
 func (s *Service) runtimeExited(name string, signal runtime.Signal) journal.Unit {
 	at := s.now()
 	s.index.ProcessExited(live.ProcessKey{Runtime: name, Serves: signal.Serves}, signal.Generation)
@@ -76,7 +76,7 @@ func (s *Service) runtimeExited(name string, signal runtime.Signal) journal.Unit
 	}
 }
 
-// recover ends what earlier processes of this node left open: the server was killed, and its runtimes with it but for
+// recover ends what earlier processes of this node left open. A kill of the server also killed its runtimes, except
 // those that survive.
 func (s *Service) recover(ctx context.Context) error {
 	return s.InOrder(ctx, func() journal.Unit {
@@ -99,8 +99,8 @@ func isGeneration(generation string) func(string) bool {
 	return func(other string) bool { return other == generation }
 }
 
-// sweep expires the pending requests of dead runtime processes of a node, and those whose decision did not reach
-// them any more, and interrupts their running turns.
+// sweep ends the open state of dead runtime processes of a node. It expires their pending requests and undelivered
+// decisions, and interrupts their running turns.
 func (s *Service) sweep(ctx context.Context, tx database.Tx, node string, dead func(generation string) bool,
 	reason string, at int64) ([]journal.Event, error) {
 	var events []journal.Event
@@ -112,7 +112,7 @@ func (s *Service) sweep(ctx context.Context, tx database.Tx, node string, dead f
 	if err != nil {
 		return nil, err
 	}
-	// One that is being told is not taken back: it may have been heard.
+	// A decision on its way stays: the runtime may have received it.
 	untold = slices.DeleteFunc(untold, func(r store.Request) bool { return s.delivery.isUnderWay(r.ID) })
 	for _, request := range append(requests, untold...) {
 		if !dead(request.Generation) {
@@ -147,8 +147,7 @@ func (s *Service) sweep(ctx context.Context, tx database.Tx, node string, dead f
 	return append(append(events, left...), gone...), err
 }
 
-// expireRequest ends a pending request nobody can answer any more: its row, its transcript entry, and the event that tells
-// clients.
+// expireRequest ends a pending request that no client can answer anymore: its row, its transcript entry, and an event.
 func expireRequest(ctx context.Context, tx database.Tx, request store.Request, by string, at int64) (
 	journal.Event, error) {
 	request.Status, request.Reply, request.DecidedBy, request.SettledAt = session.RequestExpired, nil, by, at
@@ -165,8 +164,8 @@ func expireRequest(ctx context.Context, tx database.Tx, request store.Request, b
 	return entryof.Resolved(request.Request, systemOwned, by), nil
 }
 
-// interrupt ends a turn whose runtime process is gone. The runtime can not say so, so this package says it in the
-// runtime's words: clients that only know codex's own turn/completed stop waiting.
+// interrupt ends a turn whose runtime process is gone. It publishes the runtime's own event of the end, because some
+// clients only know codex's turn/completed.
 func (s *Service) interrupt(ctx context.Context, tx database.Tx, turn store.Turn, reason string, at int64) (
 	[]journal.Event, error) {
 	turn.Status, turn.Error, turn.CompletedAt, turn.CutOff = runtime.TurnInterrupted, reason, max(at,
@@ -205,13 +204,13 @@ func (s *Service) interrupt(ctx context.Context, tx database.Tx, turn store.Turn
 	return events, nil
 }
 
-// titleNotification tells clients of a session's title where its runtime does not: in the words of one that does.
+// titleNotification notifies clients of a session's title if its runtime does not, in the format of one that does.
 func titleNotification(session session.Session, at int64) journal.Event {
 	meta := live.Session{SystemOwned: session.SystemOwned, Title: session.Title, ProjectID: session.ProjectID}.Meta(session.ID)
 	return serverNotification(session.Runtime, wire.ThreadNamed(session.ID, session.Title), meta, at)
 }
 
-// serverNotification is the event of a line of ours, in the words a runtime would have used, and in its name.
+// serverNotification is the event of a line of ours, in a runtime's format and under its name.
 func serverNotification(runtimeName string, line runtime.Signal, meta stream.Meta, at int64) journal.Event {
 	event := journal.Event{SessionID: line.ThreadID, TurnID: line.TurnID, Type: stream.EventNotification, Time: at,
 		Source: runtimeName, Payload: line.Raw}
@@ -238,7 +237,7 @@ func exitReason(name string, exit *runtime.Exit) string {
 	return fmt.Sprintf("The %s runtime ended%s while this turn was running.", name, how)
 }
 
-// runtimeEvent says that a process of a runtime began or ended.
+// runtimeEvent is the event of the start or end of a runtime's process.
 func runtimeEvent(kind, name string, signal runtime.Signal, at int64) journal.Event {
 	return journal.Event{Type: kind, Time: at, Source: name, Payload: encode(struct {
 		Runtime    string        `json:"runtime"`

@@ -16,10 +16,10 @@ import (
 	"harness/transcript"
 )
 
-// sendAgain is what to do about a failure of which nothing better is known.
+// sendAgain is the remedy for a failure without a better one.
 const sendAgain = "Send the message again."
 
-// entryOfFailure is the entry that tells why a turn failed: the runtime's words, and what to do.
+// entryOfFailure is the transcript entry of a failed turn: the runtime's message, and the remedy.
 func entryOfFailure(turn store.Turn, remedy string) transcript.Entry {
 	if remedy == "" {
 		remedy = sendAgain
@@ -32,7 +32,7 @@ func entryOfFailure(turn store.Turn, remedy string) transcript.Entry {
 	return entry
 }
 
-// failureWords are those of a failure for a person: providers send theirs wrapped in JSON.
+// failureWords is the readable message of a failure: providers wrap theirs in JSON.
 func failureWords(failure string) string {
 	var wrapped struct {
 		Error struct {
@@ -48,7 +48,7 @@ func failureWords(failure string) string {
 	return failure
 }
 
-// turnFailed puts a turn's failure where readers see it, and tells those who read already.
+// turnFailed stores a turn's failure as an entry, and notifies current readers.
 func turnFailed(ctx context.Context, tx database.Tx, turn store.Turn, remedy string) (
 	[]journal.Event, error) {
 	systemOwned, err := store.IsSystemOwned(ctx, tx, turn.SessionID)
@@ -66,7 +66,7 @@ func turnFailed(ctx context.Context, tx database.Tx, turn store.Turn, remedy str
 	return []journal.Event{event}, nil
 }
 
-// logFailure says once in the log that a turn failed.
+// logFailure logs a failed turn once.
 func logFailure(log zerolog.Logger, record journal.Record) {
 	var told struct {
 		Entry transcript.Entry `json:"entry"`
@@ -78,18 +78,18 @@ func logFailure(log zerolog.Logger, record journal.Record) {
 		Str("error", strings.ReplaceAll(told.Entry.Content, "\n\n", " ")).Msg("a turn failed")
 }
 
-// The events that tell the audit log of errors of runtimes and their model providers. They show no frame.
+// The audit events of errors of runtimes and their model providers. They show no frame.
 const (
 	eventTurnFailed   = "turn.failed"
 	eventTurnRetrying = "turn.retrying"
 )
 
-// turnError is what is recorded of an error: what it is, and never its words, which may have a part of a key.
+// turnError is the record of an error: its kind, and never its message, which may contain part of a key.
 type turnError struct {
 	TurnID  string `json:"turnId"`
 	Runtime string `json:"runtime"`
-	// Kind is "" when the runtime does not tell. ProviderStatus is the HTTP status of the model provider, 0 when that is
-	// not known.
+	// Kind is "" when the runtime does not report it. ProviderStatus is the HTTP status of the model provider, 0 if
+	// unknown.
 	Kind           string `json:"kind,omitempty"`
 	ProviderStatus int    `json:"providerStatus,omitempty"`
 	// Attempt and Of count the retries of the runtime.
@@ -103,7 +103,7 @@ func (a arrival) turnError(kind string, about turnError) journal.Event {
 		Payload: encode(about)}
 }
 
-// errorKind names the kind of a turn's error, "" for none. More than one may hold; the first that says what to do counts.
+// errorKind names the kind of a turn's error, "" for none. Of several, the first with a remedy counts.
 func errorKind(kind error) string {
 	for _, known := range []struct {
 		kind error

@@ -15,7 +15,7 @@ import (
 	"harness/transcript"
 )
 
-// importHistory asks the runtime for its history of a session and stores it.
+// importHistory reads the runtime's history of a session and stores it.
 func (s *importer) importHistory(ctx context.Context, session session.Session, historian runtime.History) error {
 	asked := s.options.Now()
 	t, err := historian.ReadThread(ctx, session.RuntimeSessionID, true)
@@ -40,8 +40,7 @@ func (s *importer) importHistory(ctx context.Context, session session.Session, h
 	})
 }
 
-// importRows stores what is known of the turns beside their entries. A turn that still runs is told of by its runtime,
-// if it is ours.
+// importRows stores the data of turns beside their entries. The runtime reports a running turn itself, if it is ours.
 func (s *importer) importRows(ctx context.Context, tx database.Tx, session session.Session, t runtime.Thread) error {
 	stored, err := store.ReadTurns(ctx, tx, session.ID)
 	if err != nil {
@@ -78,7 +77,7 @@ func (s *importer) importRows(ctx context.Context, tx database.Tx, session sessi
 	return storeThread(ctx, tx, session.ID, t)
 }
 
-// importedTurns are a history's turns as transcript entries. An item without times of its own has its turn's.
+// importedTurns converts a history's turns to transcript entries. An item without times of its own has its turn's.
 func (s *importer) importedTurns(ctx context.Context, tx database.Tx, sessionID string, turns []runtime.Turn) (
 	[]transcript.Turn, error) {
 	out := make([]transcript.Turn, 0, len(turns))
@@ -104,7 +103,7 @@ func (s *importer) importedTurns(ctx context.Context, tx database.Tx, sessionID 
 	return out, nil
 }
 
-// instant is the first of the times (ms) that is known.
+// instant is the first known one of the times (ms).
 func instant(times ...int64) *int64 {
 	for _, at := range times {
 		if at != 0 {
@@ -114,7 +113,7 @@ func instant(times ...int64) *int64 {
 	return nil
 }
 
-// withoutTurns is a runtime's description of a conversation without the history some answers carry in it.
+// withoutTurns removes the history from a runtime's description of a conversation.
 func withoutTurns(raw json.RawMessage) json.RawMessage {
 	fields := jsonobject.Parse(raw)
 	if turns := fields.Get("turns"); turns == nil || string(turns) == "[]" {
@@ -123,8 +122,7 @@ func withoutTurns(raw json.RawMessage) json.RawMessage {
 	return fields.Set("turns", json.RawMessage("[]")).Encode()
 }
 
-// refreshDescription asks the runtime what it says of a session by now: where it works and with what model may change
-// with a turn.
+// refreshDescription reads the runtime's current description of a session: a turn may change its folder and model.
 func (s *importer) refreshDescription(ctx context.Context, runtimeName, sessionID string) error {
 	adapter, err := s.options.Runtimes.Adapter(runtimeName)
 	if err != nil {

@@ -13,10 +13,10 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// eventRuntimeRefused is what a runtime said of a session that is not its own.
+// eventRuntimeRefused records a runtime's signal about a session of another runtime.
 const eventRuntimeRefused = "runtime.refused"
 
-// resolver finds the sessions that signals of runtimes name.
+// resolver finds the sessions of runtime signals.
 type resolver struct {
 	db           *database.DB
 	journal      *journal.Journal
@@ -27,8 +27,8 @@ type resolver struct {
 	now          func() int64 // ms
 }
 
-// identify makes a signal name its sessions by our ids, as far as the view knows them: preload comes before. ours is
-// false when what it names is another runtime's session.
+// identify replaces the ids in a signal by ours, if the view has its sessions: preload runs before. ours is false when
+// the signal names another runtime's session.
 func (r *resolver) identify(runtimeName string, signal *runtime.Signal) (ours bool) {
 	for _, id := range []*string{&signal.ThreadID, &signal.Serves} {
 		if *id == "" {
@@ -43,8 +43,8 @@ func (r *resolver) identify(runtimeName string, signal *runtime.Signal) (ours bo
 	return true
 }
 
-// preload brings the sessions a batch names into the view, before Service.order is taken: to read them may take a
-// while, in which nobody else has to wait. It returns their ids, without those that could not be read.
+// preload loads the sessions of a batch into the view before Service.order is taken: reading them may be slow and must
+// not block others. It returns their ids, without those that could not be read.
 func (r *resolver) preload(runtimeName string, batch runtime.Batch) (ids []string) {
 	for i := range batch.Signals {
 		for _, named := range []string{batch.Signals[i].ThreadID, batch.Signals[i].Serves} {
@@ -62,8 +62,8 @@ func (r *resolver) preload(runtimeName string, batch runtime.Batch) (ids []strin
 	return ids
 }
 
-// resolveSession brings the session a runtime means by an id into the view: its session of that id, else the one it calls so
-// itself, else a new one of that id.
+// resolveSession loads the session of a runtime's id into the view. It is our session of that id, else the one with
+// that native id, else a new one.
 func (r *resolver) resolveSession(runtimeName, threadID string) (id string) {
 	if id, known := r.index.ByNative(runtimeName, threadID); known {
 		return id
@@ -87,8 +87,8 @@ func (r *resolver) resolveSession(runtimeName, threadID string) (id string) {
 	return id
 }
 
-// storedAgain is storedThread for a signal: it waits for a store that is out of reach, until the journal is stopped. A
-// store that cannot be read for another reason leaves the session unknown: the unit looks at the rows itself.
+// storedAgain is storedThread for a signal: it waits for an unavailable store until the journal is stopped. After any
+// other read error the session stays unknown: the unit reads the rows itself.
 func (r *resolver) storedAgain(runtimeName, id string) (t live.Session, read bool) {
 	for {
 		t, err := r.storedThread(context.Background(), runtimeName, id)
@@ -103,11 +103,11 @@ func (r *resolver) storedAgain(runtimeName, id string) (t live.Session, read boo
 	}
 }
 
-// readPause is how long a signal waits before its session is looked for again in a store that is out of reach.
+// readPause is the pause between two reads of a session from an unavailable store.
 const readPause = 200 * time.Millisecond
 
-// waitForStore waits a moment for a store that is out of reach. False when there is nothing to wait for, or the journal
-// is stopped.
+// waitForStore waits a moment for an unavailable store. It returns false if the store is available, or the journal is
+// stopped.
 func (r *resolver) waitForStore(err error) bool {
 	if !database.Transient(err) {
 		return false
@@ -135,7 +135,7 @@ func (r *resolver) nativeAgain(runtimeName, nativeID string) string {
 	}
 }
 
-// ignoreForeign keeps what a runtime said of another runtime's session as nobody's. It changes nothing, and no client is shown
+// ignoreForeign records a runtime's signal about another runtime's session. It changes nothing, and no client receives
 // it.
 func (r *resolver) ignoreForeign(runtimeName string, signal runtime.Signal) journal.Unit {
 	at := r.now()
@@ -155,14 +155,14 @@ func (r *resolver) ignoreForeign(runtimeName string, signal runtime.Signal) jour
 	}
 }
 
-// refusing bounds the wait for a runtime to take a refusal: what it says next is not heard before.
+// refusing bounds the delivery of a refusal: the runtime's next signal waits for it.
 const refusing = 5 * time.Second
 
-// ignoreStrange answers the requests of a batch that nobody can be asked: about another runtime's session, about a
-// deleted one, about none. They are journaled, but the runtime would wait for ever.
+// ignoreStrange refuses the requests of a batch that have no session to ask: about another runtime's session, a deleted
+// one or none. The journal has them, but the runtime would wait for ever.
 func (r *resolver) ignoreStrange(runtimeName string, batch runtime.Batch) {
 	for _, signal := range batch.Signals {
-		// without a Change it is refused by its adapter
+		// its adapter refuses one without a Change
 		if signal.Kind != runtime.SignalRequest || signal.Change == nil || batch.Refuse == nil {
 			continue
 		}

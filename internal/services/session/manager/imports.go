@@ -20,38 +20,38 @@ import (
 )
 
 const (
-	// importPatience is how long a read waits for a history that is being taken in.
+	// importPatience is how long a read waits for the import of a history.
 	importPatience = 5 * time.Second
-	// importPause is how long after a failure a history is not asked for again, unless its runtime was restarted. It
-	// doubles with each failure, up to importPauseMost.
+	// importPause is the pause after a failed import, unless the runtime was restarted. It doubles with each failure,
+	// up to importPauseMost.
 	importPause     = time.Minute
 	importPauseMost = time.Hour
-	// importPage is how many sessions whose history is missing are looked up at once.
+	// importPage is how many sessions without a history one read lists.
 	importPage = 100
 )
 
-// imports is the list of the worker that takes in what runtimes stored of conversations before they came here, one
-// after the other.
+// imports is the list of the worker that imports earlier histories of conversations from runtimes, one after the other.
 type imports struct {
 	wake            chan struct{}
 	patience, pause time.Duration
 
 	mu sync.Mutex
-	// first are sessions that somebody reads or that just came in, done tells who waits that the worker has looked at one.
+	// first are sessions that a client reads or that are new; done notifies their waiters that the worker has handled
+	// one.
 	first []string
 	done  map[string]chan struct{}
-	// scanning says that the store is searched for others, newest first: rest is what is left of a page of it, before the
-	// id the next page ends at, "" for none.
+	// scanning says that the worker searches the store for others, newest first. rest is the rest of a page, before the
+	// id at which the next page ends, "" for none.
 	scanning bool
 	rest     []string
 	before   string
-	searches int // how often the search began anew
-	// tried are the failures that are to be tried again; unread says that the search itself failed.
+	searches int // how often the search restarted
+	// tried are the failures to retry; unread says that the search itself failed.
 	tried  map[string]importTry
 	unread bool
 }
 
-// importerOptions are what an importer is built from.
+// importerOptions configure importer.
 type importerOptions struct {
 	Journal  *journal.Journal
 	DB       *database.DB
@@ -65,7 +65,7 @@ type importerOptions struct {
 	Now      func() int64 // ms
 }
 
-// importer stores the histories that runtimes have of conversations from before they came here.
+// importer stores the histories of conversations that runtimes had before this server.
 type importer struct {
 	options importerOptions
 	imports *imports
@@ -77,7 +77,7 @@ func (s *importer) commit(ctx context.Context, unit journal.Unit) error {
 	return err
 }
 
-// importTry is when (ms) and in which runtime process a history was last asked for in vain, and how often.
+// importTry is the last failed import of a history: its time (ms), its runtime process, and the number of failures.
 type importTry struct {
 	at         int64
 	generation string
@@ -89,7 +89,7 @@ func newImports() *imports {
 		done: map[string]chan struct{}{}, tried: map[string]importTry{}}
 }
 
-// want puts a session on the list, before all that nobody asked for; looked is closed once the worker has looked at it.
+// want puts a session before all unrequested ones; looked is closed once the worker has handled it.
 func (i *imports) want(sessionID string) (looked <-chan struct{}) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -103,7 +103,7 @@ func (i *imports) want(sessionID string) (looked <-chan struct{}) {
 	return done
 }
 
-// wantAll has the store searched for sessions whose history is missing.
+// wantAll starts a search for sessions without a history.
 func (i *imports) wantAll() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -119,7 +119,7 @@ func (i *imports) signal() {
 	}
 }
 
-// due tells whether a history that was asked for in vain may be asked for again.
+// due reports whether a failed import may be retried.
 func (i *imports) due(sessionID, generation string, now int64) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -128,7 +128,7 @@ func (i *imports) due(sessionID, generation string, now int64) bool {
 		now-try.at >= min(i.pause<<(try.times-1), importPauseMost).Milliseconds()
 }
 
-// take is the next session to look at, "" for none that is known of, and whether it was wanted.
+// take returns the next session to import, "" for none, and whether a caller wants it.
 func (i *imports) take() (id string, wanted bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -141,7 +141,7 @@ func (i *imports) take() (id string, wanted bool) {
 	return "", false
 }
 
-// failed notes that a history was asked for in vain, settled that there is nothing (more) to ask for.
+// failed records a failed import, settled that there is nothing more to import.
 func (i *imports) failed(sessionID, generation string, now int64) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -154,7 +154,7 @@ func (i *imports) settled(sessionID string) {
 	delete(i.tried, sessionID)
 }
 
-// looked lets those go on who waited for a session to be looked at.
+// looked releases the callers that wait for a session.
 func (i *imports) looked(sessionID string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -164,7 +164,7 @@ func (i *imports) looked(sessionID string) {
 	}
 }
 
-// again is when the failures are to be tried again, nil when there are none.
+// again fires when failures are due, nil for none.
 func (i *imports) again() <-chan time.Time {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -174,8 +174,7 @@ func (i *imports) again() <-chan time.Time {
 	return time.After(i.pause)
 }
 
-// importLoop takes histories in until ctx ends. Those nobody waits for take half of its time at most: others write,
-// too.
+// importLoop imports histories until ctx ends. Unrequested ones take at most half of its time: others write, too.
 func (s *importer) importLoop(ctx context.Context) {
 	for ctx.Err() == nil {
 		var rest <-chan time.Time
@@ -199,7 +198,7 @@ func (s *importer) importLoop(ctx context.Context) {
 	}
 }
 
-// nextImports searches the store on; false when there is nothing more to search.
+// nextImports continues the search of the store; false at its end.
 func (s *importer) nextImports(ctx context.Context) bool {
 	i := s.imports
 	i.mu.Lock()
@@ -216,7 +215,7 @@ func (s *importer) nextImports(ctx context.Context) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if search != i.searches {
-		return true // it began anew meanwhile
+		return true // it restarted meanwhile
 	}
 	i.unread = err != nil
 	if i.scanning = len(ids) == importPage; i.scanning {
@@ -226,15 +225,15 @@ func (s *importer) nextImports(ctx context.Context) bool {
 	return len(ids) > 0
 }
 
-// missingHistories lists sessions of a node whose history is to be taken in, newest first, below an id.
+// missingHistories lists sessions of a node without an imported history, newest first, below an id.
 func missingHistories(ctx context.Context, q database.Querier, nodeID, before string) (ids []string, err error) {
 	return database.ReadTexts(ctx, q, "list the sessions whose history is missing", `select id from sessions
 		where node_id = $1 and history_at = 0 and ($2 = '' or id < $2) order by id desc limit $3`, nodeID,
 		database.EncodeText(before), importPage)
 }
 
-// importOne makes sure that the runtime's own history of a session is stored here: of one that began elsewhere
-// (adopted, forked), or in which something was done that nobody here saw.
+// importOne imports the runtime's own history of a session. It does so for one that began elsewhere (adopted, forked),
+// or that changed without this server.
 func (s *importer) importOne(ctx context.Context, sessionID string) {
 	defer s.imports.looked(sessionID)
 	sess, err := s.options.Reader.Stored(ctx, sessionID)
@@ -249,7 +248,7 @@ func (s *importer) importOne(ctx context.Context, sessionID string) {
 	}
 	switch {
 	case err == nil && adapter == nil && sess.HistoryAt == 0:
-		// It is looked at again when its runtime starts, or when it is due.
+		// It is tried again when its runtime starts, or when it is due.
 	case err == nil, session.Absent(err):
 		s.imports.settled(sessionID)
 	default:
@@ -261,8 +260,7 @@ func (s *importer) importOne(ctx context.Context, sessionID string) {
 	}
 }
 
-// AwaitHistory waits, within bounds, until the worker has looked for the history of a session that is missing and can
-// be had.
+// AwaitHistory waits, within bounds, until the worker has handled a session whose history is missing and available.
 func (s *importer) AwaitHistory(ctx context.Context, session session.Session) error {
 	if adapter, _ := s.historian(session); adapter == nil {
 		return nil
@@ -276,16 +274,15 @@ func (s *importer) AwaitHistory(ctx context.Context, session session.Session) er
 	return nil
 }
 
-// historian is the runtime that is to be asked for the history of a session now, and its process; nil when none is: the
-// history is here, or the runtime is down (when it starts, all is looked at again), or it failed to tell a while ago,
-// or the session is another node's, whose runtime must not be asked.
+// historian is the runtime to import the history of a session from, and its process. It is nil in these cases: the
+// history is here; the runtime is down, whose start retries all; it failed recently; another node owns the session.
 func (s *importer) historian(session session.Session) (historian runtime.History, generation string) {
 	if session.HistoryAt != 0 || !s.options.Owns(session) {
 		return nil, ""
 	}
 	adapter, err := s.options.Runtimes.Adapter(session.Runtime)
 	if err != nil {
-		return nil, "" // a runtime that is not configured any more tells nothing
+		return nil, "" // a runtime that is no longer configured has no history
 	}
 	status := adapter.Status()
 	if status.State != runtime.StateReady || !s.imports.due(session.ID, status.Generation, s.options.Now()) {

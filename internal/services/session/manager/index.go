@@ -14,7 +14,7 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// slots bounds what runs, and what of the sessions stays in memory.
+// slots bounds the running turns and the sessions in memory.
 type slots struct {
 	db      *database.DB
 	journal *journal.Journal
@@ -25,8 +25,8 @@ type slots struct {
 	log     zerolog.Logger
 }
 
-// makeRoom keeps the view from growing with every session ever touched. A thread may go only when the store says the
-// same of it: that is so once everything queued before is committed, which an empty unit finds out.
+// makeRoom keeps the view from growing with every session ever used. It evicts a session only once the store has the
+// same state. That is so after everything queued before is committed, as an empty unit confirms.
 func (s *slots) makeRoom(ctx context.Context) {
 	spare := s.index.Spare()
 	if len(spare) == 0 {
@@ -43,10 +43,10 @@ func (s *slots) makeRoom(ctx context.Context) {
 	}
 }
 
-// Load is what a runtime of this server has to do now.
+// Load is the current load of a runtime of this server.
 func (s *slots) Load(runtimeName string) session.Load { return s.index.Limits.Load(runtimeName) }
 
-// countTurns makes the turns known that run in processes an earlier server left: they count as any other.
+// countTurns counts the turns in processes that an earlier server left.
 func (s *slots) countTurns(ctx context.Context) error {
 	turns, err := store.OpenTurns(ctx, s.db.Read(), s.nodeID)
 	if err != nil {
@@ -60,8 +60,8 @@ func (s *slots) countTurns(ctx context.Context) error {
 	return nil
 }
 
-// reserveSlot takes in a message until it left: *LimitError when too many are on their way. What is wrong with the session
-// is told by who looks at it.
+// reserveSlot counts a message until its release: *LimitError when too many are on their way. Later checks report
+// errors of the session.
 func (s *slots) reserveSlot(ctx context.Context, sessionID string) (leave func(), err error) {
 	t, inView := s.index.Peek(sessionID)
 	if !inView || !t.Stored {
@@ -77,7 +77,7 @@ func (s *slots) reserveSlot(ctx context.Context, sessionID string) (leave func()
 	return s.index.Limits.Reserve(t.Runtime, sessionID)
 }
 
-// needsSlot tells whether a message to a session begins a turn that has to wait for a place.
+// needsSlot reports whether a message to a session begins a turn that needs a slot.
 func (s *slots) needsSlot(session session.Session) bool {
 	return s.index.Limits.BoundsTurns(session.Runtime) && s.index.ActiveTurn(session.ID) == ""
 }

@@ -18,13 +18,13 @@ import (
 	"harness/stream"
 )
 
-// ingest takes what one native line means: it brings the view up to date and queues the events together with the state
-// they change, as one unit. It does not wait for the commit, but for room in the journal's queue: a slow store slows
-// the runtime, nothing is dropped. It returns the session that the native line is to be kept with, "" for none.
+// ingest stores the meaning of one native line. It updates the view and queues the events with their state changes as
+// one unit. It waits for room in the journal's queue, not for the commit: a slow store slows the runtime, and nothing
+// is dropped. It returns the session to store the native line with, "" for none.
 func (s *Service) ingest(runtimeName string, batch runtime.Batch) (nativeOf string) {
 	named := s.resolver.preload(runtimeName, batch)
 	s.resolver.ignoreStrange(runtimeName, batch)
-	for s.order.Lock(); !s.index.Has(named...); s.order.Lock() { // one was left out meanwhile
+	for s.order.Lock(); !s.index.Has(named...); s.order.Lock() { // one was evicted meanwhile
 		s.order.Unlock()
 		named = s.resolver.preload(runtimeName, batch)
 	}
@@ -65,8 +65,8 @@ func (s *Service) ingest(runtimeName string, batch runtime.Batch) (nativeOf stri
 	return nativeOf
 }
 
-// isDuplicate tells whether a batch was taken in since this server talks to its process: it was read again when the
-// process was attached to again. Service.order is held.
+// isDuplicate reports whether this server has ingested a batch before: an attachment to its process reads it again.
+// Service.order is held.
 func (s *Service) isDuplicate(runtimeName string, batch runtime.Batch) bool {
 	if batch.Offset == 0 {
 		return false
@@ -79,7 +79,7 @@ func (s *Service) isDuplicate(runtimeName string, batch runtime.Batch) bool {
 	return false
 }
 
-// unitOf brings the view up to date for a signal and returns what is to be stored of it. Service.order is held.
+// unitOf updates the view for a signal and returns its unit. Service.order is held.
 func (s *Service) unitOf(runtimeName string, signal runtime.Signal) journal.Unit {
 	switch signal.Kind {
 	case runtime.SignalStarted:
@@ -113,7 +113,7 @@ func (s *Service) unitOf(runtimeName string, signal runtime.Signal) journal.Unit
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) { return s.apply(ctx, tx, a) }
 }
 
-// inSequence is one unit of several.
+// inSequence joins several units into one.
 func inSequence(units []journal.Unit) journal.Unit {
 	if len(units) == 1 {
 		return units[0]
@@ -131,7 +131,7 @@ func inSequence(units []journal.Unit) journal.Unit {
 	}
 }
 
-// after is a unit whose events come after native lines, those of this node's sessions.
+// after is a unit whose events follow native lines, those of this node's sessions.
 func (s *Service) after(events []journal.Event, unit journal.Unit) journal.Unit {
 	if len(events) == 0 {
 		return unit
@@ -155,7 +155,7 @@ func (s *Service) after(events []journal.Event, unit journal.Unit) journal.Unit 
 
 func nothing(context.Context, database.Tx) ([]journal.Event, error) { return nil, nil }
 
-// submit queues the unit of a batch; the batch's own Stored hears of the commit.
+// submit queues the unit of a batch; the batch's own Stored is called after the commit.
 func (s *Service) submit(runtimeName string, batch runtime.Batch, unit journal.Unit) {
 	report := func(_ []journal.Record, err error) {
 		if err == nil && batch.Stored != nil {
@@ -169,13 +169,13 @@ func (s *Service) submit(runtimeName string, batch runtime.Batch, unit journal.U
 			failure.Msg("what a runtime said could not be stored; the transcript of this turn may miss it")
 		}
 	}
-	// No deadline: only the journal's own end may take a signal from us.
+	// No deadline: only the journal's own end may refuse a signal.
 	if err := s.journal.Submit(context.Background(), unit, report); err != nil {
 		report(nil, err)
 	}
 }
 
-// arrival is a signal with everything about the moment it arrived, so that its unit can run twice and do the same.
+// arrival is a signal with all data of its arrival, so that its unit can run twice with the same result.
 type arrival struct {
 	runtime    string
 	signal     runtime.Signal
@@ -185,13 +185,13 @@ type arrival struct {
 	requestID  string // our id for an interactive request
 }
 
-// Report is the signal as the usage package reads it.
+// usageReport is the signal in the form of package usage.
 func (a arrival) usageReport() usage.Report {
 	return usage.Report{Runtime: a.runtime, SessionID: a.signal.ThreadID, TurnID: a.meta.TurnID, Method: a.signal.Method,
 		Params: a.meta.Layout.Params.Of(a.signal.Raw), At: a.receivedAt, Running: a.thread.ActiveTurn != ""}
 }
 
-// prepareSignal brings the view up to date for a signal.
+// prepareSignal updates the view for a signal.
 func (s *Service) prepareSignal(runtimeName string, signal runtime.Signal) arrival {
 	a := arrival{runtime: runtimeName, signal: signal, receivedAt: signal.ReceivedAt.UnixMilli()}
 	if signal.ReceivedAt.IsZero() {
@@ -205,10 +205,10 @@ func (s *Service) prepareSignal(runtimeName string, signal runtime.Signal) arriv
 		a.thread, _ = s.index.Get(signal.ThreadID)
 		a.meta = a.thread.Meta(signal.ThreadID)
 		if signal.Method == wire.MethodThreadStarted && a.meta.Session != nil {
-			a.meta.Session.Title = "" // it begins without a name, also when it has one by the time this is heard of
+			a.meta.Session.Title = "" // it begins without a name, also if it has one by now
 		}
 		s.index.Update(signal.ThreadID, func(t *live.Session) {
-			t.Stored = true // this unit makes the row if there is none
+			t.Stored = true // this unit makes a missing row
 			if completed, ok := signal.Change.(runtime.TurnCompleted); ok {
 				t.End(completed.TurnID)
 			}
@@ -226,7 +226,7 @@ func (s *Service) prepareSignal(runtimeName string, signal runtime.Signal) arriv
 	}
 	a.meta.ReceivedAt = a.receivedAt
 	if a.meta.Layout = &signal.Layout; signal.Layout == (runtime.Layout{}) {
-		_, layout, _ := wire.LayoutOf(signal.Raw) // a line without a method shows nothing
+		_, layout, _ := wire.LayoutOf(signal.Raw) // a line without a method has no layout
 		a.meta.Layout = &layout
 	}
 	a.meta.TurnID = signal.TurnID
@@ -236,7 +236,7 @@ func (s *Service) prepareSignal(runtimeName string, signal runtime.Signal) arriv
 	return a
 }
 
-// LoadView makes sure the view has a thread. A store that cannot be read leaves it out: the unit looks at the rows itself.
+// LoadView loads a session into the view. After a read error the session stays absent: the unit reads the rows itself.
 func (s *Service) LoadView(runtimeName, id string) {
 	if err := s.tryLoad(runtimeName, id); err != nil {
 		s.opts.Logger.Warn().Err(err).Str("session", id).
@@ -255,7 +255,7 @@ func (s *Service) tryLoad(runtimeName, id string) error {
 	return err
 }
 
-// storedThread is a thread as the store has it.
+// storedThread reads a session from the store.
 func (s *Service) storedThread(ctx context.Context, runtimeName, id string) (live.Session, error) {
 	stored, err := store.ReadSession(ctx, s.db.Read(), id)
 	var gone *session.DeletedError
@@ -276,7 +276,7 @@ func (s *Service) storedThread(ctx context.Context, runtimeName, id string) (liv
 		if stored.Epoch > 0 {
 			t.Epoch = live.NotOwned
 		}
-		return t, nil // its own node hears when its turn ends
+		return t, nil // its own node receives the end of its turn
 	}
 	if t.ActiveTurn, t.Trace, err = store.RunningTurn(ctx, s.db.Read(), id); database.Transient(err) {
 		return live.Session{}, err
@@ -290,7 +290,7 @@ func (s *Service) storedThread(ctx context.Context, runtimeName, id string) (liv
 	return t, err
 }
 
-// event is what a signal is told by, without its meta.
+// event is the event of a signal, without its meta.
 func (a arrival) event() journal.Event {
 	event := journal.Event{SessionID: a.signal.ThreadID, TurnID: a.meta.TurnID, ItemID: a.signal.ItemID,
 		Type: stream.EventNotification, Time: a.receivedAt, Source: a.runtime, Payload: a.signal.Raw,
@@ -302,7 +302,7 @@ func (a arrival) event() journal.Event {
 	return event
 }
 
-// apply runs inside the journal's transaction: the state a signal changes, then its event.
+// apply runs inside the journal's transaction: it stores a signal's state changes, then its event.
 func (s *Service) apply(ctx context.Context, tx database.Tx, a arrival) ([]journal.Event, error) {
 	signal := a.signal
 	if mine, err := s.Mine(ctx, tx, signal.ThreadID, a.thread.Epoch); err != nil || !mine {
@@ -316,7 +316,8 @@ func (s *Service) apply(ctx context.Context, tx database.Tx, a arrival) ([]journ
 		var gone *session.DeletedError
 		switch {
 		case errors.As(err, &gone):
-			// Deleted while the signal was queued: it is still journaled, as one of a purged session, and changes nothing.
+			// Deleted while the signal was queued: the journal keeps it as one of a purged session, and it changes
+			// nothing.
 			meta.Purged, meta.Session, meta.SystemOwned = true, nil, gone.SystemOwned
 		case err != nil:
 			return nil, err
@@ -339,8 +340,7 @@ func (s *Service) apply(ctx context.Context, tx database.Tx, a arrival) ([]journ
 	return append(events, decided...), err
 }
 
-// change stores what a signal means. The events it returns come before the signal's own, as clients had them from
-// codex-manager.
+// change stores the state of a signal. Its events precede the signal's own, as clients had them from codex-manager.
 func (s *Service) change(ctx context.Context, tx database.Tx, a arrival, meta *stream.Meta) ([]journal.Event, error) {
 	id := a.signal.ThreadID
 	switch change := a.signal.Change.(type) {
@@ -389,8 +389,8 @@ func (s *Service) change(ctx context.Context, tx database.Tx, a arrival, meta *s
 	return nil, nil
 }
 
-// moment is the time (ms) of what a runtime says: it counts in whole seconds, which would put a turn before one that was
-// accepted earlier in the same second, and its end before what it did in its last one.
+// moment corrects the time (ms) of a runtime that counts whole seconds. Uncorrected, a turn would precede one accepted
+// earlier in the same second. Its end would precede its last items.
 func (a arrival) moment(said int64) int64 {
 	switch since := a.receivedAt - said; {
 	case said == 0 || since >= 0 && since < 1000:
@@ -406,7 +406,7 @@ func (s *Service) turnCompleted(ctx context.Context, tx database.Tx, a arrival, 
 	turn := store.Turn{SessionID: a.signal.ThreadID, TurnID: change.TurnID, Status: change.Status, Error: change.Error,
 		Generation: a.signal.Generation, NodeID: s.opts.NodeID, StartedAt: change.StartedAt,
 		CompletedAt: a.moment(change.CompletedAt), Native: change.Native}
-	turn.CutOff = turn.Status == runtime.TurnInterrupted && turn.Error != "" // who stops a turn needs no reason
+	turn.CutOff = turn.Status == runtime.TurnInterrupted && turn.Error != "" // a stop needs no reason
 	events, err := s.endRetry(ctx, tx, turn)
 	if err != nil {
 		return nil, err
@@ -418,8 +418,8 @@ func (s *Service) turnCompleted(ctx context.Context, tx database.Tx, a arrival, 
 	if err != nil {
 		return nil, err
 	}
-	// Whatever this turn asked can no longer be answered (not every runtime says so of every kind of request), and what
-	// it wanted a tool of this server for is not wanted any more.
+	// Requests of this turn can no longer be answered; not every runtime reports so for every kind. Its calls of this
+	// server's tools are void as well.
 	pending, err := store.PendingRequests(ctx, tx, turn.SessionID)
 	if err != nil {
 		return nil, err
@@ -461,7 +461,7 @@ func (s *Service) requested(ctx context.Context, tx database.Tx, a arrival, chan
 	if err != nil {
 		return err
 	}
-	// A runtime that was re-attached asks again: same request, same id.
+	// A runtime asks again after an attachment: same request, same id.
 	meta.RequestID = &request.ID
 	meta.Request = &stream.RequestRef{ID: request.ID, Kind: string(request.Kind), Summary: request.Summary,
 		ThreadID: request.SessionID, TurnID: request.TurnID, ItemID: request.ItemID, CreatedAt: request.CreatedAt,
@@ -476,8 +476,8 @@ func params(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// resolvedElsewhere: the runtime closed a request. If we answered it, it is settled already; else nobody here will be
-// able to any more.
+// resolvedElsewhere: the runtime closed a request. Our own answer has settled it already; without one, no client can
+// answer it anymore.
 func (s *Service) resolvedElsewhere(ctx context.Context, tx database.Tx, a arrival, change runtime.RequestResolved,
 	meta *stream.Meta) ([]journal.Event, error) {
 	request, err := store.ReadNativeRequest(ctx, tx, a.signal.Generation, change.RequestID)

@@ -13,21 +13,21 @@ import (
 )
 
 const (
-	// lateTurn bounds how long a runtime may take to know of a turn that it has accepted.
+	// lateTurn bounds how long a runtime may not know a turn that it has accepted.
 	lateTurn = time.Second
-	// stopPatience is how long an agent has to end a turn that it was asked to end. Then its process is ended.
+	// stopPatience is how long an agent has to end a turn after a stop. Then its process is ended.
 	stopPatience = 10 * time.Second
-	// endPatience is how long the end of a process may take, and the wait for a message on its way to the agent.
+	// endPatience bounds the end of a process, and the wait for a message on its way to the agent.
 	endPatience = 2 * time.Second
 )
 
-// Interrupt is StopTurn that ends the background work of the turn with it, and returns the turn.
+// Interrupt is StopTurn that also ends the background work of the turn, and returns the turn.
 func (s *stopper) Interrupt(ctx context.Context, sessionID, turnID string) (string, error) {
 	stopped, err := s.StopTurn(ctx, sessionID, turnID, false)
 	return stopped.TurnID, err
 }
 
-// toInterrupt is the running turn of a session, and what can end it; errors are those of Interrupt.
+// toInterrupt finds the running turn of a session, and the runtime that can end it; errors are those of Interrupt.
 func (s *stopper) toInterrupt(ctx context.Context, sessionID, turnID string) (sess session.Session, adapter runtime.Adapter,
 	active string, err error) {
 	row, err := store.ReadSession(ctx, s.options.DB.Read(), sessionID)
@@ -52,8 +52,8 @@ func (s *stopper) toInterrupt(ctx context.Context, sessionID, turnID string) (se
 	return row.Session, adapter, active, err
 }
 
-// holdBriefly takes the lock of a session, so that messages to it wait. A call that holds it for longer waits for the
-// runtime, and is no reason not to stop that; held says whether it was taken.
+// holdBriefly locks a session, so that messages to it wait. A longer holder is itself waiting for the runtime, and does
+// not prevent the stop; held reports whether the lock was taken.
 func (s *stopper) holdBriefly(ctx context.Context, sessionID string) (release func(), held bool) {
 	ctx, cancel := context.WithTimeout(ctx, endPatience)
 	defer cancel()
@@ -64,7 +64,7 @@ func (s *stopper) holdBriefly(ctx context.Context, sessionID string) (release fu
 	return release, true
 }
 
-// stopTurn ends a turn and returns when it is over. ErrNoActiveTurn when it ended by itself, *NotStoppedError.
+// stopTurn ends a turn and returns after its end. ErrNoActiveTurn when it ended by itself, *NotStoppedError.
 func (s *stopper) stopTurn(ctx context.Context, adapter runtime.Adapter, sess session.Session, turnID string) error {
 	idle := s.options.Index.WhenIdle(sess.ID)
 	if s.options.Index.ActiveTurn(sess.ID) != turnID {
@@ -88,12 +88,12 @@ func (s *stopper) stopTurn(ctx context.Context, adapter runtime.Adapter, sess se
 			return err
 		}
 	}
-	return s.commit(ctx, nothing) // what is told of its end is stored before: who reads now sees that it is over
+	return s.commit(ctx, nothing) // its end is stored first, so that later readers see it
 }
 
-// stoppedAlready tells whether a turn that is over was stopped: by another request, a moment ago.
+// stoppedAlready reports whether an ended turn was stopped by another request just before.
 func (s *stopper) stoppedAlready(ctx context.Context, sessionID, turnID string) error {
-	if err := s.commit(ctx, nothing); err != nil { // what is told of its end is stored before
+	if err := s.commit(ctx, nothing); err != nil { // its end is stored first
 		return err
 	}
 	turn, known, err := store.ReadTurn(ctx, s.options.DB.Read(), sessionID, turnID)
@@ -103,8 +103,8 @@ func (s *stopper) stoppedAlready(ctx context.Context, sessionID, turnID string) 
 	return err
 }
 
-// askToEnd asks a runtime to end a turn, as long as ctx allows and the turn is not over. A runtime that has just accepted
-// one may say for a moment that none runs; it is asked again as long as the turn is not over here.
+// askToEnd asks a runtime to end a turn, until ctx ends or the turn is over. A runtime may not know a turn yet that it
+// has just accepted. It is asked again while the turn runs here.
 func (s *stopper) askToEnd(ctx context.Context, adapter runtime.Adapter, threadID, turnID string, idle <-chan struct{}) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -119,7 +119,7 @@ func (s *stopper) askToEnd(ctx context.Context, adapter runtime.Adapter, threadI
 		err := adapter.Threads().InterruptTurn(ctx, threadID, turnID)
 		none := errors.Is(err, runtime.ErrNoActiveTurn)
 		if err != nil && !none && isOver(idle) {
-			return nil // the answer is of no interest any more
+			return nil // the answer no longer matters
 		}
 		if !none || isOver(idle) || time.Since(began) > lateTurn {
 			return err
@@ -140,7 +140,7 @@ func isOver(idle <-chan struct{}) bool {
 	}
 }
 
-// endTurnsProcess ends the process of a turn that does not end otherwise, unless it serves other sessions that run.
+// endTurnsProcess ends the process of a turn that does not end otherwise, unless it serves other running sessions.
 func (s *stopper) endTurnsProcess(ctx context.Context, adapter runtime.Adapter, sess session.Session, turnID string, failure error) error {
 	left := &session.NotStoppedError{SessionID: sess.ID, TurnID: turnID, Runtime: sess.Runtime, Cause: failure}
 	if runtime.CapabilitiesOf(adapter).ProcessPer != runtime.ProcessPerThread {

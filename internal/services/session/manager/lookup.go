@@ -14,26 +14,26 @@ import (
 	"harness/internal/services/session"
 )
 
-// lookupPatience is how long a runtime that is ready may take to say whether it knows a conversation.
+// lookupPatience is how long a ready runtime may take to find a conversation.
 const lookupPatience = 2 * time.Second
 
-// findAnswer is what a runtime said of a conversation.
+// findAnswer is a runtime's answer about a conversation.
 type findAnswer struct {
 	adapter runtime.Adapter
 	thread  runtime.Thread
 	err     error
 }
 
-// Lookup finds a session in the stored rows, or adopts one a runtime knows and we do not: a runtime is asked about an
-// id that is not stored here, and no other. Only runtimes that are ready are asked. *DeletedError for a deleted session;
-// ErrNotFound, as *UnknownError where runtimes could not be asked, for an unknown one.
+// Lookup finds a session in the stored rows, or adopts one that only a runtime knows. It asks runtimes only about ids
+// that are not stored here, and only runtimes that are ready. *DeletedError for a deleted session; ErrNotFound for an
+// unknown one, as *UnknownError when runtimes could not be asked.
 func (s *conversations) Lookup(ctx context.Context, sessionID string) (session.Session, error) {
 	sess, err := s.reader.Stored(ctx, sessionID)
 	if !errors.Is(err, session.ErrNotFound) {
 		return sess, err
 	}
 	if sessionID == "" || database.EncodeText(sessionID) != sessionID {
-		return session.Session{}, session.ErrNotFound // no runtime gives out such an id
+		return session.Session{}, session.ErrNotFound // no runtime uses such an id
 	}
 	asked := s.now()
 	answers, notAsked := s.findInRuntimes(ctx, sessionID)
@@ -48,7 +48,7 @@ func (s *conversations) Lookup(ctx context.Context, sessionID string) (session.S
 			s.imports.want(sessionID)
 			return s.reader.Stored(ctx, sessionID)
 		case one.err == nil, errors.Is(one.err, runtime.ErrThreadNotFound):
-		case errors.As(one.err, new(*runtime.Error)): // it would not even look: not an id of this runtime
+		case errors.As(one.err, new(*runtime.Error)): // it refuses the id: not an id of this runtime
 		default:
 			return session.Session{}, one.err
 		}
@@ -59,7 +59,7 @@ func (s *conversations) Lookup(ctx context.Context, sessionID string) (session.S
 	return session.Session{}, session.ErrNotFound
 }
 
-// findInRuntimes asks all ready runtimes that keep conversations for one of them, at the same time.
+// findInRuntimes asks all ready runtimes with conversations for one, concurrently.
 func (s *conversations) findInRuntimes(ctx context.Context, sessionID string) (answers []findAnswer, notAsked []session.NotAsked) {
 	ctx, cancel := context.WithTimeout(ctx, lookupPatience)
 	defer cancel()
@@ -83,7 +83,7 @@ func (s *conversations) findInRuntimes(ctx context.Context, sessionID string) (a
 	return answers, notAsked
 }
 
-// notAskedReason says why a runtime that cannot answer now is not asked.
+// notAskedReason is the reason why an unavailable runtime is not asked.
 func notAskedReason(name string, status runtime.Status) session.NotAsked {
 	if status.State == runtime.StateReady {
 		return session.NotAsked{Runtime: name, State: runtime.StateUnresponsive,
@@ -92,7 +92,7 @@ func notAskedReason(name string, status runtime.Status) session.NotAsked {
 	return session.NotAsked{Runtime: name, State: status.State, Reason: cmp.Or(status.Reason, "it is "+string(status.State))}
 }
 
-// unanswered tells whether a runtime did not answer, and why. A caller who goes away is another matter.
+// unanswered reports whether a runtime did not answer, and why. A canceled caller does not count.
 func unanswered(ctx context.Context, err error) (reason string, is bool) {
 	if err == nil || ctx.Err() != nil {
 		return "", false

@@ -17,7 +17,7 @@ import (
 	"harness/internal/services/session/workspace"
 )
 
-// organizer renames, archives and resumes sessions, and puts them into projects.
+// organizer renames, archives and resumes sessions, and assigns their projects.
 type organizer struct {
 	db       *database.DB
 	journal  *journal.Journal
@@ -41,13 +41,13 @@ func (s *organizer) commit(ctx context.Context, unit journal.Unit) error {
 	return err
 }
 
-// Rename gives a session a title, here and in its runtime, if that keeps names.
+// Rename changes a session's title, here and in its runtime, if that stores names.
 func (s *organizer) Rename(ctx context.Context, sessionID, title string) (session.Session, error) {
 	return s.RenameFrom(ctx, sessionID, title, "")
 }
 
-// RenameFrom is Rename of a session that has a certain title until then, or any if that is "". *TitleError when it has
-// another, which stays.
+// RenameFrom is Rename of a session with a certain title, or with any for "". *TitleError when the session has another
+// title, which stays.
 func (s *organizer) RenameFrom(ctx context.Context, sessionID, title, from string) (session.Session, error) {
 	return s.manage(ctx, sessionID, func(ctx context.Context, sess session.Session, adapter runtime.Adapter) (change, error) {
 		if from != "" && sess.Title != from {
@@ -55,7 +55,7 @@ func (s *organizer) RenameFrom(ctx context.Context, sessionID, title, from strin
 		}
 		librarian, told := runtime.Has[runtime.Archiver](adapter, runtime.OpArchive)
 		if told {
-			// A conversation the runtime lost keeps its row, and the row its title.
+			// A conversation that the runtime lost keeps its row and title.
 			err := librarian.NameThread(ctx, sess.RuntimeSessionID, title)
 			if err != nil && !errors.Is(err, runtime.ErrThreadNotFound) {
 				return nil, err
@@ -64,8 +64,8 @@ func (s *organizer) RenameFrom(ctx context.Context, sessionID, title, from strin
 		s.index.Update(sessionID, func(t *live.Session) { t.SetTitle(title) })
 		return func(ctx context.Context, tx database.Tx, at int64) ([]journal.Event, error) {
 			if from != "" {
-				// Calls on the session wait for this one. If it is called otherwise now, its runtime named it anew, after it had
-				// taken this title.
+				// Other calls on the session wait for this one. Another title now is the runtime's own, set after it
+				// had accepted this one.
 				stored, err := store.ReadSession(ctx, tx, sessionID)
 				if err == nil && stored.Title != from && stored.Title != title {
 					err = &session.TitleError{SessionID: sessionID, Title: stored.Title}
@@ -77,7 +77,7 @@ func (s *organizer) RenameFrom(ctx context.Context, sessionID, title, from strin
 			err := errors.Join(store.UpdateSession(ctx, tx, sessionID, `title = $2`, database.EncodeText(title)),
 				store.TouchSession(ctx, tx, sessionID, at))
 			events := []journal.Event{sessionRenamed(sessionID, title, at)}
-			if !told { // no runtime tells clients of it
+			if !told { // no runtime notifies clients
 				sess.Title = title
 				events = append(events, titleNotification(sess, at))
 			}
@@ -86,8 +86,8 @@ func (s *organizer) RenameFrom(ctx context.Context, sessionID, title, from strin
 	})
 }
 
-// Archive puts a session away, in its runtime too where that keeps an archive; ErrNotMaterialized when its runtime has
-// nothing stored to put away. What runs of it is ended, and messages that wait in it are held.
+// Archive archives a session, in its runtime too if that has an archive; ErrNotMaterialized when its runtime has
+// nothing stored to archive. It ends everything that runs in the session, and holds its queued messages.
 func (s *organizer) Archive(ctx context.Context, sessionID string) (session.Session, error) {
 	return s.manage(ctx, sessionID, func(ctx context.Context, session session.Session, adapter runtime.Adapter) (change, error) {
 		s.stopper.endWork(ctx, adapter, session)
@@ -98,7 +98,7 @@ func (s *organizer) Archive(ctx context.Context, sessionID string) (session.Sess
 		}
 		var t runtime.Thread
 		if historian, ok := runtime.Has[runtime.History](adapter, runtime.OpHistory); ok {
-			// Where it is kept has changed. Not to learn of that now is no failure of what was asked for.
+			// Its file has moved. A failure to read the new place does not fail the call.
 			t, _ = historian.ReadThread(ctx, session.RuntimeSessionID, false)
 		}
 		return func(ctx context.Context, tx database.Tx, _ int64) ([]journal.Event, error) {
@@ -108,7 +108,7 @@ func (s *organizer) Archive(ctx context.Context, sessionID string) (session.Sess
 	})
 }
 
-// Unarchive takes a session back.
+// Unarchive restores an archived session.
 func (s *organizer) Unarchive(ctx context.Context, sessionID string) (session.Session, error) {
 	var t runtime.Thread
 	return withReportedThread(&t)(s.manage(ctx, sessionID, func(ctx context.Context, session session.Session, adapter runtime.Adapter) (
@@ -145,7 +145,7 @@ func (s *organizer) Resume(ctx context.Context, sessionID string, dynamicTools j
 			}
 			return func(ctx context.Context, tx database.Tx, _ int64) ([]journal.Event, error) {
 				err := storeThread(ctx, tx, sessionID, t)
-				if t.UpdatedAt > session.UpdatedAt { // something was done in it that nobody here saw
+				if t.UpdatedAt > session.UpdatedAt { // it changed without this server
 					err = errors.Join(err, store.UpdateSession(ctx, tx, sessionID, `history_at = 0`))
 				}
 				return nil, err
@@ -157,7 +157,7 @@ func (s *organizer) Resume(ctx context.Context, sessionID string, dynamicTools j
 	return resumed, err
 }
 
-// withReportedThread makes a session show what the runtime just said of it, the history that is not stored included.
+// withReportedThread returns a session with the runtime's latest description, including the history that is not stored.
 func withReportedThread(t *runtime.Thread) func(session.Session, error) (session.Session, error) {
 	return func(session session.Session, err error) (session.Session, error) {
 		if err == nil && len(t.Raw) > 0 {
@@ -167,16 +167,15 @@ func withReportedThread(t *runtime.Thread) func(session.Session, error) (session
 	}
 }
 
-// change is what managing a session does to its row.
+// change is a management call's change of a session's row.
 type change func(ctx context.Context, tx database.Tx, at int64) ([]journal.Event, error)
 
-// manage is the way of every such call: look the session up, have the runtime do its part, store the outcome. Calls on
-// one session go one after the other, so that the store and the runtime end up with the same one of two competing
-// wishes.
+// manage runs every such call: it finds the session, calls the runtime, and stores the result. Calls on one session run
+// one after the other, so that the store and the runtime end with the same state.
 func (s *organizer) manage(ctx context.Context, sessionID string,
 	act func(context.Context, session.Session, runtime.Adapter) (change, error)) (session.Session, error) {
 	if err := s.journal.AwaitWrites(ctx); err != nil {
-		return session.Session{}, err // before the runtime is told anything
+		return session.Session{}, err // before any call of the runtime
 	}
 	release, err := s.locks.Acquire(ctx, sessionID)
 	if err != nil {
@@ -187,7 +186,7 @@ func (s *organizer) manage(ctx context.Context, sessionID string,
 	if err != nil {
 		return session.Session{}, err
 	}
-	// From here on a caller who goes away does not matter: what the runtime has done must reach the row.
+	// From here on a canceled caller does not matter: the row must show the runtime's change.
 	ctx = context.WithoutCancel(ctx)
 	apply, err := act(ctx, sess, adapter)
 	if err != nil {
@@ -216,17 +215,17 @@ func materialized(err error) error {
 	return err
 }
 
-// storeThread keeps the runtime's newest description of a conversation.
+// storeThread stores the runtime's latest description of a conversation.
 func storeThread(ctx context.Context, tx database.Tx, sessionID string, t runtime.Thread) error {
 	if len(t.Raw) == 0 {
 		return nil
 	}
-	// The history some answers carry would be read with every look at the session.
+	// Every read of the session would load the history that some answers contain.
 	return store.UpdateSession(ctx, tx, sessionID, `thread = $2`, string(withoutTurns(t.Raw)))
 }
 
-// AssignProject puts a session into a project, or takes it out (nil). The project is looked at before the session,
-// except that a deleted session is deleted first of all. What does not change is not announced.
+// AssignProject puts a session into a project, or removes it (nil). It checks the project before the session, but a
+// deleted session first of all. An unchanged project is not announced.
 func (s *organizer) AssignProject(ctx context.Context, sessionID string, projectID *string) (session.Session, error) {
 	var gone *session.DeletedError
 	if err := store.CheckTombstone(ctx, s.db.Read(), sessionID); errors.As(err, &gone) {

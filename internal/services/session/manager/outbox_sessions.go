@@ -7,7 +7,7 @@ import (
 	"harness/internal/services/session"
 )
 
-// outboxSessions are the sessions as the outbox knows them.
+// outboxSessions implements the outbox's view of sessions.
 type outboxSessions struct{ *Service }
 
 // Owned implements outbox.Sessions.

@@ -13,8 +13,8 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// onRecords is the journal's news, of this node and of others: a decision may be one to deliver, and a title, project or
-// deletion that the view does not show yet is looked up.
+// onRecords handles the journal's records of this node and others. It wakes the delivery of decisions. It looks up
+// titles, projects and deletions that the view lacks.
 func (s *Service) onRecords(records []journal.Record) {
 	for _, record := range records {
 		switch record.Type {
@@ -43,7 +43,7 @@ func (s *Service) onRecords(records []journal.Record) {
 			ProjectID *string `json:"projectId"`
 		}
 		if err := json.Unmarshal(record.Payload, &news); err != nil {
-			continue // an event of ours that nobody can read tells nothing
+			continue // an event of ours that cannot be decoded
 		}
 		known, ok := s.index.Peek(news.SessionID)
 		switch {
@@ -57,8 +57,8 @@ func (s *Service) onRecords(records []journal.Record) {
 	}
 }
 
-// refresh brings the view's title and project of a session up to what is stored. What changes in the view meanwhile is
-// newer than what was read; its own event is heard later.
+// refresh updates the view's title and project of a session from the store. A concurrent change of the view is newer
+// than the read; its own event follows.
 func (s *Service) refresh(ctx context.Context, id string) error {
 	before, ok := s.index.Peek(id)
 	if !ok {
@@ -67,7 +67,7 @@ func (s *Service) refresh(ctx context.Context, id string) error {
 	stored, err := store.ReadSession(ctx, s.db.Read(), id)
 	var gone *session.DeletedError
 	if errors.Is(err, session.ErrNotFound) {
-		return nil // its row is still on its way
+		return nil // its row is not committed yet
 	}
 	if err != nil && !errors.As(err, &gone) {
 		return err

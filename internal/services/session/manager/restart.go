@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// restartPatience is how long a message waits for the process that follows one that is gone.
+	// restartPatience is how long a message waits for the process that replaces a dead one.
 	restartPatience = 10 * time.Second
-	// restartPause is between two looks for it.
+	// restartPause is between two checks for it.
 	restartPause = 100 * time.Millisecond
 )
 
-// beginTurn has a runtime begin a turn with a message, or steer it into the running one. When the process is gone that the
-// message was for, and no turn began, the process that follows gets it. runtime.ErrProcessGone when none does in time.
+// beginTurn has a runtime begin a turn with a message, or steer it into the running one. If the message's process died
+// before a turn began, the next process gets it. runtime.ErrProcessGone when none starts in time.
 func (s *Service) beginTurn(ctx context.Context, adapter runtime.Adapter, session session.Session, in runtime.StartTurn) (
 	runtime.StartedTurn, error) {
 	before, _ := s.index.Get(session.ID)
@@ -37,7 +37,7 @@ func (s *Service) beginTurn(ctx context.Context, adapter runtime.Adapter, sessio
 	}
 }
 
-// awaitExit waits until all is known that a process has said, and a moment more. False when that takes too long.
+// awaitExit waits until a dead process's output is stored, and a moment more. False when that takes too long.
 func (s *Service) awaitExit(ctx context.Context, session session.Session, generation string) bool {
 	for {
 		select {

@@ -17,23 +17,23 @@ import (
 	"harness/transcript/window"
 )
 
-// typeRestored is the type of the entry that says so in the transcript, restoredPrefix begins its id; the turn's
+// typeRestored is the type of the transcript entry of a restored conversation, restoredPrefix begins its id; the turn's
 // follows.
 const (
 	typeRestored   = "conversation.restored"
 	restoredPrefix = "restored-"
 )
 
-// errMemoryElsewhere means that what the runtime remembers of a session stayed at another node.
+// errMemoryElsewhere means that the runtime's state of a session stayed at another node.
 var errMemoryElsewhere = fmt.Errorf("%w: what the runtime remembered stayed at another node", runtime.ErrThreadNotFound)
 
-// historyBytes is how much of a lost conversation its runtime is told again, unless Options say otherwise: about 50,000
-// tokens, which the smallest models in use take beside their own instructions.
+// historyBytes bounds the replay of a lost conversation to its runtime, unless Options set another bound. It is about
+// 50,000 tokens, which the smallest models in use accept beside their own instructions.
 const historyBytes = 200_000
 
-// startTurn has the runtime start a turn. A conversation that the runtime has lost is begun anew with what its
-// transcript says, where the runtime can; told is nil otherwise. Sessions of the server's own workers are not: whoever
-// needs one of those opens another.
+// startTurn has the runtime start a turn. It replays a conversation that the runtime has lost from its transcript, if
+// the runtime can; told is nil otherwise. It does not replay sessions of the server's own workers: their owner opens
+// another.
 func (s *Service) startTurn(ctx context.Context, adapter runtime.Adapter, sess session.Session, in runtime.StartTurn) (
 	started runtime.StartedTurn, told *session.Restored, err error) {
 	if in.Continues, err = hasTurns(ctx, s.db.Read(), sess.ID); err != nil {
@@ -71,7 +71,7 @@ func (s *Service) startTurn(ctx context.Context, adapter runtime.Adapter, sess s
 	return started, told, nil
 }
 
-// conversationText is what a session's transcript says, as an agent is told it.
+// conversationText is a session's transcript as text for an agent.
 func (s *Service) conversationText(ctx context.Context, sessionID string, told *session.Restored) (history string, err error) {
 	var entries []transcript.Entry
 	err = s.db.Snapshot(ctx, func(q database.Querier) error {
@@ -109,14 +109,14 @@ func (s *Service) conversationText(ctx context.Context, sessionID string, told *
 	return history, nil
 }
 
-// hasTurns tells whether a session ever had a turn.
+// hasTurns reports whether a session ever had a turn.
 func hasTurns(ctx context.Context, q database.Querier, sessionID string) (bool, error) {
 	found, err := database.ReadTexts(ctx, q, "look for a turn of session "+sessionID,
 		`select turn_id from turns where session_id = $1 limit 1`, database.EncodeText(sessionID))
 	return len(found) > 0, err
 }
 
-// restored stores that a runtime was told a conversation again, and by which id it goes there now ("" for the old one).
+// restored records the replay of a conversation to a runtime, and its new native id ("" for the old one).
 func (s *Service) restored(ctx context.Context, tx database.Tx, sessionID string, started runtime.StartedTurn,
 	told *session.Restored, at int64) ([]journal.Event, error) {
 	if started.NativeID != "" {
@@ -131,7 +131,7 @@ func (s *Service) restored(ctx context.Context, tx database.Tx, sessionID string
 	return s.UpsertTranscriptIn(ctx, tx, sessionID, entryOfRestored(started.TurnID, told, at))
 }
 
-// entryOfRestored tells in the transcript that what the agent knows of the conversation is its record.
+// entryOfRestored is the transcript entry of a replay: the agent knows the conversation only from its record.
 func entryOfRestored(turnID string, told *session.Restored, at int64) transcript.Entry {
 	said := []string{fmt.Sprintf("The runtime had lost this conversation. The agent was told the %d messages of its record "+
 		"again and goes on from there; it knows nothing else of what was before.", told.Messages)}

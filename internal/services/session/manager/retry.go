@@ -17,15 +17,15 @@ import (
 	"harness/transcript"
 )
 
-// Retry sends the messages of a session's last turn once more, in a new turn whose id it returns. It does so for a turn
-// that was cut off by the end of its runtime or of the server, and in which no tool has run: *NotRetryableError with
-// the reason for any other. Otherwise it is Send of a message with this key (Message.Key).
+// Retry sends the messages of a session's last turn once more, in a new turn whose id it returns. The end of its
+// runtime or of the server must have cut the turn off, and no tool may have run. It returns *NotRetryableError with the
+// reason otherwise. It is Send of a message with this key (Message.Key).
 func (s *Service) Retry(ctx context.Context, sessionID, turnID, key string) (string, error) {
 	sent, err := s.Send(ctx, sessionID, session.Message{Retries: turnID, Key: key})
 	return sent.TurnID, err
 }
 
-// again is the message that tries a turn again. The session is locked.
+// again is the message that retries a turn. The session is locked.
 func (s *Service) again(ctx context.Context, sessionID, turnID, key string) (session.Message, error) {
 	refuse := func(reason string) (session.Message, error) {
 		return session.Message{}, &session.NotRetryableError{SessionID: sessionID, TurnID: turnID, Reason: reason}
@@ -75,7 +75,7 @@ func (s *Service) again(ctx context.Context, sessionID, turnID, key string) (ses
 	return message, nil
 }
 
-// lastTurn is the turn of a session that began last, of those that were not rolled back; "" for none.
+// lastTurn is the last turn of a session that was not rolled back; "" for none.
 func lastTurn(ctx context.Context, q database.Querier, sessionID string) (string, error) {
 	var last string
 	err := q.QueryRowContext(ctx, `select turn_id from turns t where session_id = $1
@@ -93,7 +93,7 @@ func inputOf(ctx context.Context, q database.Querier, sessionID, turnID string) 
 	return database.DecodeText(input), err
 }
 
-// settleInput forgets what a turn that was cut off was asked if it must not be asked again.
+// settleInput deletes the input of a cut-off turn that must not be retried.
 func (s *Service) settleInput(ctx context.Context, tx database.Tx, turn store.Turn) error {
 	if !turn.CutOff {
 		return nil
@@ -109,14 +109,13 @@ func (s *Service) settleInput(ctx context.Context, tx database.Tx, turn store.Tu
 	return nil
 }
 
-// harmless are the types of entries that are no work of a tool.
+// harmless are the types of entries without the work of a tool.
 func harmless() []string {
 	return []string{wire.ItemUserMessage, wire.ItemAgentMessage, wire.ItemReasoning, wire.ItemPlan, "turn.error", retryEntry,
 		typeTurnStopped, wire.ItemCleared, "approval.request", "approval.resolved", "tool_input.request", "tool_input.resolved"}
 }
 
-// toolsRan tells whether a tool may have run in a turn: anything that is no message, and no call whose approval nobody
-// gave.
+// toolsRan reports whether a tool may have run in a turn: any entry except messages and calls that no one approved.
 func (s *Service) toolsRan(ctx context.Context, q database.Querier, sessionID, turnID string) (bool, error) {
 	entries, err := s.entries.ListTurn(ctx, q, sessionID, turnID)
 	if err != nil {

@@ -16,10 +16,10 @@ import (
 	"harness/transcript"
 )
 
-// retryEntry is the type of that entry. Its status is error while the model does not answer.
+// retryEntry is the type of the entry of a retrying turn. Its status is error while the model does not answer.
 const retryEntry = "turn.retrying"
 
-// retryDetails are the parts of what the entry says.
+// retryDetails are the parts of the entry's text.
 type retryDetails struct {
 	Attempt int    `json:"attempt"`
 	Of      int    `json:"of,omitempty"`
@@ -27,7 +27,7 @@ type retryDetails struct {
 	Remedy  string `json:"remedy"`
 }
 
-// count words the number of the attempt.
+// count is the text of the attempt's number.
 func (r retryDetails) count() string {
 	if r.Of == 0 {
 		return fmt.Sprintf("attempt %d", r.Attempt)
@@ -35,8 +35,7 @@ func (r retryDetails) count() string {
 	return fmt.Sprintf("attempt %d of %d", r.Attempt, r.Of)
 }
 
-// answersAgain tells whether a signal is the first one in which the agent of a retrying turn goes on, and notes so.
-// Service.order is held.
+// answersAgain reports and records that a signal is the first output of a retrying turn's agent. Service.order is held.
 func (s *Service) answersAgain(signal runtime.Signal) bool {
 	known, _ := s.index.Peek(signal.ThreadID)
 	if known.Retrying == "" || !goesOn(signal.Change) {
@@ -46,7 +45,7 @@ func (s *Service) answersAgain(signal runtime.Signal) bool {
 	return true
 }
 
-// retrying tells whether a batch is about a session whose turn cannot reach its model.
+// retrying reports whether a batch is about a session whose turn cannot reach its model.
 func (s *Service) retrying(batch runtime.Batch) bool {
 	for _, signal := range batch.Signals {
 		if known, _ := s.index.Peek(signal.ThreadID); known.Retrying != "" {
@@ -56,7 +55,7 @@ func (s *Service) retrying(batch runtime.Batch) bool {
 	return false
 }
 
-// loadRetrying notes of a thread read from the store whether its running turn cannot reach its model.
+// loadRetrying sets whether the running turn of a session from the store cannot reach its model.
 func (s *Service) loadRetrying(ctx context.Context, sessionID string, t *live.Session) error {
 	entry, found, err := s.entries.Find(ctx, s.db.Read(), sessionID, session.TurnRetryPrefix+t.ActiveTurn)
 	if found && entry.Status == transcript.Failed {
@@ -65,7 +64,7 @@ func (s *Service) loadRetrying(ctx context.Context, sessionID string, t *live.Se
 	return err
 }
 
-// goesOn tells whether a change shows that the model has answered.
+// goesOn reports whether a change proves an answer of the model.
 func goesOn(change runtime.Change) bool {
 	switch change := change.(type) {
 	case runtime.TextDelta, runtime.InteractiveRequested:
@@ -76,12 +75,12 @@ func goesOn(change runtime.Change) bool {
 	return false
 }
 
-// turnRetrying stores the latest attempt of a turn to reach its model, and tells clients.
+// turnRetrying stores a turn's latest attempt to reach its model, and notifies clients.
 func (s *Service) turnRetrying(ctx context.Context, tx database.Tx, a arrival, change runtime.TurnRetrying,
 	systemOwned bool) ([]journal.Event, error) {
 	turnID := a.meta.TurnID
 	if turnID == "" {
-		return nil, nil // no turn is known that could be shown
+		return nil, nil // no turn is known
 	}
 	now := retryDetails{Attempt: change.Attempt, Of: change.Of, Reason: failureWords(change.Reason), Remedy: change.Remedy}
 	if now.Attempt == 0 {
@@ -111,7 +110,7 @@ func detailsOfRetry(entry transcript.Entry) (details retryDetails) {
 	return details
 }
 
-// modelAnswers is the unit that says a turn's model answers again.
+// modelAnswers is the unit for a turn whose model answers again.
 func (s *Service) modelAnswers(signal runtime.Signal, turnID string) journal.Unit {
 	at := signal.ReceivedAt.UnixMilli()
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
@@ -120,7 +119,7 @@ func (s *Service) modelAnswers(signal runtime.Signal, turnID string) journal.Uni
 	}
 }
 
-// endRetry ends what is said of a turn's attempts to reach its model: the model answers, or the turn is over.
+// endRetry ends the entry of a turn's attempts to reach its model: the model answers, or the turn is over.
 func (s *Service) endRetry(ctx context.Context, tx database.Tx, turn store.Turn) ([]journal.Event, error) {
 	entry, found, err := s.entries.Find(ctx, tx, turn.SessionID, session.TurnRetryPrefix+turn.TurnID)
 	if err != nil || !found || entry.Type != retryEntry || entry.Status != transcript.Failed {
@@ -134,7 +133,7 @@ func (s *Service) endRetry(ctx context.Context, tx database.Tx, turn store.Turn)
 		return nil, err
 	}
 	said := detailsOfRetry(entry)
-	entry.Content, _, _ = strings.Cut(entry.Content, "\n\n"+said.Remedy) // the agent tries no more
+	entry.Content, _, _ = strings.Cut(entry.Content, "\n\n"+said.Remedy) // the agent stops trying
 	switch turn.Status {
 	case runtime.TurnInterrupted:
 		entry.Status = transcript.Canceled

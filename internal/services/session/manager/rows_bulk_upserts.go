@@ -10,7 +10,7 @@ import (
 	"harness/internal/services/session"
 )
 
-// bulkOrigin is what the events of one request have in common.
+// bulkOrigin is the common part of one request's events.
 type bulkOrigin struct {
 	Time    int64  `json:"time"` // ms
 	Actor   string `json:"actor"`
@@ -46,7 +46,7 @@ func deleteBulk(ctx context.Context, tx database.Tx, id string) error {
 	return err
 }
 
-// readBulks reads the requests of this node of which only a part is stored.
+// readBulks reads the requests of this node that are stored only in part.
 func (s *upserter) readBulks(ctx context.Context) ([]*upsert, error) {
 	return database.ReadAll(ctx, s.db.Read(), "read the upserts to complete", func(row database.Row) (*upsert, error) {
 		u := &upsert{ctx: ctx, result: make(chan error, 1)}

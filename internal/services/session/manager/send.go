@@ -14,15 +14,15 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// Send starts a turn with a message, or steers it into the running one, and returns which it did; where the runtime
-// cannot steer, it waits for the running turn's end first. Sends to one session go one after the other, so two at once
-// make one turn. Options given become the session's controls once the runtime took the message. *ToolsError for client
+// Send starts a turn with a message, or steers it into the running one, and returns which. If the runtime cannot steer,
+// the message first waits for the running turn's end. Sends to one session run one after the other, so two at once make
+// one turn. Its options become the session's controls once the runtime accepted the message. *ToolsError for client
 // tools that are not the session's, *runtime.ControlError for levels its runtime does not enforce,
-// *runtime.UnsupportedError for images it does not take, *BackgroundError for options it cannot have while background work
-// runs, *LimitError when too many messages are on their way.
+// *runtime.UnsupportedError for images it does not accept, *BackgroundError for options it cannot use while background
+// work runs, *LimitError when too many messages are on their way.
 func (s *Service) Send(ctx context.Context, sessionID string, message session.Message) (session.Sent, error) {
 	if err := s.journal.AwaitWrites(ctx); err != nil {
-		return session.Sent{}, err // before the runtime is sent anything
+		return session.Sent{}, err // before any call of the runtime
 	}
 	leave, err := s.slots.reserveSlot(ctx, sessionID)
 	if err != nil {
@@ -43,8 +43,7 @@ func (s *Service) Send(ctx context.Context, sessionID string, message session.Me
 	}
 	s.tracer.sends(ctx, sessionID)
 	s.silence.end(sessionID)
-	// A caller who goes away does not take the message back: the runtime may have it already. The call has its own
-	// deadline.
+	// A canceled caller does not recall the message: the runtime may have it already. The call has its own deadline.
 	ctx = context.WithoutCancel(ctx)
 	start.ActiveTurnID = s.index.ActiveTurn(sessionID)
 	started, told, err := s.startTurn(ctx, adapter, sess, start)
@@ -61,8 +60,8 @@ func (s *Service) Send(ctx context.Context, sessionID string, message session.Me
 	return session.Sent{}, err
 }
 
-// prepareTurn checks a message and makes the runtime's call of it. A message that retries a turn gets what that was
-// asked. The session is locked.
+// prepareTurn checks a message and makes the runtime's call of it. A message that retries a turn gets that turn's
+// input. The session is locked.
 func (s *Service) prepareTurn(ctx context.Context, sess session.Session, adapter runtime.Adapter, message session.Message) (
 	session.Message, runtime.StartTurn, error) {
 	if err := s.CheckDrained(sess.SystemOwned); err != nil {
@@ -99,13 +98,13 @@ func (s *Service) prepareTurn(ctx context.Context, sess session.Session, adapter
 	return message, start, err
 }
 
-// beginning stores that a message is about to be told to the runtime.
+// beginning records that a message is about to be sent to the runtime.
 func (s *Service) beginning(ctx context.Context, session session.Session, message session.Message) error {
 	if message.Begin == nil && message.Key == "" {
 		return nil
 	}
 	if message.Alone && s.index.ActiveTurn(session.ID) != "" {
-		return runtime.ErrTurnActive // nothing began
+		return runtime.ErrTurnActive // no turn began
 	}
 	return s.InOrder(ctx, func() journal.Unit {
 		steers := s.index.ActiveTurn(session.ID) != ""
@@ -121,9 +120,9 @@ func (s *Service) beginning(ctx context.Context, session session.Session, messag
 	})
 }
 
-// acquireForTurn takes the lock of a session for a message: at once where the message can be steered into a running turn,
-// else as soon as no turn runs, and its runtime may have one more. Messages that wait come in the order they were sent;
-// one that is to be alone is refused with runtime.ErrTurnActive instead while a turn runs.
+// acquireForTurn locks a session for a message. It locks at once if the message can be steered into a running turn.
+// Else it waits until no turn runs and its runtime has a free slot. Messages keep their order. A message with Alone is
+// refused with runtime.ErrTurnActive while a turn runs.
 func (s *Service) acquireForTurn(ctx context.Context, sessionID string, alone bool) (sess session.Session,
 	adapter runtime.Adapter, release func(), err error) {
 	next, err := s.locks.Acquire(ctx, "message "+sessionID)
@@ -131,7 +130,7 @@ func (s *Service) acquireForTurn(ctx context.Context, sessionID string, alone bo
 		return session.Session{}, nil, nil, err
 	}
 	defer next()
-	giveBack := func() {} // of the place among the turns of its runtime
+	giveBack := func() {} // releases the slot of its runtime
 	defer func() {
 		if err != nil {
 			giveBack()
@@ -145,7 +144,7 @@ func (s *Service) acquireForTurn(ctx context.Context, sessionID string, alone bo
 		if sess, adapter, err = s.owned(ctx, sessionID); err == nil {
 			unsettled, err = s.Unsettled(ctx, sessionID)
 		}
-		if len(unsettled) > 0 { // whether it began a turn is found out before another message may begin one
+		if len(unsettled) > 0 { // an open message is settled before another one may begin a turn
 			release()
 			if err = s.Resolve(ctx, unsettled[0]); err == nil {
 				continue
@@ -181,7 +180,7 @@ func (s *Service) acquireForTurn(ctx context.Context, sessionID string, alone bo
 	}
 }
 
-// turnToAwait is closed when the turn is over whose end a message has to wait for, nil when there is none.
+// turnToAwait is closed at the end of the turn that a message has to wait for; nil for none.
 func (s *Service) turnToAwait(session session.Session, adapter runtime.Adapter, alone bool) (idle <-chan struct{}, err error) {
 	if _, steers := runtime.Has[runtime.Steerer](adapter, runtime.OpSteer); steers {
 		return nil, nil
@@ -196,8 +195,8 @@ func (s *Service) turnToAwait(session session.Session, adapter runtime.Adapter, 
 	return s.index.WhenIdle(session.ID), nil
 }
 
-// turnAccepted stores the turn a reply named before the caller is told of it: an acknowledged turn is never forgotten.
-// Its end may have overtaken the reply, and so may the end of its process.
+// turnAccepted stores the turn of a reply before the caller gets it: an acknowledged turn is never lost. Its end may
+// have overtaken the reply, and so may the end of its process.
 func (s *Service) turnAccepted(ctx context.Context, sess session.Session, started runtime.StartedTurn, message session.Message,
 	told *session.Restored) error {
 	turnID := started.TurnID
@@ -233,7 +232,7 @@ func (s *Service) turnAccepted(ctx context.Context, sess session.Session, starte
 	})
 }
 
-// storeSent stores a message that the runtime took, with its turn, unless the session is gone or another node's.
+// storeSent stores a message that the runtime accepted, with its turn, unless the session is gone or another node's.
 func (s *Service) storeSent(ctx context.Context, tx database.Tx, sess session.Session, turn store.Turn,
 	started runtime.StartedTurn, message session.Message) ([]journal.Event, error) {
 	if _, err := store.IsSystemOwned(ctx, tx, sess.ID); err != nil {
@@ -257,7 +256,7 @@ func (s *Service) storeSent(ctx context.Context, tx database.Tx, sess session.Se
 		sent = append(sent, more...)
 	}
 	if message.Key != "" {
-		if err := outbox.KeyMade(ctx, tx, message.Key, turn.TurnID); err != nil {
+		if err := outbox.StoreKeyResult(ctx, tx, message.Key, turn.TurnID); err != nil {
 			return nil, err
 		}
 	}
@@ -271,7 +270,7 @@ func (s *Service) storeSent(ctx context.Context, tx database.Tx, sess session.Se
 	return append(sent, dropped...), err
 }
 
-// sentWith stores the options a message came with, and returns the news that it was sent.
+// sentWith stores the options of a message, and returns the event of the sent message.
 func (s *Service) sentWith(ctx context.Context, tx database.Tx, sessionID string, started runtime.StartedTurn,
 	message session.Message, at int64) (journal.Event, error) {
 	if err := s.storeControlOverrides(ctx, tx, sessionID, message); err != nil {
@@ -288,8 +287,8 @@ func (s *Service) sentWith(ctx context.Context, tx database.Tx, sessionID string
 	return messageSent(sessionID, started.TurnID, message.InputParts(), with, at), nil
 }
 
-// storeControlOverrides makes the options a message came with the session's controls. They are laid over what is stored now:
-// controls may have been edited while the runtime took the message.
+// storeControlOverrides makes the options of a message the session's controls. It merges them into the stored ones,
+// which may have changed since the message was sent.
 func (s *Service) storeControlOverrides(ctx context.Context, tx database.Tx, sessionID string, m session.Message) error {
 	if m.Model == nil && m.ApprovalPolicy == nil && m.NetworkAccess == nil && m.FilesystemSandbox == nil {
 		return nil
@@ -302,7 +301,7 @@ func (s *Service) storeControlOverrides(ctx context.Context, tx database.Tx, ses
 		controls.With(m.Model, m.ApprovalPolicy, m.NetworkAccess, m.FilesystemSandbox))
 }
 
-// sweepTurn interrupts a turn whose process had ended before the turn was stored, unless it is known to be over.
+// sweepTurn interrupts a turn whose process had ended before the turn was stored, unless its end is stored.
 func (s *Service) sweepTurn(ctx context.Context, tx database.Tx, turn store.Turn, reason string, at int64) (
 	[]journal.Event, error) {
 	stored, known, err := store.ReadTurn(ctx, tx, turn.SessionID, turn.TurnID)

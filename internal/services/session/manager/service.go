@@ -1,5 +1,5 @@
-// Package manager runs sessions: it turns runtime signals into stored state and journal events, and what callers ask
-// for into runtime calls.
+// Package manager runs sessions: it turns runtime signals into stored state and journal events, and client requests
+// into runtime calls.
 //
 // It owns the order in which changes to sessions are queued and commit. It must never know HTTP, a websocket, or a
 // provider's JSON shapes.
@@ -39,77 +39,77 @@ import (
 	"harness/transcript"
 )
 
-// Options are what a Service is built from. Journal, DB and NodeID are required.
+// Options configure a Service. Journal, DB and NodeID are required.
 type Options struct {
 	NodeOptions
 	NativeOptions
 	ContentOptions
 	Journal *journal.Journal
 	DB      *database.DB
-	// Runtimes are the adapters to drive, and what holds for sessions of each.
+	// Runtimes are the adapters and the settings of their sessions.
 	Runtimes registry.Options
-	// Defaults are the controls of sessions that never had any, unless stored defaults say otherwise.
+	// Defaults are the controls of sessions without any, unless defaults are stored.
 	Defaults session.Controls
-	// RuntimeLimits bound what a runtime has to do at once; nil is no bounds for any runtime.
+	// RuntimeLimits bound the load of a runtime; nil is no bounds for any runtime.
 	RuntimeLimits func(runtime string) session.RuntimeLimits
-	// DefaultsLocked makes Defaults the only ones: they are not to be edited (SESSION_DEFAULTS_LOCKED).
+	// DefaultsLocked makes Defaults the only ones, which cannot be edited (SESSION_DEFAULTS_LOCKED).
 	DefaultsLocked bool
-	// WorkspaceRoot is where sessions work whose creator named no directory, and what relative paths are below.
+	// WorkspaceRoot is the folder of sessions without one of their own, and the base of relative paths.
 	WorkspaceRoot string
-	// EnterFolder, when set, returns why the agents' user may not enter a folder, nil when it may. Otherwise agents run as
-	// the server's user.
+	// EnterFolder, when set, returns why the agents' user may not enter a folder, nil if it may. Otherwise agents run
+	// as the server's user.
 	EnterFolder func(folder string) error
-	// HistoryBytes bounds what a runtime that has lost a conversation is told of it (200,000).
+	// HistoryBytes bounds the replay of a conversation to a runtime that has lost it (200,000).
 	HistoryBytes int
 	Logger       zerolog.Logger
 	// Clock is time.Now when nil.
 	Clock func() time.Time
 }
 
-// NodeOptions say what this server is among those that share the store. NodeID is required.
+// NodeOptions identify this server among those that share the store. NodeID is required.
 type NodeOptions struct {
-	// NodeID names this server among those that share the store; it must be the same after a restart.
+	// NodeID is this server's name among those that share the store; it must be the same after a restart.
 	NodeID string
-	// AdoptNodes are nodes that are gone for good, whose sessions Start makes this node's; OnlyNode adopts every other
-	// one, for a store that one server has to itself.
+	// AdoptNodes are permanently lost nodes, whose sessions Start adopts. OnlyNode adopts every other one, for the only
+	// server of a store.
 	AdoptNodes []string
 	OnlyNode   bool
-	// Sure, when set, tells why this node may not use its runtimes now: others may have taken it for dead.
+	// Sure, when set, returns why this node may not use its runtimes now: other nodes may consider it dead.
 	Sure func() error
-	// NoRuntimes says that this node runs no agents: others do.
+	// NoRuntimes is set on a node without agents: others run them.
 	NoRuntimes bool
-	// Draining, when set, tells that this node is to begin nothing new for people.
+	// Draining, when set, reports whether this node must not begin new work for people.
 	Draining func() bool
-	// Movable lets sessions go on at other nodes: what their runtimes remember is stored, and Lapsed tells, within a
-	// transaction, or as things stand, whether a node's sessions may be taken.
+	// Movable lets sessions move to other nodes: the runtimes' state is stored. Lapsed reports, within a transaction or
+	// outside, whether a node's sessions may be taken over.
 	Movable bool
 	Lapsed  func(ctx context.Context, q database.Querier, node string) (bool, error)
-	// Folders, when set, stores the folders of sessions for Movable; without it they are the same ones at all nodes.
+	// Folders, when set, stores the folders of sessions for Movable; without it all nodes share the folders.
 	Folders Folders
-	// Surviving are the runtime processes of an earlier server whose output can still be read: what they have open is not
-	// settled at start. An adapter must report each of them: started when it goes on, exited when it does not.
+	// Surviving are the runtime processes of an earlier server with readable output: a start does not settle their open
+	// state. An adapter must report each of them as started or exited.
 	Surviving []string
 }
 
-// NativeOptions say what is kept of what agents wrote.
+// NativeOptions configure the storage of agents' native lines.
 type NativeOptions struct {
-	// KeepNative says what is kept of the lines of agents whose words are translated: NativeRing (in NativeLines),
-	// NativeAll or NativeOff.
+	// KeepNative selects the stored lines of agents with translated output: NativeRing (in NativeLines), NativeAll or
+	// NativeOff.
 	KeepNative  string
 	NativeLines *nativelog.Ring
 }
 
-// ContentOptions keep what is too large for a transcript.
+// ContentOptions store what is too large for a transcript.
 type ContentOptions struct {
-	// Images, when set, keeps the images of items.
+	// Images, when set, stores the images of items.
 	Images items.Images
-	// Pictures, when set, makes pictures for a runtime of the images of a message that has waited.
+	// Pictures, when set, makes pictures for a runtime from the images of a queued message.
 	Pictures func(ctx context.Context, sessionID string, images []string) ([]string, error)
-	// Keep, when set, keeps what a runtime is told and returns a reference to it, as JSON.
+	// Keep, when set, stores a runtime's input and returns a reference to it, as JSON.
 	Keep func(ctx context.Context, sessionID, name, contentType string, content []byte) (ref json.RawMessage, err error)
 }
 
-// Service is the one place where runtime signals and client wishes become stored state and events.
+// Service turns runtime signals and client requests into stored state and events.
 type Service struct {
 	opts       Options
 	journal    *journal.Journal
@@ -122,11 +122,11 @@ type Service struct {
 	snapshots  *takeover.Snapshots
 	workspaces *takeover.EndedTurns // of sessions whose folder may have changed
 	questions  *questions
-	// background knows which sessions have background work.
+	// background records which sessions have background work.
 	background *background.Watch
 	// deletions has runtimes delete what was deleted without them.
 	deletions *deletionSender
-	// restartPatience is how long a message waits for the process that follows one that is gone.
+	// restartPatience is how long a message waits for the process that replaces a dead one.
 	restartPatience time.Duration
 
 	*registry.Registry
@@ -156,8 +156,8 @@ type Service struct {
 	*workspace.Checker
 	items *items.Items
 
-	// order makes "look at the view, change it, queue the unit" one step, so that the view is right in the order units
-	// commit. It is held while the journal's queue is full: that is the back-pressure of a slow store.
+	// order makes a read of the view, its change and the queued unit one step: the view then follows the commit order.
+	// It is held while the journal's queue is full: that is the back-pressure of a slow store.
 	order   orderLock
 	texts   texts               // order guards it
 	natives *nativelog.Recorder // order guards it
@@ -168,7 +168,7 @@ type Service struct {
 	begun int64 // ms
 }
 
-// New builds a Service. It does nothing until Start, except that its sinks take signals.
+// New builds a Service. Until Start it only accepts signals.
 func New(opts Options) *Service {
 	if opts.Clock == nil {
 		opts.Clock = time.Now
@@ -205,7 +205,7 @@ func New(opts Options) *Service {
 	return s
 }
 
-// compose builds the parts that change sessions.
+// compose builds the parts of the service.
 func (s *Service) compose() {
 	s.deletions = &deletionSender{journal: s.opts.Journal, db: s.opts.DB, nodeID: s.opts.NodeID, runtimes: s.Registry,
 		wake: newDeletions(), log: s.opts.Logger}
@@ -249,7 +249,7 @@ func (s *Service) compose() {
 		Locked: s.opts.DefaultsLocked, Now: s.now})
 }
 
-// composeTakeover builds what moves sessions between nodes.
+// composeTakeover builds the takeover of sessions between nodes.
 func (s *Service) composeTakeover() {
 	s.snapshots = takeover.NewSnapshots(takeover.SnapshotOptions{DB: s.opts.DB, Sessions: s, Owner: s.Ownership,
 		WorkspaceRoot: s.opts.WorkspaceRoot, Logger: s.opts.Logger, Now: s.now})
@@ -258,25 +258,25 @@ func (s *Service) composeTakeover() {
 		Now: s.now})
 }
 
-// Sink is where the named runtime reports. Hand it to the adapter of that name.
+// Sink accepts the signals of the named runtime. Its adapter needs it.
 func (s *Service) Sink(runtimeName string) runtime.Sink {
 	return func(batch runtime.Batch) {
 		long := batch.Size() > longBatch
 		s.natives.Record(s.ingest(runtimeName, batch), batch.Native)
 		if long {
-			// Only the journal's end is an error here; the batch's own outcome is told by submit.
+			// Only the journal's end is an error here; submit reports the batch's own result.
 			_, _ = s.journal.Commit(context.Background(), nothing)
 		}
 	}
 }
 
-// longBatch is from how many bytes a runtime is heard no further before the batch is stored: the journal's queue has
+// longBatch is from how many bytes a batch is stored before the runtime's next one is read: the journal's queue has
 // room for a thousand.
 const longBatch = 1 << 20
 
-// Start settles what an earlier process of this node left open (its requests expire, its turns are interrupted, both
-// announced) and begins adopting the conversations runtimes have stored. It must come after the journal's start and
-// before clients are served and adapters start. Calling it twice is allowed.
+// Start settles what an earlier process of this node left open: requests expire, turns are interrupted, and clients are
+// notified. It then begins to adopt the runtimes' stored conversations. It must run after the journal's start, and
+// before clients and adapters. Calling it twice is allowed.
 func (s *Service) Start(ctx context.Context) error {
 	return s.loops.Start(ctx, func(context.Context) error { return s.begin(ctx) })
 }
@@ -316,24 +316,24 @@ func (s *Service) begin(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends the background work, stores the texts heard so far, and waits for both. Adapters are stopped before it, the
+// Stop ends the background loops, stores the texts received so far, and waits for both. Adapters stop before it, the
 // journal after. Calling it twice is allowed.
 func (s *Service) Stop(ctx context.Context) error {
 	_, err := s.loops.Stop(ctx, "the session service")
 	return err
 }
 
-// now is the time in ms.
+// now returns the time in ms.
 func (s *Service) now() int64 { return s.opts.Clock().UnixMilli() }
 
 // InOrder changes the view and queues a unit as one step of the commit order, then waits for its commit. With
-// *journal.OutageError the unit may run later, when its caller is gone.
+// *journal.OutageError the unit may run later, after its caller returned.
 func (s *Service) InOrder(ctx context.Context, prepare func() journal.Unit) error {
 	outcome := make(chan error, 1)
 	if _, err := journal.Await(ctx, s.journal, s.order); err != nil {
 		return err
 	}
-	s.flushAllTexts() // what prepare changes in the view comes after them
+	s.flushAllTexts() // the view changes of prepare come after them
 	err := s.journal.Submit(ctx, prepare(), func(_ []journal.Record, err error) { outcome <- err })
 	s.order.Unlock()
 	if err != nil {
@@ -346,7 +346,7 @@ func (s *Service) InOrder(ctx context.Context, prepare func() journal.Unit) erro
 	return stored
 }
 
-// orderLock is a mutex that can be waited for beside something else: it holds one token while nobody has it.
+// orderLock is a mutex for use in a select: it holds one token while it is free.
 type orderLock chan struct{}
 
 func newOrderLock() orderLock {
@@ -355,14 +355,14 @@ func newOrderLock() orderLock {
 	return l
 }
 
-// Lock takes the token.
+// Lock receives the token.
 func (l orderLock) Lock() { <-l }
 
-// Unlock gives it back.
+// Unlock returns it.
 func (l orderLock) Unlock() { l <- struct{}{} }
 
-// errStoredLater words the failure to store what the runtime has done already: it is held, and stored after the outage. To ask
-// for it again would do it twice.
+// errStoredLater words a failure to store a completed runtime call: the unit is held, and stored after the outage. A
+// repeated request would repeat the call.
 func errStoredLater(err error) error {
 	var outage *journal.OutageError
 	if errors.As(err, &outage) {
@@ -378,16 +378,16 @@ func (s *Service) commit(ctx context.Context, unit journal.Unit) error {
 	return err
 }
 
-// record has what was done with a runtime kept, which is done whenever the store takes it: nobody waits for that.
+// record stores the result of a runtime call without waiting for it.
 func (s *Service) record(ctx context.Context, done journal.Unit) error {
 	err := s.journal.Submit(context.WithoutCancel(ctx), done, nil)
 	if errors.Is(err, journal.ErrStopped) {
-		return nil // it ends: what was done shows in what the runtime says
+		return nil // the journal ends: the runtime's output shows the result
 	}
 	return err
 }
 
-// expected tells refusals a client causes from faults of ours.
+// expected separates refusals that a client causes from our own faults.
 func expected(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, journal.ErrStopped)
 }

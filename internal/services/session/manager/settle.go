@@ -13,16 +13,15 @@ import (
 )
 
 // Settle decides a pending request exactly once, on any node. The decision is a compare-and-set on its row, committed
-// and announced before the runtime hears of it. The runtime has it when Settle returns if it is one of this node; else
-// its own node delivers it as soon as it hears of it, and a node that is down at its next start. *runtime.ReplyError
-// for a reply the runtime would not take, ErrRequestNotFound for an unknown id, *SettledError for everybody who came
-// later.
+// and announced before the runtime receives it. If its runtime is on this node, it has the decision when Settle
+// returns. Else its own node delivers the decision when it learns of it, or at its next start. *runtime.ReplyError for
+// a reply the runtime would not accept, ErrRequestNotFound for an unknown id, *SettledError for all later callers.
 func (s *Service) Settle(ctx context.Context, requestID string, kind runtime.RequestKind, reply runtime.Reply,
 	decidedBy string) (session.Request, error) {
 	if kind == runtime.RequestApproval {
 		reply.Scope = entryof.Scope(&reply)
 	}
-	// A caller who goes away after the commit must not keep the runtime from its answer.
+	// A caller that is canceled after the commit must not keep the answer from the runtime.
 	ctx = context.WithoutCancel(ctx)
 	var settled store.Request
 	at := s.now()
@@ -61,7 +60,7 @@ func (s *Service) Settle(ctx context.Context, requestID string, kind runtime.Req
 				return nil, err
 			}
 		} else if request.NodeID == s.opts.NodeID {
-			// Ours to deliver from here on: the journal tells of the decision before this call goes on.
+			// Ours to deliver from here on: the journal publishes the decision before this call continues.
 			ours = s.delivery.take(requestID) || ours
 		}
 		return []journal.Event{entryof.Resolved(request.Request, systemOwned, decidedBy)}, nil

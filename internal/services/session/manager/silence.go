@@ -10,11 +10,11 @@ import (
 	"harness/transcript"
 )
 
-// quietFor is how long (ms) after a stop an agent may not go on by itself.
+// quietFor is how long (ms) after a stop an agent may not start a turn by itself.
 const quietFor = 60_000
 
-// silenceTimers are the sessions that were stopped and have nothing left that may begin a turn: until when (ms) their agents may
-// not go on by themselves.
+// silenceTimers are the stopped sessions without running work, with the time (ms) until which their agents must not
+// start a turn.
 type silenceTimers struct {
 	mu    sync.Mutex
 	until map[string]int64
@@ -35,7 +35,7 @@ func (q *silenceTimers) end(sessionID string) {
 	delete(q.until, sessionID)
 }
 
-// at tells whether a session is to be quiet at a time, and forgets those that need not be any more.
+// at reports whether a session must be quiet at a time, and drops expired entries.
 func (q *silenceTimers) at(sessionID string, now int64) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -48,8 +48,8 @@ func (q *silenceTimers) at(sessionID string, now int64) bool {
 	return is
 }
 
-// watchSilence stops a turn that an agent has begun by itself in a session that was stopped: what it had heard of before the
-// stop would go on otherwise.
+// watchSilence stops a turn that an agent has begun by itself in a stopped session. It would act on events from before
+// the stop.
 func (s *stopper) watchSilence(signal runtime.Signal) {
 	began, is := signal.Change.(runtime.TurnStarted)
 	if !is || !began.Own || !s.silence.at(signal.ThreadID, s.options.Now()) {

@@ -14,19 +14,18 @@ import (
 
 // recaller is an adapter whose processes outlive servers, with the calls these made. *codex.Codex implements it.
 type recaller interface {
-	// Recalled tells whether a call of an earlier server in a conversation may still be answered (open), or was given up
-	// while the process it was made to goes on (lost).
+	// Recalled reports on a call of an earlier server in a conversation. It may still be answered (open), or was given
+	// up while its process continues (lost).
 	Recalled(threadID string) (open, lost bool)
 }
 
-// TurnMark reads the turns a session has. Whoever sends a message and may die before it hears of the turn keeps it for
-// TurnSince.
+// TurnMark reads the turns of a session. A sender that may crash before it learns of the turn stores it for TurnSince.
 func (f *turnFinder) TurnMark(ctx context.Context, sessionID string) (session.TurnMark, error) {
 	return store.TurnMark(ctx, f.db.Read(), sessionID)
 }
 
-// TurnSince is the turn that began after a mark, "" when none did and none will from what was sent until now.
-// ErrTurnUnsettled while that cannot be told, ErrTurnUnknown when it never can.
+// TurnSince is the turn that began after a mark, "" when none did and none will from earlier messages. ErrTurnUnsettled
+// while this is open, ErrTurnUnknown when it stays unknown.
 func (f *turnFinder) TurnSince(ctx context.Context, sessionID string, mark session.TurnMark) (turnID string, err error) {
 	sess, adapter, err := f.owned(ctx, sessionID)
 	if err != nil {
@@ -42,7 +41,7 @@ func (f *turnFinder) TurnSince(ctx context.Context, sessionID string, mark sessi
 			return "", session.ErrTurnUnsettled
 		}
 	}
-	// Its answer comes after everything the runtime has said, and so does an empty unit in the journal.
+	// Its answer follows all earlier output of the runtime, and so does an empty unit in the journal.
 	if historian, ok := runtime.Has[runtime.History](adapter, runtime.OpHistory); ok {
 		_, err = historian.ReadThread(ctx, sess.RuntimeSessionID, false)
 	}
@@ -62,7 +61,7 @@ func (f *turnFinder) TurnSince(ctx context.Context, sessionID string, mark sessi
 	return turnID, err
 }
 
-// turnAfter is the one turn that is stored beyond a mark, "" for none. ErrTurnUnknown when there are several.
+// turnAfter is the one stored turn after a mark, "" for none. ErrTurnUnknown when there are several.
 func (f *turnFinder) turnAfter(ctx context.Context, sessionID string, mark session.TurnMark) (string, error) {
 	now, err := f.TurnMark(ctx, sessionID)
 	switch {

@@ -13,9 +13,9 @@ import (
 	"harness/transcript"
 )
 
-// StopSession is StopTurn of whichever turn runs, after which the runtime gives back what it keeps of the conversation and
-// everybody who follows the session is told. The next message loads it again, also one that was sent before and waits for
-// the turn: it begins after all of that. Without anything to end it only tells, and GoesOn is what still runs.
+// StopSession is StopTurn of the running turn, after which the runtime unloads the conversation and all followers of
+// the session are notified. The next message loads it again, as does a queued one: it begins after all of that. Without
+// anything to end it only notifies. GoesOn is the work that still runs.
 func (s *stopper) StopSession(ctx context.Context, sessionID string, keepBackground bool) (stopped session.Stopped, err error) {
 	release, locked := s.holdBriefly(ctx, sessionID)
 	defer release()
@@ -24,7 +24,7 @@ func (s *stopper) StopSession(ctx context.Context, sessionID string, keepBackgro
 		return session.Stopped{}, err
 	}
 	_, adapter, active, err := s.toInterrupt(ctx, sessionID, "")
-	// A caller who goes away does not take the stop back.
+	// A canceled caller does not revoke the stop.
 	ctx = context.WithoutCancel(ctx)
 	if err == nil {
 		stopped.TurnID, err = active, s.stopTurn(ctx, adapter, stored, active)
@@ -52,8 +52,8 @@ func (s *stopper) StopSession(ctx context.Context, sessionID string, keepBackgro
 	})
 }
 
-// closeThread has the runtime give back what it keeps of a session. What cannot be given back now is when the session
-// has been idle for long enough.
+// closeThread has the runtime unload a session. After a failure the runtime unloads it once the session has been idle
+// for long enough.
 func (s *stopper) closeThread(ctx context.Context, session session.Session) {
 	ctx, cancel := context.WithTimeout(ctx, endPatience)
 	defer cancel()
@@ -67,13 +67,13 @@ func (s *stopper) closeThread(ctx context.Context, session session.Session) {
 	}
 }
 
-// typeTurnStopped is the type of the entry that says who stopped a turn, and when.
+// typeTurnStopped is the type of the entry that records who stopped a turn, and when.
 const typeTurnStopped = "turn.stopped"
 
 // turnStoppedPrefix begins the message id of that entry; the turn's id follows.
 const turnStoppedPrefix = "turn-stopped-"
 
-// recordStop keeps that a turn was stopped: as an event, and as an entry where readers see it.
+// recordStop records a stopped turn: as an event, and as a transcript entry.
 func (s *stopper) recordStop(ctx context.Context, sessionID, turnID string) error {
 	at, actor := s.options.Now(), s.options.Journal.Actor(ctx)
 	return s.options.Record(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
@@ -94,7 +94,7 @@ func (s *stopper) recordStop(ctx context.Context, sessionID, turnID string) erro
 	})
 }
 
-// entryOfStop is the entry that says who stopped a turn; actor is "" for the server itself.
+// entryOfStop is the entry that records who stopped a turn; actor is "" for the server itself.
 func entryOfStop(turnID, actor string, at int64) transcript.Entry {
 	content := "Stopped"
 	if actor != "" {
@@ -108,14 +108,14 @@ func entryOfStop(turnID, actor string, at int64) transcript.Entry {
 		Content: content, Details: &details, StartedAt: &at, CompletedAt: &at, Status: transcript.Complete}
 }
 
-// stopBackground bounds how long a stop takes to end the background work of its turn.
+// stopBackground bounds the time of a stop to end the background work of its turn.
 const stopBackground = 10 * time.Second
 
-// StopTurn stops the running turn and returns when it has ended; TurnID "" means whichever runs. An agent that does not
-// end it within stopPatience has its process ended. The background work which the turn began ends with it, unless that is
-// to be kept; what earlier turns began goes on. Messages wait meanwhile, so none joins a turn that is being stopped.
-// ErrNoActiveTurn when none runs, ErrWrongTurn when another one does, *NotStoppedError. Background work that could not be
-// ended is part of GoesOn.
+// StopTurn stops the running turn and returns after its end; TurnID "" means any turn. It ends the process of an agent
+// that does not end the turn within stopPatience. The turn's background work ends with it, unless that is to be kept;
+// the work of earlier turns continues. Messages wait meanwhile, so none joins a turn that is being stopped.
+// ErrNoActiveTurn when none runs, ErrWrongTurn when another one does, *NotStoppedError. GoesOn includes background work
+// that could not be ended.
 func (s *stopper) StopTurn(ctx context.Context, sessionID, turnID string, keepBackground bool) (session.Stopped, error) {
 	sess, adapter, active, err := s.toInterrupt(ctx, sessionID, turnID)
 	if err != nil {
@@ -123,7 +123,7 @@ func (s *stopper) StopTurn(ctx context.Context, sessionID, turnID string, keepBa
 	}
 	release, _ := s.holdBriefly(ctx, sessionID)
 	defer release()
-	// A caller who goes away does not take the stop back.
+	// A canceled caller does not revoke the stop.
 	ctx = context.WithoutCancel(ctx)
 	if err := s.stopTurn(ctx, adapter, sess, active); err != nil {
 		return session.Stopped{TurnID: active}, err
@@ -131,8 +131,8 @@ func (s *stopper) StopTurn(ctx context.Context, sessionID, turnID string, keepBa
 	return s.endBackgroundOfTurn(ctx, sessionID, active, keepBackground), nil
 }
 
-// endBackgroundOfTurn ends the background work of a turn that was stopped, unless it is to be kept. What the agent has
-// heard of before the stop begins no turn then.
+// endBackgroundOfTurn ends the background work of a stopped turn, unless it is to be kept. Its earlier events then
+// begin no turn.
 func (s *stopper) endBackgroundOfTurn(ctx context.Context, sessionID, turnID string, keep bool) session.Stopped {
 	ctx, cancel := context.WithTimeout(ctx, stopBackground)
 	defer cancel()

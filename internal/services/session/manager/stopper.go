@@ -18,7 +18,7 @@ import (
 	"harness/transcript"
 )
 
-// stopperOptions are what a stopper is built from.
+// stopperOptions configure stopper.
 type stopperOptions struct {
 	Journal  *journal.Journal
 	DB       *database.DB
@@ -32,19 +32,19 @@ type stopperOptions struct {
 	CheckOwner func(one session.Session) error
 	LoadView   func(runtimeName, sessionID string)
 	Record     func(ctx context.Context, done journal.Unit) error
-	Enqueue    func(ctx context.Context, tx database.Tx, one session.Waiting, state session.WaitingState, mark, failure string) (
+	Enqueue    func(ctx context.Context, tx database.Tx, one session.QueuedMessage, state session.QueuedState, mark, failure string) (
 		[]journal.Event, error)
 	UpsertIn func(ctx context.Context, tx database.Tx, sessionID string, entry transcript.Entry) ([]journal.Event, error)
 	Logger   zerolog.Logger
 	Now      func() int64 // ms
 }
 
-// stopper ends turns, and what else runs of a session.
+// stopper ends turns, and the other running work of a session.
 type stopper struct {
 	options stopperOptions
 	entries transcript.Store
 	silence silenceTimers
-	// stopPatience is how long an agent has to end a turn that was stopped.
+	// stopPatience is how long an agent has to end a stopped turn.
 	stopPatience time.Duration
 }
 

@@ -14,8 +14,8 @@ import (
 	"harness/transcript"
 )
 
-// Resumption tells an adapter what is stored of a runtime process that outlived the server before this one: how far it
-// was heard, what runs in it and what it waits for. A process nobody knows has an empty one.
+// Resumption returns the stored state of a runtime process that outlived the previous server. It has the offset read so
+// far, the running turns and the pending requests. It is empty for an unknown process.
 func (s *Service) Resumption(ctx context.Context, generation string) (runtime.Resumption, error) {
 	q := s.db.Read()
 	var r runtime.Resumption
@@ -68,8 +68,9 @@ func (s *Service) Resumption(ctx context.Context, generation string) (runtime.Re
 	return r, nil
 }
 
-// once makes the unit of a batch move the position of its process, and the state after it, in the same transaction, and
-// do nothing when the position is there already, or the process was declared over. Service.order is held.
+// once makes a batch's unit idempotent. In the same transaction it moves the position of its process, and stores the
+// state after it. The unit does nothing if the position is there already, or the process was declared over.
+// Service.order is held.
 func (s *Service) once(runtimeName string, batch runtime.Batch, unit journal.Unit) journal.Unit {
 	if batch.Offset == 0 && batch.State != nil {
 		return s.keepState(runtimeName, batch, unit)
@@ -97,7 +98,7 @@ func (s *Service) once(runtimeName string, batch runtime.Batch, unit journal.Uni
 	}
 }
 
-// keepState makes a unit store the translator's state, too, of a process whose output nobody reads again.
+// keepState makes a unit also store the translator's state of a process whose output is not read again.
 func (s *Service) keepState(runtimeName string, batch runtime.Batch, unit journal.Unit) journal.Unit {
 	at := s.now()
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
@@ -112,14 +113,14 @@ func (s *Service) keepState(runtimeName string, batch runtime.Batch, unit journa
 	}
 }
 
-// LastState is the last runtime.Batch.State of the processes that ran a session's turns, or, of no session (""), of all
-// processes of a runtime on this node; nil when there is none. It is kept for a week after the process ended. All that
-// the runtime has said by now counts.
+// LastState is the last runtime.Batch.State of the processes that ran a session's turns; nil for none. For session ""
+// it is that of all processes of a runtime on this node. The store keeps it for a week after the end of the process.
+// All output of the runtime so far counts.
 func (s *Service) LastState(ctx context.Context, runtimeName, sessionID string) (json.RawMessage, error) {
 	if err := s.InOrder(ctx, func() journal.Unit { return nothing }); err != nil {
 		return nil, err
 	}
-	// A process may have ended before it left a state: those of the last turns are looked at.
+	// A process may have ended before it stored a state: the last turns are read.
 	query, key := `select s.state from (select generation, started_at, turn_id from turns where session_id = $3
 			order by started_at desc, turn_id desc limit 16) t join runtime_spools s on s.generation = t.generation
 		where s.runtime = $1 and s.node_id = $2 and s.state <> '' order by t.started_at desc, t.turn_id desc limit 1`, database.EncodeText(
@@ -139,7 +140,7 @@ func (s *Service) LastState(ctx context.Context, runtimeName, sessionID string) 
 	return json.RawMessage(state), nil
 }
 
-// endSpool notes that a process said its last. False when that was noted before: the news of its end came twice.
+// endSpool records the end of a process's output. False when it is recorded already.
 func endSpool(ctx context.Context, tx database.Tx, generation string) (first bool, err error) {
 	var ended int64
 	err = tx.QueryRowContext(ctx, `select ended from runtime_spools where generation = $1`, generation).Scan(&ended)
@@ -155,7 +156,7 @@ func endSpool(ctx context.Context, tx database.Tx, generation string) (first boo
 	return ended == 0, nil
 }
 
-// forgetSpools drops the positions of processes that ended long ago.
+// forgetSpools deletes the positions of processes that ended long ago.
 func (s *Service) forgetSpools(ctx context.Context, tx database.Tx, at int64) error {
 	_, err := tx.ExecContext(ctx, `delete from runtime_spools where node_id = $1 and ended = 1 and updated_at < $2`,
 		s.opts.NodeID, at-store.SpoolsKept)
@@ -165,8 +166,8 @@ func (s *Service) forgetSpools(ctx context.Context, tx database.Tx, at int64) er
 	return nil
 }
 
-// unanswered tells a session of a call to its runtime that was made by a server which then died and that has no answer.
-// Whether it took effect shows in what follows; whoever asked for it can ask again.
+// unanswered records a runtime call of a dead server that has no answer. Later signals show whether it took effect; its
+// caller can ask again.
 func (s *Service) unanswered(runtimeName string, signal runtime.Signal) journal.Unit {
 	at := s.now()
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {

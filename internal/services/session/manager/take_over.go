@@ -15,10 +15,10 @@ import (
 	"harness/internal/services/session/workspace"
 )
 
-// Moved counts the sessions that got another node since this server began, here or elsewhere.
+// Moved counts the sessions that moved to another node since this server started, here or elsewhere.
 func (s *Service) Moved() int64 { return s.moved.Load() }
 
-// releaseToOwner ends what this node's runtime does for a session that another node has taken.
+// releaseToOwner ends this node's runtime work for a session that another node has taken over.
 func (s *Service) releaseToOwner(ctx context.Context, session session.Session, turnID string) {
 	s.index.Update(session.ID, func(t *live.Session) {
 		t.SetIdle()
@@ -40,12 +40,12 @@ func (s *Service) releaseToOwner(ctx context.Context, session session.Session, t
 	}
 }
 
-// eventNodeEnded tells that another node was taken for dead; it shows no frame.
+// eventNodeEnded records that another node was declared dead; it shows no frame.
 const eventNodeEnded = "node.ended"
 
-// EndNode ends what a node that died left open, in one unit with claim, which refuses when it is not to be ended: its
-// turns are interrupted, its requests expire, and its runtime processes are over, should they be found one day. Its
-// sessions stay its own: their conversations are in files of that machine.
+// EndNode ends the open state of a dead node, in one unit with claim, which may refuse. It interrupts the node's turns,
+// expires its requests and declares its runtime processes over. The node keeps its sessions: their conversations are in
+// files of that machine.
 func (s *Service) EndNode(ctx context.Context, node string, claim func(ctx context.Context, tx database.Tx) error) error {
 	reason := fmt.Sprintf("The server that ran this turn (node %s) was not heard of for too long.", node)
 	return s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
@@ -69,7 +69,7 @@ func (s *Service) EndNode(ctx context.Context, node string, claim func(ctx conte
 	})
 }
 
-// toStore has stored what a signal of a runtime has grown or changed: its memory, and at the end of a turn the folder.
+// toStore queues the storage of state that a runtime's signal changed: its memory, and at the end of a turn the folder.
 func (s *Service) toStore(signal runtime.Signal) {
 	switch change := signal.Change.(type) {
 	case runtime.TurnCompleted:
@@ -98,13 +98,13 @@ func (s *Service) owned(ctx context.Context, sessionID string) (session.Session,
 	return sess, adapter, err
 }
 
-// movedWorkspaces brings the workspaces of sessions that this node takes.
+// movedWorkspaces restores the workspaces of sessions that this node takes over.
 type movedWorkspaces struct{ *Service }
 
 // Obtain implements takeover.Workspaces.
 func (s movedWorkspaces) Obtain(ctx context.Context, sess session.Session, kept store.Snapshot) (from string, release func(), err error) {
 	if s.opts.Folders != nil {
-		// The caller may go away: the folder is there for the next try.
+		// A canceled caller does no harm: the next try finds the folder.
 		if release, err = s.locks.Acquire(ctx, "folder "+sess.Cwd); err != nil {
 			return "", nil, err
 		}

@@ -11,47 +11,47 @@ import (
 	"harness/internal/runtime"
 )
 
-// Bounds of what was heard of texts and is not yet queued for the store: how long it may wait, and how much it may be.
+// Bounds of received texts that are not queued for the store: their age and their size.
 const (
 	textWait    = 50 * time.Millisecond
 	textBatches = 512
 	textBytes   = 64 << 10
 )
 
-// texts are the words runtimes are in the middle of. Each piece is told to listeners as it comes; the pieces of one
-// text are stored together.
+// texts are the unfinished texts of runtimes. Each delta is published at once; the deltas of one text are stored
+// together.
 type texts struct {
 	buffers   map[string]*textBuffer // by generation
 	lastGroup int64
-	wake      chan struct{} // a buffer has something to be stored again
+	wake      chan struct{} // a buffer has deltas to store again
 }
 
-// newTexts: groups are numbered from the time on, so that no two servers on one store number alike.
+// newTexts numbers groups from the current time, so that two servers on one store never use the same number.
 func newTexts(now time.Time) texts {
 	return texts{buffers: map[string]*textBuffer{}, lastGroup: now.UnixNano(), wake: make(chan struct{}, 1)}
 }
 
-// textBuffer is what one runtime process is in the middle of saying. All its pieces are stored at once, because its
-// output has one position.
+// textBuffer has the unfinished texts of one runtime process. All its deltas are stored at once, because its output has
+// one position.
 type textBuffer struct {
 	runtime string
-	// known are the texts that may go on, changed says that what is stored of them is out of date.
+	// known are the texts that may continue; changed says that their stored state is out of date.
 	known   map[textKey]*knownText
 	changed bool
-	open    []*textGroup    // with pieces not yet queued, in the order of their first ones
+	open    []*textGroup    // with deltas not yet queued, in the order of their first ones
 	natives []journal.Event // not yet queued
 	batches int             // not yet queued
 	bytes   int             // of text in them
 	since   time.Time       // when the first of them came
 	// last is the last of them, without its signals but with the state after it.
 	last  runtime.Batch
-	heard int64 // the offset up to which the process was heard
+	heard int64 // the offset up to which the process was read
 }
 
 // textKey names a text.
 type textKey struct{ session, item, key string }
 
-// knownText is a text as far as it was heard; length is in UTF-16 code units.
+// knownText is the received part of a text; length is in UTF-16 code units.
 type knownText struct {
 	turn     string
 	length   int64
@@ -59,11 +59,11 @@ type knownText struct {
 	group    *textGroup // nil when none is open
 }
 
-// textGroup are pieces of a text that are stored as one event: the first one with the others' text.
+// textGroup are deltas of a text that are stored as one event: the first one with the others' text.
 type textGroup struct {
 	of         *knownText
 	first      arrival
-	start, end int    // of the text in the first piece's line, without the quotes
+	start, end int    // of the text in the first delta's line, without the quotes
 	text       []byte // JSON, without the quotes
 }
 
@@ -77,7 +77,7 @@ func (s *Service) textBuffer(runtimeName, generation string) *textBuffer {
 	return known
 }
 
-// end forgets texts nobody will add to.
+// end forgets finished texts.
 func (p *textBuffer) end(over func(textKey, *knownText) bool) {
 	for key, text := range p.known {
 		if over(key, text) {
@@ -97,7 +97,7 @@ type storedText struct {
 	Outlives bool   `json:"outlives,omitempty"`
 }
 
-// changedTexts are the known texts to be stored, "" when they are as they were.
+// changedTexts are the known texts to store, "" if unchanged.
 func (p *textBuffer) changedTexts() string {
 	if !p.changed {
 		return ""
@@ -113,8 +113,8 @@ func (p *textBuffer) changedTexts() string {
 	return string(encode(stored))
 }
 
-// resumeTexts takes up the texts a surviving process was in the middle of, where it was heard up to an offset. One that
-// is known already was heard further since.
+// resumeTexts restores the unfinished texts of a surviving process, whose output was read up to an offset. A known
+// buffer is newer.
 func (s *Service) resumeTexts(generation string, heard int64, stored string) error {
 	if heard == 0 {
 		return nil

@@ -12,10 +12,10 @@ import (
 	"harness/internal/services/session/live"
 )
 
-// callingWait bounds how long a call waits for the turn it belongs to.
+// callingWait bounds how long a call waits for its turn.
 const callingWait = 10 * time.Second
 
-// turnFinder finds the turns of sessions, those that run and those that begin.
+// turnFinder finds the running and the new turns of sessions.
 type turnFinder struct {
 	db      *database.DB
 	index   *live.Index
@@ -24,11 +24,11 @@ type turnFinder struct {
 	owned   func(ctx context.Context, sessionID string) (session.Session, runtime.Adapter, error)
 }
 
-// ActiveTurn is the turn that runs in a session as far as this node knows, "" when none does.
+// ActiveTurn is the turn that runs in a session according to this node, "" for none.
 func (f *turnFinder) ActiveTurn(sessionID string) string { return f.index.ActiveTurn(sessionID) }
 
-// CallingTurn is ActiveTurn for a call that a runtime makes: the call may come before the runtime has told of the turn,
-// so while a message to the session is on its way, what becomes of that is waited for, at most callingWait.
+// CallingTurn is ActiveTurn for a call by a runtime, which may arrive before the signal of its turn. While a message to
+// the session is on its way, it waits for the result, at most callingWait.
 func (f *turnFinder) CallingTurn(ctx context.Context, sessionID string) string {
 	if turn := f.ActiveTurn(sessionID); turn != "" {
 		return turn

@@ -21,22 +21,21 @@ import (
 	"harness/transcript"
 )
 
-// upserts gathers the single entries that clients put into transcripts at the same time into one unit: while one
-// transaction commits, the next upserts wait for the following one anyway, and together they need a few statements
-// where each alone needs four. Those of several entries have a lane of their own (bulkUpserts).
+// upserts joins concurrent single entries of clients into one unit. While one transaction commits, the next upserts
+// wait for the following one anyway. Together they need a few statements, and each alone four. Upserts of several
+// entries have a queue of their own (bulkUpserts).
 type upserts struct {
 	many *semaphore.Weighted // maxManyEntries
 
 	mu   sync.Mutex
-	open *upsertBatch // on its way to the writer, and takes more
-	// company is how many upserts were under way when the last unit ended, running how many of them have left open.
-	// Clients that write one entry after the other are back in a moment: a unit of all of them costs little more than one
-	// of half of them. Where the next unit can run while one is brought to the disk, and that does not take long, the
-	// halves have turns.
+	open *upsertBatch // on its way to the writer, and still open
+	// company is how many upserts were under way when the last unit ended; running is how many of them the open unit
+	// lacks. Clients that write one entry after the other return in a moment. A unit of all of them costs little more
+	// than one of half. If a fast commit overlaps the next unit, the halves alternate.
 	company, running int
 }
 
-// upserter puts the entries of clients into transcripts.
+// upserter stores the entries of clients in transcripts.
 type upserter struct {
 	db      *database.DB
 	journal *journal.Journal
@@ -57,8 +56,7 @@ func (s *upserter) commit(ctx context.Context, unit journal.Unit) error {
 	return err
 }
 
-// maxManyEntries bounds the entries of upserts of several that wait for their turn: who comes with more waits without
-// being encoded.
+// maxManyEntries bounds the encoded entries of queued upserts of several; further callers wait before they encode.
 const maxManyEntries = 2048
 
 // maxGathered and maxGatheredBytes bound the single entries and the bytes of events of one unit, unless one entry alone
@@ -68,7 +66,7 @@ const (
 	maxGatheredBytes = 512 << 10
 )
 
-// upsert is what one caller puts into one transcript.
+// upsert is one caller's change of one transcript.
 type upsert struct {
 	ctx       context.Context //nolint:containedctx // its caller's, who may leave while it waits
 	sessionID string
@@ -76,9 +74,9 @@ type upsert struct {
 	events    []journal.Event // encoded by their caller: the writer has no time for it
 	bytes     int             // of the events
 	weight    int64           // of what it was admitted with
-	err       error           // this upsert's own refusal, known once its unit ran
+	err       error           // this upsert's own refusal, set after its unit ran
 	result    chan error
-	// Of one of several entries: how many of them are stored, and the row that completes it.
+	// Of an upsert of several entries: the number of stored ones, and the row that completes it.
 	stored int
 	row    string
 }
@@ -88,7 +86,7 @@ func (u *upsert) encode(at int64) (sent []json.RawMessage) {
 	u.events, sent = make([]journal.Event, len(u.entries)), make([]json.RawMessage, len(u.entries))
 	for i := range u.entries {
 		if i%minBulk == minBulk-1 {
-			goruntime.Gosched() // single upserts have their turn at the processor, too
+			goruntime.Gosched() // let single upserts run
 		}
 		u.events[i], sent[i] = session.TranscriptUpdated(u.sessionID, &u.entries[i], at, false)
 		u.bytes += len(u.events[i].Payload)
@@ -96,7 +94,7 @@ func (u *upsert) encode(at int64) (sent []json.RawMessage) {
 	return sent
 }
 
-// errAlone: the unit failed for a reason that may be another upsert's.
+// errAlone: the unit failed, perhaps because of another upsert.
 var errAlone = errors.New("try alone")
 
 // UpsertTranscript is UpsertTranscripts of one entry.
@@ -106,10 +104,9 @@ func (s *upserter) UpsertTranscript(ctx context.Context, sessionID string, entry
 }
 
 // UpsertTranscripts stores entries one after the other by the rules of package transcript and announces each as it was
-// sent: all of them or, with an error, none; of a great many, readers may see the first before the last. It returns
-// each as JSON. It costs no runtime call: a session nobody here knows is ErrNotFound, a deleted one *DeletedError. When
-// ctx ends before, the store refuses meanwhile, or fails between the transactions of a great many, they may still be
-// stored.
+// sent. It stores all of them or, with an error, none. Of very many, readers may see the first before the last. It
+// returns each as JSON. It makes no runtime call: an unknown session is ErrNotFound, a deleted one *DeletedError. After
+// the end of ctx or a store failure during the call, entries may still be stored.
 func (s *upserter) UpsertTranscripts(ctx context.Context, sessionID string, entries []transcript.Entry) (
 	[]json.RawMessage, error) {
 	if err := s.journal.AwaitWrites(ctx); err != nil {
@@ -145,14 +142,14 @@ func (s *upserter) submitSingle(u *upsert) {
 	now := time.Now()
 	s.bulk.single.Store(&now)
 	if batch, first := s.upserts.join(s, u, s.journal.Overlaps()); first {
-		// Not this caller's context: the unit is everybody's who joins it.
+		// Not this caller's context: the unit belongs to all callers that join it.
 		if err := s.journal.SubmitOpen(context.Background(), batch.run, batch.done, batch.whole); err != nil {
 			batch.done(nil, err)
 		}
 	}
 }
 
-// admit waits until an upsert of several entries may go on.
+// admit waits until an upsert of several entries may continue.
 func (q *upserts) admit(ctx context.Context, u *upsert) error {
 	if len(u.entries) == 1 {
 		return nil
@@ -161,8 +158,8 @@ func (q *upserts) admit(ctx context.Context, u *upsert) error {
 	return q.many.Acquire(ctx, u.weight)
 }
 
-// join puts an upsert into the unit that is open, or opens one, which is to be submitted then. overlaps says that units
-// of half the company are better than units of all (journal.Overlaps).
+// join adds an upsert to the open unit, or opens one, which its caller must submit. overlaps says that units of half
+// the company are better than units of all (journal.Overlaps).
 func (q *upserts) join(s *upserter, u *upsert, overlaps bool) (batch *upsertBatch, first bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -185,7 +182,7 @@ func (q *upserts) join(s *upserter, u *upsert, overlaps bool) (batch *upsertBatc
 	return batch, first
 }
 
-// ended notes how many are under way when a unit has ended: those of it and those of the next.
+// ended records how many upserts are under way at the end of a unit: those of it and those of the next.
 func (q *upserts) ended(b *upsertBatch) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -198,19 +195,19 @@ func (q *upserts) ended(b *upsertBatch) {
 	}
 }
 
-// upsertBatch is one unit. It takes what joins until it first runs and keeps to it should it run again.
+// upsertBatch is one unit. It accepts upserts until it first runs, and keeps the same ones in a second run.
 type upsertBatch struct {
 	service *upserter
 	// upserts.mu guards these until the batch is closed.
 	all       []*upsert
 	bytes     int
 	completed bool
-	left      bool // it takes no more
+	left      bool // it is closed for more
 
-	whole chan struct{} // closed when nobody else is expected to join
+	whole chan struct{} // closed when no more upserts are expected
 }
 
-// complete lets the writer begin the unit at once. It wants upserts.mu held.
+// complete lets the writer begin the unit at once. The caller holds upserts.mu.
 func (b *upsertBatch) complete() {
 	if !b.completed {
 		b.completed = true
@@ -242,7 +239,7 @@ func (b *upsertBatch) run(ctx context.Context, tx database.Tx) ([]journal.Event,
 }
 
 func (b *upsertBatch) done(_ []journal.Record, err error) {
-	b.close() // a unit that never ran still owes its answers
+	b.close() // a unit that never ran still owes its callers a result
 	b.service.upserts.ended(b)
 	if err != nil && len(b.all) > 1 && !expected(err) {
 		err = errAlone
@@ -256,8 +253,8 @@ func (b *upsertBatch) done(_ []journal.Record, err error) {
 	}
 }
 
-// upsertAll stores the upserts of sessions that are there; the others' refusal is left in them. Its events are the
-// first of the unit: entries refer to them by position.
+// upsertAll stores the upserts of existing sessions; it sets the errors of the others. Its events are the first of the
+// unit: entries refer to them by position.
 func (s *upserter) upsertAll(ctx context.Context, tx database.Tx, all []*upsert) ([]journal.Event, error) {
 	owned, err := presences(ctx, tx, all)
 	if err != nil {
@@ -295,8 +292,7 @@ func (s *upserter) upsertAll(ctx context.Context, tx database.Tx, all []*upsert)
 	return events, s.entries.UpsertAll(ctx, tx, puts)
 }
 
-// presences tells of the sessions that have a row whether they are system-owned, and leaves in the others' upserts why
-// they have none.
+// presences returns whether each stored session is system-owned, and sets the errors of upserts without a session.
 func presences(ctx context.Context, tx database.Tx, all []*upsert) (map[string]bool, error) {
 	owned := make(map[string]bool, 1)
 	absentees := make(map[string]error)
@@ -357,8 +353,7 @@ func readPresences(ctx context.Context, tx database.Tx, ids []string, owned map[
 }
 
 // UpsertTranscriptIn is UpsertTranscript as part of another package's unit: entry and event commit with that package's
-// own rows. A session that is not there (any more) has nothing upserted, and an entry that changes nothing is not
-// announced.
+// rows. It skips a missing session, and does not announce an unchanged entry.
 func (s *upserter) UpsertTranscriptIn(ctx context.Context, tx database.Tx, sessionID string, entry transcript.Entry) (
 	[]journal.Event, error) {
 	systemOwned, err := store.IsSystemOwned(ctx, tx, sessionID)
@@ -376,7 +371,7 @@ func (s *upserter) UpsertTranscriptIn(ctx context.Context, tx database.Tx, sessi
 	return []journal.Event{event}, nil
 }
 
-// PresentIn tells, as part of another package's unit, whether a session is there.
+// PresentIn reports, as part of another package's unit, whether a session exists.
 func (s *upserter) PresentIn(ctx context.Context, tx database.Tx, sessionID string) (bool, error) {
 	_, err := store.IsSystemOwned(ctx, tx, sessionID)
 	if session.Absent(err) {

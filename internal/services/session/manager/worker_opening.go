@@ -13,7 +13,7 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// workerOpener makes the sessions of workers, and the rows of conversations that only a signal has named.
+// workerOpener makes the sessions of workers, and the rows of conversations known only from a signal.
 type workerOpener struct {
 	journal  *journal.Journal
 	index    *live.Index
@@ -28,9 +28,9 @@ func (w *workerOpener) commit(ctx context.Context, unit journal.Unit) error {
 	return err
 }
 
-// expectWorker has what a runtime says of a worker's conversation known as a worker's from the first word on, also by
-// the next server. abandon is for a conversation that could not be opened. A runtime that names its conversations
-// itself says of each which it is (workerOpened).
+// expectWorker makes a conversation a worker's before its first signal, also for the next server. abandon is for a
+// conversation that could not be opened. A runtime that chooses its conversations' ids reports itself which one it is
+// (workerOpened).
 func (w *workerOpener) expectWorker(ctx context.Context, adapter runtime.Adapter, id string, systemOwned bool) (
 	abandon func() error, err error) {
 	abandon = func() error { return nil }
@@ -52,7 +52,7 @@ func (w *workerOpener) expectWorker(ctx context.Context, adapter runtime.Adapter
 	}, nil
 }
 
-// workerOpened notes that a conversation is a worker's. Service.order is held.
+// workerOpened records that a conversation is a worker's. Service.order is held.
 func (w *workerOpener) workerOpened(runtimeName, id string) journal.Unit {
 	if w.index.Put(id, live.Session{Runtime: runtimeName}) {
 		w.wantRoom()
@@ -78,7 +78,7 @@ func (w *workerOpener) workerOpened(runtimeName, id string) journal.Unit {
 	}
 }
 
-// updateView lets the view know what a signal says before its event's meta is made; a turn's end comes after (signalUnit),
+// updateView updates the view for a signal before its event's meta is made. A turn's end comes after (signalUnit),
 // because the event of the end still belongs to the turn.
 func (w *workerOpener) updateView(signal runtime.Signal) {
 	inherits := false
@@ -101,7 +101,7 @@ func (w *workerOpener) updateView(signal runtime.Signal) {
 	})
 }
 
-// ensureRow returns whether the session is system-owned, making a row for one nobody here knows.
+// ensureRow returns whether the session is system-owned, and makes a row for an unknown one.
 func (w *workerOpener) ensureRow(ctx context.Context, tx database.Tx, a arrival) (systemOwned bool, err error) {
 	systemOwned, err = store.IsSystemOwned(ctx, tx, a.signal.ThreadID)
 	if !errors.Is(err, session.ErrNotFound) {

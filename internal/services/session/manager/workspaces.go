@@ -23,25 +23,25 @@ import (
 	"harness/transcript"
 )
 
-// Folders stores the folders of sessions where other nodes can have them from.
+// Folders stores the folders of sessions for other nodes.
 type Folders interface {
-	// Store stores a folder as it is under a name, in place of what was stored under it, and returns what to ask for it
-	// with. refusal is why it cannot be stored as it is, "" when it was.
+	// Store stores a folder under a name, in place of an earlier copy, and returns the id of the snapshot. refusal is
+	// why the folder cannot be stored, "" if it was.
 	Store(ctx context.Context, name, folder string) (snapshot, refusal string, err error)
-	// Restore makes a folder as it was stored. What is there is put aside, and aside is what it is called then.
+	// Restore restores a folder from a snapshot. It moves an existing folder aside, and returns its new name as aside.
 	Restore(ctx context.Context, name, snapshot, folder string) (aside string, err error)
-	// Forget removes all that is stored under names that begin with a prefix.
+	// Forget removes all folders stored under names with a prefix.
 	Forget(ctx context.Context, prefix string) error
 }
 
 const (
-	// folderAgain is how long to wait after a failure.
+	// folderAgain is the pause after a failure.
 	folderAgain = 5 * time.Second
-	// unstoredFor is how old (ms) a turn may be at this server's start for its folder to be stored then.
+	// unstoredFor bounds the age (ms) of turns whose folder this server stores at its start.
 	unstoredFor = 24 * 3600 * 1000
 )
 
-// workspaceName is what the folder of a session is stored as by its owner: a former one stores under another name.
+// workspaceName is the name of a session's stored folder, by its owner: a former owner uses another name.
 func workspaceName(session session.Session) string {
 	return session.ID + "/" + strconv.FormatInt(session.Epoch, 10)
 }
@@ -69,8 +69,8 @@ func (f *folderKeeper) commit(ctx context.Context, unit journal.Unit) error {
 	return err
 }
 
-// workspaceLoop stores the folders of this node's sessions as turns end in them, and removes what nobody needs any more, until
-// ctx ends.
+// workspaceLoop stores the folders of this node's sessions after their turns, and removes unneeded ones, until ctx
+// ends.
 func (f *folderKeeper) workspaceLoop(ctx context.Context) {
 	if f.options.Folders == nil {
 		return
@@ -107,7 +107,7 @@ func (f *folderKeeper) workspaceLoop(ctx context.Context) {
 	}
 }
 
-// snapshotWorkspace stores the folder of a session of this node, as a turn has left it.
+// snapshotWorkspace stores the folder of a session of this node after a turn.
 func (f *folderKeeper) snapshotWorkspace(ctx context.Context, sessionID, turnID string) error {
 	sess, err := f.reader.Stored(ctx, sessionID)
 	if session.Absent(err) || err == nil && !f.owns(sess) {
@@ -117,7 +117,7 @@ func (f *folderKeeper) snapshotWorkspace(ctx context.Context, sessionID, turnID 
 		return err
 	}
 	if err := f.checkLease(); err != nil {
-		return err // another node may have taken it, and its folder with it
+		return err // another node may have taken over the session and its folder
 	}
 	row := store.Workspace{Name: workspaceName(sess), TurnID: turnID, StoredAt: f.now()}
 	folder := cmp.Or(sess.Cwd, f.root)
@@ -136,7 +136,7 @@ func (f *folderKeeper) snapshotWorkspace(ctx context.Context, sessionID, turnID 
 	})
 }
 
-// deleteUnneededWorkspaces removes what is stored of the folders of sessions that are gone.
+// deleteUnneededWorkspaces removes the stored folders of deleted sessions.
 func (f *folderKeeper) deleteUnneededWorkspaces(ctx context.Context) error {
 	gone, err := database.ReadTexts(ctx, f.db.Read(), "look whose folders nobody needs", `select session_id from unneeded_folders`)
 	if err != nil {
@@ -153,8 +153,8 @@ func (f *folderKeeper) deleteUnneededWorkspaces(ctx context.Context) error {
 	return nil
 }
 
-// restoreWorkspace has this node have the folder of a session that it is about to take, and tells which node's it was: "" when
-// it is here already, as another session that was taken works in it. *PinnedError when it cannot be had,
+// restoreWorkspace restores the folder of a session before its takeover, and returns the node that had it. It returns
+// "" if the folder is here already, with another session that was taken over. *PinnedError when it is unavailable,
 // *NotOwnerError when it is at another node by now.
 func (f *folderKeeper) restoreWorkspace(ctx context.Context, sess session.Session) (from string, err error) {
 	pinned := func(reason string) error {
@@ -202,8 +202,8 @@ func (f *folderKeeper) restoreWorkspace(ctx context.Context, sess session.Sessio
 	return from, workspace.ReplaceMarker(folder, stored.Mark)
 }
 
-// clearFor tells whether the folder of a session that is to be taken may be made here: where nothing is, or an old copy of
-// it that nobody uses. *PinnedError otherwise.
+// clearFor reports whether the folder of a session may be restored here: the path is free, or has an old unused copy.
+// *PinnedError otherwise.
 func (f *folderKeeper) clearFor(ctx context.Context, sess session.Session, stored store.Workspace) error {
 	pinned := func(reason string) error {
 		return &session.PinnedError{SessionID: sess.ID, Owner: sess.NodeID, Memory: false, Reason: reason}
@@ -235,14 +235,15 @@ func (f *folderKeeper) clearFor(ctx context.Context, sess session.Session, store
 	return nil
 }
 
-// typeFolderRestored is the type of the entry that says what a folder lacks, folderPrefix begins its id; the turn's follows.
+// typeFolderRestored is the type of the entry that names what a folder lacks, folderPrefix begins its id; the turn's
+// follows.
 const (
 	typeFolderRestored = "folder.restored"
 	folderPrefix       = "folder-"
 )
 
-// workspaceMoved notes that the folder of a node goes on here, and tells in the transcript of the session that is taken what of
-// a turn that was cut off stayed behind.
+// workspaceMoved records that a node's folder moved here. The transcript of the session gets an entry about the lost
+// part of a cut-off turn.
 func (f *folderKeeper) workspaceMoved(ctx context.Context, tx database.Tx, session session.Session, from string) ([]journal.Event, error) {
 	at := f.now()
 	if err := store.MoveWorkspace(ctx, tx, from, session.Cwd, f.options.NodeID, at); err != nil {
@@ -258,8 +259,8 @@ func (f *folderKeeper) workspaceMoved(ctx context.Context, tx database.Tx, sessi
 			"changed there is in " + session.Cwd + " at node " + from + " only."})
 }
 
-// CheckWorkspace refuses what needs the folder of a session while an agent cannot work there: *FolderError. Other errors are
-// those of Lookup.
+// CheckWorkspace refuses an operation on the folder of a session that no agent can work in: *FolderError. Other errors
+// are those of Lookup.
 func (f *folderKeeper) CheckWorkspace(ctx context.Context, sessionID string) error {
 	session, err := f.lookup(ctx, sessionID)
 	if err == nil {

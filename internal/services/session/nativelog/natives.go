@@ -20,27 +20,27 @@ import (
 // Off keeps no lines.
 const Off = "off"
 
-// EventNative is a line as an agent wrote it.
+// EventNative is an agent's native line.
 const EventNative = "runtime.native"
 
-// Options are what a Recorder is built from.
+// Options configure Recorder.
 type Options struct {
 	DB    *database.DB
 	Index *live.Index
-	// Keep says what is kept of the lines of agents whose words are translated: session.NativeRing (in Ring),
-	// session.NativeAll or Off.
+	// Keep selects the stored lines of agents with translated output: session.NativeRing (in Ring), session.NativeAll
+	// or Off.
 	Keep   string
 	Ring   *Ring
 	Logger zerolog.Logger
-	// Now is the time in ms.
+	// Now returns the time in ms.
 	Now func() int64
 }
 
-// Recorder keeps the lines of agents, in the ring or as events of the journal.
+// Recorder stores the lines of agents, in the ring or as events of the journal.
 type Recorder struct {
 	options Options
-	// serving is the session of each process that is for one alone; it changes in commit order. failed says that the last
-	// line was not kept.
+	// serving is the session of each process with only one; it changes in commit order. failed says that the last line
+	// was not stored.
 	serving map[string]string
 	failed  atomic.Bool
 }
@@ -48,9 +48,9 @@ type Recorder struct {
 // NewRecorder builds a Recorder.
 func NewRecorder(o Options) *Recorder { return &Recorder{options: o, serving: map[string]string{}} }
 
-// SessionOf is the session a native line is kept with: the one its signals name, else the one its process is for, else
-// the one its adapter says; "" when that is not known. ours tells which of the signals are about sessions of this
-// runtime. The caller holds the commit order.
+// SessionOf is the session to store a native line with: the one its signals name, else its process's, else its
+// adapter's; "" if unknown. ours says which of the signals are about sessions of this runtime. The caller holds the
+// commit order.
 func (r *Recorder) SessionOf(batch runtime.Batch, ours []bool) (sessionID string) {
 	for i, signal := range batch.Signals {
 		switch {
@@ -76,7 +76,7 @@ func (r *Recorder) SessionOf(batch runtime.Batch, ours []bool) (sessionID string
 	return sessionID
 }
 
-// Record keeps the line of a batch in the ring of its session.
+// Record stores the line of a batch in the ring of its session.
 func (r *Recorder) Record(sessionID string, line json.RawMessage) {
 	if r.options.Keep != session.NativeRing || r.options.Ring == nil || line == nil || sessionID == "" {
 		return
@@ -85,13 +85,13 @@ func (r *Recorder) Record(sessionID string, line json.RawMessage) {
 		known, ok := r.options.Index.Peek(sessionID)
 		return ok && known.Deleted
 	})
-	// Once for an outage: the next line has the same trouble.
+	// Once for an outage: the next line fails in the same way.
 	if failed := err != nil; r.failed.Swap(failed) != failed && failed {
 		r.options.Logger.Warn().Err(err).Msg("what agents write is not kept (HARNESS_KEEP_NATIVE); sessions go on without it")
 	}
 }
 
-// Events are the events that keep the line of a batch, none unless all lines are kept so.
+// Events returns the events of a batch's line, none unless all lines are stored so.
 func (r *Recorder) Events(runtimeName, sessionID string, line json.RawMessage) []journal.Event {
 	if r.options.Keep != session.NativeAll || line == nil {
 		return nil
@@ -104,7 +104,7 @@ func (r *Recorder) Events(runtimeName, sessionID string, line json.RawMessage) [
 		Payload: payload}}
 }
 
-// Stored are the lines of a session's agents that the journal has (NativeAll), oldest first, as they were written.
+// Stored returns the lines of a session's agents in the journal (NativeAll), oldest first, unchanged.
 func Stored(ctx context.Context, j *journal.Journal, sessionID string) ([]string, error) {
 	var lines []string
 	for after := int64(0); ; {
@@ -130,7 +130,7 @@ func Stored(ctx context.Context, j *journal.Journal, sessionID string) ([]string
 	}
 }
 
-// Drop removes the lines of a session that is gone.
+// Drop removes the lines of a deleted session.
 func (r *Recorder) Drop(sessionID string) {
 	if r.options.Ring == nil {
 		return
@@ -141,7 +141,7 @@ func (r *Recorder) Drop(sessionID string) {
 	}
 }
 
-// Sweep removes the lines of sessions that went while nobody listened.
+// Sweep removes the lines of sessions that were deleted while this server was down.
 func (r *Recorder) Sweep(ctx context.Context) {
 	if r.options.Ring == nil {
 		return

@@ -1,6 +1,6 @@
-// Package nativelog keeps the last lines of each session as its agent wrote them, in files of this node, so that a
-// translation can be looked into afterwards. It is no record: nothing is synced, and what is lost is missed by nobody
-// else.
+// Package nativelog keeps the last native lines of each session in files of this node, to debug a translation.
+//
+// It is no record: it syncs nothing, and only debugging misses a lost line.
 package nativelog
 
 import (
@@ -14,14 +14,14 @@ import (
 	"sync"
 )
 
-// Bounds of a session's lines. A file is full at either; the one before it is kept, so that there are always as many
-// lines as Lines when there were as many, or FileBytes of them.
+// Bounds of a session's lines. A file is full at either. The previous file stays, so that at least Lines lines or
+// FileBytes of them remain.
 const (
-	// Lines is how many of the last lines are kept.
+	// Lines is how many of the last lines stay.
 	Lines = 2000
-	// FileBytes bounds each of a session's two files. A longer line is left out but for its length.
+	// FileBytes bounds each of a session's two files. A longer line is replaced by its length.
 	FileBytes = 4 << 20
-	// knownFiles is how many files' sizes are remembered; others are counted again.
+	// knownFiles is how many files' sizes are cached; others are counted again.
 	knownFiles = 1024
 )
 
@@ -30,8 +30,8 @@ const (
 	previous = ".lines.1"
 )
 
-// plainName tells the ids that can be the name of a file. A pattern for it would cost every process of the program
-// memory at its start.
+// plainName reports whether an id can be the name of a file. A regular expression would cost every process of the
+// program memory at its start.
 func plainName(id string) bool {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
 	return id != "" && len(id) <= 128 && strings.ContainsRune(letters, rune(id[0])) && strings.Trim(id, letters+".-") == ""
@@ -45,14 +45,13 @@ type Ring struct {
 	sizes map[string]size
 }
 
-// size is what a session's current file holds.
+// size is the content of a session's current file.
 type size struct{ lines, bytes int }
 
-// New makes a ring in a folder, which is made when there is something to keep.
+// New makes a ring in a folder, which the first line creates.
 func New(dir string) *Ring { return &Ring{dir: dir, sizes: map[string]size{}} }
 
-// Append keeps a line of a session, unless it is gone by the time it can be written. A session whose id is no plain
-// name is refused.
+// Append adds a line of a session, unless the session is gone by then. It refuses a session whose id is no plain name.
 func (r *Ring) Append(sessionID string, line []byte, gone func() bool) error {
 	if !plainName(sessionID) {
 		return fmt.Errorf("native lines of session %q are not kept: its id can not name a file", sessionID)
@@ -65,7 +64,7 @@ func (r *Ring) Append(sessionID string, line []byte, gone func() bool) error {
 	if len(line) >= FileBytes {
 		line = fmt.Appendf(nil, `{"omittedBytes":%d}`, len(line))
 	}
-	line = append(bytes.ReplaceAll(line, []byte("\n"), []byte(" ")), '\n') // in JSON a blank as good
+	line = append(bytes.ReplaceAll(line, []byte("\n"), []byte(" ")), '\n') // a space is equivalent in JSON
 	path := filepath.Join(r.dir, sessionID+current)
 	held, err := r.size(sessionID, path)
 	if err == nil && (held.lines >= Lines || held.bytes+len(line) > FileBytes) {
@@ -84,7 +83,7 @@ func (r *Ring) Append(sessionID string, line []byte, gone func() bool) error {
 	return nil
 }
 
-// size tells what the current file holds.
+// size returns the size of the current file.
 func (r *Ring) size(sessionID, path string) (size, error) {
 	if held, known := r.sizes[sessionID]; known {
 		return held, nil
@@ -113,7 +112,7 @@ func (r *Ring) write(path string, line []byte) error {
 	return errors.Join(err, file.Close())
 }
 
-// Tail are the last lines of a session, oldest first; none when none are kept.
+// Tail returns the last lines of a session, oldest first.
 func (r *Ring) Tail(sessionID string) ([]string, error) {
 	if !plainName(sessionID) {
 		return nil, nil
@@ -133,7 +132,7 @@ func (r *Ring) Tail(sessionID string) ([]string, error) {
 	return lines[max(0, len(lines)-Lines):], nil
 }
 
-// Remove drops the lines of a session.
+// Remove deletes the lines of a session.
 func (r *Ring) Remove(sessionID string) error {
 	if !plainName(sessionID) {
 		return nil
@@ -150,7 +149,7 @@ func (r *Ring) Remove(sessionID string) error {
 	return failed
 }
 
-// Sessions are those that lines are kept of.
+// Sessions lists the sessions with lines.
 func (r *Ring) Sessions() ([]string, error) {
 	entries, err := os.ReadDir(r.dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

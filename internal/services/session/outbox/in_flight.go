@@ -12,34 +12,33 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// InFlight is a message that is being told to the runtime of its session, or was when the telling broke off: one that
-// waits, or one with a key.
+// InFlight is a queued or keyed message that is on its way to the runtime of its session, or whose sending was
+// interrupted.
 type InFlight struct {
 	sessionID, mark string
-	// settle stores what became of it: the turn it began, "" for none, or that nobody can tell (unknown).
+	// settle stores the result: the turn it began, "" for none, or that it stays unknown.
 	settle func(ctx context.Context, turnID string, unknown bool) error
 }
 
-// inFlightMark is what is noted before a runtime is told a message, so that it can be found out later whether that began
-// a turn.
+// inFlightMark is stored before a message is sent to a runtime. It shows later whether the message began a turn.
 type inFlightMark struct {
 	session.TurnMark
-	// Epoch is the session'o.
+	// Epoch is the session's epoch.
 	Epoch int64 `json:"epoch,omitempty"`
 }
 
-// steeredMark is the mark of a message that is being steered into a turn: no turn of its own tells later whether it was
-// taken.
+// steeredMark is the mark of a message that is being steered into a turn: no turn of its own shows later whether it was
+// accepted.
 const steeredMark = "steered"
 
-// newMark is the mark of a message that is about to be told to the runtime of a session, as a turn of its own.
+// newMark is the mark of a message that is about to be sent to the runtime of a session, as a turn of its own.
 func newMark(ctx context.Context, tx database.Tx, session session.Session) (string, error) {
 	turns, err := store.TurnMark(ctx, tx, session.ID)
 	return string(javascript.MustEncode(inFlightMark{turns, session.Epoch})), err
 }
 
-// beganTurn is the turn that a message began after its mark, "" when it surely began none. ErrTurnUnknown, and others of
-// TurnSince.
+// beganTurn is the turn that a message began after its mark, "" if it certainly began none. ErrTurnUnknown, and others
+// of TurnSince.
 func (o *Outbox) beganTurn(ctx context.Context, sessionID, mark string) (string, error) {
 	if mark == steeredMark {
 		return "", session.ErrTurnUnknown
@@ -59,8 +58,8 @@ func (o *Outbox) beganTurn(ctx context.Context, sessionID, mark string) (string,
 	return "", err
 }
 
-// Unsettled are the messages of a session that are being told to the runtime, or were when the telling broke off: one at
-// most, as the next one is not told before.
+// Unsettled lists the messages of a session on their way to the runtime, or whose sending was interrupted. It is at
+// most one: the next one waits.
 func (o *Outbox) Unsettled(ctx context.Context, sessionID string) ([]InFlight, error) {
 	waiting, err := store.ReadQueued(ctx, o.opts.DB.Read(), `session_id = $1 and state = 'sending'`, database.EncodeText(sessionID))
 	if err != nil {
@@ -75,26 +74,26 @@ func (o *Outbox) Unsettled(ctx context.Context, sessionID string) ([]InFlight, e
 	return all, err
 }
 
-// settleInFlight finds out whether the message of a session that was being told began a turn.
+// settleInFlight determines whether the in-flight message of a session began a turn.
 func (o *Outbox) settleInFlight(ctx context.Context, sessionID string) error {
-	release, err := o.opts.Locks.Acquire(ctx, "message "+sessionID) // a turn that begins meanwhile would be taken for its
+	release, err := o.opts.Locks.Acquire(ctx, "message "+sessionID) // a new turn would be mistaken for its turn
 	if err != nil {
 		return err
 	}
 	defer release()
-	told, err := o.opts.Locks.Acquire(ctx, sessionID) // one that is being told right now is settled by who tells it
+	told, err := o.opts.Locks.Acquire(ctx, sessionID) // its sender settles one that is being sent
 	if err != nil {
 		return err
 	}
 	told()
 	unsettled, err := o.Unsettled(ctx, sessionID)
-	if err != nil || len(unsettled) == 0 { // a message that came after it has settled it
+	if err != nil || len(unsettled) == 0 { // a later message has settled it
 		return err
 	}
 	return o.Resolve(ctx, unsettled[0])
 }
 
-// Resolve is settleInFlight for who holds the lock of the session's messages.
+// Resolve is settleInFlight for a caller that holds the lock of the session's messages.
 func (o *Outbox) Resolve(ctx context.Context, one InFlight) error {
 	turnID, err := o.beganTurn(ctx, one.sessionID, one.mark)
 	unknown := errors.Is(err, session.ErrTurnUnknown)

@@ -13,12 +13,12 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// errKeyTold: what a message with this key made is to be looked up (TurnForKey) before it is sent.
-var errKeyTold = fmt.Errorf("%w: what became of a message with this key is not known here yet", runtime.ErrUnavailable)
+// errKeyStored: what a message with this key made is to be looked up (TurnForKey) before it is sent.
+var errKeyStored = fmt.Errorf("%w: what became of a message with this key is not known here yet", runtime.ErrUnavailable)
 
-// TurnForKey is what a message with a key made that came before (Message.Key): the turn it began or was steered into, or the
-// id it waits by. "" says that it made nothing, and will not any more. ErrTurnUnknown when that cannot be told;
-// runtime.ErrUnavailable while it cannot be told yet.
+// TurnForKey is the result of an earlier message with a key (Message.Key): the turn it began or joined, or its id in
+// the queue. "" says that it had no result, and will have none. ErrTurnUnknown when that stays unknown;
+// runtime.ErrUnavailable while it is unknown.
 func (o *Outbox) TurnForKey(ctx context.Context, sessionID, key string) (string, error) {
 	for settled := false; ; settled = true {
 		var mark, made string
@@ -33,7 +33,7 @@ func (o *Outbox) TurnForKey(ctx context.Context, sessionID, key string) (string,
 			return database.DecodeText(made), nil
 		case mark == "":
 			return "", fmt.Errorf("%w with which a message came before", session.ErrTurnUnknown)
-		case settled: // what is read is older than what was stored
+		case settled: // the read is older than the write
 			return "", runtime.WithKind(runtime.ErrUnavailable, session.ErrTurnUnsettled)
 		}
 		if err := o.settleInFlight(ctx, sessionID); err != nil {
@@ -42,7 +42,7 @@ func (o *Outbox) TurnForKey(ctx context.Context, sessionID, key string) (string,
 	}
 }
 
-// NoteKey notes that a message with a key is about to be told to the runtime of its session.
+// NoteKey records that a message with a key is about to be sent to the runtime of its session.
 func (o *Outbox) NoteKey(ctx context.Context, tx database.Tx, sess session.Session, key string, steers bool) error {
 	mine, err := o.sessions.Mine(ctx, tx, sess.ID, sess.Epoch)
 	if err != nil {
@@ -60,13 +60,13 @@ func (o *Outbox) NoteKey(ctx context.Context, tx database.Tx, sess session.Sessi
 	return insertKey(ctx, tx, messageKey{key: key, sessionID: sess.ID, mark: mark, at: o.opts.Now()})
 }
 
-// messageKey is the key of a message with the mark of its sending, or with what it made.
+// messageKey is the key of a message with the mark of its sending, or with its result.
 type messageKey struct {
 	key, sessionID, mark, made string
 	at                         int64 // ms
 }
 
-// insertKey stores a key that is not known yet, or was so long ago that it does not count.
+// insertKey stores a key that is new, or older than keys are kept.
 func insertKey(ctx context.Context, tx database.Tx, one messageKey) error {
 	inserted, err := tx.ExecContext(ctx, `insert into message_keys as k (key, session_id, mark, made, created_at)
 		values ($1, $2, $3, $4, $5)
@@ -79,11 +79,11 @@ func insertKey(ctx context.Context, tx database.Tx, one messageKey) error {
 	if rows, err := inserted.RowsAffected(); err != nil || rows == 1 {
 		return err
 	}
-	return journal.Refuse(errKeyTold)
+	return journal.Refuse(errKeyStored)
 }
 
-// ForgetKey lets a message with a key whose runtime refused it be as if it had not come. After any other failure to tell
-// it the runtime may have taken it all the same, which is found out when it is asked for, or before the next one is told.
+// ForgetKey deletes the key of a message that its runtime refused. After any other failure the runtime may have
+// accepted it. A later query of the key or the next message resolves that.
 func (o *Outbox) ForgetKey(ctx context.Context, key string, failure error) error {
 	var refused *runtime.Error
 	if key == "" || !errors.As(failure, &refused) && !errors.Is(failure, runtime.ErrTurnActive) {
@@ -97,8 +97,8 @@ func (o *Outbox) ForgetKey(ctx context.Context, key string, failure error) error
 	})
 }
 
-// KeyMade notes what a message with a key made.
-func KeyMade(ctx context.Context, tx database.Tx, key, made string) error {
+// StoreKeyResult stores the result of a message with a key.
+func StoreKeyResult(ctx context.Context, tx database.Tx, key, made string) error {
 	if _, err := tx.ExecContext(ctx, `update message_keys set mark = '', made = $2 where key = $1`, key,
 		database.EncodeText(made)); err != nil {
 		return fmt.Errorf("note what a message made: %w", err)
@@ -106,8 +106,7 @@ func KeyMade(ctx context.Context, tx database.Tx, key, made string) error {
 	return nil
 }
 
-// keysInFlight are the messages with keys that are being told to the runtime of a session, or were when the telling
-// broke off.
+// keysInFlight lists the messages with keys on their way to the runtime of a session, or whose sending was interrupted.
 func (o *Outbox) keysInFlight(ctx context.Context, sessionID string) ([]InFlight, error) {
 	return database.ReadAll(ctx, o.opts.DB.Read(), "read the messages that were being told", func(row database.Row) (InFlight, error) {
 		var key, mark string
@@ -118,8 +117,8 @@ func (o *Outbox) keysInFlight(ctx context.Context, sessionID string) ([]InFlight
 	}, `select key, mark from message_keys where session_id = $1 and mark <> ''`, database.EncodeText(sessionID))
 }
 
-// settleKey stores what became of a message with a key whose telling broke off: one that made nothing is as if it had
-// not come.
+// settleKey stores the result of a message with a key whose sending was interrupted. It deletes the key of one without
+// a result.
 func (o *Outbox) settleKey(ctx context.Context, key, mark, turnID string, unknown bool) error {
 	return o.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		var err error

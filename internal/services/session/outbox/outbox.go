@@ -1,8 +1,8 @@
-// Package outbox keeps the messages of sessions that are not sent yet, and finds out what became of those whose sending
-// broke off.
+// Package outbox keeps the unsent messages of sessions, and determines the result of those whose sending was
+// interrupted.
 //
-// It owns the queue of each session, the keys of messages and the markers of those in flight. It must never know HTTP or
-// a provider's JSON shapes. It reaches turns only through the interfaces it declares.
+// It owns the queue of each session, the keys of messages and the markers of those in flight. It must never know HTTP
+// or a provider's JSON shapes. It reaches turns only through the interfaces it declares.
 package outbox
 
 import (
@@ -18,7 +18,7 @@ import (
 	"harness/internal/services/session/live"
 )
 
-// Sessions is what an Outbox needs to know of sessions.
+// Sessions is the Outbox's view of sessions.
 type Sessions interface {
 	Stored(ctx context.Context, sessionID string) (session.Session, error)
 	// Owned finds a session of this node and its runtime.
@@ -26,9 +26,9 @@ type Sessions interface {
 	CheckWorkspace(ctx context.Context, sessionID string) error
 	// CheckMessage refuses now what the runtime would refuse when the message is sent.
 	CheckMessage(ctx context.Context, sess session.Session, adapter runtime.Adapter, message session.Message) error
-	// Mine reports within a unit whether a session is this node's under an epoch.
+	// Mine reports within a unit whether this node owns a session under an epoch.
 	Mine(ctx context.Context, tx database.Tx, sessionID string, epoch int64) (bool, error)
-	// LoadView brings a session into the live index.
+	// LoadView loads a session into the live index.
 	LoadView(runtimeName, sessionID string)
 }
 
@@ -40,7 +40,7 @@ type Turns interface {
 	TurnSince(ctx context.Context, sessionID string, mark session.TurnMark) (turnID string, err error)
 }
 
-// Options are what an Outbox is built from. Only Pictures may be nil.
+// Options configure Outbox. Only Pictures may be nil.
 type Options struct {
 	Journal  *journal.Journal
 	DB       *database.DB
@@ -54,11 +54,11 @@ type Options struct {
 	// Trace is the trace of the caller, zero for none.
 	Trace  func(ctx context.Context) session.Trace
 	Logger zerolog.Logger
-	// Now is the time in ms.
+	// Now returns the time in ms.
 	Now func() int64
 }
 
-// Outbox keeps the messages of sessions until their runtimes have them.
+// Outbox keeps the messages of sessions until their runtimes accept them.
 type Outbox struct {
 	opts     Options
 	sessions Sessions
@@ -71,7 +71,7 @@ func New(opts Options) *Outbox {
 	return &Outbox{opts: opts, sessions: opts.Sessions, turns: opts.Turns, sender: newQueueSender()}
 }
 
-// WakeQueue has SendQueued find what is queued now.
+// WakeQueue makes SendQueued read the queue now.
 func (o *Outbox) WakeQueue() { o.sender.want() }
 
 // commit runs a unit for a caller.

@@ -16,10 +16,10 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// waitingAgain is how long after a failure the next attempt to send a waiting message comes.
+// waitingAgain is the pause after a failed attempt to send a queued message.
 const waitingAgain = time.Second
 
-// queueSender knows which sessions have somebody who sends their waiting messages.
+// queueSender knows which sessions have a client who sends their waiting messages.
 type queueSender struct {
 	mu   sync.Mutex
 	busy map[string]bool
@@ -30,7 +30,7 @@ func newQueueSender() *queueSender {
 	return &queueSender{busy: map[string]bool{}, wake: make(chan struct{}, 1)}
 }
 
-// want lets SendQueued look.
+// want wakes SendQueued.
 func (w *queueSender) want() {
 	select {
 	case w.wake <- struct{}{}:
@@ -54,7 +54,7 @@ func (w *queueSender) release(sessionID string) {
 	w.mu.Unlock()
 }
 
-// SendQueued sends the waiting messages of this node's sessions, each session's one after the other, until ctx ends.
+// SendQueued sends the queued messages of this node's sessions, each session's one after the other, until ctx ends.
 func (o *Outbox) SendQueued(ctx context.Context) {
 	var senders sync.WaitGroup
 	defer senders.Wait()
@@ -98,17 +98,17 @@ func (o *Outbox) sendQueued(ctx context.Context, senders *sync.WaitGroup) (found
 	return len(sessions) > 0, nil
 }
 
-// errWaitingChanged: somebody edited, moved or dropped the message that was about to be sent.
-var errWaitingChanged = errors.New("the message changed")
+// errQueuedChanged: a client edited, moved or dropped the message just before it was sent.
+var errQueuedChanged = errors.New("the message changed")
 
-// sendFirst sends a session's waiting messages until none is left, or one is held.
+// sendFirst sends a session's queued messages until none is left, or one is held.
 func (o *Outbox) sendFirst(ctx context.Context, sessionID string) error {
 	for ctx.Err() == nil {
-		all, err := o.Waiting(ctx, sessionID)
-		if err != nil || len(all) == 0 || all[0].State == session.WaitingHeld {
+		all, err := o.Queued(ctx, sessionID)
+		if err != nil || len(all) == 0 || all[0].State == session.QueuedHeld {
 			return err
 		}
-		if all[0].State == session.WaitingSending {
+		if all[0].State == session.QueuedSending {
 			err = o.settleInFlight(ctx, sessionID)
 		} else {
 			err = o.sendWhenIdle(ctx, all[0])
@@ -120,9 +120,9 @@ func (o *Outbox) sendFirst(ctx context.Context, sessionID string) error {
 	return ctx.Err()
 }
 
-// sendWhenIdle sends a waiting message as a turn of its own. That it is being told is stored before, and that it was
-// taken with its turn, so that a server that dies in between finds out (settleInFlight).
-func (o *Outbox) sendWhenIdle(ctx context.Context, first session.Waiting) error {
+// sendWhenIdle sends a queued message as a turn of its own. It stores the attempt first, and the acceptance with the
+// turn. A server that restarts in between resolves the rest (settleInFlight).
+func (o *Outbox) sendWhenIdle(ctx context.Context, first session.QueuedMessage) error {
 	id := first.SessionID
 	sess, err := o.sessions.Stored(ctx, id)
 	if err != nil {
@@ -139,24 +139,24 @@ func (o *Outbox) sendWhenIdle(ctx context.Context, first session.Waiting) error 
 		return errors.Join(err, ctx.Err())
 	}
 	if err != nil {
-		return o.markQueued(ctx, first, session.WaitingHeld, err.Error())
+		return o.markQueued(ctx, first, session.QueuedHeld, err.Error())
 	}
 	message.Alone = true
-	var begun atomic.Bool // also set when the unit runs after Send gave up
+	var begun atomic.Bool // also set if the unit runs after Send gave up
 	message.Begin = func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		all, err := store.ReadQueued(ctx, tx, `session_id = $1`, database.EncodeText(id))
 		if err != nil {
 			return nil, err
 		}
-		if len(all) == 0 || all[0].ID != first.ID || all[0].State != session.WaitingQueued || all[0].Text != first.Text {
-			return nil, journal.Refuse(errWaitingChanged)
+		if len(all) == 0 || all[0].ID != first.ID || all[0].State != session.QueuedReady || all[0].Text != first.Text {
+			return nil, journal.Refuse(errQueuedChanged)
 		}
 		mark, err := newMark(ctx, tx, sess)
 		if err != nil {
 			return nil, err
 		}
 		begun.Store(true)
-		return o.Enqueue(ctx, tx, first, session.WaitingSending, mark, "")
+		return o.Enqueue(ctx, tx, first, session.QueuedSending, mark, "")
 	}
 	message.Accepted = func(ctx context.Context, tx database.Tx, turnID string) ([]journal.Event, error) {
 		return o.dequeueSent(ctx, tx, first, turnID)
@@ -164,30 +164,30 @@ func (o *Outbox) sendWhenIdle(ctx context.Context, first session.Waiting) error 
 	_, err = o.turns.Send(inTrace(ctx, first.Content.Trace), id, message)
 	var refused *runtime.Error
 	switch {
-	case err == nil, errors.Is(err, errWaitingChanged):
+	case err == nil, errors.Is(err, errQueuedChanged):
 		return nil
 	case errors.Is(err, runtime.ErrTurnActive):
 		if !begun.Load() {
 			return nil
 		}
-		return o.markQueued(ctx, first, session.WaitingQueued, "")
+		return o.markQueued(ctx, first, session.QueuedReady, "")
 	case begun.Load() && !errors.As(err, &refused):
-		return nil // settled in the next round
+		return nil // the next round settles it
 	case errors.Is(err, runtime.ErrUnavailable) || errors.Is(err, runtime.ErrTimeout) || database.Transient(err) ||
 		ctx.Err() != nil || errors.As(err, new(*session.LimitError)):
 		if begun.Load() {
-			err = errors.Join(err, o.markQueued(ctx, first, session.WaitingQueued, ""))
+			err = errors.Join(err, o.markQueued(ctx, first, session.QueuedReady, ""))
 		}
 		return err
 	}
-	return o.markQueued(ctx, first, session.WaitingHeld, err.Error())
+	return o.markQueued(ctx, first, session.QueuedHeld, err.Error())
 }
 
-// settleQueued stores what became of a waiting message whose telling broke off.
-func (o *Outbox) settleQueued(ctx context.Context, one session.Waiting, turnID string, unknown bool) error {
+// settleQueued stores the result of a queued message whose sending was interrupted.
+func (o *Outbox) settleQueued(ctx context.Context, one session.QueuedMessage, turnID string, unknown bool) error {
 	switch {
 	case unknown:
-		return o.markQueued(ctx, one, session.WaitingHeld,
+		return o.markQueued(ctx, one, session.QueuedHeld,
 			"it cannot be told whether the runtime took it; look at the transcript, then send or drop it")
 	case turnID != "":
 		_, err := o.opts.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
@@ -195,19 +195,19 @@ func (o *Outbox) settleQueued(ctx context.Context, one session.Waiting, turnID s
 		})
 		return err
 	}
-	return o.markQueued(ctx, one, session.WaitingQueued, "")
+	return o.markQueued(ctx, one, session.QueuedReady, "")
 }
 
-// markQueued is putWaiting as a unit of its own.
-func (o *Outbox) markQueued(ctx context.Context, one session.Waiting, state session.WaitingState, failure string) error {
+// markQueued is Enqueue as a unit of its own.
+func (o *Outbox) markQueued(ctx context.Context, one session.QueuedMessage, state session.QueuedState, failure string) error {
 	_, err := o.opts.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		return o.Enqueue(ctx, tx, one, state, "", failure)
 	})
 	return err
 }
 
-// Enqueue gives a message another state, and tells everybody.
-func (o *Outbox) Enqueue(ctx context.Context, tx database.Tx, one session.Waiting, state session.WaitingState, mark, failure string) (
+// Enqueue gives a message another state, and notifies every client.
+func (o *Outbox) Enqueue(ctx context.Context, tx database.Tx, one session.QueuedMessage, state session.QueuedState, mark, failure string) (
 	[]journal.Event, error) {
 	systemOwned, err := store.IsSystemOwned(ctx, tx, one.SessionID)
 	if session.Absent(err) {
@@ -225,7 +225,7 @@ func (o *Outbox) Enqueue(ctx context.Context, tx database.Tx, one session.Waitin
 	return []journal.Event{queueUpdated(one.SessionID, now, systemOwned, o.opts.Now(), nil)}, err
 }
 
-// inTrace is work in a trace that was stored, "" for none.
+// inTrace returns a context in a stored trace, "" for none.
 func inTrace(ctx context.Context, stored string) context.Context {
 	of := session.ParseTrace("", stored)
 	return telemetry.WithTrace(ctx, telemetry.Trace{TraceID: of.TraceID, SpanID: of.SpanID})

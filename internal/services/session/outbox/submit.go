@@ -12,9 +12,8 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// Submit is Send that never waits for a running turn: where the runtime cannot steer, the message is queued behind the
-// turn and those that wait already, and is sent after them, also by a later server. Errors are those of Send,
-// ErrWaitingFull and *FolderError.
+// Submit is Send that never waits for a running turn. If the runtime cannot steer, it queues the message behind the
+// turn and earlier messages. A later server may send it. Errors are those of Send, ErrQueueFull and *FolderError.
 func (o *Outbox) Submit(ctx context.Context, sessionID string, message session.Message) (session.Sent, error) {
 	sess, adapter, err := o.sessions.Owned(ctx, sessionID)
 	if err != nil {
@@ -24,11 +23,11 @@ func (o *Outbox) Submit(ctx context.Context, sessionID string, message session.M
 		return o.turns.Send(ctx, sessionID, message)
 	}
 	o.sessions.LoadView(sess.Runtime, sessionID)
-	waiting, err := o.Waiting(ctx, sessionID)
+	waiting, err := o.Queued(ctx, sessionID)
 	if err != nil {
 		return session.Sent{}, err
 	}
-	behind := len(waiting) > 0 && waiting[0].State != session.WaitingHeld // one that is held waits for a person
+	behind := len(waiting) > 0 && waiting[0].State != session.QueuedHeld // a held one waits for a person
 	if !behind && o.opts.Index.ActiveTurn(sessionID) == "" {
 		alone := message
 		alone.Alone = true
@@ -50,8 +49,8 @@ func (o *Outbox) Submit(ctx context.Context, sessionID string, message session.M
 	return session.Sent{QueuedID: id, Position: session.PositionOf(now, id)}, nil
 }
 
-// dequeueSent takes a message that was sent out of the queue, and publishes the turn it became.
-func (o *Outbox) dequeueSent(ctx context.Context, tx database.Tx, one session.Waiting, turnID string) ([]journal.Event, error) {
+// dequeueSent removes a sent message from the queue, and publishes the turn it became.
+func (o *Outbox) dequeueSent(ctx context.Context, tx database.Tx, one session.QueuedMessage, turnID string) ([]journal.Event, error) {
 	systemOwned, err := store.IsSystemOwned(ctx, tx, one.SessionID)
 	if session.Absent(err) {
 		return nil, nil
@@ -59,7 +58,7 @@ func (o *Outbox) dequeueSent(ctx context.Context, tx database.Tx, one session.Wa
 	if err == nil {
 		_, err = tx.ExecContext(ctx, `delete from queued_messages where id = $1`, one.ID)
 	}
-	if err == nil { // who sends it again with its key gets the turn
+	if err == nil { // a repeated request with its key gets the turn
 		_, err = tx.ExecContext(ctx, `update message_keys set made = $2 where session_id = $3 and made = $1`,
 			database.EncodeText(one.ID), database.EncodeText(turnID), database.EncodeText(one.SessionID))
 	}

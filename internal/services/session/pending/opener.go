@@ -1,6 +1,6 @@
 // Package pending opens sessions behind a temporary id, which a client has before the runtime has answered.
 //
-// It owns what a temporary id stands for. It must never know how a session is opened.
+// It owns the meaning of a temporary id. It must never know how a session is opened.
 package pending
 
 import (
@@ -11,7 +11,7 @@ import (
 	"harness/internal/services/session"
 )
 
-// Sessions is what an Opener needs of who runs the sessions.
+// Sessions is an Opener's view of the session manager.
 type Sessions interface {
 	Create(ctx context.Context, in session.Create) (session.Session, error)
 	AssignProject(ctx context.Context, sessionID string, projectID *string) (session.Session, error)
@@ -19,20 +19,20 @@ type Sessions interface {
 	Stored(ctx context.Context, sessionID string) (session.Session, error)
 }
 
-// Options are what an Opener is built from.
+// Options configure Opener.
 type Options struct {
 	Journal  *journal.Journal
 	DB       *database.DB
 	NodeID   string
 	Sessions Sessions
-	// Now is the time in ms.
+	// Now returns the time in ms.
 	Now func() int64
 }
 
 // Opener opens sessions behind temporary ids.
 type Opener struct {
 	options Options
-	// pending are those of this process.
+	// pending are the ids of this process.
 	pending pendingSessions
 }
 

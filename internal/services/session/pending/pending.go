@@ -16,7 +16,7 @@ import (
 
 const (
 	temporaryPrefix = "temp-"
-	// temporaryKept is how long (ms) a temporary id stands for its session.
+	// temporaryKept is how long (ms) a temporary id is valid.
 	temporaryKept = 3_600_000
 
 	temporaryPending  = "pending"
@@ -24,14 +24,14 @@ const (
 	temporaryFailed   = "failed"
 )
 
-// pendingSessions are the ids whose sessions this process is opening, each with what is closed when that is over.
+// pendingSessions are the ids whose sessions this process is opening, each with a channel that is closed afterwards.
 type pendingSessions struct {
 	mu   sync.Mutex
 	open map[string]chan struct{}
 }
 
-// PromiseSession gives out a temporary id for a session of a runtime and project. Call KeepPromise once, whatever
-// happens.
+// PromiseSession returns a temporary id for a session of a runtime and project. Its caller must call KeepPromise
+// exactly once.
 func (o *Opener) PromiseSession(ctx context.Context, runtimeName, projectID string) (session.Temporary, error) {
 	id := session.NewID()
 	t := session.Temporary{ID: temporaryPrefix + id, SessionID: id, Runtime: runtimeName, ProjectID: projectID}
@@ -57,8 +57,8 @@ func (o *Opener) PromiseSession(ctx context.Context, runtimeName, projectID stri
 	return t, err
 }
 
-// KeepPromise opens the session of a temporary id and tells how that went: EventIDResolved or EventIDFailed, one of the
-// two once. word puts an error for clients.
+// KeepPromise opens the session of a temporary id and publishes the result: EventIDResolved or EventIDFailed, exactly
+// once. word makes an error's text for clients.
 func (o *Opener) KeepPromise(ctx context.Context, t session.Temporary, in session.Create, word func(error) string) error {
 	defer o.pending.end(t.ID)
 	ctx = context.WithoutCancel(ctx)
@@ -74,8 +74,7 @@ func (o *Opener) KeepPromise(ctx context.Context, t session.Temporary, in sessio
 	return errors.Join(err, o.settlePending(ctx, t, made.ID, why))
 }
 
-// settlePending tells what became of a temporary id. A session that is there is told even when something went wrong
-// with it.
+// settlePending publishes the result of a temporary id. It publishes the id of an existing session even after an error.
 func (o *Opener) settlePending(ctx context.Context, t session.Temporary, realID, why string) error {
 	news := session.IDNews{TemporaryID: t.ID, RealID: realID, Runtime: t.Runtime, ProjectID: t.ProjectID}
 	state, kind := temporaryResolved, session.EventIDResolved
@@ -97,7 +96,7 @@ func (o *Opener) settlePending(ctx context.Context, t session.Temporary, realID,
 	})
 }
 
-// SettlePending tells what became of the ids that an earlier process of this node gave out and did not settle.
+// SettlePending publishes the results of unsettled ids of an earlier process of this node.
 func (o *Opener) SettlePending(ctx context.Context) error {
 	left, err := database.ReadAll(ctx, o.options.DB.Read(), "list temporary sessions",
 		func(row database.Row) (t session.Temporary, err error) {
@@ -125,8 +124,8 @@ func (o *Opener) SettlePending(ctx context.Context) error {
 	return nil
 }
 
-// RealID is the session's id for a temporary one, which it waits for while the session is being opened here. Any other
-// id is returned as it is. ErrNotFound for one that is too old, or whose session was never opened.
+// RealID returns the session's id for a temporary one, and waits while the session is being opened here. It returns any
+// other id unchanged. ErrNotFound for an expired id, or whose session was never opened.
 func (o *Opener) RealID(ctx context.Context, id string) (string, error) {
 	if !strings.HasPrefix(id, temporaryPrefix) {
 		return id, nil
@@ -145,7 +144,7 @@ func (o *Opener) RealID(ctx context.Context, id string) (string, error) {
 		return "", session.ErrNotFound
 	case err != nil:
 		return "", fmt.Errorf("look up temporary session %s: %w", id, err)
-	case state == temporaryPending: // another node is at it
+	case state == temporaryPending: // another node is opening it
 		return "", fmt.Errorf("%w: it is still being opened", session.ErrNotFound)
 	}
 	return real, nil
@@ -169,7 +168,7 @@ func (t *pendingSessions) end(id string) {
 	}
 }
 
-// over is closed once nothing is done about an id here.
+// over is closed once an id is settled here.
 func (t *pendingSessions) over(id string) <-chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()

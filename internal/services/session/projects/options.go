@@ -1,6 +1,6 @@
-// Package projects keeps projects, the chats in them, and the sessions of agents that work for them.
+// Package projects manages projects, their chats, and the sessions of agents that work for them.
 //
-// It owns which project a chat is in and who a worker session works for. It must never know how a session runs.
+// It owns the project of a chat and the owner of a worker session. It must never know how a session runs.
 package projects
 
 import (
@@ -17,17 +17,17 @@ import (
 	"harness/internal/services/session/registry"
 )
 
-// Sessions is what projects need of who runs the sessions.
+// Sessions is the package's view of the session manager.
 type Sessions interface {
 	Archive(ctx context.Context, sessionID string) (session.Session, error)
 	CheckOwner(one session.Session) error
-	// DeleteBy deletes a session and asks its runtime nothing after a time.
+	// DeleteBy deletes a session and does not call its runtime after a time.
 	DeleteBy(ctx context.Context, sessionID string, by time.Time) (session.Deleted, error)
 	// InOrder changes the live index and queues a unit as one step of the commit order.
 	InOrder(ctx context.Context, prepare func() journal.Unit) error
 }
 
-// Options are what a Catalog and Agents are built from.
+// Options configure Catalog and Agents.
 type Options struct {
 	Journal  *journal.Journal
 	DB       *database.DB
@@ -35,15 +35,15 @@ type Options struct {
 	Sessions Sessions
 	Index    *live.Index
 	Runtimes *registry.Registry
-	// Refetch has the live index read a session again.
+	// Refetch makes the live index read a session again.
 	Refetch func(sessionID string)
 	Agents  *Agents
 	Logger  zerolog.Logger
-	// Now is the time in ms.
+	// Now returns the time in ms.
 	Now func() int64
 }
 
-// Catalog keeps the projects of a store.
+// Catalog manages the projects of a store.
 type Catalog struct{ options Options }
 
 // New builds a Catalog.
@@ -54,7 +54,7 @@ func (p *Catalog) commit(ctx context.Context, unit journal.Unit) error {
 	return err
 }
 
-// Agents knows the worker sessions of projects and sessions.
+// Agents manages the worker sessions of projects and sessions.
 type Agents struct {
 	options Options
 

@@ -14,7 +14,7 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// MoveChats takes all sessions of people out of a project, in the order they came into it, and archives them first when
+// MoveChats removes all sessions of people from a project, in the order they joined it, and archives them first if
 // archive is set. ErrProjectNotFound; *NotMaterializedError, or *NotOwnerError for a session to archive, before
 // anything is moved.
 func (p *Catalog) MoveChats(ctx context.Context, projectID string, archive bool) (session.MovedChats, error) {
@@ -38,7 +38,7 @@ func (p *Catalog) MoveChats(ctx context.Context, projectID string, archive bool)
 		if chat.Archived {
 			counts.AlreadyArchived++
 		} else if _, err := p.options.Sessions.Archive(ctx, chat.ID); session.Absent(err) {
-			continue // deleted since we looked
+			continue // deleted since the read
 		} else if err != nil {
 			return counts, err
 		} else {
@@ -53,8 +53,8 @@ func (p *Catalog) MoveChats(ctx context.Context, projectID string, archive bool)
 	return counts, nil
 }
 
-// DeleteChats deletes all sessions of people in a project, in the order they came into it, and waits for their runtimes
-// together as long as Delete waits for one. skipped are those somebody else deleted meanwhile. ErrProjectNotFound,
+// DeleteChats deletes all sessions of people in a project, in the order they joined it. All of them share the time that
+// Delete waits for a runtime. skipped are those that another client deleted meanwhile. ErrProjectNotFound,
 // *NotOwnerError before anything is deleted.
 func (p *Catalog) DeleteChats(ctx context.Context, projectID string) (deleted, skipped int, err error) {
 	chats, err := p.chats(ctx, p.options.DB.Read(), projectID)
@@ -79,7 +79,7 @@ func (p *Catalog) DeleteChats(ctx context.Context, projectID string) (deleted, s
 	return deleted, skipped, nil
 }
 
-// chats are a project's sessions of people, in the order they came into it.
+// chats lists a project's sessions of people, in the order they joined it.
 func (p *Catalog) chats(ctx context.Context, q database.Querier, projectID string) ([]session.Session, error) {
 	if _, err := store.ReadProject(ctx, q, projectID); err != nil {
 		return nil, err
@@ -91,10 +91,10 @@ func (p *Catalog) chats(ctx context.Context, q database.Querier, projectID strin
 		database.EncodeText(projectID))
 }
 
-// release takes a project's chats out of it, only the one of the given id unless that is "", and returns how many.
+// release removes a project's chats from it, only the one of the given id unless that is "", and returns their number.
 func (p *Catalog) release(ctx context.Context, projectID, only string) (int, error) {
 	at := p.options.Now()
-	var released atomic.Int64 // the unit may run when this call has returned
+	var released atomic.Int64 // the unit may run after this call returned
 	unit := func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		released.Store(0)
 		chats, err := p.chats(ctx, tx, projectID)
@@ -118,7 +118,7 @@ func (p *Catalog) release(ctx context.Context, projectID, only string) (int, err
 		return events, nil
 	}
 	var placed []string
-	// Not given up halfway: the unit writes what is returned.
+	// Not canceled halfway: the unit writes the result.
 	err := p.options.Sessions.InOrder(context.WithoutCancel(ctx), func() journal.Unit {
 		placed = p.options.Index.ReleaseProject(projectID, only)
 		return unit
@@ -131,7 +131,7 @@ func (p *Catalog) release(ctx context.Context, projectID, only string) (int, err
 	return int(released.Load()), err
 }
 
-// checkOwners refuses when one of the chats is another node's.
+// checkOwners refuses if another node owns one of the chats.
 func (p *Catalog) checkOwners(chats []session.Session) error {
 	for _, chat := range chats {
 		if err := p.options.Sessions.CheckOwner(chat); err != nil {
@@ -141,7 +141,7 @@ func (p *Catalog) checkOwners(chats []session.Session) error {
 	return nil
 }
 
-// allMaterialized refuses when a chat that would have to be archived has nothing in it.
+// allMaterialized refuses if a chat to archive is empty.
 func (p *Catalog) allMaterialized(ctx context.Context, projectID string, chats []session.Session) error {
 	var empty []string
 	for _, chat := range chats {
@@ -159,7 +159,7 @@ func (p *Catalog) allMaterialized(ctx context.Context, projectID string, chats [
 	return nil
 }
 
-// hasContent tells whether anybody wrote to a session, here or in its runtime before we knew it.
+// hasContent reports whether a session has a message, here or in its runtime from before its adoption.
 func (p *Catalog) hasContent(ctx context.Context, session session.Session) (bool, error) {
 	turns, err := store.ReadTurns(ctx, p.options.DB.Read(), session.ID)
 	if err != nil || len(turns) > 0 {

@@ -6,7 +6,7 @@ import (
 	"harness/internal/services/session"
 )
 
-// sessionReleased is what clients are told when all chats leave a project at once: no status, no previous project.
+// sessionReleased is the event for clients when all chats leave a project at once: no status, no previous project.
 func sessionReleased(sessionID string, at int64) journal.Event {
 	event := session.NewEvent(sessionID, session.EventProjectUpdated, at, false, javascript.MustEncode(struct {
 		SessionID string  `json:"sessionId"`

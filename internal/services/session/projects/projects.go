@@ -17,7 +17,7 @@ func (p *Catalog) Projects(ctx context.Context) ([]session.Project, error) {
 	return store.ListProjects(ctx, p.options.DB.Read())
 }
 
-// ProjectsAt is Projects with the cursor of the event stream at which the list is true.
+// ProjectsAt is Projects with the matching cursor of the event stream.
 func (p *Catalog) ProjectsAt(ctx context.Context) (projects []session.Project, pos int64, err error) {
 	err = p.options.DB.Snapshot(ctx, func(q database.Querier) error {
 		if projects, err = store.ListProjects(ctx, q); err != nil {
@@ -45,8 +45,8 @@ func (p *Catalog) CreateProject(ctx context.Context, name string, workingDirecto
 	return project, err
 }
 
-// RenameProject changes the name and, when setDirectory, the working directory (nil clears it). It is announced also
-// when nothing changes. Another directory costs the project its worker sessions.
+// RenameProject changes the name and, with setDirectory, the working directory (nil clears it). It announces an
+// unchanged project, too. A new directory removes the project's worker sessions.
 func (p *Catalog) RenameProject(ctx context.Context, projectID, name string, workingDirectory *string,
 	setDirectory bool) (session.Project, error) {
 	var (
@@ -93,8 +93,8 @@ func (p *Catalog) RenameProject(ctx context.Context, projectID, name string, wor
 	return project, err
 }
 
-// DeleteProject removes a project that has no sessions of people, and its worker sessions; *ProjectNotEmptyError says
-// how many it has.
+// DeleteProject removes a project without sessions of people, and its worker sessions; *ProjectNotEmptyError has the
+// number of sessions otherwise.
 func (p *Catalog) DeleteProject(ctx context.Context, projectID string) (session.Project, error) {
 	var (
 		project   session.Project

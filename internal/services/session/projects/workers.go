@@ -11,19 +11,19 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// WorkerStore is what gives owners their worker sessions. An owner is a project's id, or "session:<id>" for a session
-// outside projects.
+// WorkerStore assigns worker sessions to owners. An owner is a project's id, or "session:<id>" for a session outside
+// projects.
 type WorkerStore interface {
-	// WorkerSessions lists the owner's workers by agent; an owner nobody works for has none.
+	// WorkerSessions lists the owner's workers by agent; an owner without workers has none.
 	WorkerSessions(ctx context.Context, owner string) ([]session.AgentSession, error)
-	// DismissWorkersIn drops the owner's workers from the mapping, as part of a unit of this package, and returns their
-	// sessions; the next job gets a new worker.
+	// DismissWorkersIn removes the owner's workers from the mapping, as part of a unit of this package, and returns
+	// their sessions. The next job gets a new worker.
 	DismissWorkersIn(ctx context.Context, tx database.Tx, owner string) (sessionIDs []string, err error)
-	// Works tells whether a session is anybody's worker.
+	// Works reports whether a session is a worker of any owner.
 	Works(ctx context.Context, sessionID string) (bool, error)
 }
 
-// SetWorkers tells who keeps the worker sessions. It needs this package, so it comes after New; until then nobody has
+// SetWorkers sets the store of worker sessions. That needs this package, so it comes after New; until then no owner has
 // workers.
 func (a *Agents) SetWorkers(workers WorkerStore) {
 	a.mu.Lock()
@@ -53,16 +53,15 @@ func (a *Agents) AgentSessions(ctx context.Context, owner string) ([]session.Age
 	if err != nil {
 		return nil, err
 	}
-	// A mapping may outlive its session for a moment.
+	// A mapping may briefly outlive its session.
 	return slices.DeleteFunc(sessions, func(one session.AgentSession) bool {
 		_, err := store.IsSystemOwned(ctx, a.options.DB.Read(), one.SessionID)
 		return session.Absent(err)
 	}), nil
 }
 
-// DismissIn takes an owner's workers from it, inside the unit that changes the owner: no job meets a worker that is
-// going, and who is killed after the commit finds sessions that work for nobody (SweepWorkers). Their sessions are to
-// be removed after the commit.
+// DismissIn removes an owner's workers in the unit that changes the owner: no job gets a worker that is being removed.
+// After a crash SweepWorkers finds the ownerless sessions. The caller removes the sessions after the commit.
 func (a *Agents) DismissIn(ctx context.Context, tx database.Tx, owner string) ([]string, error) {
 	workers := a.workerStore()
 	if workers == nil {
@@ -71,9 +70,9 @@ func (a *Agents) DismissIn(ctx context.Context, tx database.Tx, owner string) ([
 	return workers.DismissWorkersIn(ctx, tx, owner)
 }
 
-// RemoveWorkers deletes worker sessions that have no owner any more, asking runtimes nothing after a time. One the
-// runtime refuses to delete, or that is another node's, stays behind, hidden as all workers' sessions are, until its
-// node's next start, and does not keep its owner from changing.
+// RemoveWorkers deletes worker sessions without an owner, and does not call runtimes after a time. A session stays,
+// hidden as all workers' sessions are, if its runtime refuses or another node owns it. Its node's next start retries.
+// It does not prevent the change of its owner.
 func (a *Agents) RemoveWorkers(ctx context.Context, sessionIDs []string, by time.Time) {
 	for _, id := range sessionIDs {
 		var foreign *session.NotOwnerError
@@ -84,9 +83,9 @@ func (a *Agents) RemoveWorkers(ctx context.Context, sessionIDs []string, by time
 	}
 }
 
-// SweepWorkers removes worker sessions of this node that work for nobody: the server was killed while it made one, or
-// before it removed it. Those made since the start are left alone: they are somebody's in a moment. So are those in
-// which a turn runs: a sub-agent may work for a worker.
+// SweepWorkers removes ownerless worker sessions of this node, left by a crash during their creation or removal. It
+// skips sessions made since the start, which get an owner in a moment. It skips those with a running turn: a sub-agent
+// may work for a worker.
 func (a *Agents) SweepWorkers(ctx context.Context, begun int64) error {
 	workers := a.workerStore()
 	if workers == nil {

@@ -15,8 +15,7 @@ import (
 	"harness/transcript"
 )
 
-// fillActivity tells of sessions what goes on in them, in one query for all of them, whose cost does not depend on how
-// long they are.
+// fillActivity sets the activity of sessions with one query, whose cost does not depend on their length.
 func (r *Reader) fillActivity(ctx context.Context, q database.Querier, sessions ...*session.Session) error {
 	if len(sessions) == 0 {
 		return nil
@@ -80,7 +79,7 @@ func scanActivity(row database.Row) (id string, now session.Activity, err error)
 	return database.DecodeText(id), now, nil
 }
 
-// activityOf is the query of what goes on in sessions, whose ids are n arguments. Its limit keeps Postgres from reading
+// activityOf is the query of the activity of sessions, whose ids are n arguments. Its limit keeps Postgres from reading
 // the last turn again for each use of it.
 func activityOf(ids string, n int) string {
 	const failure = ` from transcript_entries where session_id = a.id and message_id = case a.running
@@ -98,7 +97,7 @@ func activityOf(ids string, n int) string {
 		from sessions s where s.id in (` + ids + `) limit ` + strconv.Itoa(n) + `) as a`
 }
 
-// unresponsive tells that the runtime of a session of this node does not answer. Other nodes' runtimes are not known
+// unresponsive reports whether the runtime of a session of this node does not answer. Other nodes' runtimes are unknown
 // here.
 func (r *Reader) unresponsive(session session.Session) bool {
 	if !r.owns(session) {

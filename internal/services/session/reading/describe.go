@@ -15,7 +15,7 @@ import (
 	"harness/transcript"
 )
 
-// describer is an adapter that can tell from what is stored how its runtime would describe a conversation now.
+// describer is an adapter that derives its runtime's description of a conversation from the stored state.
 type describer interface {
 	Describe(raw json.RawMessage, state runtime.ThreadState) json.RawMessage
 	// DescribeParts is Describe without the items of the turns, DescribeItem one of those, nil for none.
@@ -23,19 +23,19 @@ type describer interface {
 	DescribeItem(item runtime.Item) json.RawMessage
 }
 
-// describerOf is who describes a session, nil when what is stored is all there is to say.
+// describerOf is the describer of a session, nil if its stored description is complete.
 func (r *Reader) describerOf(session session.Session) describer {
 	if string(session.Thread) == store.PlaceholderThread {
 		return nil
 	}
 	var words describer
 	if adapter, err := r.runtimes.Adapter(session.Runtime); err == nil {
-		words, _ = adapter.(describer) // one that is not configured any more says nothing new
+		words, _ = adapter.(describer) // one that is no longer configured adds nothing
 	}
 	return words
 }
 
-// threadState is what a describer has to know of a session, but its turns.
+// threadState is a describer's input about a session, without its turns.
 func (r *Reader) threadState(ctx context.Context, q database.Querier, sess session.Session) (runtime.ThreadState, error) {
 	now := sess.Activity
 	state := runtime.ThreadState{ID: sess.RuntimeSessionID, Title: sess.Title, UpdatedAt: sess.UpdatedAt,
@@ -46,8 +46,8 @@ func (r *Reader) threadState(ctx context.Context, q database.Querier, sess sessi
 			return state, err
 		}
 		for _, request := range pending {
-			if !slices.Contains(state.Waiting, request.Kind) {
-				state.Waiting = append(state.Waiting, request.Kind)
+			if !slices.Contains(state.PendingRequests, request.Kind) {
+				state.PendingRequests = append(state.PendingRequests, request.Kind)
 			}
 		}
 	}
@@ -56,7 +56,7 @@ func (r *Reader) threadState(ctx context.Context, q database.Querier, sess sessi
 	return state, err
 }
 
-// opening is the message a session began with, "" when it began with something else.
+// opening is the first message of a session, "" if it began otherwise.
 func (r *Reader) opening(ctx context.Context, q database.Querier, sessionID string) (string, error) {
 	first, there, err := r.entries.First(ctx, q, sessionID)
 	if err != nil || !there || first.Role != "user" {
@@ -65,7 +65,7 @@ func (r *Reader) opening(ctx context.Context, q database.Querier, sessionID stri
 	return first.Content, nil
 }
 
-// messageIDs are the messages of a session that ReadMessages finds.
+// messageIDs lists the messages of a session that ReadMessages finds.
 func messageIDs(ctx context.Context, q database.Querier, sessionID string) (map[string]bool, error) {
 	all, err := database.ReadTexts(ctx, q, "read which messages of session "+sessionID+" are described",
 		`select message_id from runtime_messages where session_id = $1`, database.EncodeText(sessionID))
@@ -97,7 +97,7 @@ func (l *turnList) add(row store.Turn) {
 		CompletedAt: row.CompletedAt, Native: row.Native})
 }
 
-// see notes the turn of the next entry: its index, false for an entry of no turn that is stored.
+// see adds the turn of the next entry and returns its index; false for an entry of no stored turn.
 func (l *turnList) see(turnID string) (int, bool) {
 	row, known := l.stored[turnID]
 	if !known {
@@ -109,7 +109,7 @@ func (l *turnList) see(turnID string) (int, bool) {
 	return l.at[turnID], true
 }
 
-// all are the turns, those without an entry last.
+// all returns the turns, those without an entry last.
 func (l *turnList) all() []runtime.Turn {
 	rest := slices.SortedFunc(maps.Values(l.stored), func(a, b store.Turn) int {
 		return cmp.Or(cmp.Compare(a.StartedAt, b.StartedAt), strings.Compare(a.TurnID, b.TurnID))
@@ -122,7 +122,7 @@ func (l *turnList) all() []runtime.Turn {
 	return l.turns
 }
 
-// nativeItem is an entry as the runtime describes it; false when it is no item of the runtime that ended.
+// nativeItem is an entry as the runtime describes it; false for an entry that is no ended item of the runtime.
 func nativeItem(entry *transcript.Entry, message json.RawMessage) (runtime.Item, bool) {
 	if entry.Status != transcript.Complete {
 		return runtime.Item{}, false

@@ -15,11 +15,11 @@ import (
 	"harness/transcript"
 )
 
-// findText narrows a page of sessions (where and args as page has them) down to those in which query.Text occurs: it
-// returns the condition to add with the arguments it needs, and the cursor of the next page, "" when there is none.
-// Neither engine folds the case of every script, and they differ in which, so the comparison is ours: titles and first
-// messages are read in the order of the list, until the page is full. A first message is looked for among the first 10
-// entries, and at its first 1,000 characters.
+// findText narrows a page of sessions (where and args as page has them) down to those that contain query.Text. It
+// returns the added condition with its arguments, and the cursor of the next page, "" for none. No engine folds the
+// case of every script, and they differ, so this function compares texts. It reads titles and first messages in the
+// order of the list, until the page is full. It searches a first message among the first 10 entries, and its first
+// 1,000 characters.
 func (r *Reader) findText(ctx context.Context, q database.Querier, query session.ListQuery, where string, args []any) (
 	condition, next string, extended []any, err error) {
 	const opening = ` from (select role, content, ` + transcript.CheckedEntry + ` as stored from transcript_entries
@@ -69,7 +69,7 @@ func (r *Reader) findText(ctx context.Context, q database.Querier, query session
 	return " and id in (" + strings.Join(places, ", ") + ")", next, args, nil
 }
 
-// beginning is as much of a message as is looked at.
+// beginning is the searched part of a message.
 func beginning(message string) string {
 	most := 1000 // characters
 	for n := range message {
@@ -80,9 +80,8 @@ func beginning(message string) string {
 	return message
 }
 
-// occurs tells whether a folded text is in another.
+// occurs reports whether a folded text contains another.
 func occurs(wanted, in string) bool { return strings.Contains(folded(in), wanted) }
 
-// folded is what texts have in common that are the same to people, whatever their case and however their accents are
-// encoded.
+// folded normalizes a text: its case and the encoding of its accents.
 func folded(text string) string { return norm.NFC.String(cases.Fold().String(norm.NFC.String(text))) }

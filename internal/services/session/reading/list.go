@@ -14,12 +14,12 @@ import (
 	"harness/stream"
 )
 
-// listed selects what a list shows. System-owned sessions are left out here, not after paging, so that a page is full
-// while there are more.
+// listed selects the sessions of a list. It excludes system-owned sessions here, not after paging, so that a page is
+// full while there are more.
 const listed = `archived = $1 and system_owned <= $2`
 
-// List returns a page of sessions from the stored rows, newest first. ErrBadCursor for a cursor that is not ours,
-// *UnknownRuntimeError for a runtime that this server does not have and no stored session is of.
+// List returns a page of sessions from the stored rows, newest first. ErrBadCursor for an invalid cursor,
+// *UnknownRuntimeError for a runtime that neither this server nor a stored session has.
 func (r *Reader) List(ctx context.Context, query session.ListQuery) (page session.Page, err error) {
 	err = r.db.Snapshot(ctx, func(q database.Querier) error {
 		if page, err = r.list(ctx, q, query); err != nil {
@@ -31,7 +31,7 @@ func (r *Reader) List(ctx context.Context, query session.ListQuery) (page sessio
 	return page, err
 }
 
-// CursorOf is the cursor of the event stream at which a state of the store is true.
+// CursorOf is the cursor of the event stream for a read of the store.
 func CursorOf(ctx context.Context, q database.Querier) (int64, error) {
 	_, head, err := journal.Bounds(ctx, q)
 	return stream.CursorAfter(head), err
@@ -56,8 +56,8 @@ func (r *Reader) list(ctx context.Context, q database.Querier, query session.Lis
 	return page, store.FillReadMarkers(ctx, q, query.Reader, pointers(page.Sessions)...)
 }
 
-// inState is the page of the sessions that are in a state. Only reading a session tells its state, so they are read in
-// the order of the list until the page is full; which ones have a running turn an index tells.
+// inState is a page of the sessions in a state. A session must be read for its state, so they are read in list order
+// until the page is full. An index finds those with a running turn.
 func (r *Reader) inState(ctx context.Context, q database.Querier, query session.ListQuery) (session.Page, error) {
 	page, limit := session.Page{Sessions: []session.Session{}}, query.Limit
 	query.Limit = largestPage
@@ -83,7 +83,7 @@ func (r *Reader) inState(ctx context.Context, q database.Querier, query session.
 	}
 }
 
-// page reads the sessions from a cursor on, whatever their state.
+// page reads the sessions after a cursor, in any state.
 func (r *Reader) page(ctx context.Context, q database.Querier, query session.ListQuery) (session.Page, error) {
 	before, beforeID, err := query.Sort.ParseCursor(query.Cursor)
 	if err != nil {
@@ -126,7 +126,7 @@ func (r *Reader) page(ctx context.Context, q database.Querier, query session.Lis
 	return page, r.fillActivity(ctx, q, pointers(page.Sessions)...)
 }
 
-// conditions are those of a page of a list with their arguments, and its order.
+// conditions returns the conditions of a list page with their arguments, and its order.
 func (r *Reader) conditions(ctx context.Context, q database.Querier, query session.ListQuery, before int64, beforeID string) (
 	where, order string, args []any, err error) {
 	args = []any{store.Flag(query.Archived), store.Flag(query.IncludeSystemOwned), before, database.EncodeText(beforeID)}
@@ -169,15 +169,16 @@ func pointers(sessions []session.Session) []*session.Session {
 	return all
 }
 
-// Usage adds up what the runtimes of sessions reported.
+// Usage adds up the reports of sessions' runtimes.
 func (r *Reader) Usage(ctx context.Context, want session.UsageQuery) (rows []session.Usage, total session.Usage, err error) {
 	return usage.Sum(ctx, r.db, want)
 }
 
-// projectsAtOnce is how many sessions one statement asks about.
+// projectsAtOnce is the number of sessions in one statement.
 const projectsAtOnce = 500
 
-// ProjectsOf are the projects of stored sessions, by session; those in none, and those that are not there, are left out.
+// ProjectsOf returns the projects of stored sessions, by session. It omits missing sessions and those without a
+// project.
 func (r *Reader) ProjectsOf(ctx context.Context, sessionIDs ...string) (map[string]string, error) {
 	projects := map[string]string{}
 	for some := range slices.Chunk(sessionIDs, projectsAtOnce) {

@@ -11,8 +11,8 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// MarkRead notes that somebody has read a session's transcript up to an entry, and tells whether that is further than
-// before. Errors are those of Lookup, and ErrNoEntry.
+// MarkRead records that a reader has read a session's transcript up to an entry, and reports whether that is further
+// than before. Errors are those of Lookup, and ErrNoEntry.
 func (r *Reader) MarkRead(ctx context.Context, reader, sessionID, messageID string) (further bool, err error) {
 	if _, err := r.sessions.Lookup(ctx, sessionID); err != nil {
 		return false, err
@@ -35,7 +35,7 @@ func (r *Reader) MarkRead(ctx context.Context, reader, sessionID, messageID stri
 	return further, store.MarkerError(sessionID, err)
 }
 
-// MarkUnread has a session be unread for somebody, whatever that one has read. Errors are those of Lookup.
+// MarkUnread makes a session unread for a reader. Errors are those of Lookup.
 func (r *Reader) MarkUnread(ctx context.Context, reader, sessionID string) error {
 	if _, err := r.sessions.Lookup(ctx, sessionID); err != nil {
 		return err
@@ -46,13 +46,13 @@ func (r *Reader) MarkUnread(ctx context.Context, reader, sessionID string) error
 	}))
 }
 
-// marker says up to which entry a reader has read a session; its ids are as they are stored.
+// marker is the last read entry of a session for a reader; its ids are in their stored form.
 type marker struct {
 	reader, sessionID, messageID string
 	place, ordinal               int64
 }
 
-// markRead stores a marker, where the one before allows it.
+// markRead stores a marker, if the previous one allows it.
 func (r *Reader) markRead(ctx context.Context, tx database.Tx, m marker, unless string) (changed bool, err error) {
 	const insert = `insert into read_markers (reader, session_id, message_id, place, ordinal, at)
 		values ($1, $2, $3, $4, $5, $6) on conflict (reader, session_id) do `
@@ -69,7 +69,7 @@ func (r *Reader) markRead(ctx context.Context, tx database.Tx, m marker, unless 
 	return rows > 0, err
 }
 
-// readTo is the entry up to which somebody has read a session, "" for none.
+// readTo is the last entry that a reader has read, "" for none.
 func readTo(ctx context.Context, q database.Querier, reader, sessionID string) (string, error) {
 	all, err := database.ReadTexts(ctx, q, "read what was read", `select message_id from read_markers
 		where reader = $1 and session_id = $2`, database.EncodeText(reader), database.EncodeText(sessionID))

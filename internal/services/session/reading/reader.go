@@ -1,6 +1,6 @@
-// Package reading reads sessions: one with its transcript, lists of them, and the requests that wait for an answer.
+// Package reading reads sessions: one with its transcript, lists of them, and pending requests.
 //
-// It owns what a stored session looks like to clients. It must never know how a session runs or changes.
+// It owns the clients' view of a stored session. It must never know how a session runs or changes.
 package reading
 
 import (
@@ -14,17 +14,17 @@ import (
 	"harness/transcript"
 )
 
-// Sessions is what a Reader needs of who runs the sessions.
+// Sessions is a Reader's view of the session manager.
 type Sessions interface {
-	// Lookup finds a session, also one that only a runtime knows.
+	// Lookup finds a session, also one that only a runtime has.
 	Lookup(ctx context.Context, sessionID string) (session.Session, error)
 	// AwaitHistory waits, within bounds, until the history of a session from elsewhere is here.
 	AwaitHistory(ctx context.Context, session session.Session) error
-	// LoadView brings a session into the live index.
+	// LoadView loads a session into the live index.
 	LoadView(runtimeName, sessionID string)
 }
 
-// Options are what a Reader is built from.
+// Options configure Reader.
 type Options struct {
 	Journal  *journal.Journal
 	DB       *database.DB
@@ -32,10 +32,10 @@ type Options struct {
 	Runtimes *registry.Registry
 	Sessions Sessions
 	NodeID   string
-	// Defaults are the controls of sessions that never had any; Locked says that the store has no others.
+	// Defaults are the controls of sessions without any; Locked ignores stored defaults.
 	Defaults session.Controls
 	Locked   bool
-	// Now is the time in ms.
+	// Now returns the time in ms.
 	Now func() int64
 }
 
@@ -55,5 +55,5 @@ func New(o Options) *Reader {
 	return &Reader{options: o, journal: o.Journal, db: o.DB, index: o.Index, runtimes: o.Runtimes, sessions: o.Sessions}
 }
 
-// owns says whether a session is this node's.
+// owns reports whether a session is this node's.
 func (r *Reader) owns(one session.Session) bool { return one.NodeID == r.options.NodeID }

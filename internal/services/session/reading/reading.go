@@ -21,9 +21,9 @@ func (r *Reader) Get(ctx context.Context, sessionID string) (session.Detail, err
 }
 
 // Read reads a session with its transcript, or a window of it: the same entries in the same order, at one position of
-// the event stream. It shows what is stored and asks no runtime. A history from elsewhere that is being taken in is
-// waited for, not longer than 5 s; without it the answer says HistoryPending. A window costs the same whatever the
-// length of the transcript. Errors are those of Lookup, and transcript.ErrBadCursor.
+// the event stream. It reads the store and calls no runtime. It waits at most 5 s for the import of a history; without
+// it the result says HistoryPending. The cost of a window does not depend on the length of the transcript. Errors are
+// those of Lookup, and transcript.ErrBadCursor.
 func (r *Reader) Read(ctx context.Context, sessionID string, want session.Reading) (session.Detail, error) {
 	sess, err := r.sessions.Lookup(ctx, sessionID)
 	if err != nil {
@@ -67,7 +67,7 @@ func (r *Reader) readEntries(ctx context.Context, q database.Querier, detail *se
 		}
 	}
 	if window == nil {
-		err = r.readWhole(ctx, q, detail, want.Pieces)
+		err = r.readWhole(ctx, q, detail, want.Chunks)
 	} else {
 		err = r.readWindow(ctx, q, detail, want)
 	}
@@ -110,9 +110,8 @@ func (r *Reader) readWindow(ctx context.Context, q database.Querier, detail *ses
 	return nil
 }
 
-// version names what a reader gets. It costs three look-ups by key, whatever the length of the transcript: every change
-// of an entry either comes with an event, which moves the session's sequence number, or is a new entry, or takes in a
-// history.
+// version identifies a reader's result. It costs three look-ups by key, whatever the length of the transcript. Every
+// change of an entry comes with an event, which moves the session's sequence number, or is a new entry or an import.
 func (r *Reader) version(ctx context.Context, q database.Querier, sess session.Session, want session.Reading) (string, error) {
 	seq, err := journal.Sequence(ctx, q, sess.ID)
 	if err != nil {
@@ -122,7 +121,7 @@ func (r *Reader) version(ctx context.Context, q database.Querier, sess session.S
 	if err != nil {
 		return "", err
 	}
-	// What was read when the journal still had more tells a cursor that may be lost by now.
+	// A read from before a trim of the journal has a cursor that may be lost by now.
 	oldest, _, err := journal.Bounds(ctx, q)
 	if err != nil {
 		return "", err

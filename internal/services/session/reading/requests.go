@@ -35,8 +35,8 @@ func (r *Reader) AllPending(ctx context.Context) (requests []session.Request, er
 	return requests, err
 }
 
-// PendingApprovals counts the approvals that wait, of workers too and on all servers of the store, and tells since when
-// (ms) the oldest does, 0 when none does.
+// PendingApprovals counts the pending approvals, including workers' and those on all servers of the store. It returns
+// the time (ms) of the oldest, 0 for none.
 func (r *Reader) PendingApprovals(ctx context.Context) (n, oldest int64, err error) {
 	err = r.db.Read().QueryRowContext(ctx, `select count(*), coalesce(min(created_at), 0) from interactive_requests
 		where status = 'pending' and kind = 'approval'`).Scan(&n, &oldest)
@@ -67,15 +67,14 @@ func (r *Reader) pending(ctx context.Context, sessionID string, wanted func(sess
 	return requests, err
 }
 
-// SessionOfRequest is the session an interactive request belongs to, whatever became of it. ErrRequestNotFound for an
-// unknown id.
+// SessionOfRequest is the session of an interactive request in any state. ErrRequestNotFound for an unknown id.
 func (r *Reader) SessionOfRequest(ctx context.Context, requestID string, kind runtime.RequestKind) (sessionID string,
 	err error) {
 	request, err := store.ReadRequest(ctx, r.db.Read(), requestID, kind)
 	return request.SessionID, err
 }
 
-// Request reads an interactive request in whatever state it is. ErrRequestNotFound for an unknown id.
+// Request reads an interactive request in any state. ErrRequestNotFound for an unknown id.
 func (r *Reader) Request(ctx context.Context, requestID string, kind runtime.RequestKind) (session.Request, error) {
 	row, err := store.ReadRequest(ctx, r.db.Read(), requestID, kind)
 	if err == nil {
@@ -84,9 +83,9 @@ func (r *Reader) Request(ctx context.Context, requestID string, kind runtime.Req
 	return row.Request, err
 }
 
-// DenialReasons are why people denied what the last turn of a session asked, in words for its agent; "" for none. It is
-// for runtimes that take no reason with a denial (Capabilities.DenyReason): their agents are told with the next message.
-// A message that begins a turn makes that the last one, so each reason is told once.
+// DenialReasons are people's reasons for denying requests of a session's last turn, as a text for its agent; "" for
+// none. It serves runtimes whose denials take no reason (Capabilities.DenyReason): the next message contains the
+// reasons. That message begins a new last turn, so each reason is sent once.
 func (r *Reader) DenialReasons(ctx context.Context, adapter runtime.Adapter, sessionID string) (string, error) {
 	if runtime.CapabilitiesOf(adapter).DenyReason {
 		return "", nil

@@ -16,7 +16,7 @@ const (
 	largestPage = 200
 )
 
-// Keeps tells whether a session is stored. No runtime is asked.
+// Keeps reports whether a session is stored, without a runtime call.
 func (r *Reader) Keeps(ctx context.Context, sessionID string) (bool, error) {
 	_, err := store.ReadSession(ctx, r.db.Read(), sessionID)
 	var deleted *session.DeletedError
@@ -31,7 +31,7 @@ func (r *Reader) Stored(ctx context.Context, sessionID string) (session.Session,
 	return r.StoredIn(ctx, r.db.Read(), sessionID)
 }
 
-// StoredIn is Stored of one state of the store.
+// StoredIn is Stored within a read of the store.
 func (r *Reader) StoredIn(ctx context.Context, q database.Querier, sessionID string) (session.Session, error) {
 	row, err := store.ReadSession(ctx, q, sessionID)
 	if err != nil {
@@ -44,9 +44,8 @@ func (r *Reader) StoredIn(ctx context.Context, q database.Querier, sessionID str
 	return row.Effective(r.runtimes.DefaultsFor(row.Runtime, defaults))
 }
 
-// TranscriptPage reads at most limit entries behind the first offset ones, as Read shows them and in its order or, newest
-// first, in the reverse one. Only the page is read; the transcript's length is counted in an index. Errors are those of
-// Lookup.
+// TranscriptPage reads at most limit entries after the first offset ones, in the order of Read or, newest first,
+// reversed. It reads only the page; an index counts the transcript's length. Errors are those of Lookup.
 func (r *Reader) TranscriptPage(ctx context.Context, sessionID string, offset, limit int, newestFirst bool) (
 	page session.TranscriptPage, err error) {
 	session, err := r.sessions.Lookup(ctx, sessionID)
@@ -73,7 +72,7 @@ func (r *Reader) TranscriptPage(ctx context.Context, sessionID string, offset, l
 	return page, err
 }
 
-// MessageCounts is how many entries the transcripts of sessions have, by session.
+// MessageCounts is the number of entries of sessions' transcripts, by session.
 func (r *Reader) MessageCounts(ctx context.Context, sessionIDs []string) (map[string]int64, error) {
 	counts := map[string]int64{}
 	err := r.db.Snapshot(ctx, func(q database.Querier) error {

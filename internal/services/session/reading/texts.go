@@ -15,8 +15,8 @@ import (
 	"harness/transcript"
 )
 
-// ShowTexts puts the texts so far into the entries of items that still run. They are read from the journal, so that
-// they are what the state q shows has, and a piece of text costs no write to its entry. It changes entries in place.
+// ShowTexts adds the current texts to the entries of running items. It reads them from the journal in the same read as
+// q, so that a delta costs no write to its entry. It changes entries in place.
 func (r *Reader) ShowTexts(ctx context.Context, q database.Querier, sessionID string,
 	entries []transcript.Entry) error {
 	runs, err := runningIDs(ctx, q, sessionID)
@@ -26,7 +26,7 @@ func (r *Reader) ShowTexts(ctx context.Context, q database.Querier, sessionID st
 	return r.growRunning(ctx, q, sessionID, entries, runs)
 }
 
-// runningIDs are the entries of a session's items that still run.
+// runningIDs lists the entries of a session's running items.
 func runningIDs(ctx context.Context, q database.Querier, sessionID string) (map[string]bool, error) {
 	running, err := store.RunningItems(ctx, q, sessionID)
 	runs := make(map[string]bool, len(running))
@@ -36,7 +36,7 @@ func runningIDs(ctx context.Context, q database.Querier, sessionID string) (map[
 	return runs, err
 }
 
-// growRunning is showTexts for who knows what runs.
+// growRunning is ShowTexts for known running items.
 func (r *Reader) growRunning(ctx context.Context, q database.Querier, sessionID string, entries []transcript.Entry,
 	runs map[string]bool) error {
 	for i := range entries {
@@ -50,7 +50,7 @@ func (r *Reader) growRunning(ctx context.Context, q database.Querier, sessionID 
 	return nil
 }
 
-// Grow adds to an entry the texts that are stored of its item.
+// Grow appends the stored texts of an entry's item.
 func (r *Reader) Grow(ctx context.Context, q database.Querier, sessionID string, entry *transcript.Entry) error {
 	records, err := r.journal.ReadDeltas(ctx, q, sessionID, entry.MessageID)
 	if err != nil {
@@ -63,7 +63,7 @@ func (r *Reader) Grow(ctx context.Context, q database.Querier, sessionID string,
 	for _, text := range texts {
 		path, inDetails := strings.CutPrefix(text.Into, runtime.TextDetails)
 		switch {
-		// Events of older servers do not tell where they belong; of those only answers are sure to be content.
+		// Events of older servers lack the place of a text; only answers are certainly content.
 		case text.Into == runtime.TextContent, text.Into == "" && entry.Role == "assistant":
 			entry.Content += text.Text
 		case inDetails && entry.Details != nil:
@@ -74,8 +74,7 @@ func (r *Reader) Grow(ctx context.Context, q database.Querier, sessionID string,
 	return nil
 }
 
-// withText is a JSON value with a text added to the string at a path in it: names of members and, where a list is,
-// indexes.
+// withText appends a text to the string at a path in a JSON value: member names and, for lists, indexes.
 func withText(value json.RawMessage, path []string, text string) json.RawMessage {
 	if len(path) == 0 {
 		var before string
@@ -84,7 +83,7 @@ func withText(value json.RawMessage, path []string, text string) json.RawMessage
 		}
 		return javascript.MustEncode(before + text)
 	}
-	const longest = 1024 // a list is not made longer than that on account of an index
+	const longest = 1024 // no index makes a list longer
 	var list []json.RawMessage
 	index, err := strconv.Atoi(path[0])
 	if err == nil && index >= 0 && index < longest && json.Unmarshal(value, &list) == nil {

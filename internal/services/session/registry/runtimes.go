@@ -1,7 +1,7 @@
 // Package registry lists the runtimes of this server.
 //
-// It owns which runtimes there are, their default controls, and what a new session of each may ask for. It must never
-// know how a session runs.
+// It owns the runtimes, their default controls, and the options of their new sessions. It must never know how a session
+// runs.
 package registry
 
 import (
@@ -16,17 +16,16 @@ import (
 	"harness/internal/services/session"
 )
 
-// Options are what a Registry is built from.
+// Options configure Registry.
 type Options struct {
 	// Adapters are the runtimes to drive. More may be added with Attach.
 	Adapters []runtime.Adapter
-	// Default names the runtime of sessions whose creator names none, and whose models the stored default controls are
-	// about; "" is the first one.
+	// Default names the runtime of sessions without a named one, to which the stored default model belongs; "" is the
+	// first one.
 	Default string
-	// Levels are those of sessions of a runtime whose creator names none, in place of the defaults of all. nil is none for
-	// any runtime.
+	// Levels are the levels of a runtime's sessions that replace the general defaults. nil is none for any runtime.
 	Levels func(runtime string) session.RuntimeLevels
-	// NativeToolsOff says that no agent may have tools of its own, whatever its session was opened with.
+	// NativeToolsOff forbids agents' own tools in all sessions.
 	NativeToolsOff bool
 }
 
@@ -44,15 +43,15 @@ func New(db *database.DB, options Options) *Registry {
 	return &Registry{db: db, options: options, adapters: slices.Clone(options.Adapters)}
 }
 
-// Attach adds a runtime. A Service and an adapter need each other (the adapter wants a Sink), so adapters usually come after
-// New.
+// Attach adds a runtime. A Service and an adapter need each other (the adapter needs a Sink), so adapters usually come
+// after New.
 func (r *Registry) Attach(adapter runtime.Adapter) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.adapters = append(r.adapters, adapter)
 }
 
-// Runtimes are the names of the runtimes this server has, the default one first.
+// Runtimes lists the names of this server's runtimes, the default one first.
 func (r *Registry) Runtimes() []string {
 	var names []string
 	for _, adapter := range r.Adapters() {
@@ -79,8 +78,7 @@ func (r *Registry) Chosen(name string) (runtime.Adapter, error) {
 	return nil, &session.UnknownRuntimeError{Runtime: name, Known: r.Runtimes()}
 }
 
-// Adapter finds the runtime of a session that exists. runtime.ErrUnavailable when this server does not have it any
-// more.
+// Adapter finds the runtime of an existing session. runtime.ErrUnavailable if this server no longer has it.
 func (r *Registry) Adapter(name string) (runtime.Adapter, error) {
 	for _, adapter := range r.Adapters() {
 		if adapter.Name() == name {
@@ -91,14 +89,14 @@ func (r *Registry) Adapter(name string) (runtime.Adapter, error) {
 		runtime.ErrUnavailable, name)
 }
 
-// Adapters are all runtimes.
+// Adapters returns all runtimes.
 func (r *Registry) Adapters() []runtime.Adapter {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	return slices.Clone(r.adapters)
 }
 
-// LevelsOf are the levels of sessions of a runtime whose creator names none.
+// LevelsOf returns the default levels of a runtime's sessions.
 func (r *Registry) LevelsOf(runtimeName string) session.RuntimeLevels {
 	if r.options.Levels == nil {
 		return session.RuntimeLevels{}
@@ -106,8 +104,8 @@ func (r *Registry) LevelsOf(runtimeName string) session.RuntimeLevels {
 	return r.options.Levels(runtimeName)
 }
 
-// DefaultsFor are the default controls for a runtime's sessions: a model is one of the default runtime's, and it may
-// have levels of its own.
+// DefaultsFor returns the default controls of a runtime's sessions: only the default runtime gets the model, and a
+// runtime may have its own levels.
 func (r *Registry) DefaultsFor(runtimeName string, defaults session.Controls) session.Controls {
 	levels := r.LevelsOf(runtimeName)
 	defaults.ApprovalPolicy = cmp.Or(levels.ApprovalPolicy, defaults.ApprovalPolicy)

@@ -15,7 +15,7 @@ import (
 	"harness/internal/services/session"
 )
 
-// clientTool is a tool as it is compared.
+// clientTool is a tool in comparable form.
 type clientTool struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
@@ -34,8 +34,7 @@ func parseTools(raw []byte) ([]clientTool, error) {
 	return tools, nil
 }
 
-// CheckTools refuses with *ToolsError client tools that are not those the session has. wanted nil asks for none in
-// particular.
+// CheckTools refuses client tools that differ from the session's: *ToolsError. wanted nil accepts any.
 func (r *Registry) CheckTools(ctx context.Context, sessionID string, wanted json.RawMessage) error {
 	if len(wanted) == 0 {
 		return nil
@@ -55,7 +54,7 @@ func (r *Registry) CheckTools(ctx context.Context, sessionID string, wanted json
 		return fmt.Errorf("session %s: %w", sessionID, err)
 	}
 	if reflect.DeepEqual(want, has) {
-		return nil // a session made elsewhere is taken to have none, as long as none are asked for
+		return nil // a session made elsewhere has none, unless a client asks for some
 	}
 	refused := &session.ToolsError{SessionID: sessionID, Known: stored.Valid}
 	for _, tool := range has {
@@ -64,8 +63,8 @@ func (r *Registry) CheckTools(ctx context.Context, sessionID string, wanted json
 	return refused
 }
 
-// ChosenNativeTools is whether the agent of a new session has tools of its own: *runtime.ControlError where its runtime
-// cannot be told to have none, or may have none.
+// ChosenNativeTools is whether the agent of a new session has tools of its own. *runtime.ControlError if its runtime
+// cannot disable them, or must.
 func (r *Registry) ChosenNativeTools(adapter runtime.Adapter, wish string) (string, error) {
 	refused := &runtime.ControlError{Runtime: adapter.Name(), Field: "nativeTools", Value: wish}
 	if r.options.NativeToolsOff {
@@ -91,8 +90,8 @@ func (r *Registry) ChosenNativeTools(adapter runtime.Adapter, wish string) (stri
 	return "", refused
 }
 
-// NativeToolsOff tells whether the agent of a session is to have no tools of its own; where only some are so, false of
-// one that is not stored.
+// NativeToolsOff reports whether the agent of a session must have no tools of its own; false for an unstored one where
+// only some must.
 func (r *Registry) NativeToolsOff(ctx context.Context, sessionID string) (bool, error) {
 	if r.options.NativeToolsOff {
 		return true, nil

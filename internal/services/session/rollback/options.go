@@ -16,7 +16,7 @@ import (
 	"harness/transcript"
 )
 
-// Options are what Rollbacks is built from.
+// Options configure Rollbacks.
 type Options struct {
 	Journal  *journal.Journal
 	DB       *database.DB
@@ -28,7 +28,7 @@ type Options struct {
 	Owned func(ctx context.Context, sessionID string) (session.Session, runtime.Adapter, error)
 	// Refetch has all that is not settled in a runtime settled.
 	Refetch func(runtimeName string)
-	// Now is the time in ms.
+	// Now returns the time in ms.
 	Now func() int64
 }
 

@@ -24,7 +24,7 @@ import (
 // leaves no doubt: whether it was done shows in the runtime's history (SettleRollback).
 func (r *Rollbacks) RollBack(ctx context.Context, sessionID string, numTurns int) (json.RawMessage, error) {
 	if err := r.options.Journal.AwaitWrites(ctx); err != nil {
-		return nil, err // before the runtime is told anything
+		return nil, err // before the runtime is sent anything
 	}
 	release, err := r.options.Locks.Acquire(ctx, sessionID)
 	if err != nil {
@@ -105,7 +105,7 @@ func (r *Rollbacks) openRollback(ctx context.Context, sessionID string, last []r
 }
 
 // rolledBack stores which turns the runtime took back: they leave the transcript, with everything else that was stored
-// under them, and clients are told. None: it took none.
+// under them, and clients are notified. None: it took none.
 func (r *Rollbacks) rolledBack(ctx context.Context, sessionID string, turns []string) error {
 	at := r.options.Now()
 	return r.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
@@ -237,7 +237,7 @@ func (r *Rollbacks) OpenRollbacks(ctx context.Context, runtimeName string) ([]st
 		where o.node_id = $1 and s.runtime = $2 order by o.session_id`, r.options.NodeID, runtimeName)
 }
 
-// rolledBackEvent tells which turns left the transcript, in the order they ran.
+// rolledBackEvent reports which turns left the transcript, in the order they ran.
 func rolledBackEvent(sessionID string, turnIDs []string, at int64, systemOwned bool) journal.Event {
 	return session.NewEvent(sessionID, "session_rolled_back", at, systemOwned, javascript.MustEncode(struct {
 		Status    string   `json:"status"`

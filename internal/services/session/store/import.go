@@ -12,7 +12,7 @@ import (
 )
 
 // Imported is a session that another control plane kept. Its runtime has the conversation itself, whose history is
-// taken in when the runtime runs.
+// imported when the runtime runs.
 type Imported struct {
 	// ID is the runtime's own id of the conversation.
 	ID, Runtime, NodeID, Title string
@@ -96,7 +96,7 @@ func ImportDefaults(ctx context.Context, tx database.Tx, controls session.Contro
 	return rows > 0, err
 }
 
-// IsItem tells whether an entry of this type is an item of a turn, which its runtime tells of with the turn's times.
+// IsItem reports whether an entry of this type is an item of a turn, which its runtime reports with the turn's times.
 func IsItem(entryType string) bool {
 	switch entryType {
 	case wire.ItemUserMessage, wire.ItemAgentMessage, wire.ItemReasoning, wire.ItemPlan, wire.ItemCommand,

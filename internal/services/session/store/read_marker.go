@@ -19,7 +19,7 @@ func MarkerError(sessionID string, err error) error {
 	return fmt.Errorf("note what was read of session %s: %w", sessionID, err)
 }
 
-// FillReadMarkers tells how far somebody has read sessions whose figures are known, in one query. What one has never opened is
+// FillReadMarkers reports how far a client has read sessions whose figures are known, in one query. What one has never opened is
 // unread when it is younger than that one's first marker; runtimes count in seconds.
 func FillReadMarkers(ctx context.Context, q database.Querier, reader string, sessions ...*session.Session) error {
 	if len(sessions) == 0 {

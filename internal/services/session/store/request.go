@@ -81,7 +81,7 @@ func (r Request) WithParams(ctx context.Context, q database.Querier) (Request, e
 }
 
 // SettleRequest is the compare-and-set: false when the request is no longer pending. Only an expiry takes back a
-// decision, one that the runtime was not told.
+// decision, one that the runtime was not sent.
 func SettleRequest(ctx context.Context, tx database.Tx, r Request) (bool, error) {
 	if err := r.checkDamage(); err != nil {
 		return false, err

@@ -89,7 +89,7 @@ func CheckTombstone(ctx context.Context, q database.Querier, id string) error {
 	return gone
 }
 
-// IsSystemOwned tells whether a session has a row, and whether it is system-owned; *DeletedError and ErrNotFound as
+// IsSystemOwned reports whether a session has a row, and whether it is system-owned; *DeletedError and ErrNotFound as
 // ReadSession.
 func IsSystemOwned(ctx context.Context, q database.Querier, id string) (systemOwned bool, err error) {
 	var owned int64
@@ -195,7 +195,7 @@ func StoreThread(ctx context.Context, tx database.Tx, runtimeName, nodeID string
 	}
 	next.HistoryAt = stored.HistoryAt
 	if t.UpdatedAt > stored.UpdatedAt {
-		next.HistoryAt = 0 // something was done in it that nobody here saw
+		next.HistoryAt = 0 // something was done in it that no client here saw
 	}
 	next.UpdatedAt = max(next.UpdatedAt, stored.UpdatedAt)
 	// A title makes nothing a worker's session that was known as a chat before.
@@ -213,7 +213,7 @@ func StoreThread(ctx context.Context, tx database.Tx, runtimeName, nodeID string
 		next.CreatedAt, next.UpdatedAt, Flag(next.SystemOwned), next.HistoryAt, database.EncodeText(next.RuntimeSessionID))
 }
 
-// SessionOfThread is the row of a conversation nobody here gave a title: its name, else its preview, else none.
+// SessionOfThread is the row of a conversation no one here gave a title: its name, else its preview, else none.
 func SessionOfThread(runtimeName, nodeID string, t runtime.Thread, at int64) session.Session {
 	title := t.Name
 	if title == "" {
@@ -292,7 +292,7 @@ func ReadConversation(ctx context.Context, q database.Querier, runtimeName strin
 	return stored, err
 }
 
-// IsBusy tells whether something is under way in a session that only its node can end.
+// IsBusy reports whether something is under way in a session that only its node can end.
 func IsBusy(ctx context.Context, q database.Querier, sessionID string) (bool, error) {
 	var busy int64
 	err := q.QueryRowContext(ctx, `select (select count(*) from turns where session_id = $1 and status = 'inProgress') +
@@ -303,7 +303,7 @@ func IsBusy(ctx context.Context, q database.Querier, sessionID string) (bool, er
 	return busy > 0, nil
 }
 
-// ArchivedIn tells within a unit whether a session is archived; one that is not stored is not.
+// ArchivedIn reports within a unit whether a session is archived; one that is not stored is not.
 func ArchivedIn(ctx context.Context, q database.Querier, sessionID string) (bool, error) {
 	found, err := ReadSession(ctx, q, sessionID)
 	if session.Absent(err) {

@@ -51,7 +51,7 @@ func WriteSnapshot(ctx context.Context, tx database.Tx, sessionID string, row Sn
 	return nil
 }
 
-// SetReplay notes whether the runtime of a session is told the conversation again with the next message.
+// SetReplay notes whether the runtime of a session is sent the conversation again with the next message.
 func SetReplay(ctx context.Context, tx database.Tx, sessionID string, again bool) error {
 	_, err := tx.ExecContext(ctx, `update session_custody set tell_again = $2 where session_id = $1`,
 		database.EncodeText(sessionID), Flag(again))
@@ -61,7 +61,7 @@ func SetReplay(ctx context.Context, tx database.Tx, sessionID string, again bool
 	return nil
 }
 
-// NeedsReplay tells whether it is.
+// NeedsReplay reports whether it is.
 func NeedsReplay(ctx context.Context, q database.Querier, sessionID string) (bool, error) {
 	found, err := database.ReadTexts(ctx, q, "read whether the runtime of session "+sessionID+" is told it again",
 		`select session_id from session_custody where session_id = $1 and tell_again = 1`, database.EncodeText(sessionID))
@@ -135,7 +135,7 @@ func eachSnapshotPart(ctx context.Context, q database.Querier, take func(Snapsho
 	}, `select name, starts, ends, part from session_memory where `+where, args...)
 }
 
-// LastEndedTurn is the last turn of a session that its runtime told the end of, "" when there is none.
+// LastEndedTurn is the last turn of a session that its runtime sent the end of, "" when there is none.
 func LastEndedTurn(ctx context.Context, q database.Querier, sessionID string) (string, error) {
 	found, err := database.ReadTexts(ctx, q, "read the last turn of session "+sessionID,
 		`select coalesce((`+lastEnded+`), '') from sessions s where s.id = $1`, database.EncodeText(sessionID))
@@ -145,12 +145,12 @@ func LastEndedTurn(ctx context.Context, q database.Querier, sessionID string) (s
 	return found[0], nil
 }
 
-// lastEnded selects the last turn of a session s that its runtime told the end of. One that was cut off left no more than its
+// lastEnded selects the last turn of a session s that its runtime sent the end of. One that was cut off left no more than its
 // beginning in the runtime's memory.
 const lastEnded = `select h.turn_id from turns h where h.session_id = s.id and h.status <> 'inProgress'
 	and not (h.status = 'interrupted' and h.error <> '') order by h.started_at desc, h.turn_id desc limit 1`
 
-// LastCutTurn is the last turn of a session if its runtime never told the end of it, else "".
+// LastCutTurn is the last turn of a session if its runtime never sent the end of it, else "".
 func LastCutTurn(ctx context.Context, q database.Querier, sessionID string) (string, error) {
 	found, err := database.ReadTexts(ctx, q, "read how the last turn of session "+sessionID+" ended", `select t.turn_id from turns t
 		join sessions s on s.id = t.session_id where s.id = $1 and t.turn_id = (select l.turn_id from turns l

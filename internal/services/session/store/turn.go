@@ -51,7 +51,7 @@ func OpenTurn(ctx context.Context, tx database.Tx, turn Turn) error {
 	return nil
 }
 
-// AddInput notes one more message that a running turn was told.
+// AddInput notes one more message that a running turn was sent.
 func AddInput(ctx context.Context, tx database.Tx, sessionID, turnID string, message session.Message) error {
 	if _, err := tx.ExecContext(ctx, `update turns set input = input || $3
 		where session_id = $1 and turn_id = $2 and status = 'inProgress'`, database.EncodeText(sessionID),
@@ -62,7 +62,7 @@ func AddInput(ctx context.Context, tx database.Tx, sessionID, turnID string, mes
 }
 
 // CloseTurn stores a turn's end, whether or not its start was stored. A start time that is stored to the millisecond
-// stays when the runtime tells only the second.
+// stays when the runtime reports only the second.
 func CloseTurn(ctx context.Context, tx database.Tx, turn Turn) error {
 	_, err := tx.ExecContext(ctx, `insert into turns
 		(session_id, turn_id, status, error, generation, node_id, started_at, completed_at, native)
@@ -172,8 +172,8 @@ func TurnTimes(turns []Turn) map[string]transcript.TurnTimes {
 	return out
 }
 
-// Ended tells whether a runtime process was declared over: by its own last words, or, when its node was taken for dead,
-// by another node. What it says afterwards is nobody's.
+// Ended reports whether a runtime process was declared over: by its own last words, or, when its node was taken for dead,
+// by another node. What it says afterwards is no one's.
 func Ended(ctx context.Context, q database.Querier, generation string) (bool, error) {
 	var ended int
 	err := q.QueryRowContext(ctx, `select count(*) from runtime_spools where generation = $1 and ended = 1`, generation).

@@ -43,18 +43,18 @@ func WriteWorkspace(ctx context.Context, tx database.Tx, sessionID string, row W
 	return nil
 }
 
-// EachWorkspace hands over what is stored of the folders of sessions, and the last turn of each that its runtime told the end
+// EachWorkspace hands over what is stored of the folders of sessions, and the last turn of each that its runtime sent the end
 // of, "" when there is none. where may name sessions s.
-func EachWorkspace(ctx context.Context, q database.Querier, take func(sessionID, heard string, row Workspace), where string,
+func EachWorkspace(ctx context.Context, q database.Querier, take func(sessionID, after string, row Workspace), where string,
 	args ...any) error {
 	return database.ReadEach(ctx, q, "read what is stored of folders", func(row database.Row) error {
-		var id, heard string
+		var id, after string
 		var stored Workspace
-		err := row.Scan(&id, &heard, &stored.Name, &stored.Snapshot, &stored.TurnID, &stored.StoredAt, &stored.Mark, &stored.Refusal)
-		for _, text := range []*string{&id, &heard, &stored.Name, &stored.TurnID, &stored.Refusal} {
+		err := row.Scan(&id, &after, &stored.Name, &stored.Snapshot, &stored.TurnID, &stored.StoredAt, &stored.Mark, &stored.Refusal)
+		for _, text := range []*string{&id, &after, &stored.Name, &stored.TurnID, &stored.Refusal} {
 			*text = database.DecodeText(*text)
 		}
-		take(id, heard, stored)
+		take(id, after, stored)
 		return err
 	}, `select s.id, coalesce((`+lastEnded+`), ''), coalesce(c.folder_name, ''), coalesce(c.folder_snapshot, ''),
 			coalesce(c.folder_turn, ''), coalesce(c.folder_stored_at, 0), coalesce(c.workspace, ''), coalesce(c.folder_refusal, '')
@@ -64,8 +64,8 @@ func EachWorkspace(ctx context.Context, q database.Querier, take func(sessionID,
 // LastWorkspace is what was stored last of a folder of a node, with whichever of its sessions in it. missing is why that is not
 // what the last turns in it left, "" when it is.
 func LastWorkspace(ctx context.Context, q database.Querier, node, folder string) (last Workspace, missing string, err error) {
-	err = EachWorkspace(ctx, q, func(_, heard string, row Workspace) {
-		if heard != "" && heard != row.TurnID {
+	err = EachWorkspace(ctx, q, func(_, after string, row Workspace) {
+		if after != "" && after != row.TurnID {
 			missing = cmp.Or(row.Refusal, "what the last turn in "+folder+" left there was not stored when node "+node+" died")
 		}
 		if row.Snapshot != "" && row.StoredAt >= last.StoredAt {
@@ -94,7 +94,7 @@ func WorkspaceMovedTo(ctx context.Context, q database.Querier, node, folder stri
 	return to, err
 }
 
-// isWithin tells whether a folder is another one or below it.
+// isWithin reports whether a folder is another one or below it.
 func isWithin(folder, other string) bool {
 	return folder == other || strings.HasPrefix(folder, strings.TrimSuffix(other, "/")+"/")
 }
@@ -141,9 +141,9 @@ func SessionsIn(ctx context.Context, q database.Querier, node, folder, but strin
 // UnstoredWorkspaces hands over the sessions of a node whose folders are not stored as their last turns left them, with those
 // turns, if they ended after a time (ms).
 func UnstoredWorkspaces(ctx context.Context, q database.Querier, node string, after int64, take func(sessionID, turnID string)) error {
-	return EachWorkspace(ctx, q, func(id, heard string, row Workspace) {
-		if heard != "" && heard != row.TurnID {
-			take(id, heard)
+	return EachWorkspace(ctx, q, func(id, after string, row Workspace) {
+		if after != "" && after != row.TurnID {
+			take(id, after)
 		}
 	}, `s.node_id = $1 and exists (select 1 from turns t where t.session_id = s.id and t.completed_at > $2)`, node, after)
 }
@@ -159,7 +159,7 @@ func MarkWorkspaceUnneeded(ctx context.Context, tx database.Tx, sessionID string
 	return nil
 }
 
-// WorkspaceDeleted notes that nothing is stored any more of the folder of a session.
+// WorkspaceDeleted notes that nothing is stored anymore of the folder of a session.
 func WorkspaceDeleted(sessionID string) journal.Unit {
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		_, err := tx.ExecContext(ctx, `delete from unneeded_folders where session_id = $1`, database.EncodeText(sessionID))

@@ -26,14 +26,14 @@ func (e *EndedTurns) Want(sessionID, endedTurn string) {
 	e.Signal()
 }
 
-// WantAgain puts back what could not be stored, unless there is something newer, and wakes nobody.
+// WantAgain puts back what could not be stored, unless there is something newer, and wakes no one.
 func (e *EndedTurns) WantAgain(sessionID, endedTurn string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.due[sessionID] = cmp.Or(e.due[sessionID], endedTurn)
 }
 
-// Signal has whoever stores look.
+// Signal has the caller that stores look.
 func (e *EndedTurns) Signal() {
 	select {
 	case e.Wake <- struct{}{}:

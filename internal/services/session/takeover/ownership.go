@@ -41,7 +41,7 @@ type Node struct {
 	Lapsed  func(ctx context.Context, q database.Querier, node string) (bool, error)
 }
 
-// OwnershipOptions are what an Ownership is built from.
+// OwnershipOptions configure Ownership.
 type OwnershipOptions struct {
 	Node    Node
 	Journal *journal.Journal
@@ -60,7 +60,7 @@ type Ownership struct {
 // NewOwnership makes the Ownership of a node.
 func NewOwnership(opts OwnershipOptions) *Ownership { return &Ownership{opts: opts, node: opts.Node} }
 
-// CheckRuns tells whether this node runs agents: *ElsewhereError.
+// CheckRuns reports whether this node runs agents: *ElsewhereError.
 func (o *Ownership) CheckRuns() error {
 	if o.node.NoRuntimes {
 		return &session.ElsewhereError{Node: o.node.NodeID, Why: session.NoRuntimes}
@@ -68,7 +68,7 @@ func (o *Ownership) CheckRuns() error {
 	return nil
 }
 
-// CheckNew tells whether this node makes sessions for people: *ElsewhereError.
+// CheckNew reports whether this node makes sessions for people: *ElsewhereError.
 func (o *Ownership) CheckNew() error {
 	if err := o.CheckRuns(); err != nil {
 		return err
@@ -112,7 +112,7 @@ func (o *Ownership) CheckDrained(systemOwned bool) error {
 	return fmt.Errorf("%w: node %s %s", runtime.ErrUnavailable, o.node.NodeID, drainedWhy)
 }
 
-// Owns tells whether a session is this node'o.
+// Owns reports whether a session is this node'o.
 func (o *Ownership) Owns(session session.Session) bool { return session.NodeID == o.node.NodeID }
 
 // AdoptNodes makes everything of nodes that are gone this node's, before what they left open is settled as its own.
@@ -163,12 +163,12 @@ type fence struct {
 	epochs    map[string]int64
 }
 
-// Mine tells within a unit whether a session is this node's under the epoch by which it was known when something of its
-// runtime was heard. One that is not stored (any more) is. Only the journal's writer calls it.
+// Mine reports within a unit whether a session is this node's under the epoch by which it was known when something of its
+// runtime was received. One that is not stored (any more) is. Only the journal's writer calls it.
 func (o *Ownership) Mine(ctx context.Context, tx database.Tx, sessionID string, epoch int64) (bool, error) {
 	takeovers := journal.Takeovers(ctx)
 	if takeovers == 0 || sessionID == "" {
-		return true, nil // nobody else writes, or it is about no session
+		return true, nil // no one else writes, or it is about no session
 	}
 	if takeovers != o.fence.takeovers || len(o.fence.epochs) > live.MaxSessions {
 		o.fence = fence{takeovers, map[string]int64{}}

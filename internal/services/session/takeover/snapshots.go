@@ -32,7 +32,7 @@ const (
 	// snapshotAgain is how long to wait after a failure.
 	snapshotAgain = 2 * time.Second
 	// A runtime that has not written down yet what it said is asked again after writtenAgain, but not for longer than
-	// writtenLimit: what it keeps to itself, it is told again elsewhere.
+	// writtenLimit: what it keeps to itself, it is sent again elsewhere.
 	writtenAgain = 50 * time.Millisecond
 	writtenLimit = 10 * time.Second
 )
@@ -65,7 +65,7 @@ type SnapshotOptions struct {
 	// WorkspaceRoot is the workspace of sessions that have none of their own.
 	WorkspaceRoot string
 	Logger        zerolog.Logger
-	// Now is the time in ms.
+	// Now returns the time in ms.
 	Now func() int64
 }
 
@@ -139,18 +139,18 @@ func (s *Snapshots) snapshotSession(ctx context.Context, sessionID, endedTurn st
 	if err != nil {
 		return err
 	}
-	portable, is := runtime.Has[runtime.Movable](adapter, runtime.OpMove)
+	movable, is := runtime.Has[runtime.Movable](adapter, runtime.OpMove)
 	if !is && endedTurn == "" {
 		return nil // its folder is marked with the end of a turn
 	}
 	written := true
 	if is && endedTurn != "" {
-		if written, err = portable.SnapshotWritten(ctx, sess.Resume()); err != nil {
+		if written, err = movable.SnapshotWritten(ctx, sess.Resume()); err != nil {
 			return err
 		}
 	}
 	if is {
-		stored, err := s.snapshotFiles(ctx, sess, portable, files)
+		stored, err := s.snapshotFiles(ctx, sess, movable, files)
 		if err != nil {
 			return err
 		}
@@ -164,7 +164,7 @@ func (s *Snapshots) snapshotSession(ctx context.Context, sessionID, endedTurn st
 	}
 	row := store.Snapshot{TurnID: endedTurn, Workspace: marked, StoredAt: s.opts.Now()}
 	if !written {
-		row.TurnID = "" // the one before stays: should this node die now, the session is told again
+		row.TurnID = "" // the one before stays: should this node die now, the session is sent again
 	}
 	err = s.opts.Owner.CommitOwned(ctx, sess, func(ctx context.Context, tx database.Tx) error {
 		return store.WriteSnapshot(ctx, tx, sessionID, row)
@@ -176,12 +176,12 @@ func (s *Snapshots) snapshotSession(ctx context.Context, sessionID, endedTurn st
 }
 
 // snapshotFiles stores what the files of a session's runtime have more than is stored, and returns how many there are.
-func (s *Snapshots) snapshotFiles(ctx context.Context, session session.Session, portable runtime.Movable, files map[string]memoryFiles,
+func (s *Snapshots) snapshotFiles(ctx context.Context, session session.Session, movable runtime.Movable, files map[string]memoryFiles,
 ) (stored int, err error) {
 	found, known := files[session.ID]
 	if !known || found.epoch != session.Epoch || found.native != session.RuntimeSessionID {
 		known, found = false, memoryFiles{epoch: session.Epoch, native: session.RuntimeSessionID}
-		if found.folder, found.names, err = portable.SnapshotFiles(session.Resume()); err != nil || len(found.names) == 0 {
+		if found.folder, found.names, err = movable.SnapshotFiles(session.Resume()); err != nil || len(found.names) == 0 {
 			return 0, err
 		}
 		if len(files) >= live.MaxSessions {
@@ -193,7 +193,7 @@ func (s *Snapshots) snapshotFiles(ctx context.Context, session session.Session, 
 		if err := s.snapshotFile(ctx, session, found.folder, name, !known); err != nil {
 			delete(files, session.ID)
 			if known && (errors.Is(err, errAnotherFile) || errors.Is(err, fs.ErrNotExist)) {
-				return s.snapshotFiles(ctx, session, portable, files)
+				return s.snapshotFiles(ctx, session, movable, files)
 			}
 			return 0, err
 		}
@@ -201,13 +201,13 @@ func (s *Snapshots) snapshotFiles(ctx context.Context, session session.Session, 
 	if known {
 		return len(found.names), nil
 	}
-	// Those of before have another name here, or are of a conversation that was told anew.
+	// Those of before have another name here, or are of a conversation that was sent anew.
 	return len(found.names), s.opts.Owner.CommitOwned(ctx, session, func(ctx context.Context, tx database.Tx) error {
 		return store.DeleteOtherSnapshotFiles(ctx, tx, session.ID, found.names)
 	})
 }
 
-// snapshotFile stores the whole lines by which a file has grown. One that is not as it was is stored anew; errAnotherFile
+// snapshotFile stores the whole lines by which a file has grown. One that is not as it was is stored again; errAnotherFile
 // unless mayBeAnew says that it may be: the one that was there may have another name by now.
 func (s *Snapshots) snapshotFile(ctx context.Context, session session.Session, folder, name string, mayBeAnew bool) (err error) {
 	file, err := os.OpenInRoot(folder, filepath.FromSlash(name)) // what an agent put there must not lead out of it
@@ -264,8 +264,8 @@ func (s *Snapshots) snapshotFile(ctx context.Context, session session.Session, f
 }
 
 // Restore writes what is stored of a session into the files of this node's runtime, in place of what it had.
-func (s *Snapshots) Restore(ctx context.Context, portable runtime.Movable, session session.Session) (err error) {
-	folder, had, err := portable.SnapshotFiles(session.Resume())
+func (s *Snapshots) Restore(ctx context.Context, movable runtime.Movable, session session.Session) (err error) {
+	folder, had, err := movable.SnapshotFiles(session.Resume())
 	if err != nil {
 		return err
 	}
@@ -286,7 +286,7 @@ func (s *Snapshots) Restore(ctx context.Context, portable runtime.Movable, sessi
 	return store.EachSnapshotPart(ctx, s.opts.DB.Read(), session.ID, func(part store.SnapshotPart) error {
 		place, known := places[part.Name]
 		if !known {
-			if place, err = portable.SnapshotPath(session.Resume(), cwd, part.Name); err != nil {
+			if place, err = movable.SnapshotPath(session.Resume(), cwd, part.Name); err != nil {
 				return err
 			}
 			if !slices.Contains(slices.Collect(maps.Values(places)), place) { // else it is one file that had two names
