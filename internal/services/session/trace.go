@@ -2,8 +2,6 @@ package session
 
 import (
 	"strings"
-
-	"github.com/google/uuid"
 )
 
 // Trace is the W3C trace that a turn belongs to; zero for none. A turn has no id while its message is on its way.
@@ -22,6 +20,3 @@ func ParseTrace(turnID, text string) Trace {
 	traceID, spanID, _ := strings.Cut(text, "-")
 	return Trace{turnID, traceID, spanID}
 }
-
-// NewID is a UUIDv7: ids of ours never repeat and sort by time.
-func NewID() string { return uuid.Must(uuid.NewV7()).String() }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"harness/internal/lib/wake"
 	"harness/internal/platform/database"
 )
 
@@ -45,7 +46,7 @@ type Options struct {
 // Bus notifies other nodes of new events, and receives their notifications.
 type Bus struct {
 	opts    Options
-	pending chan struct{} // events to announce
+	pending wake.Signal // events to announce
 
 	lifecycle sync.Mutex
 	started   bool
@@ -59,15 +60,12 @@ func New(opts Options) *Bus {
 	if opts.CheckAfter <= 0 {
 		opts.CheckAfter = 15 * time.Second
 	}
-	return &Bus{opts: opts, pending: make(chan struct{}, 1)}
+	return &Bus{opts: opts, pending: wake.New()}
 }
 
 // Announce notifies the other nodes of new events. It never blocks; several calls may share one notification.
 func (b *Bus) Announce() {
-	select {
-	case b.pending <- struct{}{}:
-	default:
-	}
+	b.pending.Set()
 }
 
 // Start begins to send and receive. It retries until it has a channel. Calling it twice is allowed; after Stop

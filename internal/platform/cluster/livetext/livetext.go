@@ -15,6 +15,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"harness/internal/lib/wake"
 	"harness/internal/platform/journal"
 )
 
@@ -60,7 +61,7 @@ type Options struct {
 type Carrier struct {
 	opts    Options
 	changed chan struct{} // what is followed here, closed and replaced each time
-	release chan struct{} // something may be shown
+	release wake.Signal   // something may be shown
 
 	log   Journal // since Start, as nodes
 	nodes Nodes
@@ -94,7 +95,7 @@ func New(opts Options) *Carrier {
 	if opts.CheckLease == nil {
 		opts.CheckLease = func() error { return nil }
 	}
-	return &Carrier{opts: opts, changed: make(chan struct{}), release: make(chan struct{}, 1),
+	return &Carrier{opts: opts, changed: make(chan struct{}), release: wake.New(),
 		listeners: map[*listener]struct{}{}, left: map[string]struct{}{},
 		held: held{last: map[string]int64{}}}
 }

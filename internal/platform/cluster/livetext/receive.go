@@ -167,10 +167,7 @@ func (c *Carrier) next(asked map[string]struct{}) (say interest, more bool) {
 
 // mayShow triggers a check of the held events.
 func (c *Carrier) mayShow() {
-	select {
-	case c.release <- struct{}{}:
-	default:
-	}
+	c.release.Set()
 }
 
 // showLoop shows held events once the stored events before them are shown.

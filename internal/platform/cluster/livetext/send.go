@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"harness/internal/lib/wake"
 	"harness/internal/platform/journal"
 )
 
@@ -25,7 +26,7 @@ const (
 
 // listener is another node that receives events.
 type listener struct {
-	wake chan struct{}
+	wake wake.Signal
 
 	mu       sync.Mutex
 	all      bool
@@ -72,10 +73,7 @@ func (l *listener) enqueue(after int64, event *journal.Event) bool {
 	}
 	l.queue = append(l.queue, queued{after, *event})
 	l.size += size
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
+	l.wake.Set()
 	return true
 }
 
@@ -111,7 +109,7 @@ func (c *Carrier) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(ended, cancel)()
-	l := &listener{wake: make(chan struct{}, 1), sessions: map[string]struct{}{}}
+	l := &listener{wake: wake.New(), sessions: map[string]struct{}{}}
 	c.mu.Lock()
 	c.listeners[l] = struct{}{}
 	c.mu.Unlock()

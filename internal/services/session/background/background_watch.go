@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"harness/internal/lib/wake"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
@@ -29,13 +30,13 @@ type Watch struct {
 	// listing are the sessions being listed; true once the runtime sent a newer report by itself.
 	listing map[string]bool
 	wanted  map[string]bool
-	wake    chan struct{}
+	wake    wake.Signal
 }
 
 // NewWatch builds a Watch.
 func NewWatch() *Watch {
 	return &Watch{working: map[string]bool{}, listing: map[string]bool{}, wanted: map[string]bool{},
-		wake: make(chan struct{}, 1)}
+		wake: wake.New()}
 }
 
 // Want requests a listing of sessions.
@@ -45,10 +46,7 @@ func (w *Watch) Want(sessionIDs ...string) {
 		w.wanted[id] = true
 	}
 	w.mu.Unlock()
-	select {
-	case w.wake <- struct{}{}:
-	default:
-	}
+	w.wake.Set()
 }
 
 // take returns the sessions to list now, and with all set also every session with background work.

@@ -100,7 +100,7 @@ func TestActivity(t *testing.T) {
 		check(session.Activity{State: session.StateRunning, ActiveTurnID: next})
 		k.fake.end(s.ID, next, runtime.TurnInterrupted)
 		check(session.Activity{State: session.StateIdle})
-		if got := ids(k.stored(s.ID)); len(got) != 3 || got[2] != session.TurnErrorPrefix+turn {
+		if got := entryIDs(k.stored(s.ID)); len(got) != 3 || got[2] != session.TurnErrorPrefix+turn {
 			t.Errorf("stored %v", got)
 		}
 	})

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"sync"
 
+	"harness/internal/lib/wake"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
@@ -21,7 +22,7 @@ const adoptPage = 100
 type adoption struct {
 	mu   sync.Mutex
 	todo todo
-	wake chan struct{}
+	wake wake.Signal
 }
 
 // todo is bounded by what exists.
@@ -38,7 +39,7 @@ func newTodo() todo {
 		describe: map[string]string{}}
 }
 
-func newAdoption() *adoption { return &adoption{todo: newTodo(), wake: make(chan struct{}, 1)} }
+func newAdoption() *adoption { return &adoption{todo: newTodo(), wake: wake.New()} }
 
 func (a *adoption) wantAll(runtimeName string) {
 	a.note(func(t *todo) { t.runtimes[runtimeName] = true })
@@ -68,10 +69,7 @@ func (a *adoption) note(add func(*todo)) {
 }
 
 func (a *adoption) signal() {
-	select {
-	case a.wake <- struct{}{}:
-	default:
-	}
+	a.wake.Set()
 }
 
 func (a *adoption) take() todo {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"sync"
 
+	"harness/internal/lib/ids"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
@@ -22,7 +23,7 @@ type questions struct {
 }
 
 func newQuestions() *questions {
-	return &questions{generation: session.EventSource + ":" + session.NewID(), waiting: map[string]chan struct{}{}}
+	return &questions{generation: session.EventSource + ":" + ids.New(), waiting: map[string]chan struct{}{}}
 }
 
 // wait is closed when the request is no longer pending.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"harness/internal/lib/ids"
 	"harness/internal/platform/database"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
@@ -261,7 +262,7 @@ func TestTheLastStateOfAConversation(t *testing.T) {
 			t.Errorf("after their ends the states are %s and %s, another runtime's %s", a, b, other)
 		}
 		// A process that ends without a word of its own does not hide what the one before left.
-		p.other.serve(one.ID, session.NewID())
+		p.other.serve(one.ID, ids.New())
 		p.other.begin(one.ID, "t4")
 		p.other.leave(one.ID)
 		if a, any := last("other", one.ID), last("other", ""); a != `{"n":2}` || any == "" {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"harness/internal/lib/ids"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
 	"harness/internal/services/session/store"
@@ -72,7 +73,7 @@ func TestTombstonesOutliveTheServer(t *testing.T) {
 // A title for a session that is not there is not kept. There it was stored before the runtime said no.
 func TestRenameOfUnknownStoresNothing(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
-		id := session.NewID()
+		id := ids.New()
 		if _, err := k.Rename(t.Context(), id, "Mine"); !errors.Is(err, session.ErrNotFound) {
 			t.Fatalf("renamed: %v", err)
 		}

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"harness/internal/lib/wake"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/services/session"
@@ -31,11 +32,11 @@ type bulkUpserts struct {
 	mu      sync.Mutex
 	waiting []*upsert // the first may be stored in part
 	stopped bool
-	wake    chan struct{}
+	wake    wake.Signal
 	single  atomic.Pointer[time.Time] // when the last single upsert came
 }
 
-func newBulkUpserts() *bulkUpserts { return &bulkUpserts{wake: make(chan struct{}, 1)} }
+func newBulkUpserts() *bulkUpserts { return &bulkUpserts{wake: wake.New()} }
 
 // room is how many entries a unit takes now.
 func (b *bulkUpserts) room() int {
@@ -53,10 +54,7 @@ func (b *bulkUpserts) add(u *upsert) bool {
 		return false
 	}
 	b.waiting = append(b.waiting, u)
-	select {
-	case b.wake <- struct{}{}:
-	default: // it is awake
-	}
+	b.wake.Set()
 	return true
 }
 

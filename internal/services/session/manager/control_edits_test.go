@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"harness/internal/lib/ids"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
 	"harness/internal/services/session/controledit"
@@ -181,7 +182,7 @@ func TestControlsOfAbsentSessions(t *testing.T) {
 		if _, err := k.EditControls(t.Context(), s.ID, session.ControlEdit{Edit: settings("a", "1")}); !errors.As(err, &gone) {
 			t.Errorf("edit: %v", err)
 		}
-		if _, err := k.EditControls(t.Context(), session.NewID(), session.ControlEdit{Edit: settings("a", "1")}); !errors.Is(err,
+		if _, err := k.EditControls(t.Context(), ids.New(), session.ControlEdit{Edit: settings("a", "1")}); !errors.Is(err,
 			session.ErrNotFound) {
 			t.Errorf("edit unknown: %v", err)
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 
+	"harness/internal/lib/ids"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
@@ -39,7 +40,7 @@ func (s *Service) Create(ctx context.Context, in session.Create) (session.Sessio
 		return session.Session{}, err
 	}
 	defer leave()
-	c := &creation{in: in, adapter: adapter, id: cmp.Or(in.ID, session.NewID())}
+	c := &creation{in: in, adapter: adapter, id: cmp.Or(in.ID, ids.New())}
 	if err := s.check(ctx, c); err != nil {
 		return session.Session{}, err
 	}

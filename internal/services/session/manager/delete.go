@@ -173,7 +173,7 @@ func (s *deleter) markGone(ctx context.Context, sess session.Session, told bool)
 		return nil, err
 	}
 	if !told {
-		s.deletions.wake.signal()
+		s.deletions.wake.Set()
 	}
 	s.ended.Signal() // it may have a stored folder
 	return *workers.Load(), nil

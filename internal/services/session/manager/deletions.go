@@ -8,6 +8,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"harness/internal/lib/wake"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
@@ -23,25 +24,13 @@ const (
 	deletionCall     = 30 * time.Second
 )
 
-// deletions wakes the goroutine that sends missed deletions to runtimes.
-type deletions chan struct{}
-
-func newDeletions() deletions { return make(deletions, 1) }
-
-func (d deletions) signal() {
-	select {
-	case d <- struct{}{}:
-	default:
-	}
-}
-
 // deletionSender has runtimes delete the conversations of sessions that were deleted without them.
 type deletionSender struct {
 	journal  *journal.Journal
 	db       *database.DB
 	nodeID   string
 	runtimes *registry.Registry
-	wake     deletions
+	wake     wake.Signal
 	log      zerolog.Logger
 }
 

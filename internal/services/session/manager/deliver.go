@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"harness/internal/lib/wake"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/services/session/store"
@@ -19,7 +20,7 @@ const deliverAgain = time.Second
 type delivery struct {
 	mu   sync.Mutex
 	held map[string]holder
-	wake chan struct{}
+	wake wake.Signal
 }
 
 type holder int
@@ -31,15 +32,12 @@ const (
 )
 
 func newDelivery() *delivery {
-	return &delivery{held: map[string]holder{}, wake: make(chan struct{}, 1)}
+	return &delivery{held: map[string]holder{}, wake: wake.New()}
 }
 
 // want wakes deliverLoop.
 func (d *delivery) want() {
-	select {
-	case d.wake <- struct{}{}:
-	default:
-	}
+	d.wake.Set()
 }
 
 // wantAgain is want that includes the decisions runtimes have refused.

@@ -36,10 +36,7 @@ func (s *Service) acceptDeltas(runtimeName string, batch runtime.Batch, natives 
 	p.last = runtime.Batch{Generation: batch.Generation, Offset: batch.Offset, State: state, Stored: batch.Stored}
 	if p.batches++; p.batches == 1 {
 		p.since = time.Now()
-		select {
-		case s.texts.wake <- struct{}{}:
-		default: // it is published already
-		}
+		s.texts.wake.Set()
 	}
 	if p.batches >= textBatches || p.bytes >= textBytes {
 		s.flushTexts(batch.Generation)

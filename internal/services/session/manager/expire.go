@@ -43,7 +43,7 @@ func (s *Service) runtimeStarted(name string, signal runtime.Signal) journal.Uni
 	replaced := s.index.ProcessStarted(live.ProcessKey{Runtime: name, Serves: signal.Serves}, signal.Generation)
 	if signal.Serves == "" { // the end of one session's process does not affect the others
 		s.adoption.wantAll(name)
-		s.deletions.wake.signal()
+		s.deletions.wake.Set()
 	}
 	s.delivery.wantAgain()
 	s.background.Want(s.background.All()...)

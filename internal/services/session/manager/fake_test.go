@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
+	"harness/internal/lib/ids"
 	"harness/internal/runtime"
 	"harness/internal/runtime/processes"
-	"harness/internal/services/session"
 )
 
 // fake is a runtime whose every word is written by the test.
@@ -151,7 +151,7 @@ func (f *fake) StartThread(ctx context.Context, in runtime.StartThread) (runtime
 		f.mu.Unlock()
 		return runtime.Thread{}, err
 	}
-	id, native := session.NewID(), ""
+	id, native := ids.New(), ""
 	if f.apart {
 		id, native, f.natives = in.SessionID, f.natives[0], f.natives[1:]
 	} else if len(f.natives) > 0 {
@@ -169,7 +169,7 @@ func (f *fake) StartThread(ctx context.Context, in runtime.StartThread) (runtime
 		}
 		done()
 	} else if f.apart {
-		f.serve(id, session.NewID())
+		f.serve(id, ids.New())
 	}
 	if in.SystemOwned && f.NamesThreads() {
 		f.emit(runtime.Signal{Kind: runtime.SignalNotification, ThreadID: id, Change: runtime.ThreadOpened{SystemOwned: true}})

@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"harness/internal/lib/ids"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
@@ -94,7 +95,7 @@ func (h *history) step() {
 		h.fake.notify(sessionID, "", "serverRequest/resolved", runtime.RequestResolved{RequestID: native})
 	case "crash":
 		h.fake.exited()
-		h.fake.started(session.NewID())
+		h.fake.started(ids.New())
 	case "spoil":
 		// A unit that fails after writing: its neighbours in the batch run again.
 		h.do(h.log.Submit(h.t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {

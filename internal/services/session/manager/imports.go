@@ -8,6 +8,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"harness/internal/lib/wake"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
@@ -32,7 +33,7 @@ const (
 
 // imports is the list of the worker that imports earlier histories of conversations from runtimes, one after the other.
 type imports struct {
-	wake            chan struct{}
+	wake            wake.Signal
 	patience, pause time.Duration
 
 	mu sync.Mutex
@@ -85,7 +86,7 @@ type importTry struct {
 }
 
 func newImports() *imports {
-	return &imports{wake: make(chan struct{}, 1), patience: importPatience, pause: importPause,
+	return &imports{wake: wake.New(), patience: importPatience, pause: importPause,
 		done: map[string]chan struct{}{}, tried: map[string]importTry{}}
 }
 
@@ -113,10 +114,7 @@ func (i *imports) wantAll() {
 }
 
 func (i *imports) signal() {
-	select {
-	case i.wake <- struct{}{}:
-	default:
-	}
+	i.wake.Set()
 }
 
 // due reports whether a failed import may be retried.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"harness/internal/lib/ids"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
@@ -20,7 +21,7 @@ func (k *kit) theirs() runtime.Thread {
 	item := func(id string) []runtime.Item {
 		return []runtime.Item{{ID: id, Role: "user", Type: "userMessage", Content: id}}
 	}
-	thread := runtime.Thread{ID: session.NewID(), Name: "theirs", Raw: encode(map[string]any{"turns": []int{}}),
+	thread := runtime.Thread{ID: ids.New(), Name: "theirs", Raw: encode(map[string]any{"turns": []int{}}),
 		Turns: []runtime.Turn{
 			{ID: "t1", Status: runtime.TurnDone, Items: item("a")}, {ID: "t2", Status: runtime.TurnDone, Items: item("b")}}}
 	k.fake.mu.Lock()
@@ -32,7 +33,7 @@ func (k *kit) theirs() runtime.Thread {
 // relist has the runtime's conversations listed, as after each of its starts.
 func (k *kit) relist() {
 	k.fake.exited()
-	k.fake.started(session.NewID())
+	k.fake.started(ids.New())
 }
 
 // What a runtime lists is taken in with its history though nobody reads it, and a failure is tried again though nobody
@@ -53,19 +54,19 @@ func TestListedHistoriesAreTakenInUnasked(t *testing.T) {
 		k.eventually("every history is asked for, and again", func() bool { return k.fake.historyReads() > 2*len(all) })
 		for _, id := range all {
 			if got := k.stored(id); len(got) != 0 {
-				t.Fatalf("stored %v of what the runtime refused to tell", ids(got))
+				t.Fatalf("stored %v of what the runtime refused to tell", entryIDs(got))
 			}
 		}
 		k.fake.mu.Lock()
 		k.fake.historyErr = nil
 		k.fake.mu.Unlock()
 		for _, id := range all {
-			k.eventually("the history is stored", func() bool { return slices.Equal(ids(k.stored(id)), []string{"a", "b"}) })
+			k.eventually("the history is stored", func() bool { return slices.Equal(entryIDs(k.stored(id)), []string{"a", "b"}) })
 		}
 		asked := k.fake.historyReads()
 		for _, id := range all {
 			if got := k.read(id, session.Reading{}); len(got.Transcript) != 2 || got.HistoryPending {
-				t.Errorf("read %v, pending %t", ids(got.Transcript), got.HistoryPending)
+				t.Errorf("read %v, pending %t", entryIDs(got.Transcript), got.HistoryPending)
 			}
 		}
 		if more := k.fake.historyReads() - asked; more != 0 {
@@ -79,7 +80,7 @@ func TestMissingHistoriesArePaged(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		k.fake.mu.Lock()
 		for range 2*importPage + 3 {
-			k.fake.threads = append(k.fake.threads, runtime.Thread{ID: session.NewID(), Name: "theirs", Raw: encode("raw")})
+			k.fake.threads = append(k.fake.threads, runtime.Thread{ID: ids.New(), Name: "theirs", Raw: encode("raw")})
 		}
 		k.fake.mu.Unlock()
 		k.relist()
@@ -107,7 +108,7 @@ func TestAReadDoesNotWaitForASlowHistory(t *testing.T) {
 		for range 3 {
 			got := k.read(old.ID, session.Reading{})
 			if !got.HistoryPending || len(got.Transcript) != 2 {
-				t.Fatalf("read %v, pending %t", ids(got.Transcript), got.HistoryPending)
+				t.Fatalf("read %v, pending %t", entryIDs(got.Transcript), got.HistoryPending)
 			}
 			version = got.Version
 		}
@@ -139,12 +140,12 @@ func TestAReadWhileTheRuntimeIsDown(t *testing.T) {
 		k.eventually("it is asked for in vain", func() bool { return k.fake.historyReads() == 1 })
 		k.fake.exited()
 		if got := k.read(old.ID, session.Reading{}); !got.HistoryPending || len(got.Transcript) != 0 {
-			t.Errorf("read %v, pending %t", ids(got.Transcript), got.HistoryPending)
+			t.Errorf("read %v, pending %t", entryIDs(got.Transcript), got.HistoryPending)
 		}
 		k.fake.mu.Lock()
 		k.fake.historyErr = nil
 		k.fake.mu.Unlock()
-		k.fake.started(session.NewID())
+		k.fake.started(ids.New())
 		k.eventually("the next process tells it", func() bool { return len(k.stored(old.ID)) == 2 })
 	})
 }

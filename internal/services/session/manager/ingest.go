@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 
+	"harness/internal/lib/ids"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
@@ -198,7 +199,7 @@ func (s *Service) prepareSignal(runtimeName string, signal runtime.Signal) arriv
 		a.receivedAt = s.now()
 	}
 	if _, ok := signal.Change.(runtime.InteractiveRequested); ok {
-		a.requestID = session.NewID()
+		a.requestID = ids.New()
 	}
 	if signal.ThreadID != "" {
 		s.workerOpener.updateView(signal)

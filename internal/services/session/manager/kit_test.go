@@ -10,6 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"harness/internal/lib/ids"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/platform/telemetry"
@@ -66,7 +67,7 @@ func openWith(t *testing.T, db *database.DB, node string, edit func(*Options)) *
 	if err := log.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	f := &fake{generation: session.NewID()}
+	f := &fake{generation: ids.New()}
 	k.fake, k.log = f, log
 	opts := Options{Journal: log, DB: db, Runtimes: registry.Options{Adapters: []runtime.Adapter{f}},
 		NodeOptions: NodeOptions{NodeID: node}, Defaults: testControls,

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"harness/internal/lib/ids"
 	"harness/internal/platform/database"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
@@ -85,7 +86,7 @@ func TestTurnsOfARuntimeAreBounded(t *testing.T) {
 		fourth := k.sendLater(t.Context(), one)
 		k.onTheirWay(1, 1)
 		k.fake.exited() // with the turn of the third
-		k.fake.started(session.NewID())
+		k.fake.started(ids.New())
 		if _, ok := (<-fourth).(string); !ok {
 			t.Error("no turn after the runtime's end")
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"harness/internal/lib/ids"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
 )
@@ -30,7 +31,7 @@ func TestAnUnknownSessionWaitsForNoRuntime(t *testing.T) {
 			test.edit(p.other)
 			p.other.mu.Unlock()
 			begun := time.Now()
-			_, err := p.Lookup(t.Context(), session.NewID())
+			_, err := p.Lookup(t.Context(), ids.New())
 			var unknown *session.UnknownError
 			if took := time.Since(begun); !errors.Is(err, session.ErrNotFound) || !errors.As(err, &unknown) || took >= lookupPatience {
 				t.Fatalf("%s: %v after %s", name, err, took)
@@ -38,7 +39,7 @@ func TestAnUnknownSessionWaitsForNoRuntime(t *testing.T) {
 			if len(unknown.NotAsked) != 1 || unknown.NotAsked[0].Runtime != "other" || unknown.NotAsked[0].Reason != test.reason {
 				t.Errorf("%s: not asked were %+v", name, unknown.NotAsked)
 			}
-			elsewhere := session.NewID() // codex knows it, and it is not stored here
+			elsewhere := ids.New() // codex knows it, and it is not stored here
 			p.fake.mu.Lock()
 			p.fake.threads = append(p.fake.threads, runtime.Thread{ID: elsewhere, Cwd: "/there"})
 			p.fake.mu.Unlock()
@@ -55,10 +56,10 @@ func TestASilentRuntimeIsNamed(t *testing.T) {
 		defer p.other.freeze()()
 		gone, leave := context.WithCancel(t.Context())
 		leave()
-		if _, err := p.Lookup(gone, session.NewID()); err == nil || errors.Is(err, session.ErrNotFound) {
+		if _, err := p.Lookup(gone, ids.New()); err == nil || errors.Is(err, session.ErrNotFound) {
 			t.Errorf("for a caller who left: %v", err)
 		}
-		_, err := p.Lookup(t.Context(), session.NewID())
+		_, err := p.Lookup(t.Context(), ids.New())
 		var unknown *session.UnknownError
 		if !errors.As(err, &unknown) || len(unknown.NotAsked) != 1 || unknown.NotAsked[0].Runtime != "other" {
 			t.Errorf("got %v", err)
@@ -70,7 +71,7 @@ func TestASilentRuntimeIsNamed(t *testing.T) {
 func TestAnUnknownConversationOfARuntimeThatIsDown(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		k.fake.exited()
-		if err := k.SteerTurn(t.Context(), session.NewID(), "turn", "text"); !errors.Is(err, session.ErrNotFound) {
+		if err := k.SteerTurn(t.Context(), ids.New(), "turn", "text"); !errors.Is(err, session.ErrNotFound) {
 			t.Errorf("got %v", err)
 		}
 	})

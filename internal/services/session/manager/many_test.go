@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"harness/internal/lib/ids"
 	"harness/internal/platform/database"
 	"harness/internal/runtime"
-	"harness/internal/services/session"
 	"harness/internal/services/session/live"
 	"harness/tests/dbtest"
 )
@@ -16,9 +16,9 @@ import (
 // who reads them, and some thousands have a turn.
 func TestManySessionsComeAndGo(t *testing.T) { // not beside others, whose memory would count
 	k := open(t, dbtest.Open(t, database.SQLite), "node")
-	look := func() { k.LoadView("codex", session.NewID()) }
+	look := func() { k.LoadView("codex", ids.New()) }
 	running := func() {
-		id, turn := session.NewID(), session.NewID()
+		id, turn := ids.New(), ids.New()
 		k.fake.begin(id, turn)
 		k.fake.item(id, turn, runtime.Item{ID: turn, Type: "agentMessage", Role: "assistant", Content: "done"}, true)
 		k.fake.end(id, turn, runtime.TurnDone)

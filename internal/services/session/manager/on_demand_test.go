@@ -5,6 +5,7 @@ import (
 	"sync"
 	"testing"
 
+	"harness/internal/lib/ids"
 	"harness/internal/runtime"
 	"harness/internal/runtime/processes"
 	"harness/internal/services/session"
@@ -18,7 +19,7 @@ func demand(p pair, most int) (set *processes.Set[string], over func(sessionID, 
 	)
 	set = processes.New(processes.Options[string]{Runtime: p.other.Name(), Max: most,
 		Start: func(_ context.Context, id string, _ func()) (string, error) {
-			generation := session.NewID()
+			generation := ids.New()
 			p.other.serve(id, generation)
 			return generation, nil
 		},

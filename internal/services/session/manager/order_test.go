@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"harness/internal/lib/ids"
 	"harness/internal/platform/database"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
@@ -20,7 +21,7 @@ func TestReadingASessionHoldsUpNobodyElse(t *testing.T) {
 		taken := make(chan struct{})
 		go func() {
 			defer close(taken)
-			k.fake.notify(session.NewID(), "", "thread/status/changed", nil) // of a session that has to be looked for in the store
+			k.fake.notify(ids.New(), "", "thread/status/changed", nil) // of a session that has to be looked for in the store
 		}()
 		if !k.othersAreHeard(s) {
 			release()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 
+	"harness/internal/lib/ids"
 	"harness/internal/platform/database"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
@@ -95,7 +96,7 @@ func TestTheFirstNodeThatListsAConversationOwnsIt(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
 		one, two := open(t, db, "one"), open(t, db, "two")
-		shared := runtime.Thread{ID: session.NewID(), Preview: "shared", Raw: encode("raw")}
+		shared := runtime.Thread{ID: ids.New(), Preview: "shared", Raw: encode("raw")}
 		one.do(two.storeThreads(t.Context(), "codex", []runtime.Thread{shared}, 1))
 		one.do(one.storeThreads(t.Context(), "codex", []runtime.Thread{shared}, 2))
 		if got, err := one.Lookup(t.Context(), shared.ID); err != nil || got.NodeID != "two" {

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"harness/internal/lib/ids"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
 	"harness/transcript"
@@ -58,11 +59,11 @@ func TestPagingBackAcrossARuntimeRestartLosesNothing(t *testing.T) {
 		k.fake.mu.Unlock()
 		pages := k.back(s.ID, 7, func() {
 			k.fake.exited()
-			k.fake.started(session.NewID())
+			k.fake.started(ids.New())
 		})
 		whole := k.read(s.ID, session.Reading{}).Transcript
 		if len(pages) != 80 || string(encode(pages)) != string(encode(whole)) {
-			t.Errorf("%d entries paged, %d in the whole\n%v\n%v", len(pages), len(whole), ids(pages), ids(whole))
+			t.Errorf("%d entries paged, %d in the whole\n%v\n%v", len(pages), len(whole), entryIDs(pages), entryIDs(whole))
 		}
 	})
 }
@@ -106,7 +107,7 @@ func (p *pager) item() runtime.Item {
 
 // elsewhere makes a conversation the runtime knows and this server does not, with some turns and those given.
 func (p *pager) elsewhere(turns []runtime.Turn) (id string) {
-	id = session.NewID()
+	id = ids.New()
 	for range rapid.IntRange(0, 3).Draw(p.rt, "turns elsewhere") {
 		turns = append(turns, p.turn())
 	}
@@ -160,7 +161,7 @@ func (p *pager) step() {
 		p.same(id)
 	case "crash":
 		p.fake.exited()
-		p.fake.started(session.NewID())
+		p.fake.started(ids.New())
 	case "restart":
 		if p.pick("really", "no", "no", "yes") == "yes" {
 			p.kit = p.reopenKnown()
@@ -212,8 +213,8 @@ func (p *pager) same(id string) {
 		}
 		for how, entries := range map[string][]transcript.Entry{"back": back, "on": on} {
 			if len(entries)+len(whole.Transcript) > 0 && string(encode(entries)) != string(encode(whole.Transcript)) {
-				p.rt.Fatalf("session %s, %s in windows of %d\n%v, the whole\n%v", id, how, limit, ids(entries),
-					ids(whole.Transcript))
+				p.rt.Fatalf("session %s, %s in windows of %d\n%v, the whole\n%v", id, how, limit, entryIDs(entries),
+					entryIDs(whole.Transcript))
 			}
 		}
 		if string(encode(window.Session.Activity)) != string(encode(whole.Session.Activity)) {

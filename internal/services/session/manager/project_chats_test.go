@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"harness/internal/lib/ids"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/services/session"
@@ -206,7 +207,7 @@ func TestAgentSessions(t *testing.T) {
 			}
 		}
 		first := k.worker(f, p.ID)
-		f.add(p.ID, "ghost", session.NewID())
+		f.add(p.ID, "ghost", ids.New())
 		if got, err := k.AgentSessions(t.Context(), p.ID); err != nil ||
 			!slices.Equal(got, []session.AgentSession{{Agent: "supervisor", SessionID: first}}) {
 			t.Errorf("got %v, %v", got, err)

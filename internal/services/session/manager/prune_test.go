@@ -64,9 +64,9 @@ func TestLiveSessionsAreKept(t *testing.T) {
 		if gone := k.prune(defaults()); len(gone) > 0 {
 			t.Errorf("pruned %v", gone)
 		}
-		if after := k.read(s.ID, session.Reading{}); !slices.Equal(ids(before.Transcript), ids(after.Transcript)) ||
+		if after := k.read(s.ID, session.Reading{}); !slices.Equal(entryIDs(before.Transcript), entryIDs(after.Transcript)) ||
 			before.Version != after.Version {
-			t.Errorf("shows %v, version %s; before %v, %s", ids(after.Transcript), after.Version, ids(before.Transcript),
+			t.Errorf("shows %v, version %s; before %v, %s", entryIDs(after.Transcript), after.Version, entryIDs(before.Transcript),
 				before.Version)
 		}
 	})
@@ -119,9 +119,9 @@ func TestArchivedTranscriptsGo(t *testing.T) {
 					Items: []runtime.Item{{ID: "kept", Role: "user", Type: "user", Content: "words"}}}}
 		})
 		k.do(err)
-		if again := k.read(s.ID, session.Reading{}); !slices.Equal(ids(again.Transcript), []string{"kept"}) ||
+		if again := k.read(s.ID, session.Reading{}); !slices.Equal(entryIDs(again.Transcript), []string{"kept"}) ||
 			again.Version == version {
-			t.Errorf("reads %v, version %s as before %s", ids(again.Transcript), again.Version, version)
+			t.Errorf("reads %v, version %s as before %s", entryIDs(again.Transcript), again.Version, version)
 		}
 	})
 }
@@ -191,9 +191,9 @@ func TestTurnsGoOnRequest(t *testing.T) {
 		for i := last - 2; i <= last; i++ {
 			want = append(want, fmt.Sprintf("user-%d", i), fmt.Sprintf("assistant-%d", i))
 		}
-		if detail := k.read(s.ID, session.Reading{}); !slices.Equal(ids(detail.Transcript), append(want, "timeless")) ||
+		if detail := k.read(s.ID, session.Reading{}); !slices.Equal(entryIDs(detail.Transcript), append(want, "timeless")) ||
 			detail.Version == version {
-			t.Errorf("shows %v, version %s after %s", ids(detail.Transcript), detail.Version, version)
+			t.Errorf("shows %v, version %s after %s", entryIDs(detail.Transcript), detail.Version, version)
 		}
 		if n := k.number(`select count(*) from runtime_messages where session_id = $1`, s.ID); n != 6 {
 			t.Errorf("%d messages of the runtime are left", n)
@@ -201,12 +201,12 @@ func TestTurnsGoOnRequest(t *testing.T) {
 		if gone := k.prune(retention.Policy{Turns: day}); gone["turns"] != 2 {
 			t.Errorf("pruned %v", gone)
 		}
-		if got := ids(k.read(s.ID, session.Reading{}).Transcript); !slices.Equal(got, append(want[4:], "timeless")) {
+		if got := entryIDs(k.read(s.ID, session.Reading{}).Transcript); !slices.Equal(got, append(want[4:], "timeless")) {
 			t.Errorf("shows %v", got)
 		}
 		// The session goes on as ever.
 		k.played(s.ID, 99)
-		if got := ids(k.read(s.ID, session.Reading{}).Transcript); !slices.Equal(got,
+		if got := entryIDs(k.read(s.ID, session.Reading{}).Transcript); !slices.Equal(got,
 			append(want[4:], "user-99", "assistant-99", "timeless")) {
 			t.Errorf("shows %v", got)
 		}
@@ -246,7 +246,7 @@ func TestRecordsGo(t *testing.T) {
 		if n := k.number(`select count(*) from interactive_requests`); n != 1 {
 			t.Errorf("%d requests are left, want that of the running turn", n)
 		}
-		if got := ids(k.read(worker.ID, session.Reading{}).Transcript); !slices.Equal(got, []string{"user-2", "assistant-2"}) {
+		if got := entryIDs(k.read(worker.ID, session.Reading{}).Transcript); !slices.Equal(got, []string{"user-2", "assistant-2"}) {
 			t.Errorf("the worker shows %v of %s", got, newest)
 		}
 		if n := k.number(`select count(*) from transcript_entries where session_id = $1 and turn_id = $2`, rolledBack,

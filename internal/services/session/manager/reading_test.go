@@ -6,12 +6,13 @@ import (
 	"testing"
 	"time"
 
+	"harness/internal/lib/ids"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
 	"harness/transcript"
 )
 
-func ids(entries []transcript.Entry) (out []string) {
+func entryIDs(entries []transcript.Entry) (out []string) {
 	for _, entry := range entries {
 		out = append(out, entry.MessageID)
 	}
@@ -45,13 +46,13 @@ func TestWindowNeedsNoRuntime(t *testing.T) {
 		}
 		k.end(s.ID, turn)
 		got := k.read(s.ID, session.Reading{Window: &transcript.Window{Limit: 2}})
-		if !slices.Equal(ids(got.Transcript), []string{"b", "c"}) || got.Older != "b" || got.Newer != "" ||
+		if !slices.Equal(entryIDs(got.Transcript), []string{"b", "c"}) || got.Older != "b" || got.Newer != "" ||
 			got.Session.ID != s.ID {
-			t.Fatalf("the newest two are %v, older than %q, newer than %q", ids(got.Transcript), got.Older, got.Newer)
+			t.Fatalf("the newest two are %v, older than %q, newer than %q", entryIDs(got.Transcript), got.Older, got.Newer)
 		}
 		got = k.read(s.ID, session.Reading{Window: &transcript.Window{Limit: 2, Before: got.Older}})
-		if !slices.Equal(ids(got.Transcript), []string{"a"}) || got.Older != "" || got.Newer != "a" {
-			t.Fatalf("before them are %v, older than %q, newer than %q", ids(got.Transcript), got.Older, got.Newer)
+		if !slices.Equal(entryIDs(got.Transcript), []string{"a"}) || got.Older != "" || got.Newer != "a" {
+			t.Fatalf("before them are %v, older than %q, newer than %q", entryIDs(got.Transcript), got.Older, got.Newer)
 		}
 		whole := k.read(s.ID, session.Reading{})
 		if more := k.fake.historyReads() - asked; more != 0 {
@@ -79,7 +80,7 @@ func TestHistoryFromElsewhereIsTakenInOnce(t *testing.T) {
 			return runtime.Item{ID: id, Role: "user", Type: "userMessage", Content: id,
 				Native: encode(map[string]string{"id": id})}
 		}
-		old := runtime.Thread{ID: session.NewID(), Name: "theirs", Raw: encode(map[string]any{"turns": []int{}}),
+		old := runtime.Thread{ID: ids.New(), Name: "theirs", Raw: encode(map[string]any{"turns": []int{}}),
 			Turns: []runtime.Turn{
 				{ID: "t1", Status: runtime.TurnDone, Items: []runtime.Item{item("a"), item("b"), item("c")}},
 				{ID: "t2", Status: runtime.TurnFailed, Error: "no money", Items: []runtime.Item{item("d")}}}}
@@ -90,13 +91,13 @@ func TestHistoryFromElsewhereIsTakenInOnce(t *testing.T) {
 		check := func(asked int, newest ...string) {
 			t.Helper()
 			for range 2 {
-				if got := k.read(old.ID, window); !slices.Equal(ids(got.Transcript), newest) || got.Older != newest[0] {
-					t.Fatalf("the newest two are %v, older than %q", ids(got.Transcript), got.Older)
+				if got := k.read(old.ID, window); !slices.Equal(entryIDs(got.Transcript), newest) || got.Older != newest[0] {
+					t.Fatalf("the newest two are %v, older than %q", entryIDs(got.Transcript), got.Older)
 				}
 			}
 			whole := k.read(old.ID, session.Reading{})
 			if back := k.back(old.ID, 2, nil); string(encode(back)) != string(encode(whole.Transcript)) {
-				t.Errorf("windows show %v, the whole %v", ids(back), ids(whole.Transcript))
+				t.Errorf("windows show %v, the whole %v", entryIDs(back), entryIDs(whole.Transcript))
 			}
 			if n := k.fake.historyReads(); n != asked {
 				t.Errorf("asked for the history %d times, want %d", n, asked)
@@ -109,7 +110,7 @@ func TestHistoryFromElsewhereIsTakenInOnce(t *testing.T) {
 		}
 		k.fake.exited()
 		check(1, "d", "turn-error-t2")
-		k.fake.started(session.NewID())
+		k.fake.started(ids.New())
 		check(1, "d", "turn-error-t2")
 
 		k.fake.exited()
@@ -119,10 +120,10 @@ func TestHistoryFromElsewhereIsTakenInOnce(t *testing.T) {
 		thread.Turns = append(thread.Turns,
 			runtime.Turn{ID: "t3", Status: runtime.TurnDone, Items: []runtime.Item{item("e")}})
 		k.fake.mu.Unlock()
-		k.fake.started(session.NewID())
+		k.fake.started(ids.New())
 		k.eventually("news of the runtime's listing", func() bool {
 			got := k.read(old.ID, session.Reading{})
-			return slices.Contains(ids(got.Transcript), "e")
+			return slices.Contains(entryIDs(got.Transcript), "e")
 		})
 		check(2, "turn-error-t2", "e")
 	})
@@ -141,8 +142,8 @@ func TestResumingTakesInWhatWasMissed(t *testing.T) {
 		// Before, it shows or not: the list that is asked for when a runtime starts may tell of the change as well.
 		_, err := k.Resume(t.Context(), s.ID, nil)
 		k.do(err)
-		if got := k.read(s.ID, session.Reading{}); !slices.Equal(ids(got.Transcript), []string{"a"}) {
-			t.Errorf("read %v", ids(got.Transcript))
+		if got := k.read(s.ID, session.Reading{}); !slices.Equal(entryIDs(got.Transcript), []string{"a"}) {
+			t.Errorf("read %v", entryIDs(got.Transcript))
 		}
 	})
 }
@@ -150,7 +151,7 @@ func TestResumingTakesInWhatWasMissed(t *testing.T) {
 // A runtime that refuses to tell its history is not asked by every reader.
 func TestHistoryInVain(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
-		id := session.NewID()
+		id := ids.New()
 		k.fake.mu.Lock()
 		k.fake.threads = append(k.fake.threads, runtime.Thread{ID: id, Name: "theirs", Raw: encode("raw")})
 		k.fake.historyErr = errors.New("not now")

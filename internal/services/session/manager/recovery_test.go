@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"harness/internal/lib/ids"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
 	"harness/stream"
@@ -56,7 +57,7 @@ func TestRuntimeExit(t *testing.T) {
 		if _, err := k.Get(t.Context(), idle.ID); err != nil {
 			t.Errorf("an idle session: %v", err)
 		}
-		k.fake.started(session.NewID())
+		k.fake.started(ids.New())
 		if next := k.send(s.ID); next == turnID {
 			t.Error("the dead turn was steered into")
 		}
@@ -137,7 +138,7 @@ func TestStartKeepsLiveGeneration(t *testing.T) {
 			t.Errorf("stored %+v", turn)
 		}
 		// A process that follows without a word about the end of the one before it.
-		k.fake.started(session.NewID())
+		k.fake.started(ids.New())
 		if turn := k.turn(s.ID, turnID); turn.Status != runtime.TurnInterrupted {
 			t.Errorf("stored %+v", turn)
 		}
@@ -155,17 +156,17 @@ func TestStopTwice(t *testing.T) {
 // Stored conversations of the runtime become sessions when it starts, page by page, archived ones too.
 func TestAdoption(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
-		var ids []string
+		var adopted []string
 		k.fake.mu.Lock()
 		for i := range 7 {
-			id := session.NewID()
-			ids = append(ids, id)
+			id := ids.New()
+			adopted = append(adopted, id)
 			k.fake.threads = append(k.fake.threads, runtime.Thread{ID: id, Preview: fmt.Sprint("preview ", i), Cwd: "/there",
 				CreatedAt: 1, UpdatedAt: int64(i), Archived: i > 4, Raw: encode(map[string]any{"id": id, "n": i})})
 		}
 		k.fake.threads[1].Name = "named"
 		k.fake.mu.Unlock()
-		k.fake.started(session.NewID())
+		k.fake.started(ids.New())
 		k.eventually("adoption", func() bool {
 			open, err := k.List(t.Context(), session.ListQuery{})
 			k.do(err)
@@ -174,10 +175,10 @@ func TestAdoption(t *testing.T) {
 			return len(open.Sessions) == 5 && len(archived.Sessions) == 2
 		})
 		for i, want := range []string{"preview 0", "named"} {
-			got, err := k.Lookup(t.Context(), ids[i])
+			got, err := k.Lookup(t.Context(), adopted[i])
 			k.do(err)
 			if got.Title != want || got.Cwd != "/there" || !got.Materialized || got.Controls.ApprovalPolicy != "untrusted" ||
-				!strings.Contains(string(got.Thread), ids[i]) {
+				!strings.Contains(string(got.Thread), adopted[i]) {
 				t.Errorf("adopted %+v", got)
 			}
 		}
@@ -187,7 +188,7 @@ func TestAdoption(t *testing.T) {
 // A conversation somebody started elsewhere shows up with its first signal, and gets its description from the runtime.
 func TestUnknownThreadIsAdopted(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
-		known, ephemeral := session.NewID(), session.NewID()
+		known, ephemeral := ids.New(), ids.New()
 		k.fake.mu.Lock()
 		k.fake.threads = append(k.fake.threads, runtime.Thread{ID: known, Preview: "what they said", Raw: encode("raw")})
 		k.fake.mu.Unlock()

@@ -3,8 +3,8 @@ package manager
 import (
 	"testing"
 
+	"harness/internal/lib/ids"
 	"harness/internal/runtime"
-	"harness/internal/services/session"
 )
 
 // A runtime process that is replaced without having told of its end takes its turns with it: in the rows and for who
@@ -13,7 +13,7 @@ func TestAReplacedProcessTakesItsTurnsWithIt(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
 		first := k.send(s.ID)
-		k.fake.started(session.NewID())
+		k.fake.started(ids.New())
 		if turn := k.turn(s.ID, first); turn.Status != runtime.TurnInterrupted {
 			t.Errorf("the turn is %s", turn.Status)
 		}

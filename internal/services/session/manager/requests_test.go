@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"harness/internal/lib/ids"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
 	"harness/stream"
@@ -270,7 +271,7 @@ func TestNativeIDsRepeat(t *testing.T) {
 			t.Errorf("%d pending after it was asked twice", len(first))
 		}
 		k.fake.exited()
-		k.fake.started(session.NewID())
+		k.fake.started(ids.New())
 		k.fake.ask(s.ID, k.send(s.ID), 0, runtime.RequestApproval, "m", "{}")
 		if second := k.pending(s.ID, runtime.RequestApproval); len(second) != 1 || second[0].ID == first[0].ID {
 			t.Errorf("pending %+v", second)

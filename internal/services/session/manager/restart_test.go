@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"harness/internal/lib/ids"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
 )
@@ -16,7 +17,7 @@ func gone() error { return fmt.Errorf("%w: the test ended it", runtime.ErrProces
 // A message that comes while a process ends is for the next one, and begins one turn.
 func TestAMessageBesideTheDeathOfAnAgent(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
-		k.fake.started(session.NewID())
+		k.fake.started(ids.New())
 		s, calls := k.create(), 0
 		k.fake.onTurn = func(in runtime.StartTurn, turnID string) (runtime.StartedTurn, error) {
 			if calls++; calls > 1 {
@@ -24,7 +25,7 @@ func TestAMessageBesideTheDeathOfAnAgent(t *testing.T) {
 			}
 			go func() {
 				k.fake.exited()
-				k.fake.started(session.NewID())
+				k.fake.started(ids.New())
 			}()
 			return runtime.StartedTurn{}, gone()
 		}
@@ -37,7 +38,7 @@ func TestAMessageBesideTheDeathOfAnAgent(t *testing.T) {
 // A message whose turn had begun when the process ended is not sent again: that turn is its answer.
 func TestAMessageThatBeganATurnBeforeTheDeathOfItsAgent(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
-		k.fake.started(session.NewID())
+		k.fake.started(ids.New())
 		s, calls := k.create(), 0
 		k.fake.onTurn = func(in runtime.StartTurn, turnID string) (runtime.StartedTurn, error) {
 			calls++
@@ -55,7 +56,7 @@ func TestAMessageThatBeganATurnBeforeTheDeathOfItsAgent(t *testing.T) {
 func TestAMessageToAnAgentThatStaysDead(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		k.restartPatience = 3 * restartPause
-		k.fake.started(session.NewID())
+		k.fake.started(ids.New())
 		s := k.create()
 		k.fake.onTurn = func(runtime.StartTurn, string) (runtime.StartedTurn, error) { return runtime.StartedTurn{}, gone() }
 		k.fake.exited()

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"harness/internal/lib/ids"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
 )
@@ -113,7 +114,7 @@ func TestWhatIsNotTriedAgain(t *testing.T) {
 			if offered := k.offered(s.ID); (offered == turn) != (c.reason == "") {
 				t.Errorf("%s: %q is offered", name, offered)
 			}
-			k.fake.started(session.NewID())
+			k.fake.started(ids.New())
 			if c.reason != "" {
 				k.notRetryable(s.ID, turn, c.reason)
 			} else if _, err := k.Retry(t.Context(), s.ID, turn, ""); err != nil {

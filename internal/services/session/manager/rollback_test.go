@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"harness/internal/lib/ids"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
 	"harness/transcript"
@@ -55,7 +56,7 @@ func (k *kit) turns(n int) (sessionID string, turns []string) {
 
 func (k *kit) shows(sessionID string) []string {
 	k.t.Helper()
-	return ids(k.read(sessionID, wholeWindow).Transcript)
+	return entryIDs(k.read(sessionID, wholeWindow).Transcript)
 }
 
 // A refused rollback changes nothing; one whose answer never came is settled by what the runtime's history says once it
@@ -91,7 +92,7 @@ func TestARollbackOfUnknownOutcomeIsSettled(t *testing.T) {
 					k = k.reopenKnown()
 				}
 				k.fake.exited()
-				k.fake.started(session.NewID())
+				k.fake.started(ids.New())
 				if test.done {
 					k.eventually("the rollback is settled", func() bool { return slices.Equal(k.shows(sess), test.want) })
 					if told := k.one("session_rolled_back"); told != fmt.Sprintf(`{"status":"ok","sessionId":%q,"turnIds":[%q,%q]}`,
@@ -127,19 +128,19 @@ func TestARollbackShowsEverywhere(t *testing.T) {
 		k.do(k.UpsertTranscript(t.Context(), sess, transcript.Entry{MessageID: "late", TurnID: turns[1], Role: "system",
 			Type: "note", Status: transcript.Complete}))
 		after := k.read(sess, wholeWindow)
-		if got := ids(after.Transcript); !slices.Equal(got, []string{"m0"}) || after.Version == before.Version ||
+		if got := entryIDs(after.Transcript); !slices.Equal(got, []string{"m0"}) || after.Version == before.Version ||
 			after.Pos <= before.Pos {
 			t.Errorf("shows %v, version %s after %s, at %d after %d", got, after.Version, before.Version, after.Pos, before.Pos)
 		}
-		if whole := k.read(sess, session.Reading{}); !slices.Equal(ids(whole.Transcript), []string{"m0"}) {
-			t.Errorf("the whole shows %v", ids(whole.Transcript))
+		if whole := k.read(sess, session.Reading{}); !slices.Equal(entryIDs(whole.Transcript), []string{"m0"}) {
+			t.Errorf("the whole shows %v", entryIDs(whole.Transcript))
 		}
 		page, err := k.List(t.Context(), session.ListQuery{})
 		if err != nil || len(page.Sessions) != 1 || page.Sessions[0].Activity.LastError != nil || page.Pos != after.Pos {
 			t.Errorf("listed %+v at %d (%v)", page.Sessions, page.Pos, err)
 		}
 		older := k.read(sess, session.Reading{Window: &transcript.Window{Limit: 5, Before: "m1"}})
-		if got := ids(older.Transcript); !slices.Equal(got, []string{"m0"}) {
+		if got := entryIDs(older.Transcript); !slices.Equal(got, []string{"m0"}) {
 			t.Errorf("before an entry that went: %v", got)
 		}
 	})

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 
+	"harness/internal/lib/ids"
 	"harness/internal/platform/database"
-	"harness/internal/services/session"
 )
 
 // bulkOrigin is the common part of one request's events.
@@ -19,7 +19,7 @@ type bulkOrigin struct {
 }
 
 func (s *upserter) insertBulk(ctx context.Context, tx database.Tx, u *upsert, stored int) (id string, err error) {
-	id = session.NewID()
+	id = ids.New()
 	first := u.events[0]
 	entries := append(make([]byte, 0, u.bytes), '[')
 	for i := range u.entries {

@@ -18,6 +18,7 @@ import (
 
 	"harness/internal/lib/keylock"
 	"harness/internal/lib/lifecycle"
+	"harness/internal/lib/wake"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
@@ -208,7 +209,7 @@ func New(opts Options) *Service {
 // compose builds the parts of the service.
 func (s *Service) compose() {
 	s.deletions = &deletionSender{journal: s.opts.Journal, db: s.opts.DB, nodeID: s.opts.NodeID, runtimes: s.Registry,
-		wake: newDeletions(), log: s.opts.Logger}
+		wake: wake.New(), log: s.opts.Logger}
 	s.tracer = &tracer{index: s.index, journal: s.opts.Journal}
 	s.Outbox = outbox.New(outbox.Options{Journal: s.opts.Journal, DB: s.opts.DB, Index: s.index, Locks: &s.locks,
 		Sessions: outboxSessions{s}, Turns: s, NodeID: s.opts.NodeID, Pictures: s.opts.Pictures,

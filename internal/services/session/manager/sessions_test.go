@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"harness/internal/lib/ids"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
@@ -61,14 +62,14 @@ func TestMissingRuntime(t *testing.T) {
 
 func TestLookupAsksTheRuntime(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
-		id := session.NewID()
+		id := ids.New()
 		k.fake.mu.Lock()
 		k.fake.threads = append(k.fake.threads, runtime.Thread{ID: id, Name: "theirs"})
 		k.fake.mu.Unlock()
 		if got, err := k.Lookup(t.Context(), id); err != nil || got.Title != "theirs" {
 			t.Errorf("found %+v, %v", got, err)
 		}
-		for _, unknown := range []string{session.NewID(), "", "no\x00body", "\xff"} {
+		for _, unknown := range []string{ids.New(), "", "no\x00body", "\xff"} {
 			if _, err := k.Lookup(t.Context(), unknown); !errors.Is(err, session.ErrNotFound) {
 				t.Errorf("%q: %v", unknown, err)
 			}
@@ -146,7 +147,7 @@ func TestRenameAndResume(t *testing.T) {
 				t.Errorf("a conversation the runtime lost: %v", err)
 			}
 		}
-		if _, err := k.Rename(t.Context(), session.NewID(), "x"); !errors.Is(err, session.ErrNotFound) {
+		if _, err := k.Rename(t.Context(), ids.New(), "x"); !errors.Is(err, session.ErrNotFound) {
 			t.Errorf("rename of an unknown session: %v", err)
 		}
 	})
@@ -244,7 +245,7 @@ func TestDelete(t *testing.T) {
 		if event := again.events("session_deleted")[1]; event.Broadcast || !metaOf(t, event).SystemOwned {
 			t.Error("the end of a system-owned session is told to everybody")
 		}
-		if _, err := again.Delete(t.Context(), session.NewID()); !errors.Is(err, session.ErrNotFound) {
+		if _, err := again.Delete(t.Context(), ids.New()); !errors.Is(err, session.ErrNotFound) {
 			t.Errorf("unknown session: %v", err)
 		}
 	})
@@ -276,7 +277,7 @@ func TestUpsertTranscript(t *testing.T) {
 			t.Errorf("stored %+v", stored)
 		}
 		before := len(k.records())
-		if err := k.UpsertTranscript(t.Context(), session.NewID(), first); !errors.Is(err, session.ErrNotFound) {
+		if err := k.UpsertTranscript(t.Context(), ids.New(), first); !errors.Is(err, session.ErrNotFound) {
 			t.Errorf("unknown session: %v", err)
 		}
 		if len(k.records()) != before {
@@ -345,10 +346,10 @@ func TestProjectsOfSessions(t *testing.T) {
 		project, err := k.CreateProject(t.Context(), "p", nil)
 		k.do(err)
 		nope := "nope"
-		if _, err := k.AssignProject(t.Context(), session.NewID(), &nope); !errors.Is(err, session.ErrProjectNotFound) {
+		if _, err := k.AssignProject(t.Context(), ids.New(), &nope); !errors.Is(err, session.ErrProjectNotFound) {
 			t.Errorf("the project is looked at first: %v", err)
 		}
-		if _, err := k.AssignProject(t.Context(), session.NewID(), &project.ID); !errors.Is(err, session.ErrNotFound) {
+		if _, err := k.AssignProject(t.Context(), ids.New(), &project.ID); !errors.Is(err, session.ErrNotFound) {
 			t.Errorf("unknown session: %v", err)
 		}
 		assigned, err := k.AssignProject(t.Context(), s.ID, &project.ID)
@@ -392,7 +393,7 @@ func TestProjectsOfSessions(t *testing.T) {
 // A signal may name a session before its creation is stored: it is the one that was answered all the same.
 func TestASessionIsAsItWasAnswered(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
-		id := session.NewID()
+		id := ids.New()
 		k.do(k.commit(t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 			return nil, store.InsertPlaceholder(ctx, tx, store.Placeholder{ID: id, Runtime: "codex", Node: "node", At: time.Now().UnixMilli() + 1})
 		}))

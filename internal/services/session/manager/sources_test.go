@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"harness/internal/lib/ids"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
 )
@@ -57,7 +58,7 @@ func TestSourcesOfASession(t *testing.T) {
 		if n := k.number(`select count(*) from session_sources where session_id = $1`, held.ID); n != 0 {
 			t.Errorf("%d rows of a deleted session", n)
 		}
-		elsewhere := session.NewID()
+		elsewhere := ids.New()
 		k.fake.notify(elsewhere, "", "thread/started", nil)
 		k.flush()
 		if now, err := k.Sources(t.Context(), elsewhere); err != nil || now.Implicit != "all" ||

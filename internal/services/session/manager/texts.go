@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"harness/internal/lib/wake"
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 )
@@ -23,12 +24,12 @@ const (
 type texts struct {
 	buffers   map[string]*textBuffer // by generation
 	lastGroup int64
-	wake      chan struct{} // a buffer has deltas to store again
+	wake      wake.Signal // a buffer has deltas to store again
 }
 
 // newTexts numbers groups from the current time, so that two servers on one store never use the same number.
 func newTexts(now time.Time) texts {
-	return texts{buffers: map[string]*textBuffer{}, lastGroup: now.UnixNano(), wake: make(chan struct{}, 1)}
+	return texts{buffers: map[string]*textBuffer{}, lastGroup: now.UnixNano(), wake: wake.New()}
 }
 
 // textBuffer has the unfinished texts of one runtime process. All its deltas are stored at once, because its output has

@@ -9,9 +9,9 @@ import (
 	"sync"
 	"testing"
 
+	"harness/internal/lib/ids"
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
-	"harness/internal/services/session"
 	"harness/stream"
 )
 
@@ -248,7 +248,7 @@ func TestTextsEndWithTheirProcess(t *testing.T) {
 			t.Errorf("%d buffers of dead processes are kept", len(k.texts.buffers))
 		}
 		k.order.Unlock()
-		k.fake.started(session.NewID())
+		k.fake.started(ids.New())
 		turn = k.send(s.ID)
 		p.say(s.ID, turn, "n", "text", "unheard of")
 		again := k.reopen()

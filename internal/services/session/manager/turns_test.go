@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"harness/internal/lib/ids"
 	"harness/internal/runtime"
 	"harness/internal/runtime/wire"
 	"harness/internal/services/session"
@@ -56,7 +57,7 @@ func TestSecondMessageSteers(t *testing.T) {
 		if turn := k.turn(s.ID, first); turn.Status != runtime.TurnInterrupted {
 			t.Errorf("stored %+v", turn)
 		}
-		if _, err := k.Interrupt(t.Context(), session.NewID(), ""); !errors.Is(err, session.ErrNoActiveTurn) {
+		if _, err := k.Interrupt(t.Context(), ids.New(), ""); !errors.Is(err, session.ErrNoActiveTurn) {
 			t.Errorf("interrupt of an unknown session: %v", err)
 		}
 	})

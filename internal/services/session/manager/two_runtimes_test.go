@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"harness/internal/lib/ids"
 	"harness/internal/platform/database"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
@@ -88,7 +89,7 @@ func TestProcessesOfOneRuntimeAreApart(t *testing.T) {
 		}
 
 		// The one that ended is resumed by its next message; the other is steered.
-		p.other.serve(one.ID, session.NewID())
+		p.other.serve(one.ID, ids.New())
 		if next := p.send(one.ID); next == first || p.running(one) != next {
 			t.Errorf("turn %q runs after %q was sent", p.running(one), next)
 		}
@@ -101,7 +102,7 @@ func TestProcessesOfOneRuntimeAreApart(t *testing.T) {
 
 		// A process that follows without a word about the end of the one before it replaces that one alone.
 		again := p.running(one)
-		p.other.serve(one.ID, session.NewID())
+		p.other.serve(one.ID, ids.New())
 		if turn := p.turn(one.ID, again); turn.Status != runtime.TurnInterrupted || p.running(two) != second {
 			t.Errorf("stored %+v; %q runs in the other", turn, p.running(two))
 		}

@@ -3,6 +3,7 @@ package manager
 import (
 	"testing"
 
+	"harness/internal/lib/ids"
 	"harness/internal/runtime"
 	"harness/internal/runtime/wire"
 	"harness/internal/services/session"
@@ -72,7 +73,7 @@ func TestWhatIsAskedIsDeclinedWithoutAPerson(t *testing.T) {
 func TestAForkHasNobodyToAskEither(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		fork := func(of session.Session) session.Session {
-			id := session.NewID()
+			id := ids.New()
 			k.fake.notify(id, "", "thread/started", nil)
 			k.flush()
 			made, err := k.conversations.forked(t.Context(), of.ID, runtime.Thread{ID: id})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"harness/internal/lib/ids"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
@@ -122,7 +123,7 @@ type fates struct {
 
 func (k *kit) fates() fates {
 	k.t.Helper()
-	f := fates{kept: k.create().ID, deleted: k.create().ID, unknown: session.NewID(), ends: map[string]chan error{}}
+	f := fates{kept: k.create().ID, deleted: k.create().ID, unknown: ids.New(), ends: map[string]chan error{}}
 	_, err := k.Delete(k.t.Context(), f.deleted)
 	k.do(err)
 	return f
@@ -226,7 +227,7 @@ func TestUpsertsOfOneUnitKeepTheirTraces(t *testing.T) {
 		if err := log.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		k := &kit{t: t, fake: &fake{generation: session.NewID()}, log: log}
+		k := &kit{t: t, fake: &fake{generation: ids.New()}, log: log}
 		k.Service = New(Options{Journal: log, DB: db, Runtimes: registry.Options{Adapters: []runtime.Adapter{k.fake}},
 			NodeOptions: NodeOptions{NodeID: "node"},
 			Defaults:    testControls, WorkspaceRoot: "/repo", Logger: zerolog.Nop()})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 
+	"harness/internal/lib/ids"
 	"harness/internal/platform/database"
 	"harness/internal/services/session"
 	"harness/internal/services/session/outbox"
@@ -87,7 +88,7 @@ func TestWaitingMessagesSurvive(t *testing.T) {
 		k.do(k.db.Update(t.Context(), func(tx database.Tx) error {
 			for id, mark := range map[string]string{s.ID: `{"turns":0,"newest":""}`, other.ID: `{"turns":0,"newest":""}`} {
 				_, err := tx.ExecContext(t.Context(), `insert into queued_messages (`+store.QueuedColumns+`)
-					values ($1, $2, 1, '{"text":"hi"}', 'sending', $3, '', 1, null)`, session.NewID(), id, mark)
+					values ($1, $2, 1, '{"text":"hi"}', 'sending', $3, '', 1, null)`, ids.New(), id, mark)
 				if err != nil {
 					return err
 				}
@@ -110,7 +111,7 @@ func TestAMessageIsNotTakenForAWaitingOne(t *testing.T) {
 		s := k.create()
 		k.do(k.db.Update(t.Context(), func(tx database.Tx) error {
 			_, err := tx.ExecContext(t.Context(), `insert into queued_messages (`+store.QueuedColumns+`)
-				values ($1, $2, 1, '{"text":"waits"}', 'sending', '{"turns":0,"newest":""}', '', 1, null)`, session.NewID(), s.ID)
+				values ($1, $2, 1, '{"text":"waits"}', 'sending', '{"turns":0,"newest":""}', '', 1, null)`, ids.New(), s.ID)
 			return err
 		}))
 		turn := k.send(s.ID)

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"harness/internal/lib/ids"
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/runtime/wire"
@@ -30,7 +31,7 @@ func TestEveryFrameOfAWorkerIsSystemOwned(t *testing.T) {
 				project := k.project("p").ID
 				worker, err := k.Create(t.Context(), session.Create{SystemOwned: true})
 				k.do(err)
-				child := session.NewID()
+				child := ids.New()
 				k.fake.notify(child, "", wire.MethodThreadStarted, runtime.ThreadOpened{ParentID: worker.ID})
 				_, err = k.Rename(t.Context(), worker.ID, "Project supervisor")
 				k.do(err)
@@ -70,7 +71,7 @@ func TestWordsBeforeAWorkersNameAreSystemOwned(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		chat, err := k.Create(t.Context(), session.Create{})
 		k.do(err)
-		worker := session.NewID()
+		worker := ids.New()
 		early := func(id string) {
 			k.fake.emit(runtime.Signal{Kind: runtime.SignalNotification, Method: "warning", ThreadID: id, WorkerOpening: true,
 				Raw: []byte(`{"method":"warning","params":{"threadId":"` + id + `"}}`)})
@@ -103,7 +104,7 @@ func TestAWorkerThatCannotBeOpenedLeavesNothing(t *testing.T) {
 		k.fake.mu.Lock()
 		k.fake.down = true
 		k.fake.mu.Unlock()
-		id := session.NewID()
+		id := ids.New()
 		if _, err := k.Create(t.Context(), session.Create{ID: id, SystemOwned: true}); err == nil {
 			t.Fatal("it was opened without a runtime")
 		}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"harness/internal/lib/ids"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
@@ -25,7 +26,7 @@ func TestKillLeavesNoWorkers(t *testing.T) {
 		_, err = k.Rename(t.Context(), chat.ID, session.DraftTitle) // a person may call a chat as they like
 		k.do(err)
 		// As told by a runtime that outlived its server: one nobody has a row of, one of which only the id was noted.
-		unborn, noted := session.NewID(), session.NewID()
+		unborn, noted := ids.New(), ids.New()
 		draft := func(id string) runtime.Thread {
 			return runtime.Thread{ID: id, Name: session.DraftTitle, CreatedAt: 1000, UpdatedAt: 1000,
 				Raw: encode(map[string]string{"id": id})}
@@ -42,7 +43,7 @@ func TestKillLeavesNoWorkers(t *testing.T) {
 		k.do(log.Start(t.Context()))
 		again := New(Options{Journal: log, DB: k.db, NodeOptions: NodeOptions{NodeID: "node"}, Defaults: testControls,
 			Clock: func() time.Time { return time.Now().Add(2 * time.Second) }})
-		next := &kit{Service: again, t: t, fake: &fake{generation: session.NewID(), threads: threads}, log: log}
+		next := &kit{Service: again, t: t, fake: &fake{generation: ids.New(), threads: threads}, log: log}
 		next.fake.sink = again.Sink("codex")
 		again.Attach(next.fake)
 		again.SetWorkers(fakeWorkers{next})

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"harness/internal/lib/ids"
 	"harness/internal/lib/javascript"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
@@ -77,7 +78,7 @@ func (o *Outbox) Wait(ctx context.Context, sessionID string, message session.Mes
 	if err := o.sessions.CheckWorkspace(ctx, sessionID); err != nil {
 		return "", nil, err
 	}
-	id = session.NewID()
+	id = ids.New()
 	asked := o.opts.Trace(ctx).String()
 	now, err = o.changeQueue(ctx, sessionID, func(ctx context.Context, tx database.Tx) error {
 		var n, last int64

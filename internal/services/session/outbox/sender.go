@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"harness/internal/lib/wake"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/platform/telemetry"
@@ -23,19 +24,16 @@ const waitingAgain = time.Second
 type queueSender struct {
 	mu   sync.Mutex
 	busy map[string]bool
-	wake chan struct{}
+	wake wake.Signal
 }
 
 func newQueueSender() *queueSender {
-	return &queueSender{busy: map[string]bool{}, wake: make(chan struct{}, 1)}
+	return &queueSender{busy: map[string]bool{}, wake: wake.New()}
 }
 
 // want wakes SendQueued.
 func (w *queueSender) want() {
-	select {
-	case w.wake <- struct{}{}:
-	default:
-	}
+	w.wake.Set()
 }
 
 func (w *queueSender) take(sessionID string) bool {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"harness/internal/lib/ids"
 	"harness/internal/lib/javascript"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
@@ -33,7 +34,7 @@ type pendingSessions struct {
 // PromiseSession returns a temporary id for a session of a runtime and project. Its caller must call KeepPromise
 // exactly once.
 func (o *Opener) PromiseSession(ctx context.Context, runtimeName, projectID string) (session.Temporary, error) {
-	id := session.NewID()
+	id := ids.New()
 	t := session.Temporary{ID: temporaryPrefix + id, SessionID: id, Runtime: runtimeName, ProjectID: projectID}
 	at := o.options.Now()
 	o.pending.begin(t.ID)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"harness/internal/lib/ids"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/services/session"
@@ -32,7 +33,7 @@ func (p *Catalog) ProjectsAt(ctx context.Context) (projects []session.Project, p
 // CreateProject makes a project; *DuplicateNameError when another has the name (case and surrounding space aside).
 func (p *Catalog) CreateProject(ctx context.Context, name string, workingDirectory *string) (session.Project, error) {
 	at := p.options.Now()
-	project := session.Project{ID: session.NewID(), Name: name, WorkingDirectory: workingDirectory, CreatedAt: at, UpdatedAt: at}
+	project := session.Project{ID: ids.New(), Name: name, WorkingDirectory: workingDirectory, CreatedAt: at, UpdatedAt: at}
 	err := p.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		if err := store.UniqueName(ctx, tx, name, project.ID); err != nil {
 			return nil, journal.Refuse(err)

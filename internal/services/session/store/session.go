@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 
+	"harness/internal/lib/ids"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
@@ -228,7 +229,7 @@ func SessionOfThread(runtimeName, nodeID string, t runtime.Thread, at int64) ses
 	}
 	id := t.ID
 	if id == "" {
-		id = session.NewID()
+		id = ids.New()
 	}
 	return session.Session{ID: id, Runtime: runtimeName, RuntimeSessionID: t.Native(), RunsModel: t.Model,
 		NodeID: nodeID, Title: title, Cwd: t.Cwd,

@@ -3,6 +3,8 @@ package takeover
 import (
 	"cmp"
 	"sync"
+
+	"harness/internal/lib/wake"
 )
 
 // EndedTurns is a list of sessions of which something is to be stored, each with the turn that ended last ("" for none).
@@ -10,12 +12,12 @@ type EndedTurns struct {
 	mu  sync.Mutex
 	due map[string]string
 	// Wake is signaled when something is to be stored.
-	Wake chan struct{}
+	Wake wake.Signal
 }
 
 // NewEndedTurns makes an empty list.
 func NewEndedTurns() *EndedTurns {
-	return &EndedTurns{due: map[string]string{}, Wake: make(chan struct{}, 1)}
+	return &EndedTurns{due: map[string]string{}, Wake: wake.New()}
 }
 
 // Want has something of a session stored.
@@ -35,10 +37,7 @@ func (e *EndedTurns) WantAgain(sessionID, endedTurn string) {
 
 // Signal has the caller that stores look.
 func (e *EndedTurns) Signal() {
-	select {
-	case e.Wake <- struct{}{}:
-	default:
-	}
+	e.Wake.Set()
 }
 
 // Take empties the list.
