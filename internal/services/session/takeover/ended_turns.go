@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// EndedTurns is a list of sessions of which something is to be stored, each with the turn that ended last ("" for none).
+// EndedTurns is a list of sessions to store, each with the turn that ended last ("" for none).
 type EndedTurns struct {
 	mu  sync.Mutex
 	due map[string]string
-	// Wake is signaled when something is to be stored.
+	// Wake is signaled when the list is not empty.
 	Wake chan struct{}
 }
 
@@ -18,7 +18,7 @@ func NewEndedTurns() *EndedTurns {
 	return &EndedTurns{due: map[string]string{}, Wake: make(chan struct{}, 1)}
 }
 
-// Want has something of a session stored.
+// Want adds a session to store.
 func (e *EndedTurns) Want(sessionID, endedTurn string) {
 	e.mu.Lock()
 	e.due[sessionID] = cmp.Or(endedTurn, e.due[sessionID])
@@ -26,14 +26,14 @@ func (e *EndedTurns) Want(sessionID, endedTurn string) {
 	e.Signal()
 }
 
-// WantAgain puts back what could not be stored, unless there is something newer, and wakes no one.
+// WantAgain returns a session that could not be stored, unless a newer entry exists, and sends no signal.
 func (e *EndedTurns) WantAgain(sessionID, endedTurn string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.due[sessionID] = cmp.Or(e.due[sessionID], endedTurn)
 }
 
-// Signal has the caller that stores look.
+// Signal wakes the caller that stores.
 func (e *EndedTurns) Signal() {
 	select {
 	case e.Wake <- struct{}{}:
