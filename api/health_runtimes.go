@@ -31,7 +31,7 @@ type processHealth struct {
 func viewRuntime(one RuntimeHealth, position int) runtimeHealth {
 	status := one.Status
 	view := runtimeHealth{Name: one.Name, Default: position == 0, State: status.State, Version: status.Version,
-		Waiting: status.Waiting, Processes: []processHealth{}}
+		Waiting: status.Queued, Processes: []processHealth{}}
 	if status.State != runtime.StateReady {
 		view.Reason = status.Reason
 	}

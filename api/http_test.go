@@ -117,10 +117,10 @@ func TestBadURL(t *testing.T) {
 	}
 	defer func() { _ = conn.Close() }()
 	reader := bufio.NewReader(conn)
-	ask := func(pieces ...string) (*http.Response, string) {
+	ask := func(parts ...string) (*http.Response, string) {
 		t.Helper()
-		for _, piece := range pieces {
-			if _, err := io.WriteString(conn, piece); err != nil {
+		for _, part := range parts {
+			if _, err := io.WriteString(conn, part); err != nil {
 				t.Fatal(err)
 			}
 		}

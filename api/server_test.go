@@ -45,7 +45,7 @@ func TestHealthReportsState(t *testing.T) {
 	b.health.status = runtime.Status{State: runtime.StateReady, PID: 7}
 	b.health.others = []api.RuntimeHealth{
 		{Name: "away", Status: runtime.Status{State: runtime.StateUnavailable, Reason: "install it"}},
-		{Name: "many", Status: runtime.Status{State: runtime.StateReady, Version: "2.1", Waiting: 3,
+		{Name: "many", Status: runtime.Status{State: runtime.StateReady, Version: "2.1", Queued: 3,
 			Processes: []runtime.ProcessStatus{
 				{PID: 8, Serves: knownID, State: runtime.StateReady, StartedAt: time.UnixMilli(1795224492000)},
 			}}},

@@ -9,39 +9,41 @@ import (
 	"harness/internal/services/session"
 )
 
-func (f *fakeSessions) Waiting(context.Context, string) ([]session.Waiting, error) { return nil, nil }
+func (f *fakeSessions) Queued(context.Context, string) ([]session.QueuedMessage, error) {
+	return nil, nil
+}
 
-func (f *fakeSessions) Wait(_ context.Context, _ string, m session.Message) (string, []session.Waiting, error) {
+func (f *fakeSessions) Wait(_ context.Context, _ string, m session.Message) (string, []session.QueuedMessage, error) {
 	if m.Text == "full" {
-		return "", nil, session.ErrWaitingFull
+		return "", nil, session.ErrQueueFull
 	}
-	return "q-1", []session.Waiting{{ID: "q-1", Text: asked(m), State: session.WaitingQueued}}, nil
+	return "q-1", []session.QueuedMessage{{ID: "q-1", Text: asked(m), State: session.QueuedReady}}, nil
 }
 
-func (f *fakeSessions) EditWaiting(_ context.Context, _, id, text string) ([]session.Waiting, error) {
-	return f.waitingOf(id, text)
+func (f *fakeSessions) EditQueued(_ context.Context, _, id, text string) ([]session.QueuedMessage, error) {
+	return f.queuedOf(id, text)
 }
 
-func (f *fakeSessions) MoveWaiting(_ context.Context, _, id, before string) ([]session.Waiting, error) {
-	return f.waitingOf(id, "before "+before)
+func (f *fakeSessions) MoveQueued(_ context.Context, _, id, before string) ([]session.QueuedMessage, error) {
+	return f.queuedOf(id, "before "+before)
 }
 
-func (f *fakeSessions) SendWaiting(_ context.Context, _, id string) ([]session.Waiting, error) {
-	return f.waitingOf(id, "now")
+func (f *fakeSessions) SendNow(_ context.Context, _, id string) ([]session.QueuedMessage, error) {
+	return f.queuedOf(id, "now")
 }
 
-func (f *fakeSessions) DropWaiting(_ context.Context, _, id string) ([]session.Waiting, error) {
-	return f.waitingOf(id, "dropped")
+func (f *fakeSessions) DropQueued(_ context.Context, _, id string) ([]session.QueuedMessage, error) {
+	return f.queuedOf(id, "dropped")
 }
 
-func (f *fakeSessions) waitingOf(id, text string) ([]session.Waiting, error) {
+func (f *fakeSessions) queuedOf(id, text string) ([]session.QueuedMessage, error) {
 	switch id {
 	case "unknown":
-		return nil, session.ErrWaitingNotFound
+		return nil, session.ErrQueuedNotFound
 	case "sent":
-		return nil, session.ErrWaitingSent
+		return nil, session.ErrQueuedSent
 	}
-	return []session.Waiting{{ID: id, Text: text, State: session.WaitingQueued}}, nil
+	return []session.QueuedMessage{{ID: id, Text: text, State: session.QueuedReady}}, nil
 }
 
 // The queue routes return the queued messages, and refuse missing or already sent ones.

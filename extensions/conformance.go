@@ -21,7 +21,7 @@ type ConformanceReport struct {
 	CoreVersion int              `json:"coreVersion"`
 	FixturePath string           `json:"fixturePath"`
 	Profiles    []ConformanceRun `json:"profiles"`
-	Portable    bool             `json:"portableExtension"`
+	Movable     bool             `json:"portableExtension"`
 	// Reasons say why it is not portable.
 	Reasons []string `json:"reasons"`
 }
@@ -70,7 +70,7 @@ func Conformance(ctx context.Context, folder string, hosts []Host, processAllowe
 	if len(report.Reasons) == 0 && string(encode(first.Events)) != string(encode(second.Events)) {
 		report.Reasons = append(report.Reasons, "it answers the same events differently under the two profiles")
 	}
-	report.Portable = len(report.Reasons) == 0
+	report.Movable = len(report.Reasons) == 0
 	return report
 }
 

@@ -14,7 +14,7 @@ func TestConformance(t *testing.T) {
 	enqueue := `@enqueue {"type":"suggest_request","projectId":"p","payload":{}}`
 	for _, c := range []struct {
 		name, manifest, script string
-		portable               bool
+		movable                bool
 		reason                 string
 	}{
 		{"portable", everything, "suggest_request.requested - - " + enqueue + "\nturn.completed - - " +
@@ -30,17 +30,17 @@ func TestConformance(t *testing.T) {
 			root := folder(t)
 			write(t, root, map[string]string{"events.js": c.script, "extension.manifest.json": manifest("m", c.manifest)})
 			report := extensions.Conformance(t.Context(), root, []extensions.Host{&scriptHost{}}, nil)
-			if report.Portable != c.portable ||
+			if report.Movable != c.movable ||
 				(c.reason != "" && !strings.Contains(strings.Join(report.Reasons, "\n"), c.reason)) {
 				t.Errorf("%s", shape(t, report))
 			}
-			if c.portable && (*report.Profiles[1].EnqueueJobType != "suggest_request" || report.Profiles[0].Status != "passed" ||
+			if c.movable && (*report.Profiles[1].EnqueueJobType != "suggest_request" || report.Profiles[0].Status != "passed" ||
 				len(report.Profiles) != 2) {
 				t.Errorf("%s", shape(t, report))
 			}
 		})
 	}
-	if report := extensions.Conformance(t.Context(), folder(t), nil, nil); report.Portable ||
+	if report := extensions.Conformance(t.Context(), folder(t), nil, nil); report.Movable ||
 		!strings.Contains(report.Reasons[0], "no extension in this folder") {
 		t.Errorf("an empty folder: %s", shape(t, report))
 	}

@@ -198,7 +198,7 @@ func TestConformanceInEveryHost(t *testing.T) {
 	t.Parallel()
 	outside.Needs(t, "Node.js")
 	everything := `"capabilities":{"events":["*"],"actions":["*"],"host":["fs.read:."]}`
-	portable := `export function registerAgentEvents(registry) {
+	movable := `export function registerAgentEvents(registry) {
 		registry.on("turn.completed", async (event, tools) => { tools.logger.info({a: 1}, "seen"); await new Promise((r) => setTimeout(r, 1)); return {second: (await tools.getSessionSettings("s"))} }, {priority: 20});
 		registry.on("turn.completed", (event, tools) => tools.enqueueJob({type: "note", projectId: event.payload.context.projectId, payload: {turn: event.payload.context.turnId}}), {priority: -1});
 		registry.on("file_change.approval_requested", (event) => ({kind: "action_request", actionType: "approval.decide", payload: {approvalId: event.payload.context.approvalId, decision: "accept"}}));
@@ -225,11 +225,11 @@ for line in sys.stdin:
 		name, runtime string
 		files         map[string]string
 	}{
-		{"embedded", ``, map[string]string{"events.mjs": portable}},
-		{"node by its manifest", `"runtime":{"host":"node"},`, map[string]string{"events.mjs": portable}},
+		{"embedded", ``, map[string]string{"events.mjs": movable}},
+		{"node by its manifest", `"runtime":{"host":"node"},`, map[string]string{"events.mjs": movable}},
 		{"node by its code", ``,
 			map[string]string{
-				"events.mjs": `import { sep } from "node:path"; if (sep === "") throw new Error(process.version);` + portable}},
+				"events.mjs": `import { sep } from "node:path"; if (sep === "") throw new Error(process.version);` + movable}},
 		{"process", `"runtime":{"host":"process","command":["python3","events.py"]},`,
 			map[string]string{"events.py": python}},
 	} {
@@ -238,7 +238,7 @@ for line in sys.stdin:
 			host.runtime + everything + `}`
 		write(t, root, host.files)
 		report := extensions.Conformance(t.Context(), root, realHosts(t, ""), []string{"m"})
-		if !report.Portable {
+		if !report.Movable {
 			t.Errorf("%s: %q", host.name, report.Reasons)
 			continue
 		}

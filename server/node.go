@@ -137,7 +137,7 @@ func (s *nodes) startWatch(ctx context.Context) error {
 	}
 	logger := s.log.With().Str("package", "cluster").Logger()
 	s.watch = cluster.NewWatch(cluster.WatchOptions{DB: s.db, Lease: s.node, Logger: logger,
-		End: func(ctx context.Context, node cluster.Silent) error {
+		End: func(ctx context.Context, node cluster.UnresponsiveNode) error {
 			err := s.sessions.EndNode(ctx, node.NodeID, func(ctx context.Context, tx database.Tx) error {
 				if err := journal.CountTakeover(ctx, tx); err != nil {
 					return err

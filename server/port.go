@@ -58,7 +58,7 @@ func (p *httpPort) stop(ctx context.Context, log zerolog.Logger) error {
 		return err
 	}
 	<-p.served
-	p.limiter.CloseWaiting()
+	p.limiter.CloseUnopened()
 	err := p.http.Shutdown(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
 		log.Warn().Msg("requests were still running and are cut off")

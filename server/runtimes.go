@@ -63,7 +63,7 @@ func (s *runtimes) register() {
 		runtimeGauge("waiting", "Sessions that wait for a process because a runtime has as many as it may.", func() float64 {
 			waiting := 0
 			for _, adapter := range s.adapters {
-				waiting += adapter.Status().Waiting
+				waiting += adapter.Status().Queued
 			}
 			return float64(waiting)
 		}),

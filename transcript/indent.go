@@ -7,7 +7,7 @@ import (
 
 // indent yields valid JSON as json.Indent makes it with 2 spaces, in chunks, so that a long one is not held
 // twice. No chunk of its input ends within a value; none of those yielded ends within a character.
-func indent(pieces [][]byte, yield func(piece string)) {
+func indent(chunks [][]byte, yield func(chunk string)) {
 	depth, empty := 0, false
 	line := func() {
 		yield("\n")
@@ -45,16 +45,16 @@ func indent(pieces [][]byte, yield func(piece string)) {
 			yield(asText(raw[at:end]))
 		case '"':
 			end = endOfString(raw, at)
-			inPieces(asText(raw[at:end]), yield)
+			inChunks(asText(raw[at:end]), yield)
 		default:
 			for end < len(raw) && !structural(raw[end]) {
 				end++
 			}
-			inPieces(asText(raw[at:end]), yield)
+			inChunks(asText(raw[at:end]), yield)
 		}
 		return end
 	}
-	for _, raw := range pieces {
+	for _, raw := range chunks {
 		for at := 0; at < len(raw); {
 			at = one(raw, at)
 		}
@@ -84,9 +84,9 @@ func structural(c byte) bool {
 	return false
 }
 
-func inPieces(text string, yield func(piece string)) {
+func inChunks(text string, yield func(chunk string)) {
 	for len(text) > 0 {
-		size := min(len(text), pieceBytes)
+		size := min(len(text), chunkBytes)
 		for size < len(text) && size > 0 && !utf8.RuneStart(text[size]) {
 			size--
 		}

@@ -17,11 +17,11 @@ import (
 
 // anyText is full of what JSON escapes.
 func anyText(random *rand.Rand) string {
-	pieces := []string{"a", " word", "\"", "\\", "\n", "\r", "\t", "\b", "\f", "\x00", "\x01", "\x1f", "é", "\u2028",
+	chunks := []string{"a", " word", "\"", "\\", "\n", "\r", "\t", "\b", "\f", "\x00", "\x01", "\x1f", "é", "\u2028",
 		"\u2029", "\ufffd", "😀", "<&>", `,"entry":`, `,"startedAt":1`, `\u0041`, "}", "{"}
 	var b strings.Builder
 	for range random.IntN(6) {
-		b.WriteString(pieces[random.IntN(len(pieces))])
+		b.WriteString(chunks[random.IntN(len(chunks))])
 	}
 	return b.String()
 }

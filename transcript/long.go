@@ -15,8 +15,8 @@ import (
 // stands in its row then.
 const longEntry = database.PartBytes
 
-// pieceBytes is how much of a text is encoded at a time.
-const pieceBytes = 32 << 10
+// chunkBytes is how much of a text is encoded at a time.
+const chunkBytes = 32 << 10
 
 // Source is where texts of an entry stand in what a runtime said, when they are too long to be held in another form as
 // well. Entries that are read have none.
@@ -33,9 +33,9 @@ func (e Entry) Whole() Entry {
 	if e.Source == nil {
 		return e
 	}
-	whole := func(give func(yield func(piece string))) string {
+	whole := func(give func(yield func(chunk string))) string {
 		var text []byte
-		give(func(piece string) { text = append(text, piece...) })
+		give(func(chunk string) { text = append(text, chunk...) })
 		return asText(text)
 	}
 	source := e.Source
@@ -50,13 +50,13 @@ func (e Entry) Whole() Entry {
 	return e
 }
 
-func (s *Source) content(yield func(piece string)) {
+func (s *Source) content(yield func(chunk string)) {
 	for _, one := range s.Content {
 		unquote(one, yield)
 	}
 }
 
-func (s *Source) details(yield func(piece string)) { indent(s.Details, yield) }
+func (s *Source) details(yield func(chunk string)) { indent(s.Details, yield) }
 
 func (s *Source) size() (size int) {
 	for _, one := range s.Content {
@@ -73,7 +73,7 @@ func (e *Entry) long() bool { return e.Size() > longEntry }
 // eachPart gives the entry's JSON (AppendJSON) in parts, of which none ends within a character, until yield returns
 // false. A part is gone when yield returns.
 func (e *Entry) eachPart(yield func(part string) bool) {
-	w := partWriter{part: make([]byte, 0, longEntry+8*pieceBytes), yield: yield, open: true}
+	w := partWriter{part: make([]byte, 0, longEntry+8*chunkBytes), yield: yield, open: true}
 	w.member(`{"messageId":"`, e.MessageID)
 	w.member(`","turnId":"`, e.TurnID)
 	w.member(`","role":"`, e.Role)
@@ -110,7 +110,7 @@ func (w *partWriter) member(name, text string) {
 // text writes JSON of a text, without quotes.
 func (w *partWriter) text(text string) {
 	for len(text) > 0 && w.open {
-		size := min(len(text), pieceBytes)
+		size := min(len(text), chunkBytes)
 		for size < len(text) && size > 0 && !utf8.RuneStart(text[size]) {
 			size--
 		}

@@ -32,7 +32,7 @@ func anyJSON(random *rand.Rand, depth int) any {
 	case kind == 5:
 		return []any{nil, true, false}[random.IntN(3)]
 	}
-	return strings.Repeat(anyText(random), 1+random.IntN(2)*pieceBytes/8)
+	return strings.Repeat(anyText(random), 1+random.IntN(2)*chunkBytes/8)
 }
 
 // indent is json.Indent, in chunks that can be escaped one by one.
@@ -56,7 +56,7 @@ func TestIndentsAsTheStandardLibrary(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got, escaped []byte
-		indent([][]byte{raw}, func(piece string) { got, escaped = append(got, piece...), appendInner(escaped, piece) })
+		indent([][]byte{raw}, func(chunk string) { got, escaped = append(got, chunk...), appendInner(escaped, chunk) })
 		if !bytes.Equal(got, want.Bytes()) || !bytes.Equal(escaped, appendInner(nil, want.String())) {
 			t.Fatalf("%s\nbecame %s\nwant   %s", raw, got, &want)
 		}
@@ -71,7 +71,7 @@ func TestUnquotesAsTheStandardLibrary(t *testing.T) {
 		`\ud83d\ud83d\uDE00`, `\b\f\r\t`, strings.Repeat("x", 100), strings.Repeat("😀", 30)}
 	for range 60 {
 		quoted := []byte{'"'}
-		for size := random.IntN(3 * pieceBytes); len(quoted) < size; {
+		for size := random.IntN(3 * chunkBytes); len(quoted) < size; {
 			quoted = append(quoted, parts[random.IntN(len(parts))]...)
 		}
 		quoted = append(quoted, '"')
@@ -81,11 +81,11 @@ func TestUnquotesAsTheStandardLibrary(t *testing.T) {
 		}
 		want = strings.ReplaceAll(want, "\x00", "\uFFFD")
 		var got []byte
-		unquote(quoted, func(piece string) {
-			if !utf8.ValidString(piece) {
-				t.Fatalf("a piece ends within a character: %q", piece[max(0, len(piece)-8):])
+		unquote(quoted, func(chunk string) {
+			if !utf8.ValidString(chunk) {
+				t.Fatalf("a piece ends within a character: %q", chunk[max(0, len(chunk)-8):])
 			}
-			got = append(got, piece...)
+			got = append(got, chunk...)
 		})
 		if string(got) != want {
 			t.Fatalf("%.300q\nis not %.300q", got, want)

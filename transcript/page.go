@@ -43,9 +43,9 @@ func (Store) Count(ctx context.Context, q database.Querier, sessionID string) (c
 
 // CountTurn is how many entries ListTurn returns.
 func (Store) CountTurn(ctx context.Context, q database.Querier, sessionID, turnID string) (count int64, err error) {
-	for _, stretch := range stretchesOfTurn() {
+	for _, part := range stretchesOfTurn() {
 		var found int64
-		err := q.QueryRowContext(ctx, `select count(*) from transcript_entries `+ofTurn+stretch,
+		err := q.QueryRowContext(ctx, `select count(*) from transcript_entries `+ofTurn+part,
 			database.EncodeText(sessionID), database.EncodeText(turnID)).Scan(&found)
 		if err != nil {
 			return 0, fmt.Errorf("count the entries of turn %s of session %s: %w", turnID, sessionID, err)

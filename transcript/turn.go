@@ -11,9 +11,9 @@ import (
 func (Store) ListTurn(ctx context.Context, q database.Querier, sessionID, turnID string) ([]Entry, error) {
 	scan := func(row database.Row) (Entry, error) { return scanEntry(ctx, row) }
 	var entries []Entry
-	for _, stretch := range stretchesOfTurn() {
+	for _, part := range stretchesOfTurn() {
 		found, err := database.ReadAll(ctx, q, "read turn "+turnID+" of the transcript of session "+sessionID, scan,
-			`select `+entryColumns+` from transcript_entries `+ofTurn+stretch+` order by place, ordinal`,
+			`select `+entryColumns+` from transcript_entries `+ofTurn+part+` order by place, ordinal`,
 			database.EncodeText(sessionID), database.EncodeText(turnID))
 		if err != nil {
 			return nil, err

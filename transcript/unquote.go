@@ -9,29 +9,29 @@ import (
 // unquote yields the text of a JSON string in chunks, so that a long one is not held twice. A chunk does not
 // end within a character, and is invalid once yield returns. NUL characters, which Postgres does not store,
 // are replaced.
-func unquote(quoted []byte, yield func(piece string)) {
+func unquote(quoted []byte, yield func(chunk string)) {
 	if len(quoted) < 2 || quoted[0] != '"' {
 		return
 	}
-	piece := make([]byte, 0, pieceBytes)
+	chunk := make([]byte, 0, chunkBytes)
 	for inner := quoted[1 : len(quoted)-1]; len(inner) > 0; {
-		if len(piece) > pieceBytes-utf8.UTFMax {
-			yield(asText(piece))
-			piece = piece[:0]
+		if len(chunk) > chunkBytes-utf8.UTFMax {
+			yield(asText(chunk))
+			chunk = chunk[:0]
 		}
 		if inner[0] != '\\' {
-			size := plain(inner, pieceBytes-len(piece))
-			piece, inner = append(piece, inner[:size]...), inner[size:]
+			size := plain(inner, chunkBytes-len(chunk))
+			chunk, inner = append(chunk, inner[:size]...), inner[size:]
 			continue
 		}
 		character, size := escaped(inner)
 		if character == 0 {
 			character = utf8.RuneError
 		}
-		piece, inner = utf8.AppendRune(piece, character), inner[size:]
+		chunk, inner = utf8.AppendRune(chunk, character), inner[size:]
 	}
-	if len(piece) > 0 {
-		yield(asText(piece))
+	if len(chunk) > 0 {
+		yield(asText(chunk))
 	}
 }
 

@@ -19,26 +19,26 @@ import (
 // The operators' lists over all sessions and projects: jobs, events and usage.
 
 var (
-	boardLimit    = rest.Optional("limit", schema.Integer().Coerce().Min(1).Max(operations.MaxBoard))
+	reportLimit   = rest.Optional("limit", schema.Integer().Coerce().Min(1).Max(operations.MaxReport))
 	sinceField    = rest.Optional("since", rest.Name)
 	untilField    = rest.Optional("until", rest.Name)
 	jobStateField = rest.Optional("state", schema.Enum(string(queue.Queued), string(queue.Running), string(queue.Completed),
 		string(queue.Failed), string(queue.Canceled)))
 	jobFilter = []schema.Field{jobStateField, rest.Optional("type", rest.Name), rest.Optional("project", rest.Name),
 		rest.Optional("session", rest.Name), sinceField, untilField}
-	browseJobs     = schema.Struct(append([]schema.Field{rest.Optional("cursor", rest.Cursor), boardLimit}, jobFilter...)...)
+	browseJobs     = schema.Struct(append([]schema.Field{rest.Optional("cursor", rest.Cursor), reportLimit}, jobFilter...)...)
 	cancelJobsBody = schema.Struct(jobFilter...)
 	positionField  = schema.Integer().Coerce().Min(0)
 	browseEvents   = schema.Struct(rest.Optional("after", positionField), rest.Optional("before", positionField),
 		rest.Optional("session", rest.Name), rest.Optional("type", rest.Name), rest.Optional("actor", rest.Name), sinceField,
-		untilField, boardLimit)
+		untilField, reportLimit)
 	usageQuery = schema.Struct(rest.Optional("by", schema.Enum(string(session.UsageByDay), string(session.UsageByProject),
 		string(session.UsageBySession), string(session.UsageByRuntime))), sinceField, untilField,
 		rest.Optional("project", rest.Name), rest.Optional("session", rest.Name), rest.Optional("runtime", rest.RuntimeName),
-		boardLimit)
+		reportLimit)
 )
 
-func (s *boardAPI) boardRoutes() []rest.Route {
+func (s *reportAPI) reportRoutes() []rest.Route {
 	return []rest.Route{
 		{Method: http.MethodGet, Path: "/api/jobs", Query: browseJobs, Handle: s.browseJobs},
 		{Method: http.MethodPost, Path: "/api/jobs/cancel", Body: cancelJobsBody, Handle: s.cancelJobs},
@@ -80,7 +80,7 @@ func jobFilterOf(v schema.Value) (f queue.Filter, err error) {
 	return f, err
 }
 
-func (s *boardAPI) browseJobs(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+func (s *reportAPI) browseJobs(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	filter, err := jobFilterOf(in.Query)
 	if err != nil {
 		return rest.Reply{}, err
@@ -106,7 +106,7 @@ type jobCountsView struct {
 	Canceled  int `json:"canceled"`
 }
 
-func (s *boardAPI) cancelJobs(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+func (s *reportAPI) cancelJobs(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	filter, err := jobFilterOf(in.Body)
 	if err != nil {
 		return rest.Reply{}, err
@@ -122,7 +122,7 @@ func (s *boardAPI) cancelJobs(ctx context.Context, in *rest.Input) (rest.Reply, 
 	}{"ok", canceled, more})
 }
 
-func (s *boardAPI) runJobAgain(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+func (s *reportAPI) runJobAgain(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	result, err := s.jobs.JobAgain(ctx, in.Params["jobId"])
 	if err != nil {
 		return rest.Reply{}, err
@@ -154,7 +154,7 @@ func viewEvent(e *stream.BrowsedEvent, payload json.RawMessage) eventView {
 		rest.TextOrNull(e.ItemID), e.Name, e.Source, rest.TextOrNull(e.Actor), len(e.Payload), payload}
 }
 
-func (s *boardAPI) browseEvents(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+func (s *reportAPI) browseEvents(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	want := stream.Browse{Session: in.Query.Get("session").Text(), Type: in.Query.Get("type").Text(),
 		Actor: in.Query.Get("actor").Text(), Limit: int(in.Query.Get("limit").Int())}
 	for name, cursor := range map[string]**int64{"after": &want.After, "before": &want.Before} {
@@ -182,7 +182,7 @@ func (s *boardAPI) browseEvents(ctx context.Context, in *rest.Input) (rest.Reply
 	return rest.OK(body)
 }
 
-func (s *boardAPI) readEvent(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+func (s *reportAPI) readEvent(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	pos, err := strconv.ParseInt(in.Params["pos"], 10, 64)
 	if err != nil || pos < 0 {
 		return rest.Reply{}, &rest.ValidationError{Issues: []schema.Issue{
@@ -214,7 +214,7 @@ func viewUsage(u session.Usage) usageView {
 	return usageView{u.Key, u.Requests, u.Total, u.Input, u.Cached, u.Output, u.Reasoning}
 }
 
-func (s *boardAPI) readUsage(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+func (s *reportAPI) readUsage(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	want := session.UsageQuery{By: session.UsageByDay, ProjectID: in.Query.Get("project").Text(),
 		SessionID: in.Query.Get("session").Text(), Runtime: in.Query.Get("runtime").Text(),
 		Limit: int(in.Query.Get("limit").Int())}

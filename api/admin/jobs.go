@@ -15,7 +15,7 @@ var jobsQuery = schema.Struct(rest.Optional("state", schema.Enum(
 // cancelReason is the recorded reason of a job that REST canceled.
 const cancelReason = "api_cancel"
 
-func (s *boardAPI) jobRoutes() []rest.Route {
+func (s *reportAPI) jobRoutes() []rest.Route {
 	return []rest.Route{
 		{Method: http.MethodGet, Path: "/api/projects/:projectId/orchestrator/jobs", Query: jobsQuery, Handle: s.listJobs},
 		{Method: http.MethodGet, Path: "/api/orchestrator/jobs/:jobId", OwnReach: true, Handle: s.getJob},
@@ -28,7 +28,7 @@ type jobBody struct {
 	Job    queue.Job `json:"job"`
 }
 
-func (s *boardAPI) listJobs(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+func (s *reportAPI) listJobs(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	jobs, err := s.jobs.Jobs(ctx, in.Params["projectId"], queue.State(in.Query.Get("state").Text()))
 	if err != nil {
 		return rest.Reply{}, err
@@ -36,7 +36,7 @@ func (s *boardAPI) listJobs(ctx context.Context, in *rest.Input) (rest.Reply, er
 	return rest.OK(rest.List[queue.Job]{Data: jobs})
 }
 
-func (s *boardAPI) getJob(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+func (s *reportAPI) getJob(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	job, err := s.jobs.Job(ctx, in.Params["jobId"])
 	if err != nil {
 		return rest.Reply{}, err
@@ -44,7 +44,7 @@ func (s *boardAPI) getJob(ctx context.Context, in *rest.Input) (rest.Reply, erro
 	return rest.OK(jobBody{"ok", job})
 }
 
-func (s *boardAPI) cancelJob(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+func (s *reportAPI) cancelJob(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	job, err := s.jobs.CancelJob(ctx, in.Params["jobId"], cancelReason)
 	if err != nil {
 		return rest.Reply{}, err

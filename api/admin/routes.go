@@ -37,11 +37,11 @@ type Options struct {
 func Routes(o Options) []rest.Route {
 	ops := o.Operations
 	projects := &projectAPI{ops.Projects}
-	boards := &boardAPI{ops.JobAdmin, ops.History, ops.Finder}
+	boards := &reportAPI{ops.JobAdmin, ops.History, ops.Finder}
 	tokens := &tokenAPI{o.Tokens, ops.Projects, o.Clock}
 	logins := &loginAPI{o.Logins, o.OIDC, o.FailureOf}
 	push := &pushAPI{o.Push}
-	all := slices.Concat(projects.projectRoutes(), boards.jobRoutes(), boards.boardRoutes(), boards.searchRoutes(),
+	all := slices.Concat(projects.projectRoutes(), boards.jobRoutes(), boards.reportRoutes(), boards.searchRoutes(),
 		tokens.tokenRoutes(), logins.loginRoutes(), logins.oidcRoutes(), push.pushRoutes())
 	if o.Lifecycle != nil {
 		extensions := &extensionAPI{o.Lifecycle, o.ReadBody, o.Fail}
@@ -64,7 +64,7 @@ func Failures(err error, rt *rest.Route, in *rest.Input) (rest.Failure, bool) {
 
 type projectAPI struct{ projects *operations.Projects }
 
-type boardAPI struct {
+type reportAPI struct {
 	jobs    *operations.JobAdmin
 	history *operations.History
 	finder  *operations.Finder

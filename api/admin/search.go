@@ -19,7 +19,7 @@ var searchQuery = schema.Struct(rest.Required("q", schema.Text{}.Trim().Min(1).M
 	rest.Optional("project", rest.Name), rest.Optional("session", rest.Name), rest.Optional("cursor", rest.Cursor),
 	rest.Optional("limit", schema.Integer().Coerce().Min(1).Max(operations.MaxHits)))
 
-func (s *boardAPI) searchRoutes() []rest.Route {
+func (s *reportAPI) searchRoutes() []rest.Route {
 	return []rest.Route{{Method: http.MethodGet, Path: "/api/search", Query: searchQuery, OwnReach: true,
 		Handle: s.search}}
 }
@@ -36,7 +36,7 @@ type hitView struct {
 	Marks     []search.Mark `json:"marks"`
 }
 
-func (s *boardAPI) search(ctx context.Context, in *rest.Input) (rest.Reply, error) {
+func (s *reportAPI) search(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	page, err := s.finder.Search(ctx, search.Query{Text: in.Query.Get("q").Text(),
 		Session: in.Query.Get("session").Text(), Project: in.Query.Get("project").Text(), Cursor: in.Query.Get("cursor").Text(),
 		Limit: int(in.Query.Get("limit").Int())})

@@ -16,8 +16,8 @@ import (
 	"harness/api/rest"
 )
 
-// answerPiece is the part of a response that a peer must read within AnswerTimeout.
-const answerPiece = 64 << 10
+// answerChunk is the part of a response that a peer must read within AnswerTimeout.
+const answerChunk = 64 << 10
 
 // What a connection waits for.
 const (
@@ -84,7 +84,7 @@ func Inner(conn net.Conn) net.Conn {
 
 // Writes notes the size of a response that is written at once. A long one has less time for each part.
 func (c *Conn) Writes(bytes int) {
-	if c != nil && bytes >= answerPiece {
+	if c != nil && bytes >= answerChunk {
 		c.long.Store(true)
 	}
 }
@@ -135,7 +135,7 @@ func (c *Conn) send(p []byte) (written int, err error) {
 		if err := c.deadlines.allow(c.Conn, patience); err != nil {
 			return written, err
 		}
-		n, err := c.Conn.Write(p[written:min(len(p), written+answerPiece)])
+		n, err := c.Conn.Write(p[written:min(len(p), written+answerChunk)])
 		written += n
 		if err != nil {
 			if errors.Is(err, os.ErrDeadlineExceeded) {

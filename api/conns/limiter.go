@@ -147,8 +147,8 @@ func (l *Limiter) admit(c *Conn) {
 	}
 }
 
-// CloseWaiting closes every connection without a started response or a partial body: this loses nothing.
-func (l *Limiter) CloseWaiting() {
+// CloseUnopened closes every connection without a started response or a partial body: this loses nothing.
+func (l *Limiter) CloseUnopened() {
 	l.mu.Lock()
 	var waiting []*Conn
 	for place := l.waiting.Front(); place != nil; place = place.Next() {

@@ -55,15 +55,15 @@ type failureData struct {
 type sessionData struct {
 	SessionID string       `json:"session_id"`
 	DeletedAt string       `json:"deleted_at,omitempty"`
-	Details   *lookDetails `json:"details,omitempty"`
+	Details   *findDetails `json:"details,omitempty"`
 	// AgentType, Method and Supported are for methods of a runtime; AgentType is "" when the client names none.
 	AgentType string   `json:"agent_type,omitempty"`
 	Method    string   `json:"method,omitempty"`
 	Supported []string `json:"supported_agent_types,omitempty"`
 }
 
-// lookDetails are the runtimes that may have an unknown session and could not be queried.
-type lookDetails struct {
+// findDetails are the runtimes that may have an unknown session and could not be queried.
+type findDetails struct {
 	NotAsked []session.NotAsked `json:"not_asked"`
 }
 
@@ -92,7 +92,7 @@ func sessionNotFound(id string, err error) *wire.Error {
 	data := sessionData{SessionID: id}
 	var unknown *session.UnknownError
 	if errors.As(err, &unknown) {
-		data.Details = &lookDetails{unknown.NotAsked}
+		data.Details = &findDetails{unknown.NotAsked}
 	}
 	return &wire.Error{Code: codeSessionNotFound, Message: "Session not found", Data: data}
 }

@@ -69,7 +69,7 @@ func (s *Server) newPeer(r *http.Request, socket *stream.Socket) *peer {
 	return p
 }
 
-// Hear implements stream.Listener.
+// OnMessage implements stream.Listener.
 func (p *peer) OnMessage(message []byte) {
 	s := p.server
 	if wait := s.limiter.take(p.rateKey); wait > 0 {

@@ -90,13 +90,13 @@ func (s List) check(c *checker, v Value) Value {
 		c.wrongType("array", v)
 		return v
 	}
-	looked := v.items
+	checked := v.items
 	if s.max > 0 {
 		// of a list that is far too long: each element has several times its length of issues
-		looked = looked[:min(len(looked), 2*s.max)]
+		checked = checked[:min(len(checked), 2*s.max)]
 	}
-	items := make([]Value, 0, len(looked))
-	for i, item := range looked {
+	items := make([]Value, 0, len(checked))
+	for i, item := range checked {
 		items = append(items, c.at(step{index: i}, s.items, item))
 	}
 	if len(items) < s.min {

@@ -91,7 +91,7 @@ func (s *messages) beginTurn(ctx context.Context, in *rest.Input, begin func() (
 	sent := session.Sent{TurnID: made}
 	switch {
 	case found:
-		var queue []session.Waiting
+		var queue []session.QueuedMessage
 		queue, err = s.queue.Queued(ctx, in.SessionID())
 		if at := session.PositionOf(queue, made); at > 0 {
 			sent = session.Sent{QueuedID: made, Position: at}

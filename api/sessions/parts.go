@@ -66,10 +66,10 @@ func (r *wholeRead) parts(body sessionDetail, detail *session.Detail) ([]part, e
 	parts := []part{{text: text[:at]}}
 	if detail.Thread != nil {
 		parts = append(parts, part{text: []byte(`"thread":`)})
-		for _, piece := range detail.Thread {
-			parts = append(parts, part{text: javascript.PlainSeparators(piece.JSON)})
-			if piece.Items {
-				parts = append(parts, r.items[piece.Turn]...)
+		for _, chunk := range detail.Thread {
+			parts = append(parts, part{text: javascript.PlainSeparators(chunk.JSON)})
+			if chunk.Items {
+				parts = append(parts, r.items[chunk.Turn]...)
 			}
 		}
 		parts = append(parts, part{text: []byte{','}})

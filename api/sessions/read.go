@@ -119,7 +119,7 @@ func (s *sessions) readLong(ctx context.Context, in *rest.Input, want operations
 func (s *sessions) readParts(ctx context.Context, in *rest.Input, want operations.Reading, into kept) (
 	parts []part, version string, err error) {
 	read := &wholeRead{into: into, items: map[int][]part{}}
-	want.Pieces = read
+	want.Chunks = read
 	detail, windowed, err := s.reader.Read(ctx, in.SessionID(), want)
 	if err != nil || detail.Unchanged {
 		return nil, detail.Version, err

@@ -36,7 +36,7 @@ func Routes(o Options) []rest.Route {
 	kept := &uploads{uploader: ops.Uploader}
 	drafts := &suggestions{suggestions: ops.Suggestions}
 	return slices.Concat(all.sessionRoutes(), said.messageRoutes(), shown.transcriptRoutes(), asked.requestRoutes(),
-		talks.threadRoutes(), levels.controlRoutes(), levels.settingsRoutes(), said.waitingRoutes(), kept.uploadRoutes(),
+		talks.threadRoutes(), levels.controlRoutes(), levels.settingsRoutes(), said.queuedRoutes(), kept.uploadRoutes(),
 		shown.imageRoutes(), drafts.suggestionRoutes(), levels.serverSettingsRoutes())
 }
 

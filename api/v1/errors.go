@@ -87,7 +87,7 @@ func says(status int, code string) func(failed) *refusal {
 	return func(f failed) *refusal { return &refusal{status, code, f.Message, nil} }
 }
 
-func silent(status int, code string) func(failed) *refusal {
+func withoutText(status int, code string) func(failed) *refusal {
 	return func(failed) *refusal { return &refusal{status, code, "", nil} }
 }
 
@@ -132,7 +132,7 @@ var answers = map[operations.Code]func(failed) *refusal{
 		return &refusal{http.StatusConflict, string(f.Code), f.Message,
 			members{"session_id": folder.SessionID, "cwd": folder.Folder}}
 	},
-	operations.CodeProjectNotFound: silent(http.StatusNotFound, "project_not_found"),
+	operations.CodeProjectNotFound: withoutText(http.StatusNotFound, "project_not_found"),
 	operations.CodeSessionDeleted:  saysAbout(http.StatusGone, "session_deleted"),
 	operations.CodeSessionNotFound: sessionNotFound,
 	operations.CodeSystemSession:   sessionNotFound,

@@ -55,8 +55,8 @@ type abilities struct {
 	Cancellation    string   `json:"cancellationModel"`
 	Isolation       []string `json:"supportedIsolationModes"`
 	Recommended     string   `json:"recommendedIsolationMode"`
-	// Unasked are the runtime's built-in tools that run without approval in mode ask.
-	Unasked []string `json:"unaskedTools"`
+	// AutoDeclined are the runtime's built-in tools that run without approval in mode ask.
+	AutoDeclined []string `json:"unaskedTools"`
 }
 
 // unknown stands for a fact that an adapter does not provide.
@@ -72,7 +72,7 @@ func abilitiesOf(c runtime.Capabilities) abilities {
 		ResumeModel: cmp.Or(f.Resume, runtime.ResumeNone), ReplaySafety: cmp.Or(f.Replay, unknown), MCP: cmp.Or(f.MCP, runtime.MCPNone),
 		Transports: append([]string{}, f.Transports...), Cancellation: cmp.Or(f.Cancellation, unknown),
 		Isolation: append([]string{}, f.Isolation...), Recommended: isolation, Reconstructs: c.Reconstruct,
-		Unasked: append([]string{}, c.AutoApproved...)}
+		AutoDeclined: append([]string{}, c.AutoApproved...)}
 }
 
 // authBody describes a runtime's credentials without naming any.
@@ -109,7 +109,7 @@ type healthBody struct {
 }
 
 // each queries one runtime, or all, the default one first.
-func (s *Server) each(ctx context.Context, named string, look func(operations.Runtime, error)) error {
+func (s *Server) each(ctx context.Context, named string, find func(operations.Runtime, error)) error {
 	if named != "" {
 		one, err := s.opts.Operations.Runtime(ctx, s.runtimeName(named))
 		var unknown *session.UnknownRuntimeError
@@ -117,7 +117,7 @@ func (s *Server) each(ctx context.Context, named string, look func(operations.Ru
 			unknown.Runtime = named
 			return err
 		}
-		look(one, err)
+		find(one, err)
 		return nil
 	}
 	states, err := s.opts.Operations.RuntimeStates()
@@ -129,7 +129,7 @@ func (s *Server) each(ctx context.Context, named string, look func(operations.Ru
 		if one.Name == "" {
 			one = operations.Runtime{Name: state.Name, Status: state.Status, Capabilities: state.Capabilities}
 		}
-		look(one, err)
+		find(one, err)
 	}
 	return nil
 }

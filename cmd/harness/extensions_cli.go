@@ -148,8 +148,8 @@ func checkExtension(ctx context.Context, folder string, hosts []extensions.Host,
 	return nil
 }
 
-// errNotPortable ends conformance for an extension that runs in one profile only.
-var errNotPortable = errors.New("the extension is not portable; the report says why")
+// errNotMovable ends conformance for an extension that runs in one profile only.
+var errNotMovable = errors.New("the extension is not portable; the report says why")
 
 func conformance(ctx context.Context, folder string, hosts []extensions.Host, out io.Writer) error {
 	// To run this command on a folder allows its process, too.
@@ -164,8 +164,8 @@ func conformance(ctx context.Context, folder string, hosts []extensions.Host, ou
 	if err := printJSON(out, report); err != nil {
 		return err
 	}
-	if !report.Portable {
-		return errNotPortable
+	if !report.Movable {
+		return errNotMovable
 	}
 	return nil
 }

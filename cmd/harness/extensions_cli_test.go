@@ -23,14 +23,14 @@ func TestExtensionCommandsOverFolders(t *testing.T) {
 		[]byte(`export default { registerAgentEvents(r) { r.on("turn.completed", () => 1); } };`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	portable := t.TempDir()
+	movable := t.TempDir()
 	for name, text := range map[string]string{
 		"events.mjs": `export function registerAgentEvents(r) { r.on("turn.completed", (e, tools) => ` +
 			`tools.enqueueJob({ type: "x", projectId: e.payload.context.projectId, payload: {} })); }`,
 		"extension.manifest.json": `{"name":"p","version":"1.0.0","agentId":"p","displayName":"P",` +
 			`"capabilities":{"events":["turn.completed"],"actions":["queue.enqueue"]}}`,
 	} {
-		if err := os.WriteFile(filepath.Join(portable, name), []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(movable, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -68,7 +68,7 @@ func TestExtensionCommandsOverFolders(t *testing.T) {
 		{"check", filepath.Join(examples, "review-notes"), 0, "ok  "},
 		// It names the one profile it was written for.
 		{"conformance", filepath.Join(examples, "review-notes"), 1, "profile fixture-profile is not declared"},
-		{"conformance", portable, 0, `"portableExtension": true`},
+		{"conformance", movable, 0, `"portableExtension": true`},
 		{"check", filepath.Join(examples, "turn-log"), 0, "ok  "},
 		{"check", plain, 0, "trust mode enforced refuses this"},
 		{"conformance", plain, 1, "trust_denied"},

@@ -264,10 +264,10 @@ var table = []row{
 	typed[*session.ProjectNotEmptyError](CodeProjectNotEmpty),
 	typed[*session.NotMaterializedError](CodeEmptySessions),
 
-	sentinel(CodeQueuedNotFound, session.ErrWaitingNotFound),
-	sentinel(CodeQueuedDamaged, session.ErrWaitingDamaged),
-	sentinel(CodeQueuedSent, session.ErrWaitingSent),
-	sentinel(CodeQueueFull, session.ErrWaitingFull),
+	sentinel(CodeQueuedNotFound, session.ErrQueuedNotFound),
+	sentinel(CodeQueuedDamaged, session.ErrQueuedDamaged),
+	sentinel(CodeQueuedSent, session.ErrQueuedSent),
+	sentinel(CodeQueueFull, session.ErrQueueFull),
 
 	sentinel(CodeJobsOff, ErrQueueOff),
 	sentinel(CodeJobNotFound, queue.ErrNotFound),

@@ -25,15 +25,15 @@ type History struct {
 	store  UsageStore
 }
 
-// MaxBoard is the maximum page of jobs, events or usage; the default is defaultPage.
-const MaxBoard = 500
+// MaxReport is the maximum page of jobs, events or usage; the default is defaultPage.
+const MaxReport = 500
 
 // Events lists events.
 func (s *History) Events(ctx context.Context, want stream.Browse) (stream.BrowsedPage, error) {
 	if want.After != nil && want.Before != nil {
 		return stream.BrowsedPage{}, invalid("after", "Give before or after, not both")
 	}
-	if err := boardLimit(&want.Limit); err != nil {
+	if err := reportLimit(&want.Limit); err != nil {
 		return stream.BrowsedPage{}, err
 	}
 	return s.events.Browse(ctx, want)
@@ -46,15 +46,15 @@ func (s *History) Event(ctx context.Context, cursor int64) (stream.BrowsedEvent,
 
 // Usage adds up the reported token usage of sessions.
 func (s *History) Usage(ctx context.Context, want session.UsageQuery) ([]session.Usage, session.Usage, error) {
-	if err := boardLimit(&want.Limit); err != nil {
+	if err := reportLimit(&want.Limit); err != nil {
 		return nil, session.Usage{}, err
 	}
 	return s.store.Usage(ctx, want)
 }
 
-func boardLimit(limit *int) error {
+func reportLimit(limit *int) error {
 	var p problems
-	p.count("limit", *limit, MaxBoard)
+	p.count("limit", *limit, MaxReport)
 	if *limit == 0 {
 		*limit = defaultPage
 	}

@@ -80,7 +80,7 @@ func (s *JobAdmin) BrowseJobs(ctx context.Context, want queue.Browse) (queue.Job
 	if s.jobs == nil {
 		return queue.JobPage{}, ErrQueueOff
 	}
-	if err := boardLimit(&want.Limit); err != nil {
+	if err := reportLimit(&want.Limit); err != nil {
 		return queue.JobPage{}, err
 	}
 	return s.jobs.Browse(ctx, want)

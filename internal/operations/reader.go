@@ -73,8 +73,8 @@ type Reading struct {
 	Reader  string
 	// Has reports whether the reader already has a version; nil: it has none.
 	Has func(version string) bool
-	// Pieces receives what a whole read shows. nil: the result has it.
-	Pieces session.Pieces
+	// Chunks receives what a whole read shows. nil: the result has it.
+	Chunks session.Chunks
 }
 
 // window returns the requested range, nil for the whole.
@@ -112,7 +112,7 @@ func (s *Reader) Read(ctx context.Context, sessionID string, want Reading) (sess
 		return session.Detail{}, false, err
 	}
 	detail, err := s.store.Read(ctx, sessionID, session.Reading{Window: window, Has: want.Has, Figures: want.Figures,
-		Reader: want.Reader, Count: want.Count, OmitDetails: want.OmitDetails, Pieces: want.Pieces})
+		Reader: want.Reader, Count: want.Count, OmitDetails: want.OmitDetails, Chunks: want.Chunks})
 	return detail, window != nil, err
 }
 

@@ -37,7 +37,7 @@ type Turns struct {
 }
 
 // Send starts a turn with a message, or steers it into the running one. If the runtime cannot steer, the message is
-// queued behind the running turn. *InvalidError for missing text and invalid images; session.ErrWaitingFull.
+// queued behind the running turn. *InvalidError for missing text and invalid images; session.ErrQueueFull.
 func (s *Turns) Send(ctx context.Context, sessionID string, message session.Message) (sent session.Sent, err error) {
 	if err := s.access.Check(ctx, Send, sessionID); err != nil {
 		return sent, err

@@ -347,8 +347,8 @@ type ThreadState struct {
 	UpdatedAt int64
 	// Running says that a turn runs, Failed that the last one failed.
 	Running, Failed bool
-	// Waiting are the kinds of its pending requests.
-	Waiting []RequestKind
+	// PendingRequests are the kinds of its pending requests.
+	PendingRequests []RequestKind
 	// Turns are in order, with their completed items: Native of messages, Details of others. None for a description
 	// without turns.
 	Turns []Turn

@@ -55,8 +55,8 @@ type Status struct {
 	// Processes are those of a runtime with one per conversation, in start order; the fields above summarize them. nil
 	// for a runtime with a single process.
 	Processes []ProcessStatus
-	// Waiting is the number of conversations that wait for a process because the limit is reached.
-	Waiting int
+	// Queued is the number of conversations that wait for a process because the limit is reached.
+	Queued int
 }
 
 // ShimStatus is a shim as it was when this server attached.

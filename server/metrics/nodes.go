@@ -88,5 +88,5 @@ func (m Nodes) Watch(lease *cluster.Lease) {
 // CountLiveText counts deltas of text by their outcome.
 func (m Nodes) CountLiveText(what string) func(int) {
 	counter := m.early.WithLabelValues(what)
-	return func(pieces int) { counter.Add(float64(pieces)) }
+	return func(parts int) { counter.Add(float64(parts)) }
 }

@@ -135,9 +135,9 @@ func (o *openCode) answer(session, message, text string, wanted stamped) {
 		texts(part+"u", message, text, ""), event("session.status", `"status":{"type":"busy"}`), assistant(""),
 		texts(part, mine, "", `,"time":{"start":`+now+`}`))
 	var whole strings.Builder
-	wanted.pieces(say, func(piece string) string {
-		whole.WriteString(piece)
-		return event("message.part.delta", `"messageID":"`+mine+`","partID":"`+part+`","field":"text","delta":"`+piece+`"`)
+	wanted.pieces(say, func(delta string) string {
+		whole.WriteString(delta)
+		return event("message.part.delta", `"messageID":"`+mine+`","partID":"`+part+`","field":"text","delta":"`+delta+`"`)
 	})
 	say(texts(part, mine, whole.String(), `,"time":{"start":`+now+`,"end":`+now+`}`), assistant(`,"completed":`+now),
 		event("session.status", `"status":{"type":"idle"}`),

@@ -148,7 +148,7 @@ type ends struct {
 }
 
 var (
-	timeInPiece = regexp.MustCompile(`^\{"type":"notification".*"item/agentMessage/delta".*"delta":"(\d{19}) `)
+	timeInDelta = regexp.MustCompile(`^\{"type":"notification".*"item/agentMessage/delta".*"delta":"(\d{19}) `)
 	endOfTurn   = regexp.MustCompile(`^\{"type":"notification".*"turn/completed".*"turn":\{"id":"([^"]+)"`)
 )
 
@@ -177,7 +177,7 @@ func newEnds(base string) (*ends, error) {
 func (e *ends) take(data []byte, now time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if found := timeInPiece.FindSubmatch(data); found != nil {
+	if found := timeInDelta.FindSubmatch(data); found != nil {
 		if at, err := strconv.ParseInt(string(found[1]), 10, 64); err == nil {
 			e.old = append(e.old, now.Sub(time.Unix(0, at)))
 		}

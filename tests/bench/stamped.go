@@ -28,7 +28,7 @@ func parseStamped(text string) (s stamped, asked bool) {
 }
 
 // pieces writes a line for each delta, as line makes it.
-func (s stamped) pieces(say func(...string), line func(piece string) string) {
+func (s stamped) pieces(say func(...string), line func(delta string) string) {
 	for range s.count {
 		say(line(strconv.FormatInt(time.Now().UnixNano(), 10) + " "))
 		time.Sleep(s.pause)
@@ -41,8 +41,8 @@ func (s stamped) playCodex(say func(...string), thread, turn string) {
 	say(`{"method":"turn/started","params":{"threadId":"`+thread+`","turn":{"id":"`+turn+
 		`","items":[],"status":"inProgress","error":null}}}`, `{"method":"item/started","params":{`+place+
 		`,"item":{"type":"agentMessage","id":"m","text":""}}}`)
-	s.pieces(say, func(piece string) string {
-		return `{"method":"item/agentMessage/delta","params":{` + place + `,"itemId":"m","delta":"` + piece + `"}}`
+	s.pieces(say, func(delta string) string {
+		return `{"method":"item/agentMessage/delta","params":{` + place + `,"itemId":"m","delta":"` + delta + `"}}`
 	})
 	say(`{"method":"item/completed","params":{`+place+`,"item":{"type":"agentMessage","id":"m","text":"over"}}}`,
 		`{"method":"turn/completed","params":{"threadId":"`+thread+`","turn":{"id":"`+turn+
@@ -104,9 +104,9 @@ func playClaude(in io.Reader, out io.Writer) error {
 					`{"type":"stream_event","event":{"type":"message_start","message":{"id":"`+id+`"}},"parent_tool_use_id":null}`,
 					`{"type":"stream_event","event":{"type":"content_block_start","index":0,"content_block":{"type":"text",`+
 						`"text":""}},"parent_tool_use_id":null}`)
-				wanted.pieces(say, func(piece string) string {
+				wanted.pieces(say, func(delta string) string {
 					return `{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"` +
-						piece + `"}},` +
+						delta + `"}},` +
 						`"session_id":"00000000-0000-4000-8000-000000000000","parent_tool_use_id":null,"uuid":"00000000-0000-4000-8000-000000000000"}`
 				})
 				say(`{"type":"assistant","message":{"id":"`+id+
@@ -144,9 +144,9 @@ func playACP(in io.Reader, out io.Writer) error {
 		case asked.Method == "session/prompt" && len(asked.Params.Prompt) > 0:
 			wanted, _ := parseStamped(asked.Params.Prompt[0].Text)
 			go func() {
-				wanted.pieces(say, func(piece string) string {
+				wanted.pieces(say, func(delta string) string {
 					return `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"` + asked.Params.SessionID +
-						`","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"` + piece + `"}}}}`
+						`","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"` + delta + `"}}}}`
 				})
 				answer(`{"stopReason":"end_turn"}`)
 			}()

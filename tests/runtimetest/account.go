@@ -45,7 +45,7 @@ func closes(t *testing.T, s *scene) {
 func loggedOut(t *testing.T, s *scene) {
 	auth, err := s.Auth(t.Context())
 	state := runtime.AuthMissing
-	if s.LooksLate {
+	if s.PollsLate {
 		state = runtime.AuthUnknown
 	}
 	if err != nil || auth.State != state || auth.Remedy == "" || len(auth.Credentials) > 0 {
@@ -59,7 +59,7 @@ func loggedOut(t *testing.T, s *scene) {
 		}
 	}
 	thread := ""
-	if s.LooksLate {
+	if s.PollsLate {
 		thread = s.open()
 		end := s.End(t, s.say(thread, s.Script.Reply("no")))
 		if end.Status != runtime.TurnFailed || !errors.Is(end.Kind, runtime.ErrAuthRequired) {

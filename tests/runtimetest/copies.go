@@ -81,8 +81,8 @@ func readCounted(t *testing.T, line []byte, read func(line []byte, at time.Time)
 }
 
 // within reports whether a piece is part of the line's own memory.
-func within(line, piece []byte) bool {
+func within(line, delta []byte) bool {
 	first := uintptr(unsafe.Pointer(unsafe.SliceData(line)))
-	at := uintptr(unsafe.Pointer(unsafe.SliceData(piece)))
-	return len(piece) > 0 && at >= first && at+uintptr(len(piece)) <= first+uintptr(len(line))
+	at := uintptr(unsafe.Pointer(unsafe.SliceData(delta)))
+	return len(delta) > 0 && at >= first && at+uintptr(len(delta)) <= first+uintptr(len(line))
 }

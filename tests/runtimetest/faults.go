@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// aheadPieces is more than an adapter may read ahead, and leastPieces, which do not fit into that, are a flood.
-	aheadPieces, leastPieces = 6_000, 10_000
+	// aheadDeltas is more than an adapter may read ahead, and leastDeltas, which do not fit into that, are a flood.
+	aheadDeltas, leastDeltas = 6_000, 10_000
 	// lull is how long the reader of a flood reads nothing.
 	lull = 200 * time.Millisecond
 )
@@ -28,9 +28,9 @@ func flooded(t *testing.T, s *scene) {
 		t.Log("its model cannot be made to say much")
 		return
 	}
-	thread, pieces := s.open(), floodPieces
+	thread, deltas := s.open(), floodDeltas
 	if s.Old || s.Dear {
-		pieces = leastPieces // it says each of them three times, or has much to do for each
+		deltas = leastDeltas // it says each of them three times, or has much to do for each
 	}
 	reached, resume := s.stallAt(func(batch runtime.Batch) bool {
 		return len(batch.Signals) > 0 && grows(batch.Signals[len(batch.Signals)-1])
@@ -41,7 +41,7 @@ func flooded(t *testing.T, s *scene) {
 	}
 	begins := make(chan begun, 1)
 	go func() { // the answer may be behind lines that the store does not accept yet
-		started, err := s.StartTurn(t.Context(), runtime.StartTurn{ThreadID: thread, Input: Text(s.Script.Flood(pieces))})
+		started, err := s.StartTurn(t.Context(), runtime.StartTurn{ThreadID: thread, Input: Text(s.Script.Flood(deltas))})
 		begins <- begun{started, err}
 	}()
 	<-reached
@@ -61,8 +61,8 @@ func flooded(t *testing.T, s *scene) {
 			ahead++
 		}
 	}
-	if t.Logf("%d pieces were read while the store accepted none", ahead); ahead > aheadPieces {
-		t.Errorf("%d of %d pieces were read while the store accepted none", ahead, pieces)
+	if t.Logf("%d pieces were read while the store accepted none", ahead); ahead > aheadDeltas {
+		t.Errorf("%d of %d pieces were read while the store accepted none", ahead, deltas)
 	}
 	said := numbers.FindAllString(s.said(began.TurnID), -1)
 	for i, number := range said {
@@ -70,7 +70,7 @@ func flooded(t *testing.T, s *scene) {
 			t.Fatalf("it said %s instead of %d", number, i)
 		}
 	}
-	if len(said) != pieces {
+	if len(said) != deltas {
 		t.Errorf("it said %d numbers", len(said))
 	}
 }

@@ -5,5 +5,5 @@ package runtimetest
 // longBytes is how long a long line is.
 const longBytes = 64 << 20
 
-// floodPieces are how many deltas a flood has.
-const floodPieces = 20_000
+// floodDeltas are how many deltas a flood has.
+const floodDeltas = 20_000

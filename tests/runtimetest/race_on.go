@@ -6,5 +6,5 @@ package runtimetest
 // times as much.
 const longBytes = 8 << 20
 
-// floodPieces are how many deltas a flood has.
+// floodDeltas are how many deltas a flood has.
 const floodPieces = 10_000

@@ -19,8 +19,8 @@ type Rules struct {
 	Loose bool
 	// Tidy is for a translator: everything lies within its turn, and what is open ends before the turn does.
 	Tidy bool
-	// Silent says that the end of a turn closes its requests without a signal.
-	Silent bool
+	// Unresponsive says that the end of a turn closes its requests without a signal.
+	Unresponsive bool
 
 	begun, ended  map[string]int
 	items         map[string]*itemState
@@ -71,7 +71,7 @@ func (r *Rules) Take(signal runtime.Signal) string {
 	case runtime.ItemChanged:
 		return r.item(change)
 	case runtime.TextDelta:
-		return r.piece(signal, change)
+		return r.delta(signal, change)
 	case runtime.InteractiveRequested:
 		if r.asked[request] = signal.TurnID; change.Kind != runtime.RequestToolCall { // the end of these is never published
 			delete(r.closed, request)
@@ -98,7 +98,7 @@ func (r *Rules) end(change runtime.TurnCompleted) string {
 	if r.ended[turn]++; r.ended[turn] > 1 || r.begun[turn] != 1 || change.Status == runtime.TurnInProgress {
 		return fmt.Sprintf("turn %s ended %d times (%s), and began %d times", turn, r.ended[turn], change.Status, r.begun[turn])
 	}
-	if open := r.requests(turn); len(open) > 0 && !r.Silent {
+	if open := r.requests(turn); len(open) > 0 && !r.Unresponsive {
 		return fmt.Sprintf("turn %s ends before its requests %q are closed", turn, open)
 	}
 	if open := r.open(func(item *itemState) bool { return item.turn == turn }); len(open) > 0 {
@@ -135,9 +135,9 @@ func (r *Rules) item(change runtime.ItemChanged) string {
 	return fmt.Sprintf("item %s is %.200q, its pieces are %.200q", id, said, item.before+item.grown)
 }
 
-func (r *Rules) piece(signal runtime.Signal, change runtime.TextDelta) string {
-	var piece string
-	if err := json.Unmarshal(signal.Raw[change.Start:change.End], &piece); err != nil {
+func (r *Rules) delta(signal runtime.Signal, change runtime.TextDelta) string {
+	var delta string
+	if err := json.Unmarshal(signal.Raw[change.Start:change.End], &delta); err != nil {
 		return "the piece is no JSON string: " + err.Error()
 	}
 	item := r.items[signal.ItemID]
@@ -148,7 +148,7 @@ func (r *Rules) piece(signal runtime.Signal, change runtime.TextDelta) string {
 		return ""
 	}
 	if change.Into == runtime.TextContent {
-		item.grown += piece
+		item.grown += delta
 	}
 	return ""
 }
@@ -183,7 +183,7 @@ func (r *Rules) Open() (faults []string) {
 	for _, id := range r.open(func(*itemState) bool { return true }) {
 		faults = append(faults, "item "+id+" did not end")
 	}
-	if open := r.requests(""); len(open) > 0 && !r.Silent {
+	if open := r.requests(""); len(open) > 0 && !r.Unresponsive {
 		faults = append(faults, fmt.Sprintf("requests %q were not closed", open))
 	}
 	return faults

@@ -17,7 +17,7 @@ func TestRulesAreBroken(t *testing.T) {
 	begin := wire.TurnStarted("c", wire.Turn{ID: "t"})
 	end := wire.TurnCompleted("c", wire.Turn{ID: "t", Status: runtime.TurnDone})
 	item, said := wire.ItemStarted(in, wire.AgentMessage("i", ""), 1), wire.ItemCompleted(in, wire.AgentMessage("i", "ab"), 2)
-	piece := func(text string) runtime.Signal { return wire.MessageDelta(in, "i", text) }
+	delta := func(text string) runtime.Signal { return wire.MessageDelta(in, "i", text) }
 	ask := wire.ApproveCommand(json.RawMessage(`1`), wire.Asking{Place: in, ItemID: "i"}, "ls", "", nil)
 	closed := wire.RequestResolved("c", json.RawMessage(`1`))
 	for name, c := range map[string]struct {
@@ -25,7 +25,7 @@ func TestRulesAreBroken(t *testing.T) {
 		rules   runtimetest.Rules
 		signals []runtime.Signal
 	}{
-		"kept":               {"", runtimetest.Rules{Tidy: true}, []runtime.Signal{begin, item, piece("a"), piece("b"), ask, closed, said, end}},
+		"kept":               {"", runtimetest.Rules{Tidy: true}, []runtime.Signal{begin, item, delta("a"), delta("b"), ask, closed, said, end}},
 		"begins twice":       {"began 2 times", runtimetest.Rules{}, []runtime.Signal{begin, begin, end}},
 		"ends twice":         {"ended 2 times", runtimetest.Rules{}, []runtime.Signal{begin, end, end}},
 		"begins late":        {"began 0 times", runtimetest.Rules{}, []runtime.Signal{end, begin}},
@@ -36,10 +36,10 @@ func TestRulesAreBroken(t *testing.T) {
 		"loose":              {"", runtimetest.Rules{Loose: true}, []runtime.Signal{begin, said, end}},
 		"item left open":     {"before its items", runtimetest.Rules{Tidy: true}, []runtime.Signal{begin, item, end}},
 		"item outside":       {"outside of its turn", runtimetest.Rules{Tidy: true}, []runtime.Signal{begin, end, item, said}},
-		"a piece missing":    {"its pieces are", runtimetest.Rules{}, []runtime.Signal{begin, item, piece("a"), said, end}},
-		"a piece too late":   {"not open", runtimetest.Rules{Tidy: true}, []runtime.Signal{begin, item, said, piece("c"), end}},
+		"a piece missing":    {"its pieces are", runtimetest.Rules{}, []runtime.Signal{begin, item, delta("a"), said, end}},
+		"a piece too late":   {"not open", runtimetest.Rules{Tidy: true}, []runtime.Signal{begin, item, said, delta("c"), end}},
 		"request left open":  {"before its requests", runtimetest.Rules{}, []runtime.Signal{begin, item, ask, said, end}},
-		"silent":             {"", runtimetest.Rules{Silent: true}, []runtime.Signal{begin, item, ask, said, end}},
+		"silent":             {"", runtimetest.Rules{Unresponsive: true}, []runtime.Signal{begin, item, ask, said, end}},
 		"closed, never open": {"was not open", runtimetest.Rules{}, []runtime.Signal{begin, closed, end}},
 	} {
 		var faults []string

@@ -283,7 +283,7 @@ func (s *Store) check(t *testing.T, loose bool) {
 			t.Errorf("%s %s has no time", signal.Kind, signal.Method)
 		}
 	}
-	CheckRules(t, Rules{Loose: loose, Silent: true}, s.signals, true)
+	CheckRules(t, Rules{Loose: loose, Unresponsive: true}, s.signals, true)
 }
 
 // BegunAfter waits for the turn that begins after another one ended.

@@ -46,8 +46,8 @@ type Agent struct {
 	Next  func(t *testing.T) *Agent
 	// NeedsLogin asks the agent for what only one with a login does; nil: to open a conversation and say something in it.
 	NeedsLogin func(ctx context.Context) error
-	// LooksLate says that whether a login is missing shows in the first turn, and is unknown before.
-	LooksLate bool
+	// PollsLate says that whether a login is missing shows in the first turn, and is unknown before.
+	PollsLate bool
 	// Key is what logs the agent in, for an adapter that accepts keys (runtime.KeyTaker).
 	Key runtime.ProviderKey
 }
@@ -66,7 +66,7 @@ type Script struct {
 	AskSeveral string
 	// Flood answers with so many deltas, as fast as it can, whose text is the numbers from 0 on, with words
 	// between them; nil: not tried.
-	Flood func(pieces int) string
+	Flood func(deltas int) string
 }
 
 // Target is what Run tries.

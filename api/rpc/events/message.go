@@ -78,8 +78,8 @@ func worked(id, kind, content string, raw json.RawMessage) []ChatMessage {
 	switch kind {
 	case wire.ItemReasoning:
 		text := ""
-		for _, piece := range append(about.Summary, about.Content...) {
-			text += piece
+		for _, delta := range append(about.Summary, about.Content...) {
+			text += delta
 		}
 		if text == "" {
 			return nil

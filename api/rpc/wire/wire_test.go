@@ -48,10 +48,10 @@ func TestMalformedMessages(t *testing.T) {
 			t.Errorf("%s got\n%s, want\n%s", text, got, want)
 		}
 	}
-	for _, silent := range []string{`{"jsonrpc":"2.0","method":"m"}`, `{"jsonrpc":"2.0","method":"fail"}`,
+	for _, idle := range []string{`{"jsonrpc":"2.0","method":"m"}`, `{"jsonrpc":"2.0","method":"fail"}`,
 		`[{"jsonrpc":"2.0","method":"m"}]`} {
-		if got := Serve(t.Context(), []byte(silent), echo).Reply; got != nil {
-			t.Errorf("%s got %s", silent, got)
+		if got := Serve(t.Context(), []byte(idle), echo).Reply; got != nil {
+			t.Errorf("%s got %s", idle, got)
 		}
 	}
 	long := "[" + strings.Repeat(`{"jsonrpc":"2.0","id":1,"method":"m"},`, MaxBatch) + "1]"

@@ -148,19 +148,19 @@ type holder struct {
 // acquire asks until the node id is free, its holder shows that it lives, or has been unresponsive for long enough.
 func (l *Lease) acquire(ctx context.Context) error {
 	ticker := time.Tick(l.opts.Beat / 4)
-	var silent time.Time // since when, by our clock
+	var unresponsive time.Time // since when, by our clock
 	var last holder
 	for {
-		now, taken, err := l.tryAcquire(ctx, last, !silent.IsZero() && time.Since(silent) >= l.opts.Patience)
+		now, taken, err := l.tryAcquire(ctx, last, !unresponsive.IsZero() && time.Since(unresponsive) >= l.opts.Patience)
 		switch {
 		case err != nil:
 			return err
 		case taken:
 			return nil
-		case silent.IsZero():
+		case unresponsive.IsZero():
 			l.opts.Logger.Info().Str("node", l.opts.NodeID).Str("by", now.owner).Dur("patience", l.opts.Patience).
 				Msg("this node id was in use at its server's last heartbeat; waiting to find out whether it still runs")
-			silent, last = time.Now(), now
+			unresponsive, last = time.Now(), now
 		case now != last:
 			return &HeldError{NodeID: l.opts.NodeID, Owner: now.owner}
 		}
@@ -174,7 +174,7 @@ func (l *Lease) acquire(ctx context.Context) error {
 
 // tryAcquire acquires the node id when it is free, when its holder ran in this place, or when its holder is the
 // one given up. Otherwise it returns the holder.
-func (l *Lease) tryAcquire(ctx context.Context, silent holder, giveUp bool) (now holder, taken bool, err error) {
+func (l *Lease) tryAcquire(ctx context.Context, unresponsive holder, giveUp bool) (now holder, taken bool, err error) {
 	// What a process before this one ran is still bound by what that one said last.
 	held, began := l.opts.Guard != nil && l.opts.Guard.Held(), boottime.Now()
 	err = l.opts.DB.Update(ctx, func(tx database.Tx) error {
@@ -194,7 +194,7 @@ func (l *Lease) tryAcquire(ctx context.Context, silent holder, giveUp bool) (now
 		if now, err = l.holder(ctx, tx); err != nil {
 			return err
 		}
-		free := now.process == "" || now.place != "" && now.place == l.opts.Place || giveUp && now == silent
+		free := now.process == "" || now.place != "" && now.place == l.opts.Place || giveUp && now == unresponsive
 		if !free {
 			return nil
 		}

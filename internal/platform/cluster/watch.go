@@ -16,8 +16,8 @@ import (
 // ErrTaken says that another server ended the node first, or that it lives.
 var ErrTaken = errors.New("the node is not to be ended by this server")
 
-// Silent is an unresponsive node: its lease and its grace are over.
-type Silent struct {
+// UnresponsiveNode is an unresponsive node: its lease and its grace are over.
+type UnresponsiveNode struct {
 	NodeID, Owner string
 	Epoch         int64
 	leaseUntil    int64
@@ -26,7 +26,7 @@ type Silent struct {
 
 // Claim makes what the node had open the caller's to end: from this transaction on nothing its process writes is taken.
 // CountTakeover comes before it in the same transaction. ErrTaken.
-func (s Silent) Claim(ctx context.Context, db *database.DB, tx database.Tx) error {
+func (s UnresponsiveNode) Claim(ctx context.Context, db *database.DB, tx database.Tx) error {
 	result, err := tx.ExecContext(ctx, `update nodes set process = '', place = '', guarded = 0, epoch = epoch + 1
 		where node_id = $1 and epoch = $2 and lease_until = $3 and guarded = 1 and lease_until + grace <= `+clock(db)+
 		` and `+trusted(db, "$4"), s.NodeID, s.Epoch, s.leaseUntil, s.ttl)
@@ -44,7 +44,7 @@ type WatchOptions struct {
 	DB    *database.DB
 	Lease *Lease
 	// End ends what a node left open; it is called again while it fails. ErrTaken is no failure.
-	End    func(ctx context.Context, node Silent) error
+	End    func(ctx context.Context, node UnresponsiveNode) error
 	Logger zerolog.Logger
 	// Beat is the constant when 0; it is that of all nodes.
 	Beat time.Duration
@@ -54,7 +54,7 @@ type WatchOptions struct {
 type Watch struct {
 	opts WatchOptions
 	// since is when (boottime) a node was first seen as it is now.
-	since map[Silent]time.Duration
+	since map[UnresponsiveNode]time.Duration
 	loops lifecycle.Loops
 }
 
@@ -63,7 +63,7 @@ func NewWatch(opts WatchOptions) *Watch {
 	if opts.Beat <= 0 {
 		opts.Beat = Beat
 	}
-	return &Watch{opts: opts, since: map[Silent]time.Duration{}}
+	return &Watch{opts: opts, since: map[UnresponsiveNode]time.Duration{}}
 }
 
 // Start begins to look.
@@ -102,7 +102,7 @@ func (w *Watch) run(ctx context.Context) {
 
 // poll finds the nodes that are over by the store's clock and were unresponsive for as long by ours. After a
 // poll that failed that time starts anew: the store may be another one now, with another clock.
-func (w *Watch) poll(ctx context.Context) (over []Silent, err error) {
+func (w *Watch) poll(ctx context.Context) (over []UnresponsiveNode, err error) {
 	if err := w.opts.Lease.Sure(); err != nil {
 		clear(w.since)
 		return nil, nil // the lease says why
@@ -110,7 +110,7 @@ func (w *Watch) poll(ctx context.Context) (over []Silent, err error) {
 	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
 	type observed struct {
-		Silent
+		UnresponsiveNode
 		over, grace int64
 	}
 	nodes, err := database.ReadAll(ctx, w.opts.DB.Read(), "read the other nodes", func(row database.Row) (s observed, err error) {
@@ -125,15 +125,15 @@ func (w *Watch) poll(ctx context.Context) (over []Silent, err error) {
 		return nil, err
 	}
 	now, last := boottime.Now(), w.since
-	w.since = make(map[Silent]time.Duration, len(nodes))
+	w.since = make(map[UnresponsiveNode]time.Duration, len(nodes))
 	for _, node := range nodes {
-		since, known := last[node.Silent]
+		since, known := last[node.UnresponsiveNode]
 		if !known {
 			since = now
 		}
-		w.since[node.Silent] = since
+		w.since[node.UnresponsiveNode] = since
 		if node.over != 0 && now-since >= (beats-1)*w.opts.Beat+time.Duration(node.grace)*time.Millisecond {
-			over = append(over, node.Silent)
+			over = append(over, node.UnresponsiveNode)
 		}
 	}
 	return over, nil

@@ -73,11 +73,11 @@ func node(t *testing.T, db *database.DB, id string, g cluster.Guard, pace time.D
 }
 
 // watched is a node that looks after the others, and whom it has ended.
-func watched(t *testing.T, db *database.DB, lease *cluster.Lease) <-chan cluster.Silent {
+func watched(t *testing.T, db *database.DB, lease *cluster.Lease) <-chan cluster.UnresponsiveNode {
 	t.Helper()
-	ended := make(chan cluster.Silent, 8)
+	ended := make(chan cluster.UnresponsiveNode, 8)
 	watch := cluster.NewWatch(cluster.WatchOptions{DB: db, Lease: lease, Beat: beat, Logger: zerolog.Nop(),
-		End: func(ctx context.Context, one cluster.Silent) error {
+		End: func(ctx context.Context, one cluster.UnresponsiveNode) error {
 			err := db.Update(ctx, func(tx database.Tx) error { return one.Claim(ctx, db, tx) })
 			if err == nil {
 				ended <- one
@@ -133,13 +133,13 @@ func TestUnresponsiveNodeIsEndedOnce(t *testing.T) {
 		// As the store has it of a process that was killed: it held its runtimes bounded, and beats no more.
 		g := newGuard()
 		g.held = true
-		silent := node(t, db, "silent", g, silence)
+		unresponsive := node(t, db, "silent", g, silence)
 		if _, err := dbExec(t, db, `update nodes set lease_until = lease_until - 14400000 + $1, grace = 100 where node_id = 'silent'`,
 			(4 * beat).Milliseconds()); err != nil {
 			t.Fatal(err)
 		}
 		a, b := watched(t, db, first), watched(t, db, second)
-		var ended cluster.Silent
+		var ended cluster.UnresponsiveNode
 		select {
 		case ended = <-a:
 		case ended = <-b:
@@ -149,7 +149,7 @@ func TestUnresponsiveNodeIsEndedOnce(t *testing.T) {
 		if ended.NodeID != "silent" {
 			t.Errorf("%s was ended", ended.NodeID)
 		}
-		err := db.Update(t.Context(), func(tx database.Tx) error { return silent.Owned(t.Context(), tx) })
+		err := db.Update(t.Context(), func(tx database.Tx) error { return unresponsive.Owned(t.Context(), tx) })
 		if lost := (*cluster.LostError)(nil); !errors.As(err, &lost) {
 			t.Errorf("the ended node is its own still: %v", err)
 		}

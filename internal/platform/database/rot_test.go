@@ -301,19 +301,19 @@ func TestALogThatIsWrittenIsNotDamaged(t *testing.T) {
 		}
 		done <- nil
 	}()
-	looks := 0
+	polls := 0
 	for {
 		select {
 		case err := <-done:
-			if err != nil || looks == 0 {
-				t.Errorf("%d looks, %v", looks, err)
+			if err != nil || polls == 0 {
+				t.Errorf("%d looks, %v", polls, err)
 			}
 			return
 		default:
 		}
 		if err := wal.Check(path); err != nil {
-			t.Fatal(fmt.Errorf("after %d looks: %w", looks, err))
+			t.Fatal(fmt.Errorf("after %d looks: %w", polls, err))
 		}
-		looks++
+		polls++
 	}
 }

@@ -205,7 +205,7 @@ func script() runtimetest.Script {
 		Reply: func(text string) string { return "MOCK_REPLY[" + text + "]" }, Hold: func(name string) string {
 			return "MOCK_HOLD[" + name + "]"
 		},
-		Flood:   func(pieces int) string { return fmt.Sprintf("MOCK_SLOW[%d,0]", pieces) },
+		Flood:   func(deltas int) string { return fmt.Sprintf("MOCK_SLOW[%d,0]", deltas) },
 		Fail:    func(status int) string { return fmt.Sprintf("MOCK_HTTP_%d", status) },
 		Command: func(command string) string { return "MOCK_CMD[" + command + "]" },
 	}
@@ -295,8 +295,8 @@ func TestBridgesConform(t *testing.T) {
 				}
 				runtimetest.Run(t, tried)
 			})
-			looked := planted(t)
-			found, err := acp.New(looked.options).Sources("", looked.dir, "")
+			polled := planted(t)
+			found, err := acp.New(polled.options).Sources("", polled.dir, "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -412,7 +412,7 @@ func codexLoggedOut(t *testing.T, model *mockmodel.Server, store *runtimetest.St
 func openCodeLoggedOut(t *testing.T, model *mockmodel.Server, store *runtimetest.Store, locked, key string,
 ) *runtimetest.Agent {
 	agent := openCodeAt(t, model, true, `"baseURL":"`+locked+`/v1"`).start(t, store)
-	agent.LooksLate, agent.Key.Key = true, key
+	agent.PollsLate, agent.Key.Key = true, key
 	agent.Kill = nil // its process was started anew with the key, as it would be then
 	return agent
 }

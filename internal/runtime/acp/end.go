@@ -39,8 +39,8 @@ func (t *translator) end(of *conversation, l *line, at int64) []runtime.Signal {
 	_ = json.Unmarshal(l.Result, &out) // members of an unexpected type are skipped
 	turn := wire.Turn{ID: of.Turn, Status: runtime.TurnDone, StartedAt: of.StartedAt, CompletedAt: at}
 	switch {
-	case of.Silent != "" && (l.Error != nil || out.StopReason == "cancelled"):
-		turn.Status, turn.Error = runtime.TurnFailed, &wire.Failure{Message: of.Silent}
+	case of.Unresponsive != "" && (l.Error != nil || out.StopReason == "cancelled"):
+		turn.Status, turn.Error = runtime.TurnFailed, &wire.Failure{Message: of.Unresponsive}
 	case l.Error != nil && of.Cancelled:
 		turn.Status = runtime.TurnInterrupted
 	case l.Error != nil:

@@ -72,16 +72,16 @@ func TestCostOfDeltaIsConstant(t *testing.T) {
 	t.Parallel()
 	profile := CodexBridge()
 	profile.ErrorsAsText = false
-	const piece, few, many = "twenty letters or so ", 300, 3000
+	const part, few, many = "twenty letters or so ", 300, 3000
 	for name, lines := range map[string]func() (first, next *line){
-		"a message": func() (first, next *line) { return chunk(piece), chunk(piece) },
-		"a command": func() (first, next *line) { return command("c"), put("c", piece) },
+		"a message": func() (first, next *line) { return chunk(part), chunk(part) },
+		"a command": func() (first, next *line) { return command("c"), put("c", part) },
 	} {
-		stored := func(pieces int) (bytes, largest int) {
+		stored := func(chunks int) (bytes, largest int) {
 			h := begun(&profile)
 			first, next := lines()
 			h.feed(first, 2, maxSpan)
-			for range pieces {
+			for range chunks {
 				before := h.stored
 				h.feed(next, 2, maxSpan)
 				if string(h.stored) != string(before) {

@@ -50,8 +50,8 @@ func (r *Runtime) takeForProvider(ctx context.Context, given runtime.ProviderKey
 func (r *Runtime) renew(ctx context.Context, given runtime.ProviderKey) error {
 	ctx, cancel := context.WithTimeout(ctx, r.calls)
 	defer cancel()
-	looks := time.NewTicker(renewChecks)
-	defer looks.Stop()
+	polls := time.NewTicker(renewChecks)
+	defer polls.Stop()
 	for {
 		conn, done, err := r.process.Use(ctx)
 		if err != nil {
@@ -76,7 +76,7 @@ func (r *Runtime) renew(ctx context.Context, given runtime.ProviderKey) error {
 			return nil
 		}
 		select {
-		case <-looks.C: // output is being stored, or a call is in progress
+		case <-polls.C: // output is being stored, or a call is in progress
 		case <-ctx.Done():
 			return r.refuseKey(runtime.ErrInvalidState, "it is in use; try again")
 		}

@@ -20,7 +20,7 @@ func (r *Runtime) attend(ctx context.Context, conn *stdio.Conn, _ int) error {
 			Stop: func(ctx context.Context, turn string) error {
 				p.mu.Lock()
 				if _, of := p.translator.state.turn(turn); of != nil {
-					of.Silent, p.translator.unsaid = r.silence.Reason(), true
+					of.Unresponsive, p.translator.unsaid = r.silence.Reason(), true
 				}
 				p.mu.Unlock()
 				return p.stop(ctx, turn)
@@ -37,7 +37,7 @@ func (p *protocol) watched() (turns []stdio.Turn) {
 		if p.AsksIn(of.Thread) {
 			p.lastOutput[of.Turn] = now
 		}
-		turns = append(turns, stdio.Turn{ID: of.Turn, LastOutput: p.lastOutput[of.Turn], Stopped: of.Silent != ""})
+		turns = append(turns, stdio.Turn{ID: of.Turn, LastOutput: p.lastOutput[of.Turn], Stopped: of.Unresponsive != ""})
 	}
 	return turns
 }

@@ -43,9 +43,9 @@ type conversation struct {
 	Total  wire.Tokens `json:"total,omitzero"`
 	// Cancelled says that the turn was asked to end, Silent why if the agent was unresponsive, Declined that a person
 	// declined one of its requests.
-	Cancelled bool   `json:"cancelled,omitempty"`
-	Silent    string `json:"silent,omitempty"`
-	Declined  bool   `json:"declined,omitempty"`
+	Cancelled    bool   `json:"cancelled,omitempty"`
+	Unresponsive string `json:"silent,omitempty"`
+	Declined     bool   `json:"declined,omitempty"`
 	// AutoApproved says that the agent's requests in this turn are approved without a person.
 	AutoApproved bool `json:"unasked,omitempty"`
 	// Clears says that the message clears the conversation.

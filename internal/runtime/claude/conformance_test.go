@@ -45,7 +45,7 @@ func target(shims bool) runtimetest.Target {
 		Hanging: func(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {
 			g := newRig(t, store, shims)
 			g.bin, g.setup.Supervise.StartTimeout = runtimetest.Executable(t), 200*time.Millisecond
-			g.setup.Launch.Env = append(g.setup.Launch.Env, runSilent+"=1")
+			g.setup.Launch.Env = append(g.setup.Launch.Env, runUnresponsive+"=1")
 			return g.start(t)
 		},
 		Missing: func(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {

@@ -21,15 +21,15 @@ import (
 // The first argument makes the test binary a shim, whose folder follows; the variable makes it an agent that never says
 // a word.
 const (
-	runAsShim = "test-shim"
-	runSilent = "HARNESS_TEST_SILENT_AGENT"
+	runAsShim       = "test-shim"
+	runUnresponsive = "HARNESS_TEST_SILENT_AGENT"
 )
 
 func TestMain(m *testing.M) {
 	if runtimetest.PlayProxy() || runtimetest.PlayShim(runAsShim) {
 		return
 	}
-	if os.Getenv(runSilent) != "" {
+	if os.Getenv(runUnresponsive) != "" {
 		select {}
 	}
 	goleak.VerifyTestMain(m)

@@ -12,10 +12,10 @@ import (
 func (r *Runtime) attendTo(ctx context.Context, p *process, line *stdio.Conn) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	silent := make(chan error, 1)
+	unresponsive := make(chan error, 1)
 	go func() {
 		spoken := p.spoken.Load()
-		silent <- r.setup.TurnWatchdog.Attend(ctx, stdio.Watched{Name: Name, Title: "Claude Code", Log: r.setup.Launch.Logger,
+		unresponsive <- r.setup.TurnWatchdog.Attend(ctx, stdio.Watched{Name: Name, Title: "Claude Code", Log: r.setup.Launch.Logger,
 			Turns: spoken.watched, Stalled: line.Stalled, Stop: func(ctx context.Context, _ string) error {
 				return spoken.hush(ctx, line, r.setup.TurnWatchdog)
 			}})
@@ -23,9 +23,9 @@ func (r *Runtime) attendTo(ctx context.Context, p *process, line *stdio.Conn) er
 	select {
 	case <-p.retire:
 		cancel()
-		<-silent //nolint:errcheck // it was asked to end
+		<-unresponsive //nolint:errcheck // it was asked to end
 		return &stdio.RetiredError{Exit: "it was not used", Message: "it is resumed on demand"}
-	case err := <-silent:
+	case err := <-unresponsive:
 		return err
 	}
 }

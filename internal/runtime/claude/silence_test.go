@@ -11,7 +11,7 @@ func TestWatchedTurns(t *testing.T) {
 	long := time.Now().Add(-time.Hour)
 	for name, c := range map[string]struct {
 		state
-		watched, silent bool
+		watched, unresponsive bool
 	}{
 		"nothing runs":        {state{}, false, false},
 		"the model":           {state{Turn: "t"}, true, true},
@@ -22,7 +22,7 @@ func TestWatchedTurns(t *testing.T) {
 	} {
 		p := &protocol{state: c.state, lastOutput: long}
 		turns := p.watched()
-		if watched := len(turns) == 1; watched != c.watched || watched && turns[0].LastOutput.Equal(long) != c.silent {
+		if watched := len(turns) == 1; watched != c.watched || watched && turns[0].LastOutput.Equal(long) != c.unresponsive {
 			t.Errorf("%s: %+v", name, turns)
 		}
 	}

@@ -526,11 +526,11 @@ func TestClaudeCodeReadsOnlyAllowedSources(t *testing.T) {
 // await waits for a file in the folder of the conversation.
 func (s *stage) await(name string) {
 	s.t.Helper()
-	looks := time.NewTicker(5 * time.Millisecond)
-	defer looks.Stop()
+	polls := time.NewTicker(5 * time.Millisecond)
+	defer polls.Stop()
 	for !s.made(name) {
 		select {
-		case <-looks.C:
+		case <-polls.C:
 		case <-s.t.Context().Done():
 			s.t.Fatal("there is no " + name)
 		}

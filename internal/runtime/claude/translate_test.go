@@ -94,7 +94,7 @@ func replay(t *testing.T, name string) {
 		signals, after := said(t, states[one.Proc], one.Line, 1_700_000_000_000+int64(i)*1000)
 		states[one.Proc] = after
 		if rules[one.Proc] == nil {
-			rules[one.Proc] = &runtimetest.Rules{Tidy: true, Silent: true}
+			rules[one.Proc] = &runtimetest.Rules{Tidy: true, Unresponsive: true}
 		}
 		for _, signal := range signals {
 			if _, is := signal.Change.(runtime.BackgroundChanged); is {

@@ -35,7 +35,7 @@ func target(version codextest.Version) runtimetest.Target {
 		},
 		Fail:    func(status int) string { return fmt.Sprintf("MOCK_HTTP_%d", status) },
 		Command: func(command string) string { return "MOCK_CMD[" + command + "]" },
-		Flood:   func(pieces int) string { return fmt.Sprintf("MOCK_SLOW[%d,0]", pieces) },
+		Flood:   func(deltas int) string { return fmt.Sprintf("MOCK_SLOW[%d,0]", deltas) },
 	}
 	if version == codextest.Default {
 		script.Ask = "MOCK_ASK"

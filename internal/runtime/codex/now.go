@@ -14,14 +14,14 @@ import (
 // was stored since. Unknown members stay unchanged.
 func (c *Codex) Describe(raw json.RawMessage, state runtime.ThreadState) json.RawMessage {
 	var whole []byte
-	pieces := c.DescribeParts(raw, state)
-	for _, piece := range pieces {
-		whole = append(whole, piece.JSON...)
-		if !piece.Items {
+	parts := c.DescribeParts(raw, state)
+	for _, part := range parts {
+		whole = append(whole, part.JSON...)
+		if !part.Items {
 			continue
 		}
 		first := true
-		for _, item := range state.Turns[piece.Turn].Items {
+		for _, item := range state.Turns[part.Turn].Items {
 			native := c.DescribeItem(item)
 			if native == nil {
 				continue
@@ -71,7 +71,7 @@ func (c *Codex) DescribeParts(raw json.RawMessage, state runtime.ThreadState) []
 		return []runtime.DescribedPart{{JSON: fields.Encode()}}
 	}
 	before, after := around(fields, "turns")
-	var pieces []runtime.DescribedPart
+	var parts []runtime.DescribedPart
 	text := before
 	for i, turn := range state.Turns {
 		if i > 0 {
@@ -80,22 +80,22 @@ func (c *Codex) DescribeParts(raw json.RawMessage, state runtime.ThreadState) []
 		described := describeTurn(turn)
 		if described.Replace("items", nil) {
 			head, tail := around(described, "items")
-			pieces = append(pieces, runtime.DescribedPart{JSON: append(text, head...), Items: true, Turn: i})
+			parts = append(parts, runtime.DescribedPart{JSON: append(text, head...), Items: true, Turn: i})
 			text = tail
 			continue
 		}
 		text = append(text, described.Encode()...)
 	}
-	return append(pieces, runtime.DescribedPart{JSON: append(text, after...)})
+	return append(parts, runtime.DescribedPart{JSON: append(text, after...)})
 }
 
 // around splits an object at a list in one of its members: before and after the elements.
 func around(fields jsonobject.Object, name string) (before, after []byte) {
-	pieces := fields.Parts()
+	parts := fields.Parts()
 	for i, member := range fields {
 		if member.Name == name {
 			value := 2*i + 1 // each member is two slices
-			return append(bytes.Join(pieces[:value], nil), '['), append([]byte{']'}, bytes.Join(pieces[value+1:], nil)...)
+			return append(bytes.Join(parts[:value], nil), '['), append([]byte{']'}, bytes.Join(parts[value+1:], nil)...)
 		}
 	}
 	return fields.Encode(), nil
@@ -121,7 +121,7 @@ func (c *Codex) DescribeItem(item runtime.Item) json.RawMessage {
 func status(state runtime.ThreadState, loaded bool) json.RawMessage {
 	if state.Running {
 		flags := []string{}
-		for _, kind := range state.Waiting {
+		for _, kind := range state.PendingRequests {
 			switch kind {
 			case runtime.RequestApproval:
 				flags = append(flags, "waitingOnApproval")

@@ -84,17 +84,17 @@ func (o Object) Encode() json.RawMessage { return bytes.Join(o.Parts(), nil) }
 
 // Parts is the output of Encode as slices, none of which ends within a value. Values are not copied.
 func (o Object) Parts() [][]byte {
-	pieces := make([][]byte, 0, 2*len(o)+1)
+	parts := make([][]byte, 0, 2*len(o)+1)
 	for i, member := range o {
 		between := byte(',')
 		if i == 0 {
 			between = '{'
 		}
 		name := append([]byte{between}, javascript.MustEncode(member.Name)...)
-		pieces = append(pieces, append(name, ':'), member.Value)
+		parts = append(parts, append(name, ':'), member.Value)
 	}
 	if len(o) == 0 {
-		return append(pieces, []byte("{}"))
+		return append(parts, []byte("{}"))
 	}
-	return append(pieces, []byte("}"))
+	return append(parts, []byte("}"))
 }

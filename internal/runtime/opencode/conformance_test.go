@@ -24,7 +24,7 @@ func script() runtimetest.Script {
 		Fail:    func(status int) string { return fmt.Sprintf("MOCK_HTTP_%d", status) },
 		Command: func(command string) string { return "MOCK_CMD[" + command + "]" }, Ask: "MOCK_ASK",
 		AskSeveral: "MOCK_ASK_SEVERAL",
-		Flood:      func(pieces int) string { return fmt.Sprintf("MOCK_SLOW[%d,0]", pieces) },
+		Flood:      func(deltas int) string { return fmt.Sprintf("MOCK_SLOW[%d,0]", deltas) },
 	}
 }
 
@@ -60,7 +60,7 @@ func TestConformance(t *testing.T) {
 			config := configuration(t, runtimetest.Locked(t, s.model.Root(), key.Key)+"/v1")
 			s.options.Launch.Env = []string{"OPENCODE_CONFIG_CONTENT=" + strings.Replace(config, `"apiKey":"dummy",`, "", 1)}
 			agent := s.agent()
-			agent.LooksLate, agent.Key = true, key
+			agent.PollsLate, agent.Key = true, key
 			agent.Kill = nil // it reads the file anew while it runs, too
 			t.Cleanup(func() {
 				file := filepath.Join(s.options.Home.Dir, "data", opencode.Name, "auth.json")

@@ -46,7 +46,7 @@ func FuzzTranslate(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(s.Conversations) > maxConversations || len(raw) > (len(s.Conversations)+1)*maxTalk {
+		if len(s.Conversations) > maxConversations || len(raw) > (len(s.Conversations)+1)*maxConversation {
 			t.Fatalf("the state of %d turns is %d bytes", len(s.Conversations), len(raw))
 		}
 		var again state

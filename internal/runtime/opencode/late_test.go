@@ -30,7 +30,7 @@ func TestEventsThatAreWrittenLate(t *testing.T) {
 			object{"part": object{"id": "prt_1", "messageID": "msg_2", "type": "text", "text": text,
 				"time": object{"start": 3, "end": end}}})
 	}
-	piece := func(text string) bridge.Line {
+	delta := func(text string) bridge.Line {
 		return eventLine(t, "message.part.delta", object{"messageID": "msg_2", "partID": "prt_1", "field": "text",
 			"delta": text})
 	}
@@ -38,10 +38,10 @@ func TestEventsThatAreWrittenLate(t *testing.T) {
 		eventLine(t, "message.updated", object{"info": object{"id": "msg_1", "role": "user", "time": object{"created": 1}}}),
 		eventLine(t, "message.updated", assistant)}
 	for name, lines := range map[string][]bridge.Line{
-		"in time":                {text("", 0), piece("one "), piece("two"), text("one two", 9)},
-		"text before its pieces": {text("one ", 0), piece("one "), piece("two"), text("one two", 9)},
-		"all at once":            {text("one two", 9), piece("one "), piece("two"), text("one two", 9)},
-		"a piece is missing":     {text("", 0), piece("one "), text("one two", 9)},
+		"in time":                {text("", 0), delta("one "), delta("two"), text("one two", 9)},
+		"text before its pieces": {text("one ", 0), delta("one "), delta("two"), text("one two", 9)},
+		"all at once":            {text("one two", 9), delta("one "), delta("two"), text("one two", 9)},
+		"a piece is missing":     {text("", 0), delta("one "), text("one two", 9)},
 	} {
 		var s state
 		var signals []runtime.Signal

@@ -33,7 +33,7 @@ func (p *protocol) watched() (turns []stdio.Turn) {
 			slices.ContainsFunc(in.Open, func(one item) bool { return one.Begun && one.Tool == toolShell }) {
 			in.lastOutput = now
 		}
-		turns = append(turns, stdio.Turn{ID: in.Turn, LastOutput: in.lastOutput, Stopped: in.Silent != ""})
+		turns = append(turns, stdio.Turn{ID: in.Turn, LastOutput: in.lastOutput, Stopped: in.Unresponsive != ""})
 	}
 	return turns
 }
@@ -44,7 +44,7 @@ func (p *protocol) hush(turn string, silence stdio.TurnWatchdog) (native string)
 	defer p.mu.Unlock()
 	for id, in := range p.state.Conversations {
 		if in.Turn == turn {
-			in.Silent, native = silence.Reason(), id
+			in.Unresponsive, native = silence.Reason(), id
 		}
 	}
 	return native

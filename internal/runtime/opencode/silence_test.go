@@ -11,7 +11,7 @@ func TestWatchedTurns(t *testing.T) {
 	long := time.Now().Add(-time.Hour)
 	for name, c := range map[string]struct {
 		conversation
-		silent bool
+		unresponsive bool
 	}{
 		"the model":         {conversation{lastOutput: long}, true},
 		"no reader yet":     {conversation{}, false},
@@ -21,7 +21,7 @@ func TestWatchedTurns(t *testing.T) {
 	} {
 		c.Turn = "t"
 		p := &protocol{state: state{Conversations: map[string]*conversation{"n": &c.conversation}}}
-		if turns := p.watched(); len(turns) != 1 || turns[0].LastOutput.Equal(long) != c.silent {
+		if turns := p.watched(); len(turns) != 1 || turns[0].LastOutput.Equal(long) != c.unresponsive {
 			t.Errorf("%s: %+v", name, turns)
 		}
 	}

@@ -30,9 +30,9 @@ const (
 	maxID = 128
 	// maxWords bounds the texts of a failure, and a title, in bytes.
 	maxWords = 16 << 10
-	// maxTalk bounds a conversation as JSON in bytes, for any output of OpenCode: the bounds above and maxDiff, whose
+	// maxConversation bounds a conversation as JSON in bytes, for any output of OpenCode: the bounds above and maxDiff, whose
 	// bytes JSON may escape with six.
-	maxTalk = 6 << 20
+	maxConversation = 6 << 20
 )
 
 // fit reports whether ids and names are within bounds.
@@ -85,8 +85,8 @@ type conversation struct {
 	// Diff are the changes of the turn so far, by file.
 	Diff string `json:"diff,omitempty"`
 	// Failure is why the turn will fail, otherwise nil. Silent is why the server ended it without output of the agent.
-	Failure *failure `json:"failure,omitempty"`
-	Silent  string   `json:"silent,omitempty"`
+	Failure      *failure `json:"failure,omitempty"`
+	Unresponsive string   `json:"silent,omitempty"`
 	// lastOutput is the time of its last output, zero if no server read any yet.
 	lastOutput time.Time
 	// pictures are the images of messages in AwaitingText, as data URLs. They are too large for the stored

@@ -15,7 +15,7 @@ import (
 func TestCostOfDeltaIsConstant(t *testing.T) {
 	t.Parallel()
 	const few, many = 300, 3000
-	stored := func(pieces int) (bytes, largest int) {
+	stored := func(deltas int) (bytes, largest int) {
 		var s state
 		say := func(kind, properties string) {
 			l := bridge.Line{Event: json.RawMessage(`{"type":"` + kind + `","properties":{"sessionID":"ses_1",` + properties + `}}`),
@@ -32,7 +32,7 @@ func TestCostOfDeltaIsConstant(t *testing.T) {
 		say("message.updated", `"info":{"id":"msg_2","parentID":"msg_1","role":"assistant","sessionID":"ses_1","time":{"created":1}}`)
 		say("message.part.updated",
 			`"part":{"id":"prt_2","messageID":"msg_2","sessionID":"ses_1","type":"text","text":"","time":{"start":1}}`)
-		for range pieces {
+		for range deltas {
 			say("message.part.delta", `"messageID":"msg_2","partID":"prt_2","field":"text","delta":"twenty letters or so "`)
 		}
 		if len(s.Conversations) != 1 || s.Conversations["ses_1"].find("prt_2") == nil {
@@ -53,7 +53,7 @@ func TestCostOfDeltaIsConstant(t *testing.T) {
 func TestTheStateIsBounded(t *testing.T) {
 	t.Parallel()
 	var s state
-	rules := runtimetest.Rules{Silent: true}
+	rules := runtimetest.Rules{Unresponsive: true}
 	say := func(kind string, properties map[string]any) {
 		properties["sessionID"] = "ses_1"
 		l := bridge.Line{Event: encoded(map[string]any{"type": kind, "properties": properties}), Directory: "/w"}
@@ -93,7 +93,7 @@ func TestTheStateIsBounded(t *testing.T) {
 		t.Fatalf("it remembers %d items, %d that ended, %d and %d messages, %d requests, %d children", len(in.Open), len(in.Done),
 			len(in.Users), len(in.AwaitingText), len(in.Asked), len(in.Children))
 	}
-	if stored := encoded(s); len(stored) > maxTalk || in.find(fmt.Sprintf("%0*d", maxID, maxDone-1)) == nil {
+	if stored := encoded(s); len(stored) > maxConversation || in.find(fmt.Sprintf("%0*d", maxID, maxDone-1)) == nil {
 		t.Errorf("its state takes %d bytes, or it has forgotten the last call", len(stored))
 	}
 	for i := range 2 * maxConversations {

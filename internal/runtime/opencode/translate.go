@@ -271,8 +271,8 @@ func (t *translation) end(native string, in *conversation) {
 		t.emit(wire.RequestResolved(in.Thread, rawText(open.ID)))
 	}
 	turn := wire.Turn{ID: in.Turn, Status: runtime.TurnDone, StartedAt: in.Started, CompletedAt: max(t.at, in.Started)}
-	if f := in.Failure; f != nil && f.Name == errorAborted && in.Silent != "" {
-		turn.Status, turn.Error = runtime.TurnFailed, &wire.Failure{Message: in.Silent}
+	if f := in.Failure; f != nil && f.Name == errorAborted && in.Unresponsive != "" {
+		turn.Status, turn.Error = runtime.TurnFailed, &wire.Failure{Message: in.Unresponsive}
 	} else if f != nil && f.Name == errorAborted {
 		turn.Status = runtime.TurnInterrupted
 	} else if f != nil {

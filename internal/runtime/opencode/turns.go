@@ -161,7 +161,7 @@ func (l *line) send(ctx context.Context, native string, p *prompt) (turn string,
 		return "", missing(err)
 	}
 	var complaint error
-	var looks <-chan time.Time
+	var polls <-chan time.Time
 	for {
 		select {
 		case in := <-outcomes:
@@ -171,8 +171,8 @@ func (l *line) send(ctx context.Context, native string, p *prompt) (turn string,
 			complaint = in.err
 			ticker := time.NewTicker(complaintGrace)
 			defer ticker.Stop()
-			looks = ticker.C
-		case <-looks:
+			polls = ticker.C
+		case <-polls:
 			step := bridge.Step{Do: http.MethodGet, Path: pathOf(native, "/message/"+url.PathEscape(p.MessageID))}
 			if err := l.request(ctx, "look", native, step, nil); errors.Is(err, runtime.ErrNotFound) {
 				return "", complaint
@@ -245,11 +245,11 @@ func (l *line) withdraw(ctx context.Context, native, turnID string, messages []s
 	// A caller who waits for the end of the turn alone has no interest in this any more.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.limit)
 	defer cancel()
-	looks := time.NewTicker(20 * time.Millisecond)
-	defer looks.Stop()
+	polls := time.NewTicker(20 * time.Millisecond)
+	defer polls.Stop()
 	for l.turn(native) == turnID { // until then OpenCode removes nothing
 		select {
-		case <-looks.C:
+		case <-polls.C:
 		case <-l.Gone():
 			return nil
 		case <-ctx.Done():

@@ -35,8 +35,8 @@ func marked(wanted func(carries func(assignment string) bool) bool) ([]int, erro
 		}
 	}
 	var pids []int
-	for looks := 0; len(undecided) > 0 && looks < replacePolls; looks++ {
-		if looks > 0 {
+	for polls := 0; len(undecided) > 0 && polls < replacePolls; polls++ {
+		if polls > 0 {
 			<-time.After(replacePause)
 		}
 		undecided = slices.DeleteFunc(undecided, func(c *candidate) bool {

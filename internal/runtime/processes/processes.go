@@ -277,7 +277,7 @@ func Report[P interface {
 }](s *Set[P], status *runtime.Status) {
 	var none P
 	list, waiting := s.List()
-	status.Waiting = waiting
+	status.Queued = waiting
 	for _, one := range list {
 		if one.Process == none {
 			continue

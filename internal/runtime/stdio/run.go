@@ -125,13 +125,13 @@ func (s *Supervisor) live(ctx context.Context, conn *Conn, l *link) error {
 		}
 	}
 	overdue := time.After(s.options.CallTimeout)
-	var looks <-chan time.Time
+	var polls <-chan time.Time
 	health := watch{conn: conn, every: s.options.HangAfter / watchSteps}
 	health.prober, _ = conn.protocol.(Prober)
 	if health.every > 0 && health.prober != nil {
 		ticker := time.NewTicker(health.every)
 		defer ticker.Stop()
-		looks = ticker.C
+		polls = ticker.C
 	}
 	attending, enough := context.WithCancel(ctx)
 	var attendant sync.WaitGroup
@@ -159,7 +159,7 @@ func (s *Supervisor) live(ctx context.Context, conn *Conn, l *link) error {
 		case <-overdue:
 			conn.reportOrphaned(false)
 			continue
-		case <-looks:
+		case <-polls:
 			if err := s.examine(&health); err != nil {
 				// While stopped, it would not receive any other signal.
 				l.pipes.kill()

@@ -66,13 +66,13 @@ func (s TurnWatchdog) Attend(ctx context.Context, agent Watched) error {
 				held = now
 			}
 			for _, turn := range agent.Turns() {
-				switch silent := min(now.Sub(turn.LastOutput), now.Sub(held)); {
-				case turn.Stopped && silent >= limit+grace:
+				switch idle := min(now.Sub(turn.LastOutput), now.Sub(held)); {
+				case turn.Stopped && idle >= limit+grace:
 					return &RetiredError{
 						Exit: fmt.Sprintf(
 							"it said nothing for %s in a turn and did not end it when asked to (HARNESS_TURN_IDLE_TIMEOUT_MS)", limit),
 						Message: agent.Title + " was silent and is being restarted; send the message again"}
-				case !turn.Stopped && silent >= limit:
+				case !turn.Stopped && idle >= limit:
 					agent.Log.Warn().Str("turn", turn.ID).Dur("for", limit).Msg(agent.Name + " says nothing; ending the turn")
 					stopping, cancel := context.WithTimeout(ctx, grace)
 					if err := agent.Stop(stopping, turn.ID); err != nil {

@@ -42,8 +42,8 @@ type watch struct {
 	every  time.Duration
 	lines  int64
 	asked  bool
-	// silent counts the checks without output since the probe was sent.
-	silent int
+	// missed counts the checks without output since the probe was sent.
+	missed int
 }
 
 // Stalled reports whether the process's output is stalled, so that silence proves nothing. Its output is not kept
@@ -58,14 +58,14 @@ func (w *watch) check() time.Duration {
 	lines, held := w.conn.pulse.lines.Load(), w.conn.Stalled()
 	switch {
 	case lines != w.lines || held:
-		w.lines, w.asked, w.silent = lines, false, 0
+		w.lines, w.asked, w.missed = lines, false, 0
 	case !w.asked:
 		w.asked = true
 		w.conn.probe(w.prober.Probe())
 	default:
-		w.silent++
+		w.missed++
 	}
-	return time.Duration(w.silent) * w.every
+	return time.Duration(w.missed) * w.every
 }
 
 // probe sends a probe. It waits neither for the answer nor for a process that accepts no input, and it uses no slot.
@@ -100,21 +100,21 @@ func (e *hungError) Error() string {
 
 // examine checks the process once and publishes the result. *hungError when it hangs.
 func (s *Supervisor) examine(w *watch) error {
-	silent := w.check()
+	missed := w.check()
 	state := s.Status().State
 	switch {
-	case silent >= s.options.HangAfter:
+	case missed >= s.options.HangAfter:
 		s.launcher.Counters.Hangs.Add(1)
-		return &hungError{name: s.name, after: silent}
-	case silent > 0 && state == runtime.StateReady:
-		s.log.Warn().Str("generation", w.conn.generation).Dur("for", silent).Msg(s.name + " does not answer")
+		return &hungError{name: s.name, after: missed}
+	case missed > 0 && state == runtime.StateReady:
+		s.log.Warn().Str("generation", w.conn.generation).Dur("for", missed).Msg(s.name + " does not answer")
 		s.set(func(status *runtime.Status) {
 			status.State = runtime.StateUnresponsive
 			status.Reason = fmt.Sprintf(
 				"%s does not answer; it is restarted when it has not done so for %s (HARNESS_RUNTIME_HANG_MS)", s.name,
 				s.options.HangAfter)
 		})
-	case silent == 0 && state == runtime.StateUnresponsive:
+	case missed == 0 && state == runtime.StateUnresponsive:
 		s.log.Info().Str("generation", w.conn.generation).Msg(s.name + " answers again")
 		s.set(func(status *runtime.Status) { status.State, status.Reason = runtime.StateReady, "" })
 	}

@@ -28,26 +28,26 @@ func TestServerThatDoesNotReadDetectsNoHang(t *testing.T) {
 		}
 		go c.read()
 		w := watch{conn: c, prober: &plain{}, every: time.Second}
-		look := func(times int) (silent time.Duration) {
+		check := func(times int) (idle time.Duration) {
 			for range times {
 				synctest.Wait()
-				silent = w.check()
+				idle = w.check()
 			}
-			return silent
+			return idle
 		}
-		if silent := look(3); silent != 2*time.Second {
-			t.Errorf("silent for %s, want the two looks after the probe", silent)
+		if idle := check(3); idle != 2*time.Second {
+			t.Errorf("silent for %s, want the two looks after the probe", idle)
 		}
 		_, _ = io.WriteString(out, "news t one\n") // read, and then there is no room
-		if silent := look(10 * watchSteps); silent != 0 {
-			t.Errorf("unresponsive for %s while nothing was read", silent)
+		if idle := check(10 * watchSteps); idle != 0 {
+			t.Errorf("unresponsive for %s while nothing was read", idle)
 		}
 		q.next()
-		if silent := look(1); silent != 0 {
-			t.Errorf("unresponsive for %s, from before the store took something again", silent)
+		if idle := check(1); idle != 0 {
+			t.Errorf("unresponsive for %s, from before the store took something again", idle)
 		}
-		if silent := look(3); silent != 3*time.Second {
-			t.Errorf("unresponsive for %s, want it checked again", silent)
+		if idle := check(3); idle != 3*time.Second {
+			t.Errorf("unresponsive for %s, want it checked again", idle)
 		}
 		_ = out.Close()
 		<-c.gone
@@ -68,24 +68,24 @@ func TestStalledProcessIsNotCheckedForHang(t *testing.T) {
 		c.pipes.stalled = func() bool { return stalled }
 		go c.read()
 		w := watch{conn: c, prober: &plain{}, every: time.Second}
-		look := func(times int) (silent time.Duration) {
+		check := func(times int) (idle time.Duration) {
 			for range times {
 				synctest.Wait()
-				silent = w.check()
+				idle = w.check()
 			}
-			return silent
+			return idle
 		}
-		if silent := look(10 * watchSteps); silent != 0 {
-			t.Errorf("unresponsive for %s while nothing was kept", silent)
+		if idle := check(10 * watchSteps); idle != 0 {
+			t.Errorf("unresponsive for %s while nothing was kept", idle)
 		}
 		stalled = false
-		if silent := look(3); silent != 2*time.Second {
-			t.Errorf("silent for %s, want the two looks after the probe", silent)
+		if idle := check(3); idle != 2*time.Second {
+			t.Errorf("silent for %s, want the two looks after the probe", idle)
 		}
 		c.out.push(runtime.Batch{Signals: []runtime.Signal{{Method: "waits"}}})
 		<-time.After(2 * standstill)
-		if silent := look(3); silent != 0 || !c.Stalled() {
-			t.Errorf("unresponsive for %s while the store refused", silent)
+		if idle := check(3); idle != 0 || !c.Stalled() {
+			t.Errorf("unresponsive for %s while the store refused", idle)
 		}
 		c.out.next()
 		c.out.close()

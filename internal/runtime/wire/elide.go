@@ -166,9 +166,9 @@ func (e *Elided) RestoreJSON(made json.RawMessage) json.RawMessage {
 	if e == nil {
 		return made
 	}
-	var pieces [][]byte
+	var parts [][]byte
 	size, copied := 0, 0
-	add := func(piece []byte) { pieces, size = append(pieces, piece), size+len(piece) }
+	add := func(part []byte) { parts, size = append(parts, part), size+len(part) }
 	for at := 0; ; {
 		next := bytes.Index(made[at:], []byte(markerBegin))
 		if next < 0 {
@@ -184,13 +184,13 @@ func (e *Elided) RestoreJSON(made json.RawMessage) json.RawMessage {
 		}
 		at += len(markerBegin) // an agent may have written this
 	}
-	if pieces == nil {
+	if parts == nil {
 		return made
 	}
 	add(made[copied:])
 	whole := make([]byte, 0, size)
-	for _, piece := range pieces {
-		whole = append(whole, piece...)
+	for _, part := range parts {
+		whole = append(whole, part...)
 	}
 	return whole
 }

@@ -32,7 +32,7 @@ func TestNamesStandHereAlone(t *testing.T) {
 		}
 	}
 	root := filepath.Join("..", "..", "..")
-	looked := 0
+	checked := 0
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -53,7 +53,7 @@ func TestNamesStandHereAlone(t *testing.T) {
 			slices.ContainsFunc(spoken, func(place string) bool { return strings.HasPrefix(name, place) }) {
 			return nil
 		}
-		looked++
+		checked++
 		literals(t, path, func(at token.Position, text string) {
 			if found := forbidden.FindStringSubmatch(text); found != nil {
 				t.Errorf("%s:%d writes %q out: use the constant of internal/runtime/wire", name, at.Line, found[1])
@@ -61,8 +61,8 @@ func TestNamesStandHereAlone(t *testing.T) {
 		})
 		return nil
 	})
-	if err != nil || looked < 100 {
-		t.Fatalf("looked at %d files: %v", looked, err)
+	if err != nil || checked < 100 {
+		t.Fatalf("looked at %d files: %v", checked, err)
 	}
 }
 

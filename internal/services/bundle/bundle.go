@@ -362,26 +362,26 @@ func (m *maker) artifact(ctx context.Context, id string, total *int64) (skipped 
 
 // spokenOf are the artifacts that events refer to, in the order they are first spoken of.
 func spokenOf(events []tasks.Event) (ids []string) {
-	var look func(value any)
-	look = func(value any) {
+	var visit func(value any)
+	visit = func(value any) {
 		switch v := value.(type) {
 		case map[string]any:
 			if id, is := v["artifact_id"].(string); is && !slices.Contains(ids, id) {
 				ids = append(ids, id)
 			}
 			for _, member := range v {
-				look(member)
+				visit(member)
 			}
 		case []any:
 			for _, item := range v {
-				look(item)
+				visit(item)
 			}
 		}
 	}
 	for _, e := range events {
 		var payload any
 		if json.Unmarshal(e.Payload, &payload) == nil {
-			look(payload)
+			visit(payload)
 		}
 	}
 	return ids

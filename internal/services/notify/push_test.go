@@ -231,12 +231,12 @@ func TestEarlierNewsIsNotSentToANewSubscriber(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
 		k := newKit(t, db)
 		p := newPushed(t, k)
-		var looks atomic.Int64
+		var polls atomic.Int64
 		k.run(func(o *notify.Options) {
 			o.Targets, o.Push = nil, p.Push
 			head := o.Head
 			o.Head = func() int64 {
-				looks.Add(1)
+				polls.Add(1)
 				return head()
 			}
 		})
@@ -249,8 +249,8 @@ func TestEarlierNewsIsNotSentToANewSubscriber(t *testing.T) {
 			return err == nil && pos > 1
 		})
 		k.happen(notify.TurnFailed, "s", "")
-		before := looks.Load()
-		k.eventually("all is passed over", func() bool { return looks.Load() >= before+2 })
+		before := polls.Load()
+		k.eventually("all is passed over", func() bool { return polls.Load() >= before+2 })
 		one := newPage(t, p.service+"/a")
 		p.subscribe(t, "me", one.Browser)
 		k.happen(notify.JobFailed, "", "")

@@ -131,7 +131,7 @@ func TestAFlippedBitInTheDatabaseIsNeverShown(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "harness.db")
 	write(t, path)
-	whole, truth := look(t, path, "")
+	whole, truth := observation(t, path, "")
 	tries := 100
 	if more := os.Getenv(flips); more != "" {
 		var err error
@@ -148,10 +148,10 @@ func TestAFlippedBitInTheDatabaseIsNeverShown(t *testing.T) {
 			t.Errorf("bit %d: %s", bit, what)
 		}
 	}
-	unchecked, _ := look(t, path, `update journal_events set checksum = null; update transcript_entries set checksum = null`)
+	unchecked, _ := observation(t, path, `update journal_events set checksum = null; update transcript_entries set checksum = null`)
 	control := 0
 	for range max(60, tries/10) {
-		if judge(t, unchecked, random.IntN(8*len(unchecked)), truth) == silentWrong {
+		if judge(t, unchecked, random.IntN(8*len(unchecked)), truth) == unnoticedWrong {
 			control++
 		}
 	}
@@ -161,8 +161,8 @@ func TestAFlippedBitInTheDatabaseIsNeverShown(t *testing.T) {
 	}
 }
 
-// look is the file of a store, after some statements, and what readers get of it.
-func look(t *testing.T, path, statements string) (file []byte, truth shown) {
+// observation is the file of a store, after some statements, and what readers get of it.
+func observation(t *testing.T, path, statements string) (file []byte, truth shown) {
 	t.Helper()
 	db, err := database.Open(t.Context(), database.Options{Path: path})
 	if err != nil {
@@ -185,8 +185,8 @@ func look(t *testing.T, path, statements string) (file []byte, truth shown) {
 }
 
 const (
-	silentWrong   = "silent: something is shown that was not written"
-	silentMissing = "silent: something is missing or elsewhere, and a scrub does not find it"
+	unnoticedWrong   = "silent: something is shown that was not written"
+	unnoticedMissing = "silent: something is missing or elsewhere, and a scrub does not find it"
 )
 
 // judge says what becomes of a flip.
@@ -210,9 +210,9 @@ func judge(t *testing.T, whole []byte, bit int, truth shown) string {
 	found := wrong == 0 && (moved || !named) && scrubbed(t, db)
 	switch {
 	case wrong > 0:
-		return silentWrong
+		return unnoticedWrong
 	case moved && !found:
-		return silentMissing
+		return unnoticedMissing
 	case named:
 		return "named"
 	case moved:

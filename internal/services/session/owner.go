@@ -79,9 +79,9 @@ func Taking(event *journal.Event) (from, by string, is bool) {
 	if event.Type != EventTaken {
 		return "", "", false
 	}
-	var told struct{ From, By string }
-	err := json.Unmarshal(event.Payload, &told)
-	return told.From, told.By, err == nil
+	var stored struct{ From, By string }
+	err := json.Unmarshal(event.Payload, &stored)
+	return stored.From, stored.By, err == nil
 }
 
 // PinnedError refuses to take over a session of a dead node, because its state is missing here. Nothing changed.

@@ -8,24 +8,24 @@ import (
 	"harness/internal/lib/javascript"
 )
 
-// WaitingState is how a message stands that waits for its session's turn to end.
-type WaitingState string
+// QueuedState is how a message stands that waits for its session's turn to end.
+type QueuedState string
 
 // The states of a waiting message. One that is held keeps those behind it waiting until a client edits, sends or drops
 // it.
 const (
-	WaitingQueued  WaitingState = "queued"
-	WaitingSending WaitingState = "sending"
-	WaitingHeld    WaitingState = "held"
+	QueuedReady   QueuedState = "queued"
+	QueuedSending QueuedState = "sending"
+	QueuedHeld    QueuedState = "held"
 )
 
-// Waiting is a message that is sent when the turns before it have ended.
-type Waiting struct {
+// QueuedMessage is a message that is sent when the turns before it have ended.
+type QueuedMessage struct {
 	ID        string
 	SessionID string
 	Text      string
 	Images    int
-	State     WaitingState
+	State     QueuedState
 	// Error is why it is held, "" when it is not.
 	Error string
 	// CreatedAt is in ms.
@@ -50,35 +50,35 @@ type QueuedContent struct {
 	Trace string `json:"trace,omitempty"`
 }
 
-// MaxWaiting is how many messages may wait in one session.
-const MaxWaiting = 100
+// MaxQueued is how many messages may wait in one session.
+const MaxQueued = 100
 
 // Errors of waiting messages.
 var (
-	// ErrWaitingNotFound: no message of that id waits in the session (any more).
-	ErrWaitingNotFound = errors.New("no such message waits in this session")
-	// ErrWaitingSent: the message is being sent to the runtime.
-	ErrWaitingSent = errors.New("the message is being sent")
-	// ErrWaitingDamaged: what the message says is not known.
-	ErrWaitingDamaged = errors.New("the message is damaged in the database of the server; drop it, and write it again")
-	// ErrWaitingFull: as many messages wait as may.
-	ErrWaitingFull = fmt.Errorf("%d messages wait in this session; send or drop one first", MaxWaiting)
+	// ErrQueuedNotFound: no message of that id waits in the session (any more).
+	ErrQueuedNotFound = errors.New("no such message waits in this session")
+	// ErrQueuedSent: the message is being sent to the runtime.
+	ErrQueuedSent = errors.New("the message is being sent")
+	// ErrQueuedDamaged: what the message says is not known.
+	ErrQueuedDamaged = errors.New("the message is damaged in the database of the server; drop it, and write it again")
+	// ErrQueueFull: as many messages wait as may.
+	ErrQueueFull = fmt.Errorf("%d messages wait in this session; send or drop one first", MaxQueued)
 )
 
 // Encode is a waiting message as clients see it, in frames and answers alike.
-func (w Waiting) Encode() json.RawMessage {
+func (w QueuedMessage) Encode() json.RawMessage {
 	return javascript.MustEncode(struct {
-		ID        string       `json:"id"`
-		Text      string       `json:"text"`
-		Images    int          `json:"images"`
-		State     WaitingState `json:"state"`
-		Error     *string      `json:"error"`
-		CreatedAt string       `json:"createdAt"`
+		ID        string      `json:"id"`
+		Text      string      `json:"text"`
+		Images    int         `json:"images"`
+		State     QueuedState `json:"state"`
+		Error     *string     `json:"error"`
+		CreatedAt string      `json:"createdAt"`
 	}{w.ID, w.Text, w.Images, w.State, orNil(w.Error), javascript.ISOTime(w.CreatedAt)})
 }
 
 // MarshalJSON is the message as clients see it.
-func (w Waiting) MarshalJSON() ([]byte, error) { return w.Encode(), nil }
+func (w QueuedMessage) MarshalJSON() ([]byte, error) { return w.Encode(), nil }
 
 func orNil(text string) *string {
 	if text == "" {

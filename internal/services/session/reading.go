@@ -24,8 +24,8 @@ type TranscriptPage struct {
 	Total   int64
 }
 
-// Pieces receives a whole read in parts, so that no reader has all of it in memory. Its error ends the read.
-type Pieces interface {
+// Chunks receives a whole read in parts, so that no reader has all of it in memory. Its error ends the read.
+type Chunks interface {
 	// Entries receives the next entries of the transcript: JSON with commas between, valid until it returns.
 	Entries(encoded []byte) error
 	// Item receives the next item of a turn as the runtime describes it: JSON. Turns are numbered as in Detail.Thread.

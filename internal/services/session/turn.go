@@ -42,8 +42,8 @@ type Sent struct {
 }
 
 // PositionOf is the place of a message in a queue, from 1; 0 of one that is not there.
-func PositionOf(queue []Waiting, id string) int {
-	return slices.IndexFunc(queue, func(one Waiting) bool { return one.ID == id }) + 1
+func PositionOf(queue []QueuedMessage, id string) int {
+	return slices.IndexFunc(queue, func(one QueuedMessage) bool { return one.ID == id }) + 1
 }
 
 // TurnMark is the turns of a session at one time, which distinguish a later turn.

@@ -140,7 +140,7 @@ type Detail struct {
 	Version string
 	// Unchanged says that the reader has this version already; Transcript is empty.
 	Unchanged bool
-	// Thread is the runtime's description of a whole read with Pieces, which received the items; nil: it is
+	// Thread is the runtime's description of a whole read with Chunks, which received the items; nil: it is
 	// Session.Thread.
 	Thread []runtime.DescribedPart
 }
@@ -149,8 +149,8 @@ type Detail struct {
 type Reading struct {
 	// Window is the stretch of the transcript to read; nil reads all of it.
 	Window *transcript.Window
-	// Pieces receives the transcript of a whole read, and the items of its turns, instead of Detail. nil: none.
-	Pieces Pieces
+	// Chunks receives the transcript of a whole read, and the items of its turns, instead of Detail. nil: none.
+	Chunks Chunks
 	// Count fills in Detail.Count. OmitDetails omits the details of a window's entries.
 	Count, OmitDetails bool
 	// Figures fills in Session.Figures, with the markers of Reader.
@@ -316,7 +316,7 @@ var (
 	// ErrTurnUnsettled: it is not known yet whether a turn began; ask again.
 	ErrTurnUnsettled = errors.New("it is not known yet whether the turn began")
 	// ErrTurnUnknown: it stays unknown whether a turn began, or which one.
-	ErrTurnUnknown = errors.New("it cannot be told whether the turn began")
+	ErrTurnUnknown = errors.New("it is unknown whether the turn began")
 	// ErrNotMaterialized: the session's runtime has nothing stored under its id, so it can not be archived, unarchived or
 	// resumed.
 	ErrNotMaterialized = errors.New("session has nothing stored in its runtime")

@@ -45,7 +45,7 @@ func TestOutputComesInItsBlocks(t *testing.T) {
 		records = append(records, one)
 	}
 	type block struct{ Kind, ID, Text string }
-	var pieces, wholes []block
+	var deltas, wholes []block
 	var used struct{ Input, Cached, Output, Reasoning int64 }
 	for _, e := range tasks.Events(tasks.About{SessionID: "s", Runtime: "some", CreatedAt: 1}, records) {
 		var said struct {
@@ -60,7 +60,7 @@ func TestOutputComesInItsBlocks(t *testing.T) {
 		_ = json.Unmarshal(e.Payload, &said)
 		switch e.Type {
 		case tasks.OutputDelta:
-			pieces = append(pieces, block{said.Kind, said.BlockID, said.Delta})
+			deltas = append(deltas, block{said.Kind, said.BlockID, said.Delta})
 		case tasks.OutputCompleted:
 			var whole struct {
 				Content []struct {
@@ -80,8 +80,8 @@ func TestOutputComesInItsBlocks(t *testing.T) {
 		}
 	}
 	if want := []block{{"plan_delta", "p", "plan"}, {"thinking_delta", "r/content/1", "thought"}, {"thinking_delta", "r/summary/0", "summary"},
-		{"text_delta", "m", "text"}}; !reflect.DeepEqual(pieces, want) {
-		t.Errorf("the pieces are %v", pieces)
+		{"text_delta", "m", "text"}}; !reflect.DeepEqual(deltas, want) {
+		t.Errorf("the pieces are %v", deltas)
 	}
 	if want := []block{{"plan", "p", "plan"}, {"thinking", "r/summary/0", "summary"}, {"thinking", "r/content/0", "before"},
 		{"thinking", "r/content/1", "thought"}, {"text", "m", "text"}}; !reflect.DeepEqual(wholes, want) {

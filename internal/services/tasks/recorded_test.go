@@ -134,7 +134,7 @@ func TestEventsOfEveryRecording(t *testing.T) {
 	t.Parallel()
 	files := recordingFiles(t)
 	about := tasks.About{SessionID: "s", Runtime: "recorded", CreatedAt: 1}
-	seen, tools, pieces, refused, uses, denials := 0, 0, 0, 0, 0, 0
+	seen, tools, deltas, refused, uses, denials := 0, 0, 0, 0, 0, 0
 	used := map[string]int{} // events with counts by runtime
 	for _, file := range files {
 		content, err := os.ReadFile(file)
@@ -169,7 +169,7 @@ func TestEventsOfEveryRecording(t *testing.T) {
 					tools++
 				}
 				if e.Type == tasks.CallOutput {
-					pieces++
+					deltas++
 				}
 				if e.Type == tasks.CallCompleted && !bytes.Contains(e.Payload, []byte(`"executed_by":"runtime"`)) {
 					t.Errorf("a call that the runtime ran has the event %s", e.Payload)
@@ -189,7 +189,7 @@ func TestEventsOfEveryRecording(t *testing.T) {
 		}
 	}
 	t.Logf("%d events, %d tool calls of %d files", seen, tools, len(files))
-	if pieces == 0 {
+	if deltas == 0 {
 		t.Error("no tool says anything before its end")
 	}
 	if refused == 0 {

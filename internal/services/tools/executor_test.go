@@ -322,8 +322,8 @@ func TestOutputAndLongResults(t *testing.T) {
 	long := `{"text":"` + strings.Repeat("é", 10_000) + `"}`
 	one := tool("a.read", tools.ReadOnly)
 	one.Run = func(_ context.Context, job tools.Job) (json.RawMessage, error) {
-		for _, piece := range []string{"one \xc3", "\xa9\n", "\xff"} {
-			if _, err := job.Stdout.Write([]byte(piece)); err != nil {
+		for _, chunk := range []string{"one \xc3", "\xa9\n", "\xff"} {
+			if _, err := job.Stdout.Write([]byte(chunk)); err != nil {
 				return nil, err
 			}
 		}

@@ -34,15 +34,15 @@ type stream struct {
 }
 
 // Write implements io.Writer.
-func (s *stream) Write(piece []byte) (int, error) {
+func (s *stream) Write(chunk []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.bytes += int64(len(piece)); s.bytes > s.limit {
+	if s.bytes += int64(len(chunk)); s.bytes > s.limit {
 		err := &outputError{s.name, s.limit}
 		s.stop(err)
 		return 0, err
 	}
-	text := append(s.half, piece...)
+	text := append(s.half, chunk...)
 	whole := len(text)
 	for cut := 1; cut < utf8.UTFMax && cut <= len(text); cut++ {
 		if utf8.RuneStart(text[len(text)-cut]) {
@@ -55,7 +55,7 @@ func (s *stream) Write(piece []byte) (int, error) {
 	s.half = append([]byte(nil), text[whole:]...)
 	delta := strings.ToValidUTF8(string(text[:whole]), "\uFFFD")
 	if delta == "" {
-		return len(piece), nil
+		return len(chunk), nil
 	}
 	if room := inlineBytes - s.kept.Len(); room > 0 {
 		s.kept.WriteString(strings.ToValidUTF8(delta[:min(room, len(delta))], ""))
@@ -64,7 +64,7 @@ func (s *stream) Write(piece []byte) (int, error) {
 		s.stop(err)
 		return 0, err
 	}
-	return len(piece), nil
+	return len(chunk), nil
 }
 
 // first is the first part of what was said.

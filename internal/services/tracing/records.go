@@ -60,7 +60,7 @@ func (t *Tracer) OnRecords(records []journal.Record) {
 	}
 }
 
-func (t *Tracer) look(record *journal.Record) {
+func (t *Tracer) observe(record *journal.Record) {
 	switch record.Type {
 	case eventTaskBound:
 		var bound struct {

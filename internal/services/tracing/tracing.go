@@ -78,7 +78,7 @@ func (t *Tracer) Start(ctx context.Context) error {
 			for {
 				select {
 				case record := <-t.records:
-					t.look(&record)
+					t.observe(&record)
 				case <-running.Done():
 					return
 				}

@@ -16,9 +16,9 @@ import (
 func TestSecretsStaySecret(t *testing.T) {
 	t.Parallel()
 	const token, key = "canary-token-0123456789-0123", "sk-canary-9876543210"
-	const others, unasked = "canary-of-another-provider", "canary-unasked"
+	const others, undecided = "canary-of-another-provider", "canary-unasked"
 	s := programtest.New(t, programtest.WithEnv("HARNESS_AUTH_TOKEN="+token, "OPENAI_API_KEY="+key, "LOG_LEVEL=debug",
-		"ANTHROPIC_API_KEY="+others, "GEMINI_API_KEY="+others, "OPENCODE_CONFIG_CONTENT="+others, "UNASKED="+unasked,
+		"ANTHROPIC_API_KEY="+others, "GEMINI_API_KEY="+others, "OPENCODE_CONFIG_CONTENT="+others, "UNASKED="+undecided,
 		"ALLOWED=canary-allowed", "HARNESS_RUNTIME_ENV=closed", "HARNESS_RUNTIME_ENV_ALLOW=ALLOWED"))
 	server := s.Start()
 	var shown strings.Builder
@@ -52,7 +52,7 @@ func TestSecretsStaySecret(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for secret, has := range map[string]bool{token: false, others: false, unasked: false, key: true,
+			for secret, has := range map[string]bool{token: false, others: false, undecided: false, key: true,
 				"canary-allowed": true} {
 				if strings.Contains(string(environ), secret) != has {
 					t.Errorf("process %v inherits %s: %t", pid, secret, !has)

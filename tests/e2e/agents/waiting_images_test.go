@@ -17,7 +17,7 @@ import (
 
 // A waiting message names the picture it was sent with: its row has no bytes of it, and the model gets the picture when
 // it is sent, by a server that was started since.
-func TestWaitingMessagesNameTheirPictures(t *testing.T) {
+func TestQueuedMessagesNameTheirPictures(t *testing.T) {
 	t.Parallel()
 	dbtest.EachEngine(t, func(t *testing.T, engine database.Engine) {
 		s := programtest.New(t, programtest.WithEngine(engine))

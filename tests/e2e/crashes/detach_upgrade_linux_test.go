@@ -73,9 +73,9 @@ func upgrade(s *programtest.Site, old string) {
 }
 
 // until are the frames of events up to a position, with or without text deltas.
-func until(f *programtest.Follower, pos int64, pieces bool) (raw []string) {
+func until(f *programtest.Follower, pos int64, deltas bool) (raw []string) {
 	for _, frame := range f.All() {
-		if frame.Pos > 0 && frame.Pos <= pos && (pieces || frame.Offset == nil) {
+		if frame.Pos > 0 && frame.Pos <= pos && (deltas || frame.Offset == nil) {
 			raw = append(raw, frame.Raw)
 		}
 	}

@@ -39,7 +39,7 @@ func TestAgentsCallToolsOfExtensions(t *testing.T) {
 		return `{"name":"@t/` + name + `","version":"1.0.0","agentId":"` + name + `","displayName":"` + name + `",
 			"capabilities":{"events":[],"actions":[],"host":["exec"]},"tools":[` + tools + `]` + more + `}`
 	}
-	look := `{"name":"inside.look","class":"read-only","description":"looks",` + word + `,"handler":"look"}`
+	find := `{"name":"inside.look","class":"read-only","description":"looks",` + word + `,"handler":"look"}`
 	inside := `export function registerAgentEvents(registry) {
 		registry.on("look", async (event) => {
 			if (event.payload.input.word === "no") throw new Error("not that word");
@@ -47,7 +47,7 @@ func TestAgentsCallToolsOfExtensions(t *testing.T) {
 		});
 	}`
 	root := extensionstest.Write(t, map[string]string{
-		"inside/extension.manifest.json": extension("inside", look, ""), "inside/events.mjs": inside,
+		"inside/extension.manifest.json": extension("inside", find, ""), "inside/events.mjs": inside,
 		"node/extension.manifest.json": extension("node", `{"name":"outside.note","class":"write","description":"notes",`+
 			word+`}`, `,"runtime":{"host":"node"}`),
 		"node/events.mjs": `import { writeFileSync } from "node:fs";
@@ -157,7 +157,7 @@ func TestAgentsCallToolsOfExtensions(t *testing.T) {
 		return status
 	}
 	extensionstest.Put(t, root, map[string]string{
-		"inside/extension.manifest.json": extension("inside", strings.Replace(look, "read-only", "harmless", 1), "")})
+		"inside/extension.manifest.json": extension("inside", strings.Replace(find, "read-only", "harmless", 1), "")})
 	if status := reload(); status/100 == 2 {
 		t.Error("a class that is none is loaded")
 	}
@@ -167,7 +167,7 @@ func TestAgentsCallToolsOfExtensions(t *testing.T) {
 		t.Errorf("after a reload that failed it answered %s", got)
 	}
 	extensionstest.Put(t, root, map[string]string{
-		"inside/extension.manifest.json": extension("inside", strings.Replace(look, "inside.look", "inside.peek", 1), "")})
+		"inside/extension.manifest.json": extension("inside", strings.Replace(find, "inside.look", "inside.peek", 1), "")})
 	if status := reload(); status != http.StatusOK {
 		t.Fatalf("the reload answered %d", status)
 	}

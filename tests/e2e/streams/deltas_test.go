@@ -48,7 +48,7 @@ func TestDeltasComeAtOnceAndAreStoredJoined(t *testing.T) {
 			clients.Wait()
 			item, want := completedText(t, positioned.All())
 
-			pieces, whole := 0, ""
+			deltas, whole := 0, ""
 			for _, f := range positioned.All() {
 				if f.Type != "notification" || f.Offset == nil {
 					continue
@@ -57,16 +57,16 @@ func TestDeltasComeAtOnceAndAreStoredJoined(t *testing.T) {
 					t.Errorf("a client that was there from the start got a stored delta: %s", f.Raw)
 				}
 				_, delta := delta(f)
-				pieces, whole = pieces+1, whole+delta
+				deltas, whole = deltas+1, whole+delta
 			}
 			stored, events := storedDeltas(r.Site, session)
-			t.Logf("%d pieces of text in %v, stored as %d events", pieces, took, events)
+			t.Logf("%d pieces of text in %v, stored as %d events", deltas, took, events)
 			if whole != want || stored[item] != want {
 				t.Errorf("live text %q, stored %q, want %q", whole, stored[item], want)
 			}
 			// The number of events depends on the duration of the text, not on its length.
 			if events == 0 || events > int(took/gatherTime)+3 {
-				t.Errorf("%d pieces stored as %d events", pieces, events)
+				t.Errorf("%d pieces stored as %d events", deltas, events)
 			}
 			whole = ""
 			for _, f := range plain.All() {

@@ -179,7 +179,7 @@ func (r *Runtime) inherit(ctx context.Context, found shim.Found) {
 	}
 	thread := cmp.Or(greeted.Thread, stored.Thread)
 	p := r.newProcess(thread, []shim.Found{found})
-	r.talks[thread] = greeted.Talk
+	r.talks[thread] = greeted.Conversation
 	release, gone, adopted := r.set.Adopt(thread, p, time.Now())
 	p.gone = gone
 	_ = p.Start(ctx) // it has no failures of its own
@@ -210,8 +210,8 @@ func (r *Runtime) newProcess(thread string, inherit []shim.Found) *process {
 		KeepOnStop: r.options.KeepOnStop, StartTimeout: r.options.StartTimeout,
 		Resume: r.options.Resume, Inherit: func() []shim.Found { return inherit },
 		Speak: func(line *stdio.Conn) stdio.Protocol {
-			return &protocol{Conn: line, thread: thread, limit: r.options.StartTimeout, talk: func() string {
-				return r.talkOf(thread)
+			return &protocol{Conn: line, thread: thread, limit: r.options.StartTimeout, conversation: func() string {
+				return r.conversationOf(thread)
 			}}
 		},
 		Sink: func(batch runtime.Batch) {
@@ -264,7 +264,7 @@ func (r *Runtime) rest(thread string) {
 	}
 }
 
-func (r *Runtime) talkOf(thread string) string {
+func (r *Runtime) conversationOf(thread string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.talks[thread]
@@ -280,7 +280,7 @@ func (r *Runtime) startProcess(ctx context.Context, thread string, gone func()) 
 	if err == nil {
 		var greeted hello
 		_ = json.Unmarshal(line.Hello(), &greeted) // it was made by the protocol
-		r.talks[thread], r.live[thread] = greeted.Talk, p
+		r.talks[thread], r.live[thread] = greeted.Conversation, p
 	}
 	r.mu.Unlock()
 	if err != nil {
@@ -331,19 +331,19 @@ func (r *Runtime) ResumeThread(ctx context.Context, in runtime.ResumeThread) (ru
 	return r.enter(ctx, in.ThreadID, in.NativeID)
 }
 
-func (r *Runtime) enter(ctx context.Context, thread, talk string) (runtime.Thread, error) {
-	_, release, err := r.use(ctx, thread, talk)
+func (r *Runtime) enter(ctx context.Context, thread, conversation string) (runtime.Thread, error) {
+	_, release, err := r.use(ctx, thread, conversation)
 	if err != nil {
 		return runtime.Thread{}, err
 	}
 	release()
-	return runtime.Thread{ID: thread, NativeID: r.talkOf(thread), Source: Name}, nil
+	return runtime.Thread{ID: thread, NativeID: r.conversationOf(thread), Source: Name}, nil
 }
 
-func (r *Runtime) use(ctx context.Context, thread, talk string) (*process, func(), error) {
+func (r *Runtime) use(ctx context.Context, thread, conversation string) (*process, func(), error) {
 	r.mu.Lock()
-	if r.talks[thread] == "" && talk != "" {
-		r.talks[thread] = talk
+	if r.talks[thread] == "" && conversation != "" {
+		r.talks[thread] = conversation
 	}
 	r.mu.Unlock()
 	return r.set.Use(ctx, thread)

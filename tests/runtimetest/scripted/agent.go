@@ -19,10 +19,10 @@ import (
 // order is a line to the agent, word one from it. Requests have a number (No), which the answer names (Done, or Failed
 // with Why).
 type order struct {
-	Do   string `json:"do,omitempty"` // enter, prompt, halt or ping
-	No   int64  `json:"no,omitempty"`
-	Talk string `json:"talk,omitempty"`
-	Text string `json:"text,omitempty"`
+	Do           string `json:"do,omitempty"` // enter, prompt, halt or ping
+	No           int64  `json:"no,omitempty"`
+	Conversation string `json:"talk,omitempty"`
+	Text         string `json:"text,omitempty"`
 	// Verdict (yes, always, no, abort) settles what the agent wants to do (Of). To halt names the round (Of).
 	Verdict string `json:"verdict,omitempty"`
 	Of      string `json:"of,omitempty"`
@@ -30,11 +30,11 @@ type order struct {
 }
 
 type word struct {
-	Done    int64  `json:"done,omitempty"`
-	Failed  int64  `json:"failed,omitempty"`
-	Why     string `json:"why,omitempty"`
-	Talk    string `json:"talk,omitempty"`
-	Version string `json:"version,omitempty"`
+	Done         int64  `json:"done,omitempty"`
+	Failed       int64  `json:"failed,omitempty"`
+	Why          string `json:"why,omitempty"`
+	Conversation string `json:"talk,omitempty"`
+	Version      string `json:"version,omitempty"`
 	// Says is round, word, wants, wonders, ran, skipped or over.
 	Says    string `json:"says,omitempty"`
 	Round   string `json:"round,omitempty"`
@@ -53,12 +53,12 @@ type agent struct {
 	dir     string
 	padding string // of the names of rounds
 
-	mu       sync.Mutex
-	out      io.Writer
-	talk     string
-	round    string
-	halt     chan struct{}
-	verdicts map[string]chan order
+	mu           sync.Mutex
+	out          io.Writer
+	conversation string
+	round        string
+	halt         chan struct{}
+	verdicts     map[string]chan order
 }
 
 // LongIDs is the file in the agent's folder that has it name its rounds at length.
@@ -99,14 +99,14 @@ func (a *agent) take(o order) {
 			waits <- o
 		}
 	case o.Do == "enter":
-		a.talk = o.Talk
-		if a.talk == "" {
-			a.talk = fmt.Sprintf("talk-%d-%d", os.Getpid(), time.Now().UnixNano())
+		a.conversation = o.Conversation
+		if a.conversation == "" {
+			a.conversation = fmt.Sprintf("talk-%d-%d", os.Getpid(), time.Now().UnixNano())
 			if _, err := os.Stat(filepath.Join(a.dir, LongIDs)); err == nil {
 				a.padding = strings.Repeat("-long", runtime.MaxID)
 			}
 		}
-		a.say(word{Done: o.No, Talk: a.talk, Version: "7.1"})
+		a.say(word{Done: o.No, Conversation: a.conversation, Version: "7.1"})
 	case o.Do == "prompt" && os.Getenv(TokenVariable) == "":
 		a.say(word{Failed: o.No, Why: "stranger"})
 	case o.Do == "prompt" && round != "":
@@ -125,14 +125,14 @@ func (a *agent) take(o order) {
 
 // prompt begins a round.
 func (a *agent) prompt(o order) {
-	path := filepath.Join(a.dir, a.talk)
+	path := filepath.Join(a.dir, a.conversation)
 	before, _ := os.ReadFile(path) // none yet: no round before
 	if err := os.WriteFile(path, append(before, '.'), 0o600); err != nil {
 		a.say(word{Failed: o.No, Why: err.Error()})
 		return
 	}
 	a.mu.Lock()
-	a.round, a.halt = fmt.Sprintf("%s/%d", a.talk, len(before)+1)+a.padding, make(chan struct{})
+	a.round, a.halt = fmt.Sprintf("%s/%d", a.conversation, len(before)+1)+a.padding, make(chan struct{})
 	round, halt := a.round, a.halt
 	a.mu.Unlock()
 	a.say(word{Done: o.No, Round: round})
@@ -169,11 +169,11 @@ func (a *agent) play(round, text string, halt <-chan struct{}) (said, how, why s
 		if err := os.WriteFile(filepath.Join(a.dir, "held-"+name), nil, 0o600); err != nil {
 			return said, "badly", err.Error()
 		}
-		for looks := time.NewTicker(2 * time.Millisecond); ; {
+		for polls := time.NewTicker(2 * time.Millisecond); ; {
 			select {
 			case <-halt:
 				return said, "halted", ""
-			case <-looks.C:
+			case <-polls.C:
 				if _, err := os.Stat(filepath.Join(a.dir, "free-"+name)); err == nil {
 					return said + words("freed "+name), "well", ""
 				}
@@ -181,8 +181,8 @@ func (a *agent) play(round, text string, halt <-chan struct{}) (said, how, why s
 		}
 	}
 	if count, ok := inside(text, "FLOOD"); ok {
-		pieces, _ := strconv.Atoi(count) // no number is none
-		numbers := make([]string, pieces)
+		deltas, _ := strconv.Atoi(count) // no number is none
+		numbers := make([]string, deltas)
 		for i := range numbers {
 			numbers[i] = strconv.Itoa(i) + " "
 		}

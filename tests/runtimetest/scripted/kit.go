@@ -78,13 +78,13 @@ func (s Site) Release(name string) error {
 
 // AwaitHeld returns when a HOLD of that name holds.
 func (s Site) AwaitHeld(ctx context.Context, name string) error {
-	looks := time.Tick(2 * time.Millisecond)
+	polls := time.Tick(2 * time.Millisecond)
 	for {
 		if _, err := os.Stat(filepath.Join(s.Dir, "held-"+name)); err == nil {
 			return nil
 		}
 		select {
-		case <-looks:
+		case <-polls:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -117,5 +117,5 @@ func Script() runtimetest.Script {
 	}
 	return runtimetest.Script{Reply: word("REPLY"), Hold: word("HOLD"), Command: word("RUN"), Ask: "ASK",
 		Fail:  func(status int) string { return word("FAIL")(strconv.Itoa(status)) },
-		Flood: func(pieces int) string { return word("FLOOD")(strconv.Itoa(pieces)) }}
+		Flood: func(deltas int) string { return word("FLOOD")(strconv.Itoa(deltas)) }}
 }

@@ -18,10 +18,10 @@ import (
 // protocol is the conversation with one process (stdio.Protocol), which serves one session.
 type protocol struct {
 	*stdio.Conn
-	thread string
-	limit  time.Duration
-	talk   func() string // the agent's own name of the conversation, "" for a new one
-	state  state
+	thread       string
+	limit        time.Duration
+	conversation func() string // the agent's own name of the conversation, "" for a new one
+	state        state
 }
 
 // state is what translating a line needs to know of the lines before.
@@ -33,12 +33,12 @@ type state struct {
 
 // hello is what is known of a process that was greeted, for this server and the next ones.
 type hello struct {
-	Talk   string `json:"talk"`
-	Thread string `json:"thread"`
+	Conversation string `json:"talk"`
+	Thread       string `json:"thread"`
 }
 
 func (p *protocol) Greet(ctx context.Context) error {
-	if _, err := p.Call(ctx, p.limit, "enter", order{Talk: p.talk()}); err != nil {
+	if _, err := p.Call(ctx, p.limit, "enter", order{Conversation: p.conversation()}); err != nil {
 		return fmt.Errorf("the scripted agent does not answer: %w", err)
 	}
 	return nil
@@ -147,7 +147,7 @@ func (p *protocol) Answered(method, _ string, result json.RawMessage) {
 	}
 	var w word
 	_ = json.Unmarshal(result, &w) // it was read before
-	greeted, _ := json.Marshal(hello{w.Talk, p.thread})
+	greeted, _ := json.Marshal(hello{w.Conversation, p.thread})
 	p.Started(greeted)
 }
 

@@ -117,11 +117,11 @@ func converse(process *exec.Cmd, in io.Reader, out io.Writer) error {
 // complaints is the end of what a process says is wrong.
 type complaints []byte
 
-func (c *complaints) Write(piece []byte) (int, error) {
+func (c *complaints) Write(chunk []byte) (int, error) {
 	const most = 2000
-	*c = append(*c, piece...)
+	*c = append(*c, chunk...)
 	*c = slices.Clone((*c)[max(0, len(*c)-most):])
-	return len(piece), nil
+	return len(chunk), nil
 }
 
 func (c *complaints) String() string {

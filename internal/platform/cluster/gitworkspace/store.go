@@ -228,17 +228,17 @@ type finder struct {
 	is             bool
 }
 
-func (f *finder) Write(piece []byte) (int, error) {
-	n := len(piece)
-	for len(piece) > 0 && !f.is {
-		end := bytes.IndexByte(piece, 0)
+func (f *finder) Write(chunk []byte) (int, error) {
+	n := len(chunk)
+	for len(chunk) > 0 && !f.is {
+		end := bytes.IndexByte(chunk, 0)
 		if end < 0 {
-			f.record = append(f.record, piece...)
+			f.record = append(f.record, chunk...)
 			break
 		}
-		f.record = append(f.record, piece[:end]...)
+		f.record = append(f.record, chunk[:end]...)
 		if f.is = bytes.HasPrefix(f.record, f.prefix); !f.is {
-			f.record, piece = f.record[:0], piece[end+1:]
+			f.record, chunk = f.record[:0], chunk[end+1:]
 		}
 	}
 	return n, nil
@@ -275,11 +275,11 @@ type bounded struct {
 	left int64
 }
 
-func (b *bounded) Write(piece []byte) (int, error) {
-	if b.left -= int64(len(piece)); b.left < 0 {
+func (b *bounded) Write(chunk []byte) (int, error) {
+	if b.left -= int64(len(chunk)); b.left < 0 {
 		return 0, errors.New("it is too much")
 	}
-	return b.to.Write(piece)
+	return b.to.Write(chunk)
 }
 
 // isName reports whether a text can be a name of snapshots: nothing that git or a file system reads as more than that.

@@ -10,7 +10,7 @@ import (
 	"harness/internal/platform/journal"
 )
 
-func piece(session, text string) journal.Event {
+func delta(session, text string) journal.Event {
 	return journal.Event{SessionID: session, Payload: json.RawMessage(text)}
 }
 
@@ -36,7 +36,7 @@ func TestHeldEventIsShownInOrderOrDropped(t *testing.T) {
 		after   int64
 		session string
 	}{{10, "a"}, {9, "a"}, {12, "a"}, {11, "b"}, {12, "b"}, {13, "b"}} {
-		if !h.add(e.after, piece(e.session, fmt.Sprint(i)), now) {
+		if !h.add(e.after, delta(e.session, fmt.Sprint(i)), now) {
 			t.Fatal("there is room")
 		}
 	}
@@ -56,7 +56,7 @@ func TestHeldEventIsShownInOrderOrDropped(t *testing.T) {
 			t.Errorf("at %d: %q are shown and %d dropped, want %q and %d", h.head, payloads(due), dropped, step.want, step.dropped)
 		}
 	}
-	h.add(30, piece("b", "late"), now)
+	h.add(30, delta("b", "late"), now)
 	h.stored([]journal.Record{record(30, "c")})
 	if due, dropped := h.due(now.Add(maxWait + 1)); len(due) != 0 || dropped != 1 || h.size != 0 {
 		t.Errorf("after it waited for too long: %q shown, %d dropped, %d bytes are held", payloads(due), dropped, h.size)
@@ -69,15 +69,15 @@ func TestHeldEventsAreBounded(t *testing.T) {
 	now := time.Now()
 	h := held{last: map[string]int64{}}
 	for i := range maxHeld {
-		if !h.add(1, piece("a", "x"), now) {
+		if !h.add(1, delta("a", "x"), now) {
 			t.Fatalf("no room for the %dth", i)
 		}
 	}
-	if h.add(1, piece("a", "x"), now) {
+	if h.add(1, delta("a", "x"), now) {
 		t.Error("there is room for more than the bound")
 	}
 	h.due(now.Add(2 * maxWait))
-	if large := string(make([]byte, maxHeldSize/2)); !h.add(1, piece("a", large), now) || h.add(1, piece("a", large+"x"), now) {
+	if large := string(make([]byte, maxHeldSize/2)); !h.add(1, delta("a", large), now) || h.add(1, delta("a", large+"x"), now) {
 		t.Error("bytes are not bounded")
 	}
 	h.due(now.Add(2 * maxWait))
@@ -87,7 +87,7 @@ func TestHeldEventsAreBounded(t *testing.T) {
 	if len(h.last) > maxSessions {
 		t.Errorf("%d sessions are remembered", len(h.last))
 	}
-	h.add(5, piece("7", "stored at 8 already"), now)
+	h.add(5, delta("7", "stored at 8 already"), now)
 	if due, dropped := h.due(now); len(due) != 0 || dropped != 1 {
 		t.Errorf("%q shown, %d dropped", payloads(due), dropped)
 	}

@@ -29,13 +29,13 @@ func stranger(t *testing.T, files archive.Files, window []byte, begin, letter st
 		t.Fatal(err)
 	}
 	// Frames may follow one another, so the long middle is compressed once.
-	piece := bytes.Repeat([]byte(letter), 1<<20)
-	compressed, sum := encoder.EncodeAll(piece, nil), sha256.New()
+	chunk := bytes.Repeat([]byte(letter), 1<<20)
+	compressed, sum := encoder.EncodeAll(chunk, nil), sha256.New()
 	content := encoder.EncodeAll([]byte(begin), window)
 	sum.Write([]byte(begin))
 	for range mebibytes {
 		content = append(content, compressed...)
-		sum.Write(piece)
+		sum.Write(chunk)
 	}
 	sum.Write([]byte(end))
 	content = encoder.EncodeAll([]byte(end), content)

@@ -17,10 +17,10 @@ func attack(runDir, report string) int {
 	result := "attached"
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	looks := time.Tick(5 * time.Millisecond)
+	polls := time.Tick(5 * time.Millisecond)
 	found, err := shim.Discover(runDir)
 	for err == nil && (len(found) != 1 || found[0].State.Socket == "") && ctx.Err() == nil {
-		<-looks // the shim starts its runtime before it says where it listens
+		<-polls // the shim starts its runtime before it says where it listens
 		found, err = shim.Discover(runDir)
 	}
 	if err == nil && len(found) == 1 {

@@ -10,11 +10,11 @@ import (
 
 // Resolved is the event of a resolved interactive request.
 func Resolved(r session.Request, systemOwned bool, actor string) journal.Event {
-	told := ResolutionPayload(r)
+	payload := ResolutionPayload(r)
 	if r.Status == session.RequestResolved && r.DecidedBy != "" {
-		told = append(append(bytes.Clone(told[:len(told)-1]), `,"decidedBy":`...), append(javascript.MustEncode(r.DecidedBy), '}')...)
+		payload = append(append(bytes.Clone(payload[:len(payload)-1]), `,"decidedBy":`...), append(javascript.MustEncode(r.DecidedBy), '}')...)
 	}
-	event := session.NewEvent(r.SessionID, ResolutionEvent(r.Kind), r.SettledAt, systemOwned, told)
+	event := session.NewEvent(r.SessionID, ResolutionEvent(r.Kind), r.SettledAt, systemOwned, payload)
 	event.TurnID, event.ItemID, event.Actor = r.TurnID, r.ItemID, actor
 	return event
 }

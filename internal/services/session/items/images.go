@@ -83,15 +83,15 @@ func nameImage(entry *transcript.Entry, said, line string) {
 		}
 		return
 	}
-	pieces := slices.Clone(entry.Source.Content)
-	entry.Source.Content = pieces
-	for i, piece := range pieces {
-		if said != "" && string(piece) == string(javascript.MustEncode(said)) {
-			pieces[i] = javascript.MustEncode(line)
+	parts := slices.Clone(entry.Source.Content)
+	entry.Source.Content = parts
+	for i, part := range parts {
+		if said != "" && string(part) == string(javascript.MustEncode(said)) {
+			parts[i] = javascript.MustEncode(line)
 			return
 		}
 	}
 	if said == "" {
-		entry.Source.Content = append(pieces, javascript.MustEncode("\n"+line))
+		entry.Source.Content = append(parts, javascript.MustEncode("\n"+line))
 	}
 }

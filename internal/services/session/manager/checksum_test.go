@@ -84,21 +84,21 @@ func TestADamagedMessageIsHeld(t *testing.T) {
 		k.end(s.ID, turn)
 		k.WakeQueue()
 		k.awaitHeld(s.ID)
-		now, err := k.Waiting(t.Context(), s.ID)
-		if k.do(err); now[0].Text != "" || now[0].Error != session.ErrWaitingDamaged.Error() {
+		now, err := k.Queued(t.Context(), s.ID)
+		if k.do(err); now[0].Text != "" || now[0].Error != session.ErrQueuedDamaged.Error() {
 			t.Errorf("it is shown as %+v", now[0])
 		}
 		if _, messages, err := store.Damaged(t.Context(), k.db.Read()); err != nil || !slices.Equal(messages, []string{id}) {
 			t.Errorf("a scrub finds %v (%v)", messages, err)
 		}
-		if _, err := k.SendWaiting(t.Context(), s.ID, id); err != nil && !errors.Is(err, session.ErrWaitingDamaged) {
+		if _, err := k.SendNow(t.Context(), s.ID, id); err != nil && !errors.Is(err, session.ErrQueuedDamaged) {
 			t.Error(err)
 		}
 		k.awaitHeld(s.ID)
 		if said := k.awaitTurns(1); len(said) != 1 {
 			t.Errorf("the runtime got %v", said)
 		}
-		_, err = k.EditWaiting(t.Context(), s.ID, id, "delete nothing, please")
+		_, err = k.EditQueued(t.Context(), s.ID, id, "delete nothing, please")
 		k.do(err)
 		if said := k.awaitTurns(2); said[1] != `{"type":"text","text":"delete nothing, please"}` {
 			t.Errorf("the runtime got %s", said[1])

@@ -95,10 +95,10 @@ func (s *stopper) holdQueued(ctx context.Context, tx database.Tx, sessionID, why
 	}
 	var events []journal.Event
 	for _, one := range waiting {
-		if one.State != session.WaitingQueued {
+		if one.State != session.QueuedReady {
 			continue
 		}
-		held, err := s.options.Enqueue(ctx, tx, one, session.WaitingHeld, "", why)
+		held, err := s.options.Enqueue(ctx, tx, one, session.QueuedHeld, "", why)
 		if err != nil {
 			return nil, err
 		}

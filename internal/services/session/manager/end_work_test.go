@@ -42,8 +42,8 @@ func TestASessionThatIsPutAwayRunsNoMore(t *testing.T) {
 				if active := p.index.ActiveTurn(s.ID); active != "" {
 					t.Errorf("%s: turn %s runs", name, active)
 				}
-				waiting, err := p.Waiting(t.Context(), s.ID)
-				if name == "archived" && (err != nil || len(waiting) != 1 || waiting[0].State != session.WaitingHeld || waiting[0].Error == "") {
+				waiting, err := p.Queued(t.Context(), s.ID)
+				if name == "archived" && (err != nil || len(waiting) != 1 || waiting[0].State != session.QueuedHeld || waiting[0].Error == "") {
 					t.Errorf("%s: the messages that wait are %+v, %v", name, waiting, err)
 				}
 			}

@@ -72,10 +72,10 @@ func (s *Service) isDuplicate(runtimeName string, batch runtime.Batch) bool {
 		return false
 	}
 	p := s.textBuffer(runtimeName, batch.Generation)
-	if batch.Offset <= p.heard {
+	if batch.Offset <= p.readTo {
 		return true
 	}
-	p.heard = batch.Offset
+	p.readTo = batch.Offset
 	return false
 }
 

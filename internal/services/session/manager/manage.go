@@ -53,8 +53,8 @@ func (s *organizer) RenameFrom(ctx context.Context, sessionID, title, from strin
 		if from != "" && sess.Title != from {
 			return nil, &session.TitleError{SessionID: sessionID, Title: sess.Title}
 		}
-		librarian, told := runtime.Has[runtime.Archiver](adapter, runtime.OpArchive)
-		if told {
+		librarian, notified := runtime.Has[runtime.Archiver](adapter, runtime.OpArchive)
+		if notified {
 			// A conversation that the runtime lost keeps its row and title.
 			err := librarian.NameThread(ctx, sess.RuntimeSessionID, title)
 			if err != nil && !errors.Is(err, runtime.ErrThreadNotFound) {
@@ -77,7 +77,7 @@ func (s *organizer) RenameFrom(ctx context.Context, sessionID, title, from strin
 			err := errors.Join(store.UpdateSession(ctx, tx, sessionID, `title = $2`, database.EncodeText(title)),
 				store.TouchSession(ctx, tx, sessionID, at))
 			events := []journal.Event{sessionRenamed(sessionID, title, at)}
-			if !told { // no runtime notifies clients
+			if !notified { // no runtime notifies clients
 				sess.Title = title
 				events = append(events, titleNotification(sess, at))
 			}

@@ -50,7 +50,7 @@ func TestAWholeReadInPieces(t *testing.T) {
 		check := func() {
 			t.Helper()
 			got := &pieces{most: 1000}
-			whole, inPieces := k.read(s.ID, session.Reading{}), k.read(s.ID, session.Reading{Pieces: got})
+			whole, inPieces := k.read(s.ID, session.Reading{}), k.read(s.ID, session.Reading{Chunks: got})
 			if inPieces.Version != whole.Version || inPieces.Pos != whole.Pos || len(inPieces.Transcript) != 0 {
 				t.Errorf("version %s at %d with %d entries, in memory %s at %d", inPieces.Version, inPieces.Pos,
 					len(inPieces.Transcript), whole.Version, whole.Pos)
@@ -65,7 +65,7 @@ func TestAWholeReadInPieces(t *testing.T) {
 		k.do(k.UpsertTranscript(t.Context(), s.ID, transcript.Entry{MessageID: "e30", TurnID: "turn4", Role: "user", Type: "note",
 			Content: "now short", Status: transcript.Complete}))
 		check()
-		if _, err := k.Read(t.Context(), s.ID, session.Reading{Pieces: &pieces{most: 1}}); !errors.Is(err, errEnough) {
+		if _, err := k.Read(t.Context(), s.ID, session.Reading{Chunks: &pieces{most: 1}}); !errors.Is(err, errEnough) {
 			t.Errorf("who takes the pieces ends the read with %v", err)
 		}
 	})

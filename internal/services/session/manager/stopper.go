@@ -32,7 +32,7 @@ type stopperOptions struct {
 	CheckOwner func(one session.Session) error
 	LoadView   func(runtimeName, sessionID string)
 	Record     func(ctx context.Context, done journal.Unit) error
-	Enqueue    func(ctx context.Context, tx database.Tx, one session.Waiting, state session.WaitingState, mark, failure string) (
+	Enqueue    func(ctx context.Context, tx database.Tx, one session.QueuedMessage, state session.QueuedState, mark, failure string) (
 		[]journal.Event, error)
 	UpsertIn func(ctx context.Context, tx database.Tx, sessionID string, entry transcript.Entry) ([]journal.Event, error)
 	Logger   zerolog.Logger

@@ -34,7 +34,7 @@ func TestAMessageToABusySessionIsQueued(t *testing.T) {
 		for name, message := range map[string]session.Message{
 			"an image": {Text: "x", Images: []string{"data:,"}}, "a level": {Text: "x", ApprovalPolicy: level("on-failure")},
 		} {
-			if _, err := k.Submit(t.Context(), s.ID, message); err == nil || errors.Is(err, session.ErrWaitingFull) {
+			if _, err := k.Submit(t.Context(), s.ID, message); err == nil || errors.Is(err, session.ErrQueueFull) {
 				t.Errorf("%s that the runtime would refuse is queued: %v", name, err)
 			}
 		}

@@ -24,20 +24,20 @@ func TestAWaitingMessageIsSteered(t *testing.T) {
 			_, err := tx.ExecContext(t.Context(), `update queued_messages set state = 'held', error = 'why'`)
 			return err
 		}))
-		now, err := k.SendWaiting(t.Context(), s.ID, ids[1])
+		now, err := k.SendNow(t.Context(), s.ID, ids[1])
 		k.do(err)
-		if len(now) != 1 || now[0].ID != ids[0] || now[0].State != session.WaitingHeld {
+		if len(now) != 1 || now[0].ID != ids[0] || now[0].State != session.QueuedHeld {
 			t.Errorf("then wait %+v", now)
 		}
 		turns, _ := k.fake.seen()
 		if len(turns) != 2 || turns[1].ActiveTurnID != turn || string(turns[1].Input[0]) != `{"type":"text","text":"two"}` {
 			t.Errorf("it was told %+v", turns)
 		}
-		if _, err := k.SendWaiting(t.Context(), s.ID, ids[1]); !errors.Is(err, session.ErrWaitingNotFound) {
+		if _, err := k.SendNow(t.Context(), s.ID, ids[1]); !errors.Is(err, session.ErrQueuedNotFound) {
 			t.Errorf("sent twice: %v", err)
 		}
 		k.end(s.ID, turn)
-		if now, err = k.SendWaiting(t.Context(), s.ID, ids[0]); err != nil || now[0].State == session.WaitingHeld {
+		if now, err = k.SendNow(t.Context(), s.ID, ids[0]); err != nil || now[0].State == session.QueuedHeld {
 			t.Errorf("sent when idle: %+v %v", now, err)
 		}
 		k.awaitWaiting(s.ID, 0)
@@ -58,7 +58,7 @@ func TestAWaitingMessageInterrupts(t *testing.T) {
 			k.do(err)
 			ids = append(ids, id)
 		}
-		_, err := k.SendWaiting(t.Context(), s.ID, ids[1])
+		_, err := k.SendNow(t.Context(), s.ID, ids[1])
 		k.do(err)
 		if said := k.awaitTurns(2); said[1] != `{"type":"text","text":"two"}` {
 			t.Errorf("then it was told %s", said[1])
@@ -94,7 +94,7 @@ func TestAWaitingMessageThatCannotBeSteeredIsHeld(t *testing.T) {
 					return runtime.StartedTurn{}, c.failure
 				}
 				k.fake.mu.Unlock()
-				if _, err := k.SendWaiting(t.Context(), s.ID, id); !errors.Is(err, c.failure) {
+				if _, err := k.SendNow(t.Context(), s.ID, id); !errors.Is(err, c.failure) {
 					t.Fatalf("it failed with %v", err)
 				}
 				k.awaitHeld(s.ID)

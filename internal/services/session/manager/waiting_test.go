@@ -28,11 +28,11 @@ func (k *kit) awaitTurns(n int) (said []string) {
 }
 
 // awaitWaiting waits until that many messages wait.
-func (k *kit) awaitWaiting(sessionID string, n int) (now []session.Waiting) {
+func (k *kit) awaitWaiting(sessionID string, n int) (now []session.QueuedMessage) {
 	k.t.Helper()
 	k.eventually(fmt.Sprintf("a queue of %d", n), func() bool {
 		var err error
-		now, err = k.Waiting(k.t.Context(), sessionID)
+		now, err = k.Queued(k.t.Context(), sessionID)
 		k.do(err)
 		return len(now) == n
 	})
@@ -50,16 +50,16 @@ func TestWaitingMessages(t *testing.T) {
 			k.do(err)
 			ids = append(ids, id)
 		}
-		_, err := k.MoveWaiting(t.Context(), s.ID, ids[2], ids[0])
+		_, err := k.MoveQueued(t.Context(), s.ID, ids[2], ids[0])
 		k.do(err)
-		_, err = k.EditWaiting(t.Context(), s.ID, ids[0], "uno")
+		_, err = k.EditQueued(t.Context(), s.ID, ids[0], "uno")
 		k.do(err)
-		now, err := k.DropWaiting(t.Context(), s.ID, ids[1])
+		now, err := k.DropQueued(t.Context(), s.ID, ids[1])
 		k.do(err)
 		if len(now) != 3 || now[0].Text != "three" || now[1].Text != "uno" || now[2].Text != "four" {
 			t.Fatalf("waiting are %+v", now)
 		}
-		if _, err := k.DropWaiting(t.Context(), s.ID, ids[1]); !errors.Is(err, session.ErrWaitingNotFound) {
+		if _, err := k.DropQueued(t.Context(), s.ID, ids[1]); !errors.Is(err, session.ErrQueuedNotFound) {
 			t.Errorf("dropped twice: %v", err)
 		}
 		for n, text := range []string{"three", "uno", "four"} {
@@ -127,9 +127,9 @@ func TestAMessageIsNotTakenForAWaitingOne(t *testing.T) {
 func (k *kit) awaitHeld(sessionID string) {
 	k.t.Helper()
 	k.eventually("that the first waiting message is held", func() bool {
-		now, err := k.Waiting(k.t.Context(), sessionID)
+		now, err := k.Queued(k.t.Context(), sessionID)
 		k.do(err)
-		return len(now) > 0 && now[0].State == session.WaitingHeld && now[0].Error != ""
+		return len(now) > 0 && now[0].State == session.QueuedHeld && now[0].Error != ""
 	})
 }
 
@@ -161,7 +161,7 @@ func TestWaitingMessagesBringTheirPictures(t *testing.T) {
 		k.awaitWaiting(s.ID, 1)
 		k.end(s.ID, k.ActiveTurn(s.ID))
 		k.awaitHeld(s.ID)
-		held, err := k.Waiting(t.Context(), s.ID)
+		held, err := k.Queued(t.Context(), s.ID)
 		k.do(err)
 		if held[0].ID != now[1].ID || held[0].Error != "upload:2 is lost" {
 			t.Errorf("held is %+v", held[0])

@@ -53,7 +53,7 @@ func (o *Outbox) beganTurn(ctx context.Context, sessionID, mark string) (string,
 	}
 	sess, err := o.sessions.Stored(ctx, sessionID)
 	if err == nil && sess.Epoch != before.Epoch {
-		err = fmt.Errorf("%w: another node told its runtime of it, and what that said then is not known here", session.ErrTurnUnknown)
+		err = fmt.Errorf("%w: another node sent it to its runtime, whose answer is not known here", session.ErrTurnUnknown)
 	}
 	return "", err
 }
@@ -81,11 +81,11 @@ func (o *Outbox) settleInFlight(ctx context.Context, sessionID string) error {
 		return err
 	}
 	defer release()
-	told, err := o.opts.Locks.Acquire(ctx, sessionID) // its sender settles one that is being sent
+	unlock, err := o.opts.Locks.Acquire(ctx, sessionID) // its sender settles one that is being sent
 	if err != nil {
 		return err
 	}
-	told()
+	unlock()
 	unsettled, err := o.Unsettled(ctx, sessionID)
 	if err != nil || len(unsettled) == 0 { // a later message has settled it
 		return err

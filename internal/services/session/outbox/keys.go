@@ -13,8 +13,8 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// errKeyTold: what a message with this key made is to be looked up (TurnForKey) before it is sent.
-var errKeyTold = fmt.Errorf("%w: what became of a message with this key is not known here yet", runtime.ErrUnavailable)
+// errKeyStored: what a message with this key made is to be looked up (TurnForKey) before it is sent.
+var errKeyStored = fmt.Errorf("%w: what became of a message with this key is not known here yet", runtime.ErrUnavailable)
 
 // TurnForKey is the result of an earlier message with a key (Message.Key): the turn it began or joined, or its id in
 // the queue. "" says that it had no result, and will have none. ErrTurnUnknown when that stays unknown;
@@ -79,7 +79,7 @@ func insertKey(ctx context.Context, tx database.Tx, one messageKey) error {
 	if rows, err := inserted.RowsAffected(); err != nil || rows == 1 {
 		return err
 	}
-	return journal.Refuse(errKeyTold)
+	return journal.Refuse(errKeyStored)
 }
 
 // ForgetKey deletes the key of a message that its runtime refused. After any other failure the runtime may have
@@ -97,8 +97,8 @@ func (o *Outbox) ForgetKey(ctx context.Context, key string, failure error) error
 	})
 }
 
-// KeyMade stores the result of a message with a key.
-func KeyMade(ctx context.Context, tx database.Tx, key, made string) error {
+// StoreKeyResult stores the result of a message with a key.
+func StoreKeyResult(ctx context.Context, tx database.Tx, key, made string) error {
 	if _, err := tx.ExecContext(ctx, `update message_keys set mark = '', made = $2 where key = $1`, key,
 		database.EncodeText(made)); err != nil {
 		return fmt.Errorf("note what a message made: %w", err)
@@ -108,7 +108,7 @@ func KeyMade(ctx context.Context, tx database.Tx, key, made string) error {
 
 // keysInFlight lists the messages with keys on their way to the runtime of a session, or whose sending was interrupted.
 func (o *Outbox) keysInFlight(ctx context.Context, sessionID string) ([]InFlight, error) {
-	return database.ReadAll(ctx, o.opts.DB.Read(), "read the messages that were being told", func(row database.Row) (InFlight, error) {
+	return database.ReadAll(ctx, o.opts.DB.Read(), "read the messages that were being sent", func(row database.Row) (InFlight, error) {
 		var key, mark string
 		err := row.Scan(&key, &mark)
 		return InFlight{sessionID, mark, func(ctx context.Context, turnID string, unknown bool) error {

@@ -16,9 +16,9 @@ import (
 )
 
 // toSend is a waiting message as it is sent, with the pictures that it names.
-func (o *Outbox) toSend(ctx context.Context, one session.Waiting) (session.Message, error) {
+func (o *Outbox) toSend(ctx context.Context, one session.QueuedMessage) (session.Message, error) {
 	if one.Damaged {
-		return session.Message{}, session.ErrWaitingDamaged
+		return session.Message{}, session.ErrQueuedDamaged
 	}
 	m := one.Content
 	message := session.Message{Text: m.Text, Images: m.Images, Model: m.Model, Effort: m.Effort, ApprovalPolicy: m.ApprovalPolicy,
@@ -33,14 +33,14 @@ func (o *Outbox) toSend(ctx context.Context, one session.Waiting) (session.Messa
 // EventQueue publishes what is queued in a session.
 const EventQueue = "message_queue_updated"
 
-// Waiting lists the messages that wait in a session, in the order they will be sent.
-func (o *Outbox) Waiting(ctx context.Context, sessionID string) ([]session.Waiting, error) {
+// Queued lists the messages that wait in a session, in the order they will be sent.
+func (o *Outbox) Queued(ctx context.Context, sessionID string) ([]session.QueuedMessage, error) {
 	return store.ReadQueued(ctx, o.opts.DB.Read(), `session_id = $1`, database.EncodeText(sessionID))
 }
 
 // changeQueue edits a session's waiting messages in one unit, and notifies every client what waits then.
 func (o *Outbox) changeQueue(ctx context.Context, sessionID string,
-	edit func(ctx context.Context, tx database.Tx) error) (now []session.Waiting, err error) {
+	edit func(ctx context.Context, tx database.Tx) error) (now []session.QueuedMessage, err error) {
 	_, err = o.opts.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		systemOwned, err := store.IsSystemOwned(ctx, tx, sessionID)
 		if err != nil {
@@ -59,7 +59,7 @@ func (o *Outbox) changeQueue(ctx context.Context, sessionID string,
 }
 
 // queueUpdated reports what waits in a session, and which message was sent, nil for none.
-func queueUpdated(sessionID string, now []session.Waiting, systemOwned bool, at int64, sent *sentMessage) journal.Event {
+func queueUpdated(sessionID string, now []session.QueuedMessage, systemOwned bool, at int64, sent *sentMessage) journal.Event {
 	queued := make([]json.RawMessage, len(now))
 	for i, one := range now {
 		queued[i] = one.Encode()
@@ -71,9 +71,9 @@ func queueUpdated(sessionID string, now []session.Waiting, systemOwned bool, at 
 	}{sessionID, queued, sent}))
 }
 
-// Wait has a message sent when the turns of its session that run and the messages before it are over. ErrWaitingFull,
+// Wait has a message sent when the turns of its session that run and the messages before it are over. ErrQueueFull,
 // *FolderError.
-func (o *Outbox) Wait(ctx context.Context, sessionID string, message session.Message) (id string, now []session.Waiting, err error) {
+func (o *Outbox) Wait(ctx context.Context, sessionID string, message session.Message) (id string, now []session.QueuedMessage, err error) {
 	if err := o.sessions.CheckWorkspace(ctx, sessionID); err != nil {
 		return "", nil, err
 	}
@@ -85,8 +85,8 @@ func (o *Outbox) Wait(ctx context.Context, sessionID string, message session.Mes
 			database.EncodeText(sessionID)).Scan(&n, &last); err != nil {
 			return fmt.Errorf("count waiting messages: %w", err)
 		}
-		if n >= session.MaxWaiting {
-			return journal.Refuse(session.ErrWaitingFull)
+		if n >= session.MaxQueued {
+			return journal.Refuse(session.ErrQueueFull)
 		}
 		if message.Key != "" {
 			if err := insertKey(ctx, tx, messageKey{key: message.Key, sessionID: sessionID, made: id, at: o.opts.Now()}); err != nil {
@@ -105,8 +105,8 @@ func (o *Outbox) Wait(ctx context.Context, sessionID string, message session.Mes
 	return id, now, err
 }
 
-// EditWaiting gives a waiting message another text; one that was held waits again. ErrWaitingNotFound, ErrWaitingSent.
-func (o *Outbox) EditWaiting(ctx context.Context, sessionID, id, text string) ([]session.Waiting, error) {
+// EditQueued gives a waiting message another text; one that was held waits again. ErrQueuedNotFound, ErrQueuedSent.
+func (o *Outbox) EditQueued(ctx context.Context, sessionID, id, text string) ([]session.QueuedMessage, error) {
 	return o.changeQueue(ctx, sessionID, func(ctx context.Context, tx database.Tx) error {
 		one, err := store.ReadUnsent(ctx, tx, sessionID, id)
 		if err != nil {
@@ -120,8 +120,8 @@ func (o *Outbox) EditWaiting(ctx context.Context, sessionID, id, text string) ([
 	})
 }
 
-// DropWaiting takes a waiting message out. ErrWaitingNotFound, ErrWaitingSent.
-func (o *Outbox) DropWaiting(ctx context.Context, sessionID, id string) ([]session.Waiting, error) {
+// DropQueued takes a waiting message out. ErrQueuedNotFound, ErrQueuedSent.
+func (o *Outbox) DropQueued(ctx context.Context, sessionID, id string) ([]session.QueuedMessage, error) {
 	return o.changeQueue(ctx, sessionID, func(ctx context.Context, tx database.Tx) error {
 		one, err := store.ReadUnsent(ctx, tx, sessionID, id)
 		if err != nil {
@@ -132,8 +132,8 @@ func (o *Outbox) DropWaiting(ctx context.Context, sessionID, id string) ([]sessi
 	})
 }
 
-// MoveWaiting puts a waiting message before another one, or with "" behind all. ErrWaitingNotFound, ErrWaitingSent.
-func (o *Outbox) MoveWaiting(ctx context.Context, sessionID, id, before string) ([]session.Waiting, error) {
+// MoveQueued puts a waiting message before another one, or with "" behind all. ErrQueuedNotFound, ErrQueuedSent.
+func (o *Outbox) MoveQueued(ctx context.Context, sessionID, id, before string) ([]session.QueuedMessage, error) {
 	return o.changeQueue(ctx, sessionID, func(ctx context.Context, tx database.Tx) error {
 		moved, err := store.ReadUnsent(ctx, tx, sessionID, id)
 		if err != nil {
@@ -169,9 +169,9 @@ func (o *Outbox) MoveWaiting(ctx context.Context, sessionID, id, before string) 
 	})
 }
 
-// SendWaiting sends a waiting message at once: into the turn that runs where the runtime steers, else as a turn of its
-// own, for which a running turn is interrupted. One that was held is sent again. ErrWaitingNotFound, ErrWaitingSent.
-func (o *Outbox) SendWaiting(ctx context.Context, sessionID, id string) ([]session.Waiting, error) {
+// SendNow sends a waiting message at once: into the turn that runs where the runtime steers, else as a turn of its
+// own, for which a running turn is interrupted. One that was held is sent again. ErrQueuedNotFound, ErrQueuedSent.
+func (o *Outbox) SendNow(ctx context.Context, sessionID, id string) ([]session.QueuedMessage, error) {
 	sess, adapter, err := o.sessions.Owned(ctx, sessionID)
 	if err != nil {
 		return nil, err
@@ -193,11 +193,11 @@ func (o *Outbox) SendWaiting(ctx context.Context, sessionID, id string) ([]sessi
 	if err != nil {
 		return nil, err
 	}
-	return o.Waiting(ctx, sessionID)
+	return o.Queued(ctx, sessionID)
 }
 
 // moveToFront puts a waiting message before all others, to be sent even if it was held.
-func (o *Outbox) moveToFront(ctx context.Context, sessionID, id string) ([]session.Waiting, error) {
+func (o *Outbox) moveToFront(ctx context.Context, sessionID, id string) ([]session.QueuedMessage, error) {
 	return o.changeQueue(ctx, sessionID, func(ctx context.Context, tx database.Tx) error {
 		if _, err := store.ReadUnsent(ctx, tx, sessionID, id); err != nil {
 			return err
@@ -211,7 +211,7 @@ func (o *Outbox) moveToFront(ctx context.Context, sessionID, id string) ([]sessi
 
 // steerQueued reports a waiting message as any other is queued, into the turn that runs. A failure that leaves open
 // whether the runtime took it holds it (settle).
-func (o *Outbox) steerQueued(ctx context.Context, one session.Waiting) error {
+func (o *Outbox) steerQueued(ctx context.Context, one session.QueuedMessage) error {
 	var begun atomic.Bool // also set if the unit runs after Send gave up
 	message, err := o.toSend(ctx, one)
 	if err != nil {
@@ -223,10 +223,10 @@ func (o *Outbox) steerQueued(ctx context.Context, one session.Waiting) error {
 			return nil, err
 		}
 		if still.Text != one.Text {
-			return nil, journal.Refuse(errWaitingChanged)
+			return nil, journal.Refuse(errQueuedChanged)
 		}
 		begun.Store(true)
-		return o.Enqueue(ctx, tx, one, session.WaitingSending, steeredMark, "")
+		return o.Enqueue(ctx, tx, one, session.QueuedSending, steeredMark, "")
 	}
 	message.Accepted = func(ctx context.Context, tx database.Tx, turnID string) ([]journal.Event, error) {
 		return o.dequeueSent(ctx, tx, one, turnID)
@@ -234,12 +234,12 @@ func (o *Outbox) steerQueued(ctx context.Context, one session.Waiting) error {
 	_, err = o.turns.Send(ctx, one.SessionID, message)
 	var refused *runtime.Error
 	switch {
-	case errors.Is(err, session.ErrWaitingNotFound), errors.Is(err, session.ErrWaitingSent), errors.Is(err, errWaitingChanged):
+	case errors.Is(err, session.ErrQueuedNotFound), errors.Is(err, session.ErrQueuedSent), errors.Is(err, errQueuedChanged):
 		return nil // the turn ended and it is sent as one of its own, or a client edited or dropped it meanwhile
 	case err == nil || !begun.Load():
 		return err
 	case errors.As(err, &refused):
-		return errors.Join(err, o.markQueued(context.WithoutCancel(ctx), one, session.WaitingHeld, err.Error()))
+		return errors.Join(err, o.markQueued(context.WithoutCancel(ctx), one, session.QueuedHeld, err.Error()))
 	}
 	return errors.Join(err, o.settleInFlight(context.WithoutCancel(ctx), one.SessionID))
 }

@@ -98,17 +98,17 @@ func (o *Outbox) sendQueued(ctx context.Context, senders *sync.WaitGroup) (found
 	return len(sessions) > 0, nil
 }
 
-// errWaitingChanged: a client edited, moved or dropped the message just before it was sent.
-var errWaitingChanged = errors.New("the message changed")
+// errQueuedChanged: a client edited, moved or dropped the message just before it was sent.
+var errQueuedChanged = errors.New("the message changed")
 
 // sendFirst sends a session's queued messages until none is left, or one is held.
 func (o *Outbox) sendFirst(ctx context.Context, sessionID string) error {
 	for ctx.Err() == nil {
-		all, err := o.Waiting(ctx, sessionID)
-		if err != nil || len(all) == 0 || all[0].State == session.WaitingHeld {
+		all, err := o.Queued(ctx, sessionID)
+		if err != nil || len(all) == 0 || all[0].State == session.QueuedHeld {
 			return err
 		}
-		if all[0].State == session.WaitingSending {
+		if all[0].State == session.QueuedSending {
 			err = o.settleInFlight(ctx, sessionID)
 		} else {
 			err = o.sendWhenIdle(ctx, all[0])
@@ -122,7 +122,7 @@ func (o *Outbox) sendFirst(ctx context.Context, sessionID string) error {
 
 // sendWhenIdle sends a queued message as a turn of its own. It stores the attempt first, and the acceptance with the
 // turn. A server that restarts in between resolves the rest (settleInFlight).
-func (o *Outbox) sendWhenIdle(ctx context.Context, first session.Waiting) error {
+func (o *Outbox) sendWhenIdle(ctx context.Context, first session.QueuedMessage) error {
 	id := first.SessionID
 	sess, err := o.sessions.Stored(ctx, id)
 	if err != nil {
@@ -139,7 +139,7 @@ func (o *Outbox) sendWhenIdle(ctx context.Context, first session.Waiting) error 
 		return errors.Join(err, ctx.Err())
 	}
 	if err != nil {
-		return o.markQueued(ctx, first, session.WaitingHeld, err.Error())
+		return o.markQueued(ctx, first, session.QueuedHeld, err.Error())
 	}
 	message.Alone = true
 	var begun atomic.Bool // also set if the unit runs after Send gave up
@@ -148,15 +148,15 @@ func (o *Outbox) sendWhenIdle(ctx context.Context, first session.Waiting) error 
 		if err != nil {
 			return nil, err
 		}
-		if len(all) == 0 || all[0].ID != first.ID || all[0].State != session.WaitingQueued || all[0].Text != first.Text {
-			return nil, journal.Refuse(errWaitingChanged)
+		if len(all) == 0 || all[0].ID != first.ID || all[0].State != session.QueuedReady || all[0].Text != first.Text {
+			return nil, journal.Refuse(errQueuedChanged)
 		}
 		mark, err := newMark(ctx, tx, sess)
 		if err != nil {
 			return nil, err
 		}
 		begun.Store(true)
-		return o.Enqueue(ctx, tx, first, session.WaitingSending, mark, "")
+		return o.Enqueue(ctx, tx, first, session.QueuedSending, mark, "")
 	}
 	message.Accepted = func(ctx context.Context, tx database.Tx, turnID string) ([]journal.Event, error) {
 		return o.dequeueSent(ctx, tx, first, turnID)
@@ -164,42 +164,42 @@ func (o *Outbox) sendWhenIdle(ctx context.Context, first session.Waiting) error 
 	_, err = o.turns.Send(inTrace(ctx, first.Content.Trace), id, message)
 	var refused *runtime.Error
 	switch {
-	case err == nil, errors.Is(err, errWaitingChanged):
+	case err == nil, errors.Is(err, errQueuedChanged):
 		return nil
 	case errors.Is(err, runtime.ErrTurnActive):
 		if !begun.Load() {
 			return nil
 		}
-		return o.markQueued(ctx, first, session.WaitingQueued, "")
+		return o.markQueued(ctx, first, session.QueuedReady, "")
 	case begun.Load() && !errors.As(err, &refused):
 		return nil // the next round settles it
 	case errors.Is(err, runtime.ErrUnavailable) || errors.Is(err, runtime.ErrTimeout) || database.Transient(err) ||
 		ctx.Err() != nil || errors.As(err, new(*session.LimitError)):
 		if begun.Load() {
-			err = errors.Join(err, o.markQueued(ctx, first, session.WaitingQueued, ""))
+			err = errors.Join(err, o.markQueued(ctx, first, session.QueuedReady, ""))
 		}
 		return err
 	}
-	return o.markQueued(ctx, first, session.WaitingHeld, err.Error())
+	return o.markQueued(ctx, first, session.QueuedHeld, err.Error())
 }
 
 // settleQueued stores the result of a queued message whose sending was interrupted.
-func (o *Outbox) settleQueued(ctx context.Context, one session.Waiting, turnID string, unknown bool) error {
+func (o *Outbox) settleQueued(ctx context.Context, one session.QueuedMessage, turnID string, unknown bool) error {
 	switch {
 	case unknown:
-		return o.markQueued(ctx, one, session.WaitingHeld,
-			"it cannot be told whether the runtime took it; look at the transcript, then send or drop it")
+		return o.markQueued(ctx, one, session.QueuedHeld,
+			"it is unknown whether the runtime took it; look at the transcript, then send or drop it")
 	case turnID != "":
 		_, err := o.opts.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 			return o.dequeueSent(ctx, tx, one, turnID)
 		})
 		return err
 	}
-	return o.markQueued(ctx, one, session.WaitingQueued, "")
+	return o.markQueued(ctx, one, session.QueuedReady, "")
 }
 
-// markQueued is putWaiting as a unit of its own.
-func (o *Outbox) markQueued(ctx context.Context, one session.Waiting, state session.WaitingState, failure string) error {
+// markQueued is Enqueue as a unit of its own.
+func (o *Outbox) markQueued(ctx context.Context, one session.QueuedMessage, state session.QueuedState, failure string) error {
 	_, err := o.opts.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		return o.Enqueue(ctx, tx, one, state, "", failure)
 	})
@@ -207,7 +207,7 @@ func (o *Outbox) markQueued(ctx context.Context, one session.Waiting, state sess
 }
 
 // Enqueue gives a message another state, and notifies every client.
-func (o *Outbox) Enqueue(ctx context.Context, tx database.Tx, one session.Waiting, state session.WaitingState, mark, failure string) (
+func (o *Outbox) Enqueue(ctx context.Context, tx database.Tx, one session.QueuedMessage, state session.QueuedState, mark, failure string) (
 	[]journal.Event, error) {
 	systemOwned, err := store.IsSystemOwned(ctx, tx, one.SessionID)
 	if session.Absent(err) {

@@ -13,7 +13,7 @@ import (
 )
 
 // Submit is Send that never waits for a running turn. If the runtime cannot steer, it queues the message behind the
-// turn and earlier messages. A later server may send it. Errors are those of Send, ErrWaitingFull and *FolderError.
+// turn and earlier messages. A later server may send it. Errors are those of Send, ErrQueueFull and *FolderError.
 func (o *Outbox) Submit(ctx context.Context, sessionID string, message session.Message) (session.Sent, error) {
 	sess, adapter, err := o.sessions.Owned(ctx, sessionID)
 	if err != nil {
@@ -23,11 +23,11 @@ func (o *Outbox) Submit(ctx context.Context, sessionID string, message session.M
 		return o.turns.Send(ctx, sessionID, message)
 	}
 	o.sessions.LoadView(sess.Runtime, sessionID)
-	waiting, err := o.Waiting(ctx, sessionID)
+	waiting, err := o.Queued(ctx, sessionID)
 	if err != nil {
 		return session.Sent{}, err
 	}
-	behind := len(waiting) > 0 && waiting[0].State != session.WaitingHeld // a held one waits for a person
+	behind := len(waiting) > 0 && waiting[0].State != session.QueuedHeld // a held one waits for a person
 	if !behind && o.opts.Index.ActiveTurn(sessionID) == "" {
 		alone := message
 		alone.Alone = true
@@ -50,7 +50,7 @@ func (o *Outbox) Submit(ctx context.Context, sessionID string, message session.M
 }
 
 // dequeueSent removes a sent message from the queue, and publishes the turn it became.
-func (o *Outbox) dequeueSent(ctx context.Context, tx database.Tx, one session.Waiting, turnID string) ([]journal.Event, error) {
+func (o *Outbox) dequeueSent(ctx context.Context, tx database.Tx, one session.QueuedMessage, turnID string) ([]journal.Event, error) {
 	systemOwned, err := store.IsSystemOwned(ctx, tx, one.SessionID)
 	if session.Absent(err) {
 		return nil, nil

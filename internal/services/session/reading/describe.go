@@ -46,8 +46,8 @@ func (r *Reader) threadState(ctx context.Context, q database.Querier, sess sessi
 			return state, err
 		}
 		for _, request := range pending {
-			if !slices.Contains(state.Waiting, request.Kind) {
-				state.Waiting = append(state.Waiting, request.Kind)
+			if !slices.Contains(state.PendingRequests, request.Kind) {
+				state.PendingRequests = append(state.PendingRequests, request.Kind)
 			}
 		}
 	}

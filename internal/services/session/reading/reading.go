@@ -67,7 +67,7 @@ func (r *Reader) readEntries(ctx context.Context, q database.Querier, detail *se
 		}
 	}
 	if window == nil {
-		err = r.readWhole(ctx, q, detail, want.Pieces)
+		err = r.readWhole(ctx, q, detail, want.Chunks)
 	} else {
 		err = r.readWindow(ctx, q, detail, want)
 	}

@@ -11,15 +11,15 @@ import (
 	"harness/transcript"
 )
 
-// readWhole reads the whole transcript, a page at a time. Without pieces it collects it in detail.
-func (r *Reader) readWhole(ctx context.Context, q database.Querier, detail *session.Detail, pieces session.Pieces) error {
+// readWhole reads the whole transcript, a page at a time. Without chunks it collects it in detail.
+func (r *Reader) readWhole(ctx context.Context, q database.Querier, detail *session.Detail, chunks session.Chunks) error {
 	id := detail.Session.ID
 	turns, err := store.ReadTurns(ctx, q, id)
 	if err != nil {
 		return err
 	}
 	shown := turns
-	w := wholeReading{pieces: pieces, words: r.describerOf(detail.Session), times: store.TurnTimes(turns)}
+	w := wholeReading{chunks: chunks, words: r.describerOf(detail.Session), times: store.TurnTimes(turns)}
 	if w.words != nil {
 		gone, err := r.entries.RolledBack(ctx, q, id)
 		if err != nil {
@@ -44,12 +44,12 @@ func (r *Reader) readWhole(ctx context.Context, q database.Querier, detail *sess
 			return err
 		}
 		transcript.Settle(page, w.times)
-		if pieces == nil {
+		if chunks == nil {
 			detail.Transcript = append(detail.Transcript, page...)
 			return nil
 		}
 		w.encoded = encodings.AppendJSON(w.encoded[:0], page)
-		return pieces.Entries(w.encoded[1 : len(w.encoded)-1])
+		return chunks.Entries(w.encoded[1 : len(w.encoded)-1])
 	})
 	if err != nil || w.words == nil {
 		return err
@@ -59,7 +59,7 @@ func (r *Reader) readWhole(ctx context.Context, q database.Querier, detail *sess
 		return err
 	}
 	state.Turns = w.turns.all()
-	if pieces == nil {
+	if chunks == nil {
 		detail.Session.Thread = w.words.Describe(detail.Session.Thread, state)
 		return nil
 	}
@@ -69,7 +69,7 @@ func (r *Reader) readWhole(ctx context.Context, q database.Querier, detail *sess
 
 // wholeReading is the state of a whole read between pages.
 type wholeReading struct {
-	pieces session.Pieces
+	chunks session.Chunks
 	words  describer // nil: no descriptions
 	times  map[string]transcript.TurnTimes
 	turns  *turnList
@@ -102,7 +102,7 @@ func (w *wholeReading) addItems(ctx context.Context, q database.Querier, session
 		if !is {
 			continue
 		}
-		if w.pieces == nil {
+		if w.chunks == nil {
 			turn := &w.turns.turns[at]
 			turn.Items = append(turn.Items, item)
 			continue
@@ -111,7 +111,7 @@ func (w *wholeReading) addItems(ctx context.Context, q database.Querier, session
 		if described = w.words.DescribeItem(item); described == nil {
 			continue
 		}
-		if err := w.pieces.Item(at, described); err != nil {
+		if err := w.chunks.Item(at, described); err != nil {
 			return err
 		}
 	}

@@ -55,7 +55,7 @@ func (r *Reader) FailureKind(ctx context.Context, turn store.Turn) (error, error
 	if err != nil {
 		return described.Kind, nil // a runtime this server does not have adds nothing
 	}
-	if reader, tells := adapter.(runtime.FailureReader); tells {
+	if reader, known := adapter.(runtime.FailureReader); known {
 		return reader.FailureKind(described), nil
 	}
 	return described.Kind, nil

@@ -15,8 +15,8 @@ import (
 const QueuedColumns = `id, session_id, place, message, state, mark, error, created_at, checksum`
 
 // ReadQueued reads the queued messages that where selects.
-func ReadQueued(ctx context.Context, q database.Querier, where string, args ...any) ([]session.Waiting, error) {
-	return database.ReadAll(ctx, q, "read waiting messages", func(row database.Row) (w session.Waiting, err error) {
+func ReadQueued(ctx context.Context, q database.Querier, where string, args ...any) ([]session.QueuedMessage, error) {
+	return database.ReadAll(ctx, q, "read waiting messages", func(row database.Row) (w session.QueuedMessage, err error) {
 		var (
 			message string
 			kept    sql.NullInt64
@@ -29,8 +29,8 @@ func ReadQueued(ctx context.Context, q database.Querier, where string, args ...a
 			*text = database.DecodeText(*text)
 		}
 		if kept.Valid && kept.Int64 != QueuedChecksum(message) {
-			if w.Damaged = true; w.State == session.WaitingQueued {
-				w.State, w.Error = session.WaitingHeld, session.ErrWaitingDamaged.Error()
+			if w.Damaged = true; w.State == session.QueuedReady {
+				w.State, w.Error = session.QueuedHeld, session.ErrQueuedDamaged.Error()
 			}
 			return w, nil
 		}
@@ -46,15 +46,15 @@ func ReadQueued(ctx context.Context, q database.Querier, where string, args ...a
 func QueuedChecksum(text string) int64 { return database.Checksum(0).Add(text).Column(0) }
 
 // ReadUnsent reads a waiting message that is not being sent.
-func ReadUnsent(ctx context.Context, tx database.Tx, sessionID, id string) (session.Waiting, error) {
+func ReadUnsent(ctx context.Context, tx database.Tx, sessionID, id string) (session.QueuedMessage, error) {
 	found, err := ReadQueued(ctx, tx, `session_id = $1 and id = $2`, database.EncodeText(sessionID), database.EncodeText(id))
 	switch {
 	case err != nil:
-		return session.Waiting{}, err
+		return session.QueuedMessage{}, err
 	case len(found) == 0:
-		return session.Waiting{}, journal.Refuse(session.ErrWaitingNotFound)
-	case found[0].State == session.WaitingSending:
-		return session.Waiting{}, journal.Refuse(session.ErrWaitingSent)
+		return session.QueuedMessage{}, journal.Refuse(session.ErrQueuedNotFound)
+	case found[0].State == session.QueuedSending:
+		return session.QueuedMessage{}, journal.Refuse(session.ErrQueuedSent)
 	}
 	return found[0], nil
 }

@@ -56,14 +56,14 @@ func SetReplay(ctx context.Context, tx database.Tx, sessionID string, again bool
 	_, err := tx.ExecContext(ctx, `update session_custody set tell_again = $2 where session_id = $1`,
 		database.EncodeText(sessionID), Flag(again))
 	if err != nil {
-		return fmt.Errorf("store whether the runtime of session %s is told it again: %w", sessionID, err)
+		return fmt.Errorf("store whether the runtime of session %s gets it again: %w", sessionID, err)
 	}
 	return nil
 }
 
 // NeedsReplay reports whether it gets one.
 func NeedsReplay(ctx context.Context, q database.Querier, sessionID string) (bool, error) {
-	found, err := database.ReadTexts(ctx, q, "read whether the runtime of session "+sessionID+" is told it again",
+	found, err := database.ReadTexts(ctx, q, "read whether the runtime of session "+sessionID+" gets it again",
 		`select session_id from session_custody where session_id = $1 and tell_again = 1`, database.EncodeText(sessionID))
 	return len(found) > 0, err
 }

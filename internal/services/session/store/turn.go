@@ -55,7 +55,7 @@ func AddInput(ctx context.Context, tx database.Tx, sessionID, turnID string, mes
 	if _, err := tx.ExecContext(ctx, `update turns set input = input || $3
 		where session_id = $1 and turn_id = $2 and status = 'inProgress'`, database.EncodeText(sessionID),
 		database.EncodeText(turnID), database.EncodeText(message.StoredInput())); err != nil {
-		return fmt.Errorf("store what turn %s was told: %w", turnID, err)
+		return fmt.Errorf("store the input of turn %s: %w", turnID, err)
 	}
 	return nil
 }

@@ -45,16 +45,16 @@ func WriteWorkspace(ctx context.Context, tx database.Tx, sessionID string, row W
 
 // EachWorkspace visits the stored copies of sessions' folders. Each comes with the last turn whose end its runtime
 // reported, "" for none. where may name sessions s.
-func EachWorkspace(ctx context.Context, q database.Querier, take func(sessionID, heard string, row Workspace), where string,
+func EachWorkspace(ctx context.Context, q database.Querier, take func(sessionID, after string, row Workspace), where string,
 	args ...any) error {
 	return database.ReadEach(ctx, q, "read what is stored of folders", func(row database.Row) error {
-		var id, heard string
+		var id, after string
 		var stored Workspace
-		err := row.Scan(&id, &heard, &stored.Name, &stored.Snapshot, &stored.TurnID, &stored.StoredAt, &stored.Mark, &stored.Refusal)
-		for _, text := range []*string{&id, &heard, &stored.Name, &stored.TurnID, &stored.Refusal} {
+		err := row.Scan(&id, &after, &stored.Name, &stored.Snapshot, &stored.TurnID, &stored.StoredAt, &stored.Mark, &stored.Refusal)
+		for _, text := range []*string{&id, &after, &stored.Name, &stored.TurnID, &stored.Refusal} {
 			*text = database.DecodeText(*text)
 		}
-		take(id, heard, stored)
+		take(id, after, stored)
 		return err
 	}, `select s.id, coalesce((`+lastEnded+`), ''), coalesce(c.folder_name, ''), coalesce(c.folder_snapshot, ''),
 			coalesce(c.folder_turn, ''), coalesce(c.folder_stored_at, 0), coalesce(c.workspace, ''), coalesce(c.folder_refusal, '')
@@ -64,8 +64,8 @@ func EachWorkspace(ctx context.Context, q database.Querier, take func(sessionID,
 // LastWorkspace is the last stored copy of a node's folder, from any of its sessions. missing is why it lacks the
 // result of the last turns, "" if it is complete.
 func LastWorkspace(ctx context.Context, q database.Querier, node, folder string) (last Workspace, missing string, err error) {
-	err = EachWorkspace(ctx, q, func(_, heard string, row Workspace) {
-		if heard != "" && heard != row.TurnID {
+	err = EachWorkspace(ctx, q, func(_, after string, row Workspace) {
+		if after != "" && after != row.TurnID {
 			missing = cmp.Or(row.Refusal, "what the last turn in "+folder+" left there was not stored when node "+node+" died")
 		}
 		if row.Snapshot != "" && row.StoredAt >= last.StoredAt {
@@ -141,9 +141,9 @@ func SessionsIn(ctx context.Context, q database.Querier, node, folder, but strin
 // UnstoredWorkspaces visits the sessions of a node whose folders lack a copy of their last turns, with those turns.
 // They ended after a time (ms).
 func UnstoredWorkspaces(ctx context.Context, q database.Querier, node string, after int64, take func(sessionID, turnID string)) error {
-	return EachWorkspace(ctx, q, func(id, heard string, row Workspace) {
-		if heard != "" && heard != row.TurnID {
-			take(id, heard)
+	return EachWorkspace(ctx, q, func(id, after string, row Workspace) {
+		if after != "" && after != row.TurnID {
+			take(id, after)
 		}
 	}, `s.node_id = $1 and exists (select 1 from turns t where t.session_id = s.id and t.completed_at > $2)`, node, after)
 }

@@ -89,8 +89,8 @@ type move struct {
 	sess    session.Session
 	adapter runtime.Adapter
 	kept    store.Snapshot
-	// portable is nil if the runtime gets the conversation from the transcript.
-	portable runtime.Movable
+	// movable is nil if the runtime gets the conversation from the transcript.
+	movable runtime.Movable
 	// from is the node that had the workspace, "" if the same one is here.
 	from string
 }
@@ -111,8 +111,8 @@ func (m *Mover) takeOver(ctx context.Context, sess session.Session) error {
 	if err := one.adapter.Threads().CloseThread(ctx, sess.ID); err != nil {
 		return err
 	}
-	if one.portable != nil {
-		if err := m.opts.Snapshots.Restore(ctx, one.portable, sess); err != nil {
+	if one.movable != nil {
+		if err := m.opts.Snapshots.Restore(ctx, one.movable, sess); err != nil {
 			return err
 		}
 	}
@@ -121,7 +121,7 @@ func (m *Mover) takeOver(ctx context.Context, sess session.Session) error {
 	}); err != nil {
 		return err
 	}
-	if one.portable == nil { // after the takeover: the former node may share the runtime's files
+	if one.movable == nil { // after the takeover: the former node may share the runtime's files
 		if err := forgetRuntimeMemory(ctx, one.adapter, sess); err != nil {
 			m.opts.Logger.Warn().Err(err).Str("session", sess.ID).
 				Msg("an old copy of what the runtime remembers of a session is left; the conversation is replayed after that")
@@ -150,8 +150,8 @@ func (m *Mover) prepare(ctx context.Context, sess session.Session) (move, error)
 		return move{}, err
 	}
 	one := move{sess: sess, adapter: adapter, kept: kept}
-	if portable, is := runtime.Has[runtime.Movable](adapter, runtime.OpMove); is && whole {
-		one.portable = portable
+	if movable, is := runtime.Has[runtime.Movable](adapter, runtime.OpMove); is && whole {
+		one.movable = movable
 	} else if !runtime.CapabilitiesOf(adapter).Reconstruct {
 		return move{}, &session.PinnedError{SessionID: sess.ID, Owner: sess.NodeID, Memory: true,
 			Reason: "not all that " + sess.Runtime + " remembers of it was stored when its node died"}
@@ -171,7 +171,7 @@ func (m *Mover) store(ctx context.Context, tx database.Tx, one move) ([]journal.
 	if err := store.UpdateSession(ctx, tx, sess.ID, `node_id = $2, epoch = epoch + 1`, m.opts.Owner.node.NodeID); err != nil {
 		return nil, err
 	}
-	if err := store.SetReplay(ctx, tx, sess.ID, one.portable == nil); err != nil {
+	if err := store.SetReplay(ctx, tx, sess.ID, one.movable == nil); err != nil {
 		return nil, err
 	}
 	folder, events := "same", []journal.Event(nil)
@@ -183,7 +183,7 @@ func (m *Mover) store(ctx context.Context, tx database.Tx, one move) ([]journal.
 		}
 	}
 	memory := "restored"
-	if one.portable == nil {
+	if one.movable == nil {
 		memory = "toldAgain"
 	}
 	return append(events, journal.Event{SessionID: sess.ID, Type: session.EventTaken, Time: m.opts.Now(), Source: session.EventSource,
@@ -230,7 +230,7 @@ func (m *Mover) storedSnapshot(ctx context.Context, sess session.Session) (kept 
 	if err != nil {
 		return kept, false, err
 	}
-	heard, err := store.LastEndedTurn(ctx, m.opts.DB.Read(), sess.ID)
+	released, err := store.LastEndedTurn(ctx, m.opts.DB.Read(), sess.ID)
 	if err != nil {
 		return kept, false, err
 	}
@@ -238,7 +238,7 @@ func (m *Mover) storedSnapshot(ctx context.Context, sess session.Session) (kept 
 		return kept, false, &session.PinnedError{SessionID: sess.ID, Owner: sess.NodeID, Memory: true,
 			Reason: "nothing that " + sess.Runtime + " remembers of it was stored when its node died"}
 	}
-	return kept, kept.TurnID == heard, nil
+	return kept, kept.TurnID == released, nil
 }
 
 // forgetRuntimeMemory deletes this node's old runtime state of a session, which gets a replay.

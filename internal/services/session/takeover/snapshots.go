@@ -111,7 +111,7 @@ func (s *Snapshots) Run(ctx context.Context) {
 				if time.Since(behind[id]) > writtenLimit {
 					delete(behind, id)
 					s.opts.Logger.Warn().Str("session", id).Str("turn", turn).
-						Msg("the runtime has not written down what it said; another node would tell it the conversation again")
+						Msg("the runtime has not written down what it said; another node would send it the conversation again")
 					continue
 				}
 				pause = writtenAgain
@@ -139,18 +139,18 @@ func (s *Snapshots) snapshotSession(ctx context.Context, sessionID, endedTurn st
 	if err != nil {
 		return err
 	}
-	portable, is := runtime.Has[runtime.Movable](adapter, runtime.OpMove)
+	movable, is := runtime.Has[runtime.Movable](adapter, runtime.OpMove)
 	if !is && endedTurn == "" {
 		return nil // the end of a turn marks its folder
 	}
 	written := true
 	if is && endedTurn != "" {
-		if written, err = portable.SnapshotWritten(ctx, sess.Resume()); err != nil {
+		if written, err = movable.SnapshotWritten(ctx, sess.Resume()); err != nil {
 			return err
 		}
 	}
 	if is {
-		stored, err := s.snapshotFiles(ctx, sess, portable, files)
+		stored, err := s.snapshotFiles(ctx, sess, movable, files)
 		if err != nil {
 			return err
 		}
@@ -176,12 +176,12 @@ func (s *Snapshots) snapshotSession(ctx context.Context, sessionID, endedTurn st
 }
 
 // snapshotFiles stores the new content of a session's runtime files, and returns the number of files.
-func (s *Snapshots) snapshotFiles(ctx context.Context, session session.Session, portable runtime.Movable, files map[string]memoryFiles,
+func (s *Snapshots) snapshotFiles(ctx context.Context, session session.Session, movable runtime.Movable, files map[string]memoryFiles,
 ) (stored int, err error) {
 	found, known := files[session.ID]
 	if !known || found.epoch != session.Epoch || found.native != session.RuntimeSessionID {
 		known, found = false, memoryFiles{epoch: session.Epoch, native: session.RuntimeSessionID}
-		if found.folder, found.names, err = portable.SnapshotFiles(session.Resume()); err != nil || len(found.names) == 0 {
+		if found.folder, found.names, err = movable.SnapshotFiles(session.Resume()); err != nil || len(found.names) == 0 {
 			return 0, err
 		}
 		if len(files) >= live.MaxSessions {
@@ -193,7 +193,7 @@ func (s *Snapshots) snapshotFiles(ctx context.Context, session session.Session, 
 		if err := s.snapshotFile(ctx, session, found.folder, name, !known); err != nil {
 			delete(files, session.ID)
 			if known && (errors.Is(err, errAnotherFile) || errors.Is(err, fs.ErrNotExist)) {
-				return s.snapshotFiles(ctx, session, portable, files)
+				return s.snapshotFiles(ctx, session, movable, files)
 			}
 			return 0, err
 		}
@@ -264,8 +264,8 @@ func (s *Snapshots) snapshotFile(ctx context.Context, session session.Session, f
 }
 
 // Restore writes the stored state of a session into the files of this node's runtime, in place of old ones.
-func (s *Snapshots) Restore(ctx context.Context, portable runtime.Movable, session session.Session) (err error) {
-	folder, had, err := portable.SnapshotFiles(session.Resume())
+func (s *Snapshots) Restore(ctx context.Context, movable runtime.Movable, session session.Session) (err error) {
+	folder, had, err := movable.SnapshotFiles(session.Resume())
 	if err != nil {
 		return err
 	}
@@ -286,7 +286,7 @@ func (s *Snapshots) Restore(ctx context.Context, portable runtime.Movable, sessi
 	return store.EachSnapshotPart(ctx, s.opts.DB.Read(), session.ID, func(part store.SnapshotPart) error {
 		place, known := places[part.Name]
 		if !known {
-			if place, err = portable.SnapshotPath(session.Resume(), cwd, part.Name); err != nil {
+			if place, err = movable.SnapshotPath(session.Resume(), cwd, part.Name); err != nil {
 				return err
 			}
 			if !slices.Contains(slices.Collect(maps.Values(places)), place) { // else it is one file that had two names

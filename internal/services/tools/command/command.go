@@ -106,11 +106,11 @@ type kept struct {
 	more  bool
 }
 
-func (k *kept) Write(piece []byte) (int, error) {
+func (k *kept) Write(chunk []byte) (int, error) {
 	room := max(0, keptBytes-len(k.first))
-	k.first = append(k.first, piece[:min(room, len(piece))]...)
-	k.more = k.more || len(piece) > room
-	return k.to.Write(piece)
+	k.first = append(k.first, chunk[:min(room, len(chunk))]...)
+	k.more = k.more || len(chunk) > room
+	return k.to.Write(chunk)
 }
 
 func (k *kept) text() string { return strings.ToValidUTF8(string(k.first), "\uFFFD") }

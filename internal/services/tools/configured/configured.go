@@ -130,11 +130,11 @@ type bounded struct {
 }
 
 // Write implements io.Writer. What is too much is passed over: a process that cannot write might hang.
-func (b *bounded) Write(piece []byte) (int, error) {
+func (b *bounded) Write(chunk []byte) (int, error) {
 	room := max(0, b.most-len(b.kept))
-	b.kept = append(b.kept, piece[:min(room, len(piece))]...)
-	b.more = b.more || len(piece) > room
-	return len(piece), nil
+	b.kept = append(b.kept, chunk[:min(room, len(chunk))]...)
+	b.more = b.more || len(chunk) > room
+	return len(chunk), nil
 }
 
 func (b *bounded) text() string {

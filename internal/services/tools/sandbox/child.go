@@ -98,9 +98,9 @@ type stream struct {
 	name string
 }
 
-func (s stream) Write(piece []byte) (int, error) {
-	if err := s.to.send(report{Stream: s.name, Data: piece}); err != nil {
+func (s stream) Write(chunk []byte) (int, error) {
+	if err := s.to.send(report{Stream: s.name, Data: chunk}); err != nil {
 		return 0, err
 	}
-	return len(piece), nil
+	return len(chunk), nil
 }

@@ -30,8 +30,8 @@ func fixed(workspace string) (found []string) {
 		}
 	}
 	folders := []string{"."}
-	for looked := 0; looked < len(folders) && looked < maxFolders; looked++ {
-		dir := folders[looked]
+	for listed := 0; listed < len(folders) && listed < maxFolders; listed++ {
+		dir := folders[listed]
 		entries, _ := fs.ReadDir(top.FS(), filepath.ToSlash(dir)) // one that cannot be read is not changed, either
 		has := func(name string) bool {
 			return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == name })

@@ -136,13 +136,13 @@ type tail struct {
 	kept []byte
 }
 
-func (t *tail) Write(piece []byte) (int, error) {
+func (t *tail) Write(chunk []byte) (int, error) {
 	const most = 2000
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.kept = append(t.kept, piece[max(0, len(piece)-most):]...)
+	t.kept = append(t.kept, chunk[max(0, len(chunk)-most):]...)
 	t.kept = bytes.Clone(t.kept[max(0, len(t.kept)-most):])
-	return len(piece), nil
+	return len(chunk), nil
 }
 
 func (t *tail) String() string {
