@@ -42,7 +42,7 @@ func placeFlags() []string { return []string{"data-dir", "database-url"} }
 
 // commonFlags are what most people set of a server.
 func commonFlags() []string {
-	return []string{"host", "port", "base-path", "public-url", "allowed-hosts", "allowed-origins", "insecure-no-auth", "log-level",
+	return []string{"host", "port", "public-url", "allowed-hosts", "allowed-origins", "insecure-no-auth", "log-level",
 		"workspace", "runtimes", "default-runtime", "default-approval-policy", "default-sandbox-mode", "default-network-access",
 		"allow-yolo", "runtime-user", "runtime-confine", "tools"}
 }

@@ -1,9 +1,8 @@
-// Package environment decides what of the server's environment the process of a runtime gets, and which folders are its
-// home.
+// Package environment selects the environment variables and the home folders of runtime processes.
 //
-// A runtime runs what a model asks for, so all it gets may reach the author of the model's input. It owns which
-// variables belong to which runtime, what of them a runtime inherits, and the folders of credential namespaces
-// (Homes). It must never know what a runtime does with them.
+// A model controls what a runtime runs, so the author of the model's input may read all of it. It owns which variables
+// belong to which runtime, which of them a runtime inherits, and the folders of credential namespaces (Homes). It must
+// never know what a runtime does with them.
 package environment
 
 import (
@@ -12,31 +11,30 @@ import (
 	"strings"
 )
 
-// Words for Policy.Mode, as HARNESS_RUNTIME_ENV takes them.
+// Values of Policy.Mode and HARNESS_RUNTIME_ENV.
 const (
-	// ModeInherit gives codex the server's environment, less what is secret or another runtime's.
+	// ModeInherit gives codex the server's environment without secrets and variables of other runtimes.
 	ModeInherit = "inherit"
-	// ModeClosed gives codex, too, only what every runtime gets, and its own variables.
+	// ModeClosed limits codex, too, to the common variables and its own.
 	ModeClosed = "closed"
 )
 
-// inheritor is the one runtime that ModeInherit is about: programs of codex-manager's users may rely on what codex
-// hands on.
+// inheritor is the only runtime with ModeInherit: users of codex-manager may rely on what codex passes on.
 const inheritor = "codex"
 
-// Policy says what runtimes inherit.
+// Policy decides what runtimes inherit.
 type Policy struct {
 	// Mode is ModeInherit or ModeClosed; every runtime but codex has a closed environment in both.
 	Mode string
-	// Secrets are the names of variables that no runtime inherits, whatever else is said.
+	// Secrets are the names of variables that no runtime ever inherits.
 	Secrets []string
-	// Lookup is a variable of the server's environment, by which providers are chosen; nil is os.Getenv.
+	// Lookup reads a variable of the server's environment, by which providers are chosen; nil is os.Getenv.
 	Lookup func(name string) string
-	// Allow are further variables that runtimes inherit: NAME or NAME* for all, RUNTIME:NAME for one.
+	// Allow lists further inherited variables: NAME or NAME* for all runtimes, RUNTIME:NAME for one.
 	Allow []string
 }
 
-// common is what every program needs to run here: where things are, the language, and the way to the network.
+// common is what every program needs here: paths, the language, and network access.
 func common() []string {
 	return []string{
 		"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TZ", "LANG", "LANGUAGE", "LC_*", "TERM", "COLORTERM",
@@ -46,7 +44,7 @@ func common() []string {
 	}
 }
 
-// owned are the variables of each provider. The runtime of the name gets them, and no other one does.
+// owned are the variables of each provider. Only the runtime of that name gets them.
 func owned() map[string][]string {
 	return map[string][]string{
 		"codex":    {"OPENAI_*", "CODEX_*"},
@@ -56,9 +54,9 @@ func owned() map[string][]string {
 	}
 }
 
-// Inherits selects which variables of the server's environment a runtime gets, by name; those of a cloud it
-// gets when it uses that one (Provider). Families are the runtimes whose variables it gets; its own name stands
-// for itself when none is given. A runtime that speaks for another provider (a bridge) names that one.
+// Inherits selects a runtime's variables of the server's environment by name. A cloud's variables need the choice of
+// that Provider. Families are the runtimes whose variables it gets, by default its own. A bridge to another provider
+// names that one.
 func (p Policy) Inherits(runtime string, families ...string) func(name string) bool {
 	if len(families) == 0 {
 		families = []string{runtime}
@@ -103,7 +101,7 @@ func (p Policy) Inherits(runtime string, families ...string) func(name string) b
 	}
 }
 
-// matches reports whether a name is one of a list; an entry that ends in "*" is any with that beginning.
+// matches reports whether a list has a name; an entry that ends in "*" matches any name with that prefix.
 func matches(list []string, name string) bool {
 	return slices.ContainsFunc(list, func(entry string) bool {
 		beginning, open := strings.CutSuffix(entry, "*")

@@ -12,44 +12,43 @@ import (
 	"unicode/utf8"
 )
 
-// Level says how far the credentials and the state of a runtime are shared.
+// Level is how widely a runtime shares its credentials and state.
 type Level string
 
 // The levels, widest first.
 const (
-	// LevelShared is the home of the server's user (or of HARNESS_RUNTIME_USER): its logins count.
+	// LevelShared is the home of the server's user (or of HARNESS_RUNTIME_USER), with its logins.
 	LevelShared Level = "shared"
-	// LevelNamespaced is a folder for each credential namespace: logins made for it count, for all of its sessions.
+	// LevelNamespaced is a folder for each credential namespace. All its sessions share its logins.
 	LevelNamespaced Level = "namespaced"
-	// LevelEphemeral is a folder for each session, which goes with it.
+	// LevelEphemeral is a folder for each session, removed with it.
 	LevelEphemeral Level = "ephemeral"
 )
 
-// MaxName is how long (bytes) the name of a namespace, a session or a runtime may be.
+// MaxName limits the name of a namespace, a session or a runtime, in bytes.
 const MaxName = 64
 
-// ErrName means that a name cannot be that of a namespace, a session or a runtime.
+// ErrName reports an invalid name of a namespace, a session or a runtime.
 var ErrName = errors.New("a name must be 1 to 64 bytes of printable text")
 
-// Homes are the homes of runtimes in one folder: namespaces/RUNTIME/NAMESPACE and sessions/RUNTIME/SESSION. No
-// name leads out of it, and no two names to the same folder, also on a file system that ignores case.
+// Homes are the homes of runtimes in one folder: namespaces/RUNTIME/NAMESPACE and sessions/RUNTIME/SESSION. No name
+// leads out of it. Two names never share a folder, even on a file system that ignores case.
 type Homes struct {
-	// Dir is the folder, absolute. It is made when it is needed, for the server's user alone.
+	// Dir is the absolute path of the folder. It is created on demand, for the server's user only.
 	Dir string
-	// User, UID and GID are those of the user runtimes run as, who has to own its home; User is false for the server's
-	// own.
+	// User, UID and GID identify the user of the runtimes, who must own its home; User is false for the server's own.
 	User     bool
 	UID, GID uint32
 }
 
-// Home is where a runtime keeps its logins, settings and state.
+// Home is where a runtime stores its logins, settings and state.
 type Home struct {
 	Level Level
 	// Dir is the folder, "" at LevelShared.
 	Dir string
 }
 
-// Of makes and returns the home of a runtime: of a namespace, or at LevelEphemeral of a session.
+// Of creates and returns the home of a runtime: of a namespace, or at LevelEphemeral of a session.
 func (h Homes) Of(level Level, runtime, namespace, session string) (Home, error) {
 	if level == LevelShared {
 		return Home{Level: level}, nil
@@ -65,7 +64,7 @@ func (h Homes) Of(level Level, runtime, namespace, session string) (Home, error)
 	return home, nil
 }
 
-// Root is the folder that all homes of a runtime at a level are in, made when it is not there; "" at LevelShared.
+// Root is the folder of all homes of a runtime at a level, created on demand; "" at LevelShared.
 func (h Homes) Root(level Level, runtime string) (string, error) {
 	if level == LevelShared {
 		return "", nil
@@ -86,7 +85,7 @@ func (h Homes) Root(level Level, runtime string) (string, error) {
 	return filepath.Join(h.Dir, filepath.FromSlash(below)), nil
 }
 
-// Forget removes the home of a session. One that is not there is no error.
+// Forget removes the home of a session. A missing one is no error.
 func (h Homes) Forget(runtime, session string) error {
 	below, err := place(LevelEphemeral, runtime, "", session)
 	if err != nil {
@@ -103,7 +102,7 @@ func (h Homes) Forget(runtime, session string) error {
 	return root.RemoveAll(below)
 }
 
-// Sessions are the names of those that have a home of a runtime. A link is no home, nor is what is not called as one.
+// Sessions are the names of the sessions with a home of a runtime. Links and folders with other names do not count.
 func (h Homes) Sessions(runtime string) ([]string, error) {
 	below, err := place(LevelEphemeral, runtime, "", "root")
 	if err != nil {
@@ -138,7 +137,7 @@ func (h Homes) Sessions(runtime string) ([]string, error) {
 	return names, nil
 }
 
-// Env sets a home as that of a program, with the folders of the XDG conventions in it; nothing at LevelShared.
+// Env points a program to a home, with the folders of the XDG conventions in it; nothing at LevelShared.
 func (h Home) Env() []string {
 	if h.Dir == "" {
 		return nil
@@ -152,7 +151,7 @@ func (h Home) Env() []string {
 
 type folder struct{ variable, name string }
 
-// folders are those of a home and the variables that name them to programs.
+// folders are those of a home, and the variables that name them.
 func folders() []folder {
 	return []folder{
 		{"HOME", "home"}, {"XDG_CONFIG_HOME", "config"}, {"XDG_DATA_HOME", "data"}, {"XDG_STATE_HOME", "state"},
@@ -160,8 +159,8 @@ func folders() []folder {
 	}
 }
 
-// prepare makes a home with its folders, owned by the user who is to live there. A folder that is a link is refused: a
-// runtime could have put it there to be given the place it leads to.
+// prepare creates a home with its folders for its owner. A folder that is a link is refused: a runtime could gain access
+// to the link's target.
 func (h Homes) prepare(below string) error {
 	root, err := h.open()
 	if err != nil {
@@ -195,7 +194,7 @@ func (h Homes) prepare(below string) error {
 	return nil
 }
 
-// open makes and opens the folder of all homes. Users of runtimes may pass through it, not list it.
+// open creates and opens the folder of all homes. Users of runtimes may pass through it, but not list it.
 func (h Homes) open() (*os.Root, error) {
 	if err := os.MkdirAll(h.Dir, 0o711); err != nil {
 		return nil, fmt.Errorf("make the folder of credential namespaces: %w", err)
@@ -203,7 +202,7 @@ func (h Homes) open() (*os.Root, error) {
 	return os.OpenRoot(h.Dir)
 }
 
-// place is where a home is below the folder of all.
+// place is the path of a home below that folder.
 func place(level Level, runtime, namespace, session string) (string, error) {
 	kind, name := "namespaces", namespace
 	if level == LevelEphemeral {
@@ -220,8 +219,8 @@ func place(level Level, runtime, namespace, session string) (string, error) {
 	return path.Join(kind, whose, encoded), nil
 }
 
-// encode writes a name as that of a folder: lower-case letters, digits, "-" and "_" stand for themselves, every other
-// byte is "=" and its number. So no two names meet, none is "." or "..", and none has a separator.
+// encode makes a folder name: lower-case letters, digits, "-" and "_" stay, every other byte becomes "=" and its number.
+// So names never collide, none is "." or "..", and none has a separator.
 func encode(name string) (string, error) {
 	if !CheckName(name) {
 		return "", ErrName
@@ -238,7 +237,7 @@ func encode(name string) (string, error) {
 	return b.String(), nil
 }
 
-// decode is the name that a folder is called after; false for one that encode does not make.
+// decode returns the original name of a folder; false for a name that encode does not make.
 func decode(folder string) (string, bool) {
 	var b strings.Builder
 	for rest := folder; rest != ""; {
@@ -261,7 +260,7 @@ func decode(folder string) (string, bool) {
 	return b.String(), err == nil && again == folder
 }
 
-// CheckName reports whether a name can be that of a namespace, a session or a runtime.
+// CheckName validates the name of a namespace, a session or a runtime.
 func CheckName(name string) bool {
 	return name != "" && len(name) <= MaxName && utf8.ValidString(name) &&
 		!strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) })

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// GiveToOwner gives a file that the server has made below a runtime's home, and the folders above it, to the home's
-// owner, who may be another user (HARNESS_RUNTIME_USER). Links are not followed.
+// GiveToOwner gives a file below a runtime's home, and the folders above it, to the home's owner. That may be another
+// user (HARNESS_RUNTIME_USER). Links are not followed.
 func GiveToOwner(home *os.Root, name string) error {
 	owner, err := home.Stat(".")
 	if err != nil {

@@ -7,33 +7,32 @@ import (
 	"harness/internal/runtime"
 )
 
-// ProviderStatus is what is known of a provider for a runtime. It names variables, and no value of theirs.
+// ProviderStatus describes a provider for a runtime. It names variables without their values.
 type ProviderStatus struct {
 	Name  string `json:"name"`
 	Title string `json:"title"`
-	// Chosen says that the runtime uses it, ChooseWith how it is chosen.
+	// Chosen means that the runtime uses it, ChooseWith how to choose it.
 	Chosen     bool   `json:"chosen"`
 	ChooseWith string `json:"chooseWith"`
-	// Needs are what it does not work without, Missing the names of those that are not there. One that is ambient may be
-	// there all the same.
+	// Needs are its requirements, Missing the names of those not found. An ambient one may exist nevertheless.
 	Needs   []Need   `json:"needs"`
 	Missing []string `json:"missing"`
-	// Passed are the variables of the server's environment that the runtime gets for it, HeldBack those it does not get.
+	// Passed are the server's variables that the runtime gets for it, HeldBack those it does not get.
 	Passed   []string   `json:"passed"`
 	HeldBack []HeldBack `json:"heldBack"`
-	// Remedy is what to do, "" when nothing is missing.
+	// Remedy is the fix, "" when nothing is missing.
 	Remedy string `json:"remedy,omitempty"`
-	// Switched says that a variable of the environment chose it, and not the runtime's configuration, which may name several.
+	// Switched means that a variable chose it, and not the runtime's configuration, which may name several.
 	Switched bool `json:"-"`
 }
 
-// HeldBack is a variable of the server's environment that a runtime does not get, and why.
+// HeldBack is a variable of the server's environment that a runtime does not get, with the reason.
 type HeldBack struct {
 	Name   string `json:"name"`
 	Reason string `json:"reason"`
 }
 
-// Auth is what the provider says of a runtime's credentials. What the machine may have is unknown, and not missing.
+// Auth is the provider's view of a runtime's credentials. Ambient ones count as unknown, not as missing.
 func (s ProviderStatus) Auth() runtime.AuthStatus {
 	missing := func(n Need) bool { return !n.Ambient && slices.Contains(s.Missing, n.What) }
 	switch {
@@ -45,7 +44,7 @@ func (s ProviderStatus) Auth() runtime.AuthStatus {
 	return runtime.AuthStatus{State: runtime.AuthUnknown, Credentials: []string{}, Remedy: s.Remedy}
 }
 
-// ChosenProvider is the provider that a runtime of a family with these variables uses, nil for that of its maker.
+// ChosenProvider is the provider of a runtime of a family with these variables, nil for that of its maker.
 func ChosenProvider(family string, lookup func(name string) string) *ProviderStatus {
 	for _, one := range Providers() {
 		if one.Family == family && one.Chosen(lookup) {
@@ -56,7 +55,7 @@ func ChosenProvider(family string, lookup func(name string) string) *ProviderSta
 	return nil
 }
 
-// status returns what is missing.
+// status returns the missing requirements.
 func (p Provider) status(lookup func(name string) string) ProviderStatus {
 	status := ProviderStatus{Name: p.Name, Title: p.Title, Chosen: p.Chosen(lookup), ChooseWith: p.choose(), Needs: p.Needs,
 		Missing: []string{}, Passed: []string{}, HeldBack: []HeldBack{}, Switched: p.Switch != ""}
@@ -73,7 +72,7 @@ func (p Provider) status(lookup func(name string) string) ProviderStatus {
 	return status
 }
 
-// ProvidersOf are the providers a runtime can use, with what of the server's environment (NAME=value) it gets for each.
+// ProvidersOf are the providers a runtime can use, with the server's variables (NAME=value) it gets for each.
 func (p Policy) ProvidersOf(environ []string, name string, families ...string) []ProviderStatus {
 	lookup := lookupIn(environ)
 	p.Lookup = lookup
@@ -107,7 +106,7 @@ func (p Policy) ProvidersOf(environ []string, name string, families ...string) [
 	return all
 }
 
-// about reports whether a variable is one of a provider's, also one that it does not need.
+// about reports whether a variable belongs to a provider, even if it is not required.
 func (p Provider) about(name string) bool {
 	if matches(p.Passes, name) {
 		return true
@@ -116,7 +115,7 @@ func (p Provider) about(name string) bool {
 	return beginning != "GOOGLE" && strings.HasPrefix(name, beginning+"_")
 }
 
-// reason is why a runtime does not get a variable of a provider.
+// reason explains why a runtime does not get a variable of a provider.
 func (p Policy) reason(of Provider, status ProviderStatus, name, runtimeName string) string {
 	switch {
 	case slices.Contains(p.Secrets, name):

@@ -6,27 +6,27 @@ import (
 	"strings"
 )
 
-// Provider is a cloud in which a runtime can reach its models, as data.
+// Provider describes a cloud that serves a runtime's models.
 type Provider struct {
-	// Name is its name in the API, Title for people, Family the runtime (or what a bridge speaks for) it is a provider of.
+	// Name is its name in the API, Title for people, Family its runtime (or the provider a bridge connects to).
 	Name, Title, Family string
-	// Switch is the variable that chooses it: any value but "", 0 and false does. Config is a variable, or a file named by
-	// variables, and Says what that holds when the runtime's configuration chooses it.
+	// Switch is the variable that chooses it, with any value but "", 0 and false. Config is a variable, or a file named
+	// by variables. Says is its content when the runtime's configuration chooses it.
 	Switch       string
 	Config, Says string
-	// Passes are the variables it needs of the server's environment, as in Policy.Allow.
+	// Passes are the server's variables it needs, as in Policy.Allow.
 	Passes []string
-	// Needs are what it does not work without.
+	// Needs are its requirements.
 	Needs []Need
 }
 
-// Need is something a provider does not work without.
+// Need is a requirement of a provider.
 type Need struct {
-	// What it is called for people.
+	// What is its name for people.
 	What string `json:"what"`
-	// AnyOf are the ways to give it: variables joined by "+", or a file below $HOME.
+	// AnyOf are the ways to provide it: variables joined by "+", or a file below $HOME.
 	AnyOf []string `json:"anyOf"`
-	// Ambient says that it may come from the machine (the role of an instance), which cannot be looked up here.
+	// Ambient means that the machine may provide it (the role of an instance), which cannot be checked here.
 	Ambient bool `json:"ambient,omitempty"`
 }
 
@@ -58,7 +58,7 @@ func googleCredentials(more ...string) Need {
 		"$HOME/.config/gcloud/application_default_credentials.json"}, more...)}
 }
 
-// Providers are those this version knows, by family and name.
+// Providers are the known ones, by family and name.
 func Providers() []Provider {
 	const openCode, codexConfig = "OPENCODE_CONFIG_CONTENT", "$CODEX_HOME/config.toml"
 	return []Provider{
@@ -93,7 +93,7 @@ func Providers() []Provider {
 	}
 }
 
-// Chosen reports whether a runtime with these variables is to use the provider.
+// Chosen reports whether a runtime with these variables uses the provider.
 func (p Provider) Chosen(lookup func(name string) string) bool {
 	if p.Switch != "" {
 		return on(lookup(p.Switch))
@@ -108,7 +108,7 @@ func (p Provider) Chosen(lookup func(name string) string) bool {
 	return strings.Contains(said, p.Says)
 }
 
-// home is the value of a variable that names a folder, also where codex takes its own default.
+// home is the value of a variable that names a folder, or codex's default.
 func home(name string, lookup func(string) string) string {
 	if value := lookup(name); value != "" || name != "CODEX_HOME" {
 		return value
@@ -116,7 +116,7 @@ func home(name string, lookup func(string) string) string {
 	return lookup("HOME") + "/.codex"
 }
 
-// choose is how the provider is chosen, for people.
+// choose explains how to choose the provider.
 func (p Provider) choose() string {
 	if p.Switch != "" {
 		return p.Switch + "=true"
@@ -124,12 +124,12 @@ func (p Provider) choose() string {
 	return strings.Trim(p.Says, `"`) + " in " + strings.TrimPrefix(p.Config, "$")
 }
 
-// on reports whether a switch is on, as the agents read it.
+// on reports whether a switch is on, by the agents' rules.
 func on(value string) bool {
 	return !slices.Contains([]string{"", "0", "false", "no", "off"}, strings.ToLower(strings.TrimSpace(value)))
 }
 
-// met reports whether variables give what is needed.
+// met reports whether variables satisfy the requirement.
 func (n Need) met(lookup func(name string) string) bool {
 	return slices.ContainsFunc(n.AnyOf, func(way string) bool {
 		if strings.HasPrefix(way, "$") {

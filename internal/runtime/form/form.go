@@ -1,7 +1,6 @@
-// Package form puts the forms of MCP, which tools and agents want filled in, into questions for a person and the
-// answers into their content.
+// Package form converts MCP forms of tools and agents to questions for a person, and the answers to form content.
 //
-// It knows JSON schemas as far as MCP allows them; it must never know who asks.
+// It owns the JSON schemas that MCP allows. It must never know the requester.
 package form
 
 import (
@@ -17,14 +16,14 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// Form is what is asked for.
+// Form is a requested form.
 type Form struct {
 	fields []field
-	// Required are the fields that must be filled in.
+	// Required are the mandatory fields.
 	Required []string
 }
 
-// field is a field of a form: MCP allows texts, numbers, flags and choices, and nothing nested.
+// field is a field of a form. MCP allows texts, numbers, flags and choices, without nesting.
 type field struct {
 	name        string
 	Type        string   `json:"type"`
@@ -41,13 +40,13 @@ type field struct {
 	} `json:"items"`
 }
 
-// choice is a value that can be chosen and how it is shown.
+// choice is a possible value with its label.
 type choice struct {
 	Const string `json:"const"`
 	Title string `json:"title"`
 }
 
-// Of reads the fields of a form, in their order. What cannot be read is no field.
+// Of reads the fields of a form in order, and skips unreadable ones.
 func Of(schema json.RawMessage) (form Form) {
 	var s struct {
 		Properties json.RawMessage `json:"properties"`
@@ -76,12 +75,12 @@ func Of(schema json.RawMessage) (form Form) {
 	return form
 }
 
-// Has reports whether it has a field of that name.
+// Has reports whether the form has a field of that name.
 func (form Form) Has(name string) bool {
 	return slices.ContainsFunc(form.fields, func(f field) bool { return f.name == name })
 }
 
-// choices are the values of a field, nil when any will do.
+// choices are the values of a field, nil for any value.
 func (f field) choices() []choice {
 	named := append(slices.Clone(f.OneOf), f.Items.AnyOf...)
 	for i, value := range append(slices.Clone(f.Enum), f.Items.Enum...) {
@@ -119,8 +118,8 @@ func (form Form) Questions() []wire.Question {
 	return asked
 }
 
-// Fill makes the content of a form of the answers to its questions ({"ID":{"answers":["..."]}}). *runtime.ReplyError
-// for one that does not fit.
+// Fill makes the content of a form from the answers to its questions ({"ID":{"answers":["..."]}}). *runtime.ReplyError
+// for an invalid one.
 func (form Form) Fill(answers json.RawMessage) (map[string]json.RawMessage, error) {
 	var given map[string]struct{ Answers []string }
 	_ = json.Unmarshal(answers, &given) // none when there are none
@@ -143,7 +142,7 @@ func (form Form) Fill(answers json.RawMessage) (map[string]json.RawMessage, erro
 	return content, nil
 }
 
-// value reads the answers to one question as the field's type wants them.
+// value converts the answers to one question to the field's type.
 func (f field) value(texts []string) (json.RawMessage, error) {
 	if choices := f.choices(); choices != nil {
 		for i, text := range texts {
@@ -182,7 +181,7 @@ func (f field) value(texts []string) (json.RawMessage, error) {
 	return json.Marshal(texts[0])
 }
 
-// several are the answers to a question that takes more than one.
+// several are the answers to a question with more than one.
 func (f field) several(texts []string) (json.RawMessage, error) {
 	switch {
 	case len(texts) < f.MinItems:

@@ -1,6 +1,6 @@
-// Package sources reads the files that agents read by themselves: which there are, and their checksums.
+// Package sources reads files that agents load themselves, and their checksums.
 //
-// It owns how a file is read. It must never know which files an agent reads: that is its adapter's business.
+// It owns how a file is read. It must never know which files an agent loads: its adapter does.
 package sources
 
 import (
@@ -17,13 +17,13 @@ import (
 	"harness/internal/runtime"
 )
 
-// maxFile is how long (bytes) a file may be to be added up.
+// maxFile limits a file with a checksum, in bytes.
 const maxFile = 16 << 20
 
-// Candidate is a file an agent would read if it were there.
+// Candidate is a file that an agent loads if it exists.
 type Candidate struct{ Path, Kind, Scope string }
 
-// Files are the candidates that are there, in their order, each once.
+// Files are the existing candidates in order, without duplicates.
 func Files(candidates ...Candidate) []runtime.Source {
 	found, seen := []runtime.Source{}, map[string]bool{}
 	for _, c := range candidates {
@@ -46,13 +46,13 @@ func Files(candidates ...Candidate) []runtime.Source {
 
 var errNoFile = errors.New("it is no file")
 
-// read adds a file up. Anything else than a file is not opened to be read: it could make its reader wait.
+// read computes a checksum. Only regular files are opened: others could block the reader.
 func read(source *runtime.Source) error {
 	file, err := os.OpenFile(source.Path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return reason(err)
 	}
-	defer func() { _ = file.Close() }() // it was read only
+	defer func() { _ = file.Close() }() // it was only read
 	info, err := file.Stat()
 	switch {
 	case err != nil:
@@ -80,8 +80,8 @@ func reason(err error) error {
 	return err
 }
 
-// Upwards are the folders from the root of a project, which is the next one above that has .git, down to a folder; the
-// folder alone outside of projects.
+// Upwards are the folders from a project's root down to a folder; only the folder outside of projects. The root is the
+// nearest parent with .git.
 func Upwards(folder string) []string {
 	chain := []string{folder}
 	for dir := folder; ; dir = filepath.Dir(dir) {

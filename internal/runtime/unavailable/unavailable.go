@@ -1,7 +1,6 @@
-// Package unavailable stands in for a runtime that the server cannot use as configured: each of its answers
-// says why.
+// Package unavailable replaces a runtime that the server cannot use as configured: each of its answers has the reason.
 //
-// It owns nothing. It must never know why.
+// It owns nothing. It must never know how the reason arose.
 package unavailable
 
 import (
@@ -16,7 +15,7 @@ type Runtime struct{ name, reason string }
 
 var _ runtime.Adapter = (*Runtime)(nil)
 
-// New makes the stand-in for a runtime. reason says why it cannot be driven and what to do about it.
+// New makes the replacement of a runtime. reason explains the failure and its remedy.
 func New(name, reason string) *Runtime { return &Runtime{name, reason} }
 
 func (r *Runtime) refusal() error { return fmt.Errorf("%w: %s", runtime.ErrUnavailable, r.reason) }
@@ -24,8 +23,8 @@ func (r *Runtime) refusal() error { return fmt.Errorf("%w: %s", runtime.ErrUnava
 // Name implements runtime.Adapter.
 func (r *Runtime) Name() string { return r.name }
 
-// Capabilities implements runtime.Adapter. No level is refused, so that a caller that opens a session gets the
-// reason instead.
+// Capabilities implements runtime.Adapter. It refuses no level, so that a caller that opens a session gets the reason
+// instead.
 func (r *Runtime) Capabilities() runtime.Capabilities {
 	return runtime.Capabilities{ProcessPer: runtime.ProcessPerRuntime, NativeToolsOff: true,
 		Sandboxes:        []string{"read-only", "workspace-write", "danger-full-access"},
@@ -65,7 +64,7 @@ func (r *Runtime) ResumeThread(context.Context, runtime.ResumeThread) (runtime.T
 	return runtime.Thread{}, r.refusal()
 }
 
-// CloseThread implements runtime.Threads: there is nothing to give back.
+// CloseThread implements runtime.Threads: there is nothing to release.
 func (r *Runtime) CloseThread(context.Context, string) error { return nil }
 
 // StartTurn implements runtime.Threads.
@@ -84,8 +83,7 @@ func (r *Runtime) Answer(context.Context, runtime.RequestRef, runtime.Reply) err
 	return r.refusal()
 }
 
-// ForgetThread implements runtime.Forgetter: what is stored of the conversation goes when the runtime can be driven
-// again.
+// ForgetThread implements runtime.Forgetter: the stored conversation is removed once the runtime works again.
 func (r *Runtime) ForgetThread(context.Context, runtime.ResumeThread) (int, error) {
 	return 0, r.refusal()
 }

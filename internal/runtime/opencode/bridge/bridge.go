@@ -1,11 +1,11 @@
-// Package bridge stands between a server and an OpenCode server. It starts `opencode serve`, talks HTTP with it
-// on loopback, and speaks lines on its own standard pipes, as agents do that package stdio drives. So a shim
-// can keep OpenCode like every other agent: its output waits in the shim's spool while no server reads, and
-// each answer is given once, even if several servers send it.
+// Package bridge stands between a server and an OpenCode server. It starts `opencode serve`, sends it HTTP requests on
+// loopback, and exchanges lines on its own standard pipes, as package stdio expects of an agent. So a shim can host
+// OpenCode like every other agent. Its output stays in the shim's spool while no server reads, and each answer is given
+// once, even if several servers send it.
 //
-// It owns the password of the OpenCode server, which no server of ours learns. It also owns that nothing is
-// lost when the stream of events breaks off: it then sends the status of each conversation (Snapshot). Of an
-// event it knows only whose it is, and what a sub-agent may do.
+// It owns the password of the OpenCode server, which no server of ours gets. It also owns recovery after the stream of
+// events breaks: it then sends the status of each conversation (Snapshot). It must never know more of an event than its
+// conversation, and what a sub-agent may do.
 package bridge
 
 import (
@@ -27,72 +27,70 @@ import (
 	"harness/internal/runtime/process"
 )
 
-// Hello is what is known of an OpenCode server that is up.
+// Hello describes a ready OpenCode server.
 type Hello struct {
 	PID     int    `json:"pid"`
 	Version string `json:"version"`
 }
 
-// Command is one line a server writes: requests that are made one after the other, until one is refused.
+// Command is one line of a server: requests made in order, until one is refused.
 type Command struct {
-	// ID names it in the answer, 0 for one that is answered only when it is refused.
+	// ID identifies it in the answer; 0 for one that is answered only when refused.
 	ID    int64  `json:"id,omitempty"`
 	Steps []Step `json:"steps"`
-	// Session is the conversation it is about, Request the native id of what it answers, Message that of the message it
+	// Session is its conversation, Request the native id of the request it answers, Message the id of the message it
 	// sends; "" for none.
 	Session string `json:"session,omitempty"`
 	Request string `json:"request,omitempty"`
 	Message string `json:"message,omitempty"`
 }
 
-// Step is one HTTP request. Besides the methods of HTTP it may be DoHello or DoSnapshot.
+// Step is one HTTP request. DoHello and DoSnapshot are possible besides the methods of HTTP.
 type Step struct {
 	Do   string `json:"do"`
 	Path string `json:"path,omitempty"`
-	// Directory is the folder of the conversation, "" where it does not matter.
+	// Directory is the folder of the conversation, "" where it is not needed.
 	Directory string          `json:"directory,omitempty"`
 	Body      json.RawMessage `json:"body,omitempty"`
 }
 
-// What a Step may do besides HTTP: wait until OpenCode is up and send Hello, or write a line with the status of
-// the conversation.
+// Steps besides HTTP: wait until OpenCode is ready and send Hello, or write a line with the status of the conversation.
 const (
 	DoHello    = "HELLO"
 	DoSnapshot = "SNAPSHOT"
-	// DoAborted is DoSnapshot after a request to stop what runs.
+	// DoAborted is DoSnapshot after a request to stop.
 	DoAborted = "ABORTED"
 )
 
-// Line is one line the bridge writes; one of its members is set.
+// Line is one line of the bridge; one of its members is set.
 type Line struct {
-	// Answer is the id of the command that is answered, with the status and the body of its last response (status 0: there
-	// was none, and the body is a text that says why).
+	// Answer is the id of the answered command, with the status and the body of its last response. Status 0 means no
+	// response; the body is the reason.
 	Answer int64           `json:"answer,omitempty"`
 	Status int             `json:"status,omitempty"`
 	Body   json.RawMessage `json:"body,omitempty"`
-	// Refused is the request a command without an id was to answer, and Session its conversation.
+	// Refused is the request that a command without an id failed to answer, and Session its conversation.
 	Refused string `json:"refused,omitempty"`
 	Session string `json:"session,omitempty"`
-	// Event is what OpenCode said, Directory the folder of its conversation.
+	// Event is an event of OpenCode, Directory the folder of its conversation.
 	Event     json.RawMessage `json:"event,omitempty"`
 	Directory string          `json:"directory,omitempty"`
-	// Sent says that the event is the first one of a message that was sent from here.
+	// Sent marks the first event of a message sent from here.
 	Sent     bool      `json:"sent,omitempty"`
 	Snapshot *Snapshot `json:"snapshot,omitempty"`
 }
 
-// Snapshot is how a conversation stands: all there is to know when events were missed.
+// Snapshot is the state of a conversation: everything a server needs after missed events.
 type Snapshot struct {
 	Session string `json:"session"`
 	// Status is the type of its status, "idle" when it has none.
 	Status string `json:"status"`
-	// Messages are the last ones, oldest first; Permissions and Questions those that wait, of all conversations in its
+	// Messages are the last ones, oldest first; Permissions and Questions the pending ones of all conversations in its
 	// folder.
 	Messages    json.RawMessage `json:"messages"`
 	Permissions json.RawMessage `json:"permissions"`
 	Questions   json.RawMessage `json:"questions"`
-	// Unconfirmed are the messages that were sent to it without an event since. Aborted says that a stop was
-	// sent just before.
+	// Unconfirmed are the sent messages without an event since. Aborted means that a stop was sent just before.
 	Unconfirmed []string `json:"unheard,omitempty"`
 	Aborted     bool     `json:"aborted,omitempty"`
 }
@@ -101,18 +99,18 @@ const (
 	// passwordVariable gives OpenCode its password.
 	passwordVariable = "OPENCODE_SERVER_PASSWORD"
 	user             = "opencode"
-	// stopGrace is how long OpenCode has to end after SIGTERM.
+	// stopGrace is how long OpenCode may take to end after SIGTERM.
 	stopGrace = 2 * time.Second
 )
 
 var listening = regexp.MustCompile(`listening on (http://\S+)`)
 
-// bridge is one OpenCode server and who listens to it.
+// bridge is one OpenCode server with its readers.
 type bridge struct {
 	password string
 	http     *http.Client
 	server   *process.Process
-	// up is closed when url and hello are known.
+	// up is closed when url and hello are set.
 	up    chan struct{}
 	url   string
 	hello Hello
@@ -121,17 +119,17 @@ type bridge struct {
 	out     io.Writer
 
 	mu sync.Mutex
-	// folders are those of the conversations that were used, busy the conversations that may be in a turn,
-	// unconfirmed the conversations of messages without an event.
+	// folders are those of used conversations. busy are conversations that may be in a turn. unconfirmed are
+	// conversations of messages without an event.
 	folders     map[string]string
 	busy        map[string]bool
 	unconfirmed map[string]string
-	// parents are the conversations that sub-agents work for.
+	// parents are the parent conversations of sub-agents.
 	parents map[string]string
 }
 
-// Run starts the OpenCode at a path and serves until it ends, or in does, or the context; it returns how OpenCode
-// ended. Lines of OpenCode's own go to log.
+// Run starts the OpenCode at a path and serves until it, in or the context ends. It returns how OpenCode ended.
+// OpenCode's own output goes to log.
 func Run(ctx context.Context, path string, in io.Reader, out, log io.Writer) error {
 	secret := make([]byte, 32)
 	if _, err := rand.Read(secret); err != nil {
@@ -161,7 +159,7 @@ func Run(ctx context.Context, path string, in io.Reader, out, log io.Writer) err
 	working.Go(func() { b.watchOutput(ctx, server.Stdout(), logs) })
 	working.Go(func() { b.events(ctx, logs) })
 	ended := make(chan struct{})
-	go func() { // a read of standard input cannot be called off: it ends with the process
+	go func() { // a read of standard input cannot be canceled: it ends with the process
 		defer close(ended)
 		b.commands(ctx, in)
 	}()
@@ -176,7 +174,7 @@ func Run(ctx context.Context, path string, in io.Reader, out, log io.Writer) err
 	return endedAs(server)
 }
 
-// endedAs ends this process as OpenCode was, when that was by a signal: the shim reports it.
+// endedAs ends this process with OpenCode's signal, if any: the shim reports it.
 func endedAs(server *process.Process) error {
 	exit := server.Exit()
 	switch {
@@ -188,7 +186,7 @@ func endedAs(server *process.Process) error {
 	return nil
 }
 
-// watchOutput finds the address OpenCode listens on; everything else it prints goes to the log.
+// watchOutput finds OpenCode's address; all other output goes to the log.
 func (b *bridge) watchOutput(ctx context.Context, out io.Reader, logs *sharedLog) {
 	lines := newLineReader(out)
 	for {
@@ -211,7 +209,7 @@ func (b *bridge) watchOutput(ctx context.Context, out io.Reader, logs *sharedLog
 	}
 }
 
-// greet asks OpenCode who it is.
+// greet reads OpenCode's version.
 func (b *bridge) greet(ctx context.Context) error {
 	status, body, err := b.do(ctx, Step{Do: http.MethodGet, Path: "/global/health"})
 	if err != nil {
@@ -224,7 +222,7 @@ func (b *bridge) greet(ctx context.Context) error {
 	return json.Unmarshal(body, &b.hello)
 }
 
-// commands serves the lines of servers, each in its own time, until there are no more.
+// commands serves the lines of servers concurrently, until the input ends.
 func (b *bridge) commands(ctx context.Context, in io.Reader) {
 	var working sync.WaitGroup
 	defer working.Wait()
@@ -236,7 +234,7 @@ func (b *bridge) commands(ctx context.Context, in io.Reader) {
 		}
 		var command Command
 		if err := json.Unmarshal(line, &command); err != nil {
-			continue // none of ours
+			continue // not a command
 		}
 		working.Go(func() { b.serve(ctx, command) })
 	}
@@ -323,7 +321,7 @@ func (b *bridge) do(ctx context.Context, step Step) (status int, body json.RawMe
 
 func (b *bridge) sign(request *http.Request) { request.SetBasicAuth(user, b.password) }
 
-// write writes one line. One that cannot be written has no reader: the end of the other pipe shows that.
+// write writes one line. A failed write means no reader, which the end of the other pipe shows.
 func (b *bridge) write(line Line) {
 	raw, err := json.Marshal(line)
 	if err != nil {

@@ -17,19 +17,17 @@ import (
 const (
 	// maxLine bounds a line, in bytes; longer ones are skipped.
 	maxLine = 128 << 20
-	// again is how long to wait before the events are asked for again.
+	// again is the pause before the events are requested again.
 	again = 100 * time.Millisecond
-	// lastMessages is how many messages of a conversation a snapshot has: a turn with more is rare, and its
-	// items were published by then.
+	// lastMessages limits the messages in a snapshot: few turns have more, and earlier items are published by then.
 	lastMessages = "200"
 )
 
-// errNotFound says that OpenCode knows no conversation of that id.
+// errNotFound means that OpenCode has no conversation of that id.
 var errNotFound = errors.New("no such conversation")
 
-// events passes on OpenCode's events, until they end. Whenever the stream begins it sends the status of every
-// conversation that may be in a turn: the stream may have broken off, and a message may have been sent before
-// the first one began.
+// events forwards OpenCode's events until they end. Each new stream begins with the status of every conversation that
+// may be in a turn. An earlier stream may have broken off, or a message may have preceded the first stream.
 func (b *bridge) events(ctx context.Context, logs *sharedLog) {
 	if _, _, err := b.whenUp(ctx); err != nil {
 		return
@@ -80,7 +78,7 @@ func (b *bridge) listen(ctx context.Context, logs *sharedLog) error {
 	}
 }
 
-// receive handles one event of the server. Data that is no event is ignored.
+// receive handles one event of the server. Invalid data is ignored.
 func (b *bridge) receive(ctx context.Context, data []byte, logs *sharedLog) error {
 	var said struct {
 		Directory string          `json:"directory"`
@@ -100,7 +98,7 @@ func (b *bridge) receive(ctx context.Context, data []byte, logs *sharedLog) erro
 		} `json:"properties"`
 	}
 	if json.Unmarshal(data, &said) != nil || json.Unmarshal(said.Payload, &event) != nil {
-		return nil //nolint:nilerr // a line that is no event is not ours
+		return nil //nolint:nilerr // not a line of an event
 	}
 	if event.Type == "server.connected" {
 		// Only now: events from here on are received.
@@ -132,7 +130,7 @@ func (b *bridge) receive(ctx context.Context, data []byte, logs *sharedLog) erro
 	return nil
 }
 
-// remember notes the folder of a conversation.
+// remember stores the folder of a conversation.
 func (b *bridge) remember(session, folder string) {
 	if session == "" || folder == "" {
 		return
@@ -142,7 +140,7 @@ func (b *bridge) remember(session, folder string) {
 	b.folders[session] = folder
 }
 
-// note keeps account of who may be in a turn. An idle one stays for what still comes of it, until it says no more.
+// note tracks conversations that may be in a turn. An idle one stays until its last output.
 func (b *bridge) note(session, kind, status string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -158,8 +156,8 @@ func (b *bridge) note(session, kind, status string) {
 	}
 }
 
-// sending notes a message that is sent; confirm notes an event of it, or its refusal, and reports whether it
-// was awaited.
+// sending registers a message in flight. confirm registers its event or its refusal, and reports whether it was in
+// flight.
 func (b *bridge) sending(session, message string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -184,7 +182,7 @@ func (b *bridge) inTurn() []string {
 	return sessions
 }
 
-// snapshot writes how a conversation stands. What is asked about last is never older than what was asked about before.
+// snapshot writes the status of a conversation. Later requests never return older data than earlier ones.
 func (b *bridge) snapshot(ctx context.Context, session string, aborted bool) error {
 	s := Snapshot{Session: session, Status: "idle", Aborted: aborted}
 	b.mu.Lock()
@@ -252,7 +250,7 @@ func (l lineReader) next() ([]byte, error) {
 	}
 }
 
-// sharedLog is where lines for people go.
+// sharedLog is the destination of log lines.
 type sharedLog struct {
 	mu  sync.Mutex
 	out io.Writer

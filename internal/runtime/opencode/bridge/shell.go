@@ -10,16 +10,14 @@ import (
 	"strings"
 )
 
-// kept are the variables of OpenCode that the commands it runs do not get: what a command prints goes to the model and
-// into the transcript.
+// kept are the variables hidden from OpenCode's commands: their output goes to the model and into the transcript.
 func kept() []string { return []string{passwordVariable, "OPENCODE_CONFIG_CONTENT"} }
 
-// commandShell writes the shell OpenCode is to run commands with, and is its path: the one of its user, without the
-// variables kept from commands. OpenCode has no setting for that. It says nothing of what a command could read
-// elsewhere as the same user.
+// commandShell writes a wrapper of the user's shell without the hidden variables, and returns its path. OpenCode has no
+// setting for that. A command may still read the values elsewhere as the same user.
 func commandShell() (string, error) {
 	real := os.Getenv("SHELL")
-	// OpenCode goes by the name, and takes another one in place of those it cannot use.
+	// OpenCode recognizes shells by name, and replaces unknown ones.
 	if !slices.Contains([]string{"bash", "zsh", "sh", "dash", "ksh"}, filepath.Base(real)) {
 		real = "bash"
 	}

@@ -19,7 +19,7 @@ import (
 // waitingAgain is the pause after a failed attempt to send a queued message.
 const waitingAgain = time.Second
 
-// queueSender knows which sessions have a client who sends their waiting messages.
+// queueSender knows which sessions have a client who sends their queued messages.
 type queueSender struct {
 	mu   sync.Mutex
 	busy map[string]bool

@@ -1,5 +1,5 @@
-// Package command has the tool that runs programs, workspace.exec. It is off unless it is switched on, knows only the
-// programs it was configured with, and is made to run within a sandbox.
+// Package command has the tool workspace.exec, which runs programs. It is off by default, runs only configured programs,
+// and needs a sandbox.
 package command
 
 import (
@@ -31,13 +31,12 @@ const (
 	keptBytes = 64 << 10
 )
 
-// config is what the tool was configured with.
+// config is the tool's configuration.
 type config struct {
 	Allowed []string `json:"allowed"`
 }
 
-// Tool makes it. allowed are the names of the programs that may be run; timeout bounds a run, 0 leaves it to the
-// executor.
+// Tool makes it. allowed are the names of permitted programs; timeout limits a run, 0 leaves it to the executor.
 func Tool(timeout time.Duration, allowed ...string) (tools.Tool, error) {
 	for _, name := range allowed {
 		if name == "" || filepath.Base(name) != name {
@@ -99,7 +98,7 @@ func run(ctx context.Context, job tools.Job) (json.RawMessage, error) {
 	return json.Marshal(out)
 }
 
-// kept passes on what is said and keeps the first part.
+// kept forwards the output and keeps its first part.
 type kept struct {
 	to    io.Writer
 	first []byte

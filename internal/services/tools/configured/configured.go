@@ -34,20 +34,20 @@ type described struct {
 	Seconds     int               `json:"seconds"`
 }
 
-// endWait is how long a command's pipes may stay open once it has ended.
+// endWait limits how long a command's pipes stay open after its end.
 const endWait = time.Second
 
-// maxAnswer bounds the answer of a command and how much of its stderr is reported, in bytes.
+// maxAnswer limits the answer of a command and the reported part of its stderr, in bytes.
 const (
 	maxAnswer    = 8 << 20
 	maxComplaint = 2000
 )
 
-// anything is the schema of what has none.
+// anything is the schema that allows any value.
 const anything = `{"type":"object"}`
 
-// Tools are those of a configuration, {"NAMESPACE.NAME": {"command": ["PROGRAM", ...], "class": "read-only", ...}}, by
-// name; "" is none. Its error says what to write. Names, classes and schemas are checked when they are registered.
+// Tools are those of a configuration by name, {"NAMESPACE.NAME": {"command": ["PROGRAM", ...], "class": "read-only",
+// ...}}; "" has none. Its error describes the right form. Registration checks names, classes and schemas.
 func Tools(text string) (all []tools.Tool, err error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil
@@ -82,21 +82,20 @@ func Tools(text string) (all []tools.Tool, err error) {
 	return all, errors.Join(errs...)
 }
 
-// run starts the command in the workspace. It gets the input as JSON, and what it writes is the result: a JSON object,
-// or any text.
+// run starts the command in the workspace with the input as JSON. Its output is the result: a JSON object, or any text.
 func (d described) run(ctx context.Context, job tools.Job) (json.RawMessage, error) {
 	process := exec.CommandContext(ctx, d.Command[0], d.Command[1:]...)
 	process.Dir, process.WaitDelay = job.Workspace, endWait
 	process.Stdin = bytes.NewReader(job.Input)
 	process.Env = environment(d.Env)
-	// What it started ends with it.
+	// Its child processes end with it.
 	process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	process.Cancel = func() error { return syscall.Kill(-process.Process.Pid, syscall.SIGKILL) }
 	answer, complaint := &bounded{most: maxAnswer}, &bounded{most: maxComplaint}
 	process.Stdout, process.Stderr = answer, io.MultiWriter(complaint, job.Stderr)
 	err := process.Run()
 	if process.Process != nil {
-		_ = syscall.Kill(-process.Process.Pid, syscall.SIGKILL) // nothing of it is left, as a rule
+		_ = syscall.Kill(-process.Process.Pid, syscall.SIGKILL) // as a rule, no process is left
 	}
 	switch {
 	case answer.more:
@@ -113,7 +112,7 @@ func (d described) run(ctx context.Context, job tools.Job) (json.RawMessage, err
 	return json.Marshal(map[string]string{"output": answer.text()})
 }
 
-// environment is what an operator's program gets: what it is given, and little of the server's.
+// environment is what an operator's program gets: its own variables, and few of the server's.
 func environment(given map[string]string) []string {
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "LANG=C.UTF-8"}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
@@ -122,14 +121,14 @@ func environment(given map[string]string) []string {
 	return env
 }
 
-// bounded keeps the first part of what is written.
+// bounded keeps the first part of the output.
 type bounded struct {
 	most int
 	kept []byte
 	more bool
 }
 
-// Write implements io.Writer. What is too much is passed over: a process that cannot write might hang.
+// Write implements io.Writer. It discards the excess: a process that cannot write might hang.
 func (b *bounded) Write(chunk []byte) (int, error) {
 	room := max(0, b.most-len(b.kept))
 	b.kept = append(b.kept, chunk[:min(room, len(chunk))]...)
