@@ -127,14 +127,14 @@ type TurnError struct {
 type Detail struct {
 	Session    Session
 	Transcript []transcript.Entry
-	// Older and Newer are the cursors that continue a window, "" at an end and after a read of the whole.
+	// Older and Newer are the cursors that continue a window. They are "" at an end and after a read of the whole.
 	Older, Newer string
 	// Count is the number of entries of the transcript, -1 if not requested.
 	Count int64
 	// Pos is the matching cursor of the event stream: the result has earlier events, and none after it.
 	Pos int64
-	// HistoryPending says that the transcript lacks a stored history of its runtime, from before its adoption or from
-	// changes without this server.
+	// HistoryPending says that the transcript lacks stored history of its runtime: from before its adoption, or from
+	// outside changes.
 	HistoryPending bool
 	// Version identifies the result: it changes with the session or an entry. "" if unknown.
 	Version string

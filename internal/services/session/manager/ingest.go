@@ -175,7 +175,7 @@ func (s *Service) submit(runtimeName string, batch runtime.Batch, unit journal.U
 	}
 }
 
-// arrival is a signal with all data of its arrival, so that its unit can run twice with the same result.
+// arrival is a signal with the data of its arrival. Its unit can run twice with the same result.
 type arrival struct {
 	runtime    string
 	signal     runtime.Signal

@@ -171,7 +171,7 @@ func withReportedThread(t *runtime.Thread) func(session.Session, error) (session
 type change func(ctx context.Context, tx database.Tx, at int64) ([]journal.Event, error)
 
 // manage runs every such call: it finds the session, calls the runtime, and stores the result. Calls on one session run
-// one after the other, so that the store and the runtime end with the same state.
+// in sequence, so that the store and the runtime end with the same state.
 func (s *organizer) manage(ctx context.Context, sessionID string,
 	act func(context.Context, session.Session, runtime.Adapter) (change, error)) (session.Session, error) {
 	if err := s.journal.AwaitWrites(ctx); err != nil {

@@ -12,8 +12,7 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// InFlight is a queued or keyed message that is on its way to the runtime of its session, or whose sending was
-// interrupted.
+// InFlight is a queued or keyed message on its way to its session's runtime, or whose sending was interrupted.
 type InFlight struct {
 	sessionID, mark string
 	// settle stores the result: the turn it began, "" for none, or that it stays unknown.
@@ -31,7 +30,7 @@ type inFlightMark struct {
 // accepted.
 const steeredMark = "steered"
 
-// newMark is the mark of a message that is about to be sent to the runtime of a session, as a turn of its own.
+// newMark is the mark of a message about to be sent to a session's runtime, as a turn of its own.
 func newMark(ctx context.Context, tx database.Tx, session session.Session) (string, error) {
 	turns, err := store.TurnMark(ctx, tx, session.ID)
 	return string(javascript.MustEncode(inFlightMark{turns, session.Epoch})), err
