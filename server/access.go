@@ -39,7 +39,7 @@ func (s *access) openAccess() {
 	s.brake = auth.NewBrake(s.now)
 	s.owner = owner.Of(s.dir.Path, s.dir.NodeID, os.Getenv)
 	if s.embedded {
-		return // its program has the URL, and knows of no token
+		return // its program has the URL, and needs no token
 	}
 	made, err := s.owner.Ensure()
 	switch {
@@ -66,7 +66,7 @@ func (s *access) trustLocal() (trusted bool, why string) {
 	return true, ""
 }
 
-// localAccess says for readiness what programs of this machine need, and how to get in.
+// localAccess returns for readiness whether programs of this machine need a token, and how to get access.
 func (s *access) localAccess() (tokenNeeded bool, reason string) {
 	if s.cfg.AuthToken != "" {
 		return true, ""
@@ -77,7 +77,7 @@ func (s *access) localAccess() (tokenNeeded bool, reason string) {
 	return false, ""
 }
 
-// accessRules are the rules for who comes in.
+// accessRules are the rules of access.
 func (s *access) accessRules(pages pages) auth.Options {
 	return auth.Options{
 		BoundHost: s.cfg.Host, AllowedHosts: s.cfg.AllowedHosts, AllowedOrigins: s.cfg.AllowedOrigins,
@@ -89,8 +89,8 @@ func (s *access) accessRules(pages pages) auth.Options {
 	}
 }
 
-// sayAccess says at the start what programs of this machine need. A link that logs a browser in is a secret: it goes to
-// the terminal, nil for none, and never into a log.
+// sayAccess prints at the start what access programs of this machine need. A link that logs a browser in is a secret:
+// it is printed to the terminal, nil for none, and never logged.
 func (s *access) sayAccess(terminal io.Writer) {
 	needed, reason := s.localAccess()
 	switch {
@@ -149,7 +149,7 @@ func (s *access) hideSecrets() (places []string) {
 	if home, err := os.UserHomeDir(); err == nil {
 		folders = append(folders, filepath.Join(home, keyringFolder))
 	}
-	if account, err := user.Lookup(s.cfg.RuntimeUser); err == nil { // who may have servers, too
+	if account, err := user.Lookup(s.cfg.RuntimeUser); err == nil { // this user may also run servers
 		folders = append(folders, filepath.Join(account.HomeDir, ".config", "harness"), filepath.Join(account.HomeDir, keyringFolder))
 	}
 	for _, one := range folders {

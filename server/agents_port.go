@@ -30,7 +30,7 @@ type agentsPort struct {
 
 var _ runtime.Door = (*agentsPort)(nil)
 
-// agentsPortFile keeps the port's number in the data directory: agents outlive servers, and go on with the URL they have.
+// agentsPortFile keeps the port's number in the data directory: agents outlive servers, and keep their URL.
 const agentsPortFile = "agents.port"
 
 // GrantsFile keeps the secret that signs the bearers, for the same reason.

@@ -84,8 +84,8 @@ type itemImages struct {
 	log   zerolog.Logger
 }
 
-// KeepImage implements manager.Images. An image that is too long, or whose bytes cannot be written, is not kept: the
-// session goes on without it.
+// KeepImage implements manager.Images. It drops an image that is too long or cannot be written: the session continues
+// without it.
 func (i itemImages) KeepImage(ctx context.Context, tx database.Tx, sessionID string, content []byte) (string, error) {
 	id, err := i.store.KeepImage(ctx, tx, sessionID, content)
 	var tooLarge *artifact.TooLargeError

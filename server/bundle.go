@@ -25,7 +25,7 @@ import (
 	"harness/migrations"
 )
 
-// minSecret is how long the value of a variable has to be to be a secret, in bytes: shorter ones are words.
+// minSecret is the minimal length of a secret variable's value, in bytes: shorter ones are ordinary words.
 const minSecret = 6
 
 // bundles makes the support bundles of this server.
@@ -49,7 +49,7 @@ func (s *Server) bundles(ops *operations.Service, native *nativelog.Ring) *bundl
 		}})
 }
 
-// runtimeFacts is what is known of one runtime.
+// runtimeFacts are the facts about one runtime.
 type runtimeFacts struct {
 	Name    string             `json:"name"`
 	Default bool               `json:"default"`
@@ -68,7 +68,7 @@ type mcpFacts struct {
 	Reached []configured.Reached `json:"reached"`
 }
 
-// facts is what a bundle has of this server.
+// facts are this server's facts for a bundle.
 func (s *Server) facts(ctx context.Context, ops *operations.Service, sessionID string) ([]bundle.Fact, error) {
 	about, err := ops.Find(ctx, sessionID)
 	if err != nil {
@@ -132,7 +132,7 @@ func reasonOf(err error) string {
 	return err.Error()
 }
 
-// AdapterOf is what reads the lines of a runtime again.
+// AdapterOf returns the adapter that reads a runtime's lines again.
 func AdapterOf(name string) bundle.Adapter {
 	switch {
 	case name == codex.Name:

@@ -61,7 +61,7 @@ func (s *Server) startSearch(ctx context.Context) error {
 
 func (s *Server) stopSearch(ctx context.Context) error { return s.search.Stop(ctx) }
 
-// origin is who asked for a change and in which trace.
+// origin is the actor and the trace of a change.
 func origin(ctx context.Context) journal.Origin {
 	trace := telemetry.IDsFrom(ctx).Trace
 	principal, _ := auth.PrincipalFrom(ctx)

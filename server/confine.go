@@ -110,7 +110,7 @@ func (s *runtimes) hide(ctx context.Context, plan *confine.Plan, own string) err
 	for _, file := range slices.Concat(s.cfg.Files(), s.access.clientSecrets()) {
 		path, err := datadir.RealPath(file)
 		if errors.Is(err, os.ErrNotExist) {
-			path, err = datadir.EntryPlace(file) // for a runtime that is started anew when it is there
+			path, err = datadir.EntryPlace(file) // for a runtime that is restarted once the path exists
 		}
 		if err == nil {
 			plan.Hide = append(plan.Hide, path)
@@ -129,8 +129,7 @@ func (s *runtimes) hide(ctx context.Context, plan *confine.Plan, own string) err
 	if err := s.fencing.protectPorts(plan); err != nil {
 		return err
 	}
-	// Made when it is not there yet: an agent must not be the one who makes it. Where nothing can be kept, nothing is
-	// consented to.
+	// Created if missing: an agent must not create it. If it cannot be created, nothing is consented to.
 	if folder, err := s.consents.Store.MakeFolder(); err != nil {
 		s.log.Warn().Err(err).Msg("consent cannot be stored here; use --trust")
 	} else if path, err := datadir.RealPath(folder); err == nil {
@@ -149,7 +148,7 @@ func outermost(places []string) (all []string) {
 	return all
 }
 
-// Exposure says in words what agents can read of the server's where files cannot be hidden from them.
+// Exposure describes which files of the server agents can read if these cannot be hidden.
 func (c *Confinement) Exposure(dataDir string) string {
 	if info, err := os.Stat(dataDir); c.Plan.User && (err != nil || info.Mode().Perm()&0o077 == 0) {
 		return "the server's files cannot be hidden from agents on this machine; its data directory is closed to their " +
@@ -158,7 +157,7 @@ func (c *Confinement) Exposure(dataDir string) string {
 	return "agents can read the server's data directory and settings on this machine"
 }
 
-// BecomeUser makes runtimes run as the named user, "" is the server's own, who must not own the data directory.
+// BecomeUser makes runtimes run as the named user, "" for the server's own. That user must not own the data directory.
 func (c *Confinement) BecomeUser(name, dataDir string) error {
 	if name == "" {
 		return nil

@@ -18,17 +18,17 @@ import (
 
 const (
 	scrubEvery = 24 * time.Hour
-	// scrubRate leaves a disk to those who wait for it.
+	// scrubRate leaves disk bandwidth to clients.
 	scrubRate = 20 << 20
 )
 
-// damage is what is known of rows that are not as they were written.
+// damage has the known damaged rows.
 type damage struct {
 	*core
 	scrub.Known
 	since  atomic.Int64 // ms
 	mended atomic.Int64 // frames of SQLite's log, at the start
-	// recorded are the rows that stand in the audit log. It belongs to who scrubs.
+	// recorded are the rows in the audit log. Only the scrubber uses it.
 	recorded map[scrub.Row]bool
 }
 
@@ -48,7 +48,7 @@ func (s *damage) foundDamage(row scrub.Row) {
 			"and the disk and the memory of this machine should be checked")
 }
 
-// scrub looks at all rows of SQLite. Postgres looks at its pages itself.
+// scrub checks all rows of SQLite. Postgres checks its pages itself.
 func (s *damage) scrub(ctx context.Context) error {
 	if s.db.Engine() != database.SQLite {
 		return nil
@@ -84,7 +84,7 @@ func (s *damage) register(registry prometheus.Registerer) {
 	}, func() float64 { return float64(s.Len()) }))
 }
 
-// storeRefused is what an outage of the store is kept as.
+// storeRefused is the event of a store outage.
 func storeRefused(over journal.OutageError, until time.Time) journal.Event {
 	return internalEvent("store.refused", struct {
 		Engine string    `json:"engine"`
@@ -94,7 +94,7 @@ func storeRefused(over journal.OutageError, until time.Time) journal.Event {
 	}{string(over.Engine), over.Since.UTC(), until.UTC(), database.Reason(over.Cause)})
 }
 
-// storeMended is what mending SQLite's log is kept as, storeDamaged a row that is not as it was written.
+// storeMended is the event of a repaired SQLite log.
 func storeMended(frames int) journal.Event {
 	return internalEvent("store.mended", struct {
 		Frames int `json:"frames"`
@@ -109,7 +109,7 @@ func storeDamaged(row scrub.Row) journal.Event {
 	}{row.Table, row.Key, row.Missing})
 }
 
-// configurationLoaded is what a server runs with, as it is kept: what was set and where, without secrets.
+// configurationLoaded is the event of a server's configuration: the settings and their sources, without secrets.
 func configurationLoaded(cfg *config.Config, nodeID string) journal.Event {
 	return internalEvent("configuration.loaded", struct {
 		Version  string           `json:"version"`
@@ -118,7 +118,7 @@ func configurationLoaded(cfg *config.Config, nodeID string) journal.Event {
 	}{version.Program(), nodeID, cfg.Set()})
 }
 
-// internalEvent is one that shows to no client.
+// internalEvent is an event that no client receives.
 func internalEvent(kind string, about any) journal.Event {
 	payload, err := json.Marshal(about)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"harness/internal/services/session"
 )
 
-// startLinks makes what signs links that decide; there is none unless they are switched on.
+// startLinks makes the signer of decision links, if they are switched on.
 func (s *notifications) startLinks(ctx context.Context) error {
 	if !s.cfg.Notify.DecideLinks {
 		return nil
@@ -30,7 +30,7 @@ func (s *notifications) startLinks(ctx context.Context) error {
 	return err
 }
 
-// linkFor is the link that decides what news are about, "" for none.
+// linkFor is the decision link of news, "" for none.
 func (s *notifications) linkFor(news notify.News) string {
 	if s.links == nil || news.Kind != notify.ApprovalWaits {
 		return ""
@@ -43,7 +43,7 @@ func (s *notifications) isLink(r *http.Request) bool {
 	return s.links != nil && strings.HasPrefix(r.URL.Path, decidelink.Path) && r.Header.Get("Upgrade") == ""
 }
 
-// besideLinks serves links, behind the same guard as everything else; all other requests are next's.
+// besideLinks serves links behind the common guard; next serves all other requests.
 func (s *notifications) besideLinks(guard func(http.Handler) http.Handler, all *operations.Service,
 	next http.Handler) http.Handler {
 	if s.links == nil {

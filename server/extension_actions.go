@@ -61,7 +61,7 @@ type reads interface {
 	Settled(ctx context.Context) error
 }
 
-// settled is what was read, or the error, once it may be shown.
+// settled returns the result or the error of a read, once it may be shown.
 func settled[T any](ctx context.Context, r reads, read func(ctx context.Context) (T, error)) (T, error) {
 	ctx = r.Reading(ctx)
 	found, err := read(ctx)
@@ -72,7 +72,7 @@ func settled[T any](ctx context.Context, r reads, read func(ctx context.Context)
 	return found, err
 }
 
-// done is what became of a change: it was committed after whatever it had read, and a refusal reveals that.
+// done returns the result of a change: its reads were committed before it, and a refusal reveals them.
 func done(ctx context.Context, r reads, change func(ctx context.Context) error) error {
 	ctx = r.Reading(ctx)
 	if err := change(ctx); err != nil {

@@ -23,7 +23,7 @@ type ExtensionTools struct {
 	Log      zerolog.Logger
 }
 
-// ExtensionTools are those of this server; nil where no extension may have tools.
+// extensionTools are the tools of this server; nil if no extension may have tools.
 func (s *extensionParts) extensionTools() extensions.AgentTools {
 	if s.runtimes.tools == nil || len(s.cfg.Tools.Extensions) == 0 {
 		return nil
@@ -83,8 +83,8 @@ func TemporaryHosts(ctx context.Context, passEnv []string, do func([]extensions.
 	return do(hosts)
 }
 
-// ProcessExtensions are the extensions that run in a process, by folder with their hash. None of them is started; those
-// that run in the sandbox are loaded into it to find out that they do. only is the one folder to look at, "" for all.
+// ProcessExtensions returns the extensions that run in a process, by folder with their hash. It starts none of them,
+// but loads sandboxed ones into the sandbox to detect them. only is the one folder to check, "" for all.
 func ProcessExtensions(ctx context.Context, roots []extensions.Root, only string) (hashes map[string]string,
 	problems []error, err error) {
 	hashes = map[string]string{}

@@ -60,8 +60,8 @@ func (s *extensionParts) startActions(ctx context.Context) error {
 	return nil
 }
 
-// loadExtensions loads the extensions, before the queue too: a recovered job's worker runs as its extension's
-// agent.config.json says. What cannot be loaded is left out and logged.
+// loadExtensions loads the extensions before the queue: a recovered job's worker follows its extension's
+// agent.config.json. It logs and skips an extension that fails to load.
 func (s *extensionParts) loadExtensions(ctx context.Context) error {
 	log := s.log.With().Str("package", "extensions").Logger()
 	hosts, err := extensionHosts(ctx, filepath.Join(s.dir.Path, "extensions"), s.cfg.Extensions.PassEnv,
@@ -94,8 +94,8 @@ func (s *extensionParts) loadExtensions(ctx context.Context) error {
 // stopActions unloads the extensions, after the queue that asks for their agents' policies.
 func (s *extensionParts) stopActions(ctx context.Context) error { return s.registry.Close(ctx) }
 
-// workerPolicy is how an agent's workers run: as its agent.config.json says, and where that says nothing, as the
-// DEFAULT_* settings do, in the default runtime with that runtime's own model.
+// workerPolicy is the policy of an agent's workers. Its agent.config.json comes first, then the DEFAULT_* settings, in
+// the default runtime with that runtime's own model.
 func (s *extensionParts) workerPolicy(agent string) (jobs.AgentPolicy, error) {
 	found, err := s.registry.AgentConfig(agent)
 	if err != nil {
@@ -104,7 +104,7 @@ func (s *extensionParts) workerPolicy(agent string) (jobs.AgentPolicy, error) {
 	defaults := s.cfg.Defaults
 	policy := func(said extensions.TurnPolicy) jobs.TurnPolicy {
 		if said.NetworkAccess == "" && cmp.Or(said.FilesystemSandbox, defaults.SandboxMode) == "danger-full-access" {
-			said.NetworkAccess = "enabled" // nothing restricts it
+			said.NetworkAccess = "enabled" // no restriction
 		}
 		return jobs.TurnPolicy{
 			ApprovalPolicy:    cmp.Or(said.ApprovalPolicy, defaults.ApprovalPolicy),
@@ -136,12 +136,12 @@ func (s *extensionParts) stopExtensions(ctx context.Context) error {
 	return errors.Join(err, s.dispatcher.Stop(ctx))
 }
 
-// lifecycle is what the extension routes stand on.
+// lifecycle is the lifecycle behind the extension routes.
 func (s *extensionParts) lifecycle() *admin.Lifecycle {
 	return &admin.Lifecycle{RBAC: auth.NewRBAC(s.access.rbacOptions()), Lifecycle: operations.Lifecycle{
 		Extensions: s.registry, Audit: extensions.NewAudit(s.journal, s.db, s.now),
 		Reloaded: func() {
-			// What waits for a decision is offered to the extensions that are there now.
+			// Pending decisions are offered to the current extensions.
 			s.after.Go(func(running context.Context) {
 				if err := s.dispatcher.Reconcile(running); err != nil && running.Err() == nil {
 					s.log.Warn().Err(err).Msg("pending file changes were not offered to the reloaded extensions")
@@ -171,7 +171,7 @@ func RBACOptions(cfg *config.Config) auth.RBACOptions {
 	}
 }
 
-// roleMap has no word that is no role: those are refused with the configuration.
+// roleMap has only valid roles: the configuration refuses others.
 func roleMap(cfg *config.Config) map[string]auth.Role {
 	roles := map[string]auth.Role{}
 	for name, word := range cfg.RoleTranslations() {
@@ -186,7 +186,7 @@ func roleMap(cfg *config.Config) map[string]auth.Role {
 // shows one.
 func nativeExtensions() []sdk.Extension { return nil }
 
-// ExtensionRoots are where extensions are looked for: the workspace's agents folder and the configured roots.
+// ExtensionRoots are the folders searched for extensions: the workspace's agents folder and the configured roots.
 func ExtensionRoots(cfg *config.Config, workspace string) []extensions.Root {
 	roots := []extensions.Root{{Type: extensions.RepoLocal, Path: filepath.Join(workspace, "agents")}}
 	for _, path := range cfg.Extensions.PackageRoots {
@@ -295,7 +295,7 @@ func (e extensionJobs) EnqueueJob(ctx context.Context, in sdk.EnqueueInput) (sdk
 		Job: sdk.Job{ID: out.Job.ID, Type: out.Job.Type, ProjectID: out.Job.ProjectID, State: string(out.Job.State)}}, nil
 }
 
-// actionParts is what actions change.
+// actionParts are the parts that actions change.
 type actionParts struct {
 	sessions *manager.Service
 	reads    reads

@@ -49,7 +49,7 @@ func broken(results []sdk.EmitResult) bool {
 	return slices.ContainsFunc(results, func(r sdk.EmitResult) bool { return r.Kind == sdk.HandlerError })
 }
 
-// ask emits suggest_request.requested; handled is false when no extension listens, or one that does is broken: then the
+// ask emits suggest_request.requested. handled is false if no extension subscribes, or a subscriber is broken: then the
 // built-in job serves.
 func (e extensionSuggester) ask(ctx context.Context, in jobs.SuggestPayload) (out jobs.Suggested, handled bool,
 	err error) {
@@ -65,7 +65,7 @@ func (e extensionSuggester) ask(ctx context.Context, in jobs.SuggestPayload) (ou
 		if broken(results) {
 			return out, false, nil
 		}
-		// The handlers want none, for example because the session has switched suggestions off: that is their answer.
+		// The handlers decline, for example because the session has switched suggestions off: that is their answer.
 		return out, true, &queue.Error{Code: queue.CodeConflict, Message: "no agent handler enqueued a suggestion job"}
 	}
 	if err != nil {

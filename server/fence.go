@@ -30,7 +30,7 @@ type fenceState struct {
 	why string
 }
 
-// fencing is what is known of the fence around agents (confine.Fence).
+// fencing is the state of the fence around agents (confine.Fence).
 type fencing struct {
 	*core
 	// patterns are the folders of all servers that it may read, see doors.Folders.
@@ -44,7 +44,7 @@ type fencing struct {
 	unfenced []shim.Found
 }
 
-// state reports whether the fence stands at this moment. It is known once the runtimes have started.
+// state returns whether the fence is effective now. It is known once the runtimes have started.
 func (s *fencing) state() fenceState {
 	if s.missing != "" {
 		return fenceState{why: s.missing}
@@ -59,8 +59,8 @@ func (s *fencing) state() fenceState {
 	return fenceState{stands: true}
 }
 
-// Start registers the ports at which people and other nodes come in, so that servers of this machine keep their
-// agents from them. That it cannot is no failure of the start: people have to prove who they are then.
+// Start registers the ports of clients and other nodes, so that servers of this machine keep their agents from them. A
+// failure does not fail the start: clients have to authenticate then.
 func (s *fencing) Start(context.Context) error {
 	own, patterns := doors.Folders(os.Getenv)
 	s.patterns, s.release = patterns, func() error { return nil }
@@ -93,8 +93,8 @@ func portOf(listener net.Listener) uint16 {
 	return address.Port()
 }
 
-// everybodys reports whether a port cannot be fenced, since a fence holds for a port at all addresses: agents reach their
-// models and packages there.
+// everybodys reports whether a port cannot be fenced, since a fence applies to a port at all addresses. Agents reach
+// their models and packages there.
 func everybodys(port uint16) bool { return port == 80 || port == 443 }
 
 // plan puts the fence into the plan of runtimes, where there can be one. An error is that it was required.
@@ -187,7 +187,7 @@ func localPorts(ctx context.Context, url string) (ports []uint16, err error) {
 	return ports, nil
 }
 
-// protectPorts has runtimes read the folders where servers are registered, and not change them.
+// protectPorts lets runtimes read the folders where servers are registered, and not change them.
 func (s *fencing) protectPorts(plan *confine.Plan) error {
 	folders, err := doors.Match(s.patterns)
 	for _, folder := range folders {

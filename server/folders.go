@@ -44,7 +44,7 @@ func (s *Server) stopFolders(ctx context.Context) error {
 	return s.folders.Stop(ctx)
 }
 
-// storedFolders is what sessions store their folders with, nil for nothing.
+// storedFolders is the store of sessions' folders, nil for none.
 func (s *Server) storedFolders() manager.Folders {
 	if s.folders == nil {
 		return nil

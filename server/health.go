@@ -41,7 +41,7 @@ func (h health) Auth() api.AuthHealth {
 	if h.runtimes.codex == nil {
 		return api.AuthHealth{LikelyUnauthenticated: true}
 	}
-	found, err := h.runtimes.codex.Auth(context.Background()) // it looks at files, and waits for nothing
+	found, err := h.runtimes.codex.Auth(context.Background()) // it reads files, and does not block
 	if err != nil {
 		h.log.Error().Err(err).Msg("cannot read codex's credentials")
 	}

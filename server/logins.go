@@ -55,7 +55,7 @@ func (s *access) clientSecrets() []string {
 	return s.providers.SecretFiles()
 }
 
-// holder is who comes in by a named token or a login with an id, false when it does not count (any more).
+// holder is the principal of a named token's or login's id, false if it is not valid anymore.
 func (s *access) holder(id string) (auth.Principal, bool) {
 	if who, counts := s.tokens.Holder(id); counts || s.accounts == nil {
 		return who, counts

@@ -130,7 +130,7 @@ func (s *nodes) stopBus(ctx context.Context) error {
 // draining reports whether this server is to begin nothing new (harness nodes drain).
 func (s *core) draining() bool { return s.node != nil && s.node.Draining() }
 
-// startWatch looks after what other nodes leave open.
+// startWatch settles open state of other nodes.
 func (s *nodes) startWatch(ctx context.Context) error {
 	if s.node == nil {
 		return nil
@@ -161,7 +161,8 @@ func (s *nodes) stopWatch(ctx context.Context) error {
 	return s.watch.Stop(ctx)
 }
 
-// endLost ends the runtimes of an earlier server here whose turns another node has ended meanwhile: no server reads their output any more.
+// endLost ends the runtimes of an earlier server here whose turns another node has ended: no server reads their output
+// anymore.
 func (s *runtimes) endLost(ctx context.Context) error {
 	if s.node == nil {
 		return nil

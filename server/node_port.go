@@ -31,7 +31,7 @@ type nodePort struct {
 	served   chan struct{} // closed when server accepts no more
 }
 
-// openNodePort takes the port, whose address goes into the node's row. Who comes before it is served waits.
+// openNodePort opens the port, whose address is in the node's row. Early requests wait.
 func (s *nodes) openNodePort(ctx context.Context) error {
 	configured := s.cfg.Node
 	if err := checkRoles(s.cfg); err != nil {
@@ -172,7 +172,7 @@ func (s *nodes) carryLiveText() func(after int64, events []journal.Event) {
 	return s.liveText.Enqueue
 }
 
-// watchedChanged is how the stream says that others are followed, nil as carryLiveText.
+// watchedChanged notifies the stream that other sessions are followed, nil as carryLiveText.
 func (s *nodes) watchedChanged() func() {
 	if s.liveText == nil {
 		return nil

@@ -82,7 +82,7 @@ func (s *notifications) requestWaits(ctx context.Context, news notify.News) (boo
 // eventJobFailed is the type of the queue's event.
 const eventJobFailed = "orchestrator_job_failed"
 
-// newsOf makes news of an event, false for none. Sessions of workers make none: their jobs do.
+// newsOf converts an event to news, false for none. Sessions of workers have none: their jobs do.
 func newsOf(record *journal.Record) (news notify.News, is bool) {
 	if record.Type == eventJobFailed {
 		var job struct {
@@ -110,7 +110,7 @@ func newsOf(record *journal.Record) (news notify.News, is bool) {
 		case runtime.RequestToolInput:
 			news.Kind = notify.QuestionWaits
 		default:
-			return news, false // a program is asked
+			return news, false // a program answers
 		}
 		return news, true
 	}

@@ -46,7 +46,7 @@ type ownedTools struct {
 	policy   tools.Policy
 	host     *mcphost.Host
 	registry *tools.Registry
-	// reached says how the MCP servers of the configuration are reached.
+	// reached are the configured MCP servers' connections.
 	reached []configured.Reached
 }
 
@@ -95,7 +95,7 @@ func namesOfTools(all []tools.Tool) (names []string) {
 	return names
 }
 
-// toolPolicy is what the configuration says of calls.
+// toolPolicy is the configured policy of calls.
 func toolPolicy(cfg config.Tools, yolo bool) (tools.Policy, error) {
 	policy := tools.Policy{Mode: tools.Mode(cfg.Mode)}
 	split := func(words []string) (names []string, classes []tools.Class, err error) {
@@ -250,11 +250,11 @@ func (s *Server) sandboxes(limits workspace.Limits) (map[tools.Class]tools.Sandb
 	return in, nil
 }
 
-// session is what a call has to know of its session. The levels of the session hold for these tools, too.
+// session returns a call's data about its session. The levels of the session apply to these tools, too.
 func (o *ownedTools) session(ctx context.Context, id string) (mcphost.Session, error) {
 	stored, err := o.sessions.Lookup(ctx, id)
 	if err == nil {
-		err = o.sessions.CheckOwner(stored) // the agent of one that moved is not the session's any more
+		err = o.sessions.CheckOwner(stored) // the agent of a moved session no longer belongs to it
 	}
 	if err != nil {
 		return mcphost.Session{}, err
@@ -326,7 +326,7 @@ func (r toolResults) Keep(ctx context.Context, call tools.Call, name, contentTyp
 	return json.Marshal(ref)
 }
 
-// nameFor is what a runtime's agents are to know the tools by, "" where there are none, or none for it.
+// nameFor is the tools' name for a runtime's agents, "" for none.
 func (o *ownedTools) nameFor(runtimeName string) string {
 	if o == nil || len(o.cfg.Tools.Runtimes) > 0 && !slices.Contains(o.cfg.Tools.Runtimes, runtimeName) {
 		return ""
@@ -351,7 +351,7 @@ func (o *ownedTools) servers() []configured.Reached {
 	return o.reached
 }
 
-// beside serves the door to the tools, behind the same guard as everything else; all other requests are next's.
+// beside serves the tools' endpoint behind the common guard; next serves all other requests.
 func (o *ownedTools) beside(guard func(http.Handler) http.Handler, next http.Handler) http.Handler {
 	if o == nil {
 		return next

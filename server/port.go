@@ -53,7 +53,7 @@ func (p *httpPort) stop(ctx context.Context, log zerolog.Logger) error {
 		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-time.Until(deadline)/10))
 		defer cancel()
 	}
-	// No new connections, and none that has asked nothing yet: Shutdown would wait for a browser's spare connection.
+	// No new connections, and no idle ones: Shutdown would wait for a browser's spare connection.
 	if err := p.close(); err != nil || p.http == nil {
 		return err
 	}

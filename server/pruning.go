@@ -56,7 +56,7 @@ func (s *maintenance) Start(ctx context.Context) error {
 	})
 }
 
-// every does something now and again and again until pruning ends.
+// every runs a function repeatedly until pruning ends.
 func (s *maintenance) every(pause time.Duration, what string, do func(context.Context) error) {
 	s.loops.Go(func(ctx context.Context) {
 		ticker := time.NewTicker(pause)
@@ -126,7 +126,7 @@ func (s *maintenance) pruneRecords(ctx context.Context) error {
 	)
 }
 
-// pruneArtifacts removes those of sessions that are gone.
+// pruneArtifacts removes artifacts of deleted sessions.
 func (s *maintenance) pruneArtifacts(ctx context.Context) error {
 	rows, err := s.artifacts.Prune(ctx)
 	s.pruned("artifacts", rows)
@@ -166,7 +166,7 @@ func (s *maintenance) pruneAudit(ctx context.Context) error {
 	return err
 }
 
-// OpenArchive is where events are archived as a configuration says.
+// OpenArchive opens the configured archive of events.
 func OpenArchive(cfg *config.Config) (archive.Files, error) {
 	if cfg.Archive == config.ArchiveS3 {
 		return OpenObjects(cfg.S3)

@@ -55,7 +55,7 @@ func (s *notifications) startPush(ctx context.Context) error {
 	return nil
 }
 
-// Subscriber is who makes a request.
+// Subscriber is the principal of a request.
 func (p *pushAccess) Subscriber(ctx context.Context) notify.Subscriber {
 	principal, _ := auth.PrincipalFrom(ctx)
 	who := notify.Subscriber{Holder: holderLocal, Projects: principal.Projects.IDs()}
@@ -83,7 +83,7 @@ func (p *pushAccess) ownersProof() string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:8])
 }
 
-// allows reports whether an access still counts, and whether it reaches what the news are about.
+// allows reports whether an access is still valid, and whether it covers the news.
 func (p *pushAccess) allows(ctx context.Context, who notify.Subscriber, news notify.News) (counts, may bool, err error) {
 	var limit *auth.Projects
 	if who.Projects != nil {

@@ -102,10 +102,10 @@ func (s *jobQueue) Stop(ctx context.Context) error {
 	return s.Queue.Stop(ctx)
 }
 
-// waiting is what waits in the store, for all servers that share it.
+// waiting is the backlog of the store, for all servers that share it.
 type waiting struct {
 	approvals int64
-	// asked is when the oldest of the approvals came, in ms; 0 when there is none.
+	// asked is the time (ms) of the oldest pending approval; 0 for none.
 	asked int64
 	jobs  queue.Backlog
 	// queued and running are tasks.
@@ -115,7 +115,7 @@ type waiting struct {
 // readBacklog reads what waits; there are no jobs without a queue.
 func (s *jobQueue) readBacklog(ctx context.Context) (w waiting, err error) {
 	if outage := s.journal.Outage(); outage != nil {
-		return w, outage // who asks how it stands is not to wait for a store that does not answer
+		return w, outage // a status request must not wait for a store that does not answer
 	}
 	if w.approvals, w.asked, err = s.sessions.PendingApprovals(ctx); err == nil && s.Queue != nil {
 		w.jobs, err = s.Backlog(ctx)
@@ -126,7 +126,8 @@ func (s *jobQueue) readBacklog(ctx context.Context) (w waiting, err error) {
 	return w, err
 }
 
-// backlog shows what waits. While the store cannot be read it is what it was. It implements prometheus.Collector.
+// backlog reports the pending work. While the store is unavailable it keeps the last value. It implements
+// prometheus.Collector.
 type backlog struct {
 	read func(context.Context) (waiting, error)
 

@@ -58,6 +58,6 @@ func (s *core) ofRole(next http.Handler) http.Handler {
 		}
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 		w.WriteHeader(http.StatusMisdirectedRequest)
-		_, _ = w.Write([]byte(body)) // the client may be gone; nothing is left to do
+		_, _ = w.Write([]byte(body)) // the client may have disconnected
 	})
 }

@@ -14,7 +14,7 @@ import (
 	"harness/server/resources"
 )
 
-// Options are what a server's starter decides besides the settings. The zero value is that of `harness serve`.
+// Options are a starter's choices besides the settings. The zero value is that of `harness serve`.
 type Options struct {
 	// Ready, when set, is called with the URL once requests are served; its error stops the server.
 	Ready func(url string) error

@@ -13,7 +13,7 @@ import (
 	"harness/server/datadir"
 )
 
-// environment says what runtimes get of the server's environment.
+// environment is the part of the server's environment for runtimes.
 func (s *runtimes) environment() environment.Policy {
 	return environmentOf(s.cfg)
 }

@@ -15,8 +15,7 @@ import (
 	"harness/internal/runtime/process/shim"
 )
 
-// CodexBin is CODEX_BIN; where it is not set and there is none on PATH it is the one beside this program, which
-// `make run` puts there.
+// CodexBin is CODEX_BIN. If it is unset and PATH has none, it is the one beside this program, from `make run`.
 func CodexBin(cfg *config.Config) string {
 	if cfg.Source("CODEX_BIN") != config.SourceDefault {
 		return cfg.CodexBin
@@ -35,7 +34,7 @@ func CodexBin(cfg *config.Config) string {
 	return beside
 }
 
-// noNativeToolsFile stands in the data directory while the agents of this server have no tools of their own.
+// noNativeToolsFile is in the data directory while the agents of this server have no tools of their own.
 const noNativeToolsFile = "no-native-tools"
 
 // nativeToolsOff reports whether no agent of this server may have tools of its own.

@@ -37,11 +37,11 @@ type RuntimeMaker struct {
 	// unfit returns why it cannot be driven as the server is set up, and what to do, "" when it can; nil when nothing keeps
 	// it from that. Such a runtime is there and unavailable.
 	unfit func(*config.Config) string
-	// preview says that it is untested with this program; clients see that unless its operator says otherwise.
+	// preview marks a runtime as untested with this program; clients see it unless its operator disables that.
 	preview bool
 }
 
-// why is what unfit returns, and that the operator disabled the runtime.
+// why is the result of unfit, or that the operator disabled the runtime.
 func (m RuntimeMaker) why(cfg *config.Config) string {
 	if cfg.RuntimeStatuses()[m.name] == string(operations.RuntimeDisabled) {
 		return operations.DisabledReason
@@ -66,7 +66,7 @@ func runtimeTable() []RuntimeMaker {
 	return table
 }
 
-// runtimes are those of a server, the default one first.
+// runtimes are a server's runtimes, the default one first.
 type runtimes struct {
 	*core
 	fencing *fencing
@@ -114,7 +114,7 @@ func (r *runtimes) chosen(cfg *config.Config) ([]RuntimeMaker, error) {
 	return chosen, nil
 }
 
-// FoundRuntimes are those of a server without a choice: codex, and what of the others is on this machine.
+// FoundRuntimes are the runtimes of a server without a choice: codex, and the others found on this machine.
 func FoundRuntimes(cfg *config.Config) []string {
 	found := []string{codex.Name}
 	for _, other := range []struct{ name, program string }{
@@ -127,7 +127,7 @@ func FoundRuntimes(cfg *config.Config) []string {
 	return found
 }
 
-// Start begins to supervise them. One that is missing shows in health, it is no error.
+// Start begins to supervise them. Health shows a missing one, which is no error.
 func (s *runtimes) Start(ctx context.Context) error {
 	confined, err := s.confinement(ctx)
 	if err != nil {
@@ -151,7 +151,7 @@ func (s *runtimes) Start(ctx context.Context) error {
 	return nil
 }
 
-// makeRuntime makes an adapter; one of a runtime that cannot be driven as the server is set up says so.
+// makeRuntime makes an adapter; a runtime that this setup cannot drive gets one that reports so.
 func (s *runtimes) makeRuntime(one RuntimeMaker, confined Confinement) (runtime.Adapter, error) {
 	if !s.cfg.Runs() {
 		return unavailable.New(one.name, "node "+s.dir.NodeID+" "+session.NoRuntimes), nil
@@ -179,7 +179,7 @@ const (
 	callTimeout = 2 * time.Minute
 	// processIdle is when the process of a session ends; the next message starts it again, in a few seconds.
 	processIdle = 10 * time.Minute
-	// unloadIdle is when codex forgets a session, which is about 1 MiB; the next message loads it again.
+	// unloadIdle is when codex unloads a session, which is about 1 MiB; the next message loads it again.
 	unloadIdle = 30 * time.Minute
 )
 
@@ -300,8 +300,8 @@ func (s *runtimes) surviving() ([]string, error) {
 	return generations, err
 }
 
-// endStrangers ends what still runs of runtimes that are not configured any more: no server would read them. What they wrote
-// stays for when they are.
+// endStrangers ends running processes of runtimes that are no longer configured: no server would read them. Their
+// output stays.
 func (s *runtimes) endStrangers(ctx context.Context) error {
 	_, strange, err := s.foundShims()
 	for _, f := range strange {
@@ -321,7 +321,7 @@ func (s *runtimes) endStrangers(ctx context.Context) error {
 func (s *runtimes) foundShims() (own, strange []shim.Found, err error) {
 	found, err := shim.Discover(s.shims.RunDir)
 	for _, f := range found {
-		// One that never came up may not say whose it was: it is codex's, which looks after those.
+		// One that failed to start may lack its name: codex's adapter handles it.
 		name := cmp.Or(f.State.Runtime, codex.Name)
 		if slices.ContainsFunc(s.makers, func(one RuntimeMaker) bool {
 			return s.cfg.Runs() && one.name == name && one.why(s.cfg) == ""

@@ -19,7 +19,7 @@ import (
 // RunDir is the folder of the runtimes that outlive servers.
 func RunDir(dataDir string) string { return filepath.Join(dataDir, "run") }
 
-// shimHost says how this server keeps its runtimes alive.
+// shimHost is the host of this server's runtime processes.
 func (s *core) shimHost() (*shim.Host, error) {
 	own, err := os.Executable()
 	if err != nil {

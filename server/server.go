@@ -86,7 +86,7 @@ type core struct {
 // Server is the whole program as one value: end-to-end tests start the very same.
 type Server struct {
 	*core
-	// front, when set, is what requests meet first.
+	// front, when set, handles requests first.
 	front func(http.Handler) http.Handler
 	parts *lifecycle.Group
 	ready atomic.Bool
@@ -413,7 +413,7 @@ func (s *Server) operations() operations.Options {
 	return parts
 }
 
-// stopHTTP ends both ports at once: what answers at either stands on the same parts.
+// stopHTTP ends both ports at once: their handlers share the same parts.
 func (s *Server) stopHTTP(ctx context.Context) error {
 	var people error
 	var stopping sync.WaitGroup
@@ -436,7 +436,7 @@ func (s *Server) stopReady(context.Context) error {
 	return nil
 }
 
-// actor names who makes a request, for the record of decisions.
+// actor is the principal's name, for the record of decisions.
 func actor(r *http.Request) string {
 	if principal, ok := auth.PrincipalFrom(r.Context()); ok && principal.Actor != "" {
 		return principal.Actor

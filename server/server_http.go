@@ -95,7 +95,7 @@ func (s *Server) rpcHandlers(streams *stream.Handler) api.RPC {
 	return api.RPC{Sockets: map[string]http.Handler{"/rpc": sockets, "/ws": sockets}, Document: s.rpc.Document(), Post: s.rpc.Post()}
 }
 
-// pages are what browsers are shown beside the API; none without HARNESS_CONSOLE.
+// pages are the browser pages beside the API; none without HARNESS_CONSOLE.
 type pages struct {
 	open   func(*http.Request) bool
 	beside func(api http.Handler) http.Handler

@@ -2,8 +2,8 @@
 
 package server
 
-// switchedOff reports whether a test has switched one mechanism of many nodes off. Only a build for
-// those tests can (tag cluster).
+// switchedOff reports whether a test has disabled one mechanism of many nodes. Only a build for those tests can (tag
+// cluster).
 func switchedOff(string) bool { return false }
 
 // advertised is the address by which other nodes find a node port. A build for those tests may have something in between.

@@ -13,7 +13,7 @@ import (
 	"harness/server/datadir"
 )
 
-// startTasks makes what runs tasks, which goes on with those an earlier server left, and what serves the task API.
+// startTasks makes the task runner, which continues the tasks of an earlier server, and the task API.
 func (s *Server) startTasks(ctx context.Context) error {
 	ops := operations.New(s.operations())
 	s.tasks = tasks.New(tasks.Options{

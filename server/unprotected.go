@@ -59,8 +59,8 @@ func noteRoots(dataDir, file string, noted map[string]bool) error {
 	return nil
 }
 
-// protectedRoots are the places of extension roots that runtimes cannot change, those that do not exist yet for a
-// runtime that is started anew when they do. It notes which cannot be protected now.
+// protectedRoots are the paths of extension roots that runtimes cannot change. Missing ones apply to a runtime that is
+// restarted later. It records which cannot be protected now.
 func (s *runtimes) protectedRoots() (places []string, err error) {
 	noted, err := notedRoots(s.dir.Path, unprotectedFile)
 	if err != nil {
@@ -116,7 +116,7 @@ func (s *runtimes) makeRoot(path string) (place string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if err := os.Mkdir(path, 0o755); err != nil { //nolint:gosec // what extensions are in is no secret
+	if err := os.Mkdir(path, 0o755); err != nil { //nolint:gosec // the folder of extensions is no secret
 		return "", fmt.Errorf("%w: %w", fs.ErrNotExist, err)
 	}
 	return datadir.RealPath(path)
@@ -157,7 +157,7 @@ func (s *runtimes) removeMadeRoots() error {
 	return os.Remove(filepath.Join(s.dir.Path, madeFile))
 }
 
-// markUnprotected says of roots which need consent.
+// markUnprotected records which roots need consent.
 func markUnprotected(dataDir string, roots []extensions.Root) ([]extensions.Root, error) {
 	noted, err := notedRoots(dataDir, unprotectedFile)
 	if err != nil {

@@ -22,18 +22,17 @@ import (
 // ClaimFile is the file of that secret.
 const ClaimFile = "claim"
 
-// claimState is what a data directory is to this user.
+// claimState is the relation of a data directory to this user.
 type claimState int
 
 const (
-	claimNone claimState = iota // there is none, or nothing in it
+	claimNone claimState = iota // it is missing or empty
 	claimOurs                   // made by this user's harness, consented to, or named by the operator
 	// ClaimForeign is a data directory that is none of these.
 	ClaimForeign
 )
 
-// Claim is CheckClaim for who is going to write there: a data directory that does not exist yet is made, and
-// becomes this user's.
+// Claim is CheckClaim before a write: it creates a missing data directory for this user.
 func (c *Consents) Claim(cfg *config.Config) error {
 	if state, err := c.allowed(cfg); err != nil || state != claimNone {
 		return err
@@ -46,7 +45,7 @@ func (c *Consents) Claim(cfg *config.Config) error {
 		return err
 	}
 	defer lock.Close()
-	// Another one may have been faster, and be gone.
+	// Another process may have created and removed it.
 	if state, err := c.allowed(cfg); err != nil || state != claimNone {
 		return err
 	}
@@ -58,7 +57,7 @@ func (c *Consents) Claim(cfg *config.Config) error {
 	return nil
 }
 
-// CheckClaim refuses a data directory that came with the folder it is in; one that does not exist is none.
+// CheckClaim refuses a data directory that came with its folder; it accepts a missing one.
 func (c *Consents) CheckClaim(cfg *config.Config) error {
 	_, err := c.allowed(cfg)
 	return err
@@ -151,7 +150,7 @@ func Grant(store *trust.Store, path string) (granted map[string]string, err erro
 	return granted, store.Grant(granted)
 }
 
-// readClaim reads a secret as it stands in the folder itself: a link would lead to one that is elsewhere.
+// readClaim reads a secret in the folder itself: it follows no link.
 func readClaim(path string) ([]byte, error) {
 	file, err := os.OpenFile(filepath.Join(path, ClaimFile), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, syscall.ELOOP) {

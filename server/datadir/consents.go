@@ -28,7 +28,7 @@ type Consents struct {
 	atStart  map[string]string
 }
 
-// NewConsents are those of this process's user; trustStart consents to what is asked for until started is called.
+// NewConsents returns the consents of this process's user; trustStart consents to all requests until started is called.
 func NewConsents(trustStart bool) *Consents {
 	return &Consents{Store: trust.Open(os.Getenv), starting: trustStart, atStart: map[string]string{}}
 }
@@ -73,7 +73,7 @@ func (c *Consents) forThisRun(place, hash string) bool {
 	return c.atStart[place] == hash
 }
 
-// Knows reports whether a folder is as the operator consented to it with harness trust.
+// Knows reports whether a folder is unchanged since the operator consented to it with harness trust.
 func (c *Consents) Knows(folder string) bool {
 	hash, err := trust.HashFolder(folder, nil)
 	if err != nil {

@@ -19,8 +19,8 @@ func Within(folder, path string) bool {
 	return err == nil && filepath.IsLocal(relative)
 }
 
-// EntryPlace is where an entry of a folder stands itself, also when it is a link or not there: the links on the way to
-// it are followed.
+// EntryPlace is the path of a folder's entry itself, also of a link or a missing entry: it follows the links on the
+// way.
 func EntryPlace(path string) (string, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {

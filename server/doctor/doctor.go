@@ -1,4 +1,4 @@
-// Package doctor examines what a server of a configuration would find on this machine, and says how to mend it.
+// Package doctor examines a configuration on this machine, and suggests repairs.
 //
 // It changes nothing, takes no lock and must never know how its findings are shown.
 package doctor
@@ -29,11 +29,11 @@ type Finding struct {
 	Name    string `json:"name"`
 	Status  string `json:"status"`
 	Message string `json:"message"`
-	// Remedy is what to do, "" when the message says it or there is nothing.
+	// Remedy is the repair, "" if the message has it or there is none.
 	Remedy string `json:"remedy,omitempty"`
 }
 
-// doctor looks at what a server of this configuration would find here. It changes nothing and takes no lock.
+// doctor checks a configuration. It changes nothing and takes no lock.
 type doctor struct {
 	cfg       *config.Config
 	workspace string

@@ -24,7 +24,7 @@ import (
 	"harness/server/datadir"
 )
 
-// doctorPatience bounds one look at another program.
+// doctorPatience bounds one call of another program.
 const doctorPatience = 15 * time.Second
 
 // confinement reports whether the server's files can be hidden from agents, and whom these run as.
@@ -135,8 +135,8 @@ func (d *doctor) runtime(ctx context.Context) {
 	d.ok(name, "%s at %s", said, path)
 }
 
-// asRuntime runs a program as the user of runtimes and returns what it says. codex makes files in its home whatever it
-// is asked: it gets another.
+// asRuntime runs a program as the runtimes' user and returns its output. codex writes files into its home on every
+// call, so it gets another home.
 func (d *doctor) asRuntime(ctx context.Context, path string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, doctorPatience)
 	defer cancel()
@@ -169,7 +169,7 @@ func (d *doctor) asRuntime(ctx context.Context, path string, args ...string) (st
 	return string(bytes.TrimSpace(said)), err
 }
 
-// Dir reports whether the data directory can be used, and whether to look into it.
+// dataDir reports whether the data directory is usable, and whether to check its content.
 func (d *doctor) dataDir() bool {
 	const name = "data"
 	path := d.cfg.DataDir

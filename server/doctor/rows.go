@@ -20,7 +20,7 @@ import (
 // namedRows is how many damaged rows the doctor names.
 const namedRows = 20
 
-// rows looks at every row of the database, if that is wanted.
+// rows checks every row of the database, if requested.
 func (d *doctor) rows(ctx context.Context, db *database.DB) {
 	if !d.scrubs {
 		return
@@ -47,7 +47,7 @@ func (d *doctor) rows(ctx context.Context, db *database.DB) {
 	}
 }
 
-// structure has SQLite look at its pages, and at whether indexes and tables say the same.
+// structure has SQLite check its pages, and its indexes against its tables.
 func (d *doctor) structure(ctx context.Context, db *database.DB) {
 	const name = "pages"
 	problems, err := scrub.Structure(ctx, db, namedRows)
@@ -62,8 +62,8 @@ func (d *doctor) structure(ctx context.Context, db *database.DB) {
 	}
 }
 
-// Salvage sets a damaged log of SQLite aside, so that the server starts with what can be read of it. notice says
-// what was done and where the copies are.
+// Salvage sets a damaged log of SQLite aside, so that the server starts with the readable part. notice names the result
+// and the copies.
 func Salvage(cfg *config.Config) (notice string, err error) {
 	lock, err := datadir.Lock(cfg.DataDir)
 	if err != nil {
@@ -92,7 +92,7 @@ func Salvage(cfg *config.Config) (notice string, err error) {
 	if err := errors.Join(durable.SyncFolder(aside), durable.SyncFolder(cfg.DataDir)); err != nil {
 		return "", err
 	}
-	// Without the mark the damage is the end of the log, which SQLite forgets with what stands behind it.
+	// Without the marker SQLite takes the damage for the end of the log, and drops the rest.
 	if err := os.Remove(file + "-synced"); err != nil {
 		return "", err
 	}

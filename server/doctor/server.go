@@ -84,7 +84,7 @@ func (d *doctor) objects(ctx context.Context) {
 	d.ok(name, "bucket %s answers", d.cfg.S3.Bucket)
 }
 
-// listening reports where the server is, who may use it, and whether one is there and ready.
+// listening reports the server's address, its access rules, and whether it is ready.
 func (d *doctor) listening(ctx context.Context) {
 	const name = "listening"
 	if err := auth.CheckBind(d.cfg.Host, d.cfg.AuthToken != "", d.cfg.InsecureNoAuth); err != nil {
@@ -149,7 +149,8 @@ func (d *doctor) access(ctx context.Context) {
 	}
 }
 
-// askAccess asks the server of a configuration what programs of this machine need; it knows whether agents can connect to it.
+// askAccess asks the server of a configuration what access programs of this machine need; it knows whether agents can
+// connect to it.
 func askAccess(ctx context.Context, cfg *config.Config) (needed bool, reason string, known bool) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

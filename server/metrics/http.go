@@ -52,7 +52,7 @@ func newHTTPMetrics(registry prometheus.Registerer) HTTP {
 	return m
 }
 
-// What stands for the method and the route of a request that no route took: whatever strangers make up makes no series.
+// Labels for the method and the route of an unrouted request: invented ones must create no series.
 const (
 	anyMethod = "any"
 	noRoute   = "none"

@@ -1,6 +1,6 @@
 // Package metrics has the metrics of the server that no other package registers itself.
 //
-// It owns their names, labels and help texts. It must never know who reads them, nor how a part works that it counts.
+// It owns their names, labels and help texts. It must never know who reads them, nor how a counted part works.
 package metrics
 
 import (

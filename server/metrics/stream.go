@@ -26,7 +26,7 @@ func newStreamMetrics(registry prometheus.Registerer) Stream {
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: telemetry.MetricName("ws", name), Help: help})
 	}
-	// What has not happened yet is there at zero, so that the first time is seen, too.
+	// Each counter starts at zero, so that its first increment is visible.
 	byReason := func(name, help string, reasons ...string) *prometheus.CounterVec {
 		counter := prometheus.NewCounterVec(prometheus.CounterOpts{Name: telemetry.MetricName("ws", name), Help: help},
 			[]string{"reason"})

@@ -19,7 +19,7 @@ type Work struct {
 	Overflows   prometheus.Counter
 }
 
-// What became of a call.
+// The results of a call.
 const (
 	callCompleted = "completed"
 	callFailed    = "failed"

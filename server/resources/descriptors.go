@@ -8,15 +8,14 @@ import (
 	"harness/internal/platform/config"
 )
 
-// descriptorReserve is what the process needs beside connections: the store, runtimes, extensions, logs.
+// descriptorReserve is the process's need beside connections: the store, runtimes, extensions, logs.
 const descriptorReserve = 256
 
-// WarnOfDescriptors warns when the limits of connections promise more than the system gives. Go has raised the soft
-// limit already.
+// WarnOfDescriptors warns when the limits of connections exceed the system's. Go has raised the soft limit already.
 func WarnOfDescriptors(limits config.Limits, log zerolog.Logger) {
 	var allowed syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &allowed); err != nil {
-		return // then accepting fails, and says so
+		return // then accepting fails, and reports it
 	}
 	need := uint64(limits.HTTPConnections + limits.Streams + descriptorReserve) //nolint:gosec // settings are not negative
 	if allowed.Cur < need {

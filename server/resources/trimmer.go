@@ -34,7 +34,7 @@ func NewMemoryTrimmer(head func() int64) *MemoryTrimmer {
 func (c *MemoryTrimmer) Joined() {
 	select {
 	case c.came <- struct{}{}:
-	default: // so many wait to be counted that one more makes no difference
+	default: // so many are uncounted that one more makes no difference
 	}
 }
 

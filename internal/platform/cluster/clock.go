@@ -15,8 +15,8 @@ func clock(db *database.DB) string {
 	return `cast(unixepoch('subsec') * 1000 as integer)`
 }
 
-// clockServer names the server whose clock that is, as an expression of SQL: another one, or the same started anew, was
-// started at another time.
+// clockServer identifies the server of the clock, as an expression of SQL: another server, or a restarted one, has
+// another start time.
 const clockServer = `(extract(epoch from pg_postmaster_start_time()) * 1000000)::bigint`
 
 // noteClock notes since when the clock of the answering server decides about leases. The first clock ever

@@ -24,7 +24,7 @@ import (
 
 // The pace of leases.
 const (
-	// Beat is how often a node says that it lives.
+	// Beat is the interval of a node's heartbeat.
 	Beat = 2 * time.Second
 	// Patience is how long a node must have been unresponsive to count as dead.
 	Patience = 5 * Beat
@@ -44,14 +44,14 @@ type Guard interface {
 	Held() bool
 }
 
-// Options are what a Lease is taken with. DB and NodeID are required.
+// Options configure a Lease. DB and NodeID are required.
 type Options struct {
 	DB     *database.DB
 	NodeID string
 	// Place is the one place this server runs in, of which it is known that no other server runs there (it holds its data
 	// directory's lock): what a predecessor in the same place left is taken at once. "" is no such place.
 	Place string
-	// Owner says in words which server this is, for the message that refuses another one.
+	// Owner describes this server in the message that refuses another one.
 	Owner string
 	// Lost is called, once, when another server has taken the node id: this one must end.
 	Lost   func(error)
@@ -66,7 +66,7 @@ type Options struct {
 	Version string
 	// Address is where other nodes reach this one, Certificate the fingerprint of what it shows there. "": they do not.
 	Address, Certificate string
-	// Roles are what this node does: RoleAPI, RoleRunner; both when there is none.
+	// Roles are the roles of this node: RoleAPI, RoleRunner; none means both.
 	Roles []string
 	// Beat and Patience are the constants when 0.
 	Beat, Patience time.Duration
@@ -75,7 +75,7 @@ type Options struct {
 // HeldError refuses a node id that a running server has.
 type HeldError struct {
 	NodeID string
-	// Owner is what that server says of itself.
+	// Owner is that server's description of itself.
 	Owner string
 }
 
@@ -87,7 +87,7 @@ func (e *HeldError) Error() string {
 		e.NodeID, e.Owner)
 }
 
-// LostError says that another server took this one's node id while it was unresponsive.
+// LostError means that another server took this one's node id while it was unresponsive.
 type LostError struct{ NodeID, Owner string }
 
 // Error implements error.
@@ -139,7 +139,7 @@ func Acquire(ctx context.Context, opts Options) (*Lease, error) {
 func (l *Lease) ttl() time.Duration    { return beats * l.opts.Beat }
 func (l *Lease) ownTTL() time.Duration { return l.ttl() - l.opts.Beat/2 }
 
-// holder is who has a node id.
+// holder is the server with a node id.
 type holder struct {
 	process, place, owner string
 	beat                  int64
@@ -175,7 +175,7 @@ func (l *Lease) acquire(ctx context.Context) error {
 // tryAcquire acquires the node id when it is free, when its holder ran in this place, or when its holder is the
 // one given up. Otherwise it returns the holder.
 func (l *Lease) tryAcquire(ctx context.Context, unresponsive holder, giveUp bool) (now holder, taken bool, err error) {
-	// What a process before this one ran is still bound by what that one said last.
+	// A former process's last lease still binds its children.
 	held, began := l.opts.Guard != nil && l.opts.Guard.Held(), boottime.Now()
 	err = l.opts.DB.Update(ctx, func(tx database.Tx) error {
 		taken = false
@@ -184,7 +184,7 @@ func (l *Lease) tryAcquire(ctx context.Context, unresponsive holder, giveUp bool
 		if err := l.opts.CountTakeover(ctx, tx); err != nil {
 			return err
 		}
-		// The row is there and locked before it is read: of two who come at once, one sees the other.
+		// The row exists and is locked before it is read: of two concurrent servers, one sees the other.
 		_, err := tx.ExecContext(ctx,
 			`insert into nodes (node_id, process, place, owner, beat, seen_at) values ($1, '', '', '', 0, 0)
 			on conflict (node_id) do update set node_id = excluded.node_id`, l.opts.NodeID)
@@ -323,7 +323,7 @@ func (l *Lease) guard(began time.Duration, guarded bool, others int) error {
 	return nil
 }
 
-// UnsureError says that this node cannot know whether others have taken it for dead.
+// UnsureError means that other nodes may consider this node dead.
 type UnsureError struct{ NodeID string }
 
 // Error implements error.
@@ -365,7 +365,7 @@ func number(b bool) int64 {
 	return 0
 }
 
-// Release gives the node id up. A lease that was lost is left to who has it.
+// Release releases the node id. It leaves a lost lease to its holder.
 func (l *Lease) Release(ctx context.Context) error {
 	if _, err := l.beating.Stop(ctx, "the beat of this node"); err != nil {
 		return err

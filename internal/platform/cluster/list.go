@@ -8,7 +8,7 @@ import (
 	"harness/internal/platform/database"
 )
 
-// ErrUnknown says that no node with this id has ever run on the store, or that it was forgotten since.
+// ErrUnknown means that no node with this id has ever run on the store, or that it was forgotten since.
 var ErrUnknown = errors.New("there is no such node")
 
 // Node is a node as the others see it.
@@ -19,7 +19,7 @@ type Node struct {
 	Version string `json:"version"`
 	// Address is its node port, "" without one.
 	Address string `json:"address"`
-	// Roles are what it does, as in HARNESS_ROLES.
+	// Roles are its roles, as in HARNESS_ROLES.
 	Roles string `json:"roles"`
 	Epoch int64  `json:"epoch"`
 	// LeaseMS is how long its lease lasts still; below 0 it is over.
@@ -29,11 +29,11 @@ type Node struct {
 	Turns    int64 `json:"turns"`
 }
 
-// State is what a node is doing.
+// State is the state of a node.
 type State string
 
-// The states of a node. A lapsed one has not renewed its lease, and may come back; a stopped one said that it goes, or
-// was ended by another node.
+// The states of a node. A lapsed one has not renewed its lease, and may return; a stopped one ended itself, or was
+// ended by another node.
 const (
 	Up       State = "up"
 	Draining State = "draining"
@@ -66,7 +66,7 @@ func List(ctx context.Context, db *database.DB) ([]Node, error) {
 		from nodes order by node_id`)
 }
 
-// Drain has a node begin nothing new, within a beat, until its server is started anew. ErrUnknown.
+// Drain stops a node from beginning new work, within a beat, until its server is restarted. ErrUnknown.
 func Drain(ctx context.Context, db *database.DB, nodeID string) error {
 	return db.Update(ctx, func(tx database.Tx) error {
 		result, err := tx.ExecContext(ctx, `update nodes set draining = 1 where node_id = $1 and process <> ''`, nodeID)

@@ -10,8 +10,8 @@ import (
 	"harness/internal/platform/database"
 )
 
-// storeClock is the store's clock, which is the same for all nodes, between two reads: it advances as time does on this
-// machine, whatever its date is changed to.
+// storeClock is the store's clock between two reads, which is the same for all nodes. It advances with this machine's
+// time, independent of changes to its date.
 type storeClock struct {
 	ahead atomic.Int64 // of boottime, ns
 }
@@ -27,7 +27,7 @@ func (c *storeClock) read(ctx context.Context, db *database.DB, q database.Queri
 	return nil
 }
 
-// note takes what the clock said between two times. What was noted before stays as long as it can be true: the clock goes
+// note records a reading of the clock between two times. An earlier reading stays while it can be true: the clock runs
 // evenly, however long an answer takes.
 func (c *storeClock) note(reading, from, to time.Duration) {
 	c.ahead.Store(min(max(c.ahead.Load(), int64(reading-to)), int64(reading+time.Millisecond-from)))

@@ -13,7 +13,7 @@ import (
 	"harness/internal/platform/database"
 )
 
-// ErrTaken says that another server ended the node first, or that it lives.
+// ErrTaken means that another server ended the node first, or that the node is alive.
 var ErrTaken = errors.New("the node is not to be ended by this server")
 
 // UnresponsiveNode is an unresponsive node: its lease and its grace are over.
@@ -39,7 +39,7 @@ func (s UnresponsiveNode) Claim(ctx context.Context, db *database.DB, tx databas
 	return ErrTaken
 }
 
-// WatchOptions are what a Watch is made from. All are required.
+// WatchOptions configure a Watch. All are required.
 type WatchOptions struct {
 	DB    *database.DB
 	Lease *Lease
@@ -50,7 +50,7 @@ type WatchOptions struct {
 	Beat time.Duration
 }
 
-// Watch looks after the other nodes: it has what one that died left open ended. The zero value is not ready: NewWatch.
+// Watch monitors the other nodes, and ends the open state of dead ones. The zero value is not ready: NewWatch.
 type Watch struct {
 	opts WatchOptions
 	// since is when (boottime) a node was first seen as it is now.
@@ -58,7 +58,7 @@ type Watch struct {
 	loops lifecycle.Loops
 }
 
-// NewWatch makes a Watch; it looks from Start to Stop.
+// NewWatch makes a Watch; it polls from Start to Stop.
 func NewWatch(opts WatchOptions) *Watch {
 	if opts.Beat <= 0 {
 		opts.Beat = Beat
@@ -66,7 +66,7 @@ func NewWatch(opts WatchOptions) *Watch {
 	return &Watch{opts: opts, since: map[UnresponsiveNode]time.Duration{}}
 }
 
-// Start begins to look.
+// Start begins to poll.
 func (w *Watch) Start(ctx context.Context) error {
 	return w.loops.Start(ctx, func(context.Context) error {
 		w.loops.Go(w.run)
@@ -100,12 +100,12 @@ func (w *Watch) run(ctx context.Context) {
 	}
 }
 
-// poll finds the nodes that are over by the store's clock and were unresponsive for as long by ours. After a
-// poll that failed that time starts anew: the store may be another one now, with another clock.
+// poll finds the nodes that are over by the store's clock and were unresponsive for as long by ours. A failed poll
+// restarts that time: the store may be another one now, with another clock.
 func (w *Watch) poll(ctx context.Context) (over []UnresponsiveNode, err error) {
 	if err := w.opts.Lease.Sure(); err != nil {
 		clear(w.since)
-		return nil, nil // the lease says why
+		return nil, nil // the lease has the reason
 	}
 	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()

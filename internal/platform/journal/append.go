@@ -45,7 +45,7 @@ func (j *Journal) append(ctx context.Context, tx database.Tx, name string, pos i
 	return last, nil
 }
 
-// reserveSequences moves each session's counter and returns where it stands.
+// reserveSequences advances each session's counter and returns its value.
 func reserveSequences(ctx context.Context, tx database.Tx, counts map[string]int64) (map[string]int64, error) {
 	last := make(map[string]int64, len(counts))
 	err := moveSequences.Query(ctx, tx, counters(counts), func(rows *sql.Rows) error {

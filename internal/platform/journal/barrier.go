@@ -25,8 +25,8 @@ type headState struct{ pos, eventless int64 }
 // headMarker reads it.
 const headMarker = `select pos, eventless from journal_head where id = 1`
 
-// durable says that everything up to a marker survives, at a server: another one may have something else there, be it a
-// former primary that does not know it yet.
+// durable is a server's certainty that everything up to a marker survives. Another server may have other data there,
+// such as a former primary that does not know it yet.
 type durable struct {
 	server string
 	upTo   headState
@@ -52,7 +52,8 @@ func (b *barrier) survives(server string, m headState) {
 	}
 }
 
-// pass waits until what was read on a connection, up to a marker, survives. before is what was known to when it was read.
+// pass waits until the data read on a connection, up to a marker, survives. before is the certainty at the time of the
+// read.
 func (b *barrier) pass(ctx context.Context, conn database.Conn, before *durable, m headState) error {
 	server := conn.Server()
 	if before.covers(server, m) {
@@ -65,8 +66,8 @@ func (b *barrier) pass(ctx context.Context, conn database.Conn, before *durable,
 		return ctx.Err()
 	}
 	if b.durable.Load().covers(server, m) {
-		// What was read may still be another thing: the server has lost it in a crash, and has this one instead. Then it has
-		// ended this connection, too.
+		// The server may have lost the data in a crash, and have other data instead. Then it has also ended this
+		// connection.
 		return conn.PingContext(ctx)
 	}
 	head, err := conn.Settle(ctx, headMarker)

@@ -21,7 +21,7 @@ type Selection struct {
 	Limit int
 }
 
-// Browse reads what a selection has. Its cost grows with the range, not with the journal.
+// Browse reads a selection. Its cost grows with the range, not with the journal.
 func (r *reader) Browse(ctx context.Context, want Selection) ([]Record, error) {
 	where, args := `pos > `+kept+` and pos < $2`, []any{want.After, want.Before}
 	add := func(text string, value any) {

@@ -8,11 +8,11 @@ import (
 	"harness/internal/platform/database"
 )
 
-// EventDamaged is the type of an event whose row does not say what was written: readers get it in place of the event,
-// with the table and the position in its payload, and never what the row says now.
+// EventDamaged is the type of an event whose row is damaged. Readers get it in place of the event, with the table and
+// the position, and never the row's content.
 const EventDamaged = "event_damaged"
 
-// checksum is what the row of a record keeps, on SQLite: CRC-32C of the payload, and of all other columns.
+// checksum is the stored checksum of a record on SQLite: CRC-32C of the payload, and of all other columns.
 func (r *Record) checksum() int64 {
 	return database.Checksum(0).Add(text(r.Payload)).Column(r.others(inParts(r.Payload)))
 }
@@ -44,7 +44,7 @@ func (r *Record) intact(kept int64) bool {
 	return r.others(inParts(r.Payload)) == others && database.Checksum(0).Add(text(r.Payload)) == payload
 }
 
-// damaged is what readers get in place of a record that is not intact: of what it says only where it stands is known.
+// damaged is the readers' replacement of a damaged record: only its position is known.
 func (r *Record) damaged() Record {
 	return Record{Pos: r.Pos, Seq: r.Seq, SchemaVersion: SchemaVersion, Event: Event{SessionID: r.SessionID,
 		Type: EventDamaged, Time: r.Time, Source: "journal", Meta: json.RawMessage("{}"),

@@ -38,9 +38,8 @@ func (j *Journal) startSyncing(ctx context.Context) (finish func()) {
 	}
 }
 
-// handOver has a batch published once it is certain to last, after those before it. While it is on its way to the disk
-// the next transaction runs, but no second one: it waits here until this one is published. Without anything else to
-// write the writer does it all by itself, which saves a handover.
+// handOver publishes a batch after its commit is durable, in order. The next transaction runs meanwhile, but no second
+// one: it waits here for the publication. Without other work the writer does it all by itself, which saves a handover.
 func (j *Journal) handOver(ctx context.Context, c *committed) {
 	alone := j.alone && len(j.queue) == 0
 	if j.underWay.Load() == 0 && (alone || c.transaction.Certain()) {
@@ -106,7 +105,7 @@ func (j *Journal) conclude(ctx context.Context, c *committed) {
 	for i, s := range c.batch {
 		out := c.outcomes[i]
 		s.done(c.records[out.first:out.first+out.count:out.first+out.count], out.err)
-		s.unit, s.done = nil, nil // what is left of a batch is in the same array, and would keep what they hold in memory
+		s.unit, s.done = nil, nil // the rest of a batch shares the array, and would keep their memory
 	}
 	if j.opts.Hooks.Observe != nil && !c.began.IsZero() {
 		j.opts.Hooks.Observe(len(c.batch), len(c.records), time.Since(c.began))

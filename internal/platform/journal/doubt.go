@@ -34,7 +34,7 @@ func (j *Journal) committedAnyway(ctx context.Context, cause error, name string,
 				committed = strings.Contains(last, signature(name))
 				return nil
 			}
-			// Another process may have signed since: our records stand where we put them.
+			// Another process may have signed since: our records stay at our positions.
 			stored, err := j.readFrom(ctx, tx, selectAfter, records[0].Pos-1, len(records))
 			committed = err == nil && renumber(records, stored)
 			return err

@@ -33,7 +33,7 @@ type Event struct {
 	Broadcast bool
 	// TraceID and SpanID are W3C trace ids in hex, "" when there is no trace.
 	TraceID, SpanID string
-	// Meta is what had to be known at the time of the event to show it later, as one JSON object; nil means {}.
+	// Meta is the state at the time of the event that a later reader needs, as one JSON object; nil means {}.
 	Meta json.RawMessage
 	// Known is the decoded Meta from the producer, which spares readers in this process to decode it. It is nil
 	// in records read from the store. It must not change.
@@ -42,7 +42,7 @@ type Event struct {
 	Payload json.RawMessage
 }
 
-// attribute notes where the event comes from, unless it says so itself.
+// attribute sets the origin of an event that has none.
 func (e *Event) attribute(origin Origin) {
 	if e.Actor == "" {
 		e.Actor = origin.Actor

@@ -31,8 +31,8 @@ func (j *Journal) checkFence(ctx context.Context, tx database.Tx, held []int64) 
 
 type takeoversKey struct{}
 
-// Takeovers is, within a unit, how often anything of a node was taken by another one (CountTakeover): as long as it
-// stays the same, so does who owns what. 0 where one process writes alone, and elsewhere.
+// Takeovers counts, within a unit, the takeovers of nodes' sessions by other nodes (CountTakeover): an equal count
+// means unchanged ownership. 0 where one process writes alone, and elsewhere.
 func Takeovers(ctx context.Context) int64 {
 	n, _ := ctx.Value(takeoversKey{}).(int64)
 	return n

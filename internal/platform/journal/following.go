@@ -17,7 +17,7 @@ type Following struct {
 	What, EventPrefix string
 	// Expire ends what has expired, and returns when the next one does, at most LongestFollow.
 	Expire func() time.Duration
-	// Reread reads the rows anew.
+	// Reread reads the rows again.
 	Reread func(ctx context.Context) error
 	Logger zerolog.Logger
 }
@@ -53,7 +53,7 @@ func (f *Following) signal(records []Record, news wake.Signal) {
 	}
 }
 
-// run ends what expires, and reads anew after changes.
+// run ends expired rows, and reads again after changes.
 func (f *Following) run(ctx context.Context, news <-chan struct{}) {
 	for stale := false; ; {
 		wait := f.Expire()

@@ -28,7 +28,7 @@ type Done func(records []Record, err error)
 // and must not call Subscribe or a cancel function.
 type Subscriber func(records []Record)
 
-// ErrStopped says that the journal was stopped; nothing was written.
+// ErrStopped means that the journal was stopped; nothing was written.
 var ErrStopped = errors.New("journal is stopped")
 
 // Options configure a Journal.
@@ -43,8 +43,8 @@ type Options struct {
 	PollInterval time.Duration
 	// Upcast, when set, brings an event written in an older schema version to SchemaVersion.
 	Upcast func(version int, event Event) Event
-	// Origin, when set, returns from a unit's context who caused it and in which trace. Events that set these
-	// fields themselves keep them.
+	// Origin, when set, returns the actor and the trace from a unit's context. It does not replace fields that an event
+	// sets.
 	Origin func(ctx context.Context) Origin
 	// Before, when set, gets the events of a transaction within it, before they are stored; first is the
 	// position of the first of them. Their sequence numbers are not set yet. Its error undoes the transaction,
@@ -89,8 +89,7 @@ type Hooks struct {
 	OnEphemeral func(after int64, events []Event)
 }
 
-// Origin is where a change came from: who caused it, in which role, and the W3C trace it belongs to. Empty members are
-// unknown.
+// Origin is the source of a change: its actor, the actor's role, and the W3C trace. Empty members are unknown.
 type Origin struct{ Actor, Role, TraceID, SpanID string }
 
 // Journal is the event log of one store. Make it with New, then Start it.
@@ -104,15 +103,15 @@ type Journal struct {
 	opts Options
 
 	queue   chan *submission
-	pollNow wake.Signal // what others have written is to be read now
+	pollNow wake.Signal // records of other writers must be read now
 
 	lifecycle sync.Mutex
 	started   bool
 	stopOnce  sync.Once
 	stopping  chan struct{} // closed first by Stop: no new units
-	sealed    chan struct{} // closed when no producer can hand over a unit any more: an empty queue stays empty
+	sealed    chan struct{} // closed when no producer can add a unit: an empty queue stays empty
 	cancel    context.CancelFunc
-	finished  chan struct{} // closed when the writer is gone
+	finished  chan struct{} // closed when the writer has ended
 
 	producers sync.RWMutex // held (shared) while a producer hands over a unit
 
@@ -126,7 +125,7 @@ type Journal struct {
 	underWay    atomic.Int64    // batches there, or about to be
 	unpublished atomic.Int64    // batches being written, or written and not yet published
 	alone       bool            // the writer's: nothing else was to be written while the last batch was synced
-	// runs and syncs are how long transactions take lately to run and to be synced, ns.
+	// runs and syncs are the recent durations of transactions and their syncs, ns.
 	runs, syncs atomic.Int64
 
 	own int64 // the writer's: the head after its last batch
@@ -249,11 +248,11 @@ func (j *Journal) Stop(ctx context.Context) error {
 	}
 }
 
-// Pending reports whether subscribers are about to be handed more: something is being written, or waits for that. It is a
-// hint: while the writer takes a unit from the queue that one may be missed.
+// Pending reports whether more records follow soon: a unit is being written, or is queued. It is a hint: it may miss a
+// unit that the writer is taking from the queue.
 func (j *Journal) Pending() bool { return j.unpublished.Load() > 0 || len(j.queue) > 0 }
 
-// Stopping is closed when the journal takes no new units any more.
+// Stopping is closed when the journal stops to accept units.
 func (j *Journal) Stopping() <-chan struct{} { return j.stopping }
 
 // Submit queues a unit and returns; units submitted one after the other commit in that order. It blocks while the queue

@@ -13,8 +13,8 @@ import (
 	"harness/internal/platform/database"
 )
 
-// OutageError says that the store does not take what the journal wants to write. The journal holds it, in order, and
-// tries again until the store takes it; only callers that wait for their own unit leave with this error.
+// OutageError means that the store refuses the journal's writes. The journal holds them, in order, and retries until
+// the store accepts them. Only callers that wait for their own unit return with this error.
 type OutageError struct {
 	Engine database.Engine
 	// Since is when the first write was refused, Cause why the last one was.
@@ -106,7 +106,7 @@ func (s *outages) noteAccepted(known *outage) {
 	close(last.over)
 }
 
-// withOutages is a batch that is about to be stored with the outages that have no event yet.
+// withOutages adds the outages without an event to a batch before its commit.
 func (s *outages) withOutages(batch []*submission) []*submission {
 	s.mu.Lock()
 	events := s.unrecorded

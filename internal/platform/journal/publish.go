@@ -63,7 +63,7 @@ func (j *Journal) publish(ctx context.Context, records []Record, between []ephem
 func (j *Journal) catchUp(ctx context.Context, before int64) bool {
 	for j.head.Load()+1 < before {
 		head := j.head.Load()
-		// No more than that: what comes later may have to be waited for.
+		// No more than that: later records may need a wait.
 		records, err := j.Read(ctx, Query{After: head, Before: before})
 		if err != nil {
 			// Subscribers are late, not wrong: the next poll or commit tries again from the same position.

@@ -42,13 +42,12 @@ const (
 	defaultLimit = 256
 	columns      = `pos, seq, schema_version, session_id, turn_id, item_id, type, time, source, actor, broadcast, ` +
 		`trace_id, span_id, meta, payload`
-	// rows are the columns as they stand in their rows, stored with payloads in parts as well. A payload whose parts are
-	// gone is another one.
+	// rows are the stored columns, also of payloads in parts. A payload without its parts fails its checksum.
 	rows   = columns + `, checksum`
 	stored = `pos, seq, schema_version, session_id, turn_id, item_id, type, time, source, actor, broadcast, trace_id, span_id, meta, ` +
 		`coalesce(` + Payload + `, 'null'), checksum`
-	// kept is the position $1, or the one before the oldest event when that comes later: rows before it are about to be
-	// deleted (Prune), and what refers to them has taken what it needs.
+	// kept is the position $1, or the one before the oldest event when that is later. Rows before it are about to be
+	// deleted (Prune), and their references have copied what they need.
 	kept = `(select case when oldest > $1 then oldest - 1 else $1 end from journal_head where id = 1)`
 	// isKept is the condition that a row is not one of them. It does not make an engine scan all rows by position.
 	isKept      = `+pos >= (select oldest from journal_head where id = 1)`
@@ -171,7 +170,7 @@ func (r *reader) readFrom(ctx context.Context, q database.Querier, query string,
 	}, query, args...)
 }
 
-// scan reads a row. One that is not as it was written is EventDamaged.
+// scan reads a row. It returns EventDamaged for a damaged one.
 func (r *reader) scan(row database.Row) (Record, error) {
 	record, kept, err := scanRow(row)
 	if err == nil && kept.Valid && !record.intact(kept.Int64) {

@@ -8,8 +8,8 @@ import (
 	"harness/internal/platform/database"
 )
 
-// EventRedacted is the type of an event whose session was permanently deleted: its place in the order stays, what it
-// said is gone.
+// EventRedacted is the type of an event whose session was permanently deleted: it keeps its position and loses its
+// content.
 const EventRedacted = "journal.redacted"
 
 // Redact blanks what the journal keeps of a session, inside the unit that deletes it: positions and sequence numbers
@@ -30,7 +30,7 @@ func Redact(ctx context.Context, tx database.Tx, sessionID string) error {
 	return nil
 }
 
-// Redacted is what is left of an event whose session was deleted.
+// Redacted is the rest of an event whose session was deleted.
 func (r *Record) Redacted() Record {
 	return Record{Pos: r.Pos, Seq: r.Seq, SchemaVersion: r.SchemaVersion, Event: Event{SessionID: r.SessionID, Type: EventRedacted,
 		Time: r.Time, Source: r.Source, Broadcast: r.Broadcast, TraceID: r.TraceID, SpanID: r.SpanID,

@@ -7,14 +7,13 @@ import (
 	"harness/internal/platform/database"
 )
 
-// Scrubbed is what Scrub found in a range of the journal.
+// Scrubbed is the result of Scrub for a range of the journal.
 type Scrubbed struct {
 	// Last is the position up to which it read; 0 at the end of the journal.
 	Last int64
 	// Bytes is about how much it read.
 	Bytes int64
-	// Damaged are the positions of rows that are not as they were written, Missing those of rows that are gone although
-	// all before and behind them are kept.
+	// Damaged are the positions of damaged rows, Missing those of missing rows between stored ones.
 	Damaged, Missing []int64
 }
 

@@ -44,7 +44,7 @@ func (r *reader) Settled(ctx context.Context) error {
 			return head, fmt.Errorf("read the journal head: %w", err)
 		}
 		if standby {
-			return headState{}, nil // what it shows is not lost with the primary
+			return headState{}, nil // a loss of the primary does not lose it
 		}
 		return head, nil
 	})

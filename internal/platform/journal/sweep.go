@@ -44,8 +44,8 @@ func (j *Journal) Sweep(ctx context.Context, find func(ctx context.Context, q da
 	}
 }
 
-// SweepRows is Sweep of a table by one text column, its key. gone is the SQL condition of the rows that are to go, with
-// its arguments.
+// SweepRows is Sweep of a table by one text column, its key. gone is the SQL condition of the rows to delete, with its
+// arguments.
 func (j *Journal) SweepRows(ctx context.Context, table, key, gone string, args ...any) (removed int64, err error) {
 	find := func(ctx context.Context, q database.Querier, limit int) ([]any, error) {
 		return keysOf(ctx, q, `select `+key+` from `+table+` where `+gone+` limit `+strconv.Itoa(limit), args...)
@@ -77,8 +77,8 @@ func keysOf(ctx context.Context, q database.Querier, query string, args ...any) 
 	}, query, args...)
 }
 
-// SweepSequences drops the counters of sessions that have no event left and of which a condition of the caller's, SQL
-// about session_id, says that they are gone. Should one of them come again, it is counted from 1.
+// SweepSequences deletes the counters of sessions without events for which the caller's condition holds, SQL about
+// session_id. A session that returns is counted from 1.
 func (j *Journal) SweepSequences(ctx context.Context, gone string) (removed int64, err error) {
 	return j.SweepRows(ctx, "journal_sequences", "session_id", `session_id <> '' and `+gone+
 		` and not exists (select 1 from journal_events e where e.session_id = journal_sequences.session_id)`)

@@ -67,8 +67,8 @@ func (j *Journal) run(ctx context.Context) {
 	}
 }
 
-// gather collects what is waiting. While one batch commits the next one gathers by itself, so a lone unit never waits
-// for company, unless it says that there is some.
+// gather collects the queued units. While one batch commits the next one gathers by itself, so a lone unit never waits
+// for others, unless it expects some.
 func (j *Journal) gather(first *submission) []*submission {
 	runtime.Gosched() // callers that are about to submit do so first
 	batch := j.awaitWhole(first)
@@ -201,7 +201,7 @@ const (
 	lastRetry  = time.Second
 )
 
-// pause waits before another try; false means there is none: the writer is being stopped.
+// pause waits before a retry; false means that the writer is being stopped.
 func (j *Journal) pause(ctx context.Context, wait time.Duration) bool {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -213,8 +213,8 @@ func (j *Journal) pause(ctx context.Context, wait time.Duration) bool {
 	}
 }
 
-// dropCanceled leaves out units whose callers are gone. It comes before a batch's transaction, so none of them has run,
-// or all they did was rolled back.
+// dropCanceled removes units whose callers were canceled. It runs before a batch's transaction, so none of them has
+// run, or their changes were rolled back.
 func dropCanceled(batch []*submission) []*submission {
 	live := batch[:0]
 	for _, s := range batch {
@@ -229,7 +229,7 @@ func dropCanceled(batch []*submission) []*submission {
 	return live
 }
 
-// unitError says which kind of failure a batch had: one of its units, not the store.
+// unitError is a batch's failure by one of its units, not the store.
 type unitError struct{ err error }
 
 func (e *unitError) Error() string { return e.err.Error() }
@@ -297,14 +297,14 @@ func (j *Journal) commit(ctx context.Context, batch []*submission, open bool) (l
 	return batch[units:], nil
 }
 
-// transactionRun is what the units of a transaction did: their records and outcomes, and the head after it.
+// transactionRun is the result of a transaction's units: their records and outcomes, and the head after it.
 type transactionRun struct {
 	records  []Record
 	outcomes []outcome
 	ended    headState
 }
 
-// end notes where the head stands after the transaction.
+// end records the head after the transaction.
 func (t *transactionRun) end(held []int64) {
 	t.ended = headState{pos: held[0] + int64(len(t.records))}
 	if len(held) > 2 {
@@ -362,7 +362,7 @@ func NextPos(ctx context.Context) int64 {
 	return pos
 }
 
-// runUnit runs one unit under the writer's context: a caller that goes away must not roll back its neighbours.
+// runUnit runs one unit under the writer's context: a canceled caller must not roll back its neighbors.
 func runUnit(ctx context.Context, s *submission, tx database.Tx) (events []Event, err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -11,8 +11,8 @@ import (
 	"harness/internal/lib/javascript"
 )
 
-// Complete makes Settings an object, so that it never encodes as null, and clears values that conflict with the
-// approval policy.
+// Complete makes Settings an object, so that it never encodes as null. It clears values that conflict with the approval
+// policy.
 func (c Controls) Complete() Controls {
 	if c.Settings == nil {
 		c.Settings = map[string]json.RawMessage{}

@@ -106,7 +106,7 @@ func (e *PinnedError) Code() string {
 	return "workspace_pinned"
 }
 
-// LeftOpenError refuses to take over a session in which a turn may still run at its node, which does not answer.
+// LeftOpenError refuses a takeover while a turn of the session may still run at its unresponsive node.
 type LeftOpenError struct{ SessionID, Owner string }
 
 // Error implements error.

@@ -11,7 +11,7 @@ import (
 // QueuedState is how a message stands that waits for its session's turn to end.
 type QueuedState string
 
-// The states of a waiting message. One that is held keeps those behind it waiting until a client edits, sends or drops
+// The states of a queued message. One that is held keeps those behind it waiting until a client edits, sends or drops
 // it.
 const (
 	QueuedReady   QueuedState = "queued"
@@ -53,7 +53,7 @@ type QueuedContent struct {
 // MaxQueued is how many messages may wait in one session.
 const MaxQueued = 100
 
-// Errors of waiting messages.
+// Errors of queued messages.
 var (
 	// ErrQueuedNotFound: no message of that id waits in the session (any more).
 	ErrQueuedNotFound = errors.New("no such message waits in this session")
@@ -65,7 +65,7 @@ var (
 	ErrQueueFull = fmt.Errorf("%d messages wait in this session; send or drop one first", MaxQueued)
 )
 
-// Encode is a waiting message as clients see it, in frames and answers alike.
+// Encode is a queued message as clients see it, in frames and answers alike.
 func (w QueuedMessage) Encode() json.RawMessage {
 	return javascript.MustEncode(struct {
 		ID        string      `json:"id"`

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// UnknownRuntimeError refuses a runtime this server does not have.
+// UnknownRuntimeError refuses a runtime that this server does not have.
 type UnknownRuntimeError struct {
 	Runtime string
-	// Known are the names of those it has.
+	// Known are the names of its runtimes.
 	Known []string
 }
 
@@ -18,35 +18,33 @@ func (e *UnknownRuntimeError) Error() string {
 		strings.Join(e.Known, ", "))
 }
 
-// RuntimeLevels are the levels of a runtime's sessions whose creator names none; "" is that of all runtimes. Setting is
-// what the names of the settings that choose them begin with, "" for a runtime without.
+// RuntimeLevels are the default levels of a runtime's sessions; "" is that of all runtimes. Setting is the prefix of
+// the settings that choose them, "" for a runtime without.
 type RuntimeLevels struct{ ApprovalPolicy, Sandbox, Setting string }
 
-// RuntimeLimits bound what one runtime has to do at once; 0 is no bound.
+// RuntimeLimits bound the concurrent load of one runtime; 0 is no bound.
 type RuntimeLimits struct {
-	// Turns is how many of its turns may run. A message that would begin one more waits for a place, in the order of
-	// arrival.
+	// Turns bounds its running turns. A message that would begin one more waits for a slot, in the order of arrival.
 	Turns int
-	// Messages is how many messages and new sessions may be on their way to it, those that wait for a place, a process or
-	// the end of a turn among them. SessionMessages is how many messages of one session may be. More are refused with
-	// *LimitError.
+	// Messages bounds the messages and new sessions on their way to it, including those that wait for a slot, a process
+	// or the end of a turn. SessionMessages bounds those of one session. *LimitError refuses more.
 	Messages, SessionMessages int
 }
 
-// Load is what a runtime has to do now, and the most it may have.
+// Load is the current load of a runtime, and its limits.
 type Load struct {
 	Limits RuntimeLimits
 	// Turns run; Messages are on their way, Waiting of them wait for a turn of another session to end.
 	Turns, Messages, Waiting int
 }
 
-// LimitError refuses a message or a new session because too many are on their way already. Nothing was done.
+// LimitError refuses a message or a new session because too many are on their way. Nothing changed.
 type LimitError struct {
 	Runtime string
 	// SessionID is the session whose limit it is, "" for the runtime's.
 	SessionID string
 	Limit     int
-	// Setting is what sets the limit.
+	// Setting is the setting of the limit.
 	Setting string
 }
 
@@ -61,10 +59,10 @@ func (e *LimitError) Error() string {
 		whose, e.Setting)
 }
 
-// What is kept of the lines of agents whose words are translated (runtime.Batch.Native).
+// The stored lines of agents with translated output (runtime.Batch.Native).
 const (
 	// NativeRing keeps the last lines of each session in a nativelog.Ring.
 	NativeRing = "ring"
-	// NativeAll keeps every line as an event of the journal, which shows to no client.
+	// NativeAll keeps every line as an event of the journal, which no client receives.
 	NativeAll = "all"
 )

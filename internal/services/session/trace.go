@@ -7,7 +7,7 @@ import (
 // Trace is the W3C trace that a turn belongs to; zero for none. A turn has no id while its message is on its way.
 type Trace struct{ TurnID, TraceID, SpanID string }
 
-// String is how a trace stands in the store.
+// String is the stored form of a trace.
 func (t Trace) String() string {
 	if t.TraceID == "" {
 		return ""

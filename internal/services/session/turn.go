@@ -9,20 +9,20 @@ import (
 	"harness/internal/runtime"
 )
 
-// TurnState is how a turn stands.
+// TurnState is the state of a turn.
 type TurnState struct {
 	Status runtime.TurnStatus
-	// Error is why it failed or was interrupted, "" when it was not.
+	// Error is why it failed or was interrupted, "" otherwise.
 	Error string
-	// Kind says what the error is, as runtime.TurnCompleted.Kind.
+	// Kind is the kind of the error, as runtime.TurnCompleted.Kind.
 	Kind error
 	// Native is the runtime's description of the turn, nil when it gave none.
 	Native json.RawMessage
 }
 
-// What follows is done to a session's conversation by its runtime. A session that is not stored here is asked for by
-// its id at the default runtime: its words about it are the answer. Errors are those of Lookup but ErrNotFound,
-// *NotOwnerError, *runtime.UnsupportedError, *FolderError, and the runtime's refusals.
+// A session's runtime does the following to its conversation. For an unstored session the default runtime is asked by
+// its id, and gives the answer. Errors are those of Lookup but ErrNotFound, *NotOwnerError, *runtime.UnsupportedError,
+// *FolderError, and the runtime's refusals.
 
 // Forked is a session that was made of another one.
 type Forked struct {
@@ -31,7 +31,7 @@ type Forked struct {
 	Thread json.RawMessage
 }
 
-// Sent is what became of a message: the turn it began or was steered into, or its place in the queue.
+// Sent is the result of a message: the turn it began or joined, or its place in the queue.
 type Sent struct {
 	TurnID string
 	// Steered is true of a message that went into a turn which was already running.
@@ -46,14 +46,14 @@ func PositionOf(queue []QueuedMessage, id string) int {
 	return slices.IndexFunc(queue, func(one QueuedMessage) bool { return one.ID == id }) + 1
 }
 
-// TurnMark is the turns a session had at a moment: what a turn that begins later is sent apart by.
+// TurnMark is the turns of a session at one time, which distinguish a later turn.
 type TurnMark struct {
 	Turns int `json:"turns"`
 	// Newest is the id of the newest one, "" for none.
 	Newest string `json:"newest"`
 }
 
-// NotRetryableError refuses to try a turn again. Nothing was done.
+// NotRetryableError refuses to retry a turn. Nothing changed.
 type NotRetryableError struct{ SessionID, TurnID, Reason string }
 
 // Error implements error.
@@ -61,20 +61,19 @@ func (e *NotRetryableError) Error() string {
 	return fmt.Sprintf("turn %s cannot be tried again: %s", e.TurnID, e.Reason)
 }
 
-// TurnInput is one message of a turn, as the runtime was given it; what else it came with became the session's
-// controls.
+// TurnInput is one message of a turn, as sent to the runtime; its options became the session's controls.
 type TurnInput struct {
 	Input  []json.RawMessage `json:"input"`
 	Effort string            `json:"effort,omitempty"`
 	Mode   json.RawMessage   `json:"mode,omitempty"`
 }
 
-// StoredInput is a message as it is kept with its turn.
+// StoredInput is the form of a message that is stored with its turn.
 func (m Message) StoredInput() string {
 	return string(javascript.MustEncode(TurnInput{m.InputParts(), m.Effort, m.CollaborationMode})) + "\n"
 }
 
-// InputParts are the text and images of a message as codex takes them.
+// InputParts are the text and images of a message in codex's format.
 func (m Message) InputParts() []json.RawMessage {
 	type part struct {
 		Type string `json:"type"`
@@ -91,8 +90,8 @@ func (m Message) InputParts() []json.RawMessage {
 	return append(parts, m.Input...)
 }
 
-// TurnErrorPrefix begins the message id of the entry that reports why a turn failed; the turn's id follows.
+// TurnErrorPrefix begins the message id of the entry of a failed turn; the turn's id follows.
 const TurnErrorPrefix = "turn-error-"
 
-// TurnRetryPrefix begins the message id of the entry that says a turn cannot reach its model; the turn's id follows.
+// TurnRetryPrefix begins the message id of the entry of a turn that cannot reach its model; the turn's id follows.
 const TurnRetryPrefix = "turn-retry-"

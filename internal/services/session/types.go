@@ -1,5 +1,5 @@
-// Package session says what projects, sessions, controls, turns and interactive requests are: their types, their errors
-// and the rules that need no store. Package manager runs them.
+// Package session defines projects, sessions, controls, turns and interactive requests: their types, their errors and
+// the rules that need no store. Package manager runs them.
 //
 // It must never know HTTP, a websocket, or a provider's JSON shapes.
 package session
@@ -17,7 +17,7 @@ import (
 	"harness/transcript"
 )
 
-// NewChatTitle is the title of a session no one has named yet.
+// NewChatTitle is the title of a session without a name.
 const NewChatTitle = "New chat"
 
 // Project groups sessions under a name. Times are in ms.
@@ -37,14 +37,14 @@ type Controls struct {
 	// read-only, workspace-write or danger-full-access
 	FilesystemSandbox string                     `json:"filesystemSandbox"`
 	Settings          map[string]json.RawMessage `json:"settings"`
-	// AcceptEdits has requests to change files approved at once, without a person (accept_edits.go). It goes with the
+	// AcceptEdits approves requests to change files at once, without a person (package autodecide). It requires the
 	// approval policy on-request and ends with it.
 	AcceptEdits bool `json:"acceptEdits,omitempty"`
-	// NonInteractive says that no person is there: what the agent asks is declined at once (unasked.go). It is chosen when
-	// the session is made.
+	// NonInteractive declines an agent's requests at once, because the session has no person (package autodecide). It
+	// is chosen when the session is made.
 	NonInteractive bool `json:"nonInteractive,omitempty"`
-	// NetworkBefore is the network access that counts again when the sandbox is no longer danger-full-access, "" when a
-	// client named the present one. Clients do not see it.
+	// NetworkBefore is the network access that applies again after danger-full-access, "" if a client named the present
+	// one. Clients do not see it.
 	NetworkBefore string `json:"networkBefore,omitempty"`
 	// NativeTools is runtime.NativeToolsOff of an agent without tools of its own, else "". It is chosen when the session is
 	// made.
@@ -58,7 +58,7 @@ type Session struct {
 	Runtime string
 	// RuntimeSessionID is the runtime's own id of the conversation, unique within it.
 	RuntimeSessionID string
-	// RunsModel is the model the runtime said it runs as the session was opened; it is not stored.
+	// RunsModel is the model that the runtime reported when the session was opened; it is not stored.
 	RunsModel     string
 	NodeID        string
 	ProjectID     *string
@@ -72,14 +72,14 @@ type Session struct {
 	Archived      bool
 	CreatedAt     int64
 	UpdatedAt     int64
-	// Capabilities is what its runtime could do when the session was opened (runtime.Capabilities as JSON); in Detail of
-	// one that began elsewhere what it can do now, nil when that runtime is not configured.
+	// Capabilities are the runtime's capabilities when the session was opened (runtime.Capabilities as JSON). In Detail
+	// of one that began elsewhere they are the current ones, nil if that runtime is not configured.
 	Capabilities json.RawMessage
-	// Activity is what goes on in it now; not filled in by Lookup.
+	// Activity is its current activity; not filled in by Lookup.
 	Activity Activity
 	// Figures are filled in where ListQuery or Reading ask for them, else nil.
 	Figures *Figures
-	// HistoryAt is up to when (ms) the runtime's own history is stored here, 0 when it has to be imported.
+	// HistoryAt is up to when (ms) the runtime's own history is stored here, 0 if it needs an import.
 	HistoryAt int64 `json:"-"`
 	// Epoch counts its owners.
 	Epoch int64 `json:"-"`
@@ -87,7 +87,7 @@ type Session struct {
 	Thread json.RawMessage
 }
 
-// State is what a session is doing.
+// State is the current state of a session.
 type State string
 
 // The states of a session.
@@ -96,30 +96,30 @@ const (
 	StateRunning State = "running" // a turn runs
 	StateWaiting State = "waiting" // a turn runs and waits for a person
 	StateError   State = "error"   // no turn runs, and the last one failed
-	// StateUnresponsive: a turn runs, and its runtime does not answer. The turn goes on, or ends with the runtime.
+	// StateUnresponsive: a turn runs, and its runtime does not answer. The turn continues, or ends with the runtime.
 	StateUnresponsive State = "unresponsive"
 )
 
-// Activity is what goes on in a session.
+// Activity is the current activity of a session.
 type Activity struct {
 	State State
 	// ActiveTurnID is the running turn, "" for none.
 	ActiveTurnID string
 	// PendingCount is how many interactive requests wait for a person.
 	PendingCount int64
-	// LastError is why the last turn failed, or why the running one tries again to reach its model; nil else.
+	// LastError is why the last turn failed, or why the running one retries; nil otherwise.
 	LastError *TurnError
 	// RetryableTurnID is the last turn when it was cut off before any tool ran, so that it can be tried again
 	// (manager.Service.Retry); "" otherwise.
 	RetryableTurnID string
-	// Background is the work that goes on outside the turns, the oldest first.
+	// Background is the work outside the turns, the oldest first.
 	Background []BackgroundTask
 }
 
 // TurnError is why a turn failed.
 type TurnError struct {
 	TurnID string
-	// Message is the runtime's words and what to do, as in the turn's entry of type turn.error.
+	// Message is the runtime's message and the remedy, as in the turn's entry of type turn.error.
 	Message string
 }
 
@@ -127,49 +127,47 @@ type TurnError struct {
 type Detail struct {
 	Session    Session
 	Transcript []transcript.Entry
-	// Older and Newer are the cursors that go on from a window, "" where there is nothing more for now and when the whole
-	// was read.
+	// Older and Newer are the cursors that continue a window. They are "" at an end and after a read of the whole.
 	Older, Newer string
-	// Count is how many entries the transcript has, -1 when that was not asked for.
+	// Count is the number of entries of the transcript, -1 if not requested.
 	Count int64
-	// Pos is the cursor of the event stream at which what was read is true: what happened before is in it, what comes
-	// after that cursor is not.
+	// Pos is the matching cursor of the event stream: the result has earlier events, and none after it.
 	Pos int64
-	// HistoryPending says that what its runtime stored of it before it came here, or behind this server's back, is not in
-	// the transcript yet.
+	// HistoryPending says that the transcript lacks stored history of its runtime: from before its adoption, or from
+	// outside changes.
 	HistoryPending bool
-	// Version names what was read: it is another one after any change of the session or an entry. "" when it can not be
-	// sent.
+	// Version identifies the result: it changes with the session or an entry. "" if unknown.
 	Version string
-	// Unchanged says that the reader has this version already; Transcript is left empty.
+	// Unchanged says that the reader has this version already; Transcript is empty.
 	Unchanged bool
-	// Thread is the runtime's description of a whole read with Pieces, which took the items; nil: it is Session.Thread.
+	// Thread is the runtime's description of a whole read with Chunks, which received the items; nil: it is
+	// Session.Thread.
 	Thread []runtime.DescribedPart
 }
 
-// Reading says how much of a session is wanted, and what the reader has.
+// Reading selects the wanted part of a session, and the version the reader has.
 type Reading struct {
 	// Window is the stretch of the transcript to read; nil reads all of it.
 	Window *transcript.Window
-	// Chunks takes the transcript of a whole read, and the items of its turns, in the place of Detail. nil: none.
+	// Chunks receives the transcript of a whole read, and the items of its turns, instead of Detail. nil: none.
 	Chunks Chunks
-	// Count has Detail.Count filled in. OmitDetails leaves the details of a window's entries out.
+	// Count fills in Detail.Count. OmitDetails omits the details of a window's entries.
 	Count, OmitDetails bool
-	// Figures has Session.Figures filled in, with what Reader has read.
+	// Figures fills in Session.Figures, with the markers of Reader.
 	Figures bool
 	Reader  string
-	// Has reports whether the reader has a version already, so that the transcript need not be read. nil: it has none.
+	// Has reports whether the reader has a version already, whose transcript is not read. nil: it has none.
 	Has func(version string) bool
 }
 
-// Create are the wishes of a new session; nil fields take the stored defaults. Runtime is the server's default one when
+// Create are the options of a new session; nil fields use the stored defaults. Runtime is the server's default one when
 // "". A system-owned session without a Model has its runtime's.
 type Create struct {
-	// ID is that of the session where its runtime takes one, "" for a new one.
+	// ID is the session's id if its runtime accepts one, "" for a new one.
 	ID      string
 	Cwd     string
 	Runtime string
-	// RuntimeNamed says that the client named the runtime, as those of codex-manager never do.
+	// RuntimeNamed says that the client named the runtime, which codex-manager's clients never do.
 	RuntimeNamed      bool
 	Model             *string
 	ApprovalPolicy    *string
@@ -179,8 +177,8 @@ type Create struct {
 	NonInteractive    bool
 	DynamicTools      json.RawMessage
 	SystemOwned       bool
-	// ImplicitSources is how much the agent may read by itself: one of its runtime's runtime.Capabilities.ImplicitSources,
-	// the first when "".
+	// ImplicitSources is the allowed scope of implicit reads: one of its runtime's
+	// runtime.Capabilities.ImplicitSources, the first when "".
 	ImplicitSources string
 	// NativeTools is whether the agent has tools of its own: runtime.NativeToolsOn, "" for the same, or
 	// runtime.NativeToolsOff.
@@ -191,19 +189,19 @@ type Create struct {
 
 // ListQuery selects a page of sessions.
 type ListQuery struct {
-	// Text selects those in whose title or first message it occurs, however it is capitalised; "" selects all.
+	// Text selects those whose title or first message contains it, in any case; "" selects all.
 	Text string
 	// Runtime selects those of one runtime, "" those of all.
 	Runtime string
 	// ProjectID selects those of one project, NoProject those of none, "" those of all.
 	ProjectID string
-	// Projects, when not nil, selects those of these projects; without any there are none.
+	// Projects, when not nil, selects the sessions of these projects; empty selects none.
 	Projects []string
 	// State selects those that are in it now, "" all.
 	State State
 	// Sort is the order, SortUpdated when "".
 	Sort Sort
-	// Figures has Session.Figures filled in, with what Reader has read.
+	// Figures fills in Session.Figures, with the markers of Reader.
 	Figures            bool
 	Reader             string
 	Archived           bool
@@ -218,7 +216,7 @@ const NoProject = "none"
 // Sort is an order of sessions, newest first.
 type Sort string
 
-// The orders of sessions: by when they changed last, and by when they began.
+// The orders of sessions: by their last change, and by their creation.
 const (
 	SortUpdated Sort = "updated"
 	SortCreated Sort = "created"
@@ -235,7 +233,7 @@ type Page struct {
 // Message is a user's message to a session. Options given are stored as the session's controls, except Effort.
 type Message struct {
 	// Input are native input parts; Text is a shorthand for one text part before them, Images (URLs) for image parts
-	// behind it.
+	// after it.
 	Text              string
 	Images            []string
 	Input             []json.RawMessage
@@ -246,23 +244,23 @@ type Message struct {
 	FilesystemSandbox *string
 	DynamicTools      json.RawMessage
 	CollaborationMode json.RawMessage
-	// Alone asks for a turn of its own: while another one runs the message is refused with runtime.ErrTurnActive.
+	// Alone asks for a turn of its own: runtime.ErrTurnActive while another one runs.
 	Alone bool
-	// Begin is stored when the message is about to be sent to the runtime, in order with all that the session's turns do;
-	// its error keeps the message from being sent. nil stores nothing.
+	// Begin is stored just before the message is sent to the runtime, in the order of the session's turns; its error
+	// stops the message. nil stores nothing.
 	Begin journal.Unit `json:"-"`
-	// Key names the request it came with where the same one may come again, "" where it does not: what it makes is found by
-	// it (manager.Service.TurnForKey), which is asked before it is sent.
+	// Key identifies a request that may be repeated, "" otherwise. Its result is found by the key
+	// (manager.Service.TurnForKey), which the sender queries first.
 	Key string `json:"-"`
-	// Names are Images as a client named them, which a message is queued with; nil when they are the same.
+	// Names are Images under a client's names, which the queue stores; nil if they are the same.
 	Names []string `json:"-"`
-	// Accepted is stored together with the turn that the runtime made of it; nil stores nothing.
+	// Accepted is stored together with the resulting turn; nil stores nothing.
 	Accepted func(ctx context.Context, tx database.Tx, turnID string) ([]journal.Event, error) `json:"-"`
-	// Retries is the turn whose messages it stands for (manager.Service.Retry).
+	// Retries is the turn whose messages it repeats (manager.Service.Retry).
 	Retries string `json:"-"`
 }
 
-// Deleted reports a deletion.
+// Deleted is the result of a deletion.
 type Deleted struct {
 	SessionID        string
 	Title            string
@@ -279,7 +277,7 @@ const (
 	RequestExpired  RequestStatus = "expired"
 )
 
-// Request is something a runtime asks a person, kept from the moment it asked. Its id never repeats.
+// Request is a runtime's question to a person, stored from its arrival. Its id never repeats.
 type Request struct {
 	ID        string
 	Kind      runtime.RequestKind
@@ -289,14 +287,14 @@ type Request struct {
 	Method    string
 	Summary   string
 	Params    json.RawMessage
-	// OfServer says that this server asks, about a call of a tool of its own.
+	// OfServer says that this server asks, about a call of one of its tools.
 	OfServer bool
-	// Decisions and Questions are as the runtime's InteractiveRequested had them.
+	// Decisions and Questions are those of the runtime's InteractiveRequested.
 	Decisions, Questions json.RawMessage
-	// Asked is the request in neutral words; the zero value of one that was stored before there were any.
+	// Asked is the request in neutral terms; zero for a request stored before they existed.
 	Asked  runtime.Asked
 	Status RequestStatus
-	// Reply is what settled it, DecidedBy who; both empty while pending.
+	// Reply is the answer, DecidedBy its actor; both empty while pending.
 	Reply     *runtime.Reply
 	DecidedBy string
 	// CreatedAt and SettledAt are in ms.
@@ -315,10 +313,10 @@ var (
 	ErrNoActiveTurn = errors.New("no active turn")
 	// ErrWrongTurn: the named turn is not the running one.
 	ErrWrongTurn = errors.New("that turn is not running")
-	// ErrTurnUnsettled: it cannot be sent yet whether a turn began; ask again.
+	// ErrTurnUnsettled: it is not known yet whether a turn began; ask again.
 	ErrTurnUnsettled = errors.New("it is not known yet whether the turn began")
-	// ErrTurnUnknown: whether a turn began, or which one it is, will not be known.
-	ErrTurnUnknown = errors.New("it cannot be told whether the turn began")
+	// ErrTurnUnknown: it stays unknown whether a turn began, or which one.
+	ErrTurnUnknown = errors.New("it is unknown whether the turn began")
 	// ErrNotMaterialized: the session's runtime has nothing stored under its id, so it can not be archived, unarchived or
 	// resumed.
 	ErrNotMaterialized = errors.New("session has nothing stored in its runtime")
@@ -328,13 +326,13 @@ var (
 	ErrBadCursor = errors.New("cursor is not one this server gave out")
 )
 
-// DeletedError says the session was permanently deleted (410).
+// DeletedError means that the session was permanently deleted (410).
 type DeletedError struct {
 	SessionID string
 	Title     string
 	// DeletedAt is in ms.
 	DeletedAt int64
-	// runtime is that of the conversation, NativeID its own id there; "" where that was not kept.
+	// Runtime is the conversation's runtime, NativeID its own id there; "" if not stored.
 	Runtime, NativeID string
 	SystemOwned       bool
 }
@@ -344,7 +342,7 @@ func (e *DeletedError) Error() string {
 	return fmt.Sprintf("session %s was permanently deleted", e.SessionID)
 }
 
-// DuplicateNameError says another project has that name.
+// DuplicateNameError means that another project has that name.
 type DuplicateNameError struct{ ProjectID string }
 
 // Error implements error.
@@ -352,7 +350,7 @@ func (e *DuplicateNameError) Error() string {
 	return fmt.Sprintf("project %s already has this name", e.ProjectID)
 }
 
-// ProjectNotEmptyError says a project still has sessions.
+// ProjectNotEmptyError means that a project still has sessions.
 type ProjectNotEmptyError struct {
 	ProjectID    string
 	SessionCount int
@@ -363,7 +361,7 @@ func (e *ProjectNotEmptyError) Error() string {
 	return fmt.Sprintf("project %s still has %d sessions", e.ProjectID, e.SessionCount)
 }
 
-// SettledError says an interactive request was already settled, and how.
+// SettledError means that an interactive request was already settled, and has its result.
 type SettledError struct{ Request Request }
 
 // Error implements error.
@@ -371,7 +369,7 @@ func (e *SettledError) Error() string {
 	return fmt.Sprintf("request %s is already %s (by %s)", e.Request.ID, e.Request.Status, e.Request.DecidedBy)
 }
 
-// TitleError says that a session is not called what it was to be renamed from.
+// TitleError means that a session does not have the expected title.
 type TitleError struct{ SessionID, Title string }
 
 // Error implements error.
@@ -379,7 +377,7 @@ func (e *TitleError) Error() string {
 	return fmt.Sprintf("session %s is called %q", e.SessionID, e.Title)
 }
 
-// EqualText says whether two optional texts are the same.
+// EqualText reports whether two optional texts are equal.
 func EqualText(a, b *string) bool {
 	if a == nil || b == nil {
 		return a == b
@@ -387,6 +385,6 @@ func EqualText(a, b *string) bool {
 	return *a == *b
 }
 
-// DeletePatience is how long all of a deletion waits for the runtime. With what the store needs, and what a caller may
-// have waited for before, the caller that deletes has an answer within 10 s, whatever the runtime does.
+// DeletePatience bounds all waits of a deletion for the runtime. Including the store and an earlier wait, its caller
+// gets an answer within 10 s.
 const DeletePatience = 6 * time.Second

@@ -2,10 +2,10 @@ package session
 
 import "harness/internal/runtime/wire"
 
-// UsageBy is what usage is added up by.
+// UsageBy is a grouping of usage.
 type UsageBy string
 
-// What usage can be added up by.
+// The groupings of usage.
 const (
 	UsageByDay     UsageBy = "day"
 	UsageByProject UsageBy = "project"
@@ -13,18 +13,18 @@ const (
 	UsageByRuntime UsageBy = "runtime"
 )
 
-// UsageQuery selects what was used; what is "" or 0 selects nothing by it.
+// UsageQuery selects usage; "" or 0 selects all.
 type UsageQuery struct {
 	By UsageBy
 	// Since and Before bound the days (ms): those that begin at Since or later, and before Before.
 	Since, Before int64
-	// ProjectID selects what was used in a project, NoProject in none.
+	// ProjectID selects the usage in a project, NoProject in none.
 	ProjectID, SessionID, Runtime string
-	// Limit is how many rows there are at most, the largest first; by day it is the newest.
+	// Limit bounds the number of rows, the largest first; by day the newest.
 	Limit int
 }
 
-// Usage is what was used in all by a day, project, session or runtime; Key is which, a day as ms.
+// Usage is the total of a day, project, session or runtime, which Key names; a day in ms.
 type Usage struct {
 	Key      string
 	Requests int64

@@ -15,7 +15,7 @@ type AgentSession struct {
 // ownOwner prefixes the owner of a session outside projects.
 const ownOwner = "session:"
 
-// Owner is whom the session's jobs and workers act for: its project, or the session itself.
+// Owner is the owner of the session's jobs and workers: its project, or the session itself.
 func (s Session) Owner() string {
 	if s.ProjectID != nil {
 		return *s.ProjectID
@@ -31,6 +31,6 @@ func (s Session) Resume() runtime.ResumeThread {
 	return runtime.ResumeThread{ThreadID: s.ID, NativeID: s.RuntimeSessionID}
 }
 
-// DraftTitle is what a worker session is called in its runtime until its owner is known. Who is killed before its row
-// is stored recognises it by that, so that no client is shown it as a chat.
+// DraftTitle is the title of a worker session in its runtime until its owner is known. After a crash the title
+// identifies it, so that no client sees it as a chat.
 const DraftTitle = "Harness worker (starting)"

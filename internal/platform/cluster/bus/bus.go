@@ -141,7 +141,7 @@ func (b *Bus) announceLoop(ctx context.Context, channel *database.Channel) error
 		err := channel.Notify(within, b.opts.Self)
 		cancel()
 		if err != nil {
-			b.Announce() // the events are still to be announced
+			b.Announce() // the events are not announced yet
 			return err
 		}
 		if b.opts.Sent != nil {

@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// whoHeader carries the signature, refusedHeader says why a node took no request.
+	// whoHeader carries the signature, refusedHeader the reason of a refused request.
 	whoHeader     = "Harness-Forwarded"
 	refusedHeader = "Harness-Refused"
 	// maxBody is the largest body in bytes that is taken; that of clients is not larger.
@@ -51,7 +51,7 @@ func (a *Acceptor) Server(handler http.Handler) *http.Server {
 		ErrorLog: log.New(a.Logger.With().Str("level", zerolog.LevelWarnValue).Logger(), "node port: ", 0)}
 }
 
-// known refuses at the first word who is no node.
+// known refuses a peer that is no node during the handshake.
 func (a *Acceptor) known(ctx context.Context, shown *x509.Certificate) error {
 	ctx, cancel := context.WithTimeout(ctx, handshake)
 	defer cancel()
@@ -119,5 +119,5 @@ func refuse(w http.ResponseWriter, why error) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.Header().Set(refusedHeader, "1")
 	w.WriteHeader(http.StatusForbidden)
-	_, _ = w.Write(body) // the node may be gone; nothing is left to do
+	_, _ = w.Write(body) // the node may have disconnected
 }

@@ -21,10 +21,11 @@ import (
 	"harness/internal/platform/telemetry"
 )
 
-// ErrClientsTurn says that this node does not ask the owner for its client: that has no node port, or is not running.
+// ErrClientsTurn means that this node cannot ask the owner for its client: the owner has no node port, or is not
+// running.
 var ErrClientsTurn = errors.New("the owner is not asked by other nodes")
 
-// UnreachableError says that the owner was not asked: nothing was done.
+// UnreachableError means that the owner was not asked: nothing changed.
 type UnreachableError struct {
 	NodeID string
 	// RetryAfter is when it makes sense to ask again.
@@ -41,7 +42,7 @@ func (e *UnreachableError) Error() string {
 // Unwrap gives the cause.
 func (e *UnreachableError) Unwrap() error { return e.Cause }
 
-// LostAnswerError says that the owner may or may not have done what it was asked.
+// LostAnswerError means that the owner may or may not have performed the request.
 type LostAnswerError struct {
 	NodeID string
 	Cause  error
@@ -60,15 +61,15 @@ func (e *LostAnswerError) Unwrap() error { return e.Cause }
 type Client struct {
 	Identity *Identity
 	DB       *database.DB
-	// Sure refuses while this node may have been taken for dead. nil: it cannot be.
+	// Sure refuses while other nodes may consider this node dead. nil: they cannot.
 	Sure func() error
 
 	mu    sync.Mutex
 	lines map[purpose]*line
 }
 
-// purpose is what a line is for. Requests that last have one of their own, which they keep open: a client's request on it
-// would be lost with an owner that was frozen since, where a new connection shows that nothing was asked.
+// purpose is the use of a connection. Long requests have a connection of their own, which stays open. A client's
+// request on it would be lost if its owner froze meanwhile. A new connection shows that nothing was asked.
 type purpose struct {
 	node  string
 	lasts bool
@@ -80,8 +81,8 @@ type line struct {
 	transport            *http.Transport
 }
 
-// Ask hands a request to the node that owns what it is about, once, in the name of who asked here. The answer's body is
-// to be closed. ErrClientsTurn, *UnreachableError, *LostAnswerError, and errors of the store and of ctx.
+// Ask sends a request once to the node that owns its subject, under the client's identity. Its caller closes the
+// answer's body. ErrClientsTurn, *UnreachableError, *LostAnswerError, and errors of the store and of ctx.
 func (c *Client) Ask(r *http.Request, owner, body string) (*http.Response, error) {
 	ctx := r.Context()
 	principal, is := auth.PrincipalFrom(ctx)
@@ -98,7 +99,7 @@ func (c *Client) Ask(r *http.Request, owner, body string) (*http.Response, error
 	if err != nil {
 		return nil, err
 	}
-	// Once there is a connection the request may have gone out on it.
+	// A request on an open connection may have been sent.
 	var connected atomic.Bool
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
 	request, err := http.NewRequestWithContext(traced, r.Method, "https://"+peer.Address+uri, strings.NewReader(body))

@@ -33,7 +33,7 @@ type Files struct {
 	CA string
 }
 
-// Identity is what a node shows others, and signs with.
+// Identity is a node's certificate and signing key.
 type Identity struct {
 	NodeID      string
 	certificate tls.Certificate
@@ -83,7 +83,7 @@ func NewIdentity(nodeID string, files Files) (*Identity, error) {
 	return id, nil
 }
 
-// makeCertificate makes a self-signed one: the node's row says who may show it, not its subject.
+// makeCertificate makes a self-signed one: the node's row determines its holder, not its subject.
 func makeCertificate(nodeID string) (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -100,7 +100,7 @@ func makeCertificate(nodeID string) (tls.Certificate, error) {
 	return tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key, Leaf: leaf}, err
 }
 
-// Fingerprint is what a node's row names.
+// Fingerprint is the certificate's fingerprint in a node's row.
 func (id *Identity) Fingerprint() string { return fingerprint(id.certificate.Leaf) }
 
 func fingerprint(certificate *x509.Certificate) string {

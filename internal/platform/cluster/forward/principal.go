@@ -13,14 +13,13 @@ import (
 	"harness/internal/platform/auth"
 )
 
-// lifetime is how long a signature counts, by the store's clock; skew is what that may go back by, when the store fails
-// over.
+// lifetime is how long a signature is valid, by the store's clock; skew allows for a clock that a failover sets back.
 const (
 	lifetime = 30 * time.Second
 	skew     = 2 * time.Second
 )
 
-// claims say who asks for what: one request, of one node to another, now.
+// claims bind a client's identity to one request, of one node to another, now.
 type claims struct {
 	jwt.RegisteredClaims
 	Method string `json:"htm"`
@@ -31,10 +30,10 @@ type claims struct {
 	Role    auth.Role `json:"role"`
 	TokenID string    `json:"tokenId,omitempty"`
 	Signed  bool      `json:"signed,omitempty"`
-	// Provider and Name are those of who came in by OpenID Connect.
+	// Provider and Name are those of an OpenID Connect login.
 	Provider string `json:"provider,omitempty"`
 	Name     string `json:"name,omitempty"`
-	// Unlimited says that no projects limit who asks; else Projects are all there is for him.
+	// Unlimited means that the client has all projects; otherwise Projects are the client's only ones.
 	Unlimited bool     `json:"unlimited,omitempty"`
 	Projects  []string `json:"projects,omitempty"`
 }
@@ -52,7 +51,7 @@ func hash(body []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// sign has this node say who asks.
+// sign signs the client's identity for this node.
 func (id *Identity) sign(a ask, who auth.Principal) (string, error) {
 	c := claims{Method: a.method, URI: a.uri, Body: hash(a.body), Actor: who.Actor, Role: who.Role, TokenID: who.TokenID,
 		Signed: who.Signed, Provider: who.Provider, Name: who.Name, Unlimited: who.Projects == nil, Projects: who.Projects.IDs(),
@@ -65,7 +64,7 @@ func (id *Identity) sign(a ask, who auth.Principal) (string, error) {
 	return text, nil
 }
 
-// read reads what the holder of a key has signed, and who says to have. Whether that may be is for check.
+// read reads the signed claims of a key's holder. check validates them.
 func read(text string, key crypto.PublicKey) (*claims, error) {
 	method, err := methodOf(key)
 	if err != nil {

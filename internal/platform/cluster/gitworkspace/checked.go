@@ -72,12 +72,12 @@ func (s *Store) removeHalfPacks() error {
 	return err
 }
 
-// complaint finds in what git says the object that it does not take, and why.
+// complaint finds the object that git refuses, and the reason, in its output.
 var complaint = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`object ([0-9a-f]{40}): ([a-zA-Z]+): ([^\n]*)`)
 })
 
-// forbidden is what git does not take of what it was given, "" when it failed for another reason.
+// forbidden is the object that git refuses, "" after another failure.
 func forbidden(err error) string {
 	failed := (*CommandError)(nil)
 	if !errors.As(err, &failed) {

@@ -22,8 +22,8 @@ const (
 	filesIndex = scratchPlace + "/files.index"
 )
 
-// confined runs git on a folder. Whatever its files and configuration have git do is done without a network and with
-// nothing of this machine but its programs, the folder and a folder of its own.
+// confined runs git on a folder. Commands from the folder's files and configuration run without a network. They see
+// only this machine's programs, the folder and a folder of their own.
 type confined struct {
 	command []string
 	user    *User
@@ -48,7 +48,7 @@ func (c confined) at(dir, index string) confined {
 	return c
 }
 
-// git runs git and returns what it says.
+// git runs git and returns its output.
 func (c confined) git(ctx context.Context, in io.Reader, args ...string) ([]byte, error) {
 	var said bytes.Buffer
 	err := c.run(ctx, in, &said, append([]string{"git"}, args...)...)
@@ -61,14 +61,14 @@ func (c confined) init(ctx context.Context, args ...string) error {
 	return err
 }
 
-// line is git for what says one line.
+// line is git with one line of output.
 func (c confined) line(ctx context.Context, in io.Reader, args ...string) (string, error) {
 	said, err := c.git(ctx, in, args...)
 	return strings.TrimSuffix(string(said), "\n"), err
 }
 
 func (c confined) run(ctx context.Context, in io.Reader, out io.Writer, command ...string) error {
-	// What the folder's own repository has is not stored once more.
+	// Objects of the folder's own repository are not stored again.
 	args := append(slices.Clone(c.command), "--setenv", "GIT_ALTERNATE_OBJECT_DIRECTORIES", ownRepository+"/objects",
 		"--setenv", "GIT_CONFIG_NOSYSTEM", "1", "--setenv", "GIT_NO_REPLACE_OBJECTS", "1", "--setenv", "GIT_DIR", c.dir)
 	if c.index != "" {
@@ -84,10 +84,10 @@ func (c confined) run(ctx context.Context, in io.Reader, out io.Writer, command 
 	return converse(process, in, out)
 }
 
-// endWait is how long a process that was killed may take to be gone.
+// endWait bounds the end of a killed process.
 const endWait = 5 * time.Second
 
-// CommandError says what a git said that failed.
+// CommandError is the output of a failed git.
 type CommandError struct {
 	Command string
 	Said    string
@@ -114,7 +114,7 @@ func converse(process *exec.Cmd, in io.Reader, out io.Writer) error {
 	return &CommandError{"git " + strings.Join(process.Args[at:min(at+2, len(process.Args))], " "), complaints.String(), err}
 }
 
-// complaints is the end of what a process says is wrong.
+// complaints is the end of a process's error output.
 type complaints []byte
 
 func (c *complaints) Write(chunk []byte) (int, error) {

@@ -26,7 +26,7 @@ const MaxBundleBytes = 1 << 30
 // limit is how long making a snapshot or a folder may take.
 const limit = 10 * time.Minute
 
-// Options are what a Store is built from. Dir and Remote are required.
+// Options configure a Store. Dir and Remote are required.
 type Options struct {
 	// Dir is this server's folder for its repository and what git needs meanwhile. Agents must not see it.
 	Dir string
@@ -35,7 +35,7 @@ type Options struct {
 	Remote string
 	// Bubblewrap and Git are the programs ("bwrap" and "git" when they are "").
 	Bubblewrap, Git string
-	// User, when set, is who agents run as: folders are read and made with that user's rights.
+	// User, when set, is the agents' user: its rights apply to reads and writes of folders.
 	User *User
 }
 
@@ -51,7 +51,7 @@ type Store struct {
 
 	mu      sync.Mutex // held while git works: one snapshot after the other
 	scratch string     // where git works on folders; it may be read and written by agents, and is believed nothing
-	places  []string   // the folders in it, the one that was used last at the end
+	places  []string   // its folders, the most recently used one last
 	started bool
 
 	running context.Context // ends with Stop
@@ -71,7 +71,7 @@ func New(options Options) *Store {
 	return s
 }
 
-// Start makes this server's repository and looks whether folders can be worked on here. Its error names what is missing.
+// Start makes this server's repository and checks that this machine can store folders. Its error names what is missing.
 func (s *Store) Start(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,7 +115,7 @@ func (s *Store) makeScratch() (err error) {
 	parent := filepath.Join(s.opts.Dir, "scratch")
 	if s.opts.User != nil {
 		parent = os.TempDir()
-	} else if err := errors.Join(os.RemoveAll(parent), os.MkdirAll(parent, 0o700)); err != nil { // what a killed server left
+	} else if err := errors.Join(os.RemoveAll(parent), os.MkdirAll(parent, 0o700)); err != nil { // left by a killed server
 		return err
 	}
 	if s.scratch, err = os.MkdirTemp(parent, "harness-git-"); err != nil {
@@ -135,7 +135,7 @@ func (s *Store) chown(path string) error {
 // keptPlaces is how many folders git remembers of which files it has read what.
 const keptPlaces = 16
 
-// newScratch makes a folder of a name for git to work in, unless it is there, and removes the one that was used longest ago.
+// newScratch makes a named folder for git, unless it exists, and removes the least recently used one.
 func (s *Store) newScratch(name string) (string, error) {
 	s.places = append(slices.DeleteFunc(s.places, func(one string) bool { return one == name }), name)
 	if len(s.places) > keptPlaces {

@@ -19,7 +19,7 @@ const refs = "refs/harness/"
 // pushedRefs is where this server's repository notes what the remote has taken of it.
 const pushedRefs = "refs/pushed/"
 
-// passed are what git gets of this server's environment: what it finds keys, helpers and proxies with.
+// passed are git's variables from this server's environment: for keys, helpers and proxies.
 var passed = []string{"HOME", "USER", "LOGNAME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "SSH_AUTH_SOCK", "GIT_SSH", "GIT_SSH_COMMAND",
 	"GIT_ASKPASS", "SSL_CERT_FILE", "SSL_CERT_DIR", "http_proxy", "https_proxy", "HTTPS_PROXY", "no_proxy", "NO_PROXY", "all_proxy"}
 
@@ -36,7 +36,7 @@ func (s *Store) git(ctx context.Context, in io.Reader, args ...string) (string, 
 			process.Env = append(process.Env, name+"="+value)
 		}
 	}
-	// What it starts (ssh, helpers) ends with it.
+	// Its children (ssh, helpers) end with it.
 	process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	process.Cancel = func() error { return syscall.Kill(-process.Process.Pid, syscall.SIGKILL) }
 	var said bytes.Buffer
@@ -44,8 +44,8 @@ func (s *Store) git(ctx context.Context, in io.Reader, args ...string) (string, 
 	return strings.TrimSpace(said.String()), err
 }
 
-// makeRepository makes this server's repository, and points it to the remote. The remote stands in its configuration and
-// in no command line.
+// makeRepository makes this server's repository, and points it to the remote. Its configuration has the remote, and no
+// command line.
 func (s *Store) makeRepository(ctx context.Context) error {
 	if err := os.MkdirAll(s.repository(), 0o700); err != nil {
 		return err
@@ -85,7 +85,7 @@ func (s *Store) importSnapshot(ctx context.Context, bundle, name string) error {
 		}
 		return fmt.Errorf("take what was made of the folder: %w", err)
 	}
-	// All objects are there, so this looks whether they are connected, and makes the reference.
+	// All objects are present, so this checks that they are connected, and makes the reference.
 	if _, err := s.git(ctx, nil, "fetch", "--quiet", "--no-tags", bundle, "+"+snapshotRef+":"+refs+name); err != nil {
 		return fmt.Errorf("take what was made of the folder: %w", err)
 	}

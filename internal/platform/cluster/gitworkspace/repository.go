@@ -15,15 +15,15 @@ import (
 	"strings"
 )
 
-// repository is what is stored of a folder's own repository, besides its objects.
+// repository is the stored part of a folder's own repository, besides its objects.
 type repository struct {
-	// Head is what HEAD leads to: a reference, or a commit.
+	// Head is the target of HEAD: a reference, or a commit.
 	Head string `json:"head"`
 	// Refs are its references with what they lead to, as git show-ref has them.
 	Refs []reference `json:"refs"`
 	// Tags are the annotated tags that they lead to, byte for byte: no commit leads to those.
 	Tags []string `json:"tags"`
-	// Config are the settings that name its remotes and branches, and who commits.
+	// Config are the settings of its remotes, its branches and its committer.
 	Config []setting `json:"config"`
 
 	index string // the tree of what is staged, "" when unknown
@@ -32,7 +32,7 @@ type repository struct {
 type reference struct {
 	Name   string `json:"name"`
 	Object string `json:"object"`
-	// commit is what it leads to in the end.
+	// commit is its final target.
 	commit string
 }
 
@@ -52,7 +52,7 @@ func (r *repository) encode() ([]byte, error) {
 	return text, err
 }
 
-// commits are what the references lead to, each once.
+// commits are the targets of the references, each once.
 func (r *repository) commits() []string {
 	var all []string
 	for _, ref := range r.Refs {
@@ -113,7 +113,7 @@ func (c confined) readRepository(ctx context.Context) (*repository, error) {
 	return r, err
 }
 
-// peel is the commit that a reference leads to, "" when it leads to something else. tags are what tags lead to.
+// peel is the commit of a reference, "" for another target. tags are the targets of tags.
 func (r reference) peel(tags map[string]string) string {
 	if r.commit != "" {
 		return r.commit
@@ -195,7 +195,7 @@ func (c confined) settings(ctx context.Context) ([]setting, error) {
 	return all, nil
 }
 
-// staged is the tree of what is staged, "" when there is none, as in the middle of a merge.
+// staged is the tree of the index, "" for none, as in the middle of a merge.
 func (c confined) staged(ctx context.Context) (string, error) {
 	// Of a copy: to write the tree git writes to the index. That of git here has the objects in reach, and stores what is new.
 	if err := c.run(ctx, nil, io.Discard, "cp", ownRepository+"/index", scratchPlace+"/staged.index"); err != nil {

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Restore makes a folder as it was when it was stored under a name. When there is one it is put aside, beside it, and
-// aside is what it is called then; an empty one is replaced.
+// Restore restores a folder that was stored under a name. It moves an existing one aside, and returns its new name as
+// aside; it replaces an empty one.
 func (s *Store) Restore(ctx context.Context, name, snapshot, folder string) (aside string, err error) {
 	ctx, release, err := s.use(ctx)
 	if err != nil {
@@ -56,7 +56,7 @@ func (s *Store) Restore(ctx context.Context, name, snapshot, folder string) (asi
 	if err := git.restore(ctx, bundle, snapshot); err != nil {
 		return "", err
 	}
-	err = unix.Rmdir(folder) // one that is empty
+	err = unix.Rmdir(folder) // an empty one
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		aside = folder + ".before-" + strconv.FormatInt(time.Now().UnixMilli(), 36)
 		if err := os.Rename(folder, aside); err != nil {
@@ -79,7 +79,7 @@ func (c confined) restore(ctx context.Context, bundle, snapshot string) (err err
 		return err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
-	// What this server's repository has from before objects were checked is checked here.
+	// Objects in this server's repository from older versions are checked here.
 	pack, err := packOf(in)
 	if err != nil {
 		return err

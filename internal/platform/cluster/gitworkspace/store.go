@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// snapshotRef is what a snapshot is called in a bundle.
+	// snapshotRef is the name of a snapshot in a bundle.
 	snapshotRef = "refs/harness-snapshot"
-	// markFolder stands in folders and is no file of theirs.
+	// markFolder is the marker of a folder, and not one of its files.
 	markFolder = ".harness-workspace"
 )
 
-// signature is who makes snapshots, and when: two of the same files are the same commit.
+// signature is the constant author and time of snapshots: equal files make the same commit.
 const signature = "Harness <harness@localhost> 0 +0000"
 
 // refusedError is a folder that cannot be stored as it is.
@@ -80,7 +80,7 @@ func (s *Store) bundle(ctx context.Context, git confined, name, before string) (
 	defer func() { err = errors.Join(err, removed(bundle)) }()
 	err = git.bundle(ctx, bundle, before)
 	if failed := (*CommandError)(nil); before != "" && errors.As(err, &failed) && ctx.Err() == nil {
-		err = git.bundle(ctx, bundle, "") // some of what was there before is gone
+		err = git.bundle(ctx, bundle, "") // earlier objects are missing
 	}
 	if err != nil {
 		return refusal(ctx, "its history cannot be read", err)
@@ -127,8 +127,8 @@ func inspect(folder string) (repository bool, err error) {
 	return true, nil
 }
 
-// gitOf is what makes a folder a repository or a work tree of one, nil when it is neither: an empty .git makes it none, and
-// is what a sandbox of an agent that was killed leaves behind.
+// gitOf is the entry that makes a folder a repository or a work tree, nil for neither. An empty .git does not count:
+// the sandbox of a killed agent leaves one.
 func gitOf(folder string) (fs.FileInfo, error) {
 	path := filepath.Join(folder, ".git")
 	info, err := os.Lstat(path)
@@ -141,7 +141,7 @@ func gitOf(folder string) (fs.FileInfo, error) {
 	if entries, err := os.ReadDir(path); err == nil && len(entries) == 0 {
 		return nil, nil
 	}
-	return info, nil // one that cannot be read counts
+	return info, nil // an unreadable one counts
 }
 
 // snapshot makes a commit of the folder: its files, and when it is a repository what that has, as parents all that its

@@ -22,7 +22,7 @@ import (
 // Path is the route on which nodes subscribe to each other's live text.
 const Path = "/nodes/early"
 
-// Journal is what is needed of the event log; *journal.Journal implements it.
+// Journal is the Carrier's view of the event log; *journal.Journal implements it.
 type Journal interface {
 	Subscribe(fn journal.Subscriber) (head int64, cancel func())
 	PassOn(choose func() []journal.Event)
@@ -60,7 +60,7 @@ type Options struct {
 // Carrier sends ephemeral events to other nodes, and shows theirs.
 type Carrier struct {
 	opts    Options
-	changed chan struct{} // what is followed here, closed and replaced each time
+	changed chan struct{} // closed and replaced at each change of the followed sessions
 	release wake.Signal   // something may be shown
 
 	log   Journal // since Start, as nodes
@@ -75,7 +75,7 @@ type Carrier struct {
 	started   bool
 	stopped   bool
 	cancel    context.CancelFunc
-	ended     context.Context // done once no requests are to be answered
+	ended     context.Context // done once no more requests are answered
 	running   sync.WaitGroup
 }
 

@@ -37,7 +37,7 @@ func (c *Carrier) followNodes(ctx context.Context) {
 		}
 		if err != nil {
 			c.opts.Logger.Debug().Err(err).Msg("cannot list the nodes; live text of other nodes comes from the store")
-			nodes = nil // a node that may be gone is not followed
+			nodes = nil // a node that may be dead is not followed
 		}
 		there := make(map[string]bool, len(nodes))
 		for _, node := range nodes {
@@ -62,7 +62,7 @@ func (c *Carrier) followNodes(ctx context.Context) {
 	}
 }
 
-// followNode listens to one node until it is gone for good.
+// followNode follows one node until it is permanently gone.
 func (c *Carrier) followNode(ctx context.Context, node string) {
 	for {
 		again, err := c.listen(ctx, node)

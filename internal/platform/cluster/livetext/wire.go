@@ -12,7 +12,7 @@ const (
 	maxDelta = 256 << 10
 )
 
-// interest is what a node follows from here on, added to or taken from what it followed.
+// interest is a change of a node's followed sessions: an addition or a removal.
 type interest struct {
 	All  bool     `json:"all,omitempty"`
 	Add  []string `json:"add,omitempty"`

@@ -20,23 +20,23 @@ import (
 
 // Files keeps objects; *objectstore.Store and Folder implement it.
 type Files interface {
-	// Put stores an object that is not there yet; one that is stays as it is, which is no error.
+	// Put stores a new object; an existing one stays unchanged, which is no error.
 	Put(ctx context.Context, name string, content []byte) error
-	// Open reads one (fs.ErrNotExist), and Remove takes it away, also one that is not there.
+	// Open reads an object (fs.ErrNotExist), and Remove deletes it, also a missing one.
 	Open(ctx context.Context, name string) (io.ReadSeekCloser, error)
 	Remove(ctx context.Context, name string) error
 	// Each visits the objects whose names begin with a text, in the order of their names.
 	Each(ctx context.Context, begins string, visit func(name string, changed time.Time) error) error
 }
 
-// What closes a range when Options do not say it.
+// The defaults of the limits that close a range.
 const (
 	defaultEvents = 20_000
 	defaultBytes  = 64 << 20
 	defaultAge    = 24 * time.Hour
 )
 
-// Options are what an Archiver is made from. Journal, DB and Files are required.
+// Options configure an Archiver. Journal, DB and Files are required.
 type Options struct {
 	Journal *journal.Journal
 	DB      *database.DB
@@ -130,7 +130,7 @@ func (a *Archiver) next(ctx context.Context) (*object, error) {
 	return closed, nil
 }
 
-// page is how many events are read at once: those of ordinary length of one page, or a long one, are in memory.
+// page is how many events are read at once: memory has one page of ordinary events, or a long one.
 const page = 64
 
 // read adds the next page of events, as far as a position and as long as the range is not too long.

@@ -20,8 +20,8 @@ type Folder struct{ Dir string }
 
 func (f Folder) path(name string) string { return filepath.Join(f.Dir, filepath.FromSlash(name)) }
 
-// Put stores a file that is not there yet. One that is stays as it is, which is no error. It is on the disk, whole, when
-// Put returns.
+// Put stores a new file. An existing one stays unchanged, which is no error. The file is complete on the disk when Put
+// returns.
 func (f Folder) Put(_ context.Context, name string, content []byte) (err error) {
 	path := f.path(name)
 	dir := filepath.Dir(path)
@@ -52,7 +52,7 @@ func (f Folder) Open(_ context.Context, name string) (io.ReadSeekCloser, error) 
 	return os.Open(f.path(name))
 }
 
-// Remove takes one away, also one that is not there.
+// Remove deletes a file, also a missing one.
 func (f Folder) Remove(_ context.Context, name string) error {
 	if err := os.Remove(f.path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -73,7 +73,7 @@ func (f Folder) Each(_ context.Context, begins string, visit func(name string, c
 	for _, entry := range entries {
 		info, err := entry.Info()
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // it was taken away meanwhile
+			continue // it was deleted meanwhile
 		}
 		if err != nil {
 			return err

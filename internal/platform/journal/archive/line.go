@@ -56,7 +56,7 @@ func Encode(r *journal.Record) ([]byte, error) {
 	return append(text, "}\n"...), nil
 }
 
-// decodeHead reads of a line, or of its beginning, what stands before meta and payload.
+// decodeHead reads the fields before meta and payload from a line, or its beginning.
 func decodeHead(text []byte) (r journal.Record, err error) {
 	end, err := headEnd(text)
 	if err != nil {

@@ -62,7 +62,7 @@ func (o *object) write(r *journal.Record, line io.WriterTo) error {
 	return nil
 }
 
-// end is the range that was written; nothing is added any more.
+// end closes the range of the object.
 func (o *object) end() (Range, error) {
 	return Range{From: o.from, To: o.next - 1, Hash: hex.EncodeToString(o.hash.Sum(nil)), ID: rand.Text()[:8]}, o.lines.Close()
 }

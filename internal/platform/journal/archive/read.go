@@ -14,12 +14,12 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// What reading takes of memory, and what of an object: an object may come from a bucket that others write to, and a few
-// KiB of it can be unpacked to any length.
+// The memory bounds of a read. An object may come from a bucket with other writers, and a few KiB of it may unpack to
+// any length.
 const (
 	// maxHead bounds what a line has before its meta. It is in memory, the rest of a line passes through in chunks.
 	maxHead = 256 << 10
-	// maxWindow is what the encoder of objects looks back.
+	// maxWindow is the window of the objects' encoder.
 	maxWindow = 8 << 20
 	// maxLines bounds the lines of an object. A range closes with 64 MiB; its last event may be the longest line of an agent
 	// (128 MiB), in which quotes and characters that are none may double the length twice.
@@ -89,9 +89,8 @@ func (b *boundedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Read visits the events of a range in order, until visit fails, and compares what it read with its name: only after the
-// last event is it known that all of them are what was stored. It takes no more memory for a long event, or for an object
-// that says it has one.
+// Read visits the events of a range in order, until visit fails, and verifies their hash at the end. Only after the
+// last event is their integrity proven. Long events, or a claim of one, cost no more memory.
 func Read(ctx context.Context, files Files, r Range, visit func(line *Line) error) (err error) {
 	content, err := files.Open(ctx, r.Name())
 	if err != nil {
@@ -121,7 +120,7 @@ func Read(ctx context.Context, files Files, r Range, visit func(line *Line) erro
 	return nil
 }
 
-// visit has each line visited. failed is what visit said, damaged why the lines are none of the range.
+// visit visits each line. failed is the error of visit, damaged why the lines do not match the range.
 func (l *lines) visit(r Range, visit func(line *Line) error) (damaged, failed error) {
 	for next := r.From; ; next++ {
 		first, err := l.next()
@@ -145,7 +144,7 @@ func (l *lines) visit(r Range, visit func(line *Line) error) (damaged, failed er
 		}
 		failed := visit(line)
 		for failed == nil && l.err == nil && !l.ended {
-			_, _ = l.next() // what visit did not read; its error stays
+			_, _ = l.next() // the part that visit did not read; its error stays
 		}
 		if l.err != nil {
 			return fmt.Errorf("the line of event %d: %w", next, l.err), nil

@@ -25,7 +25,7 @@ func (a *Archiver) redact(ctx context.Context) error {
 	return nil
 }
 
-// rewrite stores a range anew without the events of its deleted sessions.
+// rewrite stores a range again without the events of its deleted sessions.
 func (a *Archiver) rewrite(ctx context.Context, name string) error {
 	old, is := parse(name)
 	if !is {

@@ -11,13 +11,13 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// errOvertaken says that what was read of the journal is no longer what is to be archived.
+// errOvertaken means that the journal changed after the archiver's read.
 var errOvertaken = errors.New("the range was archived, or events of it were redacted, meanwhile")
 
-// storePatience is how long after it was begun an object is taken away that stands for no range still.
+// storePatience is the age at which an object without a range is deleted.
 const storePatience = time.Hour
 
-// put stores an object, and reads it back: what it stands for is about to be pruned. Until keep it is garbage.
+// put stores an object, and verifies it: its events are about to be pruned. Until keep it is garbage.
 func (a *Archiver) put(ctx context.Context, o *object) (Range, error) {
 	r, err := o.end()
 	if err != nil {
@@ -48,7 +48,7 @@ func keep(ctx context.Context, tx database.Tx, r Range) error {
 	return errOvertaken
 }
 
-// discard has an object that was stored for nothing taken away next.
+// discard schedules the deletion of an unneeded object.
 func (a *Archiver) discard(ctx context.Context, r Range) error {
 	return a.opts.Journal.NoteArchived(ctx, func(ctx context.Context, tx database.Tx) error {
 		_, err := tx.ExecContext(ctx, `update journal_archive_garbage set due_at = 1 where name = $1 and due_at > 0`, r.Name())

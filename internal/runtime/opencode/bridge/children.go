@@ -9,17 +9,17 @@ import (
 	"strings"
 )
 
-// rule is one of a conversation's permissions: of those that match, the last one counts.
+// rule is one of a conversation's permissions: the last matching one counts.
 type rule struct {
 	Permission string `json:"permission"`
 	Pattern    string `json:"pattern"`
 	Action     string `json:"action"`
 }
 
-// maxChildren bounds how many conversations of sub-agents are known; of more, everything is asked.
+// maxChildren limits the known conversations of sub-agents; beyond it, every request needs an answer.
 const maxChildren = 10_000
 
-// adopt notes that a conversation is that of a sub-agent.
+// adopt registers a conversation of a sub-agent.
 func (b *bridge) adopt(child, parent string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -81,7 +81,7 @@ func (b *bridge) answerChild(ctx context.Context, session string, payload json.R
 	return true, nil
 }
 
-// ok is do for a request that is to go well.
+// ok is do for a request that must succeed.
 func (b *bridge) ok(ctx context.Context, step Step) (json.RawMessage, error) {
 	status, body, err := b.do(ctx, step)
 	if err == nil && status != http.StatusOK {
@@ -90,7 +90,7 @@ func (b *bridge) ok(ctx context.Context, step Step) (json.RawMessage, error) {
 	return body, err
 }
 
-// verdict is what permissions say of a call: the narrowest of what they say of its patterns.
+// verdict is the decision of permissions on a call: the strictest over its patterns.
 func verdict(rules []rule, permission string, patterns []string) string {
 	if len(patterns) == 0 {
 		patterns = []string{"*"}

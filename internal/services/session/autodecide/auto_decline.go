@@ -44,7 +44,7 @@ func (d *Decider) Decide(ctx context.Context, tx database.Tx, signal runtime.Sig
 	case err != nil:
 		return nil, err
 	case controls.NonInteractive:
-		const why = "Nobody is there to be asked in this session. Go on without it."
+		const why = "No person is there to answer in this session. Go on without it."
 		return d.autoDecide(ctx, tx, receivedAt, request, session.DecidedByNonInteractive,
 			runtime.Reply{Decision: "decline", Message: why}, runtime.Reply{Decision: "decline"}, runtime.Reply{Decision: "cancel"})
 	case asked.Kind == runtime.RequestApproval && asked.Asked.Subject == runtime.SubjectFileChange:

@@ -121,7 +121,7 @@ func (s *Service) adoptLoop(ctx context.Context) {
 					Msg("whether turns were taken back could not be found out; it is asked again before the next turn")
 			}
 			if err := s.SweepWorkers(ctx, s.begun); err != nil && ctx.Err() == nil {
-				s.opts.Logger.Warn().Err(err).Msg("worker sessions that work for nobody could not all be removed")
+				s.opts.Logger.Warn().Err(err).Msg("worker sessions that have no owner could not all be removed")
 			}
 		}
 	}

@@ -79,11 +79,11 @@ func (s *deleter) DeleteBy(ctx context.Context, sessionID string, by time.Time) 
 	}
 	s.loadView(sess.Runtime, sessionID)
 	ctx = context.WithoutCancel(ctx) // a deletion must be complete
-	files, told, err := s.deleteThread(ctx, sess, by)
+	files, notified, err := s.deleteThread(ctx, sess, by)
 	if err != nil {
 		return session.Deleted{}, err
 	}
-	dismissed, err := s.markGone(ctx, sess, told)
+	dismissed, err := s.markGone(ctx, sess, notified)
 	if err != nil {
 		return session.Deleted{}, err
 	}
@@ -91,9 +91,9 @@ func (s *deleter) DeleteBy(ctx context.Context, sessionID string, by time.Time) 
 	return session.Deleted{SessionID: sessionID, Title: sess.Title, DeletedFileCount: files}, nil
 }
 
-// deleteThread has the runtime end the running turn and delete the conversation. told is false when the runtime did not
+// deleteThread has the runtime end the running turn and delete the conversation. notified is false when the runtime did not
 // answer in time.
-func (s *deleter) deleteThread(ctx context.Context, session session.Session, by time.Time) (files int, told bool, err error) {
+func (s *deleter) deleteThread(ctx context.Context, session session.Session, by time.Time) (files int, notified bool, err error) {
 	ctx, cancel := context.WithDeadline(ctx, by)
 	defer cancel()
 	adapter, err := s.runtimes.Adapter(session.Runtime)
@@ -105,7 +105,7 @@ func (s *deleter) deleteThread(ctx context.Context, session session.Session, by 
 	}
 	if noAnswer(err) || errors.Is(err, runtime.ErrTurnActive) {
 		s.log.Warn().Err(err).Str("session", session.ID).
-			Msg("the runtime does not answer: the session is deleted here, and the runtime is told when it answers again")
+			Msg("the runtime does not answer: the session is deleted here, and the runtime is notified when it answers again")
 		return 0, false, nil
 	}
 	return files, err == nil, err
@@ -123,9 +123,9 @@ func deleteThread(ctx context.Context, adapter runtime.Adapter, session session.
 }
 
 // markGone replaces a session's rows by its tombstone and returns the sessions of its workers, which are unneeded now.
-// Without told, the same transaction records that the runtime has to delete the conversation. Once this is queued,
+// Without notified, the same transaction records that the runtime has to delete the conversation. Once this is queued,
 // signals of the session count as those of a purged one.
-func (s *deleter) markGone(ctx context.Context, sess session.Session, told bool) (dismissed []string, err error) {
+func (s *deleter) markGone(ctx context.Context, sess session.Session, notified bool) (dismissed []string, err error) {
 	id := sess.ID
 	var workers atomic.Pointer[[]string] // the unit may run after this call returned
 	err = s.inOrder(ctx, func() journal.Unit {
@@ -155,7 +155,7 @@ func (s *deleter) markGone(ctx context.Context, sess session.Session, told bool)
 			if err := removeRows(ctx, tx, s.engine, gone, stored.SystemOwned); err != nil {
 				return nil, err
 			}
-			if !told {
+			if !notified {
 				if err := s.deletions.noteDeletion(ctx, tx, stored.Session, gone.DeletedAt); err != nil {
 					return nil, err
 				}
@@ -172,7 +172,7 @@ func (s *deleter) markGone(ctx context.Context, sess session.Session, told bool)
 		s.index.Forget(id) // the store has the true state
 		return nil, err
 	}
-	if !told {
+	if !notified {
 		s.deletions.wake.Set()
 	}
 	s.ended.Signal() // it may have a stored folder

@@ -78,7 +78,7 @@ func (d *deletionSender) deletionLoop(ctx context.Context) {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			d.log.Warn().Err(err).Dur("again_in", pause).Msg("a runtime could not be told of every deleted session")
+			d.log.Warn().Err(err).Dur("again_in", pause).Msg("a runtime could not be notified of every deleted session")
 		case left == 0:
 			continue
 		}

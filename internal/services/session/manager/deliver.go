@@ -157,7 +157,7 @@ func (s *Service) deliver(ctx context.Context, request store.Request) {
 		s.delivery.refuse(request.ID)
 		s.opts.Logger.Warn().Err(err).Str("session", request.SessionID).Str("turn", request.TurnID).Str("request",
 			request.ID).
-			Msg("the decision is stored, but the runtime that asked could not be told")
+			Msg("the decision is stored, but the runtime that asked could not be notified")
 		return
 	}
 	at := s.now()
@@ -168,7 +168,7 @@ func (s *Service) deliver(ctx context.Context, request store.Request) {
 		s.delivery.release(request.ID)
 		if err != nil && !expected(err) {
 			s.opts.Logger.Warn().Err(err).Str("request", request.ID).
-				Msg("a decision was delivered, but that could not be stored; it is told again, which the runtime ignores")
+				Msg("a decision was delivered, but that could not be stored; it is sent again, which the runtime ignores")
 		}
 	}
 	// Not with the caller's deadline: the runtime has the decision.

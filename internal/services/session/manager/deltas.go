@@ -101,7 +101,7 @@ func (s *Service) publishEphemeral(a arrival, ref stream.TextRef) {
 	event := a.event()
 	event.Known = &meta // it is not stored
 	if err := s.journal.PublishEphemeral(context.Background(), event); err != nil {
-		s.opts.Logger.Debug().Err(err).Str("session", a.signal.ThreadID).Msg("a piece of text was not told early")
+		s.opts.Logger.Debug().Err(err).Str("session", a.signal.ThreadID).Msg("a delta was not published early")
 	}
 }
 

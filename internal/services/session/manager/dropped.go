@@ -60,10 +60,10 @@ func (s *Service) storeDropped(ctx context.Context, tx database.Tx, turn store.T
 	if err != nil {
 		return nil, err
 	}
-	var told []string
+	var contents []string
 	for _, entry := range entries {
 		if entry.Type == wire.ItemUserMessage {
-			told = append(told, entry.Content)
+			contents = append(contents, entry.Content)
 		}
 	}
 	var events []journal.Event
@@ -72,8 +72,8 @@ func (s *Service) storeDropped(ctx context.Context, tx database.Tx, turn store.T
 		if err != nil {
 			return nil, err
 		}
-		if i := slices.Index(told, content); i >= 0 {
-			told = slices.Delete(told, i, i+1)
+		if i := slices.Index(contents, content); i >= 0 {
+			contents = slices.Delete(contents, i, i+1)
 			continue
 		}
 		at := turn.CompletedAt

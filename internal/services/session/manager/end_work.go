@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// interruptGrace is how long a deletion or an archiving waits for the end of the interrupted turn, so that clients
-	// receive that first.
+	// interruptGrace bounds the wait of a deletion or an archiving for the interrupted turn's end. Clients receive that
+	// end first.
 	interruptGrace = 2 * time.Second
 	// workPatience bounds the end of such a session's background work.
 	workPatience = 3 * time.Second

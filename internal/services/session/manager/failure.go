@@ -68,14 +68,14 @@ func turnFailed(ctx context.Context, tx database.Tx, turn store.Turn, remedy str
 
 // logFailure logs a failed turn once.
 func logFailure(log zerolog.Logger, record journal.Record) {
-	var told struct {
+	var payload struct {
 		Entry transcript.Entry `json:"entry"`
 	}
-	if json.Unmarshal(record.Payload, &told) != nil || told.Entry.Type != "turn.error" {
+	if json.Unmarshal(record.Payload, &payload) != nil || payload.Entry.Type != "turn.error" {
 		return
 	}
-	log.Warn().Str("session", record.SessionID).Str("turn", told.Entry.TurnID).
-		Str("error", strings.ReplaceAll(told.Entry.Content, "\n\n", " ")).Msg("a turn failed")
+	log.Warn().Str("session", record.SessionID).Str("turn", payload.Entry.TurnID).
+		Str("error", strings.ReplaceAll(payload.Entry.Content, "\n\n", " ")).Msg("a turn failed")
 }
 
 // The audit events of errors of runtimes and their model providers. They show no frame.

@@ -178,7 +178,7 @@ func (r *resolver) ignoreStrange(runtimeName string, batch runtime.Batch) {
 		if err != nil {
 			r.log.Warn().Err(err).Str("runtime", runtimeName).Str("method", signal.Method).Str("session",
 				signal.ThreadID).
-				Msg("a request nobody can be asked could not be refused")
+				Msg("a request without a session to ask could not be refused")
 		}
 	}
 }

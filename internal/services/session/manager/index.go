@@ -39,7 +39,7 @@ func (s *slots) makeRoom(ctx context.Context) {
 		}
 	})
 	if err != nil && !expected(err) {
-		s.log.Debug().Err(err).Msg("sessions nobody looks at stay in memory for now")
+		s.log.Debug().Err(err).Msg("idle sessions stay in memory for now")
 	}
 }
 

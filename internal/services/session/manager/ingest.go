@@ -73,10 +73,10 @@ func (s *Service) isDuplicate(runtimeName string, batch runtime.Batch) bool {
 		return false
 	}
 	p := s.textBuffer(runtimeName, batch.Generation)
-	if batch.Offset <= p.heard {
+	if batch.Offset <= p.readTo {
 		return true
 	}
-	p.heard = batch.Offset
+	p.readTo = batch.Offset
 	return false
 }
 
@@ -176,7 +176,7 @@ func (s *Service) submit(runtimeName string, batch runtime.Batch, unit journal.U
 	}
 }
 
-// arrival is a signal with all data of its arrival, so that its unit can run twice with the same result.
+// arrival is a signal with the data of its arrival. Its unit can run twice with the same result.
 type arrival struct {
 	runtime    string
 	signal     runtime.Signal

@@ -53,8 +53,8 @@ func (s *organizer) RenameFrom(ctx context.Context, sessionID, title, from strin
 		if from != "" && sess.Title != from {
 			return nil, &session.TitleError{SessionID: sessionID, Title: sess.Title}
 		}
-		librarian, told := runtime.Has[runtime.Archiver](adapter, runtime.OpArchive)
-		if told {
+		librarian, notified := runtime.Has[runtime.Archiver](adapter, runtime.OpArchive)
+		if notified {
 			// A conversation that the runtime lost keeps its row and title.
 			err := librarian.NameThread(ctx, sess.RuntimeSessionID, title)
 			if err != nil && !errors.Is(err, runtime.ErrThreadNotFound) {
@@ -77,7 +77,7 @@ func (s *organizer) RenameFrom(ctx context.Context, sessionID, title, from strin
 			err := errors.Join(store.UpdateSession(ctx, tx, sessionID, `title = $2`, database.EncodeText(title)),
 				store.TouchSession(ctx, tx, sessionID, at))
 			events := []journal.Event{sessionRenamed(sessionID, title, at)}
-			if !told { // no runtime notifies clients
+			if !notified { // no runtime notifies clients
 				sess.Title = title
 				events = append(events, titleNotification(sess, at))
 			}
@@ -171,7 +171,7 @@ func withReportedThread(t *runtime.Thread) func(session.Session, error) (session
 type change func(ctx context.Context, tx database.Tx, at int64) ([]journal.Event, error)
 
 // manage runs every such call: it finds the session, calls the runtime, and stores the result. Calls on one session run
-// one after the other, so that the store and the runtime end with the same state.
+// in sequence, so that the store and the runtime end with the same state.
 func (s *organizer) manage(ctx context.Context, sessionID string,
 	act func(context.Context, session.Session, runtime.Adapter) (change, error)) (session.Session, error) {
 	if err := s.journal.AwaitWrites(ctx); err != nil {

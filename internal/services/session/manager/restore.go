@@ -32,10 +32,10 @@ var errMemoryElsewhere = fmt.Errorf("%w: what the runtime remembered stayed at a
 const historyBytes = 200_000
 
 // startTurn has the runtime start a turn. It replays a conversation that the runtime has lost from its transcript, if
-// the runtime can; told is nil otherwise. It does not replay sessions of the server's own workers: their owner opens
+// the runtime can; replay is nil otherwise. It does not replay sessions of the server's own workers: their owner opens
 // another.
 func (s *Service) startTurn(ctx context.Context, adapter runtime.Adapter, sess session.Session, in runtime.StartTurn) (
-	started runtime.StartedTurn, told *session.Restored, err error) {
+	started runtime.StartedTurn, replay *session.Restored, err error) {
 	if in.Continues, err = hasTurns(ctx, s.db.Read(), sess.ID); err != nil {
 		return started, nil, err
 	}
@@ -51,28 +51,28 @@ func (s *Service) startTurn(ctx context.Context, adapter runtime.Adapter, sess s
 		return started, nil, err
 	}
 	lost := err
-	told = &session.Restored{}
-	if in.History, err = s.conversationText(ctx, sess.ID, told); err != nil {
+	replay = &session.Restored{}
+	if in.History, err = s.conversationText(ctx, sess.ID, replay); err != nil {
 		return started, nil, errors.Join(lost, err)
 	}
 	if err := s.commit(ctx, func(context.Context, database.Tx) ([]journal.Event, error) {
 		return []journal.Event{{SessionID: sess.ID, Type: session.EventRestored, Time: s.now(), Source: session.EventSource,
-			Payload: encode(told)}}, nil
+			Payload: encode(replay)}}, nil
 	}); err != nil {
 		return started, nil, errors.Join(lost, err)
 	}
 	in.ActiveTurnID, in.Cwd = "", cmp.Or(in.Cwd, s.opts.WorkspaceRoot)
 	if started, err = adapter.Threads().StartTurn(ctx, in); err != nil {
-		return started, nil, fmt.Errorf("%s had lost the conversation (%w) and could not be told it again: %w", sess.Runtime,
+		return started, nil, fmt.Errorf("%s had lost the conversation (%w) and could not be sent it again: %w", sess.Runtime,
 			lost, err)
 	}
 	s.opts.Logger.Warn().Str("session", sess.ID).Str("turn", started.TurnID).Err(lost).
-		Msg("a runtime had lost a conversation and was told it again from the transcript")
-	return started, told, nil
+		Msg("a runtime had lost a conversation and was sent it again from the transcript")
+	return started, replay, nil
 }
 
 // conversationText is a session's transcript as text for an agent.
-func (s *Service) conversationText(ctx context.Context, sessionID string, told *session.Restored) (history string, err error) {
+func (s *Service) conversationText(ctx context.Context, sessionID string, replay *session.Restored) (history string, err error) {
 	var entries []transcript.Entry
 	err = s.db.Snapshot(ctx, func(q database.Querier) error {
 		if entries, err = s.entries.List(ctx, q, sessionID); err != nil {
@@ -96,14 +96,14 @@ func (s *Service) conversationText(ctx context.Context, sessionID string, told *
 		return "", fmt.Errorf("keep long results of session %s: %w", sessionID, err)
 	}
 	for _, turn := range turns {
-		told.Messages += len(turn.Messages)
+		replay.Messages += len(turn.Messages)
 	}
-	told.Window = fitted
+	replay.Window = fitted
 	history = window.Text(turns, fitted)
 	if s.opts.Keep != nil {
-		if told.InputRef, err = s.opts.Keep(ctx, sessionID, "restored.txt", "text/plain; charset=utf-8",
+		if replay.InputRef, err = s.opts.Keep(ctx, sessionID, "restored.txt", "text/plain; charset=utf-8",
 			[]byte(history)); err != nil {
-			return "", fmt.Errorf("keep what the runtime of session %s is told: %w", sessionID, err)
+			return "", fmt.Errorf("keep what the runtime of session %s is sent: %w", sessionID, err)
 		}
 	}
 	return history, nil
@@ -118,7 +118,7 @@ func hasTurns(ctx context.Context, q database.Querier, sessionID string) (bool, 
 
 // restored records the replay of a conversation to a runtime, and its new native id ("" for the old one).
 func (s *Service) restored(ctx context.Context, tx database.Tx, sessionID string, started runtime.StartedTurn,
-	told *session.Restored, at int64) ([]journal.Event, error) {
+	replay *session.Restored, at int64) ([]journal.Event, error) {
 	if started.NativeID != "" {
 		err := store.UpdateSession(ctx, tx, sessionID, `runtime_session_id = $2`, database.EncodeText(started.NativeID))
 		if err != nil {
@@ -128,20 +128,20 @@ func (s *Service) restored(ctx context.Context, tx database.Tx, sessionID string
 	if err := store.SetReplay(ctx, tx, sessionID, false); err != nil {
 		return nil, err
 	}
-	return s.UpsertTranscriptIn(ctx, tx, sessionID, entryOfRestored(started.TurnID, told, at))
+	return s.UpsertTranscriptIn(ctx, tx, sessionID, entryOfRestored(started.TurnID, replay, at))
 }
 
 // entryOfRestored is the transcript entry of a replay: the agent knows the conversation only from its record.
-func entryOfRestored(turnID string, told *session.Restored, at int64) transcript.Entry {
-	said := []string{fmt.Sprintf("The runtime had lost this conversation. The agent was told the %d messages of its record "+
-		"again and goes on from there; it knows nothing else of what was before.", told.Messages)}
-	if n := len(told.Window.OmittedTurns); n > 0 {
+func entryOfRestored(turnID string, replay *session.Restored, at int64) transcript.Entry {
+	said := []string{fmt.Sprintf("The runtime had lost this conversation. The agent was sent the %d messages of its record "+
+		"again and goes on from there; it knows nothing else of what was before.", replay.Messages)}
+	if n := len(replay.Window.OmittedTurns); n > 0 {
 		said = append(said, fmt.Sprintf("The oldest %d turns were left out because of their length.", n))
 	}
-	if n := len(told.Window.CutOutputs); n > 0 {
+	if n := len(replay.Window.CutOutputs); n > 0 {
 		said = append(said, fmt.Sprintf("%d long outputs of tools were cut.", n))
 	}
-	details := transcript.Indented(encode(told))
+	details := transcript.Indented(encode(replay))
 	return transcript.Entry{MessageID: restoredPrefix + turnID, TurnID: turnID, Role: "system",
 		Type: typeRestored, Content: strings.Join(said, " "), Details: &details, StartedAt: &at, CompletedAt: &at,
 		Status: transcript.Complete}

@@ -46,10 +46,10 @@ func (s *Service) Send(ctx context.Context, sessionID string, message session.Me
 	// A canceled caller does not recall the message: the runtime may have it already. The call has its own deadline.
 	ctx = context.WithoutCancel(ctx)
 	start.ActiveTurnID = s.index.ActiveTurn(sessionID)
-	started, told, err := s.startTurn(ctx, adapter, sess, start)
+	started, replay, err := s.startTurn(ctx, adapter, sess, start)
 	if err == nil {
 		return session.Sent{TurnID: started.TurnID, Steered: started.Steered},
-			errStoredLater(s.turnAccepted(ctx, sess, started, message, told))
+			errStoredLater(s.turnAccepted(ctx, sess, started, message, replay))
 	}
 	if kept := s.ForgetKey(ctx, message.Key, err); kept != nil {
 		return session.Sent{}, errors.Join(err, kept)
@@ -198,11 +198,11 @@ func (s *Service) turnToAwait(session session.Session, adapter runtime.Adapter, 
 // turnAccepted stores the turn of a reply before the caller gets it: an acknowledged turn is never lost. Its end may
 // have overtaken the reply, and so may the end of its process.
 func (s *Service) turnAccepted(ctx context.Context, sess session.Session, started runtime.StartedTurn, message session.Message,
-	told *session.Restored) error {
+	replay *session.Restored) error {
 	turnID := started.TurnID
 	return s.InOrder(ctx, func() journal.Unit {
 		at := s.now()
-		if told != nil && started.NativeID != "" {
+		if replay != nil && started.NativeID != "" {
 			s.index.SetNative(sess.ID, started.NativeID)
 		}
 		generation, down := s.index.Generation(sess.Runtime, sess.ID)
@@ -217,8 +217,8 @@ func (s *Service) turnAccepted(ctx context.Context, sess session.Session, starte
 			if err != nil {
 				return sent, err
 			}
-			if told != nil {
-				restored, err := s.restored(ctx, tx, sess.ID, started, told, at)
+			if replay != nil {
+				restored, err := s.restored(ctx, tx, sess.ID, started, replay, at)
 				if sent = append(restored, sent...); err != nil {
 					return sent, err
 				}

@@ -13,8 +13,8 @@ import (
 // quietFor is how long (ms) after a stop an agent may not start a turn by itself.
 const quietFor = 60_000
 
-// silenceTimers are the stopped sessions without running work, with the time (ms) until which their agents must not
-// start a turn.
+// silenceTimers are the stopped sessions without running work. Until the stored time (ms) their agents must not start a
+// turn.
 type silenceTimers struct {
 	mu    sync.Mutex
 	until map[string]int64

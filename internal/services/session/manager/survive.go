@@ -23,7 +23,7 @@ func (s *Service) Resumption(ctx context.Context, generation string) (runtime.Re
 	err := q.QueryRowContext(ctx, `select position, texts, state from runtime_spools where generation = $1`, generation).
 		Scan(&r.Offset, &texts, &state)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return r, fmt.Errorf("read how far runtime process %s was heard: %w", generation, err)
+		return r, fmt.Errorf("read the offset of runtime process %s: %w", generation, err)
 	}
 	if state != "" {
 		r.State = json.RawMessage(state)

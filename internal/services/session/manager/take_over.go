@@ -36,7 +36,7 @@ func (s *Service) releaseToOwner(ctx context.Context, session session.Session, t
 	}
 	if err != nil && ctx.Err() == nil {
 		s.opts.Logger.Warn().Err(err).Str("session", session.ID).Str("owner", session.NodeID).
-			Msg("another node has taken a session, and its runtime here could not be told; what it says of it is not stored")
+			Msg("another node has taken a session, and its runtime here could not be notified; what it says of it is not stored")
 	}
 }
 
@@ -47,7 +47,7 @@ const eventNodeEnded = "node.ended"
 // expires its requests and declares its runtime processes over. The node keeps its sessions: their conversations are in
 // files of that machine.
 func (s *Service) EndNode(ctx context.Context, node string, claim func(ctx context.Context, tx database.Tx) error) error {
-	reason := fmt.Sprintf("The server that ran this turn (node %s) was not heard of for too long.", node)
+	reason := fmt.Sprintf("The server that ran this turn (node %s) did not answer for too long.", node)
 	return s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		if err := claim(ctx, tx); err != nil {
 			return nil, err

@@ -45,8 +45,8 @@ type textBuffer struct {
 	bytes   int             // of text in them
 	since   time.Time       // when the first of them came
 	// last is the last of them, without its signals but with the state after it.
-	last  runtime.Batch
-	heard int64 // the offset up to which the process was read
+	last   runtime.Batch
+	readTo int64 // the offset up to which the process was read
 }
 
 // textKey names a text.
@@ -116,8 +116,8 @@ func (p *textBuffer) changedTexts() string {
 
 // resumeTexts restores the unfinished texts of a surviving process, whose output was read up to an offset. A known
 // buffer is newer.
-func (s *Service) resumeTexts(generation string, heard int64, stored string) error {
-	if heard == 0 {
+func (s *Service) resumeTexts(generation string, readTo int64, stored string) error {
+	if readTo == 0 {
 		return nil
 	}
 	var all []storedText
@@ -132,7 +132,7 @@ func (s *Service) resumeTexts(generation string, heard int64, stored string) err
 		return nil
 	}
 	p := s.textBuffer("", generation)
-	p.heard = heard
+	p.readTo = readTo
 	for _, t := range all {
 		p.known[textKey{t.Session, t.Item, t.Key}] = &knownText{turn: t.Turn, length: t.Length, outlives: t.Outlives}
 	}

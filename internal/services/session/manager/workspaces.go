@@ -138,7 +138,7 @@ func (f *folderKeeper) snapshotWorkspace(ctx context.Context, sessionID, turnID 
 
 // deleteUnneededWorkspaces removes the stored folders of deleted sessions.
 func (f *folderKeeper) deleteUnneededWorkspaces(ctx context.Context) error {
-	gone, err := database.ReadTexts(ctx, f.db.Read(), "look whose folders nobody needs", `select session_id from unneeded_folders`)
+	gone, err := database.ReadTexts(ctx, f.db.Read(), "find the unneeded folders", `select session_id from unneeded_folders`)
 	if err != nil {
 		return err
 	}

@@ -12,8 +12,7 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// InFlight is a queued or keyed message that is on its way to the runtime of its session, or whose sending was
-// interrupted.
+// InFlight is a queued or keyed message on its way to its session's runtime, or whose sending was interrupted.
 type InFlight struct {
 	sessionID, mark string
 	// settle stores the result: the turn it began, "" for none, or that it stays unknown.
@@ -31,7 +30,7 @@ type inFlightMark struct {
 // accepted.
 const steeredMark = "steered"
 
-// newMark is the mark of a message that is about to be sent to the runtime of a session, as a turn of its own.
+// newMark is the mark of a message about to be sent to a session's runtime, as a turn of its own.
 func newMark(ctx context.Context, tx database.Tx, session session.Session) (string, error) {
 	turns, err := store.TurnMark(ctx, tx, session.ID)
 	return string(javascript.MustEncode(inFlightMark{turns, session.Epoch})), err
@@ -53,7 +52,7 @@ func (o *Outbox) beganTurn(ctx context.Context, sessionID, mark string) (string,
 	}
 	sess, err := o.sessions.Stored(ctx, sessionID)
 	if err == nil && sess.Epoch != before.Epoch {
-		err = fmt.Errorf("%w: another node told its runtime of it, and what that said then is not known here", session.ErrTurnUnknown)
+		err = fmt.Errorf("%w: another node sent it to its runtime, whose answer is not known here", session.ErrTurnUnknown)
 	}
 	return "", err
 }
@@ -81,11 +80,11 @@ func (o *Outbox) settleInFlight(ctx context.Context, sessionID string) error {
 		return err
 	}
 	defer release()
-	told, err := o.opts.Locks.Acquire(ctx, sessionID) // its sender settles one that is being sent
+	unlock, err := o.opts.Locks.Acquire(ctx, sessionID) // its sender settles one that is being sent
 	if err != nil {
 		return err
 	}
-	told()
+	unlock()
 	unsettled, err := o.Unsettled(ctx, sessionID)
 	if err != nil || len(unsettled) == 0 { // a later message has settled it
 		return err

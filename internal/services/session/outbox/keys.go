@@ -108,7 +108,7 @@ func StoreKeyResult(ctx context.Context, tx database.Tx, key, made string) error
 
 // keysInFlight lists the messages with keys on their way to the runtime of a session, or whose sending was interrupted.
 func (o *Outbox) keysInFlight(ctx context.Context, sessionID string) ([]InFlight, error) {
-	return database.ReadAll(ctx, o.opts.DB.Read(), "read the messages that were being told", func(row database.Row) (InFlight, error) {
+	return database.ReadAll(ctx, o.opts.DB.Read(), "read the messages that were being sent", func(row database.Row) (InFlight, error) {
 		var key, mark string
 		err := row.Scan(&key, &mark)
 		return InFlight{sessionID, mark, func(ctx context.Context, turnID string, unknown bool) error {

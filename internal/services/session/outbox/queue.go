@@ -16,7 +16,7 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// toSend is a waiting message as it is sent, with the pictures that it names.
+// toSend is a queued message as it is sent, with the pictures that it names.
 func (o *Outbox) toSend(ctx context.Context, one session.QueuedMessage) (session.Message, error) {
 	if one.Damaged {
 		return session.Message{}, session.ErrQueuedDamaged
@@ -39,7 +39,7 @@ func (o *Outbox) Queued(ctx context.Context, sessionID string) ([]session.Queued
 	return store.ReadQueued(ctx, o.opts.DB.Read(), `session_id = $1`, database.EncodeText(sessionID))
 }
 
-// changeQueue edits a session's waiting messages in one unit, and notifies every client what waits then.
+// changeQueue edits a session's queued messages in one unit, and notifies every client what waits then.
 func (o *Outbox) changeQueue(ctx context.Context, sessionID string,
 	edit func(ctx context.Context, tx database.Tx) error) (now []session.QueuedMessage, err error) {
 	_, err = o.opts.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
@@ -106,7 +106,7 @@ func (o *Outbox) Wait(ctx context.Context, sessionID string, message session.Mes
 	return id, now, err
 }
 
-// EditQueued gives a waiting message another text; one that was held waits again. ErrQueuedNotFound, ErrQueuedSent.
+// EditQueued gives a queued message another text; one that was held waits again. ErrQueuedNotFound, ErrQueuedSent.
 func (o *Outbox) EditQueued(ctx context.Context, sessionID, id, text string) ([]session.QueuedMessage, error) {
 	return o.changeQueue(ctx, sessionID, func(ctx context.Context, tx database.Tx) error {
 		one, err := store.ReadUnsent(ctx, tx, sessionID, id)
@@ -121,7 +121,7 @@ func (o *Outbox) EditQueued(ctx context.Context, sessionID, id, text string) ([]
 	})
 }
 
-// DropQueued takes a waiting message out. ErrQueuedNotFound, ErrQueuedSent.
+// DropQueued takes a queued message out. ErrQueuedNotFound, ErrQueuedSent.
 func (o *Outbox) DropQueued(ctx context.Context, sessionID, id string) ([]session.QueuedMessage, error) {
 	return o.changeQueue(ctx, sessionID, func(ctx context.Context, tx database.Tx) error {
 		one, err := store.ReadUnsent(ctx, tx, sessionID, id)
@@ -133,7 +133,7 @@ func (o *Outbox) DropQueued(ctx context.Context, sessionID, id string) ([]sessio
 	})
 }
 
-// MoveQueued puts a waiting message before another one, or with "" behind all. ErrQueuedNotFound, ErrQueuedSent.
+// MoveQueued puts a queued message before another one, or with "" behind all. ErrQueuedNotFound, ErrQueuedSent.
 func (o *Outbox) MoveQueued(ctx context.Context, sessionID, id, before string) ([]session.QueuedMessage, error) {
 	return o.changeQueue(ctx, sessionID, func(ctx context.Context, tx database.Tx) error {
 		moved, err := store.ReadUnsent(ctx, tx, sessionID, id)
@@ -170,7 +170,7 @@ func (o *Outbox) MoveQueued(ctx context.Context, sessionID, id, before string) (
 	})
 }
 
-// SendNow sends a waiting message at once: into the turn that runs where the runtime steers, else as a turn of its
+// SendNow sends a queued message at once: into the turn that runs where the runtime steers, else as a turn of its
 // own, for which a running turn is interrupted. One that was held is sent again. ErrQueuedNotFound, ErrQueuedSent.
 func (o *Outbox) SendNow(ctx context.Context, sessionID, id string) ([]session.QueuedMessage, error) {
 	sess, adapter, err := o.sessions.Owned(ctx, sessionID)
@@ -197,7 +197,7 @@ func (o *Outbox) SendNow(ctx context.Context, sessionID, id string) ([]session.Q
 	return o.Queued(ctx, sessionID)
 }
 
-// moveToFront puts a waiting message before all others, to be sent even if it was held.
+// moveToFront puts a queued message before all others, to be sent even if it was held.
 func (o *Outbox) moveToFront(ctx context.Context, sessionID, id string) ([]session.QueuedMessage, error) {
 	return o.changeQueue(ctx, sessionID, func(ctx context.Context, tx database.Tx) error {
 		if _, err := store.ReadUnsent(ctx, tx, sessionID, id); err != nil {
@@ -210,7 +210,7 @@ func (o *Outbox) moveToFront(ctx context.Context, sessionID, id string) ([]sessi
 	})
 }
 
-// steerQueued reports a waiting message as any other is queued, into the turn that runs. A failure that leaves open
+// steerQueued reports a queued message as any other is queued, into the turn that runs. A failure that leaves open
 // whether the runtime took it holds it (settle).
 func (o *Outbox) steerQueued(ctx context.Context, one session.QueuedMessage) error {
 	var begun atomic.Bool // also set if the unit runs after Send gave up

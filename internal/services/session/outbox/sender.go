@@ -20,7 +20,7 @@ import (
 // waitingAgain is the pause after a failed attempt to send a queued message.
 const waitingAgain = time.Second
 
-// queueSender knows which sessions have a client who sends their waiting messages.
+// queueSender knows which sessions have a client who sends their queued messages.
 type queueSender struct {
 	mu   sync.Mutex
 	busy map[string]bool
@@ -186,7 +186,7 @@ func (o *Outbox) settleQueued(ctx context.Context, one session.QueuedMessage, tu
 	switch {
 	case unknown:
 		return o.markQueued(ctx, one, session.QueuedHeld,
-			"it cannot be told whether the runtime took it; look at the transcript, then send or drop it")
+			"it is unknown whether the runtime took it; look at the transcript, then send or drop it")
 	case turnID != "":
 		_, err := o.opts.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 			return o.dequeueSent(ctx, tx, one, turnID)

@@ -91,7 +91,8 @@ func (p *Catalog) chats(ctx context.Context, q database.Querier, projectID strin
 		database.EncodeText(projectID))
 }
 
-// release removes a project's chats from it, only the one of the given id unless that is "", and returns their number.
+// release removes a project's chats from it, and returns their number. It removes only the one of the given id unless
+// that is "".
 func (p *Catalog) release(ctx context.Context, projectID, only string) (int, error) {
 	at := p.options.Now()
 	var released atomic.Int64 // the unit may run after this call returned

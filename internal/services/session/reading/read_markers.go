@@ -11,8 +11,8 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// MarkRead records that a reader has read a session's transcript up to an entry, and reports whether that is further
-// than before. Errors are those of Lookup, and ErrNoEntry.
+// MarkRead records that a reader has read a transcript up to an entry, and reports whether that is further than before.
+// Errors are those of Lookup, and ErrNoEntry.
 func (r *Reader) MarkRead(ctx context.Context, reader, sessionID, messageID string) (further bool, err error) {
 	if _, err := r.sessions.Lookup(ctx, sessionID); err != nil {
 		return false, err

@@ -15,8 +15,8 @@ import (
 	"harness/transcript"
 )
 
-// ShowTexts adds the current texts to the entries of running items. It reads them from the journal in the same read as
-// q, so that a delta costs no write to its entry. It changes entries in place.
+// ShowTexts adds the current texts to the entries of running items. It reads them from the journal with q, so that a
+// delta costs no write to its entry. It changes entries in place.
 func (r *Reader) ShowTexts(ctx context.Context, q database.Querier, sessionID string,
 	entries []transcript.Entry) error {
 	runs, err := runningIDs(ctx, q, sessionID)

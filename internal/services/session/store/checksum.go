@@ -10,7 +10,7 @@ import (
 	"harness/internal/runtime"
 )
 
-// checksumOf is that of texts as they are stored, one behind the other.
+// checksumOf is the checksum of stored texts, one after the other.
 func checksumOf(texts []string) (sum database.Checksum) {
 	for _, one := range texts {
 		sum = sum.Add(strconv.Itoa(len(one))).Add(":").Add(one)
@@ -21,13 +21,13 @@ func checksumOf(texts []string) (sum database.Checksum) {
 // RequestDamaged is the summary of a request whose row is damaged.
 const RequestDamaged = "What this asks is damaged in the database of the server. It can be declined, and not accepted."
 
-// damage leaves of a request what need not be true to decline it.
+// damage keeps the part of a request that suffices to decline it.
 func (r *Request) damage() {
 	r.damaged = true
 	r.Summary, r.Params, r.Decisions, r.Questions, r.Asked = RequestDamaged, json.RawMessage("{}"), nil, nil, runtime.Asked{}
 }
 
-// checkDamage refuses to accept what cannot be known.
+// checkDamage refuses to accept a damaged request.
 func (r *Request) checkDamage() error {
 	if !r.damaged || r.Reply == nil || r.Reply.Refusal != "" || r.Kind == runtime.RequestToolCall && !r.Reply.Success {
 		return nil
@@ -38,7 +38,7 @@ func (r *Request) checkDamage() error {
 	return journal.Refuse(&runtime.ReplyError{Field: "decision", Message: RequestDamaged})
 }
 
-// Damaged are the ids of the interactive requests and of the waiting messages whose rows are not as they were written.
+// Damaged lists the ids of the interactive requests and the queued messages with damaged rows.
 func Damaged(ctx context.Context, q database.Querier) (requests, messages []string, err error) {
 	var long []Request
 	err = database.ReadEach(ctx, q, "look at interactive requests", func(row database.Row) error {

@@ -11,7 +11,7 @@ import (
 	"harness/internal/services/session"
 )
 
-// Effective turns a row into what the rest of the product sees: title and controls are always set.
+// Effective completes a row for the rest of the product: title and controls are always set.
 func (stored Session) Effective(defaults session.Controls) (session.Session, error) {
 	sess := stored.Session
 	if sess.Title == "" {

@@ -8,7 +8,8 @@ import (
 	"harness/internal/platform/database"
 )
 
-// keptTables have a session id and keep their rows when the session is deleted: others delete them, or they outlive it.
+// keptTables have a session id and keep their rows when the session is deleted: other packages delete them, or they
+// outlive it.
 func keptTables() []string {
 	return []string{
 		"agent_workers", "suggested_requests", // package queue ends its own
@@ -24,7 +25,7 @@ func keptTables() []string {
 	}
 }
 
-// DeleteRows deletes the rows of a session from every table of the schema that has a session id, but for keptTables.
+// DeleteRows deletes the rows of a session from every table of the schema with a session id, except keptTables.
 func DeleteRows(ctx context.Context, tx database.Tx, engine database.Engine, sessionID string) error {
 	tables, err := tablesOfSessions(ctx, tx, engine)
 	if err != nil {
@@ -45,7 +46,7 @@ func DeleteRows(ctx context.Context, tx database.Tx, engine database.Engine, ses
 	return nil
 }
 
-// tablesOfSessions are the tables of the schema with a session id, by name.
+// tablesOfSessions lists the tables of the schema with a session id, by name.
 func tablesOfSessions(ctx context.Context, q database.Querier, engine database.Engine) ([]string, error) {
 	query := `select t.name from sqlite_master t join pragma_table_info(t.name) c on c.name = 'session_id'
 		where t.type = 'table' order by t.name`

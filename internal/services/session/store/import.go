@@ -11,30 +11,30 @@ import (
 	"harness/transcript"
 )
 
-// Imported is a session that another control plane kept. Its runtime has the conversation itself, whose history is
-// imported when the runtime runs.
+// Imported is a session of another control plane. Its runtime has the conversation, whose history is imported when the
+// runtime runs.
 type Imported struct {
 	// ID is the runtime's own id of the conversation.
 	ID, Runtime, NodeID, Title string
 	ProjectID                  *string
-	// Controls are nil for those of the server.
+	// Controls are nil for the server's defaults.
 	Controls    *session.Controls
 	SystemOwned bool
-	// CreatedAt and UpdatedAt are in ms; the runtime's own words replace them.
+	// CreatedAt and UpdatedAt are in ms; the runtime's own values replace them.
 	CreatedAt, UpdatedAt int64
 	Entries              []transcript.Entry
 }
 
-// ImportResult is what became of something that was to be imported.
+// ImportResult is the result of an import.
 type ImportResult struct {
-	// New says that it was not here before. What is here already keeps its name, project and controls.
+	// New reports that it was not here before. An existing one keeps its name, project and controls.
 	New bool
-	// Entries is how many entries were not here before.
+	// Entries is the number of new entries.
 	Entries int
 }
 
-// Import stores a session of another control plane, or adds the entries that are missing here. *DeletedError for one
-// that was deleted here, ErrForeignConversation when another runtime has a session of this id.
+// Import stores a session of another control plane, or adds its missing entries. *DeletedError for one that was deleted
+// here, ErrForeignConversation when another runtime has a session of this id.
 func Import(ctx context.Context, tx database.Tx, in Imported) (result ImportResult, err error) {
 	stored, err := ReadSession(ctx, tx, in.ID)
 	switch {
@@ -68,7 +68,7 @@ func Import(ctx context.Context, tx database.Tx, in Imported) (result ImportResu
 	return result, err
 }
 
-// ImportProject stores a project of another control plane unless it is here. *DuplicateNameError when another one has
+// ImportProject stores a project of another control plane unless it exists here. *DuplicateNameError if another one has
 // its name.
 func ImportProject(ctx context.Context, tx database.Tx, project session.Project) (imported bool, err error) {
 	_, err = ReadProject(ctx, tx, project.ID)
@@ -81,7 +81,7 @@ func ImportProject(ctx context.Context, tx database.Tx, project session.Project)
 	return true, InsertProject(ctx, tx, project)
 }
 
-// ImportDefaults stores the controls that new sessions begin with, unless there are some.
+// ImportDefaults stores the controls of new sessions, unless some are stored.
 func ImportDefaults(ctx context.Context, tx database.Tx, controls session.Controls) (imported bool, err error) {
 	encoded, err := EncodeControls(&controls)
 	if err != nil {
@@ -96,7 +96,7 @@ func ImportDefaults(ctx context.Context, tx database.Tx, controls session.Contro
 	return rows > 0, err
 }
 
-// IsItem reports whether an entry of this type is an item of a turn, which its runtime reports with the turn's times.
+// IsItem reports whether an entry of this type is an item of a turn, whose times its runtime reports.
 func IsItem(entryType string) bool {
 	switch entryType {
 	case wire.ItemUserMessage, wire.ItemAgentMessage, wire.ItemReasoning, wire.ItemPlan, wire.ItemCommand,

@@ -7,7 +7,7 @@ import (
 	"harness/internal/platform/database"
 )
 
-// RunningItem is an item of a runtime that has begun and not ended. One that outlives may go on when its turn is over.
+// RunningItem is an unfinished item of a runtime. One that outlives its turn may continue after it.
 type RunningItem struct {
 	SessionID, MessageID, TurnID, Generation string
 	Outlives                                 bool
@@ -15,7 +15,7 @@ type RunningItem struct {
 
 const runningColumns = `session_id, message_id, turn_id, generation, outlives`
 
-// BeginItem notes that an item runs, endItem that it ended.
+// BeginItem records the start of an item.
 func BeginItem(ctx context.Context, tx database.Tx, nodeID string, item RunningItem) error {
 	_, err := tx.ExecContext(ctx,
 		`insert into running_items (session_id, message_id, turn_id, generation, node_id, outlives)
@@ -29,7 +29,7 @@ func BeginItem(ctx context.Context, tx database.Tx, nodeID string, item RunningI
 	return nil
 }
 
-// EndItem removes an item from those that run.
+// EndItem records the end of an item.
 func EndItem(ctx context.Context, tx database.Tx, sessionID, messageID string) error {
 	_, err := tx.ExecContext(ctx, `delete from running_items where session_id = $1 and message_id = $2`,
 		database.EncodeText(sessionID), database.EncodeText(messageID))
@@ -39,13 +39,13 @@ func EndItem(ctx context.Context, tx database.Tx, sessionID, messageID string) e
 	return nil
 }
 
-// RunningItems lists the items that run in a session, runningOfNode those of a node's runtimes.
+// RunningItems lists the running items of a session.
 func RunningItems(ctx context.Context, q database.Querier, sessionID string) ([]RunningItem, error) {
 	return queryRunning(ctx, q, `session_id = $1 order by message_id`,
 		database.EncodeText(sessionID))
 }
 
-// RunningItemsOfNode are the items that run in sessions of a node.
+// RunningItemsOfNode lists the running items in sessions of a node.
 func RunningItemsOfNode(ctx context.Context, q database.Querier, nodeID string) ([]RunningItem, error) {
 	return queryRunning(ctx, q, `node_id = $1 order by session_id, message_id`, nodeID)
 }

@@ -40,7 +40,7 @@ func ReadMessages(ctx context.Context, q database.Querier, sessionID string, ids
 	return messages, err
 }
 
-// StoreMessage keeps a message as the runtime describes it. Other items are described by their entries' details.
+// StoreMessage stores a message as the runtime describes it. Other items are described by their entries' details.
 func StoreMessage(ctx context.Context, tx database.Tx, sessionID string, item runtime.Item) error {
 	if len(item.Native) == 0 {
 		return nil
@@ -56,7 +56,7 @@ func StoreMessage(ctx context.Context, tx database.Tx, sessionID string, item ru
 		return fmt.Errorf("store message %s as its runtime describes it: %w", item.ID, err)
 	}
 	if native != "" {
-		return nil // parts of an earlier word of it are not looked at
+		return nil // parts of an earlier version are not read
 	}
 	if err := database.DeleteParts(ctx, tx, parts); err != nil {
 		return err
@@ -69,7 +69,7 @@ func messageParts(key []any) database.PartKey {
 	return database.PartKey{Table: "message_parts", Columns: []string{"session", "message"}, Values: key}
 }
 
-// StoreTools notes the tools a session is made with.
+// StoreTools stores the tools of a new session.
 func StoreTools(ctx context.Context, tx database.Tx, sessionID string, tools json.RawMessage) error {
 	if len(tools) == 0 {
 		tools = json.RawMessage("[]")

@@ -42,7 +42,7 @@ func ReadQueued(ctx context.Context, q database.Querier, where string, args ...a
 	}, `select `+QueuedColumns+` from queued_messages where `+where+` order by session_id, place`, args...)
 }
 
-// QueuedChecksum is the checksum of a message as it is stored.
+// QueuedChecksum is the checksum of a stored message.
 func QueuedChecksum(text string) int64 { return database.Checksum(0).Add(text).Column(0) }
 
 // ReadUnsent reads a waiting message that is not being sent.

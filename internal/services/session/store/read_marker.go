@@ -11,7 +11,7 @@ import (
 	"harness/internal/services/session"
 )
 
-// MarkerError names the session in an error of its read marker; session.ErrNoEntry stays as it is.
+// MarkerError adds the session to an error of its read marker; session.ErrNoEntry stays unchanged.
 func MarkerError(sessionID string, err error) error {
 	if err == nil || errors.Is(err, session.ErrNoEntry) {
 		return err
@@ -19,8 +19,8 @@ func MarkerError(sessionID string, err error) error {
 	return fmt.Errorf("note what was read of session %s: %w", sessionID, err)
 }
 
-// FillReadMarkers reports how far a client has read sessions whose figures are known, in one query. What one has never opened is
-// unread when it is younger than that one's first marker; runtimes count in seconds.
+// FillReadMarkers sets how far a reader has read sessions with figures, in one query. A session the reader never opened
+// is unread if it is newer than the reader's first marker. Runtimes count in seconds.
 func FillReadMarkers(ctx context.Context, q database.Querier, reader string, sessions ...*session.Session) error {
 	if len(sessions) == 0 {
 		return nil

@@ -14,17 +14,17 @@ import (
 	"harness/internal/services/session"
 )
 
-// Request is a Request with what is needed to answer it.
+// Request is a Request with the data needed to answer it.
 type Request struct {
 	session.Request
 	Runtime, Generation, NodeID string
 	NativeID                    json.RawMessage
-	// damaged: the row is not as it was written. kept is its checksum.
+	// damaged: the row was changed outside the program. kept is its checksum.
 	damaged bool
 	kept    sql.NullInt64
 }
 
-// Ref names the request to the runtime that asked.
+// Ref identifies the request for the runtime that asked.
 func (r Request) Ref() runtime.RequestRef {
 	return runtime.RequestRef{Generation: r.Generation, RequestID: r.NativeID, Method: r.Method, Kind: r.Kind,
 		ThreadID: r.SessionID, TurnID: r.TurnID, Params: r.Params, Asked: r.Asked}
@@ -61,12 +61,12 @@ func InsertRequest(ctx context.Context, tx database.Tx, r Request) error {
 	return database.WriteParts(ctx, tx, r.parts(), database.Parts(r.Params))
 }
 
-// parts names those of long parameters.
+// parts is the key of long parameters.
 func (r Request) parts() database.PartKey {
 	return database.PartKey{Table: "request_parts", Columns: []string{"request"}, Values: []any{database.EncodeText(r.ID)}}
 }
 
-// WithParams is a request with its parameters, also long ones, which reading it leaves out.
+// WithParams returns a request with all parameters; ReadRequest omits long ones.
 func (r Request) WithParams(ctx context.Context, q database.Querier) (Request, error) {
 	if len(r.Params) > 0 {
 		return r, nil
@@ -80,8 +80,8 @@ func (r Request) WithParams(ctx context.Context, q database.Querier) (Request, e
 	return r, err
 }
 
-// SettleRequest is the compare-and-set: false when the request is no longer pending. Only an expiry takes back a
-// decision, one that the runtime was not sent.
+// SettleRequest is the compare-and-set: false when the request is no longer pending. Only an expiry revokes a decision,
+// if the runtime has not received it.
 func SettleRequest(ctx context.Context, tx database.Tx, r Request) (bool, error) {
 	if err := r.checkDamage(); err != nil {
 		return false, err
@@ -105,7 +105,7 @@ func SettleRequest(ctx context.Context, tx database.Tx, r Request) (bool, error)
 	return affected == 1, err
 }
 
-// ReadRequest reads a request without parameters that are long. ErrRequestNotFound for an unknown id.
+// ReadRequest reads a request without long parameters. ErrRequestNotFound for an unknown id.
 func ReadRequest(ctx context.Context, q database.Querier, id string, kind runtime.RequestKind) (Request, error) {
 	row, err := scanRequest(
 		q.QueryRowContext(ctx, `select `+requestColumns+` from interactive_requests where id = $1 and kind = $2`,
@@ -113,7 +113,7 @@ func ReadRequest(ctx context.Context, q database.Querier, id string, kind runtim
 	return found(row, err)
 }
 
-// ReadNativeRequest finds a request by what its runtime calls it.
+// ReadNativeRequest finds a request by its runtime's id.
 func ReadNativeRequest(ctx context.Context, q database.Querier, generation string, nativeID json.RawMessage) (
 	Request, error) {
 	row, err := scanRequest(q.QueryRowContext(ctx, `select `+requestColumns+` from interactive_requests
@@ -131,19 +131,19 @@ func found(row Request, err error) (Request, error) {
 	return row, nil
 }
 
-// PendingRequests are those of a session, oldest first, without parameters that are long.
+// PendingRequests lists the pending requests of a session, oldest first, without long parameters.
 func PendingRequests(ctx context.Context, q database.Querier, sessionID string) ([]Request, error) {
 	return QueryRequests(ctx, q, `where session_id = $1 and status = 'pending' order by created_at, id`,
 		database.EncodeText(sessionID))
 }
 
-// PendingRequestsOfNode are those of all sessions of a node.
+// PendingRequestsOfNode lists those of all sessions of a node.
 func PendingRequestsOfNode(ctx context.Context, q database.Querier, nodeID string) ([]Request, error) {
 	return QueryRequests(ctx, q, `where node_id = $1 and status = 'pending' order by created_at, id`, nodeID)
 }
 
-// UndeliveredRequests are the decided requests of a node's runtimes that may not know the decision yet: their turns still wait.
-// A decision of a turn that is over needs no delivery.
+// UndeliveredRequests lists the decided requests of a node whose runtimes may not know the decision: their turns still
+// wait. A decision of an ended turn needs no delivery.
 func UndeliveredRequests(ctx context.Context, q database.Querier, nodeID string) ([]Request, error) {
 	return QueryRequests(ctx, q,
 		`where node_id = $1 and status = 'resolved' and delivered_at = 0 and (turn_id = '' or exists (select 1 from turns t
@@ -163,7 +163,7 @@ func IsUndelivered(ctx context.Context, q database.Querier, id string) (bool, er
 	return count == 1, nil
 }
 
-// QueryRequests reads the requests that where selects, without parameters that are long.
+// QueryRequests reads the requests that where selects, without long parameters.
 func QueryRequests(ctx context.Context, q database.Querier, where string, args ...any) ([]Request, error) {
 	return database.ReadAll(ctx, q, "read interactive requests", scanRequest, `select `+requestColumns+
 		` from interactive_requests r `+where, args...)

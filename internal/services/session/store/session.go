@@ -135,17 +135,17 @@ func InsertSession(ctx context.Context, tx database.Tx, s session.Session, contr
 	return nil
 }
 
-// PlaceholderThread is stored until the runtime has been asked for its own description.
+// PlaceholderThread is stored until the runtime has described the conversation.
 const PlaceholderThread = "null"
 
-// Placeholder is a conversation of which only the id is known, and whether it is a worker's.
+// Placeholder is a conversation known only by its id, and whether it is a worker's.
 type Placeholder struct {
 	ID, Runtime, Node string
 	SystemOwned       bool
 	At                int64 // ms
 }
 
-// InsertPlaceholder makes a row for a conversation that a signal named or a worker is to have.
+// InsertPlaceholder makes a row for a conversation from a signal or of a future worker.
 func InsertPlaceholder(ctx context.Context, tx database.Tx, p Placeholder) error {
 	id := p.ID
 	_, err := tx.ExecContext(ctx, `insert into sessions (`+SessionColumns+`)
@@ -172,7 +172,7 @@ func TouchSession(ctx context.Context, tx database.Tx, id string, at int64) erro
 	return UpdateSession(ctx, tx, id, `updated_at = case when updated_at < $2 then $2 else updated_at end`, at)
 }
 
-// StoreThread writes what the runtime says about its conversation into a row (insert or refresh); changed rows only.
+// StoreThread writes the runtime's description of its conversation into a row (insert or refresh); changed rows only.
 func StoreThread(ctx context.Context, tx database.Tx, runtimeName, nodeID string, t runtime.Thread, at int64) error {
 	stored, err := ReadConversation(ctx, tx, runtimeName, t)
 	var gone *session.DeletedError
@@ -196,10 +196,10 @@ func StoreThread(ctx context.Context, tx database.Tx, runtimeName, nodeID string
 	}
 	next.HistoryAt = stored.HistoryAt
 	if t.UpdatedAt > stored.UpdatedAt {
-		next.HistoryAt = 0 // something was done in it that no client here saw
+		next.HistoryAt = 0 // it changed without this server
 	}
 	next.UpdatedAt = max(next.UpdatedAt, stored.UpdatedAt)
-	// A title makes nothing a worker's session that was known as a chat before.
+	// A title does not turn a known chat into a worker's session.
 	next.SystemOwned = stored.SystemOwned || next.SystemOwned && string(stored.Thread) == PlaceholderThread
 	if string(stored.Thread) == threadText(t.Raw) && stored.Title == next.Title && stored.Archived == next.Archived &&
 		stored.UpdatedAt == next.UpdatedAt && stored.SystemOwned == next.SystemOwned &&
@@ -214,7 +214,8 @@ func StoreThread(ctx context.Context, tx database.Tx, runtimeName, nodeID string
 		next.CreatedAt, next.UpdatedAt, Flag(next.SystemOwned), next.HistoryAt, database.EncodeText(next.RuntimeSessionID))
 }
 
-// SessionOfThread is the row of a conversation no one here gave a title: its name, else its preview, else none.
+// SessionOfThread is the row of a conversation without a title from here. Its title is its name, else its preview, else
+// none.
 func SessionOfThread(runtimeName, nodeID string, t runtime.Thread, at int64) session.Session {
 	title := t.Name
 	if title == "" {
@@ -244,7 +245,7 @@ func threadText(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// NullText is a text for a column that may be null.
+// NullText is a text for a nullable column.
 func NullText(text *string) sql.NullString {
 	if text == nil {
 		return sql.NullString{}
@@ -252,7 +253,7 @@ func NullText(text *string) sql.NullString {
 	return sql.NullString{String: database.EncodeText(*text), Valid: true}
 }
 
-// Flag is a boolean as both engines store it.
+// Flag is a boolean in the form that both engines store.
 func Flag(on bool) int64 {
 	if on {
 		return 1
@@ -260,7 +261,7 @@ func Flag(on bool) int64 {
 	return 0
 }
 
-// SessionOfNative is the session, stored or deleted, of a runtime's own id of a conversation, "" for none.
+// SessionOfNative is the session, stored or deleted, of a runtime's own conversation id, "" for none.
 func SessionOfNative(ctx context.Context, q database.Querier, runtimeName, nativeID string) (id string, err error) {
 	err = q.QueryRowContext(ctx, `select id from sessions where runtime = $1 and runtime_session_id = $2
 		union all select session_id from deleted_sessions where runtime = $1 and runtime_session_id = $2 limit 1`,
@@ -271,8 +272,8 @@ func SessionOfNative(ctx context.Context, q database.Querier, runtimeName, nativ
 	return database.DecodeText(id), nil
 }
 
-// ReadConversation reads the session of a conversation as its runtime describes it. Errors are those of readSession,
-// and ErrForeignConversation.
+// ReadConversation reads the session of a runtime's description of a conversation. Errors are those of ReadSession, and
+// ErrForeignConversation.
 func ReadConversation(ctx context.Context, q database.Querier, runtimeName string, t runtime.Thread) (
 	Session, error) {
 	id, err := SessionOfNative(ctx, q, runtimeName, t.Native())
@@ -293,7 +294,7 @@ func ReadConversation(ctx context.Context, q database.Querier, runtimeName strin
 	return stored, err
 }
 
-// IsBusy reports whether something is under way in a session that only its node can end.
+// IsBusy reports whether a session has open work that only its node can end.
 func IsBusy(ctx context.Context, q database.Querier, sessionID string) (bool, error) {
 	var busy int64
 	err := q.QueryRowContext(ctx, `select (select count(*) from turns where session_id = $1 and status = 'inProgress') +
@@ -304,7 +305,7 @@ func IsBusy(ctx context.Context, q database.Querier, sessionID string) (bool, er
 	return busy > 0, nil
 }
 
-// ArchivedIn reports within a unit whether a session is archived; one that is not stored is not.
+// ArchivedIn reports within a unit whether a session is archived; false for an unstored one.
 func ArchivedIn(ctx context.Context, q database.Querier, sessionID string) (bool, error) {
 	found, err := ReadSession(ctx, q, sessionID)
 	if session.Absent(err) {
@@ -313,7 +314,7 @@ func ArchivedIn(ctx context.Context, q database.Querier, sessionID string) (bool
 	return found.Archived, err
 }
 
-// MoveToProject puts a session last among a project's, or takes it out (nil).
+// MoveToProject puts a session last in a project, or removes it from its project (nil).
 func MoveToProject(ctx context.Context, tx database.Tx, sessionID string, projectID *string) error {
 	var rank int64
 	if projectID != nil {

@@ -11,20 +11,20 @@ import (
 	"harness/internal/platform/database"
 )
 
-// Snapshot is what is stored for a session to go on elsewhere: with which turn, and the mark of its folder.
+// Snapshot is the stored state of a session for another node: with its last turn, and the marker of its folder.
 type Snapshot struct {
 	TurnID, Workspace string
 	StoredAt          int64
 }
 
-// SnapshotPart is a piece of a file in which a runtime remembers a session.
+// SnapshotPart is a part of a file with a runtime's state of a session.
 type SnapshotPart struct {
 	Name         string
 	Starts, Ends int64
 	Content      []byte
 }
 
-// ReadSnapshot returns false when nothing is stored.
+// ReadSnapshot returns false if none is stored.
 func ReadSnapshot(ctx context.Context, q database.Querier, sessionID string) (row Snapshot, known bool, err error) {
 	err = q.QueryRowContext(ctx, `select turn_id, workspace, stored_at from session_custody where session_id = $1`,
 		database.EncodeText(sessionID)).Scan(&row.TurnID, &row.Workspace, &row.StoredAt)
@@ -38,7 +38,7 @@ func ReadSnapshot(ctx context.Context, q database.Querier, sessionID string) (ro
 	return row, true, nil
 }
 
-// WriteSnapshot notes how far the memory of a session is stored; a turn "" leaves it at the one before.
+// WriteSnapshot stores the progress of a session's snapshot; turn "" keeps the previous turn.
 func WriteSnapshot(ctx context.Context, tx database.Tx, sessionID string, row Snapshot) error {
 	_, err := tx.ExecContext(ctx, `insert into session_custody (session_id, turn_id, workspace, stored_at)
 		values ($1, $2, $3, $4) on conflict (session_id) do update set workspace = excluded.workspace,
@@ -51,19 +51,19 @@ func WriteSnapshot(ctx context.Context, tx database.Tx, sessionID string, row Sn
 	return nil
 }
 
-// SetReplay notes whether the runtime of a session is sent the conversation again with the next message.
+// SetReplay sets whether the runtime of a session gets a replay of the conversation with the next message.
 func SetReplay(ctx context.Context, tx database.Tx, sessionID string, again bool) error {
 	_, err := tx.ExecContext(ctx, `update session_custody set tell_again = $2 where session_id = $1`,
 		database.EncodeText(sessionID), Flag(again))
 	if err != nil {
-		return fmt.Errorf("store whether the runtime of session %s is told it again: %w", sessionID, err)
+		return fmt.Errorf("store whether the runtime of session %s gets it again: %w", sessionID, err)
 	}
 	return nil
 }
 
-// NeedsReplay reports whether it is.
+// NeedsReplay reports whether it gets one.
 func NeedsReplay(ctx context.Context, q database.Querier, sessionID string) (bool, error) {
-	found, err := database.ReadTexts(ctx, q, "read whether the runtime of session "+sessionID+" is told it again",
+	found, err := database.ReadTexts(ctx, q, "read whether the runtime of session "+sessionID+" gets it again",
 		`select session_id from session_custody where session_id = $1 and tell_again = 1`, database.EncodeText(sessionID))
 	return len(found) > 0, err
 }
@@ -79,7 +79,7 @@ func WriteSnapshotPart(ctx context.Context, tx database.Tx, sessionID string, pa
 	return nil
 }
 
-// DeleteSnapshotFile removes what is stored of a file, of all files when name is "".
+// DeleteSnapshotFile deletes a stored file, all files for name "".
 func DeleteSnapshotFile(ctx context.Context, tx database.Tx, sessionID, name string) error {
 	_, err := tx.ExecContext(ctx, `delete from session_memory where session_id = $1 and (name = $2 or $2 = '')`,
 		database.EncodeText(sessionID), database.EncodeText(name))
@@ -89,7 +89,7 @@ func DeleteSnapshotFile(ctx context.Context, tx database.Tx, sessionID, name str
 	return nil
 }
 
-// DeleteOtherSnapshotFiles removes what is stored of all files but some.
+// DeleteOtherSnapshotFiles deletes all stored files except some.
 func DeleteOtherSnapshotFiles(ctx context.Context, tx database.Tx, sessionID string, names []string) error {
 	stored, err := database.ReadTexts(ctx, tx, "read which files the memory of session "+sessionID+" is in",
 		`select distinct name from session_memory where session_id = $1`, database.EncodeText(sessionID))
@@ -107,14 +107,14 @@ func DeleteOtherSnapshotFiles(ctx context.Context, tx database.Tx, sessionID str
 	return nil
 }
 
-// LastSnapshotPart is the last stored piece of a file, the zero one when there is none.
+// LastSnapshotPart is the last stored part of a file, the zero one for none.
 func LastSnapshotPart(ctx context.Context, q database.Querier, sessionID, name string) (part SnapshotPart, err error) {
 	err = eachSnapshotPart(ctx, q, func(found SnapshotPart) error { part = found; return nil },
 		`session_id = $1 and name = $2 order by starts desc limit 1`, database.EncodeText(sessionID), database.EncodeText(name))
 	return part, err
 }
 
-// EachSnapshotPart hands over all that is stored, file by file, from the start of each.
+// EachSnapshotPart visits all stored parts, file by file, from the start of each.
 func EachSnapshotPart(ctx context.Context, q database.Querier, sessionID string, take func(SnapshotPart) error) error {
 	return eachSnapshotPart(ctx, q, take, `session_id = $1 order by name, starts`, database.EncodeText(sessionID))
 }
@@ -135,7 +135,7 @@ func eachSnapshotPart(ctx context.Context, q database.Querier, take func(Snapsho
 	}, `select name, starts, ends, part from session_memory where `+where, args...)
 }
 
-// LastEndedTurn is the last turn of a session that its runtime sent the end of, "" when there is none.
+// LastEndedTurn is the last turn of a session whose end its runtime reported, "" for none.
 func LastEndedTurn(ctx context.Context, q database.Querier, sessionID string) (string, error) {
 	found, err := database.ReadTexts(ctx, q, "read the last turn of session "+sessionID,
 		`select coalesce((`+lastEnded+`), '') from sessions s where s.id = $1`, database.EncodeText(sessionID))
@@ -145,12 +145,12 @@ func LastEndedTurn(ctx context.Context, q database.Querier, sessionID string) (s
 	return found[0], nil
 }
 
-// lastEnded selects the last turn of a session s that its runtime sent the end of. One that was cut off left no more than its
-// beginning in the runtime's memory.
+// lastEnded selects the last turn of a session s whose end its runtime reported. The runtime's state has only the
+// beginning of a cut-off turn.
 const lastEnded = `select h.turn_id from turns h where h.session_id = s.id and h.status <> 'inProgress'
 	and not (h.status = 'interrupted' and h.error <> '') order by h.started_at desc, h.turn_id desc limit 1`
 
-// LastCutTurn is the last turn of a session if its runtime never sent the end of it, else "".
+// LastCutTurn is the last turn of a session if its runtime never reported its end, else "".
 func LastCutTurn(ctx context.Context, q database.Querier, sessionID string) (string, error) {
 	found, err := database.ReadTexts(ctx, q, "read how the last turn of session "+sessionID+" ended", `select t.turn_id from turns t
 		join sessions s on s.id = t.session_id where s.id = $1 and t.turn_id = (select l.turn_id from turns l

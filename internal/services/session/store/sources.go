@@ -12,7 +12,7 @@ import (
 	"harness/internal/runtime"
 )
 
-// StoreSources stores what the agent of a session reads by itself.
+// StoreSources stores the implicit sources of a session's agent.
 func StoreSources(ctx context.Context, tx database.Tx, sessionID, implicit, nativeTools string,
 	found []runtime.Source) error {
 	_, err := tx.ExecContext(ctx, `insert into session_sources (session_id, implicit, sources, native_tools)
@@ -24,7 +24,7 @@ func StoreSources(ctx context.Context, tx database.Tx, sessionID, implicit, nati
 	return nil
 }
 
-// InheritSources notes of a session what was noted of the one it was forked from.
+// InheritSources copies a session's recorded sources to its fork.
 func InheritSources(ctx context.Context, tx database.Tx, from, sessionID string) error {
 	_, err := tx.ExecContext(ctx,
 		`insert into session_sources (session_id, implicit, sources, native_tools)
@@ -36,7 +36,7 @@ func InheritSources(ctx context.Context, tx database.Tx, from, sessionID string)
 	return nil
 }
 
-// ReadSources is what was noted of a session; known is false when nothing was.
+// ReadSources reads the recorded sources of a session; known is false without a record.
 func ReadSources(ctx context.Context, q database.Querier, sessionID string) (implicit string, began []runtime.Source,
 	known bool, err error) {
 	var stored string

@@ -22,17 +22,16 @@ type Turn struct {
 	Status            runtime.TurnStatus
 	Error             string
 	Native            json.RawMessage // the runtime's description of it
-	// Input is what it is asked (Message.kept), to be stored with its start; cutOff keeps that beyond its end.
+	// Input is the stored input (Message.StoredInput), written with its start; cutOff keeps it after its end.
 	Input  string
 	CutOff bool
-	// Trace is as trace.stored, stored with its start.
+	// Trace is in the form of Trace.String, written with its start.
 	Trace                  string
 	Generation, NodeID     string
 	StartedAt, CompletedAt int64
 }
 
-// OpenTurn notes that a turn runs. A turn that is stored already keeps its state: its end may have overtaken the news
-// of its start.
+// OpenTurn records that a turn runs. A stored turn keeps its state: its end may have overtaken its start.
 func OpenTurn(ctx context.Context, tx database.Tx, turn Turn) error {
 	_, err := tx.ExecContext(ctx, `insert into turns
 		(session_id, turn_id, status, error, generation, node_id, started_at, completed_at, native, input, trace)
@@ -51,12 +50,12 @@ func OpenTurn(ctx context.Context, tx database.Tx, turn Turn) error {
 	return nil
 }
 
-// AddInput notes one more message that a running turn was sent.
+// AddInput adds one more input message of a running turn.
 func AddInput(ctx context.Context, tx database.Tx, sessionID, turnID string, message session.Message) error {
 	if _, err := tx.ExecContext(ctx, `update turns set input = input || $3
 		where session_id = $1 and turn_id = $2 and status = 'inProgress'`, database.EncodeText(sessionID),
 		database.EncodeText(turnID), database.EncodeText(message.StoredInput())); err != nil {
-		return fmt.Errorf("store what turn %s was told: %w", turnID, err)
+		return fmt.Errorf("store the input of turn %s: %w", turnID, err)
 	}
 	return nil
 }
@@ -84,7 +83,7 @@ func CloseTurn(ctx context.Context, tx database.Tx, turn Turn) error {
 const turnColumns = `session_id, turn_id, status, error, generation, node_id, started_at, completed_at, native,
 	trace`
 
-// OpenTurns lists the turns of a node that run, oldest first.
+// OpenTurns lists the running turns of a node, oldest first.
 func OpenTurns(ctx context.Context, q database.Querier, nodeID string) ([]Turn, error) {
 	return queryTurns(ctx, q, `node_id = $1 and status = 'inProgress' order by started_at, session_id, turn_id`, nodeID)
 }
@@ -104,7 +103,7 @@ func ReadTurn(ctx context.Context, q database.Querier, sessionID, turnID string)
 	return found[0], true, nil
 }
 
-// ReadTurnsOf lists the turns some entries belong to.
+// ReadTurnsOf lists the turns of some entries.
 func ReadTurnsOf(ctx context.Context, q database.Querier, sessionID string, entries []transcript.Entry) (
 	[]Turn, error) {
 	const most = 200
@@ -131,7 +130,7 @@ func ReadTurnsOf(ctx context.Context, q database.Querier, sessionID string, entr
 	return turns, nil
 }
 
-// RunningTurn is the turn a session is in, "" for none: the newest if several are stored as running; and its trace.
+// RunningTurn is the running turn of a session, "" for none, and its trace. Of several it is the newest.
 func RunningTurn(ctx context.Context, q database.Querier, sessionID string) (string, session.Trace, error) {
 	var turnID, traced string
 	err := q.QueryRowContext(ctx, `select turn_id, trace from turns where session_id = $1 and status = 'inProgress'
@@ -158,7 +157,7 @@ func scanTurn(row database.Row) (turn Turn, err error) {
 	return turn, err
 }
 
-// TurnTimes are the turns' times as package transcript wants them: a completion only for turns that are over.
+// TurnTimes are the turns' times for package transcript: a completion only for ended turns.
 func TurnTimes(turns []Turn) map[string]transcript.TurnTimes {
 	out := make(map[string]transcript.TurnTimes, len(turns))
 	for _, turn := range turns {
@@ -172,8 +171,8 @@ func TurnTimes(turns []Turn) map[string]transcript.TurnTimes {
 	return out
 }
 
-// Ended reports whether a runtime process was declared over: by its own last words, or, when its node was taken for dead,
-// by another node. What it says afterwards is no one's.
+// Ended reports whether a runtime process was declared over: by its own end, or by another node when its node was
+// declared dead. Later output of the process is ignored.
 func Ended(ctx context.Context, q database.Querier, generation string) (bool, error) {
 	var ended int
 	err := q.QueryRowContext(ctx, `select count(*) from runtime_spools where generation = $1 and ended = 1`, generation).
@@ -184,7 +183,7 @@ func Ended(ctx context.Context, q database.Querier, generation string) (bool, er
 	return ended > 0, nil
 }
 
-// TurnMark reads the turns a session has.
+// TurnMark reads the turns of a session.
 func TurnMark(ctx context.Context, q database.Querier, sessionID string) (mark session.TurnMark, err error) {
 	err = q.QueryRowContext(ctx, `select count(*) from turns where session_id = $1`,
 		database.EncodeText(sessionID)).Scan(&mark.Turns)

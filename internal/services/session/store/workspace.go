@@ -10,18 +10,18 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// Workspace is what is stored of a folder outside of its node, with one of the sessions in it.
+// Workspace is the stored copy of a folder outside its node, with one of its sessions.
 type Workspace struct {
 	Name, Snapshot string
-	TurnID         string // which left it so, of that session
-	StoredAt       int64  // ms, when that was begun
+	TurnID         string // the turn that left it so, of that session
+	StoredAt       int64  // ms, the start of the copy
 	Mark           string
-	Refusal        string // why it could not be stored when it was last to be
+	Refusal        string // why the last copy failed
 }
 
-// WriteWorkspace notes what is stored of a session's folder, or why it is not.
+// WriteWorkspace records the stored copy of a session's folder, or why there is none.
 func WriteWorkspace(ctx context.Context, tx database.Tx, sessionID string, row Workspace) error {
-	if row.Refusal != "" { // what is stored is as it was
+	if row.Refusal != "" { // the stored copy stays
 		_, err := tx.ExecContext(ctx, `insert into session_custody (session_id, turn_id, workspace, stored_at, folder_refusal)
 			values ($1, '', $2, $3, $4) on conflict (session_id) do update set folder_refusal = excluded.folder_refusal`,
 			database.EncodeText(sessionID), row.Mark, row.StoredAt, database.EncodeText(row.Refusal))
@@ -43,8 +43,8 @@ func WriteWorkspace(ctx context.Context, tx database.Tx, sessionID string, row W
 	return nil
 }
 
-// EachWorkspace hands over what is stored of the folders of sessions, and the last turn of each that its runtime sent the end
-// of, "" when there is none. where may name sessions s.
+// EachWorkspace visits the stored copies of sessions' folders. Each comes with the last turn whose end its runtime
+// reported, "" for none. where may name sessions s.
 func EachWorkspace(ctx context.Context, q database.Querier, take func(sessionID, after string, row Workspace), where string,
 	args ...any) error {
 	return database.ReadEach(ctx, q, "read what is stored of folders", func(row database.Row) error {
@@ -61,8 +61,8 @@ func EachWorkspace(ctx context.Context, q database.Querier, take func(sessionID,
 		from sessions s left join session_custody c on c.session_id = s.id where `+where, args...)
 }
 
-// LastWorkspace is what was stored last of a folder of a node, with whichever of its sessions in it. missing is why that is not
-// what the last turns in it left, "" when it is.
+// LastWorkspace is the last stored copy of a node's folder, from any of its sessions. missing is why it lacks the
+// result of the last turns, "" if it is complete.
 func LastWorkspace(ctx context.Context, q database.Querier, node, folder string) (last Workspace, missing string, err error) {
 	err = EachWorkspace(ctx, q, func(_, after string, row Workspace) {
 		if after != "" && after != row.TurnID {
@@ -78,7 +78,7 @@ func LastWorkspace(ctx context.Context, q database.Querier, node, folder string)
 	return last, missing, err
 }
 
-// WorkspaceMovedTo is the node at which a folder of a lost node went on, with itself or one above it; "" for none.
+// WorkspaceMovedTo is the node to which a folder of a lost node moved, by itself or with a parent; "" for none.
 func WorkspaceMovedTo(ctx context.Context, q database.Querier, node, folder string) (to string, err error) {
 	nearest := ""
 	err = database.ReadEach(ctx, q, "read where the folders of node "+node+" went on", func(row database.Row) error {
@@ -99,7 +99,7 @@ func isWithin(folder, other string) bool {
 	return folder == other || strings.HasPrefix(folder, strings.TrimSuffix(other, "/")+"/")
 }
 
-// MoveWorkspace notes that a folder of a lost node goes on at another one, where it is that node's own from now on.
+// MoveWorkspace records that a folder of a lost node moved to another one, which owns it from now on.
 func MoveWorkspace(ctx context.Context, tx database.Tx, from, folder, to string, at int64) error {
 	if err := KeepWorkspace(ctx, tx, to, folder); err != nil {
 		return err
@@ -113,7 +113,7 @@ func MoveWorkspace(ctx context.Context, tx database.Tx, from, folder, to string,
 	return nil
 }
 
-// KeepWorkspace notes that a node works in a folder, wherever that went on before.
+// KeepWorkspace records that a node works in a folder, wherever that moved before.
 func KeepWorkspace(ctx context.Context, tx database.Tx, node, folder string) error {
 	_, err := tx.ExecContext(ctx, `delete from moved_folders where node_id = $1 and folder = $2`, node, database.EncodeText(folder))
 	if err != nil {
@@ -122,7 +122,7 @@ func KeepWorkspace(ctx context.Context, tx database.Tx, node, folder string) err
 	return nil
 }
 
-// SessionsIn are sessions of a node, other than one, that work in a folder, in one below it or in one above it.
+// SessionsIn lists other sessions of a node that work in a folder, below it or above it.
 func SessionsIn(ctx context.Context, q database.Querier, node, folder, but string) (ids []string, err error) {
 	err = database.ReadEach(ctx, q, "look who works in "+folder, func(row database.Row) error {
 		var id, cwd string
@@ -138,8 +138,8 @@ func SessionsIn(ctx context.Context, q database.Querier, node, folder, but strin
 	return ids, err
 }
 
-// UnstoredWorkspaces hands over the sessions of a node whose folders are not stored as their last turns left them, with those
-// turns, if they ended after a time (ms).
+// UnstoredWorkspaces visits the sessions of a node whose folders lack a copy of their last turns, with those turns.
+// They ended after a time (ms).
 func UnstoredWorkspaces(ctx context.Context, q database.Querier, node string, after int64, take func(sessionID, turnID string)) error {
 	return EachWorkspace(ctx, q, func(id, after string, row Workspace) {
 		if after != "" && after != row.TurnID {
@@ -148,7 +148,7 @@ func UnstoredWorkspaces(ctx context.Context, q database.Querier, node string, af
 	}, `s.node_id = $1 and exists (select 1 from turns t where t.session_id = s.id and t.completed_at > $2)`, node, after)
 }
 
-// MarkWorkspaceUnneeded has what is stored of the folder of a session removed that goes.
+// MarkWorkspaceUnneeded schedules the deletion of the stored folder of a deleted session.
 func MarkWorkspaceUnneeded(ctx context.Context, tx database.Tx, sessionID string) error {
 	_, err := tx.ExecContext(ctx, `insert into unneeded_folders (session_id)
 		select session_id from session_custody where session_id = $1 and folder_snapshot <> ''
@@ -159,7 +159,7 @@ func MarkWorkspaceUnneeded(ctx context.Context, tx database.Tx, sessionID string
 	return nil
 }
 
-// WorkspaceDeleted notes that nothing is stored anymore of the folder of a session.
+// WorkspaceDeleted records that a session's folder has no stored copy anymore.
 func WorkspaceDeleted(sessionID string) journal.Unit {
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		_, err := tx.ExecContext(ctx, `delete from unneeded_folders where session_id = $1`, database.EncodeText(sessionID))

@@ -7,11 +7,11 @@ import (
 	"harness/internal/lib/wake"
 )
 
-// EndedTurns is a list of sessions of which something is to be stored, each with the turn that ended last ("" for none).
+// EndedTurns is a list of sessions to store, each with the turn that ended last ("" for none).
 type EndedTurns struct {
 	mu  sync.Mutex
 	due map[string]string
-	// Wake is signaled when something is to be stored.
+	// Wake is signaled when the list is not empty.
 	Wake wake.Signal
 }
 
@@ -20,7 +20,7 @@ func NewEndedTurns() *EndedTurns {
 	return &EndedTurns{due: map[string]string{}, Wake: wake.New()}
 }
 
-// Want has something of a session stored.
+// Want adds a session to store.
 func (e *EndedTurns) Want(sessionID, endedTurn string) {
 	e.mu.Lock()
 	e.due[sessionID] = cmp.Or(endedTurn, e.due[sessionID])
@@ -28,14 +28,14 @@ func (e *EndedTurns) Want(sessionID, endedTurn string) {
 	e.Signal()
 }
 
-// WantAgain puts back what could not be stored, unless there is something newer, and wakes no one.
+// WantAgain returns a session that could not be stored, unless a newer entry exists, and sends no signal.
 func (e *EndedTurns) WantAgain(sessionID, endedTurn string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.due[sessionID] = cmp.Or(e.due[sessionID], endedTurn)
 }
 
-// Signal has the caller that stores look.
+// Signal wakes the caller that stores.
 func (e *EndedTurns) Signal() {
 	e.Wake.Set()
 }

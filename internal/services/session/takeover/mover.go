@@ -18,12 +18,12 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// Workspaces brings the workspace of a session to this node.
+// Workspaces restores the workspace of a session on this node.
 type Workspaces interface {
-	// Obtain makes the workspace of a session that is about to be taken: *session.PinnedError when it cannot. from is the
-	// node that had it, "" when it is the same one here. No other call makes it until release.
+	// Obtain restores the workspace of a session before its takeover: *session.PinnedError on failure. from is the node
+	// that had it, "" if the same one is here. No other call restores it until release.
 	Obtain(ctx context.Context, sess session.Session, kept store.Snapshot) (from string, release func(), err error)
-	// Restored stores within a unit that the workspace of a node goes on here.
+	// Restored records within a unit that a node's workspace moved here.
 	Restored(ctx context.Context, tx database.Tx, sess session.Session, from string) ([]journal.Event, error)
 }
 
@@ -36,22 +36,22 @@ type MoverOptions struct {
 	Snapshots  *Snapshots
 	Sessions   Sessions
 	Workspaces Workspaces
-	// Taken is called when a session was taken.
+	// Taken is called after a session was taken over.
 	Taken  func()
 	Logger zerolog.Logger
 	// Now returns the time in ms.
 	Now func() int64
 }
 
-// Mover takes sessions of nodes that are not alive.
+// Mover takes over sessions of dead nodes.
 type Mover struct{ opts MoverOptions }
 
 // NewMover makes a Mover.
 func NewMover(opts MoverOptions) *Mover { return &Mover{opts: opts} }
 
-// Own is CheckOwner that takes an idle session whose node is not alive, with what its runtime remembers. *PinnedError
-// when it cannot go on here, *LeftOpenError while a turn of it may still go on there, *ElsewhereError at a node that takes
-// none, for another one that does.
+// Own is CheckOwner that also takes over an idle session of a dead node, with its runtime's state. *PinnedError if it
+// cannot run here, *LeftOpenError while its turn may still run there, *ElsewhereError at a node that refuses takeovers,
+// for another one that accepts them.
 func (m *Mover) Own(ctx context.Context, sess session.Session) error {
 	err := m.opts.Owner.CheckOwner(sess)
 	if elsewhere := (*session.NotOwnerError)(nil); !errors.As(err, &elsewhere) || !m.opts.Owner.node.Movable {
@@ -68,7 +68,7 @@ func (m *Mover) Own(ctx context.Context, sess session.Session) error {
 		return err
 	}
 	if passed := m.opts.Owner.CheckNew(); passed != nil {
-		return passed // another node takes it
+		return passed // another node takes it over
 	}
 	release, err := m.opts.Locks.Acquire(ctx, sess.ID)
 	if err != nil {
@@ -79,23 +79,23 @@ func (m *Mover) Own(ctx context.Context, sess session.Session) error {
 		return err
 	}
 	if m.opts.Owner.Owns(sess) {
-		return nil // by now
+		return nil // it owns the session by now
 	}
 	return m.takeOver(ctx, sess)
 }
 
-// move is a session on its way to this node.
+// move is a session during its takeover by this node.
 type move struct {
 	sess    session.Session
 	adapter runtime.Adapter
 	kept    store.Snapshot
-	// movable is nil when the runtime is to get the conversation from the transcript.
+	// movable is nil if the runtime gets the conversation from the transcript.
 	movable runtime.Movable
-	// from is the node that had the workspace, "" when it is the same one here.
+	// from is the node that had the workspace, "" if the same one is here.
 	from string
 }
 
-// takeOver takes a session of a node that is not alive, under its lock.
+// takeOver takes over a session of a dead node, under its lock.
 func (m *Mover) takeOver(ctx context.Context, sess session.Session) error {
 	one, err := m.prepare(ctx, sess)
 	if err != nil {
@@ -107,7 +107,7 @@ func (m *Mover) takeOver(ctx context.Context, sess session.Session) error {
 	}
 	defer release()
 	one.from = from
-	// It may have been this node's before, and be loaded as it was then.
+	// This node may have owned it before, and have an old state loaded.
 	if err := one.adapter.Threads().CloseThread(ctx, sess.ID); err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (m *Mover) takeOver(ctx context.Context, sess session.Session) error {
 	}); err != nil {
 		return err
 	}
-	if one.movable == nil { // now that it is this node's: its former one may have the same folder of memories
+	if one.movable == nil { // after the takeover: the former node may share the runtime's files
 		if err := forgetRuntimeMemory(ctx, one.adapter, sess); err != nil {
 			m.opts.Logger.Warn().Err(err).Str("session", sess.ID).
 				Msg("an old copy of what the runtime remembers of a session is left; the conversation is replayed after that")
@@ -136,7 +136,7 @@ func (m *Mover) takeOver(ctx context.Context, sess session.Session) error {
 	return nil
 }
 
-// prepare checks that a session can go on here, and how its runtime gets the conversation.
+// prepare checks that a session can run here, and chooses how its runtime gets the conversation.
 func (m *Mover) prepare(ctx context.Context, sess session.Session) (move, error) {
 	if busy, err := store.IsBusy(ctx, m.opts.DB.Read(), sess.ID); err != nil || busy {
 		return move{}, cmp.Or(err, error(&session.LeftOpenError{SessionID: sess.ID, Owner: sess.NodeID}))
@@ -159,7 +159,7 @@ func (m *Mover) prepare(ctx context.Context, sess session.Session) (move, error)
 	return one, nil
 }
 
-// store makes a session this node's within a unit, unless something changed since it was prepared.
+// store makes a session this node's within a unit, unless it changed since prepare.
 func (m *Mover) store(ctx context.Context, tx database.Tx, one move) ([]journal.Event, error) {
 	sess := one.sess
 	if err := m.checkUnchanged(ctx, tx, one); err != nil {
@@ -191,14 +191,14 @@ func (m *Mover) store(ctx context.Context, tx database.Tx, one move) ([]journal.
 			From  string `json:"from"`
 			By    string `json:"by"`
 			Epoch int64  `json:"epoch"`
-			// Memory is how its runtime gets the conversation: from the snapshot of its own memory, or by a replay.
+			// Memory is the runtime's source of the conversation: the snapshot of its own state, or a replay.
 			Memory string `json:"memory"`
-			// Folder is where its files are from: the same folder, or what was stored of it when its last turn ended.
+			// Folder is the source of its files: the same folder, or the copy from the end of its last turn.
 			Folder string `json:"folder"`
 		}{sess.NodeID, m.opts.Owner.node.NodeID, sess.Epoch + 1, memory, folder})}), nil
 }
 
-// checkUnchanged refuses with *session.NotOwnerError a session that is not as it was when it was prepared.
+// checkUnchanged refuses with *session.NotOwnerError a session that changed since prepare.
 func (m *Mover) checkUnchanged(ctx context.Context, tx database.Tx, one move) error {
 	sess := one.sess
 	now, err := store.ReadSession(ctx, tx, sess.ID)
@@ -223,8 +223,8 @@ func (m *Mover) checkUnchanged(ctx context.Context, tx database.Tx, one move) er
 	return nil
 }
 
-// storedSnapshot is what is stored of a session for it to go on elsewhere, and whether all that its runtime remembers is:
-// *PinnedError when nothing is.
+// storedSnapshot reads the stored snapshot of a session, and whether it has all of the runtime's state: *PinnedError
+// without one.
 func (m *Mover) storedSnapshot(ctx context.Context, sess session.Session) (kept store.Snapshot, whole bool, err error) {
 	kept, known, err := store.ReadSnapshot(ctx, m.opts.DB.Read(), sess.ID)
 	if err != nil {
@@ -241,7 +241,7 @@ func (m *Mover) storedSnapshot(ctx context.Context, sess session.Session) (kept 
 	return kept, kept.TurnID == released, nil
 }
 
-// forgetRuntimeMemory removes what this node's runtime remembers of a session from when it was this node's: it is sent anew.
+// forgetRuntimeMemory deletes this node's old runtime state of a session, which gets a replay.
 func forgetRuntimeMemory(ctx context.Context, adapter runtime.Adapter, session session.Session) error {
 	forgetter, is := adapter.(runtime.Forgetter)
 	if !is {

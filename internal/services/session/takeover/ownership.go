@@ -1,7 +1,7 @@
-// Package takeover decides which node owns a session, and stores what another node needs to go on with it.
+// Package takeover decides which node owns a session, and stores its state for another node.
 //
-// It owns the rule of ownership, the fence of the journal's writer and the snapshots of what runtimes remember. It must
-// never know HTTP or a provider's JSON shapes.
+// It owns the rule of ownership, the fence of the journal's writer and the snapshots of runtimes' state. It must never
+// know HTTP or a provider's JSON shapes.
 package takeover
 
 import (
@@ -26,17 +26,17 @@ import (
 type Node struct {
 	// NodeID is the same after a restart.
 	NodeID string
-	// NoRuntimes is set on a node that runs no agents: others do.
+	// NoRuntimes is set on a node without agents: others run them.
 	NoRuntimes bool
-	// Draining, when set, reports that this node is to begin nothing new for people.
+	// Draining, when set, reports whether this node must not begin new work for people.
 	Draining func() bool
-	// Lease, when set, returns why this node may not use its runtimes now: others may have taken it for dead.
+	// Lease, when set, returns why this node may not use its runtimes now: other nodes may consider it dead.
 	Lease func() error
-	// AdoptNodes are nodes that are gone for good. OnlyNode stands for all others.
+	// AdoptNodes are permanently lost nodes. OnlyNode stands for all others.
 	AdoptNodes []string
 	OnlyNode   bool
-	// Movable lets sessions go on at other nodes. Lapsed reports, within a transaction or as things stand, whether the
-	// sessions of a node may be taken.
+	// Movable lets sessions move to other nodes. Lapsed reports, within a transaction or outside, whether the sessions
+	// of a node may be taken over.
 	Movable bool
 	Lapsed  func(ctx context.Context, q database.Querier, node string) (bool, error)
 }
@@ -79,13 +79,13 @@ func (o *Ownership) CheckNew() error {
 	return nil
 }
 
-// drainedWhy is why a node that is to go begins nothing, after its name.
+// drainedWhy is the reason of a draining node, after its name.
 const drainedWhy = "is being drained and begins nothing new; turns that run go on. " +
 	"Send it again when its server has been started anew"
 
-// CheckOwner is the one rule about who may use a session's runtime: the node that created or adopted the session.
-// *NotOwnerError for every other one. What needs no runtime (reads, entries, controls, projects, decisions) every node
-// may do. While this node is not sure that it is the owner still: *journal.OutageError, nothing was done.
+// CheckOwner is the one rule about the use of a session's runtime: only the node that created or adopted the session
+// may use it. *NotOwnerError at every other one. Every node may do what needs no runtime (reads, entries, controls,
+// projects, decisions). *journal.OutageError while this node's ownership is uncertain; nothing changed.
 func (o *Ownership) CheckOwner(sess session.Session) error {
 	if o.Owns(sess) {
 		return o.CheckLease()
@@ -93,7 +93,7 @@ func (o *Ownership) CheckOwner(sess session.Session) error {
 	return &session.NotOwnerError{SessionID: sess.ID, Owner: sess.NodeID, Node: o.node.NodeID}
 }
 
-// CheckLease asks whether others can have taken this node for dead: then what it remembers may be wrong by now.
+// CheckLease returns an error if other nodes may consider this node dead: its data in memory may be out of date.
 func (o *Ownership) CheckLease() error {
 	if o.node.Lease == nil {
 		return nil
@@ -104,7 +104,7 @@ func (o *Ownership) CheckLease() error {
 	return nil
 }
 
-// CheckDrained refuses a message on a node that is to go: runtime.ErrUnavailable. Workers go on with what they do.
+// CheckDrained refuses a message on a draining node: runtime.ErrUnavailable. Workers continue.
 func (o *Ownership) CheckDrained(systemOwned bool) error {
 	if systemOwned || o.node.Draining == nil || !o.node.Draining() {
 		return nil
@@ -112,10 +112,10 @@ func (o *Ownership) CheckDrained(systemOwned bool) error {
 	return fmt.Errorf("%w: node %s %s", runtime.ErrUnavailable, o.node.NodeID, drainedWhy)
 }
 
-// Owns reports whether a session is this node'o.
+// Owns reports whether this node owns a session.
 func (o *Ownership) Owns(session session.Session) bool { return session.NodeID == o.node.NodeID }
 
-// AdoptNodes makes everything of nodes that are gone this node's, before what they left open is settled as its own.
+// AdoptNodes makes this node the owner of lost nodes' sessions, before their open state is settled as its own.
 func (o *Ownership) AdoptNodes(ctx context.Context, tx database.Tx) error {
 	gone := o.node.AdoptNodes
 	if o.node.OnlyNode {
@@ -156,19 +156,19 @@ func otherNodes(ctx context.Context, tx database.Tx, own string) ([]string, erro
 		`select distinct node_id from sessions where node_id <> $1`, own)
 }
 
-// fence remembers, for as long as no node takes anything from another, the epochs of sessions that were written to; it
-// is NotOwned for those of other nodes.
+// fence caches the epochs of written sessions until any node takes over a session. It is NotOwned for those of other
+// nodes.
 type fence struct {
 	takeovers int64
 	epochs    map[string]int64
 }
 
-// Mine reports within a unit whether a session is this node's under the epoch by which it was known when something of its
-// runtime was received. One that is not stored (any more) is. Only the journal's writer calls it.
+// Mine reports within a unit whether this node owns a session under the epoch of the runtime's signal. It is true for
+// an unstored one. Only the journal's writer calls it.
 func (o *Ownership) Mine(ctx context.Context, tx database.Tx, sessionID string, epoch int64) (bool, error) {
 	takeovers := journal.Takeovers(ctx)
 	if takeovers == 0 || sessionID == "" {
-		return true, nil // no one else writes, or it is about no session
+		return true, nil // no other node writes, or it has no session
 	}
 	if takeovers != o.fence.takeovers || len(o.fence.epochs) > live.MaxSessions {
 		o.fence = fence{takeovers, map[string]int64{}}
@@ -192,7 +192,7 @@ func (o *Ownership) Mine(ctx context.Context, tx database.Tx, sessionID string, 
 	return now != live.NotOwned && now == epoch, nil
 }
 
-// CommitOwned stores something of a session's runtime, unless another node has taken the session.
+// CommitOwned stores a change from a session's runtime, unless another node has taken over the session.
 func (o *Ownership) CommitOwned(ctx context.Context, sess session.Session, st func(context.Context, database.Tx) error) error {
 	return o.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		if _, err := store.IsSystemOwned(ctx, tx, sess.ID); session.Absent(err) {

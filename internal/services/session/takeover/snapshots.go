@@ -27,23 +27,23 @@ import (
 )
 
 const (
-	// PartBytes bounds a stored piece of a runtime's memory.
+	// PartBytes bounds a stored part of a runtime's state.
 	PartBytes = 512 << 10
-	// snapshotAgain is how long to wait after a failure.
+	// snapshotAgain is the pause after a failure.
 	snapshotAgain = 2 * time.Second
-	// A runtime that has not written down yet what it said is asked again after writtenAgain, but not for longer than
-	// writtenLimit: what it keeps to itself, it is sent again elsewhere.
+	// A runtime with unwritten output is asked again after writtenAgain, until writtenLimit. A replay elsewhere
+	// contains the output it never wrote.
 	writtenAgain = 50 * time.Millisecond
 	writtenLimit = 10 * time.Second
 )
 
-// errUnwritten says that a runtime has not written down yet what it said.
+// errUnwritten means that a runtime has not written its output yet.
 var errUnwritten = errors.New("the runtime has not written down what it said")
 
-// errAnotherFile says that a file is not what it was.
+// errAnotherFile means that a file was replaced.
 var errAnotherFile = errors.New("it is another file than before")
 
-// memoryFiles are those in which a runtime remembers a session, of an epoch and an id of the runtime's own.
+// memoryFiles are the files with a runtime's state of a session, for an epoch and a native id.
 type memoryFiles struct {
 	epoch  int64
 	native string
@@ -57,19 +57,19 @@ type Sessions interface {
 	Adapter(name string) (runtime.Adapter, error)
 }
 
-// SnapshotOptions are what Snapshots are built from.
+// SnapshotOptions configure Snapshots.
 type SnapshotOptions struct {
 	DB       *database.DB
 	Sessions Sessions
 	Owner    *Ownership
-	// WorkspaceRoot is the workspace of sessions that have none of their own.
+	// WorkspaceRoot is the workspace of sessions without one of their own.
 	WorkspaceRoot string
 	Logger        zerolog.Logger
 	// Now returns the time in ms.
 	Now func() int64
 }
 
-// Snapshots stores what runtimes remember of this node's sessions, so that another node can go on with them.
+// Snapshots stores the runtimes' state of this node's sessions for other nodes.
 type Snapshots struct {
 	opts  SnapshotOptions
 	turns *EndedTurns
@@ -80,14 +80,14 @@ func NewSnapshots(opts SnapshotOptions) *Snapshots {
 	return &Snapshots{opts: opts, turns: NewEndedTurns()}
 }
 
-// Want has the snapshot of a session stored, with the turn that ended, "" for none.
+// Want requests a snapshot of a session, with the turn that ended, "" for none.
 func (s *Snapshots) Want(sessionID, endedTurn string) { s.turns.Want(sessionID, endedTurn) }
 
-// Run stores what runtimes remember of this node's sessions, as it grows, until ctx ends.
+// Run stores the runtimes' state of this node's sessions as it grows, until ctx ends.
 func (s *Snapshots) Run(ctx context.Context) {
 	var again <-chan time.Time
-	files := map[string]memoryFiles{} // where they were found: to look for them is a walk through a folder of all sessions
-	behind := map[string]time.Time{}  // since when a runtime has not written down what it said
+	files := map[string]memoryFiles{} // where they were found: finding them walks a folder of all sessions
+	behind := map[string]time.Time{}  // since when a runtime has unwritten output
 	for {
 		select {
 		case <-s.turns.Wake:
@@ -111,7 +111,7 @@ func (s *Snapshots) Run(ctx context.Context) {
 				if time.Since(behind[id]) > writtenLimit {
 					delete(behind, id)
 					s.opts.Logger.Warn().Str("session", id).Str("turn", turn).
-						Msg("the runtime has not written down what it said; another node would tell it the conversation again")
+						Msg("the runtime has not written down what it said; another node would send it the conversation again")
 					continue
 				}
 				pause = writtenAgain
@@ -126,7 +126,7 @@ func (s *Snapshots) Run(ctx context.Context) {
 	}
 }
 
-// snapshotSession stores what the files of a session's runtime have more than is stored, and at last how far that is.
+// snapshotSession stores the new content of a session's runtime files, and finally its progress.
 func (s *Snapshots) snapshotSession(ctx context.Context, sessionID, endedTurn string, files map[string]memoryFiles) error {
 	sess, err := s.opts.Sessions.Stored(ctx, sessionID)
 	if session.Absent(err) || err == nil && !s.opts.Owner.Owns(sess) {
@@ -141,7 +141,7 @@ func (s *Snapshots) snapshotSession(ctx context.Context, sessionID, endedTurn st
 	}
 	movable, is := runtime.Has[runtime.Movable](adapter, runtime.OpMove)
 	if !is && endedTurn == "" {
-		return nil // its folder is marked with the end of a turn
+		return nil // the end of a turn marks its folder
 	}
 	written := true
 	if is && endedTurn != "" {
@@ -164,7 +164,7 @@ func (s *Snapshots) snapshotSession(ctx context.Context, sessionID, endedTurn st
 	}
 	row := store.Snapshot{TurnID: endedTurn, Workspace: marked, StoredAt: s.opts.Now()}
 	if !written {
-		row.TurnID = "" // the one before stays: should this node die now, the session is sent again
+		row.TurnID = "" // the previous one stays: if this node dies now, the session gets a replay
 	}
 	err = s.opts.Owner.CommitOwned(ctx, sess, func(ctx context.Context, tx database.Tx) error {
 		return store.WriteSnapshot(ctx, tx, sessionID, row)
@@ -175,7 +175,7 @@ func (s *Snapshots) snapshotSession(ctx context.Context, sessionID, endedTurn st
 	return err
 }
 
-// snapshotFiles stores what the files of a session's runtime have more than is stored, and returns how many there are.
+// snapshotFiles stores the new content of a session's runtime files, and returns the number of files.
 func (s *Snapshots) snapshotFiles(ctx context.Context, session session.Session, movable runtime.Movable, files map[string]memoryFiles,
 ) (stored int, err error) {
 	found, known := files[session.ID]
@@ -201,16 +201,16 @@ func (s *Snapshots) snapshotFiles(ctx context.Context, session session.Session, 
 	if known {
 		return len(found.names), nil
 	}
-	// Those of before have another name here, or are of a conversation that was sent anew.
+	// Earlier files have another name here, or belong to a replayed conversation.
 	return len(found.names), s.opts.Owner.CommitOwned(ctx, session, func(ctx context.Context, tx database.Tx) error {
 		return store.DeleteOtherSnapshotFiles(ctx, tx, session.ID, found.names)
 	})
 }
 
-// snapshotFile stores the whole lines by which a file has grown. One that is not as it was is stored again; errAnotherFile
-// unless mayBeAnew says that it may be: the one that was there may have another name by now.
+// snapshotFile stores the complete lines appended to a file. It stores a replaced file from the start if mayBeAnew
+// allows it, else it returns errAnotherFile. The former file may have another name by now.
 func (s *Snapshots) snapshotFile(ctx context.Context, session session.Session, folder, name string, mayBeAnew bool) (err error) {
-	file, err := os.OpenInRoot(folder, filepath.FromSlash(name)) // what an agent put there must not lead out of it
+	file, err := os.OpenInRoot(folder, filepath.FromSlash(name)) // an agent's link must not lead out of it
 	if err != nil {
 		return fmt.Errorf("read what the runtime remembers: %w", err)
 	}
@@ -237,7 +237,7 @@ func (s *Snapshots) snapshotFile(ctx context.Context, session session.Session, f
 		if err != nil && !errors.Is(err, io.EOF) {
 			return fmt.Errorf("read what the runtime remembers: %w", err)
 		}
-		if n < PartBytes { // it is the end, and the runtime may be in the middle of a line
+		if n < PartBytes { // the end of the file, perhaps in the middle of a line
 			n = bytes.LastIndexByte(content[:n], '\n') + 1
 		}
 		if n == 0 && !anew {
@@ -263,7 +263,7 @@ func (s *Snapshots) snapshotFile(ctx context.Context, session session.Session, f
 	}
 }
 
-// Restore writes what is stored of a session into the files of this node's runtime, in place of what it had.
+// Restore writes the stored state of a session into the files of this node's runtime, in place of old ones.
 func (s *Snapshots) Restore(ctx context.Context, movable runtime.Movable, session session.Session) (err error) {
 	folder, had, err := movable.SnapshotFiles(session.Resume())
 	if err != nil {
@@ -300,7 +300,7 @@ func (s *Snapshots) Restore(ctx context.Context, movable runtime.Movable, sessio
 	})
 }
 
-// emptyPlace makes the folder of a file, which is not there afterwards.
+// emptyPlace makes the folder of a file, and removes the file.
 func emptyPlace(root *os.Root, place string) error {
 	if err := root.MkdirAll(filepath.FromSlash(path.Dir(place)), 0o700); err != nil {
 		return err
@@ -311,7 +311,7 @@ func emptyPlace(root *os.Root, place string) error {
 	return nil
 }
 
-// writePart writes a piece of a file where it belongs.
+// writePart writes a part of a file at its position.
 func writePart(root *os.Root, place string, part store.SnapshotPart) error {
 	file, err := root.OpenFile(filepath.FromSlash(place), os.O_WRONLY|os.O_CREATE, 0o600)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package usage stores what runtimes report of a session's plan and tokens, and adds tokens up by day.
+// Package usage stores the runtimes' reports of a session's plan and tokens, and adds up tokens by day.
 //
 // It must never know a running runtime or the live index.
 package usage
@@ -74,7 +74,7 @@ type planFigure struct {
 	Plan        json.RawMessage `json:"plan"`
 }
 
-// figuresRow is what is stored of a session's figures, with the id of its project as it is stored.
+// figuresRow is the stored row of a session's figures, with the stored id of its project.
 type figuresRow struct {
 	project               sql.NullString
 	plan, planTurn, usage string

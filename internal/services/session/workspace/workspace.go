@@ -21,14 +21,13 @@ import (
 
 // Checker checks folders.
 type Checker struct {
-	// Root is where sessions work whose creator named no folder, and what relative paths are below.
+	// Root is the folder of sessions without a named one, and the base of relative paths.
 	Root string
 	// Unusable is why an agent cannot work in a folder, "" when it can.
 	Unusable func(folder string) string
 }
 
-// CheckFolder returns the absolute path of the folder a new session is to work in, the server's workspace for "".
-// *FolderError.
+// CheckFolder returns the absolute path of a new session's folder, the server's workspace for "". *FolderError.
 func (c *Checker) CheckFolder(cwd string) (string, error) {
 	folder, reason := c.folderAt(cwd)
 	if reason == "" {
@@ -40,7 +39,7 @@ func (c *Checker) CheckFolder(cwd string) (string, error) {
 	return folder, nil
 }
 
-// Workspace is the folder of a session, "" where only its runtime knows it. *FolderError when an agent cannot work there.
+// Workspace is the folder of a session, "" if only its runtime knows it. *FolderError when an agent cannot work there.
 func (c *Checker) Workspace(sess session.Session) (string, error) {
 	if sess.Cwd == "" {
 		return "", nil
@@ -91,15 +90,15 @@ func Unusable(folder string, enter func(string) error) string {
 	return ""
 }
 
-// MarkerFolder is what a folder is marked with: two nodes that read the same id there have the same folder. git does not
-// show it, because it has a .gitignore that names everything.
+// MarkerFolder has the marker of a folder: two nodes that read the same id share the folder. Its .gitignore hides it
+// from git.
 const (
 	MarkerFolder = ".harness-workspace"
 	markerFile   = "id"
 	maxMarker    = 1 << 10
 )
 
-// ReadMarker is the mark of a folder, "" when it has none, or is not there.
+// ReadMarker is the marker of a folder, "" for none or a missing folder.
 func ReadMarker(folder string) (string, error) {
 	file, err := os.OpenInRoot(folder, MarkerFolder+"/"+markerFile) // an agent may have put a link there
 	if errors.Is(err, fs.ErrNotExist) {
@@ -115,7 +114,7 @@ func ReadMarker(folder string) (string, error) {
 	return strings.TrimSpace(string(raw)), nil
 }
 
-// EnsureMarker gives a folder a mark, unless it has one, and returns it.
+// EnsureMarker creates the marker of a folder, unless it exists, and returns it.
 func EnsureMarker(folder string) (string, error) {
 	known, err := ReadMarker(folder)
 	if known != "" || err != nil {
@@ -127,14 +126,14 @@ func EnsureMarker(folder string) (string, error) {
 	return ReadMarker(folder)
 }
 
-// ReplaceMarker gives a folder a mark, unless it has one.
+// ReplaceMarker sets the marker of a folder, unless it has one.
 func ReplaceMarker(folder, id string) (err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("mark %s: %w", folder, err)
 		}
 	}()
-	root, err := os.OpenRoot(folder) // whatever link an agent puts there leads nowhere else
+	root, err := os.OpenRoot(folder) // an agent's link must not lead elsewhere
 	if err != nil {
 		return err
 	}
@@ -145,7 +144,7 @@ func ReplaceMarker(folder, id string) (err error) {
 	if err := root.WriteFile(MarkerFolder+"/.gitignore", []byte("*\n"), 0o644); err != nil {
 		return err
 	}
-	// Linked when it is written: who finds it reads all of it, and the first of two stays.
+	// Linked after it is written: a reader finds all of it, and the first of two stays.
 	made := MarkerFolder + "/" + rand.Text()
 	if err := root.WriteFile(made, []byte(id+"\n"), 0o644); err != nil {
 		return err

@@ -5,19 +5,19 @@ import (
 	"sync"
 )
 
-// places bound how many calls of a session are open at once.
+// places limits how many calls of a session are open at once.
 type places struct {
 	mu sync.Mutex
 	of map[string]*place
 }
 
-// place is of a session with calls that are open, or wait to be.
+// place is a session with open calls, or calls that wait to open.
 type place struct {
 	taken chan struct{}
 	users int
 }
 
-// take waits until fewer than most calls of a session are open; leave gives the place back. The error is ctx's.
+// take waits until fewer than most calls of a session are open; leave releases the place. The error is ctx's.
 func (p *places) take(ctx context.Context, session string, most int) (leave func(), err error) {
 	p.mu.Lock()
 	if p.of == nil {

@@ -17,7 +17,7 @@ import (
 	"harness/internal/services/tools"
 )
 
-// BubblewrapName is what events call it.
+// BubblewrapName is the sandbox's name in events.
 const BubblewrapName = "bubblewrap"
 
 // Bubblewrap runs tools in namespaces of their own: with the machine's programs, read-only, the workspace,
@@ -97,7 +97,7 @@ func (h held) run(ctx context.Context, job tools.Job, limits tools.Limits) (json
 	return h.converse(ctx, &assignment{rand.Text(), job, limits}, said)
 }
 
-// command is the whole command line. What is not named here is not there.
+// command is the whole command line. Anything not named here does not exist in the sandbox.
 func (b *Bubblewrap) command(workspace string, limits tools.Limits) []string {
 	args := append(bubblewrap.Command(b.bin, limits.Network), "--ro-bind", b.program[0], programPath)
 	if limits.ReadOnly {
@@ -127,7 +127,7 @@ type mask struct {
 	folder bool
 }
 
-// masked are the places of what is hidden and there, as the sandbox has them.
+// masked are the existing hidden places, with their paths in the sandbox.
 func masked(workspace string, hidden []string) (all []mask) {
 	real, err := filepath.EvalSymlinks(workspace)
 	if err != nil {

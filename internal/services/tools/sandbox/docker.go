@@ -19,10 +19,10 @@ import (
 	"harness/internal/services/tools"
 )
 
-// DockerName is what events call it.
+// DockerName is the sandbox's name in events.
 const DockerName = "docker"
 
-// checkWait bounds the check whether Docker's daemon answers.
+// checkWait limits the check whether Docker's daemon answers.
 const checkWait = 10 * time.Second
 
 // Docker runs each call in a container of its own. Make it with NewDocker.

@@ -9,8 +9,7 @@ import (
 	"harness/internal/services/tools"
 )
 
-// The limits of fixed: folders of a workspace, the nearest first, and how many it finds at most. Each is a
-// mount.
+// The limits of fixed: searched folders of a workspace, the nearest first, and found places. Each is a mount.
 const (
 	maxFolders = 10_000
 	maxFixed   = 500
@@ -32,7 +31,7 @@ func fixed(workspace string) (found []string) {
 	folders := []string{"."}
 	for listed := 0; listed < len(folders) && listed < maxFolders; listed++ {
 		dir := folders[listed]
-		entries, _ := fs.ReadDir(top.FS(), filepath.ToSlash(dir)) // one that cannot be read is not changed, either
+		entries, _ := fs.ReadDir(top.FS(), filepath.ToSlash(dir)) // an unreadable folder is not writable, either
 		has := func(name string) bool {
 			return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == name })
 		}
@@ -55,7 +54,7 @@ func fixed(workspace string) (found []string) {
 	return found
 }
 
-// within is the real place of a path in a workspace, relative to it, and whether it is there and in it.
+// within is the real relative path of a path in a workspace, and whether it exists inside.
 func within(workspace, at string) (string, bool) {
 	above, err := filepath.EvalSymlinks(workspace)
 	if err != nil {

@@ -16,27 +16,26 @@ import (
 	"harness/internal/services/tools"
 )
 
-// endWait is how long a process that was killed may take to be gone.
+// endWait limits how long a killed process may take to end.
 const endWait = 5 * time.Second
 
-// maxReport bounds a line of a child: its result, or a piece of output, in base64.
+// maxReport limits a line of a child: its result, or a chunk of output, in base64.
 const maxReport = 64 << 20
 
 // held is how one sandbox starts its processes and ends them.
 type held struct {
 	command []string
-	// env is added to the little that the command gets; the confined process does not get it.
+	// env is added to the small environment of the command; the confined process does not get it.
 	env []string
-	// bound limits the process before it gets its job, release undoes what that made once the process is gone. nil: the
+	// bound limits the process before it gets its job. release undoes bound's changes after the process ended. nil: the
 	// command does it itself.
 	bound   func(pid int) error
 	release func()
-	// end is called when the process has to go, besides killing it; nil when that is enough.
+	// end is called to end the process, besides killing it; nil when that is enough.
 	end func()
 }
 
-// converse starts a child, gives it the job and reads its reports to the end. Nothing of it is left when
-// converse returns.
+// converse starts a child, gives it the job and reads its reports to the end. No process is left when converse returns.
 func (h held) converse(ctx context.Context, given *assignment, said map[string]io.Writer) (output json.RawMessage,
 	err error) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -65,7 +64,7 @@ func (h held) converse(ctx context.Context, given *assignment, said map[string]i
 	}
 	output, err = h.readReports(process.Process.Pid, given, stdin, stdout, said)
 	if err != nil {
-		cancel() // whatever it still does is of no use
+		cancel() // its result is no longer needed
 	}
 	ended := process.Wait()
 	if h.release != nil {
@@ -93,7 +92,7 @@ func (h held) readReports(pid int, given *assignment, stdin io.WriteCloser, stdo
 		}
 		switch {
 		case began && one.Key != given.Key:
-			// What the job started wrote it: it says nothing.
+			// The job's own processes wrote it: it is no report.
 		case one.Ready && given == nil:
 			return nil, stdin.Close()
 		case one.Ready && !began:
@@ -124,13 +123,13 @@ func (h held) readReports(pid int, given *assignment, stdin io.WriteCloser, stdo
 	return nil, errors.New("the process in the sandbox ended without a result")
 }
 
-// try starts a child that has nothing to do.
+// try starts a child without a job.
 func (h held) try(ctx context.Context) error {
 	_, err := h.converse(ctx, nil, nil)
 	return err
 }
 
-// tail keeps the end of what a process complains about.
+// tail keeps the end of a process's error output.
 type tail struct {
 	mu   sync.Mutex
 	kept []byte

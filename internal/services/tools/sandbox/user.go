@@ -11,7 +11,7 @@ import (
 	"harness/internal/services/tools"
 )
 
-// UserName is what events call it.
+// UserName is the sandbox's name in events.
 const UserName = "user"
 
 // User runs tools that keep to the workspace by themselves in a process of another user: that of the agents, so that a
