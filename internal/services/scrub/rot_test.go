@@ -143,7 +143,7 @@ func TestAFlippedBitInTheDatabaseIsNeverShown(t *testing.T) {
 	counts := map[string]int{}
 	for range tries {
 		bit := random.IntN(8 * len(whole))
-		what := judge(t, whole, bit, truth)
+		what := outcomeOf(t, whole, bit, truth)
 		if counts[what]++; strings.HasPrefix(what, "silent") {
 			t.Errorf("bit %d: %s", bit, what)
 		}
@@ -151,7 +151,7 @@ func TestAFlippedBitInTheDatabaseIsNeverShown(t *testing.T) {
 	unchecked, _ := observation(t, path, `update journal_events set checksum = null; update transcript_entries set checksum = null`)
 	control := 0
 	for range max(60, tries/10) {
-		if judge(t, unchecked, random.IntN(8*len(unchecked)), truth) == unnoticedWrong {
+		if outcomeOf(t, unchecked, random.IntN(8*len(unchecked)), truth) == unnoticedWrong {
 			control++
 		}
 	}
@@ -189,8 +189,8 @@ const (
 	unnoticedMissing = "silent: something is missing or elsewhere, and a scrub does not find it"
 )
 
-// judge says what becomes of a flip.
-func judge(t *testing.T, whole []byte, bit int, truth shown) string {
+// outcomeOf returns what a flip leads to.
+func outcomeOf(t *testing.T, whole []byte, bit int, truth shown) string {
 	t.Helper()
 	rotten, path := bytes.Clone(whole), filepath.Join(t.TempDir(), "harness.db")
 	rotten[bit/8] ^= 1 << (bit % 8)

@@ -58,21 +58,21 @@ func (b *bulkUpserts) add(u *upsert) bool {
 	return true
 }
 
-// piece is the part of an upsert that one unit stores: all of it, or a range of its entries.
-type piece struct {
-	*upsert // of the entries of the piece, with their outcome
+// upsertPart is the part of an upsert that one unit stores: all of it, or a range of its entries.
+type upsertPart struct {
+	*upsert // of the entries of the part, with their outcome
 	whole   *upsert
 	to      int
 }
 
-func (u *upsert) piece(to int) piece {
+func (u *upsert) part(to int) upsertPart {
 	view := &upsert{sessionID: u.sessionID, entries: u.entries[u.stored:to], events: u.events[u.stored:to]}
-	return piece{upsert: view, whole: u, to: to}
+	return upsertPart{upsert: view, whole: u, to: to}
 }
 
 // next returns the content of the next unit. It is a part of the first upsert if that exceeds a unit, else as many
 // upserts as fit. It returns as left the upserts whose callers gave up before anything was stored.
-func (b *bulkUpserts) next() (pieces []piece, left []*upsert) {
+func (b *bulkUpserts) next() (parts []upsertPart, left []*upsert) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	room := b.room()
@@ -84,18 +84,18 @@ func (b *bulkUpserts) next() (pieces []piece, left []*upsert) {
 			continue
 		}
 		to := u.reach(room)
-		if len(pieces) > 0 && (to < len(u.entries) || entries+to-u.stored > room || bytes+u.bytes > maxBulkBytes) {
+		if len(parts) > 0 && (to < len(u.entries) || entries+to-u.stored > room || bytes+u.bytes > maxBulkBytes) {
 			break
 		}
 		taken++
 		entries, bytes = entries+to-u.stored, bytes+u.bytes
-		pieces = append(pieces, u.piece(to))
+		parts = append(parts, u.part(to))
 		if to < len(u.entries) {
 			break
 		}
 	}
 	b.waiting = b.waiting[taken:]
-	return pieces, left
+	return parts, left
 }
 
 // reach is the end of the range of an upsert that fits into a unit, at least one entry.
@@ -128,14 +128,14 @@ func (s *upserter) bulkLoop(ctx context.Context) {
 
 // storeNext stores the next unit; false when there was nothing to do.
 func (s *upserter) storeNext(ctx context.Context) bool {
-	pieces, left := s.bulk.next()
+	parts, left := s.bulk.next()
 	for _, u := range left {
 		s.finishBulk(u, u.ctx.Err())
 	}
-	if len(pieces) > 0 {
-		s.storePieces(ctx, pieces)
+	if len(parts) > 0 {
+		s.storeParts(ctx, parts)
 	}
-	return len(pieces)+len(left) > 0
+	return len(parts)+len(left) > 0
 }
 
 func (s *upserter) refuseBulks() {
@@ -175,19 +175,19 @@ func (s *upserter) finishBulk(u *upsert, err error) {
 	u.result <- err
 }
 
-// storePieces stores the parts of one unit, each alone if they fail together. The rest of an upsert is next in the
+// storeParts stores the parts of one unit, each alone if they fail together. The rest of an upsert is next in the
 // queue.
-func (s *upserter) storePieces(ctx context.Context, pieces []piece) {
+func (s *upserter) storeParts(ctx context.Context, parts []upsertPart) {
 	err := s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		return s.upsertPieces(ctx, tx, pieces)
+		return s.upsertParts(ctx, tx, parts)
 	})
-	if err != nil && len(pieces) > 1 && !expected(err) {
-		for _, p := range pieces {
-			s.storePieces(ctx, []piece{p})
+	if err != nil && len(parts) > 1 && !expected(err) {
+		for _, p := range parts {
+			s.storeParts(ctx, []upsertPart{p})
 		}
 		return
 	}
-	for _, p := range pieces {
+	for _, p := range parts {
 		u := p.whole
 		failed := err
 		if failed == nil {
@@ -204,20 +204,20 @@ func (s *upserter) storePieces(ctx context.Context, pieces []piece) {
 	}
 }
 
-func (s *upserter) upsertPieces(ctx context.Context, tx database.Tx, pieces []piece) ([]journal.Event, error) {
-	views := make([]*upsert, len(pieces))
-	for i, p := range pieces {
+func (s *upserter) upsertParts(ctx context.Context, tx database.Tx, parts []upsertPart) ([]journal.Event, error) {
+	views := make([]*upsert, len(parts))
+	for i, p := range parts {
 		views[i] = p.upsert
 	}
 	events, err := s.upsertAll(ctx, tx, views)
 	var missing error
-	if len(pieces) == 1 && pieces[0].err != nil {
+	if len(parts) == 1 && parts[0].err != nil {
 		err, missing = nil, err // its session is missing or deleted
 	}
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range pieces {
+	for _, p := range parts {
 		u := p.whole
 		begins, ends := u.stored == 0, p.to == len(u.entries) || p.err != nil
 		switch {

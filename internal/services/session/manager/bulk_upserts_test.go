@@ -187,9 +187,9 @@ func (k *kit) cutShort(sessionID string) {
 	for i := range u.events {
 		u.events[i].Actor, u.events[i].TraceID, u.events[i].SpanID = "actor", "trace", "span"
 	}
-	p := []piece{u.piece(u.reach(maxBulk))}
+	p := []upsertPart{u.part(u.reach(maxBulk))}
 	k.do(k.commit(k.t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		return k.upserter.upsertPieces(ctx, tx, p)
+		return k.upserter.upsertParts(ctx, tx, p)
 	}))
 }
 

@@ -108,13 +108,13 @@ func (s *Service) sweep(ctx context.Context, tx database.Tx, node string, dead f
 	if err != nil {
 		return nil, err
 	}
-	untold, err := store.UndeliveredRequests(ctx, tx, node)
+	undelivered, err := store.UndeliveredRequests(ctx, tx, node)
 	if err != nil {
 		return nil, err
 	}
 	// A decision on its way stays: the runtime may have received it.
-	untold = slices.DeleteFunc(untold, func(r store.Request) bool { return s.delivery.isUnderWay(r.ID) })
-	for _, request := range append(requests, untold...) {
+	undelivered = slices.DeleteFunc(undelivered, func(r store.Request) bool { return s.delivery.isUnderWay(r.ID) })
+	for _, request := range append(requests, undelivered...) {
 		if !dead(request.Generation) {
 			continue
 		}

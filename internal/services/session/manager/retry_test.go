@@ -28,12 +28,12 @@ func (k *kit) notRetryable(sessionID, turnID, reason string) {
 		k.t.Errorf("tried again: %v, want %s", err, reason)
 	}
 	if after, _ := k.fake.seen(); len(after) != len(before) {
-		k.t.Error("the runtime was told of it")
+		k.t.Error("the runtime received it")
 	}
 }
 
-// A turn that was cut off before a tool ran is offered to be tried again, with all it was asked, and once; nobody does
-// so unasked.
+// The service offers to retry a turn that was cut off before a tool ran, once and with its whole input. It never retries
+// without a request.
 func TestATurnThatWasCutOffIsTriedAgain(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -49,20 +49,20 @@ func TestATurnThatWasCutOffIsTriedAgain(t *testing.T) {
 		k.fake.item(s.ID, first, runtime.Item{ID: "r", Role: "system", Type: "reasoning"}, true)
 		k.notRetryable(s.ID, first, "a turn runs")
 		k = k.reopenKnown() // kill -9
-		if told, _ := k.fake.seen(); len(told) != 0 || k.offered(s.ID) != first {
-			t.Errorf("after the restart %q is offered, and the runtime was told %+v", k.offered(s.ID), told)
+		if sent, _ := k.fake.seen(); len(sent) != 0 || k.offered(s.ID) != first {
+			t.Errorf("after the restart %q is offered, and the runtime received %+v", k.offered(s.ID), sent)
 		}
 		k.notRetryable(s.ID, "none", "no such turn")
 		second, err := k.Retry(t.Context(), s.ID, first, "")
 		k.do(err)
-		told, _ := k.fake.seen()
-		if len(told) != 1 || !told[0].Alone || told[0].Effort != "high" && told[0].Effort != "" || second == first {
-			t.Fatalf("the runtime was told %+v", told)
+		sent, _ := k.fake.seen()
+		if len(sent) != 1 || !sent[0].Alone || sent[0].Effort != "high" && sent[0].Effort != "" || second == first {
+			t.Fatalf("the runtime received %+v", sent)
 		}
 		want := []string{`{"type":"text","text":"look"}`, `{"type":"image","url":"data:image/png;base64,AAAA"}`,
 			`{"type":"text","text":"and nul \u0000"}`}
-		for i, part := range told[0].Input {
-			if string(part) != want[i] || len(told[0].Input) != len(want) {
+		for i, part := range sent[0].Input {
+			if string(part) != want[i] || len(sent[0].Input) != len(want) {
 				t.Errorf("part %d is %s", i, part)
 			}
 		}
@@ -75,7 +75,7 @@ func TestATurnThatWasCutOffIsTriedAgain(t *testing.T) {
 	})
 }
 
-// What may have had an effect is not offered: a tool that ran, or was allowed to. A call that nobody allowed did not
+// A turn that may have had an effect is not offered: its tool ran, or was allowed to. A call without approval did not
 // run.
 func TestWhatIsNotTriedAgain(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
@@ -94,7 +94,7 @@ func TestWhatIsNotTriedAgain(t *testing.T) {
 			"an unknown kind of item": {func(id, turn string) {
 				k.fake.item(id, turn, runtime.Item{ID: "x", Role: "system", Type: "hologram"}, true)
 			}, "a tool has run"},
-			"an approval nobody gave": {func(id, turn string) { k.fake.item(id, turn, tool, false); ask(id, turn) }, ""},
+			"an approval without an answer": {func(id, turn string) { k.fake.item(id, turn, tool, false); ask(id, turn) }, ""},
 			"an approval that was given": {func(id, turn string) {
 				k.fake.item(id, turn, tool, false)
 				_, err := k.Settle(t.Context(), ask(id, turn).ID, runtime.RequestApproval, runtime.Reply{Decision: "accept"}, "me")

@@ -29,8 +29,8 @@ func TestRetriesAreOneEntry(t *testing.T) {
 			!strings.Contains(details, `"remedy": "Check the network."`) {
 			t.Errorf("its details are %s", details)
 		}
-		if told := len(k.events(session.EventTranscriptUpdated)); told != 2 {
-			t.Errorf("clients are told %d times", told)
+		if published := len(k.events(session.EventTranscriptUpdated)); published != 2 {
+			t.Errorf("clients received it %d times", published)
 		}
 		k.close() // a server that is killed beside its runtime
 		k = open(t, k.db, k.opts.NodeID, k.fake.generation)

@@ -86,7 +86,7 @@ func TestARollbackOfUnknownOutcomeIsSettled(t *testing.T) {
 					return test.err
 				}
 				if _, err := k.RollBack(t.Context(), sess, 2); !errors.Is(err, test.err) {
-					t.Fatalf("told %v", err)
+					t.Fatalf("the rollback returned %v", err)
 				}
 				if test.restart {
 					k = k.reopenKnown()
@@ -95,9 +95,9 @@ func TestARollbackOfUnknownOutcomeIsSettled(t *testing.T) {
 				k.fake.started(ids.New())
 				if test.done {
 					k.eventually("the rollback is settled", func() bool { return slices.Equal(k.shows(sess), test.want) })
-					if told := k.one("session_rolled_back"); told != fmt.Sprintf(`{"status":"ok","sessionId":%q,"turnIds":[%q,%q]}`,
+					if published := k.one("session_rolled_back"); published != fmt.Sprintf(`{"status":"ok","sessionId":%q,"turnIds":[%q,%q]}`,
 						sess, turns[1], turns[2]) {
-						t.Errorf("told %s", told)
+						t.Errorf("published %s", published)
 					}
 				}
 				next := k.send(sess)

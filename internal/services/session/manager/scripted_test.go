@@ -44,13 +44,13 @@ func TestTheScriptedAgentHasItsSessions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var told []string
+		var entries []string
 		for _, entry := range detail.Transcript {
-			told = append(told, entry.Role+" "+entry.Type)
+			entries = append(entries, entry.Role+" "+entry.Type)
 		}
 		if want := []string{"user userMessage", "system commandExecution", "system approval.resolved",
-			"assistant agentMessage"}; !slices.Equal(told, want) {
-			t.Errorf("its transcript is %q", told)
+			"assistant agentMessage"}; !slices.Equal(entries, want) {
+			t.Errorf("its transcript is %q", entries)
 		}
 		if detail.Session.Runtime != scripted.Name {
 			t.Errorf("it is of %q", detail.Session.Runtime)
@@ -58,7 +58,7 @@ func TestTheScriptedAgentHasItsSessions(t *testing.T) {
 	})
 }
 
-// A process that dies takes its own turn with it and nobody else's, and its session goes on in another one.
+// A process that dies ends its own turn and no other one. Its session continues in another process.
 func TestTheScriptedAgentIsKilled(t *testing.T) {
 	sessiontest.Each(t, func(t *testing.T, s *sessiontest.Site) {
 		hit, spared := s.NewSession(), s.NewSession()

@@ -162,7 +162,7 @@ func TestDelete(t *testing.T) {
 		k.fake.ask(s.ID, "another turn", 1, runtime.RequestToolCall, "m", "{}")
 		approval := k.pending(s.ID, runtime.RequestApproval)[0].ID
 		k.do(k.UpsertTranscript(t.Context(), s.ID, transcript.Entry{MessageID: "m", Status: "complete"}))
-		announced := map[string]int{} // what was said before the session's burial is blanked by it, but was told
+		announced := map[string]int{} // published before the deletion of the session, which blanks it
 		var mu sync.Mutex
 		_, stopListening := k.log.Subscribe(func(records []journal.Record) {
 			mu.Lock()
@@ -243,7 +243,7 @@ func TestDelete(t *testing.T) {
 			t.Error(err)
 		}
 		if event := again.events("session_deleted")[1]; event.Broadcast || !metaOf(t, event).SystemOwned {
-			t.Error("the end of a system-owned session is told to everybody")
+			t.Error("the end of a system-owned session is published to all subscribers")
 		}
 		if _, err := again.Delete(t.Context(), ids.New()); !errors.Is(err, session.ErrNotFound) {
 			t.Errorf("unknown session: %v", err)

@@ -10,8 +10,8 @@ import (
 	"harness/internal/services/session"
 )
 
-// What an agent reads by itself is chosen when its session is opened, noted with hashes then, and told with what has
-// changed since, also after a restart; a fork is held to the same, and nothing of it is left of a deleted session.
+// The service chooses what an agent reads by itself when it opens the session, and stores hashes of it. It shows these
+// sources with later changes, also after a restart. A fork has the same sources. A deleted session leaves none.
 // RA-16
 func TestSourcesOfASession(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
@@ -30,7 +30,7 @@ func TestSourcesOfASession(t *testing.T) {
 		held, err := k.Create(t.Context(), session.Create{ImplicitSources: "home"})
 		k.do(err)
 		if k.fake.began[0].Implicit != "all" || k.fake.began[1].Implicit != "home" {
-			t.Errorf("the runtime was told %+v", k.fake.began)
+			t.Errorf("the runtime received %+v", k.fake.began)
 		}
 		k = k.reopenKnown()
 		k.fake.sources = []runtime.Source{file("same", "a"), file("changes", "B"), file("comes", "d")}

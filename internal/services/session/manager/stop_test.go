@@ -9,8 +9,8 @@ import (
 	"harness/internal/services/session"
 )
 
-// To stop a session interrupts its turn, gives back what its runtime keeps of the conversation when the turn has ended,
-// and is told; again it does no harm, and a message goes on with the session.
+// To stop a session interrupts its turn and publishes the stop. When the turn has ended, the runtime frees what it keeps of
+// the conversation. A second stop does no harm, and a message continues the session.
 func TestASessionIsStopped(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -26,13 +26,13 @@ func TestASessionIsStopped(t *testing.T) {
 		if ended := k.turn(s.ID, turnID); ended.Status != runtime.TurnInterrupted {
 			t.Errorf("its turn is %+v", ended)
 		}
-		if told := len(k.events(session.EventStopped)); told != 2 {
-			t.Errorf("told %d times", told)
+		if published := len(k.events(session.EventStopped)); published != 2 {
+			t.Errorf("published %d times", published)
 		}
 		if again := k.send(s.ID); again == turnID || k.turn(s.ID, again).Status != runtime.TurnInProgress {
 			t.Errorf("the next message is turn %s", again)
 		}
-		if _, err := k.StopSession(t.Context(), "nobody", false); !errors.Is(err, session.ErrNotFound) {
+		if _, err := k.StopSession(t.Context(), "unknown", false); !errors.Is(err, session.ErrNotFound) {
 			t.Errorf("an unknown session: %v", err)
 		}
 	})
@@ -45,8 +45,8 @@ func (k *kit) stopSession(id string) session.Stopped {
 	return stopped
 }
 
-// A message that waits for the turn is the next turn of a session that is stopped: it begins when the stop is told, and
-// that stop does not end it.
+// A queued message is the next turn of a session that is stopped. It begins when the stop is published, and that stop
+// does not end it.
 func TestAStoppedSessionGoesOnWithWhatWaits(t *testing.T) {
 	eachPlain(t, func(t *testing.T, k *kit) {
 		s := k.create()

@@ -9,7 +9,7 @@ import (
 	"harness/transcript"
 )
 
-// A turn that was stopped has an entry that says who stopped it and when; clients are told of it, and a turn that ended by
+// A turn that was stopped has an entry that says who stopped it and when, and clients receive it. A turn that ended by
 // itself has none.
 func TestAStopIsInTheTranscript(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
@@ -26,21 +26,21 @@ func TestAStopIsInTheTranscript(t *testing.T) {
 			}
 		}
 		if len(found) != 1 {
-			t.Fatalf("%d entries tell of the stop", len(found))
+			t.Fatalf("%d entries describe the stop", len(found))
 		}
 		entry := found[0]
 		if entry.TurnID != turnID || entry.Content != "Stopped by the test" || entry.Status != transcript.Complete ||
 			entry.CompletedAt == nil || entry.Details == nil || !strings.Contains(*entry.Details, `"stoppedAt"`) {
 			t.Errorf("the entry is %+v", entry)
 		}
-		told := 0
+		published := 0
 		for _, event := range k.events(session.EventTranscriptUpdated) {
 			if strings.Contains(string(event.Payload), typeTurnStopped) {
-				told++
+				published++
 			}
 		}
-		if told != 1 {
-			t.Errorf("clients are told %d times", told)
+		if published != 1 {
+			t.Errorf("clients received it %d times", published)
 		}
 	})
 }

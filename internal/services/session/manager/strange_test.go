@@ -41,8 +41,8 @@ func (k *kit) scripted() session.Session {
 	return own
 }
 
-// An agent that asks in the name of a session that is not its own, of a deleted one or of none is told no, and its turn
-// goes on; nobody is asked, and no session is changed but by its own words.
+// An agent that asks for another session, for a deleted one or for none is refused, and its turn continues. No client is
+// asked, and only an agent's own requests change its session.
 func TestAStrangeRequestIsAnswered(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -63,7 +63,7 @@ func TestAStrangeRequestIsAnswered(t *testing.T) {
 				}
 			}
 			if !strings.HasPrefix(said, "then not: ") {
-				t.Errorf("it was told %q", said)
+				t.Errorf("it received %q", said)
 			}
 			if entries, asked := k.stored(named), k.pending(named, runtime.RequestApproval); len(entries)+len(asked) != 0 {
 				t.Errorf("a session of another runtime holds %+v, asked %+v", entries, asked)
@@ -75,7 +75,7 @@ func TestAStrangeRequestIsAnswered(t *testing.T) {
 	})
 }
 
-// An agent whose names are too long to be known by is told them in full, whichever adapter is its.
+// An agent whose names are too long to be stored receives them in full, from every adapter.
 func TestLongNamesAreGivenBack(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {

@@ -11,8 +11,8 @@ import (
 	"harness/tests/dbtest"
 )
 
-// A message to a busy session whose runtime cannot steer is queued at once, and kept when its client goes away and over a
-// kill; the queue is sent in order, and whoever sent a message again with its key gets the turn it became.
+// A message to a busy session whose runtime cannot steer is queued at once. It is kept when its client disconnects and over
+// a kill. The queue is sent in order, and a client that repeats a message with its key gets the turn of the message.
 func TestAMessageToABusySessionIsQueued(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {

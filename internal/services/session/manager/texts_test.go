@@ -15,12 +15,12 @@ import (
 	"harness/stream"
 )
 
-// speaker says pieces of text as a runtime process with a spool does.
+// speaker emits deltas of text as a runtime process with a spool does.
 type speaker struct {
 	*fake
 	offset int64
 	mu     sync.Mutex
-	stored int64 // the highest offset told to be stored
+	stored int64 // the highest offset reported as stored
 }
 
 func (p *speaker) say(threadID, turnID, itemID, key, text string) {
@@ -63,7 +63,7 @@ func (p *speaker) lastStored() int64 {
 	return p.stored
 }
 
-// delta is a stored or told piece of text.
+// delta is a stored or published part of a text.
 type delta struct {
 	item, key, text string
 	ref             stream.TextRef
@@ -124,18 +124,18 @@ func units(text string) (n int) {
 	return n
 }
 
-// listen collects the pieces that are told.
+// listen collects the deltas that are published.
 func (k *kit) listen() func() []delta {
 	var (
-		mu   sync.Mutex
-		told []delta
+		mu        sync.Mutex
+		published []delta
 	)
 	cancel := k.log.SubscribeEphemeral(func(events []journal.Event) {
 		mu.Lock()
 		defer mu.Unlock()
 		for _, event := range events {
 			if d, ok := deltaOf(k.t, event); ok {
-				told = append(told, d)
+				published = append(published, d)
 			}
 		}
 	})
@@ -143,14 +143,14 @@ func (k *kit) listen() func() []delta {
 	return func() []delta {
 		mu.Lock()
 		defer mu.Unlock()
-		return slices.Clone(told)
+		return slices.Clone(published)
 	}
 }
 
-// Pieces are told one by one and stored joined, one event per text and group, before whatever else their process says.
-func TestTextsAreToldAtOnceAndStoredJoined(t *testing.T) {
+// Deltas are published one by one and stored joined, one event per text and group, before the next signal of their process.
+func TestTextsArePublishedAtOnceAndStoredJoined(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
-		p, told := &speaker{fake: k.fake}, k.listen()
+		p, published := &speaker{fake: k.fake}, k.listen()
 		s := k.create()
 		turn := k.send(s.ID)
 		words := []string{"a", "é", "😀 \"quoted\" \\ \x00", "", "\u2028<&>", "end"}
@@ -166,24 +166,24 @@ func TestTextsAreToldAtOnceAndStoredJoined(t *testing.T) {
 		for _, word := range words {
 			want["m/other"] += word + word
 		}
-		for what, got := range map[string][]delta{"stored": stored, "told": told()} {
+		for what, got := range map[string][]delta{"stored": stored, "published": published()} {
 			if texts := textsOf(t, got); fmt.Sprint(texts) != fmt.Sprint(want) {
 				t.Errorf("%s %q, want %q", what, texts, want)
 			}
 		}
-		if pieces := len(told()); pieces != 2*len(words) || len(stored) >= pieces {
-			t.Errorf("%d pieces told, %d events stored", pieces, len(stored))
+		if deltas := len(published()); deltas != 2*len(words) || len(stored) >= deltas {
+			t.Errorf("%d deltas published, %d events stored", deltas, len(stored))
 		}
 		groups := map[int64]int64{}
-		for _, d := range told() {
+		for _, d := range published() {
 			if first := groups[d.ref.Group] == 0; first != d.ref.First {
-				t.Errorf("the first piece of its group: %v, says %+v", first, d.ref)
+				t.Errorf("the first delta of its group: %v, says %+v", first, d.ref)
 			}
 			groups[d.ref.Group] = d.ref.Offset + d.ref.Length + 1
 		}
 		for _, d := range stored {
 			if groups[d.ref.Group] != d.ref.Offset+d.ref.Length+1 {
-				t.Errorf("stored %+v, its pieces end at %d", d.ref, groups[d.ref.Group]-1)
+				t.Errorf("stored %+v, its deltas end at %d", d.ref, groups[d.ref.Group]-1)
 			}
 		}
 		records := k.records()
@@ -208,29 +208,29 @@ func TestTextsAreStoredInTime(t *testing.T) {
 		s := k.create()
 		turn := k.send(s.ID)
 		p.say(s.ID, turn, "m", "text", "lonely")
-		k.eventually("the store of a lonely piece", func() bool { return p.lastStored() == p.offset })
+		k.eventually("the store of a single delta", func() bool { return p.lastStored() == p.offset })
 
 		for range 2 * textBatches {
 			p.say(s.ID, turn, "m", "text", "x")
 			if n := k.heard(); n >= textBatches {
-				t.Fatalf("%d pieces wait", n)
+				t.Fatalf("%d deltas wait", n)
 			}
 		}
 		p.say(s.ID, turn, "m", "text", strings.Repeat("y", textBytes))
 		if n := k.heard(); n != 0 {
-			t.Errorf("%d large pieces wait", n)
+			t.Errorf("%d large deltas wait", n)
 		}
 	})
 }
 
-// heard is how many lines with pieces the running process has said that are not queued for the store.
+// unqueued returns how many lines with deltas the running process has emitted that are not queued for the store.
 func (k *kit) heard() int {
 	k.order.Lock()
 	defer k.order.Unlock()
 	return k.textBuffer("codex", k.fake.generation).batches
 }
 
-// The end of a process, and the end of the server, come after all that was heard.
+// The end of a process, and the end of the server, come after all that was received.
 func TestTextsEndWithTheirProcess(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		p := &speaker{fake: k.fake}
@@ -250,15 +250,15 @@ func TestTextsEndWithTheirProcess(t *testing.T) {
 		k.order.Unlock()
 		k.fake.started(ids.New())
 		turn = k.send(s.ID)
-		p.say(s.ID, turn, "n", "text", "unheard of")
+		p.say(s.ID, turn, "n", "text", "unknown")
 		again := k.reopen()
-		if got := again.deltas(); len(got) != 2 || got[1].text != "unheard of" {
+		if got := again.deltas(); len(got) != 2 || got[1].text != "unknown" {
 			t.Errorf("stored %+v", got)
 		}
 	})
 }
 
-// A server that is killed has stored neither the text nor its place in the spool: the next one hears it again, and
+// A server that is killed has stored neither the text nor its place in the spool: the next one receives it again, and
 // knows how long the text was before.
 func TestTextsSurviveTheirServer(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
@@ -310,16 +310,16 @@ func TestTextsSurviveTheirServer(t *testing.T) {
 	})
 }
 
-// A conversation nobody knows is stored with its text, but nothing of it is told before it is clear who may see it.
+// An unknown conversation is stored with its text. None of it is published before it is clear who may see it.
 func TestTextOfAnUnknownConversation(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
-		p, told := &speaker{fake: k.fake}, k.listen()
+		p, published := &speaker{fake: k.fake}, k.listen()
 		p.say("unknown", "u", "m", "text", "hello")
 		if got := k.deltas(); len(got) != 1 || got[0].text != "hello" {
 			t.Errorf("stored %+v", got)
 		}
-		if len(told()) != 0 {
-			t.Errorf("told %+v", told())
+		if len(published()) != 0 {
+			t.Errorf("published %+v", published())
 		}
 		if _, err := k.Lookup(t.Context(), "unknown"); err != nil {
 			t.Error(err)

@@ -148,7 +148,7 @@ func TestMetaOfSignals(t *testing.T) {
 		k.fake.notify(s.ID, "", "serverRequest/resolved", nil)
 		k.fake.notify("", "", "account/rateLimits/updated", nil)
 		k.fake.notify(s.ID, "", "thread/name/updated", runtime.ThreadNamed{Name: "Named"})
-		k.fake.notify(s.ID, "", "thread/started", nil) // heard of late
+		k.fake.notify(s.ID, "", "thread/started", nil) // received late
 		var notes []stream.Meta
 		var broadcasts int
 		for _, record := range k.events(stream.EventNotification) {
@@ -203,7 +203,7 @@ func TestProcessEndsBeforeReplyIsStored(t *testing.T) {
 			}
 		}
 		if frames != 1 {
-			t.Errorf("its end was told %d times", frames)
+			t.Errorf("its end was published %d times", frames)
 		}
 	})
 }

@@ -97,7 +97,7 @@ func TestProcessesOfOneRuntimeAreApart(t *testing.T) {
 			t.Errorf("a message went to %s", steered)
 		}
 		if turns, _ := p.other.seen(); turns[2].ThreadID != one.ID || turns[2].NativeID != "a" {
-			t.Errorf("the runtime was told %+v", turns[2])
+			t.Errorf("the runtime received %+v", turns[2])
 		}
 
 		// A process that follows without a word about the end of the one before it replaces that one alone.
@@ -113,7 +113,7 @@ func TestProcessesOfOneRuntimeAreApart(t *testing.T) {
 	})
 }
 
-// A process whose end is heard of before the answer to the message it took: its turn is interrupted, the others' go on.
+// The end of a process arrives before its answer to a message. Its turn is interrupted, those of others continue.
 func TestExitBeforeTheAnswer(t *testing.T) {
 	eachPair(t, func(t *testing.T, p pair) {
 		one, two := p.session("a"), p.session("b")
@@ -159,8 +159,8 @@ func TestEqualIDsNeverMeet(t *testing.T) {
 			t.Errorf("stored %+v and %+v", a, b)
 		}
 
-		// A word about the other runtime's session is nobody's: not by its id, not in a listing, not by a new conversation of
-		// that name.
+		// A signal about the other runtime's session has no effect: not by its id, not in a listing, not by a new conversation
+		// of that name.
 		before := len(p.records())
 		entries := len(p.stored(other.ID))
 		p.fake.end(other.ID, "t1", runtime.TurnDone)
@@ -283,7 +283,7 @@ func TestRuntimeOfASession(t *testing.T) {
 		var unknown *session.UnknownRuntimeError
 		if _, err := p.Create(t.Context(), session.Create{Runtime: "cohdex"}); !errors.As(err, &unknown) ||
 			fmt.Sprint(unknown.Known) != "[codex other]" {
-			t.Errorf("a runtime nobody has: %v", err)
+			t.Errorf("an unknown runtime: %v", err)
 		}
 		p.other.mu.Lock()
 		p.other.down = true
@@ -305,7 +305,7 @@ func TestRuntimeOfASession(t *testing.T) {
 			}
 		}
 		if _, err := p.List(t.Context(), session.ListQuery{Runtime: "cohdex"}); !errors.As(err, &unknown) {
-			t.Errorf("a list of a runtime nobody has: %v", err)
+			t.Errorf("a list of an unknown runtime: %v", err)
 		}
 	})
 }

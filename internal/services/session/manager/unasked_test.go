@@ -11,8 +11,8 @@ import (
 	"harness/stream"
 )
 
-// RA-18: in a session without a person what is asked is declined as it comes, and the runtime is told, also when the server
-// ended in between; a client's tool is called as ever, and so is a person in every other session, whatever its policy.
+// RA-18: a session without a person declines each request at once and answers the runtime, also when the server ended in
+// between. A client's tool is called as usual. Every other session asks its person, with any policy.
 func TestWhatIsAskedIsDeclinedWithoutAPerson(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s, err := k.Create(t.Context(), session.Create{NonInteractive: true})
@@ -36,7 +36,7 @@ func TestWhatIsAskedIsDeclinedWithoutAPerson(t *testing.T) {
 		}
 		question := ask(k, runtime.RequestToolInput, wire.MethodAskUser)
 		refused(question)
-		k.eventually("the runtime is told", func() bool { return k.deliveredAt(question.ID) != 0 })
+		k.eventually("the runtime is answered", func() bool { return k.deliveredAt(question.ID) != 0 })
 		if entries := k.stored(s.ID); entries[len(entries)-1].Details == nil {
 			t.Errorf("the transcript ends with %+v", entries[len(entries)-1])
 		}
@@ -49,11 +49,11 @@ func TestWhatIsAskedIsDeclinedWithoutAPerson(t *testing.T) {
 		k.fake.mu.Unlock()
 		question = ask(k, runtime.RequestToolInput, wire.MethodElicit)
 		refused(question)
-		k.eventually("it is not told", k.answersTo(2))
+		k.eventually("it is not answered", k.answersTo(2))
 		generation := k.fake.generation
 		k.close()
 		k = open(t, k.db, k.opts.NodeID, generation)
-		k.eventually("the runtime is told after a restart", func() bool { return k.deliveredAt(question.ID) != 0 })
+		k.eventually("the runtime is answered after a restart", func() bool { return k.deliveredAt(question.ID) != 0 })
 
 		if approval := ask(k, runtime.RequestApproval, wire.MethodApproveCommand); approval.Status != session.RequestResolved ||
 			approval.DecidedBy != session.DecidedByNonInteractive {
@@ -68,9 +68,9 @@ func TestWhatIsAskedIsDeclinedWithoutAPerson(t *testing.T) {
 	})
 }
 
-// RA-18: a fork of a session without a person has nobody to ask either, under the controls of its source; a fork of any
+// RA-18: a fork of a session without a person has no person to ask either, under the controls of its source. A fork of any
 // other session has the controls that codex-manager gives one.
-func TestAForkHasNobodyToAskEither(t *testing.T) {
+func TestAForkHasNoPersonToAskEither(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		fork := func(of session.Session) session.Session {
 			id := ids.New()

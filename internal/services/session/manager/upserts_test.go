@@ -143,7 +143,7 @@ func (f fates) upsert(k *kit, entries []transcript.Entry, wait func(n int)) {
 	}
 }
 
-// check waits for all and tells whether each had its own fate.
+// check waits for all and fails unless each had its own fate.
 func (f fates) check(k *kit) {
 	k.t.Helper()
 	k.do(<-f.ends[f.kept])

@@ -38,7 +38,7 @@ func TestViewIsBounded(t *testing.T) {
 			t.Fatalf("%d sessions are held: those just used must stay", n)
 		}
 
-		// The store stands still: the end of a turn is known here and to nobody else.
+		// The store stands still: the end of a turn is known here and to no other server.
 		standing, goOn := make(chan struct{}), make(chan struct{})
 		k.do(k.log.Submit(t.Context(), func(context.Context, database.Tx) ([]journal.Event, error) {
 			close(standing)
@@ -75,7 +75,7 @@ func TestViewIsBounded(t *testing.T) {
 			if record.SessionID == quiet[0].ID && record.Type == stream.EventNotification &&
 				metaOf(t, record).ReceivedAt > time.Now().Add(time.Minute).UnixMilli() {
 				if meta := metaOf(t, record); meta.Session == nil || meta.Session.Title != "quiet" {
-					t.Errorf("an event of a session that was left out tells %+v", meta.Session)
+					t.Errorf("an event of a session that was left out shows %+v", meta.Session)
 				}
 			}
 		}
@@ -113,7 +113,7 @@ func TestViewFollowsOtherNodes(t *testing.T) {
 
 		other.LoadView("codex", s.ID)
 		known := func() live.Session {
-			other.fake.notify("", "", "account/updated", nil) // on SQLite a journal hears of others when it writes
+			other.fake.notify("", "", "account/updated", nil) // on SQLite a journal learns of others when it writes
 			other.flush()
 			known, _ := other.index.Get(s.ID)
 			return known
@@ -138,15 +138,15 @@ func TestMetaIsTrueAtItsPlace(t *testing.T) {
 			projects = append(projects, project)
 		}
 		s := k.create()
-		talked := make(chan struct{})
-		var talk sync.WaitGroup
-		talk.Go(func() {
-			defer close(talked)
+		emitted := make(chan struct{})
+		var emitter sync.WaitGroup
+		emitter.Go(func() {
+			defer close(emitted)
 			for range 400 {
 				k.fake.notify(s.ID, "", "thread/status/changed", nil)
 			}
 		})
-		for n, talking := 0, true; talking; n++ {
+		for n, emitting := 0, true; emitting; n++ {
 			var err error
 			if n%3 == 2 {
 				_, err = k.MoveChats(t.Context(), projects[n%2].ID, false)
@@ -155,12 +155,12 @@ func TestMetaIsTrueAtItsPlace(t *testing.T) {
 			}
 			k.do(err)
 			select {
-			case <-talked:
-				talking = false
+			case <-emitted:
+				emitting = false
 			default:
 			}
 		}
-		talk.Wait()
+		emitter.Wait()
 		var project *string
 		checked := 0
 		for _, record := range k.records() {
@@ -175,7 +175,7 @@ func TestMetaIsTrueAtItsPlace(t *testing.T) {
 			}
 			if meta := metaOf(t, record); meta.Session != nil {
 				if checked++; !session.EqualText(meta.Session.ProjectID, project) {
-					t.Fatalf("event %d tells a project other than the one it has there", record.Pos)
+					t.Fatalf("event %d shows a project other than the one it has there", record.Pos)
 				}
 			}
 		}

@@ -31,7 +31,7 @@ func TestAWaitingMessageIsSteered(t *testing.T) {
 		}
 		turns, _ := k.fake.seen()
 		if len(turns) != 2 || turns[1].ActiveTurnID != turn || string(turns[1].Input[0]) != `{"type":"text","text":"two"}` {
-			t.Errorf("it was told %+v", turns)
+			t.Errorf("it received %+v", turns)
 		}
 		if _, err := k.SendNow(t.Context(), s.ID, ids[1]); !errors.Is(err, session.ErrQueuedNotFound) {
 			t.Errorf("sent twice: %v", err)
@@ -42,7 +42,7 @@ func TestAWaitingMessageIsSteered(t *testing.T) {
 		}
 		k.awaitWaiting(s.ID, 0)
 		if said := k.awaitTurns(3); said[2] != `{"type":"text","text":"one"}` {
-			t.Errorf("then it was told %s", said[2])
+			t.Errorf("then it received %s", said[2])
 		}
 	})
 }
@@ -61,7 +61,7 @@ func TestAWaitingMessageInterrupts(t *testing.T) {
 		_, err := k.SendNow(t.Context(), s.ID, ids[1])
 		k.do(err)
 		if said := k.awaitTurns(2); said[1] != `{"type":"text","text":"two"}` {
-			t.Errorf("then it was told %s", said[1])
+			t.Errorf("then it received %s", said[1])
 		}
 		k.fake.mu.Lock()
 		stopped := append([]string{}, k.fake.interrupts...)
@@ -75,7 +75,7 @@ func TestAWaitingMessageInterrupts(t *testing.T) {
 	})
 }
 
-// A message that the runtime refuses to be steered is held; one of which nobody knows what became of it is as well.
+// A message that the runtime refuses to steer is held. A message with an unknown outcome is held as well.
 func TestAWaitingMessageThatCannotBeSteeredIsHeld(t *testing.T) {
 	for name, c := range map[string]struct {
 		failure error
@@ -99,7 +99,7 @@ func TestAWaitingMessageThatCannotBeSteeredIsHeld(t *testing.T) {
 				}
 				k.awaitHeld(s.ID)
 				if turns, _ := k.fake.seen(); len(turns) != 2 {
-					t.Errorf("it was told %d times", len(turns)-1)
+					t.Errorf("it received it %d times", len(turns)-1)
 				}
 			})
 		})

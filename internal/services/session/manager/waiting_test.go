@@ -67,7 +67,7 @@ func TestWaitingMessages(t *testing.T) {
 			k.end(s.ID, turn)
 			said := k.awaitTurns(n + 2)
 			if want := `{"type":"text","text":"` + text + `"}`; said[n+1] != want {
-				t.Errorf("then it was told %s, want %s", said[n+1], want)
+				t.Errorf("then it received %s, want %s", said[n+1], want)
 			}
 			k.awaitWaiting(s.ID, 2-n)
 			turn = k.ActiveTurn(s.ID)
@@ -78,7 +78,7 @@ func TestWaitingMessages(t *testing.T) {
 	})
 }
 
-// A message that a server was telling when it died is not told twice, and not lost.
+// A message that a server was sending when it died is not sent twice, and not lost.
 func TestWaitingMessagesSurvive(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s, other := k.create(), k.create()
@@ -100,12 +100,12 @@ func TestWaitingMessagesSurvive(t *testing.T) {
 		again.awaitWaiting(other.ID, 0) // it had none, and is sent now
 		turns, _ := again.fake.seen()
 		if len(turns) != 1 || turns[0].ThreadID != other.ID {
-			t.Errorf("after the restart were told %+v", turns)
+			t.Errorf("after the restart it received %+v", turns)
 		}
 	})
 }
 
-// A message that comes before it is known whether a waiting one was told is not taken for it.
+// A message that comes before the outcome of a queued one is known is not taken for it.
 func TestAMessageIsNotTakenForAWaitingOne(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -118,7 +118,7 @@ func TestAMessageIsNotTakenForAWaitingOne(t *testing.T) {
 		k.WakeQueue()
 		k.end(s.ID, turn)
 		if said := k.awaitTurns(2); said[1] != `{"type":"text","text":"waits"}` {
-			t.Errorf("then it was told %s", said[1])
+			t.Errorf("then it received %s", said[1])
 		}
 		k.awaitWaiting(s.ID, 0)
 	})
@@ -135,7 +135,7 @@ func (k *kit) awaitHeld(sessionID string) {
 }
 
 // A waiting message is sent with the pictures that it names; when they cannot be read any more it is held, with the
-// reason, and waits on for somebody.
+// reason, until a person changes it.
 func TestWaitingMessagesBringTheirPictures(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -157,7 +157,7 @@ func TestWaitingMessagesBringTheirPictures(t *testing.T) {
 		k.awaitTurns(2)
 		turns, _ := k.fake.seen()
 		if got, want := string(turns[1].Input[1]), `{"type":"image","url":"data:of `+s.ID+`"}`; got != want {
-			t.Errorf("it was told %s, want %s", got, want)
+			t.Errorf("it received %s, want %s", got, want)
 		}
 		k.awaitWaiting(s.ID, 1)
 		k.end(s.ID, k.ActiveTurn(s.ID))

@@ -16,7 +16,7 @@ import (
 )
 
 // ST-15, ST-16, ST-17: every frame of a worker's thread, and of its sub-agent's, is for who subscribed to exactly that
-// thread: from the first word the runtime says of it, whatever it says and whatever is done with it, told early or
+// thread: from the first signal of the runtime about it, for every signal and every change, published early or
 // stored, after a kill, and after the worker is deleted.
 func TestEveryFrameOfAWorkerIsSystemOwned(t *testing.T) {
 	for _, apart := range []bool{false, true} {
@@ -66,7 +66,7 @@ func TestEveryFrameOfAWorkerIsSystemOwned(t *testing.T) {
 }
 
 // ST-15: what a runtime says of a conversation before the answer that names it is for its subscribers alone while a worker's
-// is being opened; a session that was there before stays everybody's.
+// is being opened. A session that was there before stays visible to all.
 func TestWordsBeforeAWorkersNameAreSystemOwned(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		chat, err := k.Create(t.Context(), session.Create{})
@@ -97,7 +97,7 @@ func TestWordsBeforeAWorkersNameAreSystemOwned(t *testing.T) {
 	})
 }
 
-// A worker's conversation that could not be opened leaves no session, and a person's is nobody's worker.
+// A worker's conversation that could not be opened leaves no session, and a person's session never becomes a worker.
 func TestAWorkerThatCannotBeOpenedLeavesNothing(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		k.fake.apart = true
@@ -117,7 +117,7 @@ func TestAWorkerThatCannotBeOpenedLeavesNothing(t *testing.T) {
 }
 
 // saysEverything has the runtime say of a thread what it may say: each method the vocabulary has, those that change
-// something, texts, a request of each kind, and methods that nobody has heard of.
+// something, texts, a request of each kind, and unknown methods.
 func saysEverything(k *kit, id, turn string) {
 	k.t.Helper()
 	f := k.fake
@@ -156,7 +156,7 @@ func (e *earlyRecords) requireHidden(t *testing.T, k *kit, ids ...string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if seen := requireHidden(t, e.all, ids); seen == 0 {
-		t.Error("no text was told early")
+		t.Error("no text was published early")
 	}
 }
 
@@ -183,7 +183,7 @@ func requireHidden(t *testing.T, records []journal.Record, ids []string) (seen i
 			if of[frame.ThreadID] {
 				seen++
 				if !frame.SystemOwned {
-					t.Errorf("everybody receives %s at %d: %.200s", frame.Type, record.Pos, frame.Payload)
+					t.Errorf("all subscribers receive %s at %d: %.200s", frame.Type, record.Pos, frame.Payload)
 				}
 			}
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 // A server killed between the end of an owner and that of its workers' sessions, or while it made one, leaves sessions
-// that work for nobody. The next start removes them and nothing else, and shows none of them as a chat.
+// that work for no owner. The next start removes them and nothing else, and shows none of them as a chat.
 func TestKillLeavesNoWorkers(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		f := fakeWorkers{k}
@@ -25,7 +25,7 @@ func TestKillLeavesNoWorkers(t *testing.T) {
 		k.do(err)
 		_, err = k.Rename(t.Context(), chat.ID, session.DraftTitle) // a person may call a chat as they like
 		k.do(err)
-		// As told by a runtime that outlived its server: one nobody has a row of, one of which only the id was noted.
+		// As listed by a runtime that outlived its server: one without a row, one of which only the id was stored.
 		unborn, noted := ids.New(), ids.New()
 		draft := func(id string) runtime.Thread {
 			return runtime.Thread{ID: id, Name: session.DraftTitle, CreatedAt: 1000, UpdatedAt: 1000,

@@ -73,8 +73,8 @@ func TestTheLastLinesAreKept(t *testing.T) {
 	}
 }
 
-// Long lines are bounded in bytes; one that alone is too long is told by its length. A line end within a line does not
-// make two.
+// Long lines are bounded in bytes. Of a line that alone is too long, the ring keeps the length. A line end within a line
+// does not make two.
 func TestNativeLinesAreBoundedInBytes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -128,7 +128,7 @@ func TestNativeLinesGoWithTheirSession(t *testing.T) {
 			t.Errorf("kept lines of %q", id)
 		}
 	}
-	// A folder that can not be made is told.
+	// A folder that cannot be made is an error.
 	file := filepath.Join(dir, "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
