@@ -43,7 +43,7 @@ func (k *kit) askToEdit(s session.Session, turnID string, n int, inItem bool, pa
 }
 
 // In a session that accepts edits, changes of files its sandbox allows are approved with the request, by the mode and
-// for everybody to read; what is more is asked as ever. The mode is the session's: it is there after a restart, and
+// for every client to read; what is more is asked as ever. The mode is the session's: it is there after a restart, and
 // ends with its approval policy.
 func TestEditsAreAccepted(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
@@ -63,7 +63,7 @@ func TestEditsAreAccepted(t *testing.T) {
 			want := session.RequestPending
 			if accepted {
 				want = session.RequestResolved
-				k.eventually("the runtime is told", func() bool { return k.deliveredAt(request.ID) != 0 })
+				k.eventually("the runtime gets the answer", func() bool { return k.deliveredAt(request.ID) != 0 })
 				if request.DecidedBy != session.DecidedByAcceptEdits || request.Reply == nil || request.Reply.Decision != "accept" ||
 					request.Reply.Scope != "turn" {
 					t.Errorf("%s: %+v", what, request)
@@ -112,13 +112,13 @@ func TestEditsAreAccepted(t *testing.T) {
 		}
 
 		n++
-		request := k.askToEdit(s, turnID, n, false, "", "told.go")
+		request := k.askToEdit(s, turnID, n, false, "", "answered.go")
 		events := k.events(entryof.EventApprovalResolved)
 		last := events[len(events)-1]
 		if asked := k.events(stream.EventRequest); last.Actor != session.DecidedByAcceptEdits || last.Pos <= asked[len(asked)-1].Pos ||
 			string(last.Payload) != `{"approvalId":"`+request.ID+`","status":"resolved","decision":"accept",`+
 				`"scope":"turn","decidedBy":"mode:acceptEdits"}` {
-			t.Errorf("told by %s at %d: %s", last.Actor, last.Pos, last.Payload)
+			t.Errorf("published by %s at %d: %s", last.Actor, last.Pos, last.Payload)
 		}
 		entries := k.stored(s.ID)
 		if entry := entries[len(entries)-1]; entry.Type != "approval.resolved" || entry.Content != "Approval resolved (accept)" {
@@ -147,8 +147,9 @@ func TestEditsAreAccepted(t *testing.T) {
 	})
 }
 
-// An edit that was accepted and not told, because the server died, is told to the runtime that was attached to again.
-func TestAnAcceptedEditIsToldAfterARestart(t *testing.T) {
+// The server died after it accepted an edit and before it sent the answer. It sends the answer to the runtime when it
+// attaches again.
+func TestAcceptedEditIsDeliveredAfterRestart(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		policy, sandbox := session.PolicyOnRequest, session.SandboxFullAccess
 		s, err := k.Create(t.Context(), session.Create{ApprovalPolicy: &policy, FilesystemSandbox: &sandbox, AcceptEdits: true})
@@ -162,10 +163,10 @@ func TestAnAcceptedEditIsToldAfterARestart(t *testing.T) {
 		generation := k.fake.generation
 		k.close()
 		k = open(t, k.db, k.opts.NodeID, generation)
-		k.eventually("the runtime is told", func() bool { return k.deliveredAt(request.ID) != 0 })
+		k.eventually("the runtime gets the answer", func() bool { return k.deliveredAt(request.ID) != 0 })
 		_, answers := k.fake.seen()
 		if !slices.EqualFunc(answers, []string{"accept"}, func(r runtime.Reply, want string) bool { return r.Decision == want }) {
-			t.Errorf("told %+v", answers)
+			t.Errorf("delivered %+v", answers)
 		}
 	})
 }

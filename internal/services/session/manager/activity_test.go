@@ -106,14 +106,14 @@ func TestActivity(t *testing.T) {
 	})
 }
 
-// A runtime that tells whole seconds does not put a turn before one that was accepted earlier in the same second.
-func TestTheLastTurnDecidesWhateverItsRuntimesClockTells(t *testing.T) {
-	for _, heardAfter := range []time.Duration{0, 1500 * time.Millisecond} {
-		t.Run(heardAfter.String(), func(t *testing.T) { lastTurnDecides(t, heardAfter) })
+// A runtime that reports whole seconds does not put a turn before one that was accepted earlier in the same second.
+func TestLastTurnDecidesDespiteRuntimeClock(t *testing.T) {
+	for _, receivedAfter := range []time.Duration{0, 1500 * time.Millisecond} {
+		t.Run(receivedAfter.String(), func(t *testing.T) { lastTurnDecides(t, receivedAfter) })
 	}
 }
 
-func lastTurnDecides(t *testing.T, heardAfter time.Duration) {
+func lastTurnDecides(t *testing.T, receivedAfter time.Duration) {
 	t.Helper()
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -121,11 +121,11 @@ func lastTurnDecides(t *testing.T, heardAfter time.Duration) {
 		k.fake.notify(s.ID, failed, "turn/completed", runtime.TurnCompleted{TurnID: failed, Status: runtime.TurnFailed,
 			Error: "no money"})
 		second := k.now() / 1000 * 1000
-		// told by the runtime before it is accepted; like ids of runtimes, it sorts by time within a millisecond
+		// the runtime reports it before it is accepted; like ids of runtimes, it sorts by time within a millisecond
 		const next = "turn-later"
 		k.fake.emit(runtime.Signal{Kind: runtime.SignalNotification, Method: "turn/started", ThreadID: s.ID, TurnID: next,
 			Params: encode(map[string]string{}), Raw: encode(map[string]string{}),
-			Change: runtime.TurnStarted{TurnID: next, StartedAt: second}, ReceivedAt: time.Now().Add(heardAfter)})
+			Change: runtime.TurnStarted{TurnID: next, StartedAt: second}, ReceivedAt: time.Now().Add(receivedAfter)})
 		k.fake.notify(s.ID, next, "turn/completed", runtime.TurnCompleted{TurnID: next, Status: runtime.TurnInterrupted,
 			StartedAt: second})
 		k.flush()

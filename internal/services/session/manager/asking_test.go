@@ -15,7 +15,7 @@ import (
 )
 
 // What this server asks about a tool of its own is an approval like any other: shown, listed, decided once and with a
-// reason, and it expires visibly when nobody waits for it any more.
+// reason, and it expires visibly when no caller waits for it any more.
 func TestAToolOfTheServerIsAskedAbout(t *testing.T) {
 	sessiontest.Each(t, func(t *testing.T, s *sessiontest.Site) {
 		id := s.NewSession()
@@ -94,7 +94,7 @@ func TestAToolOfTheServerIsAskedAbout(t *testing.T) {
 			t.Fatal(err)
 		}
 		if denied.ReasonGiven() {
-			t.Error("the agent would be told the reason again with the next message")
+			t.Error("the agent would get the reason again with the next message")
 		}
 		if got := <-done; got.err != nil || got.answer != (session.ToolAnswer{Actor: "ann", Reason: "not on a Friday"}) {
 			t.Errorf("declined: %+v", got)

@@ -34,8 +34,8 @@ func line(threadID, turnID, itemID string, nativeID int) []runtime.Signal {
 	}
 }
 
-// told is what the store has of lines: turns, entries of items and requests of a session, and its events.
-func (k *kit) told(sessionID string) string {
+// storedLines is what the store has of lines: turns, entries of items and requests of a session, and its events.
+func (k *kit) storedLines(sessionID string) string {
 	k.t.Helper()
 	entries := k.stored(sessionID)
 	items := 0
@@ -99,31 +99,31 @@ func TestABatchIsStoredAllOrNoneAndOnce(t *testing.T) {
 				kept, generation := p.offset, k.fake.generation
 				cut(t, k, func() { p.emitState(json.RawMessage(`{"at":2}`), line(s.ID, "u", "m", 7)...) })
 				if stored := p.lastStored(); stored != kept {
-					t.Fatalf("told to be stored up to %d, want %d", stored, kept)
+					t.Fatalf("reported to be stored up to %d, want %d", stored, kept)
 				}
 				k.close()
 
 				k = open(t, k.db, k.opts.NodeID, generation)
 				k.resumes(generation, kept, `{"at":1}`)
-				if told := k.told(s.ID); told != lineAbsent {
-					t.Fatalf("of a line that was cut in the middle the store has %s", told)
+				if lines := k.storedLines(s.ID); lines != lineAbsent {
+					t.Fatalf("of a line that was cut in the middle the store has %s", lines)
 				}
 				p = &speaker{fake: k.fake, offset: kept}
 				for range 2 {
 					p.offset = kept
 					p.emitState(json.RawMessage(`{"at":2}`), line(s.ID, "u", "m", 7)...)
-					if told := k.told(s.ID); told != lineStored {
-						t.Errorf("stored %s", told)
+					if lines := k.storedLines(s.ID); lines != lineStored {
+						t.Errorf("stored %s", lines)
 					}
 				}
 				if p.lastStored() != p.offset {
-					t.Errorf("told to be stored up to %d, want %d", p.lastStored(), p.offset)
+					t.Errorf("reported to be stored up to %d, want %d", p.lastStored(), p.offset)
 				}
 				k.end(s.ID, "u")
 
 				// An adapter that reads the line again all the same changes nothing stored; with one that asked where to go on, the
 				// turn is not even taken for running.
-				before := k.told(s.ID)
+				before := k.storedLines(s.ID)
 				for _, asks := range []bool{false, true} {
 					k.close()
 					k = open(t, k.db, k.opts.NodeID, generation)
@@ -132,8 +132,8 @@ func TestABatchIsStoredAllOrNoneAndOnce(t *testing.T) {
 					}
 					p = &speaker{fake: k.fake, offset: kept}
 					p.emitState(json.RawMessage(`{"at":3}`), line(s.ID, "u", "m", 7)...)
-					if told := k.told(s.ID); told != before {
-						t.Errorf("a line that was read again made of %s: %s", before, told)
+					if lines := k.storedLines(s.ID); lines != before {
+						t.Errorf("a line that was read again made of %s: %s", before, lines)
 					}
 					if known, _ := k.index.Get(s.ID); asks && known.ActiveTurn != "" {
 						t.Errorf("turn %s is taken for running", known.ActiveTurn)
@@ -145,7 +145,7 @@ func TestABatchIsStoredAllOrNoneAndOnce(t *testing.T) {
 	}
 }
 
-// resumes checks what an adapter is told of a process that outlived its server.
+// resumes checks what an adapter learns of a process that outlived its server.
 func (k *kit) resumes(generation string, offset int64, state string) {
 	k.t.Helper()
 	got, err := k.Resumption(k.t.Context(), generation)
@@ -155,7 +155,7 @@ func (k *kit) resumes(generation string, offset int64, state string) {
 	}
 }
 
-// The state after pieces of text, and after lines that mean nothing to anybody, is stored with their position; a line
+// The state after deltas of text, and after lines without a meaning, is stored with their position; a line
 // that does not change it leaves it.
 func TestTheStateIsStoredWithItsPosition(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
@@ -183,11 +183,11 @@ func TestTheStateIsStoredWithItsPosition(t *testing.T) {
 	})
 }
 
-// Pieces of text that come with other news in one line are stored in their place among it, and count in the text they
+// Deltas of text that come with other news in one line are stored in their place among it, and count in the text they
 // go on with.
-func TestPiecesOfTextAmongOtherNews(t *testing.T) {
+func TestTextDeltasKeepTheirPlaceInALine(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
-		p, told := &speaker{fake: k.fake}, k.listen()
+		p, published := &speaker{fake: k.fake}, k.listen()
 		s := k.create()
 		turn := k.send(s.ID)
 		item := runtime.Item{ID: "m", Role: "assistant", Type: "agentMessage"}
@@ -214,11 +214,11 @@ func TestPiecesOfTextAmongOtherNews(t *testing.T) {
 			t.Errorf("stored %q, want %q", texts, want)
 		}
 		if all := textsOf(t, got); all["m/text"] != "one two three four five six" {
-			t.Errorf("the pieces make %q", all)
+			t.Errorf("the deltas make %q", all)
 		}
-		early := told()
+		early := published()
 		if len(early) != 3 {
-			t.Errorf("%d pieces were told early, want those of the lines of nothing but text", len(early))
+			t.Errorf("%d deltas were published early, want those of the lines of nothing but text", len(early))
 		}
 		entries := k.stored(s.ID)
 		if last := entries[len(entries)-1]; last.Content != item.Content || last.Status != transcript.Complete {

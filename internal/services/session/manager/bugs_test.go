@@ -15,7 +15,7 @@ import (
 
 // Looking at what is pending changes nothing. There it announced each pending file change again, so that polling queued
 // reviews.
-func TestListingRequestsTellsNobody(t *testing.T) {
+func TestListingRequestsPublishesNothing(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
 		turnID := k.send(s.ID)

@@ -46,8 +46,8 @@ func numbered(prefix string, n int) []transcript.Entry {
 	return entries
 }
 
-// nobodyAdmitted checks that all upserts of several entries have left, and that none is left to be completed.
-func (k *kit) nobodyAdmitted() {
+// noneAdmitted checks that all upserts of several entries have left, and that none is left to be completed.
+func (k *kit) noneAdmitted() {
 	k.t.Helper()
 	if !k.upserter.upserts.many.TryAcquire(maxManyEntries) {
 		k.t.Error("an upsert that is over holds its place")
@@ -79,12 +79,12 @@ func TestBulkUpsertsOfOneUnitShareNoFate(t *testing.T) {
 				t.Errorf("round %d: %d entries, %d events", round, stored, events)
 			}
 		}
-		k.nobodyAdmitted()
+		k.noneAdmitted()
 	})
 }
 
 // However many upserts of 1,000 entries come, two are admitted at a time, the entries of each stay together and in
-// order, who leaves while waiting stores nothing; and a single entry has at most one piece of theirs before it.
+// order, who leaves while waiting stores nothing; and a single entry has at most one part of theirs before it.
 func TestSingleUpsertsPassBulkOnes(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -111,7 +111,7 @@ func TestSingleUpsertsPassBulkOnes(t *testing.T) {
 		for range 3 {
 			k.do(<-results)
 		}
-		k.nobodyAdmitted()
+		k.noneAdmitted()
 		var order []string
 		for _, record := range k.events("transcript_updated") {
 			order = append(order, record.ItemID)
@@ -132,8 +132,8 @@ func TestSingleUpsertsPassBulkOnes(t *testing.T) {
 	})
 }
 
-// A unit takes whole upserts as far as they fit, or a piece of one that never fits.
-func TestPiecesOfBulkUpsertsAreBounded(t *testing.T) {
+// A unit takes whole upserts as far as they fit, or a part of one that never fits.
+func TestBulkUpsertPartsAreBounded(t *testing.T) {
 	t.Parallel()
 	b := newBulkUpserts()
 	add := func(n, bytes int) *upsert {
@@ -160,9 +160,9 @@ func TestPiecesOfBulkUpsertsAreBounded(t *testing.T) {
 			b.single.Store(&later)
 			add(96, 1)
 		}
-		pieces, gone := b.next()
+		parts, gone := b.next()
 		var got []int
-		for _, p := range pieces {
+		for _, p := range parts {
 			got = append(got, len(p.entries))
 			p.whole.stored = p.to
 			if p.to < len(p.whole.entries) {
@@ -178,7 +178,7 @@ func TestPiecesOfBulkUpsertsAreBounded(t *testing.T) {
 	}
 }
 
-// cutShort stores the first piece of an upsert of 300 entries, as a server does that is killed then.
+// cutShort stores the first part of an upsert of 300 entries, as a server does that is killed then.
 func (k *kit) cutShort(sessionID string) {
 	k.t.Helper()
 	u := &upsert{ctx: k.t.Context(), sessionID: sessionID, entries: numbered("m", 300), result: make(chan error, 1)}
@@ -193,7 +193,7 @@ func (k *kit) cutShort(sessionID string) {
 	}))
 }
 
-// A server killed between two pieces of an upsert completes it when it starts again, with the trace and the time of the
+// A server killed between two parts of an upsert completes it when it starts again, with the trace and the time of the
 // request; unless the session is gone by then.
 func TestBulkUpsertsAreCompletedAfterAKill(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
@@ -207,7 +207,7 @@ func TestBulkUpsertsAreCompletedAfterAKill(t *testing.T) {
 		_, err := k.db.Raw().ExecContext(t.Context(), `delete from sessions where id = $1`, deleted.ID)
 		k.do(err)
 		k = k.reopen().reopen() // the second start finds nothing to do
-		k.nobodyAdmitted()
+		k.noneAdmitted()
 		stored := k.stored(kept.ID)
 		if len(stored) != 300 || stored[299].Content != "the \x00last\u2028\"one\"" {
 			t.Errorf("%d entries are stored, the last is %+v", len(stored), stored[len(stored)-1])
@@ -236,6 +236,6 @@ func TestDeletingASessionEndsItsBulkUpserts(t *testing.T) {
 		k.cutShort(s.ID)
 		_, err := k.Delete(t.Context(), s.ID)
 		k.do(err)
-		k.nobodyAdmitted()
+		k.noneAdmitted()
 	})
 }

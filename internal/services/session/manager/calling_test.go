@@ -6,7 +6,7 @@ import (
 	"harness/internal/runtime"
 )
 
-// A tool that a runtime calls before it has told of its turn is called in that turn, and not in none.
+// A tool that a runtime calls before it has reported its turn is called in that turn, and not in none.
 func TestACallComesBeforeItsTurn(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()

@@ -57,16 +57,16 @@ func TestWhatARuntimeCannotDoIsRefused(t *testing.T) {
 	})
 }
 
-// Names and archives a runtime does not keep are kept here, and clients hear of them all the same.
+// Names and archives a runtime does not keep are kept here, and clients are notified of them all the same.
 func TestNamesAndArchivesNeedNoRuntime(t *testing.T) {
 	eachPlain(t, func(t *testing.T, k *kit) {
 		s := k.create()
 		_, err := k.Rename(t.Context(), s.ID, "mine")
 		k.do(err)
-		heard := k.events(stream.EventNotification)
-		if got := string(heard[len(heard)-1].Payload); got != `{"method":"thread/name/updated","params":{"threadId":"`+s.ID+
+		received := k.events(stream.EventNotification)
+		if got := string(received[len(received)-1].Payload); got != `{"method":"thread/name/updated","params":{"threadId":"`+s.ID+
 			`","threadName":"mine"}}` {
-			t.Errorf("clients heard %s", got)
+			t.Errorf("clients received %s", got)
 		}
 		archived, err := k.Archive(t.Context(), s.ID)
 		k.do(err)
@@ -78,7 +78,7 @@ func TestNamesAndArchivesNeedNoRuntime(t *testing.T) {
 		_, err = k.Delete(t.Context(), s.ID)
 		k.do(err)
 		if len(k.fake.deleted) != 0 {
-			t.Errorf("the runtime was told to delete %v", k.fake.deleted)
+			t.Errorf("the runtime was asked to delete %v", k.fake.deleted)
 		}
 	})
 }

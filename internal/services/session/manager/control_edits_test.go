@@ -84,7 +84,7 @@ func TestEditControls(t *testing.T) {
 		t.Log("no audit, no entry")
 		k.edit(s.ID, session.ControlEdit{Edit: settings()})
 		if len(k.stored(s.ID)) != 1 {
-			t.Error("an entry nobody asked for")
+			t.Error("an entry without a request")
 		}
 		if after := len(k.records()); after != before {
 			t.Errorf("%d events; changes of controls are not announced", after-before)
@@ -139,8 +139,8 @@ func TestEditDefaults(t *testing.T) {
 	})
 }
 
-// What new sessions start with is changed without a session, in one step, and the event log tells of it; what is no
-// change is not told. Locked it stays.
+// What new sessions start with is changed without a session, in one step, and the event log records it; what is no
+// change is not recorded. Locked it stays.
 func TestEditDefaultsWithoutASession(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		edit := func(c session.Controls) session.Controls {
@@ -154,9 +154,9 @@ func TestEditDefaultsWithoutASession(t *testing.T) {
 				t.Errorf("edit %d: %+v, changed %v", n, next, changed)
 			}
 		}
-		told := k.events(controledit.EventDefaultsChanged)
-		if len(told) != 1 || !strings.Contains(string(told[0].Payload), `"previous":{"model":null,"approvalPolicy":"untrusted"`) {
-			t.Errorf("told is %+v", told)
+		recorded := k.events(controledit.EventDefaultsChanged)
+		if len(recorded) != 1 || !strings.Contains(string(recorded[0].Payload), `"previous":{"model":null,"approvalPolicy":"untrusted"`) {
+			t.Errorf("recorded %+v", recorded)
 		}
 		k = k.reopen()
 		if fresh := k.create(); fresh.Controls.ApprovalPolicy != "never" {

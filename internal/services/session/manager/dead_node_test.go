@@ -11,7 +11,7 @@ import (
 	"harness/internal/services/session"
 )
 
-// What a node that died left open ends at another one, told to clients; what its runtime still says afterwards changes
+// What a node that died left open ends at another one, which notifies clients; what its runtime still says afterwards changes
 // nothing. Its sessions stay its own.
 func TestADeadNodesTurnsEndAtAnotherNode(t *testing.T) {
 	twoNodes(t, func(t *testing.T, owner, other *kit, s session.Session, turnID string) {
@@ -43,7 +43,7 @@ func TestADeadNodesTurnsEndAtAnotherNode(t *testing.T) {
 		spooled(2, "turn/completed", runtime.TurnCompleted{TurnID: turnID, Status: runtime.TurnDone})
 		owner.flush()
 		if turn := other.turn(s.ID, turnID); turn.Status != runtime.TurnInterrupted || len(other.records()) != stored {
-			t.Errorf("a dead runtime was heard: the turn is %s, %d records after %d", turn.Status, len(other.records()), stored)
+			t.Errorf("a dead runtime's signal was accepted: the turn is %s, %d records after %d", turn.Status, len(other.records()), stored)
 		}
 		if read, err := other.Lookup(t.Context(), s.ID); err != nil || read.NodeID != "one" {
 			t.Errorf("the session is %s's, %v", read.NodeID, err)
@@ -62,7 +62,7 @@ func TestAnUnsureNodeStartsNothing(t *testing.T) {
 			t.Errorf("a message got %v", err)
 		}
 		if turns, _ := unsure.fake.seen(); len(turns) != 0 {
-			t.Errorf("the runtime was told %+v", turns)
+			t.Errorf("the runtime got %+v", turns)
 		}
 	})
 }

@@ -10,10 +10,10 @@ import (
 	"harness/internal/services/session"
 )
 
-// answeredWithin is what is promised to whoever deletes.
+// answeredWithin is what is promised to a caller that deletes.
 const answeredWithin = 10 * time.Second
 
-// hasDeleted tells whether the runtime was told of the deletion of every session.
+// hasDeleted reports whether the runtime got the deletion of every session.
 func (f *fake) hasDeleted(ids ...string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -28,7 +28,7 @@ func (k *kit) noted() int {
 }
 
 // A runtime that does not answer keeps no chat from being deleted, not even one in which a turn runs or to which a
-// message is on its way, and all chats of a project wait for it once. It is told when it answers again.
+// message is on its way, and all chats of a project wait for it once. It is notified when it answers again.
 func TestDeletingDoesNotWaitForAFrozenRuntime(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		p, err := k.CreateProject(t.Context(), "p", nil)
@@ -79,11 +79,11 @@ func TestDeletingDoesNotWaitForAFrozenRuntime(t *testing.T) {
 		if err := <-sent; !errors.As(err, &gone) {
 			t.Errorf("the message to a deleted chat: %v", err)
 		}
-		k.eventually("the runtime is told", func() bool { return k.fake.hasDeleted(ids...) && k.noted() == 0 })
+		k.eventually("the runtime is notified", func() bool { return k.fake.hasDeleted(ids...) && k.noted() == 0 })
 	})
 }
 
-// What the runtime has to be told survives a restart of the server, and what it still lists of a deleted chat does not
+// What the runtime has to be notified of survives a restart of the server, and what it still lists of a deleted chat does not
 // bring that back.
 func TestANotedDeletionSurvivesARestart(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
@@ -98,10 +98,10 @@ func TestANotedDeletionSurvivesARestart(t *testing.T) {
 		next := open(t, k.db, "another-node")
 		next.close()
 		if next.fake.hasDeleted(s.ID) {
-			t.Error("another node's runtime was told")
+			t.Error("another node's runtime was notified")
 		}
 		next = open(t, k.db, "node")
-		next.eventually("the runtime is told", func() bool { return next.fake.hasDeleted(s.ID) && next.noted() == 0 })
+		next.eventually("the runtime is notified", func() bool { return next.fake.hasDeleted(s.ID) && next.noted() == 0 })
 		next.fake.mu.Lock()
 		next.fake.threads = append(next.fake.threads, runtime.Thread{ID: s.ID})
 		next.fake.mu.Unlock()
@@ -113,7 +113,7 @@ func TestANotedDeletionSurvivesARestart(t *testing.T) {
 }
 
 // A refusal is an answer: the chat stays.
-func TestARefusedDeletionIsTold(t *testing.T) {
+func TestRefusedDeletionIsReturned(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
 		refused := &runtime.Error{Runtime: "codex", Code: -32600, Message: "no"}

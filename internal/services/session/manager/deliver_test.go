@@ -17,7 +17,7 @@ func (k *kit) answersTo(want int) func() bool {
 	}
 }
 
-// deliveredAt is when (ms) the runtime was told a decision.
+// deliveredAt is when (ms) the runtime got a decision.
 func (k *kit) deliveredAt(id string) (at int64) {
 	k.t.Helper()
 	k.flush()
@@ -26,14 +26,14 @@ func (k *kit) deliveredAt(id string) (at int64) {
 	return at
 }
 
-// tell makes the node hear what others committed: on SQLite a journal hears of others when it writes.
-func (k *kit) tell() {
+// receive makes the node receive what others committed: on SQLite a journal receives it when it writes.
+func (k *kit) receive() {
 	k.t.Helper()
 	k.fake.notify("", "", "account/updated", nil)
 	k.flush()
 }
 
-// A decision of any kind, made at another node, is told to the runtime once, and that is stored.
+// A decision of any kind, made at another node, is sent to the runtime once, and that is stored.
 func TestTheOwnerDeliversWhatAnotherNodeDecides(t *testing.T) {
 	twoNodes(t, func(t *testing.T, owner, other *kit, s session.Session, turnID string) {
 		for i, want := range kinds {
@@ -41,22 +41,22 @@ func TestTheOwnerDeliversWhatAnotherNodeDecides(t *testing.T) {
 			request := owner.pending(s.ID, want.kind)[0]
 			_, err := other.Settle(t.Context(), request.ID, want.kind, want.reply, "user")
 			owner.do(err)
-			owner.tell()
+			owner.receive()
 			owner.eventually("the answer", owner.answersTo(i+1))
 			owner.eventually("it is stored", func() bool { return owner.deliveredAt(request.ID) != 0 })
 			_, answers := owner.fake.seen()
 			if got := answers[i]; got.Decision != want.reply.Decision || got.Success != want.reply.Success {
-				t.Errorf("%s: the runtime was told %+v", want.kind, got)
+				t.Errorf("%s: the runtime got %+v", want.kind, got)
 			}
 		}
-		owner.tell()
+		owner.receive()
 		if _, answers := other.fake.seen(); len(answers) != 0 || !owner.answersTo(len(kinds))() {
-			t.Errorf("the other node's runtime was told %+v", answers)
+			t.Errorf("the other node's runtime got %+v", answers)
 		}
 	})
 }
 
-// Decided while the owner is down, or lost between the commit and the runtime: told when the runtime is attached to
+// Decided while the owner is down, or lost between the commit and the runtime: sent when the runtime is attached to
 // again, and only once.
 func TestAStoredDecisionIsDeliveredAfterARestart(t *testing.T) {
 	t.Parallel()
@@ -72,7 +72,7 @@ func TestAStoredDecisionIsDeliveredAfterARestart(t *testing.T) {
 		_, err := owner.Settle(t.Context(), pending[0].ID, runtime.RequestApproval, runtime.Reply{Decision: "accept"}, "user")
 		owner.do(err)
 		if at := owner.deliveredAt(pending[0].ID); at != 0 {
-			t.Errorf("what the runtime was not told counts as told at %d", at)
+			t.Errorf("what the runtime did not get counts as delivered at %d", at)
 		}
 		owner.close()
 		other := open(t, db, "two")
@@ -85,25 +85,25 @@ func TestAStoredDecisionIsDeliveredAfterARestart(t *testing.T) {
 		owner.do(err)
 		owner.eventually("the answers", owner.answersTo(2))
 		if len(resumption.Requests) > 2 {
-			t.Errorf("the adapter is told of %+v", resumption.Requests)
+			t.Errorf("the adapter gets %+v", resumption.Requests)
 		}
 		for _, request := range pending {
 			owner.eventually("it is stored", func() bool { return owner.deliveredAt(request.ID) != 0 })
 		}
 		owner.close()
 		again := open(t, db, "one", generation)
-		again.tell()
+		again.receive()
 		if resumption, err := again.Resumption(t.Context(), generation); err != nil || len(resumption.Requests) != 0 {
-			t.Errorf("the adapter is told of %+v, %v", resumption.Requests, err)
+			t.Errorf("the adapter gets %+v, %v", resumption.Requests, err)
 		}
 		if !again.answersTo(0)() {
-			t.Error("a decision was told twice")
+			t.Error("a decision was sent twice")
 		}
 	})
 }
 
-// The process ends before it is told: the decision expires where it was announced, with its turn.
-func TestADecisionThatReachedNobodyExpires(t *testing.T) {
+// The process ends before it gets the decision: the decision expires where it was announced, with its turn.
+func TestUndeliveredDecisionExpires(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
 		turnID := k.send(s.ID)
@@ -123,8 +123,8 @@ func TestADecisionThatReachedNobodyExpires(t *testing.T) {
 				t.Errorf("request %d is %s (%v), want %s", i, got.Status, err, want)
 			}
 		}
-		if told := k.events("approval_resolved"); len(told) != 3 {
-			t.Errorf("told %d times, want accept, accept, expired", len(told))
+		if published := k.events("approval_resolved"); len(published) != 3 {
+			t.Errorf("published %d times, want accept, accept, expired", len(published))
 		}
 	})
 }

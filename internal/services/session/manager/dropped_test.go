@@ -11,7 +11,7 @@ import (
 	"harness/transcript"
 )
 
-// said are the messages of a session that somebody sent, and how they ended.
+// said are the messages of a session that a user sent, and how they ended.
 func (k *kit) said(sessionID string) (said []string) {
 	k.t.Helper()
 	for _, entry := range k.stored(sessionID) {
@@ -22,14 +22,14 @@ func (k *kit) said(sessionID string) (said []string) {
 	return said
 }
 
-// tellUser has the runtime tell a message as part of a turn.
-func (k *kit) tellUser(sessionID, turnID, id, text string) {
+// reportUser has the runtime report a message as part of a turn.
+func (k *kit) reportUser(sessionID, turnID, id, text string) {
 	k.t.Helper()
 	k.fake.item(sessionID, turnID, runtime.Item{ID: id, Role: "user", Type: wire.ItemUserMessage, Content: text}, true)
 }
 
-// A message that was taken into a turn and dropped with it stands in the transcript, and readers are told before they
-// are told of the end; one that was told is there once, and of a turn that ran to its end nothing is dropped.
+// A message that was taken into a turn and dropped with it stands in the transcript, and readers are notified of it
+// before the end; one that was published is there once, and of a turn that ran to its end nothing is dropped.
 func TestAMessageDroppedWithItsTurnIsShown(t *testing.T) {
 	for name, c := range map[string]struct {
 		status runtime.TurnStatus
@@ -48,12 +48,12 @@ func TestAMessageDroppedWithItsTurnIsShown(t *testing.T) {
 				s := k.create()
 				turn, err := turnOf(k.Send(t.Context(), s.ID, session.Message{Text: "go"}))
 				k.do(err)
-				k.tellUser(s.ID, turn, "u1", "go")
+				k.reportUser(s.ID, turn, "u1", "go")
 				for _, text := range []string{"also", "and this", "also"} {
 					_, err := k.Send(t.Context(), s.ID, session.Message{Text: text})
 					k.do(err)
 				}
-				k.tellUser(s.ID, turn, "u2", "also")
+				k.reportUser(s.ID, turn, "u2", "also")
 				if c.steer != nil {
 					c.steer(k, s.ID, turn)
 				}
@@ -65,13 +65,13 @@ func TestAMessageDroppedWithItsTurnIsShown(t *testing.T) {
 				for _, record := range k.records() {
 					if record.Type == session.EventTranscriptUpdated {
 						if dropped++; ended {
-							t.Error("a dropped message was told behind the turn's end")
+							t.Error("a dropped message was published behind the turn's end")
 						}
 					}
 					ended = ended || strings.Contains(string(record.Payload), wire.MethodTurnCompleted)
 				}
 				if want := len(c.want) - 2; dropped != want || !ended {
-					t.Errorf("%d dropped messages were told, want %d (the end: %v)", dropped, want, ended)
+					t.Errorf("%d dropped messages were published, want %d (the end: %v)", dropped, want, ended)
 				}
 			})
 		})
@@ -84,7 +84,7 @@ func TestAMessageDroppedByADeadRuntimeIsShown(t *testing.T) {
 		s := k.create()
 		turn, err := turnOf(k.Send(t.Context(), s.ID, session.Message{Text: "go"}))
 		k.do(err)
-		k.tellUser(s.ID, turn, "u1", "go")
+		k.reportUser(s.ID, turn, "u1", "go")
 		_, err = k.Send(t.Context(), s.ID, session.Message{Text: "and this"})
 		k.do(err)
 		k.flush()
@@ -101,7 +101,7 @@ func TestAMessageTakenByAnEndedTurnIsShown(t *testing.T) {
 		s := k.create()
 		turn, err := turnOf(k.Send(t.Context(), s.ID, session.Message{Text: "go"}))
 		k.do(err)
-		k.tellUser(s.ID, turn, "u1", "go")
+		k.reportUser(s.ID, turn, "u1", "go")
 		k.fake.end(s.ID, turn, runtime.TurnInterrupted)
 		k.flush()
 		sess, err := k.Get(t.Context(), s.ID)

@@ -24,7 +24,7 @@ func TestASessionThatWasTakenIsNotWrittenToByItsFormerOwner(t *testing.T) {
 	var other *kit
 	owner.fake.mu.Lock()
 	owner.fake.onTurn = func(in runtime.StartTurn, turnID string) (runtime.StartedTurn, error) {
-		if in.ThreadID == taken.ID { // the server is frozen before it hears the answer
+		if in.ThreadID == taken.ID { // the server is frozen before it receives the answer
 			other = openWith(t, db, "two", func(o *Options) { o.AdoptNodes = []string{"one"} })
 			_, err := db.Raw().ExecContext(t.Context(), `update sessions set node_id = 'one', epoch = 0 where id = $1`, kept.ID)
 			owner.do(err)

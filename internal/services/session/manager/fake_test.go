@@ -30,7 +30,7 @@ type fake struct {
 	generation string
 	down       bool
 	status     runtime.Status // what it says of itself in place of ready, when set
-	forgets    bool           // it cannot be told a conversation again that it has lost
+	forgets    bool           // it cannot be given a conversation again that it has lost
 	frozen     chan struct{}  // while it is open, nothing that is asked is answered
 	threads    []runtime.Thread
 	answers    []runtime.Reply
@@ -329,7 +329,7 @@ func (f *fake) InterruptTurn(ctx context.Context, threadID, turnID string) error
 	return nil
 }
 
-// EndProcess is told as a process is that was killed.
+// EndProcess reports the process as one that was killed.
 func (f *fake) EndProcess(_ context.Context, threadID, _ string) error {
 	f.mu.Lock()
 	f.ended = append(f.ended, threadID)
@@ -455,7 +455,7 @@ func (f *fake) leave(sessionID string) {
 		Exit: &runtime.Exit{At: time.Now()}})
 }
 
-// seen returns copies of what the runtime was told.
+// seen returns copies of what the runtime was sent.
 func (f *fake) seen() (turns []runtime.StartTurn, answers []runtime.Reply) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"harness/internal/services/session/retention"
 )
 
-// say has the fake runtime tell a notification with params of one member beside the ids.
+// say has the fake runtime send a notification with params of one member beside the ids.
 func (k *kit) say(method, sessionID, turnID, member string) {
 	k.t.Helper()
 	k.fake.emit(runtime.Signal{Kind: runtime.SignalNotification, Generation: k.fake.generation, Method: method,
@@ -22,7 +22,7 @@ func (k *kit) say(method, sessionID, turnID, member string) {
 		Raw: fmt.Appendf(nil, `{"method":%q,"params":{"threadId":%q,"turnId":%q,%s}}`, method, sessionID, turnID, member)})
 }
 
-// used tells a usage of total tokens in all and last ones with the last request.
+// used reports a usage of total tokens in all and last ones with the last request.
 func (k *kit) used(sessionID, turnID string, total, last int) {
 	k.t.Helper()
 	k.say(wire.MethodTokenUsage, sessionID, turnID, fmt.Sprintf(
@@ -76,7 +76,7 @@ func TestFigures(t *testing.T) {
 		k.do(err)
 		check(detail.Session.Figures, plan, usage, true)
 		if page, err = k.List(t.Context(), session.ListQuery{}); err != nil || page.Sessions[0].Figures != nil {
-			t.Errorf("figures nobody asked for: %+v %v", page.Sessions[0].Figures, err)
+			t.Errorf("figures without a request: %+v %v", page.Sessions[0].Figures, err)
 		}
 		_, err = k.Delete(t.Context(), s.ID)
 		k.do(err)
@@ -119,21 +119,21 @@ func TestListFilters(t *testing.T) {
 			query session.ListQuery
 			want  []string
 		}{
-			"running":            {session.ListQuery{State: session.StateRunning}, []string{running}},
-			"waiting":            {session.ListQuery{State: session.StateWaiting}, []string{waiting}},
-			"idle":               {session.ListQuery{State: session.StateIdle, Sort: session.SortCreated}, []string{all[4], all[3]}},
-			"unresponsive":       {session.ListQuery{State: session.StateUnresponsive}, nil},
-			"created":            {session.ListQuery{Sort: session.SortCreated}, all},
-			"of a project":       {session.ListQuery{ProjectID: project.ID, Sort: session.SortCreated}, []string{all[4], waiting}},
-			"of no project":      {session.ListQuery{ProjectID: session.NoProject, Sort: session.SortCreated}, []string{all[3], failed, running}},
-			"waiting in it":      {session.ListQuery{ProjectID: project.ID, State: session.StateWaiting}, []string{waiting}},
-			"with a text":        {session.ListQuery{Text: session.NewChatTitle, State: session.StateWaiting}, []string{waiting}},
-			"by text and age":    {session.ListQuery{Text: session.NewChatTitle, Sort: session.SortCreated}, all},
-			"with a text nobody": {session.ListQuery{Text: "nobody", State: session.StateIdle}, nil},
+			"running":           {session.ListQuery{State: session.StateRunning}, []string{running}},
+			"waiting":           {session.ListQuery{State: session.StateWaiting}, []string{waiting}},
+			"idle":              {session.ListQuery{State: session.StateIdle, Sort: session.SortCreated}, []string{all[4], all[3]}},
+			"unresponsive":      {session.ListQuery{State: session.StateUnresponsive}, nil},
+			"created":           {session.ListQuery{Sort: session.SortCreated}, all},
+			"of a project":      {session.ListQuery{ProjectID: project.ID, Sort: session.SortCreated}, []string{all[4], waiting}},
+			"of no project":     {session.ListQuery{ProjectID: session.NoProject, Sort: session.SortCreated}, []string{all[3], failed, running}},
+			"waiting in it":     {session.ListQuery{ProjectID: project.ID, State: session.StateWaiting}, []string{waiting}},
+			"with a text":       {session.ListQuery{Text: session.NewChatTitle, State: session.StateWaiting}, []string{waiting}},
+			"by text and age":   {session.ListQuery{Text: session.NewChatTitle, Sort: session.SortCreated}, all},
+			"with another text": {session.ListQuery{Text: "unmatched", State: session.StateIdle}, nil},
 		} {
 			byAge := k.byAge()
 			got := k.list(one.query)
-			for !slices.Equal(byAge, k.byAge()) { // a description from the runtime came meanwhile, which tells its age
+			for !slices.Equal(byAge, k.byAge()) { // a description from the runtime came meanwhile, which has its age
 				byAge, got = k.byAge(), k.list(one.query)
 			}
 			want := slices.Clone(one.want)
@@ -151,11 +151,11 @@ func TestListFilters(t *testing.T) {
 	})
 }
 
-// What is used is counted by session, project and day: once, whatever is told again, also when a runtime counts anew.
+// What is used is counted by session, project and day: once, whatever is reported again, also when a runtime counts anew.
 func TestUsageDays(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s, elsewhere := k.create(), k.create()
-		k.used(elsewhere.ID, "", 5000, 70) // told of a history before anything is asked
+		k.used(elsewhere.ID, "", 5000, 70) // reported of a history before anything is asked
 		k.flush()
 		turn := k.send(s.ID)
 		k.used(s.ID, turn, 100, 100)
@@ -209,7 +209,7 @@ func TestTurnsOfKilledProcessesCount(t *testing.T) {
 			"two requests in each":            {[][][2]int{{{100, 100}, {170, 70}}, {{270, 100}, {340, 70}}}, 340},
 			"reports that add up in the turn": {[][][2]int{{{100, 100}, {170, 170}}, {{270, 100}, {340, 170}}}, 340},
 			"the same, each in a process":     {[][][2]int{{{100, 100}, {170, 170}}, {{100, 100}, {170, 170}}}, 340},
-			"told twice":                      {[][][2]int{{{170, 170}, {170, 170}}, {{340, 170}, {340, 170}}}, 340},
+			"reported twice":                  {[][][2]int{{{170, 170}, {170, 170}}, {{340, 170}, {340, 170}}}, 340},
 			"one report was lost":             {[][][2]int{{{100, 100}}, {{300, 70}}}, 300},
 		} {
 			s := k.create()
@@ -219,7 +219,7 @@ func TestTurnsOfKilledProcessesCount(t *testing.T) {
 					k.used(s.ID, turn, report[0], report[1])
 				}
 				k.end(s.ID, turn)
-				k.used(s.ID, turn, reports[len(reports)-1][0], reports[len(reports)-1][1]) // told again when it is loaded
+				k.used(s.ID, turn, reports[len(reports)-1][0], reports[len(reports)-1][1]) // reported again when it is loaded
 			}
 			k.flush()
 			_, total, err := k.Usage(t.Context(), session.UsageQuery{SessionID: s.ID, Limit: 1})
@@ -253,7 +253,7 @@ func TestUsage(t *testing.T) {
 			"a project":   {session.UsageQuery{By: session.UsageBySession, ProjectID: "p"}, "[a:2/20 b:3/5] 5/25"},
 			"since":       {session.UsageQuery{By: session.UsageBySession, Since: 1, Before: 86400001}, "[a:2/20 b:3/5] 5/25"},
 			"a session":   {session.UsageQuery{By: session.UsageByDay, SessionID: "b"}, "[86400000:3/5] 3/5"},
-			"a runtime":   {session.UsageQuery{By: session.UsageByDay, Runtime: "nobody"}, "[] 0/0"},
+			"a runtime":   {session.UsageQuery{By: session.UsageByDay, Runtime: "unknown"}, "[] 0/0"},
 			"the largest": {session.UsageQuery{By: session.UsageBySession, Limit: 1}, "[a:3/30] 6/35"},
 		} {
 			if c.want.Limit == 0 {

@@ -15,7 +15,7 @@ import (
 
 var wholeWindow = session.Reading{Window: &transcript.Window{Limit: 100}}
 
-// both reads a session as a whole and by a window, which must tell the same, and returns its entries by message id.
+// both reads a session as a whole and by a window, which must give the same, and returns its entries by message id.
 func (k *kit) both(sessionID string) map[string]transcript.Entry {
 	k.t.Helper()
 	whole, window := k.read(sessionID, session.Reading{}), k.read(sessionID, wholeWindow)
@@ -40,7 +40,7 @@ func details(e transcript.Entry) string {
 }
 
 // Who reads in the middle of a turn sees each text so far, where the finished item will have it, with a character that
-// is cut between two pieces whole; the entries themselves are not written meanwhile.
+// is cut between two deltas whole; the entries themselves are not written meanwhile.
 func TestAReaderInMidTurnSeesTheTextsSoFar(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		p := &speaker{fake: k.fake}
@@ -70,7 +70,7 @@ func TestAReaderInMidTurnSeesTheTextsSoFar(t *testing.T) {
 		}
 		for _, entry := range k.stored(s.ID) {
 			if entry.MessageID == "m" && entry.Content != "" {
-				t.Errorf("pieces are written to the entry: %q", entry.Content)
+				t.Errorf("deltas are written to the entry: %q", entry.Content)
 			}
 		}
 
@@ -191,7 +191,7 @@ func TestWhatAnInterruptedTurnLeavesRunningGoesOn(t *testing.T) {
 }
 
 // A command that goes on after its turn has ended well is not canceled by that end; its process's end cancels it, and
-// tells clients so.
+// clients are notified.
 func TestWhatOutlivesItsTurnEndsWithItsProcess(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		p := &speaker{fake: k.fake}
@@ -210,9 +210,9 @@ func TestWhatOutlivesItsTurnEndsWithItsProcess(t *testing.T) {
 		if c := k.both(s.ID)["c"]; details(c) != `{"aggregatedOutput":"before,after"}` || c.Status != transcript.Canceled {
 			t.Errorf("after the process: %s %s", details(c), c.Status)
 		}
-		if told := k.one("transcript_updated"); !strings.Contains(told, `"canceled"`) ||
-			!strings.Contains(told, "before,after") {
-			t.Errorf("told %s", told)
+		if event := k.one("transcript_updated"); !strings.Contains(event, `"canceled"`) ||
+			!strings.Contains(event, "before,after") {
+			t.Errorf("published %s", event)
 		}
 		if after := k.read(s.ID, wholeWindow); after.Version == before.Version {
 			t.Error("the version stayed")

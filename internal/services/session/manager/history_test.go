@@ -24,7 +24,7 @@ import (
 )
 
 // After any history of client wishes, runtime signals, crashes of the runtime and of the server, the stored transcript
-// is the fold of the journal's events, nothing is pending that nobody can answer, and no turn runs in a dead process.
+// is the fold of the journal's events, nothing is pending that no client can answer, and no turn runs in a dead process.
 func TestTranscriptIsFoldOfJournal(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		rapid.Check(t, func(rt *rapid.T) {
@@ -166,7 +166,7 @@ func (h *history) check() {
 	}
 }
 
-// holds tells whether what is read is what was folded, in whatever order. An item-1, as runtimes make up, may lack: it
+// holds reports whether what is read is what was folded, in whatever order. An item-1, as runtimes make up, may lack: it
 // said what another one said.
 func holds(got, folded []transcript.Entry) bool {
 	for _, entry := range folded {
@@ -181,7 +181,7 @@ func holds(got, folded []transcript.Entry) bool {
 	return len(got) == 0
 }
 
-// cutShort follows which items run in which turns, by session, and tells the entries that the end of their turn
+// cutShort follows which items run in which turns, by session, and returns the entries that the end of their turn
 // cancels.
 func cutShort(t *testing.T, record journal.Record, running map[string]map[string]string, entries []transcript.Entry) (
 	canceled []transcript.Entry) {
@@ -228,7 +228,7 @@ func add(entries []transcript.Entry, entry transcript.Entry) []transcript.Entry 
 	return entries
 }
 
-// fold is what an event does to a transcript, told from the event alone.
+// fold is what an event does to a transcript, computed from the event alone.
 func fold(t *testing.T, record journal.Record, asked map[string]session.Request) (transcript.Entry, bool) {
 	t.Helper()
 	decode := func(into any) {

@@ -15,7 +15,7 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// theirs is a conversation of two turns that its runtime has and nobody here knows.
+// theirs is a conversation of two turns that its runtime has and this server does not know.
 func (k *kit) theirs() runtime.Thread {
 	k.t.Helper()
 	item := func(id string) []runtime.Item {
@@ -36,9 +36,9 @@ func (k *kit) relist() {
 	k.fake.started(ids.New())
 }
 
-// What a runtime lists is taken in with its history though nobody reads it, and a failure is tried again though nobody
-// asks.
-func TestListedHistoriesAreTakenInUnasked(t *testing.T) {
+// The server imports what a runtime lists, with its history, before a client reads it. It retries a failed import
+// without a request.
+func TestListedHistoriesAreImportedUnasked(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		k.importer.imports.mu.Lock()
 		k.importer.imports.pause = time.Millisecond
@@ -54,7 +54,7 @@ func TestListedHistoriesAreTakenInUnasked(t *testing.T) {
 		k.eventually("every history is asked for, and again", func() bool { return k.fake.historyReads() > 2*len(all) })
 		for _, id := range all {
 			if got := k.stored(id); len(got) != 0 {
-				t.Fatalf("stored %v of what the runtime refused to tell", entryIDs(got))
+				t.Fatalf("stored %v of the history that the runtime refused", entryIDs(got))
 			}
 		}
 		k.fake.mu.Lock()
@@ -84,7 +84,7 @@ func TestMissingHistoriesArePaged(t *testing.T) {
 		}
 		k.fake.mu.Unlock()
 		k.relist()
-		k.eventually("all are taken in", func() bool {
+		k.eventually("all are imported", func() bool {
 			missing, err := missingHistories(t.Context(), k.db.Read(), k.opts.NodeID, "")
 			k.do(err)
 			return len(missing) == 0 && k.fake.historyReads() == 2*importPage+3
@@ -100,7 +100,7 @@ func TestAReadDoesNotWaitForASlowHistory(t *testing.T) {
 		old := k.theirs()
 		_, err := k.Lookup(t.Context(), old.ID)
 		k.do(err)
-		k.eventually("it is taken in", func() bool { return len(k.stored(old.ID)) == 2 })
+		k.eventually("it is imported", func() bool { return len(k.stored(old.ID)) == 2 })
 		thaw := k.fake.freeze()
 		defer thaw()
 		k.do(k.commitHistoryMissing(old.ID))
@@ -146,11 +146,11 @@ func TestAReadWhileTheRuntimeIsDown(t *testing.T) {
 		k.fake.historyErr = nil
 		k.fake.mu.Unlock()
 		k.fake.started(ids.New())
-		k.eventually("the next process tells it", func() bool { return len(k.stored(old.ID)) == 2 })
+		k.eventually("the next process reports it", func() bool { return len(k.stored(old.ID)) == 2 })
 	})
 }
 
-// commitHistoryMissing makes a session one in which something was done that nobody here saw.
+// commitHistoryMissing makes a session one whose history changed while this server did not watch.
 func (k *kit) commitHistoryMissing(sessionID string) error {
 	_, err := k.log.Commit(k.t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		return nil, store.UpdateSession(ctx, tx, sessionID, `history_at = 0`)

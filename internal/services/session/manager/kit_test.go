@@ -178,7 +178,7 @@ func (k *kit) records() []journal.Record {
 	}
 }
 
-// laidOut checks that the meta of a stored line tells where its parts stand.
+// laidOut checks that the meta of a stored line records where its parts stand.
 func laidOut(t *testing.T, record *journal.Record) {
 	t.Helper()
 	if record.Type != stream.EventNotification && record.Type != stream.EventRequest {
@@ -187,7 +187,7 @@ func laidOut(t *testing.T, record *journal.Record) {
 	var decoded struct{ Method, Params, ID json.RawMessage }
 	err := json.Unmarshal(record.Payload, &decoded)
 	if err != nil || decoded.Method == nil {
-		return // a line nobody can show
+		return // a line that no client can show
 	}
 	meta := metaOf(t, *record)
 	parts, ok := stream.LineOf(&record.Event, &meta)

@@ -64,14 +64,14 @@ func TestTurnsOfARuntimeAreBounded(t *testing.T) {
 		k.onTheirWay(3, 3)
 		giveUp()
 		if err := <-given; !errors.Is(err.(error), context.Canceled) {
-			t.Errorf("who does not wait any more is told %v", err)
+			t.Errorf("a caller that gave up got %v", err)
 		}
 		k.onTheirWay(2, 2)
 		if steered := k.send(one); steered != first {
 			t.Errorf("what is steered is in turn %s, not %s", steered, first)
 		}
 		if turns, _ := k.fake.seen(); len(turns) != 2 {
-			t.Errorf("the runtime was told of %d messages, not of the first and what is steered", len(turns))
+			t.Errorf("the runtime received %d messages, not of the first and what is steered", len(turns))
 		}
 		k.fake.end(one, first, runtime.TurnDone)
 		turn := <-second
@@ -135,7 +135,7 @@ func TestMessagesOnTheirWayAreBounded(t *testing.T) {
 			t.Errorf("a session of a runtime that takes no more: %v", err)
 		}
 		if turns, _ := k.fake.seen(); len(turns) != 1 {
-			t.Errorf("the runtime was told of %d messages", len(turns))
+			t.Errorf("the runtime received %d messages", len(turns))
 		}
 		k.fake.end(one, first, runtime.TurnDone)
 		turn, steered := <-waits[0], <-waits[1]

@@ -10,7 +10,7 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// A long message and a long request are stored in parts: whoever reads them has them byte for byte, the runtime that
+// A long message and a long request are stored in parts: a reader gets them byte for byte, the runtime that
 // asked gets its own parameters back with the answer, and nothing is left when they go, or are said again in few words.
 func TestLongMessagesAndRequestsAreStoredInParts(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
@@ -63,7 +63,7 @@ func TestLongMessagesAndRequestsAreStoredInParts(t *testing.T) {
 				t.Error("its entry does not say what it asks")
 			}
 		}
-		_, err = k.Settle(t.Context(), asked[0].ID, runtime.RequestApproval, runtime.Reply{Decision: "accept"}, "somebody")
+		_, err = k.Settle(t.Context(), asked[0].ID, runtime.RequestApproval, runtime.Reply{Decision: "accept"}, "user")
 		k.do(err)
 		k.fake.mu.Lock()
 		if answered := k.fake.refs[len(k.fake.refs)-1]; string(answered.Params) != params {

@@ -19,7 +19,7 @@ func (k *kit) sendKeyed(sessionID, key string) (string, error) {
 	return turnOf(k.Send(k.t.Context(), sessionID, session.Message{Text: "keyed", Key: key}))
 }
 
-// breakOff has the runtime give no answer to messages, as it is for a server that dies while it tells them; began tells
+// breakOff has the runtime give no answer to messages, as for a server that dies while it sends them; began says
 // whether the runtime begins their turns all the same.
 func (k *kit) breakOff(began bool) {
 	k.fake.mu.Lock()
@@ -94,7 +94,7 @@ func TestWhatAMessageWithAKeyMade(t *testing.T) {
 	})
 }
 
-// A server that dies while it tells a message with a key: the next one finds the turn that began, or that none did, and
+// A server that dies while it sends a message with a key: the next one finds the turn that began, or that none did, and
 // then it may be sent again.
 func TestAMessageWithAKeyIsFoundOut(t *testing.T) {
 	for name, began := range map[string]bool{"began": true, "not begun": false} {
@@ -127,7 +127,7 @@ func TestAMessageWithAKeyIsFoundOut(t *testing.T) {
 	}
 }
 
-// What became of it is found out before another message is told, whose turn would be taken for its own.
+// What became of it is found out before another message is sent, whose turn would be taken for its own.
 func TestAMessageIsNotTakenForOneWithAKey(t *testing.T) {
 	for name, began := range map[string]bool{"began": true, "not begun": false} {
 		t.Run(name, func(t *testing.T) {
@@ -147,8 +147,8 @@ func TestAMessageIsNotTakenForOneWithAKey(t *testing.T) {
 	}
 }
 
-// Nobody can tell whether a message was steered into a turn, which turn of several it began, or whether the runtime of a
-// former owner took it. It is not sent again, and keeps nobody waiting.
+// The server cannot know whether a message was steered into a turn, which turn of several it began, or whether the
+// runtime of a former owner took it. It is not sent again, and blocks no other message.
 func TestAMessageWithAKeyThatCannotBeFoundOut(t *testing.T) {
 	for _, name := range []string{"steered", "several turns", "another owner"} {
 		t.Run(name, func(t *testing.T) {
@@ -175,7 +175,7 @@ func TestAMessageWithAKeyThatCannotBeFoundOut(t *testing.T) {
 				k = k.reopenKnown()
 				for range 2 {
 					if _, err := k.TurnForKey(t.Context(), s.ID, "a"); !errors.Is(err, session.ErrTurnUnknown) {
-						t.Fatalf("what it made is told: %v", err)
+						t.Fatalf("the turn of the message: %v", err)
 					}
 				}
 				k.send(s.ID)

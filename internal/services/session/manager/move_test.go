@@ -51,7 +51,7 @@ func (f *portableFake) file(id string) string {
 	return filepath.Join(f.folder, "sessions-of-"+f.node, id+".jsonl")
 }
 
-// openPortable opens a node with such a runtime; over tells which nodes are not alive.
+// openPortable opens a node with such a runtime; over names the nodes that are not alive.
 func openPortable(t *testing.T, db *database.DB, node string, over *[]string) (*kit, *portableFake) {
 	t.Helper()
 	portable := &portableFake{folder: t.TempDir(), node: node}
@@ -118,7 +118,7 @@ func TestWhatARuntimeRemembersIsStoredAndRestored(t *testing.T) {
 	if taken := two.one(session.EventTaken); !strings.Contains(taken, `"memory":"restored"`) {
 		t.Errorf("it was taken as %s", taken)
 	}
-	// The former owner hears of it, lets go of the conversation, and stores nothing more of it.
+	// The former owner learns of it, lets go of the conversation, and stores nothing more of it.
 	if !polling.Until(patience, func() bool {
 		one.fake.mu.Lock()
 		defer one.fake.mu.Unlock()
@@ -127,7 +127,7 @@ func TestWhatARuntimeRemembersIsStoredAndRestored(t *testing.T) {
 		t.Error("the former owner's runtime keeps the conversation loaded")
 	}
 	if one.Moved() != 1 || two.Moved() != 1 {
-		t.Errorf("the nodes have heard of %d and %d moves", one.Moved(), two.Moved())
+		t.Errorf("the nodes have counted %d and %d moves", one.Moved(), two.Moved())
 	}
 }
 
@@ -176,7 +176,7 @@ func TestWhatIsRestoredBelongsToTheRuntimesUser(t *testing.T) {
 	one.do(err)
 	one.remember(memory.file(s.ID), "first\n", s)
 	user := os.Geteuid()
-	if user == 0 { // no other one can start a runtime as somebody else
+	if user == 0 { // no other one can start a runtime as another user
 		user = 4711
 		if err := os.Chown(copied.folder, user, user); err != nil {
 			t.Fatal(err)
@@ -196,7 +196,7 @@ func TestWhatIsRestoredBelongsToTheRuntimesUser(t *testing.T) {
 }
 
 // The end of a turn counts as remembered once the runtime has written down what it said in it: a node that takes the
-// session before that has it told the conversation again, if it can be, and has what was written since otherwise.
+// session before that sends it the conversation again, if it accepts one, and has what was written since otherwise.
 func TestWhatARuntimeHasNotWrittenDownIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	db := dbtest.Open(t, database.Postgres)
@@ -242,7 +242,7 @@ func TestASessionThatWouldNotBeWholeIsNotTaken(t *testing.T) {
 		one.do(err)
 		return s
 	}
-	two.fake.forgets = true // it cannot be told a conversation again
+	two.fake.forgets = true // it does not accept a conversation again
 	never, behind, running, elsewhere := create(), create(), create(), create()
 	for _, s := range []session.Session{behind, running, elsewhere} {
 		one.remember(memory.file(s.ID), "said\n", s)
@@ -272,7 +272,7 @@ func TestASessionThatWouldNotBeWholeIsNotTaken(t *testing.T) {
 			t.Errorf("the session is of %s in epoch %d, %v", got.NodeID, got.Epoch, err)
 		}
 	}
-	// One that can be told it is, with the next message, once.
+	// A runtime that accepts the conversation gets it with the next message, once.
 	two.fake.forgets = false
 	one.do(os.Rename(away, place))
 	two.do(two.Own(t.Context(), behind))
@@ -281,14 +281,14 @@ func TestASessionThatWouldNotBeWholeIsNotTaken(t *testing.T) {
 		two.do(err)
 		two.fake.end(behind.ID, turn, runtime.TurnDone)
 		two.flush()
-		told := two.fake.turns[len(two.fake.turns)-1]
-		if (told.History != "") != again {
-			t.Errorf("told again is %t: %q", again, told.History)
+		sent := two.fake.turns[len(two.fake.turns)-1]
+		if (sent.History != "") != again {
+			t.Errorf("sent again is %t: %q", again, sent.History)
 		}
 	}
 }
 
-// Nothing is done for the sessions of a dead node until somebody asks, and then for that one: it takes no longer beside
+// Nothing is done for the sessions of a dead node until a client asks, and then for that one: it takes no longer beside
 // 10,000 others than beside ten.
 func TestOneOfTenThousandSessionsIsTakenAtOnce(t *testing.T) {
 	t.Parallel()
@@ -326,7 +326,7 @@ func TestOneOfTenThousandSessionsIsTakenAtOnce(t *testing.T) {
 		median, longest := took[len(took)/2], took[len(took)-1]
 		t.Logf("of %d sessions %d were taken one after the other: median %s, longest %s", all, len(took), median, longest)
 		if longest > time.Second {
-			t.Errorf("one was taken in %s", longest)
+			t.Errorf("taking one lasted %s", longest)
 		}
 		return took[0] // what else runs on this machine only adds to it
 	}

@@ -10,23 +10,23 @@ import (
 )
 
 // Whether an agent has tools of its own is chosen when its session is opened and known after a restart. A runtime that
-// cannot be told refuses; who says nothing has them.
+// has no such setting refuses; a session opened without the choice has them.
 func TestNativeToolsOfASession(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		var refused *runtime.ControlError
 		if _, err := k.Create(t.Context(), session.Create{NativeTools: "off"}); !errors.As(err, &refused) ||
 			refused.Field != "nativeTools" || !slices.Equal(refused.Enforced, []string{"on"}) || len(k.fake.began) != 0 {
-			t.Errorf("a runtime that cannot be told: %v", err)
+			t.Errorf("a runtime without the setting: %v", err)
 		}
 		k.fake.nativeToolsOff = true
 		plain := k.create()
 		bare, err := k.Create(t.Context(), session.Create{NativeTools: "off"})
 		k.do(err)
 		if k.fake.began[0].NativeToolsOff || !k.fake.began[1].NativeToolsOff {
-			t.Errorf("the runtime was told %+v", k.fake.began)
+			t.Errorf("the runtime received %+v", k.fake.began)
 		}
 		k = k.reopenKnown()
-		for id, want := range map[string]bool{plain.ID: false, bare.ID: true, "nobody": false} {
+		for id, want := range map[string]bool{plain.ID: false, bare.ID: true, "unknown": false} {
 			if off, err := k.NativeToolsOff(t.Context(), id); err != nil || off != want {
 				t.Errorf("%s: off %v, %v", id, off, err)
 			}

@@ -15,7 +15,7 @@ import (
 	"harness/tests/dbtest"
 )
 
-// speakNative says what a translated agent says: lines that mean something, pieces of text, and lines that mean
+// speakNative says what a translated agent says: lines that mean something, text deltas, and lines that mean
 // nothing.
 func (p *speaker) speakNative(t *testing.T, sessionID, turnID string) (lines []string) {
 	t.Helper()
@@ -48,7 +48,7 @@ func TestNativeLinesAreKeptInARing(t *testing.T) {
 		s, own := k.create(), k.create()
 		p := &speaker{fake: k.fake}
 		said := p.speakNative(t, s.ID, "u")
-		// whose it is nobody knows
+		// no session is known for this line
 		said = slices.DeleteFunc(said, func(line string) bool { return line == `{"native":"nothing"}` })
 		if lines, err := ring.Tail(s.ID); err != nil || !slices.Equal(lines, said) {
 			t.Errorf("kept %q, %v, want %q", lines, err, said)
@@ -81,11 +81,11 @@ func TestNativeLinesAreKeptInARing(t *testing.T) {
 			t.Errorf("of the deleted session %q is kept, %v", lines, err)
 		}
 
-		// What was left of a session that went while nobody listened goes with the next start.
+		// What was left of a session that was deleted while the server did not watch goes with the next start.
 		k.do(ring.Append("gone", []byte("{}"), func() bool { return false }))
 		k.close()
 		again := openWith(t, k.db, "node", func(o *Options) { o.KeepNative, o.NativeLines = session.NativeRing, ring })
-		again.eventually("the end of the lines of nobody", func() bool {
+		again.eventually("the removal of the lines without a session", func() bool {
 			ids, err := ring.Sessions()
 			return err == nil && slices.Equal(ids, []string{own.ID})
 		})

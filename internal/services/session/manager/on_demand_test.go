@@ -51,7 +51,7 @@ func demand(p pair, most int) (set *processes.Set[string], over func(sessionID, 
 }
 
 // With one process at most, idle sessions make room for each other and come back with their next message, and a message
-// to a second session waits for the turn of the first, which nobody cuts short.
+// to a second session waits for the turn of the first, which is not cut short.
 func TestProcessesOnDemand(t *testing.T) {
 	eachPair(t, func(t *testing.T, p pair) {
 		set, over := demand(p, 1)

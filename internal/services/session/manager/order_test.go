@@ -11,9 +11,9 @@ import (
 	"harness/internal/services/session"
 )
 
-// While what is stored of one session cannot be read, a runtime's words about others are taken in: only the first one
+// While the store cannot read one session, the server accepts a runtime's signals about others: only the first one
 // waits.
-func TestReadingASessionHoldsUpNobodyElse(t *testing.T) {
+func TestReadingASessionDelaysNoOtherSession(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
 		k.flush()
@@ -23,7 +23,7 @@ func TestReadingASessionHoldsUpNobodyElse(t *testing.T) {
 			defer close(taken)
 			k.fake.notify(ids.New(), "", "thread/status/changed", nil) // of a session that has to be looked for in the store
 		}()
-		if !k.othersAreHeard(s) {
+		if !k.othersAreReceived(s) {
 			release()
 			<-taken
 			return
@@ -38,9 +38,9 @@ func TestReadingASessionHoldsUpNobodyElse(t *testing.T) {
 	})
 }
 
-// A session that was left out of the view, or belongs to another runtime, between the moment a runtime's word about it
-// came and its turn in the order: nobody waits for what is read of it either.
-func TestReadingASessionAgainHoldsUpNobodyElse(t *testing.T) {
+// A session that was left out of the view, or belongs to another runtime, between the moment a runtime's signal about it
+// came and its turn in the order: no other session waits for that read either.
+func TestReadingASessionAgainDelaysNoOtherSession(t *testing.T) {
 	for name, of := range map[string]func(p pair) (about session.Session, drop bool){
 		"left out":          func(p pair) (session.Session, bool) { return p.create(), true },
 		"another runtime's": func(p pair) (session.Session, bool) { return p.session("theirs"), false },
@@ -70,7 +70,7 @@ func TestReadingASessionAgainHoldsUpNobodyElse(t *testing.T) {
 					p.fake.emitBatch(batch)
 				}()
 				<-between
-				p.othersAreHeard(own)
+				p.othersAreReceived(own)
 				release()
 				<-taken
 			})
@@ -78,9 +78,9 @@ func TestReadingASessionAgainHoldsUpNobodyElse(t *testing.T) {
 	}
 }
 
-// othersAreHeard says things about a session for long enough that a word said before has begun to be taken in, and
-// tells whether each is taken in at once.
-func (k *kit) othersAreHeard(about session.Session) bool {
+// othersAreReceived sends signals about a session until the server has begun to accept an earlier signal. It reports
+// whether the server accepts each at once.
+func (k *kit) othersAreReceived(about session.Session) bool {
 	k.t.Helper()
 	others := make(chan struct{}, 1)
 	pause := time.Tick(5 * time.Millisecond)
@@ -92,7 +92,7 @@ func (k *kit) othersAreHeard(about session.Session) bool {
 		select {
 		case <-others:
 		case <-time.After(10 * time.Second):
-			k.t.Error("words about another session wait for the read")
+			k.t.Error("signals about another session wait for the read")
 			return false
 		}
 		<-pause

@@ -37,9 +37,9 @@ func openFull(t *testing.T) (k *kit, refuse, mend func()) {
 		}
 }
 
-// While the store refuses, a runtime is told nothing that could not be stored; what it was told before is stored
+// While the store refuses, a runtime gets nothing that could not be stored; what it got before is stored
 // afterwards, and its caller learns that it must not be asked for again.
-func TestARuntimeIsNotToldWhatCannotBeStored(t *testing.T) {
+func TestARuntimeGetsNothingThatCannotBeStored(t *testing.T) {
 	t.Parallel()
 	k, refuse, mend := openFull(t)
 	sess := k.create()
@@ -56,7 +56,7 @@ func TestARuntimeIsNotToldWhatCannotBeStored(t *testing.T) {
 	for name, wish := range map[string]func() error{
 		"send":   func() error { _, err := k.Send(ctx, sess.ID, session.Message{Text: "not taken"}); return err },
 		"create": func() error { _, err := k.Create(ctx, session.Create{}); return err },
-		"rename": func() error { _, err := k.Rename(ctx, sess.ID, "not told"); return err },
+		"rename": func() error { _, err := k.Rename(ctx, sess.ID, "not sent"); return err },
 		"delete": func() error { _, err := k.Delete(ctx, sess.ID); return err },
 		"roll back": func() error {
 			_, err := k.RollBack(ctx, sess.ID, 1)
@@ -75,7 +75,7 @@ func TestARuntimeIsNotToldWhatCannotBeStored(t *testing.T) {
 		}
 	}
 	if turns, _ := k.fake.seen(); len(turns) != 1 {
-		t.Errorf("the runtime was told %v", turns)
+		t.Errorf("the runtime received %v", turns)
 	}
 	mend()
 	k.flush()
@@ -83,32 +83,32 @@ func TestARuntimeIsNotToldWhatCannotBeStored(t *testing.T) {
 	if err != nil || len(turns) != 1 || turns[0].Status != runtime.TurnInProgress {
 		t.Errorf("stored turns: %+v, %v", turns, err)
 	}
-	if left, err := k.Lookup(t.Context(), sess.ID); err != nil || left.Title == "not told" {
+	if left, err := k.Lookup(t.Context(), sess.ID); err != nil || left.Title == "not sent" {
 		t.Errorf("the session is %+v, %v", left, err)
 	}
 }
 
 // A runtime that says more than fits between it and a store that refuses waits; who changes a session does not wait
 // with it.
-func TestNobodyWaitsBehindARuntimeThatIsHeldUp(t *testing.T) {
+func TestABlockedRuntimeBlocksNoCaller(t *testing.T) {
 	t.Parallel()
 	k, refuse, mend := openFull(t)
 	session := k.create()
 	refuse()
 	const said = 3000
 	var speaking sync.WaitGroup
-	told := make(chan int, said)
+	sent := make(chan int, said)
 	speaking.Go(func() {
 		for n := range said {
 			k.fake.say(session.ID, n)
-			told <- n
+			sent <- n
 		}
 	})
 	// It is held up when it says nothing more for a while.
-	for last := -1; last < 0 || len(told) != last; <-time.After(200 * time.Millisecond) {
-		last = len(told)
+	for last := -1; last < 0 || len(sent) != last; <-time.After(200 * time.Millisecond) {
+		last = len(sent)
 	}
-	if len(told) == said {
+	if len(sent) == said {
 		t.Fatal("the runtime was not held up")
 	}
 	var outage *journal.OutageError

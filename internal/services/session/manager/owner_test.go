@@ -27,7 +27,7 @@ func twoNodes(t *testing.T, test func(t *testing.T, owner, other *kit, s session
 	})
 }
 
-// What needs the owner's runtime is refused at another node, before anything is stored, told or asked.
+// What needs the owner's runtime is refused at another node, before anything is stored, published or asked.
 func TestAnotherNodesSessionIsRefused(t *testing.T) {
 	twoNodes(t, func(t *testing.T, owner, other *kit, s session.Session, turnID string) {
 		project, err := owner.CreateProject(t.Context(), "p", nil)
@@ -67,7 +67,7 @@ func TestAnotherNodesSessionIsRefused(t *testing.T) {
 			}
 		}
 		if after := owner.records(); len(after) != before {
-			t.Errorf("told %v", after[before:])
+			t.Errorf("published %v", after[before:])
 		}
 		other.fake.mu.Lock()
 		asked := fmt.Sprint(other.fake.turns, other.fake.interrupts, other.fake.deleted, other.fake.threads[0].Name,
@@ -105,7 +105,7 @@ func TestTheFirstNodeThatListsAConversationOwnsIt(t *testing.T) {
 	})
 }
 
-// A server takes the sessions of nodes that are gone when it is told so, or when the store is its own, and settles what
+// A server takes the sessions of nodes that are gone when a setting names them, or when the store is its own, and settles what
 // they left open.
 func TestTheSessionsOfGoneNodesAreAdopted(t *testing.T) {
 	for name, adopt := range map[string]func(*Options){

@@ -31,7 +31,7 @@ func (k *kit) back(sessionID string, limit int, between func()) (pages []transcr
 	}
 }
 
-// Whoever pages back while the runtime is restarted sees every entry once: 156 of 160 were seen when the windows before
+// A client that pages back while the runtime is restarted sees every entry once: 156 of 160 were seen when the windows before
 // the restart were cut from what is stored and those after it from what the runtime remembers.
 func TestPagingBackAcrossARuntimeRestartLosesNothing(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
@@ -70,7 +70,7 @@ func TestPagingBackAcrossARuntimeRestartLosesNothing(t *testing.T) {
 
 // After any history (upserts into any turn, anchored ones, items, crashes of the runtime and of the server,
 // conversations from elsewhere, forks, things done behind this server's back), windows of any size show exactly the
-// whole, byte by byte, and both tell the same of the session.
+// whole, byte by byte, and both describe the session alike.
 func TestWindowsAreCutsOfTheWhole(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		rapid.Check(t, func(rt *rapid.T) {
@@ -192,7 +192,7 @@ func (p *pager) check() {
 }
 
 // same reads a session as a whole and in windows, back from the end and on from anywhere. What the runtime's listing
-// tells in the background may change it meanwhile; then it is read again.
+// reports in the background may change it meanwhile; then it is read again.
 func (p *pager) same(id string) {
 	limit := rapid.IntRange(1, 7).Draw(p.rt, "limit")
 	draw := rapid.IntRange(0, 1000).Draw(p.rt, "from")

@@ -106,9 +106,9 @@ func TestMoveChats(t *testing.T) {
 		for _, s := range []session.Session{c, a, b} {
 			k.assign(s.ID, &id)
 		}
-		told := len(k.events("session_project_updated"))
+		published := len(k.events("session_project_updated"))
 		k.assign(a.ID, &id)
-		if len(k.events("session_project_updated")) != told {
+		if len(k.events("session_project_updated")) != published {
 			t.Error("an assignment that changed nothing was announced")
 		}
 
@@ -125,8 +125,8 @@ func TestMoveChats(t *testing.T) {
 		for _, s := range []session.Session{c, a, b} {
 			want = append(want, `{"sessionId":"`+s.ID+`","projectId":null}`)
 		}
-		if got := k.payloads("session_project_updated", told); !slices.Equal(got, want) {
-			t.Errorf("told %v\nwant %v", got, want)
+		if got := k.payloads("session_project_updated", published); !slices.Equal(got, want) {
+			t.Errorf("published %v\nwant %v", got, want)
 		}
 		if again, err := k.MoveChats(t.Context(), id, true); err != nil || again != (session.MovedChats{}) {
 			t.Errorf("an empty project: %+v, %v", again, err)
@@ -160,9 +160,9 @@ func TestDeleteChats(t *testing.T) {
 		if err != nil || deleted != 2 || skipped != 0 || !k.isDeleted(a.ID) || !k.isDeleted(b.ID) || k.isDeleted(other.ID) {
 			t.Errorf("deleted %d, skipped %d, %v", deleted, skipped, err)
 		}
-		told := k.payloads("session_deleted", 0)
-		if len(told) != 2 || !strings.Contains(told[0], b.ID) || !strings.Contains(told[1], a.ID) {
-			t.Errorf("told %v", told)
+		published := k.payloads("session_deleted", 0)
+		if len(published) != 2 || !strings.Contains(published[0], b.ID) || !strings.Contains(published[1], a.ID) {
+			t.Errorf("published %v", published)
 		}
 		if _, _, err := k.DeleteChats(t.Context(), "nope"); !errors.Is(err, session.ErrProjectNotFound) {
 			t.Errorf("unknown project: %v", err)
@@ -182,7 +182,7 @@ func TestRenameProjectTimes(t *testing.T) {
 		}))
 		same, err := k.RenameProject(t.Context(), p.ID, "P", nil, false)
 		if err != nil || same.UpdatedAt != 5 || len(k.events("project_upserted")) != 2 {
-			t.Errorf("renamed to the same %+v, %v: told, but not newer", same, err)
+			t.Errorf("renamed to the same %+v, %v: published, but not newer", same, err)
 		}
 		if other, err := k.RenameProject(t.Context(), p.ID, "p", nil, false); err != nil || other.UpdatedAt <= 5 ||
 			other.Name != "p" {

@@ -11,7 +11,7 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// What somebody has read goes forward alone, is that one's own, and lists and windows tell what is behind it.
+// The read marker of a user only goes forward and is that user's own. Lists and windows show what is behind it.
 func TestReadMarkers(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		older := k.create()
@@ -53,10 +53,10 @@ func TestReadMarkers(t *testing.T) {
 		version := k.version(older.ID, "ann")
 		mark("ann", older.ID, "one", true)
 		if again := k.version(older.ID, "ann"); again == version {
-			t.Error("a reader who has an older marker is told that nothing changed")
+			t.Error("a reader who has an older marker got the version of one who has none")
 		}
 		expect("behind it is more", "ann", older.ID)
-		expect("somebody else", "bob")
+		expect("another user", "bob")
 		mark("ann", older.ID, "two", true)
 		mark("ann", older.ID, "one", false)
 		expect("all is read", "ann")

@@ -34,11 +34,11 @@ func (f *fake) historyReads() int {
 	return f.histories
 }
 
-// Reads of a session created here ask the runtime nothing; a window tells what the whole tells.
+// Reads of a session created here ask the runtime nothing; a window shows what the whole shows.
 func TestWindowNeedsNoRuntime(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
-		<-k.importer.imports.want(s.ID) // heard of before it was stored as ours, it may have been asked for
+		<-k.importer.imports.want(s.ID) // listed before it was stored as ours, it may have been asked for
 		asked := k.fake.historyReads()
 		turn := k.send(s.ID)
 		for _, id := range []string{"a", "b", "c"} {
@@ -72,9 +72,9 @@ func TestWindowNeedsNoRuntime(t *testing.T) {
 	})
 }
 
-// A conversation that began elsewhere is taken in by its first read, whole or not; afterwards reads ask its runtime
-// nothing, whatever becomes of it. Something done in it while nobody here watched is taken in once more.
-func TestHistoryFromElsewhereIsTakenInOnce(t *testing.T) {
+// A conversation that began elsewhere is imported by its first read, whole or not; afterwards reads ask its runtime
+// nothing, whatever becomes of it. A change that this server did not watch is imported once more.
+func TestHistoryFromElsewhereIsImportedOnce(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		item := func(id string) runtime.Item {
 			return runtime.Item{ID: id, Role: "user", Type: "userMessage", Content: id,
@@ -129,8 +129,8 @@ func TestHistoryFromElsewhereIsTakenInOnce(t *testing.T) {
 	})
 }
 
-// What somebody did in a conversation behind this server's back is taken in once it is resumed here.
-func TestResumingTakesInWhatWasMissed(t *testing.T) {
+// The server imports what was done in a conversation behind its back once the conversation is resumed here.
+func TestResumingImportsWhatWasMissed(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
 		k.fake.mu.Lock()
@@ -139,7 +139,7 @@ func TestResumingTakesInWhatWasMissed(t *testing.T) {
 		thread.Turns = []runtime.Turn{
 			{ID: "t", Status: runtime.TurnDone, Items: []runtime.Item{{ID: "a", Role: "user", Type: "userMessage"}}}}
 		k.fake.mu.Unlock()
-		// Before, it shows or not: the list that is asked for when a runtime starts may tell of the change as well.
+		// Before, it shows or not: the list that is asked for when a runtime starts may show the change as well.
 		_, err := k.Resume(t.Context(), s.ID, nil)
 		k.do(err)
 		if got := k.read(s.ID, session.Reading{}); !slices.Equal(entryIDs(got.Transcript), []string{"a"}) {
@@ -148,7 +148,7 @@ func TestResumingTakesInWhatWasMissed(t *testing.T) {
 	})
 }
 
-// A runtime that refuses to tell its history is not asked by every reader.
+// A runtime that refuses its history is not asked by every reader.
 func TestHistoryInVain(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		id := ids.New()

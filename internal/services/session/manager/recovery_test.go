@@ -14,7 +14,7 @@ import (
 	"harness/transcript"
 )
 
-// The runtime dies in a turn: what it asked expires, the turn is interrupted, clients are told in this order, and the
+// The runtime dies in a turn: what it asked expires, the turn is interrupted, clients are notified in this order, and the
 // next message works.
 func TestRuntimeExit(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
@@ -27,14 +27,14 @@ func TestRuntimeExit(t *testing.T) {
 		before := len(k.records())
 		k.fake.exited()
 		tail := k.records()[before:]
-		var told []string
+		var published []string
 		for _, record := range tail {
-			told = append(told, record.Type)
+			published = append(published, record.Type)
 		}
-		if got, want := strings.Join(told,
+		if got, want := strings.Join(published,
 			" "), "approval_resolved tool_user_input_resolved tool_call_resolved transcript_updated "+stream.EventNotification+
 			" "+eventRuntimeExited; got != want {
-			t.Fatalf("told %s, want %s", got, want)
+			t.Fatalf("published %s, want %s", got, want)
 		}
 		checkInterruptedFrame(t, tail[4].Payload, s.ID, turnID,
 			"The codex runtime ended (signal SIGKILL) while this turn was running.")
@@ -185,7 +185,7 @@ func TestAdoption(t *testing.T) {
 	})
 }
 
-// A conversation somebody started elsewhere shows up with its first signal, and gets its description from the runtime.
+// A conversation that was started elsewhere shows up with its first signal, and gets its description from the runtime.
 func TestUnknownThreadIsAdopted(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		known, ephemeral := ids.New(), ids.New()

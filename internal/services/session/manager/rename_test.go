@@ -8,7 +8,7 @@ import (
 	"harness/internal/services/session"
 )
 
-// A rename that is to replace a certain title replaces no other one, whoever gave it that and however late: a person
+// A rename that is to replace a certain title replaces no other one, regardless of who gave that one and when: a person
 // who renames at the same time, or the runtime itself.
 func TestRenameFrom(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {

@@ -7,7 +7,7 @@ import (
 	"harness/internal/runtime"
 )
 
-// A runtime process that is replaced without having told of its end takes its turns with it: in the rows and for who
+// A runtime process that is replaced without having reported its end takes its turns with it: in the rows and for who
 // asks what runs.
 func TestAReplacedProcessTakesItsTurnsWithIt(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {

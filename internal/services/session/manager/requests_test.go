@@ -104,16 +104,16 @@ func TestRequestIsSettled(t *testing.T) {
 			}
 			// The runtime's own word that it is closed changes nothing any more.
 			k.fake.notify(s.ID, "", "serverRequest/resolved", runtime.RequestResolved{RequestID: json.RawMessage(fmt.Sprint(i))})
-			told := k.events(stream.EventNotification)
-			if meta := metaOf(t, told[len(told)-1]); meta.RequestID == nil || *meta.RequestID != request.ID {
+			published := k.events(stream.EventNotification)
+			if meta := metaOf(t, published[len(published)-1]); meta.RequestID == nil || *meta.RequestID != request.ID {
 				t.Errorf("%s: the signal of its end names %v, not %s", want.kind, meta.RequestID, request.ID)
 			}
 		}
 		// One that was refused, or asked before this server knew: there is no id of ours, and the signal says so.
 		k.fake.notify(s.ID, "", "serverRequest/resolved", runtime.RequestResolved{RequestID: json.RawMessage("99")})
-		told := k.events(stream.EventNotification)
-		if meta := metaOf(t, told[len(told)-1]); meta.RequestID == nil || *meta.RequestID != "" {
-			t.Errorf("a request nobody knows is named %v", meta.RequestID)
+		published := k.events(stream.EventNotification)
+		if meta := metaOf(t, published[len(published)-1]); meta.RequestID == nil || *meta.RequestID != "" {
+			t.Errorf("an unknown request is named %v", meta.RequestID)
 		}
 		_, answers := k.fake.seen()
 		if len(answers) != len(kinds) || answers[0].Decision != "accept" || answers[1].Decision != "decline" ||
@@ -130,7 +130,7 @@ func TestRequestIsSettled(t *testing.T) {
 	})
 }
 
-// SE-10: 64 at once: one winner, one answer, and everybody else is told who won.
+// SE-10: 64 at once: one winner, one answer, and all others learn who won.
 func TestDecidersHaveOneWinner(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -170,7 +170,7 @@ func TestDecidersHaveOneWinner(t *testing.T) {
 		}
 		for _, named := range losers {
 			if named != winners[0] {
-				t.Errorf("a loser was told that %s won, it was %s", named, winners[0])
+				t.Errorf("a loser got the answer that %s won, it was %s", named, winners[0])
 			}
 		}
 		if want := `{"approvalId":"` + id + `","status":"resolved","decision":"decline","scope":"session","decidedBy":"` +
@@ -181,7 +181,7 @@ func TestDecidersHaveOneWinner(t *testing.T) {
 	})
 }
 
-// A client that hangs up while its decision is under way either decided nothing or has the runtime told: never a
+// A client that hangs up while its decision is under way either decided nothing or has its decision sent: never a
 // settled request that keeps the runtime waiting.
 func TestADeciderWhoHangsUpLeavesNoTurnWaiting(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
@@ -250,7 +250,7 @@ func TestRequestsEndWithTheirTurn(t *testing.T) {
 		if _, answers := k.fake.seen(); len(answers) != 0 {
 			t.Errorf("answers %+v", answers)
 		}
-		// The end of the turn is told after the end of what it asked.
+		// The end of the turn is published after the end of what it asked.
 		records := k.records()
 		if last := records[len(records)-1]; last.Type != stream.EventNotification {
 			t.Errorf("the last event is %s", last.Type)
@@ -280,7 +280,7 @@ func TestNativeIDsRepeat(t *testing.T) {
 }
 
 // What a runtime would not take is refused before anything is stored; a reason is kept with the decision; what the
-// runtime offered is kept with the request, and told to it again with the answer.
+// runtime offered is kept with the request, and sent to it again with the answer.
 func TestADecisionIsCheckedAndMayHaveAReason(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -293,7 +293,7 @@ func TestADecisionIsCheckedAndMayHaveAReason(t *testing.T) {
 		asked := k.events(stream.EventRequest)[0]
 		if ref := metaOf(t, asked).Request; string(ref.Decisions) != `["accept"]` ||
 			string(ref.Questions) != `[{"id":"asked"}]` {
-			t.Errorf("told %+v", ref)
+			t.Errorf("published %+v", ref)
 		}
 		if details := k.stored(s.ID)[0].Details; !strings.Contains(*details, `"id": "asked"`) {
 			t.Errorf("the transcript has %s", *details)
@@ -313,7 +313,7 @@ func TestADecisionIsCheckedAndMayHaveAReason(t *testing.T) {
 		want := `{"approvalId":"` + request.ID +
 			`","status":"resolved","decision":"decline","scope":"turn","choice":{"a":1},"message":"not <now>","decidedBy":"user"}`
 		if got := k.one("approval_resolved"); got != want {
-			t.Errorf("told %s", got)
+			t.Errorf("published %s", got)
 		}
 		if event := k.events("approval_resolved")[0]; event.Actor != "user" || event.Time == 0 {
 			t.Errorf("decided by %q at %d", event.Actor, event.Time)

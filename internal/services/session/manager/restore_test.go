@@ -16,22 +16,22 @@ import (
 
 // forgetful makes the runtime lose what was said before: it takes messages to such a conversation only with a history,
 // and calls it native from then on ("" for as before).
-func (k *kit) forgetful(native string) (told *[]runtime.StartTurn) {
-	told = &[]runtime.StartTurn{}
+func (k *kit) forgetful(native string) (sent *[]runtime.StartTurn) {
+	sent = &[]runtime.StartTurn{}
 	k.fake.onTurn = func(in runtime.StartTurn, turnID string) (runtime.StartedTurn, error) {
-		*told = append(*told, in)
+		*sent = append(*sent, in)
 		if in.Continues && in.History == "" {
 			return runtime.StartedTurn{}, &runtime.Error{Runtime: "codex", Message: "no rollout", Kind: runtime.ErrThreadNotFound}
 		}
 		k.fake.begin(in.ThreadID, turnID)
 		return runtime.StartedTurn{TurnID: turnID, NativeID: native}, nil
 	}
-	return told
+	return sent
 }
 
-// SE-02, SE-04: a session whose runtime has lost its conversation goes on: the runtime is told what the transcript says,
+// SE-02, SE-04: a session whose runtime has lost its conversation goes on: the runtime gets what the transcript says,
 // results of tools too, in the transcript and in the journal stands that it was, and by which name it knows it now.
-func TestALostConversationIsToldAgain(t *testing.T) {
+func TestALostConversationIsSentAgain(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
 		kept := map[string]string{}
@@ -48,10 +48,10 @@ func TestALostConversationIsToldAgain(t *testing.T) {
 				"exitCode": 0, "aggregatedOutput": output}))
 			return &text
 		}
-		told := k.forgetful("other-name")
+		sent := k.forgetful("other-name")
 		first := k.send(s.ID)
-		if len(*told) != 1 || (*told)[0].Continues {
-			t.Fatalf("the first message was sent as %+v", *told)
+		if len(*sent) != 1 || (*sent)[0].Continues {
+			t.Fatalf("the first message was sent as %+v", *sent)
 		}
 		for _, entry := range []transcript.Entry{
 			{MessageID: "u", TurnID: first, Role: "user", Type: "userMessage", Content: "the word is PERIWINKLE",
@@ -65,10 +65,10 @@ func TestALostConversationIsToldAgain(t *testing.T) {
 		k.flush()
 		second := k.send(s.ID)
 
-		last := (*told)[len(*told)-1]
-		if len(*told) != 3 || !strings.Contains(last.History, "PERIWINKLE") || !strings.Contains(last.History, `"tool_result"`) ||
+		last := (*sent)[len(*sent)-1]
+		if len(*sent) != 3 || !strings.Contains(last.History, "PERIWINKLE") || !strings.Contains(last.History, `"tool_result"`) ||
 			!strings.Contains(last.History, `"cut_from_bytes":10000`) || len(last.History) > 5000 || last.Cwd == "" {
-			t.Fatalf("the runtime was told %d times, at last %+v", len(*told), last)
+			t.Fatalf("the runtime received %d messages, at last %+v", len(*sent), last)
 		}
 		if len(kept["tool_result.txt"]) != 10000 || !strings.Contains(last.History, `"artifact_ref":{"artifact_id":"one"}`) {
 			t.Errorf("of the long output %d bytes are kept", len(kept["tool_result.txt"]))
@@ -105,22 +105,22 @@ func TestALostConversationIsToldAgain(t *testing.T) {
 	})
 }
 
-// A lost conversation of a runtime that cannot be told it again stays lost, and the refusal says so.
+// A lost conversation of a runtime that does not accept it again stays lost, and the refusal says so.
 func TestALostConversationStaysLost(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
 		k := open(t, db, "node")
 		k.fake.forgets = true
 		s := k.create()
-		told := k.forgetful("")
+		sent := k.forgetful("")
 		first := k.send(s.ID)
 		k.end(s.ID, first)
 		k.flush()
 		if _, err := k.Send(t.Context(), s.ID, session.Message{Text: "hi"}); !errors.Is(err, runtime.ErrThreadNotFound) {
 			t.Errorf("the message was answered with %v", err)
 		}
-		if len(*told) != 2 || len(k.events(session.EventRestored)) != 0 {
-			t.Errorf("the runtime was told %+v", *told)
+		if len(*sent) != 2 || len(k.events(session.EventRestored)) != 0 {
+			t.Errorf("the runtime received %+v", *sent)
 		}
 	})
 }

@@ -179,7 +179,7 @@ func TestUpsertsOfOneUnitShareNoFate(t *testing.T) {
 				t.Errorf("round %d: %d entries, %d events", round, stored, events)
 			}
 		}
-		k.nobodyAdmitted()
+		k.noneAdmitted()
 	})
 }
 
