@@ -1,7 +1,7 @@
 // Package language checks the words of Go sources, documents, scripts and the web console. Names and texts use the field's
 // terms, not a private language.
 //
-// It owns the list of words and the list of folders without them. It must never know what the code does.
+// It owns the lists of words. It must never know what the code does.
 package language
 
 import (
@@ -10,7 +10,6 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -19,23 +18,6 @@ import (
 	"testing"
 	"unicode"
 )
-
-// clean are the folders without such words. A folder is added once it has none, and never removed.
-var clean = []string{
-	"api", "client", "cmd", "console", "docs/examples", "extensions", "internal/content", "internal/lib", "internal/operations",
-	"internal/platform",
-	"internal/runtime/acp", "internal/runtime/claude", "internal/runtime/codex", "internal/runtime/environment",
-	"internal/runtime/form", "internal/runtime/jsonobject", "internal/runtime/opencode",
-	"internal/runtime/process", "internal/runtime/processes", "internal/runtime/sources",
-	"internal/runtime/stdio", "internal/runtime/unavailable", "internal/runtime/wire", "internal/services/audit",
-	"internal/services/bundle", "internal/services/codexmanager", "internal/services/notify",
-	"internal/services/session",
-	"internal/services/tasks", "internal/services/tools", "internal/services/tracing", "migrations", "queue",
-	"scripts", "server", "stream", "tests", "transcript",
-}
-
-// open are folders below a clean one that still have such words.
-var open = []string{"internal/services/session/manager", "internal/services/session/nativelog", "tests/sessiontest"}
 
 // lists are the files that list such words.
 var lists = []string{"tests/language/language_test.go", "tests/promises/documents_test.go"}
@@ -61,13 +43,10 @@ var userNobody = regexp.MustCompile("^\"nobody\"$|[A-Z_]+=nobody\\b|`nobody`")
 // documents are the endings of the other hand-written files: documents, API descriptions, scripts and the web console.
 var documents = []string{".md", ".yaml", ".yml", ".sh", ".ts", ".tsx", ".mjs", ".js", ".html", ".css", "Makefile", "Dockerfile"}
 
-// generated are documents with the texts of a folder. They are checked once that folder is clean.
-var generated = map[string]string{"docs/cli.md": "cmd", "docs/promises.md": "tests", "docs/configuration.md": "internal/platform"}
-
-// TestNames fails when a name declared in a clean folder has a word of the list.
+// TestNames fails when a declared name has a word of the list.
 func TestNames(t *testing.T) {
 	t.Parallel()
-	check(t, "names", func(folder string, file *ast.File, report func(token.Pos, string)) {
+	check(t, func(folder string, file *ast.File, report func(token.Pos, string)) {
 		parts := nameParts
 		if slices.ContainsFunc(finished, func(one string) bool { return under(folder, one) }) {
 			parts = slices.Concat(nameParts, otherParts)
@@ -83,10 +62,10 @@ func TestNames(t *testing.T) {
 	})
 }
 
-// TestTexts fails when a comment or a string literal of a clean folder has a word of the list.
+// TestTexts fails when a comment or a string literal has a word of the list.
 func TestTexts(t *testing.T) {
 	t.Parallel()
-	check(t, "comments and texts", func(_ string, file *ast.File, report func(token.Pos, string)) {
+	check(t, func(_ string, file *ast.File, report func(token.Pos, string)) {
 		for _, group := range file.Comments {
 			for _, one := range group.List {
 				if found := words.FindString(one.Text); found != "" {
@@ -115,9 +94,8 @@ func TestDocuments(t *testing.T) {
 	t.Parallel()
 	checked := 0
 	walk(t, func(path, from string) error {
-		source, made := generated[from]
 		hasEnd := slices.ContainsFunc(documents, func(end string) bool { return strings.HasSuffix(from, end) })
-		if !hasEnd || strings.HasSuffix(from, ".d.ts") || made && !isClean(source) { // the build writes the types of the API
+		if !hasEnd || strings.HasSuffix(from, ".d.ts") { // the build writes the types of the API
 			return nil
 		}
 		text, err := os.ReadFile(path)
@@ -150,11 +128,9 @@ func TestListed(t *testing.T) {
 	}
 }
 
-// check runs find on every hand-written Go file. It logs the count of each folder that is not clean, and fails with
-// each finding in one that is.
-func check(t *testing.T, what string, find func(folder string, file *ast.File, report func(token.Pos, string))) {
+// check runs find on every hand-written Go file, and fails with each finding.
+func check(t *testing.T, find func(folder string, file *ast.File, report func(token.Pos, string))) {
 	t.Helper()
-	counts := map[string]int{}
 	walk(t, func(path, from string) error {
 		if !strings.HasSuffix(from, ".go") || slices.Contains(lists, from) {
 			return nil
@@ -166,17 +142,10 @@ func check(t *testing.T, what string, find func(folder string, file *ast.File, r
 		}
 		folder := filepath.ToSlash(filepath.Dir(filepath.FromSlash(from)))
 		find(folder, file, func(pos token.Pos, text string) {
-			if isClean(folder) {
-				t.Errorf("%s: %s", strings.Replace(set.Position(pos).String(), path, from, 1), text)
-				return
-			}
-			counts[group(folder)]++
+			t.Errorf("%s: %s", strings.Replace(set.Position(pos).String(), path, from, 1), text)
 		})
 		return nil
 	})
-	for _, folder := range slices.Sorted(maps.Keys(counts)) {
-		t.Logf("%s: %d %s with a word of the list", folder, counts[folder], what)
-	}
 }
 
 // walk visits each file outside of hidden folders, test data and built files. from is its path in the repository.
@@ -205,19 +174,7 @@ func walk(t *testing.T, visit func(path, from string) error) {
 	}
 }
 
-func isClean(folder string) bool {
-	within := func(one string) bool { return under(folder, one) }
-	return slices.ContainsFunc(clean, within) && !slices.ContainsFunc(open, within)
-}
-
 func under(folder, one string) bool { return folder == one || strings.HasPrefix(folder, one+"/") }
-
-// group is the folder that a count is printed for: a top-level one, or a package group below internal and tests.
-func group(folder string) string {
-	parts := strings.Split(folder, "/")
-	depth := map[string]int{"internal": 3, "tests": 2}[parts[0]]
-	return strings.Join(parts[:min(max(depth, 1), len(parts))], "/")
-}
 
 // declared are the names that a node declares.
 func declared(node ast.Node) (names []*ast.Ident) {

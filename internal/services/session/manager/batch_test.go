@@ -165,10 +165,10 @@ func TestTheStateIsStoredWithItsPosition(t *testing.T) {
 		if got, err := k.Resumption(t.Context(), generation); err != nil || got.State != nil {
 			t.Fatalf("before anything was said: %+v, %v", got, err)
 		}
-		p.emitState(json.RawMessage(`{"n":1}`), p.piece(s.ID, turn, "m", "text", "one"))
-		p.emitState(nil, p.piece(s.ID, turn, "m", "text", " two"))
-		if k.heard() != 2 {
-			t.Errorf("%d lines wait for the store, want them to go together", k.heard())
+		p.emitState(json.RawMessage(`{"n":1}`), p.delta(s.ID, turn, "m", "text", "one"))
+		p.emitState(nil, p.delta(s.ID, turn, "m", "text", " two"))
+		if k.unqueued() != 2 {
+			t.Errorf("%d lines wait for the store, want them to go together", k.unqueued())
 		}
 		k.flush()
 		k.resumes(generation, p.offset, `{"n":1}`)
@@ -194,17 +194,17 @@ func TestTextDeltasKeepTheirPlaceInALine(t *testing.T) {
 		started := runtime.Signal{Kind: runtime.SignalNotification, Method: "item/started", ThreadID: s.ID, TurnID: turn,
 			ItemID: "m", Raw: json.RawMessage(`{"method":"item/started"}`),
 			Change: runtime.ItemChanged{TurnID: turn, Item: item}}
-		p.emitAt(started, p.piece(s.ID, turn, "m", "text", "one"), p.piece(s.ID, turn, "m", "text", " two"))
-		p.emitAt(p.piece(s.ID, turn, "m", "text", " three"), p.piece(s.ID, turn, "m", "text", " four"))
-		p.emitAt(p.piece(s.ID, turn, "m", "text", " five"))
-		if k.heard() != 2 {
-			t.Errorf("%d lines wait for the store, want those of nothing but text", k.heard())
+		p.emitAt(started, p.delta(s.ID, turn, "m", "text", "one"), p.delta(s.ID, turn, "m", "text", " two"))
+		p.emitAt(p.delta(s.ID, turn, "m", "text", " three"), p.delta(s.ID, turn, "m", "text", " four"))
+		p.emitAt(p.delta(s.ID, turn, "m", "text", " five"))
+		if k.unqueued() != 2 {
+			t.Errorf("%d lines wait for the store, want those of nothing but text", k.unqueued())
 		}
 		item.Content = "one two three four five"
 		completed := started
 		completed.Method, completed.Raw, completed.Change = "item/completed", json.RawMessage(`{"method":"item/completed"}`),
 			runtime.ItemChanged{TurnID: turn, Item: item, Done: true}
-		p.emitAt(p.piece(s.ID, turn, "m", "text", " six"), completed)
+		p.emitAt(p.delta(s.ID, turn, "m", "text", " six"), completed)
 		got := k.deltas()
 		var texts []string
 		for _, d := range got {

@@ -25,10 +25,10 @@ func (p *speaker) speakNative(t *testing.T, sessionID, turnID string) (lines []s
 		p.emitBatch(runtime.Batch{Offset: p.offset, Native: json.RawMessage(line), Signals: signals})
 	}
 	say(`{"native":"item"}`, line(sessionID, turnID, "m", 7)...)
-	say(`{"native":"one"}`, p.piece(sessionID, turnID, "n", "text", "one"))
+	say(`{"native":"one"}`, p.delta(sessionID, turnID, "n", "text", "one"))
 	say(`{"native":"nothing"}`)
-	say(`{"native":"two"}`, p.piece(sessionID, turnID, "n", "text", " two"))
-	say(`no JSON`, p.piece(sessionID, turnID, "n", "text", " three"))
+	say(`{"native":"two"}`, p.delta(sessionID, turnID, "n", "text", " two"))
+	say(`no JSON`, p.delta(sessionID, turnID, "n", "text", " three"))
 	return lines
 }
 

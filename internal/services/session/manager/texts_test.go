@@ -24,10 +24,10 @@ type speaker struct {
 }
 
 func (p *speaker) say(threadID, turnID, itemID, key, text string) {
-	p.emitAt(p.piece(threadID, turnID, itemID, key, text))
+	p.emitAt(p.delta(threadID, turnID, itemID, key, text))
 }
 
-func (p *speaker) piece(threadID, turnID, itemID, key, text string) runtime.Signal {
+func (p *speaker) delta(threadID, turnID, itemID, key, text string) runtime.Signal {
 	quoted := string(encode(text))
 	line := fmt.Sprintf(
 		`{"method":"item/agentMessage/delta","params":{"threadId":%q,"turnId":%q,"itemId":%q,"delta":%s,"key":%q}}`,
@@ -212,19 +212,19 @@ func TestTextsAreStoredInTime(t *testing.T) {
 
 		for range 2 * textBatches {
 			p.say(s.ID, turn, "m", "text", "x")
-			if n := k.heard(); n >= textBatches {
+			if n := k.unqueued(); n >= textBatches {
 				t.Fatalf("%d deltas wait", n)
 			}
 		}
 		p.say(s.ID, turn, "m", "text", strings.Repeat("y", textBytes))
-		if n := k.heard(); n != 0 {
+		if n := k.unqueued(); n != 0 {
 			t.Errorf("%d large deltas wait", n)
 		}
 	})
 }
 
 // unqueued returns how many lines with deltas the running process has emitted that are not queued for the store.
-func (k *kit) heard() int {
+func (k *kit) unqueued() int {
 	k.order.Lock()
 	defer k.order.Unlock()
 	return k.textBuffer("codex", k.fake.generation).batches

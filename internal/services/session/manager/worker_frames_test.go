@@ -129,7 +129,7 @@ func saysEverything(k *kit, id, turn string) {
 		f.notify(id, turn, method, nil)
 	}
 	f.notify(id, turn, "thread/name/updated", runtime.ThreadNamed{Name: "n " + turn})
-	f.emit((&speaker{fake: f}).piece(id, turn, "i"+turn, "text", "word"))
+	f.emit((&speaker{fake: f}).delta(id, turn, "i"+turn, "text", "word"))
 	f.item(id, turn, runtime.Item{ID: "i" + turn, Type: "agentMessage", Role: "assistant", Content: "text"}, true)
 	for i, kind := range []runtime.RequestKind{runtime.RequestApproval, runtime.RequestToolInput, runtime.RequestToolCall} {
 		f.ask(id, turn, 100*len(turn)+10*len(id)+i, kind, "item/asks", `{"threadId":"`+id+`"}`)
