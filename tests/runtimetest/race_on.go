@@ -7,4 +7,4 @@ package runtimetest
 const longBytes = 8 << 20
 
 // floodDeltas are how many deltas a flood has.
-const floodPieces = 10_000
+const floodDeltas = 10_000
