@@ -58,11 +58,11 @@ func TestARoundIsRepeatedAfterItsPause(t *testing.T) {
 		<-time.After(30 * time.Second)
 		signal.Set()
 		<-time.After(time.Hour)
+		cancel()
+		<-ended
 		want := []time.Duration{0, 30 * time.Second, 90 * time.Second}
 		if len(at) != len(want) || at[0] != want[0] || at[1] != want[1] || at[2] != want[2] {
 			t.Errorf("rounds at %v, want %v", at, want)
 		}
-		cancel()
-		<-ended
 	})
 }
