@@ -19,7 +19,7 @@ import (
 // notKept lists entries of a data directory that archives omit, some with an explanation.
 func notKept() map[string]string {
 	return map[string]string{
-		"harness.db": "", "harness.db-wal": "", "harness.db-shm": "", "harness.db-journal": "", "harness.db-synced": "", // rows
+		"harness.db": "", "harness.db-wal": "", "harness.db-shm": "", "harness.db-journal": "", "harness.db-synced": "", // their rows are in it
 		"harness.lock": "", "migrate.lock": "", "claim": "", restoringDir: "", artifactsDir: "",
 		"run":        "running agents and their output since it was last stored: their turns come back as interrupted",
 		"extensions": "scratch folders of running extensions",
