@@ -57,16 +57,16 @@ type FollowOptions struct {
 // appears in several envelopes.
 const readLimit = 128 << 20
 
-// silence is how long a connection may be silent, without even a ping, which the server sends every 15 s (earlier ones
-// every 30 s).
+// silence is how long a connection may be silent, without even a ping. The server sends one every 15 s; earlier servers
+// sent one every 30 s.
 const silence = 90 * time.Second
 
-// Follow passes the frames of the event stream to handle, in order and one at a time, until ctx ends or handle returns
-// an error, which it returns. If the connection breaks, Follow reconnects and resumes after the last handled frame. So
-// it misses no event, and repeats no frame with a position; Texts handles the early text deltas, which have none. Each
-// connection begins with its verdict: resumed, gap or ahead (see Frame.Missed). Follow returns an error if the first
-// connection fails, *StatusError if the server refused it. It also does so if the server permanently refuses a later
-// one.
+// Follow passes the frames of the event stream to handle, in order and one at a time. It stops when ctx ends or handle
+// returns an error, and returns that error. If the connection breaks, Follow reconnects and resumes after the last
+// handled frame. So it misses no event, and repeats no frame with a position; Texts handles the early text deltas,
+// which have none. Each connection begins with its verdict: resumed, gap or ahead (see Frame.Missed). Follow returns an
+// error if the first connection fails, *StatusError if the server refused it. It also does so if the server permanently
+// refuses a later one.
 func (c *Client) Follow(ctx context.Context, options FollowOptions, handle func(Frame) error) error {
 	after := options.After
 	if after == "" {

@@ -21,7 +21,7 @@ func checkImages(images []string) error {
 	return &InvalidError{problems}
 }
 
-// imageTypes are the image types that messages accept.
+// imageTypes returns the image types that messages accept.
 func imageTypes() []string { return []string{"image/png", "image/jpeg", "image/gif", "image/webp"} }
 
 const imageForms = "An image is a data URL (data:image/png;base64,...), as a string or in {\"url\":...}, or an upload of " +

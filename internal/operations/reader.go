@@ -68,7 +68,7 @@ type Reading struct {
 	Limit                         int
 	Before, After, Around         string
 	FromStart, Count, OmitDetails bool
-	// Figures sets session.Session.Figures, including how much Reader has read.
+	// Figures sets session.Session.Figures, including the markers of Reader.
 	Figures bool
 	Reader  string
 	// Has reports whether the reader already has a version; nil: it has none.

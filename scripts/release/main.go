@@ -1,6 +1,7 @@
 // Command release builds a complete release reproducibly from this source folder. For each platform it makes a static
-// program in an archive with its manual. It adds a CycloneDX bill of materials, deb and rpm packages, the Helm chart, a
-// Homebrew formula, npm packages, a provenance, and the signed checksums of all. "release verify" checks a release.
+// program in an archive with its manual, a CycloneDX bill of materials, and deb and rpm packages. It adds the Helm
+// chart, a Homebrew formula, npm packages, a provenance, and the signed checksums of all. "release verify" checks a
+// release.
 package main
 
 import (

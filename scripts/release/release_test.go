@@ -192,7 +192,7 @@ func testKey(t *testing.T) *minisign.PrivateKey {
 	return &key
 }
 
-// publicKey writes the file of a public key.
+// publicKey writes a public key to a file and returns its path.
 func publicKey(t *testing.T, random io.Reader) string {
 	t.Helper()
 	public, _, err := minisign.GenerateKey(random)

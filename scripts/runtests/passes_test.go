@@ -66,8 +66,8 @@ func TestPassesHaveOneSummary(t *testing.T) {
 	}
 }
 
-// The list of this repository names existing tests. A listed package is no part of the product, and a listed test
-// shares its name with no test that should run under the detector.
+// The list of this repository names existing tests. A listed package is no part of the product. A listed test shares
+// its name with no test that should run under the detector.
 func TestTheListIsTrue(t *testing.T) {
 	t.Parallel()
 	list, err := readPlain("plain.txt")

@@ -43,8 +43,7 @@ func (s *site) resolve(p *page) error {
 	return broken
 }
 
-// follow returns the target of a link in the site, "" if the target is a file of the repository that the site does not
-// have.
+// follow returns the target of a link in the site, "" if the site does not have the target, a file of the repository.
 func (s *site) follow(p *page, link string) (string, error) {
 	target, err := url.Parse(link)
 	if err != nil || target.Scheme != "" || target.Host != "" {

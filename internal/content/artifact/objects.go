@@ -37,8 +37,8 @@ const (
 )
 
 // objects stores long contents in an object store and short ones in the database. A row names the object of a content.
-// An object is stored before its row, deleted after it, and never used for another row. So no object is dropped while a
-// new row refers to it.
+// An object is stored before its row, deleted after it, and never used for another row. So an object being deleted is
+// never one that a new row refers to.
 type objects struct {
 	rows
 	store Objects

@@ -1,9 +1,9 @@
 // Package backup writes a server's complete state into one archive and restores it, and moves a store to another
 // engine.
 //
-// It owns the archive. That is a snapshot of the store's rows as lines of JSON for either engine, the files of the data
-// directory and of runtimes' homes, and a manifest with the hash of each part. It must never know what the rows mean,
-// except the contents of artifacts, which one engine keeps as files and the other as rows.
+// It owns the archive: a snapshot of the store's rows as lines of JSON for either engine, and the files of the data
+// directory and of runtimes' homes. A manifest has the hash of each part. It must never know what the rows mean, except
+// the contents of artifacts, which one engine keeps as files and the other as rows.
 package backup
 
 import (

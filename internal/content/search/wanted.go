@@ -18,8 +18,8 @@ type term struct {
 	begins bool
 }
 
-// wanted is a parsed query: all its terms, for the index, and its needles, which the text itself must contain with
-// adjacent units.
+// wanted is a parsed query: the terms for the index, and the needles, which the text itself must contain. The units of
+// a needle are adjacent.
 type wanted struct {
 	terms   []term
 	needles [][]searchUnit

@@ -17,7 +17,8 @@ const (
 )
 
 // unit is a part of a text for comparison, without case and accents, and its position (bytes). A unit is a word, which
-// is a run of letters and digits, or one sign of a script that has no word separators or adds endings to words.
+// is a run of letters and digits, or one sign. Scripts have signs if they do not separate words or if their words grow
+// at the end.
 type unit struct {
 	text     string
 	from, to int

@@ -101,7 +101,7 @@ func (w *walk) entry(path string, above []string) error {
 	return w.writeLine(path, "file", info.Mode()&0o111 != 0, content)
 }
 
-// content is the hash of a file's bytes.
+// content returns the hash of a file's bytes.
 func (w *walk) content(path string) (string, error) {
 	file, err := os.Open(path)
 	if err != nil {

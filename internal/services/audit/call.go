@@ -9,8 +9,8 @@ import (
 // KindCall is the kind of rows for requests that may change something, whatever their outcome.
 const KindCall = "request.answered"
 
-// Call describes such a request. It has neither a body nor a header: those may contain secrets. Equal calls have equal
-// fields.
+// Call describes such a request. It has neither a body nor a header: those may contain secrets. No field, such as a
+// time, distinguishes calls that are otherwise equal.
 type Call struct {
 	// Actor and Role identify the caller; Actor is "anonymous" for a caller without access.
 	Actor, Role string

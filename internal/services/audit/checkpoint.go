@@ -158,8 +158,8 @@ func sign(ctx context.Context, tx database.Tx, key Key, what string, row Row, no
 	return string(text), nil
 }
 
-// Prune removes the rows from before a time (ms), except the last row of the log, and signs the position up to which it
-// removed them.
+// Prune removes the rows from before a time (ms), except the last row of the log. It signs the position up to which it
+// removed rows.
 func Prune(ctx context.Context, log Journal, key Key, before, now int64) (removed int64, err error) {
 	_, err = log.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		last, err := scan(

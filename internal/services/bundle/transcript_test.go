@@ -10,8 +10,8 @@ import (
 	"harness/internal/services/tasks"
 )
 
-// OB-09: each attempt of a call, even a denied one, has a separate transcript with its output on both streams, its exit
-// code and its decider.
+// OB-09: each attempt of a call has a separate transcript, even a denied one. It has the output on both streams, the
+// exit code and the decider.
 func TestEveryAttemptHasATranscript(t *testing.T) {
 	t.Parallel()
 	event := func(kind string, attempt, members string) tasks.Event {

@@ -60,8 +60,8 @@ func TestTheCodesOfFailures(t *testing.T) {
 	}
 }
 
-// EV-17, EV-18: a tool's input has the same hash whatever the order of its members and the form of its numbers, and the
-// hash names its algorithm; other input has another hash.
+// EV-17, EV-18: a tool's input has the same hash whatever the order of its members and the form of its numbers. The
+// hash names its algorithm, and other input has another hash.
 func TestTheSameInputHasTheSameHash(t *testing.T) {
 	t.Parallel()
 	hashOf := func(input string) string {

@@ -56,7 +56,7 @@ func (l *Log) snapshot(c *call, decision tools.Result) tools.Snapshot {
 		Sources: append([]tools.Opinion{}, c.Sources...)}
 }
 
-// open emits that an agent wants to call a tool.
+// open emits that an agent requested a tool call.
 func (l *Log) open(c call, input json.RawMessage) *call {
 	l.ensureStarted()
 	t := l.state.Task

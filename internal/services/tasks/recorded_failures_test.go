@@ -17,8 +17,8 @@ import (
 	"harness/tests/runtimetest/scripted"
 )
 
-// RA-25: when a model's server limits a real agent, breaks, gets too much input or refuses the login, the failure has a
-// code, whether a retry helps, the runtime, its text, and its raw output.
+// RA-25: real agents failed because their model's server limited them, broke, got too much input or refused the login.
+// Each failure has a code, whether a retry helps, the runtime, its text, and its raw output.
 func TestFailuresOfRealAgents(t *testing.T) {
 	t.Parallel()
 	codes := map[string]string{"err-429": tasks.CodeRate, "err-500": tasks.CodeModel, "err-drop": tasks.CodeModel,

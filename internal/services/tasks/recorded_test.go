@@ -128,9 +128,8 @@ func endOnce(t *testing.T, records []journal.Record, events []tasks.Event) {
 	}
 }
 
-// EV-02, EV-04, EV-05, EV-06, EV-10, EV-11, EV-13, EV-20, TE-01, TE-02, TL-19, TL-22, RA-22: whatever real agents
-// wrote, truncated at any line and with any responses, the events are in order, and the same records yield the same
-// events.
+// EV-02, EV-04, EV-05, EV-06, EV-10, EV-11, EV-13, EV-20, TE-01, TE-02, TL-19, TL-22, RA-22: the lines of real agents,
+// truncated anywhere and with any responses, yield events in order. The same records yield the same events.
 func TestEventsOfEveryRecording(t *testing.T) {
 	t.Parallel()
 	files := recordingFiles(t)

@@ -1,9 +1,9 @@
-// Package tasks runs the tasks that an embedding program submits to an agent, one after the other in each session, with
-// the events that report them.
+// Package tasks runs the tasks that an embedding program submits to an agent, one after the other in each session.
+// Events report them.
 //
-// It owns that a task ends exactly once even after crashes, that the tasks of a session run in order, and the events of
-// a session. A pure function (Log) derives these from the journal and numbers them from 1 without a gap. It uses the
-// operations of sessions. It must never know HTTP or a runtime's protocol.
+// It owns the order of a session's tasks and their end: a task ends exactly once, even after crashes. It also owns the
+// events of a session. A pure function (Log) derives these from the journal and numbers them from 1 without a gap. It
+// uses the operations of sessions. It must never know HTTP or a runtime's protocol.
 package tasks
 
 import (

@@ -8,8 +8,8 @@ import (
 )
 
 // requireTranscript compares the transcript of events with the events. Every attempt of a call has one use and, unless
-// its task is still running, one result, which is an error with its reason if it was denied. Every completed output is
-// there once.
+// its task is still running, one result. The result of a denied call is an error with its reason. Every completed
+// output is there once.
 func requireTranscript(t *testing.T, events []tasks.Event) (uses, denials int) {
 	t.Helper()
 	said := tasks.Transcript(events)

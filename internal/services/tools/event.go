@@ -29,7 +29,7 @@ type Event interface {
 	Type() string
 }
 
-// Requested means that an agent wants to run the call. It is the first event of an attempt.
+// Requested means that an agent requested the call. It is the first event of an attempt.
 type Requested struct {
 	Class Class `json:"permission,omitempty"`
 }

@@ -243,8 +243,8 @@ func TestOutcomesOfCalls(t *testing.T) {
 	}
 }
 
-// A call that the agent abandoned during its approval does not run if the approval comes late, and its record says that
-// it was abandoned.
+// A call that the agent abandoned during its approval does not run if the approval comes late. Its record says that it
+// was abandoned.
 func TestAGivenUpCallNeverRuns(t *testing.T) {
 	t.Parallel()
 	one := tool("a.write", tools.Write)

@@ -45,7 +45,7 @@ func NewRegistry(options RegistryOptions, all ...Tool) (*Registry, error) {
 	return r, err
 }
 
-// Check reports errors in tools beside the fixed ones.
+// Check reports errors in tools to add to the fixed ones.
 func (r *Registry) Check(others ...Tool) error {
 	_, err := r.with(others)
 	return err

@@ -26,7 +26,7 @@ type way struct {
 	Headers map[string]string `json:"headers"`
 }
 
-// kind is the transport.
+// kind returns the transport.
 func (w way) kind() string {
 	if len(w.Command) > 0 {
 		return "stdio"
@@ -37,7 +37,7 @@ func (w way) kind() string {
 // server is an MCP server in a configuration.
 type server struct {
 	way
-	// Ways are alternatives to the single way, the preferred first.
+	// Ways replaces the single way with several, the preferred first.
 	Ways []way `json:"ways"`
 	// Classes are the classes of its tools. A tool without a class is not offered.
 	Classes map[string]tools.Class `json:"classes"`

@@ -213,7 +213,7 @@ func ended() tools.Snapshot {
 		Sources: []tools.Opinion{{Source: tools.SourceHarness, Result: tools.Deny, Rule: "server_ended"}}}
 }
 
-// ran is the decision of a call that had been approved: its event tool.call.approved names the policy.
+// ran returns the decision of a call that had been approved: its event tool.call.approved names the policy.
 func ran() tools.Snapshot { return tools.Snapshot{Decision: tools.Allow, Sources: []tools.Opinion{}} }
 
 type openCall struct {

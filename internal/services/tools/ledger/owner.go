@@ -18,8 +18,8 @@ func (e *MovedError) Error() string {
 	return fmt.Sprintf("session %s was taken by another node, and goes on at node %s now: nothing was run", e.SessionID, e.Owner)
 }
 
-// owned is the fence of calls. In the transaction that accepts or starts a call, it checks that this node owns the
-// session, and has owned it since the call was made. Otherwise *MovedError.
+// owned is the fence of calls. In the transaction that accepts or starts a call, it checks that this node has owned the
+// session since the call was made. Otherwise *MovedError.
 func (l *Ledger) owned(ctx context.Context, tx database.Tx, call tools.Call) error {
 	others, err := database.ReadTexts(ctx, tx, "look whose session a tool call is of",
 		`select node_id from sessions where id = $1 and (node_id <> $2 or epoch <> $3)`, database.EncodeText(call.SessionID),

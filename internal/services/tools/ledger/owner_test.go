@@ -13,8 +13,8 @@ import (
 	"harness/tests/lifecycletest"
 )
 
-// A call is refused if its agent's session moved to another node, even if it moved between the acceptance and the start
-// of the call; the end of a running call can be recorded.
+// A call is refused if its agent's session moved to another node, even between the acceptance and the start of the
+// call. The end of a running call can be recorded.
 func TestCallsOfASessionThatMovedAreNotRun(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {

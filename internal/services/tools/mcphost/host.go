@@ -36,7 +36,7 @@ const maxRequest = 32 << 20
 // later request. It proves nothing and is not stored, so it survives a restart of the server.
 const clientHeader = "Mcp-Session-Id"
 
-// versionHeader is the protocol version of a request. Since version endsByClosing, a client cancels a call by closing
+// versionHeader is the protocol version of a request. From version endsByClosing on, a client cancels a call by closing
 // its request; a cancel notification names no client there.
 const (
 	versionHeader = "Mcp-Protocol-Version"

@@ -98,7 +98,7 @@ func makeGroup(members []int, limits tools.Limits) (release func(), err error) {
 	return release, nil
 }
 
-// removeGroup removes a group as soon as its last process has ended; the caller is killing them.
+// removeGroup removes a group once its processes, which are being killed, have ended.
 func removeGroup(dir string) {
 	ctx, cancel := context.WithTimeout(context.Background(), endWait)
 	defer cancel()

@@ -23,7 +23,8 @@ type moded struct {
 	mode, flags int
 }
 
-// Offsets of a system call's data for a filter, and the mode bits that run a program as the file's owner or group.
+// Offsets of a system call's data for a filter; the mode bits that run a program as the file's owner or group; the
+// flags that create a file.
 const (
 	numberAt, archAt, argumentsAt = 0, 4, 16
 	setIDs                        = unix.S_ISUID | unix.S_ISGID
@@ -56,7 +57,7 @@ func setIDFilter() (filter []unix.SockFilter) {
 	load := func(at uint32) {
 		filter = append(filter, unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: at})
 	}
-	// skip jumps over steps unless the loaded value matches.
+	// skip jumps over the next steps unless the loaded value matches.
 	skip := func(how uint16, value uint32, steps uint8) {
 		filter = append(filter, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_K | how, K: value, Jf: steps})
 	}

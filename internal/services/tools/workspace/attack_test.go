@@ -104,7 +104,7 @@ func TestNoPatchLeadsOut(t *testing.T) {
 	s.untouched()
 }
 
-// No tool changes files that people's programs execute, whatever link, folder or other kind of name leads there, and no
+// No tool changes files that people's programs execute, whatever link, folder or other kind of name leads there. No
 // tool turns a folder into a git directory.
 func TestNoToolChangesVersionControl(t *testing.T) {
 	t.Parallel()
