@@ -22,8 +22,8 @@ import (
 	"strings"
 )
 
-// Connect makes a client of the server at base, such as http://127.0.0.1:3001; token is "" where the server has none. No
-// connection is made before the first call.
+// Connect makes a client of the server at base, such as http://127.0.0.1:3001; token is "" if the server requires none.
+// It does not connect before the first call.
 func Connect(base, token string, options ...ClientOption) (*Client, error) {
 	parsed, err := url.Parse(base)
 	if err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https" {
@@ -38,14 +38,14 @@ func Connect(base, token string, options ...ClientOption) (*Client, error) {
 	return NewClient(strings.TrimSuffix(base, "/"), options...)
 }
 
-// StatusError is an answer that is no success.
+// StatusError is an unsuccessful response.
 type StatusError struct {
-	// Status is the HTTP status, Code the server's word for programs ("" when it has none), Message its word for people.
+	// Status is the HTTP status, Code the server's error code ("" for none), Message its message for people.
 	Status        int
 	Code, Message string
-	// RequestID finds the request in the server's log.
+	// RequestID identifies the request in the server's log.
 	RequestID string
-	// Body is the whole answer.
+	// Body is the complete response body.
 	Body []byte
 }
 
@@ -61,11 +61,11 @@ func (e *StatusError) Error() string {
 	return text
 }
 
-// Read reads the answer of an operation into T, which is json.RawMessage for the answer as it is:
+// Read reads the response of an operation into T, which is json.RawMessage for the unchanged response:
 //
 //	page, err := client.Read[client.ListSessions200JSONResponseBody](c.ListSessions(ctx, nil))
 //
-// An answer that is no success is an *StatusError.
+// An unsuccessful response is a *StatusError.
 func Read[T any](response *http.Response, err error) (T, error) {
 	var out T
 	if err != nil {
@@ -84,7 +84,7 @@ func Read[T any](response *http.Response, err error) (T, error) {
 	return out, nil
 }
 
-// errorOf words a refusal: what its body says, whichever of the server's forms it has.
+// errorOf makes an error of a refusal, from either form of the server's error bodies.
 func errorOf(response *http.Response, body []byte) *StatusError {
 	e := &StatusError{Status: response.StatusCode, RequestID: response.Header.Get("X-Request-Id"), Body: body}
 	var answer struct {
@@ -95,14 +95,14 @@ func errorOf(response *http.Response, body []byte) *StatusError {
 			Message string
 		}
 	}
-	if json.Unmarshal(body, &answer) != nil { // a proxy's page says nothing more than its status
+	if json.Unmarshal(body, &answer) != nil { // a proxy's page adds nothing to its status
 		return e
 	}
 	e.Code, e.Message = answer.Code, answer.Message
 	if e.Code == "" {
 		e.Code = answer.Status
 	}
-	// The task API has its word for programs here, other routes the words of the status.
+	// The task API has its error code here; other routes have the text of the status.
 	if word, is := answer.Error.(string); is && e.Code == "" && !strings.Contains(word, " ") {
 		e.Code = word
 	}

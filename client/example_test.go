@@ -13,7 +13,7 @@ import (
 	"harness/client"
 )
 
-// answering is a server that gives every request the same answer.
+// answering is a server with the same response to every request.
 func answering(status int, body string) *httptest.Server {
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -64,7 +64,7 @@ func ExampleStatusError() {
 	// there is no session s-2
 }
 
-// streaming is a server whose event stream sends these frames.
+// streaming is a server with an event stream of these frames.
 func streaming(frames ...string) *httptest.Server {
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conn, err := websocket.Accept(w, r, nil)
@@ -82,7 +82,7 @@ func streaming(frames ...string) *httptest.Server {
 	}))
 }
 
-// Print an agent's text as it grows, until its turn is completed. Follow reconnects by itself and misses no event.
+// Print an agent's text as it grows, until its turn is completed. Follow reconnects automatically and misses no event.
 func ExampleClient_Follow() {
 	server := streaming(
 		`{"type":"resumed","to":0}`,
@@ -105,7 +105,7 @@ func ExampleClient_Follow() {
 			return errors.New("events are gone: read the session again over REST")
 		}
 		if item, _, text := texts.Added(&frame); item != "" {
-			fmt.Print(text) // a text that comes twice is added once
+			fmt.Print(text) // a repeated text is added once
 		}
 		var line struct{ Method string }
 		if json.Unmarshal(frame.Payload, &line) == nil && line.Method == "turn/completed" {

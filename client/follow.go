@@ -16,55 +16,57 @@ import (
 	"github.com/coder/websocket"
 )
 
-// Frame is one message of the event stream; api/asyncapi.yaml describes what Type and Payload may be.
+// Frame is one message of the event stream; api/asyncapi.yaml describes the values of Type and Payload.
 type Frame struct {
 	Type string `json:"type"`
 	// ThreadID is the session it is about, "" for none.
 	ThreadID string `json:"threadId"`
 	// Payload is JSON.
 	Payload json.RawMessage `json:"payload"`
-	// Runtime is who said it, "" for codex and for what the server says itself.
+	// Runtime is the runtime that sent it, "" for codex and for the server's own events.
 	Runtime string `json:"runtime"`
 	// Pos is the position to resume from, 0 for an early text delta and for frames about the connection itself.
 	// Seq numbers the events of the session.
 	Pos int64 `json:"pos"`
 	Seq int64 `json:"seq"`
-	// Offset of a text delta is the length of the text before it in UTF-16 code units, nil of other frames.
+	// Offset of a text delta is the length of the text before it in UTF-16 code units, nil for other frames.
 	Offset *int64 `json:"offset"`
-	// From, To and Oldest are positions of a verdict.
+	// From, To and Oldest are positions in a verdict.
 	From   int64 `json:"from"`
 	To     int64 `json:"to"`
 	Oldest int64 `json:"oldest"`
-	// Raw is the message as it came.
+	// Raw is the unchanged message.
 	Raw json.RawMessage `json:"-"`
 }
 
 // Missed reports a notice that this client has missed events: it must reload its state over REST.
 func (f *Frame) Missed() bool { return f.Type == "gap" || f.Type == "ahead" }
 
-// FollowOptions are what to follow.
+// FollowOptions select the events to follow.
 type FollowOptions struct {
 	// Session limits events to those of one session, and broadcasts. "": all sessions.
 	Session string
-	// After is the position to resume from: the pos of a frame or of an answer of REST, "0" for all that is kept. "": from
-	// now on.
+	// After is the position to resume from: the pos of a frame or of a REST response, "0" for all kept events. "": only
+	// new events.
 	After string
-	// Lost is called when the connection broke, before it is made again; nil for nothing.
+	// Lost is called after the connection broke, before Follow reconnects; nil means no call.
 	Lost func(why error)
 }
 
-// readLimit is the longest message of the stream, in bytes: a line of a runtime may have 64 MiB, and shows in several
-// envelopes.
+// readLimit is the maximum length of a message of the stream, in bytes: a line of a runtime may have 64 MiB, and
+// appears in several envelopes.
 const readLimit = 128 << 20
 
-// silence is how long a connection may say nothing, not even a ping, which the server sends every 15 s (30 s before).
+// silence is how long a connection may be silent, without even a ping. The server sends one every 15 s; earlier servers
+// sent one every 30 s.
 const silence = 90 * time.Second
 
-// Follow hands the frames of the event stream to handle, in order and one at a time, until ctx ends or handle returns an
-// error, which it returns. A connection that breaks is made again and resumes behind the last frame that was handled, so
-// that nothing is missed and nothing with a position comes twice; Texts takes care of the early text deltas, which have
-// none. Each connection begins with its verdict: resumed, gap or ahead (see Frame.Missed). A first connection that fails
-// is an error, *StatusError when the server refused it, as is a later one that is refused for good.
+// Follow passes the frames of the event stream to handle, in order and one at a time. It stops when ctx ends or handle
+// returns an error, and returns that error. If the connection breaks, Follow reconnects and resumes after the last
+// handled frame. So it misses no event, and repeats no frame with a position; Texts handles the early text deltas,
+// which have none. Each connection begins with its verdict: resumed, gap or ahead (see Frame.Missed). Follow returns an
+// error if the first connection fails, *StatusError if the server refused it. It also does so if the server permanently
+// refuses a later one.
 func (c *Client) Follow(ctx context.Context, options FollowOptions, handle func(Frame) error) error {
 	after := options.After
 	if after == "" {
@@ -97,25 +99,26 @@ func (c *Client) Follow(ctx context.Context, options FollowOptions, handle func(
 	}
 }
 
-// pause is how long to wait before a connection is tried again, after so many that failed: not all clients at once.
+// pause returns how long to wait before reconnecting, after a number of failures. It is random, so that not all clients
+// reconnect at once.
 func pause(attempt int) time.Duration {
 	longest := 100 * time.Millisecond << min(attempt, 6)
 	return longest/2 + rand.N(longest/2)
 }
 
-// temporary reports whether it is worth trying again: the network, or a server that starts, stops or has no room.
+// temporary reports whether a retry may succeed: after a network error, or if the server is starting, stopping or full.
 func temporary(err error) bool {
 	var refused *StatusError
 	return !errors.As(err, &refused) || refused.Status == http.StatusTooManyRequests || refused.Status >= http.StatusInternalServerError
 }
 
-// stopError is what the handler wants to end with.
+// stopError wraps the handler's error.
 type stopError struct{ error }
 
-// connection is one websocket; it ends when nothing, not even a ping, has come for too long.
+// connection is one websocket; it ends if nothing, not even a ping, arrives for too long.
 type connection struct {
 	*websocket.Conn
-	// reading ends with the connection, by end; quiet ends it when nothing comes.
+	// reading is the connection's context; end ends it. quiet ends it after silence.
 	reading context.Context
 	end     context.CancelCauseFunc
 	quiet   *time.Timer
@@ -156,11 +159,11 @@ func (c *Client) dial(ctx context.Context, session, after string) (*connection, 
 	return &connection{Conn: conn, reading: reading, end: give, quiet: quiet}, nil
 }
 
-// ahead is how many messages are read while one is handled. The connection lives on while the handler takes its time, as
-// when it asks a person: who reads answers the server's pings.
+// ahead is the number of messages read while one is handled. The connection stays alive during a slow handler, for
+// example one that asks a person: the reader answers the server's pings.
 const ahead = 64
 
-// read passes on the messages of the connection until it ends, and returns why it did.
+// read passes on the messages of the connection until it ends, and returns the reason.
 func (c *connection) read(messages chan<- []byte) error {
 	for {
 		_, message, err := c.Read(c.reading)

@@ -13,8 +13,8 @@ import (
 	"harness/client"
 )
 
-// A handler that takes its time, as when it asks a person, does not lose the connection: pings are answered meanwhile,
-// and what came meanwhile is handed on in order.
+// A slow handler, for example one that asks a person, does not lose the connection: the client answers pings in the
+// meantime, and then passes on the messages that arrived, in order.
 func TestFollowAnswersPingsWhileAFrameIsHandled(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

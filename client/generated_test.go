@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestTheClientIsWhatTheDocumentSays: generated.go is what the pinned generator makes of api/openapi.yaml.
-// HARNESS_UPDATE=1 writes it anew.
+// TestTheClientIsWhatTheDocumentSays checks that generated.go is the pinned generator's output for api/openapi.yaml.
+// HARNESS_UPDATE=1 regenerates it.
 func TestTheClientIsWhatTheDocumentSays(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "generated.go")

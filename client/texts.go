@@ -12,15 +12,15 @@ const (
 	methodItemCompleted = "item/completed"
 )
 
-// Texts assembles the texts that frames bring as deltas, so that each character is returned once even if frames
-// repeat. Its zero value is ready; it is not safe for concurrent use.
+// Texts assembles the texts in frames from their deltas, and returns each character once even if frames repeat. Its
+// zero value is ready to use; it is not safe for concurrent use.
 type Texts struct {
-	// sent are the lengths returned so far, in UTF-16 code units, by item and by part of it.
+	// sent has the lengths returned so far, in UTF-16 code units, by item and by part of it.
 	sent map[string]map[string]int64
 }
 
-// Added is what a frame adds to a text of an item, and the runtime's method that says so; item is "" when the frame is
-// none of those.
+// Added returns the text that a frame adds to an item, and the runtime's method of the frame; item is "" for other
+// frames.
 func (t *Texts) Added(frame *Frame) (item, method, text string) {
 	if frame.Type != "notification" {
 		return "", "", ""
@@ -34,10 +34,10 @@ func (t *Texts) Added(frame *Frame) (item, method, text string) {
 		}
 	}
 	if json.Unmarshal(frame.Payload, &line) != nil {
-		return "", "", "" // no line of a runtime that has texts
+		return "", "", "" // not a line of a runtime with texts
 	}
 	if line.Method == methodItemStarted || line.Method == methodItemCompleted {
-		delete(t.sent, line.Params.Item.ID) // its texts begin anew, or are over
+		delete(t.sent, line.Params.Item.ID) // its texts restart or have ended
 	}
 	if frame.Offset == nil {
 		return "", "", ""

@@ -5,11 +5,11 @@ import (
 	"testing"
 )
 
-// at is a frame that says something at an offset of a text.
+// at returns a frame with a text at an offset.
 func at(method string, offset int64, params map[string]any) Frame {
 	payload, err := json.Marshal(map[string]any{"method": method, "params": params})
 	if err != nil {
-		panic(err) // only maps of texts and numbers get here
+		panic(err) // all callers pass maps of texts and numbers
 	}
 	return Frame{Type: "notification", Payload: payload, Offset: &offset}
 }
@@ -32,12 +32,12 @@ func TestTextsReturnEachCharacterOnce(t *testing.T) {
 		{delta("a", 0, "one "), "one "},
 		{delta("a", 4, "🙂 two"), "🙂 two"},
 		{delta("b", 0, "other"), "other"},
-		{delta("a", 4, "🙂 two"), ""},                 // again
-		{delta("a", 0, "one 🙂 two three"), " three"}, // stored in one piece
-		{delta("a", 9, "o three"), ""},               // a part of it
-		{delta("a", 20, "far"), "far"},               // some was missed
-		{delta("a", 16, "gap far, on"), ", on"},      // and comes late: it would be out of order
-		{delta("b", 5, ""), ""},                      // nothing
+		{delta("a", 4, "🙂 two"), ""},                 // repeated
+		{delta("a", 0, "one 🙂 two three"), " three"}, // stored as a whole
+		{delta("a", 9, "o three"), ""},               // part of a stored text
+		{delta("a", 20, "far"), "far"},               // after a gap
+		{delta("a", 16, "gap far, on"), ", on"},      // late: it would be out of order
+		{delta("b", 5, ""), ""},                      // empty
 		{at("item/reasoning/textDelta", 0, map[string]any{"itemId": "a", "delta": "x", "contentIndex": 0}), "x"},
 		{at("item/reasoning/textDelta", 0, map[string]any{"itemId": "a", "delta": "y", "contentIndex": 1}), "y"},
 		{at("item/reasoning/textDelta", 0, map[string]any{"itemId": "a", "delta": "xz", "contentIndex": 0}), "z"},
@@ -52,7 +52,7 @@ func TestTextsReturnEachCharacterOnce(t *testing.T) {
 	}
 }
 
-// An item that begins or ends takes its texts with it: they begin anew, and a follower of years does not grow.
+// The start or end of an item discards the state of its texts: they restart, and a long-running follower does not grow.
 func TestTextsEndWithTheirItem(t *testing.T) {
 	t.Parallel()
 	for _, method := range []string{"item/started", "item/completed"} {
@@ -73,7 +73,7 @@ func TestTextsEndWithTheirItem(t *testing.T) {
 	}
 }
 
-// What is no text adds to none.
+// Frames without text add none.
 func TestOtherFramesAddNoText(t *testing.T) {
 	t.Parallel()
 	var texts Texts

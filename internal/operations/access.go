@@ -9,7 +9,7 @@ import (
 	"harness/internal/services/session"
 )
 
-// Lookups is what the checks need of sessions.
+// Lookups has the parts of sessions that the checks need.
 type Lookups interface {
 	// Lookup finds a session in the stored rows, adopting one that only the runtime knows. It returns
 	// *session.DeletedError for a deleted one and session.ErrNotFound for an unknown one. Rows are read first, so
@@ -20,11 +20,11 @@ type Lookups interface {
 	Own(ctx context.Context, session session.Session) error
 	// SessionOfRequest returns the session of an interactive request, whatever its state. ErrRequestNotFound.
 	SessionOfRequest(ctx context.Context, requestID string, kind runtime.RequestKind) (sessionID string, err error)
-	// ProjectsOf returns the projects of stored sessions by session, without sessions in none.
+	// ProjectsOf returns the projects of stored sessions, by session. It omits sessions without a project.
 	ProjectsOf(ctx context.Context, sessionIDs ...string) (map[string]string, error)
 }
 
-// Access checks whether an operation may be done, and enforces the caller's limits.
+// Access checks whether a client may perform an operation, and enforces the caller's limits.
 type Access struct {
 	lookups  Lookups
 	jobs     Jobs
@@ -63,14 +63,14 @@ const (
 	StoreSuggested Operation = "store suggestion"
 )
 
-// rules are the conditions of a session for an operation, besides that it is not deleted.
+// rules are the conditions that a session must meet for an operation, besides that it is not deleted.
 type rules uint8
 
 const (
 	notSystem rules = 1 << iota // *SystemSessionError
 	known                       // session.ErrNotFound
 	owned                       // *session.NotOwnerError: it needs the session's runtime
-	enabled                     // *DisabledRuntimeError: its runtime does something new
+	enabled                     // *DisabledRuntimeError: its runtime starts something new
 
 	userSession  = notSystem | known
 	ownedSession = userSession | owned
@@ -108,15 +108,15 @@ func (e *SystemSessionError) Error() string {
 	return fmt.Sprintf("session %s is reserved for workers of the server", e.SessionID)
 }
 
-// Check returns why an operation may not be done on a session: *session.DeletedError, *SystemSessionError,
-// session.ErrNotFound, *session.NotOwnerError or *DisabledRuntimeError. Every operation calls it. A caller that found
-// a problem with a request calls it first, so that a problem with the session is reported first.
+// Check returns an error if an operation may not be done on a session: *session.DeletedError, *SystemSessionError,
+// session.ErrNotFound, *session.NotOwnerError or *DisabledRuntimeError. Every operation calls it. A caller that finds a
+// problem with a request calls it before it reports that, so that problems with the session come first.
 func (s *Access) Check(ctx context.Context, op Operation, sessionID string) error {
 	_, _, err := s.find(ctx, op, sessionID)
 	return err
 }
 
-// find looks up a session for an operation; false when it is unknown and may be.
+// find looks up a session for an operation; false if the session is unknown and the operation allows that.
 func (s *Access) find(ctx context.Context, op Operation, sessionID string) (session.Session, bool, error) {
 	if err := s.CheckSession(ctx, sessionID); err != nil {
 		return session.Session{}, false, err

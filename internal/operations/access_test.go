@@ -17,8 +17,8 @@ import (
 	"harness/tests/sessiontest"
 )
 
-// Which operation is allowed on which session: none on a deleted one, few on a worker's or an unknown one, and on
-// another node's those that do not need its runtime.
+// The allowed operations of each session: none on a deleted one, few on a worker's or an unknown one, and on another
+// node's those that do not need its runtime.
 func TestOperationsBySession(t *testing.T) {
 	t.Parallel()
 	db := dbtest.Open(t, database.SQLite)
@@ -75,7 +75,7 @@ func TestOperationsBySession(t *testing.T) {
 	}
 }
 
-// Operations on an unknown session's conversation go to the default runtime, whose response is returned.
+// Operations on the conversation of an unknown session go to the default runtime, and return its response.
 func TestUnknownSessionGoesToDefaultRuntime(t *testing.T) {
 	t.Parallel()
 	s, _ := openScripted(t, dbtest.Open(t, database.SQLite))
@@ -105,7 +105,7 @@ func TestUnknownSessionGoesToDefaultRuntime(t *testing.T) {
 // bare is a runtime without optional capabilities.
 type bare struct{ runtime.Adapter }
 
-// What a runtime cannot do is refused by name, without a call.
+// An operation that a runtime does not support is refused by name, without a call.
 func TestUnsupportedOperationIsRefused(t *testing.T) {
 	t.Parallel()
 	a := newAgent()

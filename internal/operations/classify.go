@@ -100,7 +100,7 @@ type Failure struct {
 	Code Code
 	// Message is safe for clients. A protocol may have its own message for a code.
 	Message string
-	// Retry: the same request may be sent again later; RetryAfter is when, 0 if unknown.
+	// Retry means that the client may send the same request again; RetryAfter is when, 0 if unknown.
 	Retry      bool
 	RetryAfter time.Duration
 	// Cause is the typed error of the row, or the whole error if the row matches a sentinel.
@@ -140,7 +140,7 @@ type row struct {
 	refine func(error, *Failure)
 }
 
-// typed is a row that matches an error type.
+// typed makes a row that matches an error type.
 func typed[E error](code Code, also ...func(E) bool) row {
 	return row{code: code, match: func(err error) error {
 		var found E
@@ -156,7 +156,7 @@ func typed[E error](code Code, also ...func(E) bool) row {
 	}}
 }
 
-// sentinel is a row that matches some errors by errors.Is.
+// sentinel makes a row that matches some errors by errors.Is.
 func sentinel(code Code, known ...error) row {
 	return when(code, func(err error) bool {
 		for _, one := range known {
@@ -177,7 +177,7 @@ func when(code Code, holds func(error) bool) row {
 	}}
 }
 
-// retried adds to a row that its request may be sent again.
+// retried makes the requests of a row retryable.
 func retried(one row) row {
 	one.retry = true
 	return one
@@ -195,7 +195,7 @@ func native(one row) row {
 	return one
 }
 
-// unreachable adds when the owner can be asked again.
+// unreachable adds when the client can ask the owner again.
 func unreachable() row {
 	one := retried(typed[*forward.UnreachableError](CodeOwnerUnreachable))
 	one.refine = func(_ error, f *Failure) {
@@ -207,8 +207,8 @@ func unreachable() row {
 	return one
 }
 
-// unavailable adds whether the runtime may soon be back: after a restart, or once the runtime has reported an
-// unsettled turn.
+// unavailable adds whether the runtime may soon be available: after a restart, or once it has reported an unsettled
+// turn.
 func unavailable() row {
 	one := sentinel(CodeRuntimeUnavailable, runtime.ErrUnavailable)
 	one.refine = func(err error, f *Failure) {
@@ -217,7 +217,7 @@ func unavailable() row {
 	return one
 }
 
-// outage is an outage of the store, unless the server is stopping.
+// outage reports an outage of the store, unless the server is stopping.
 func outage(err error) bool {
 	return errors.As(err, new(*journal.OutageError)) && !errors.Is(err, journal.ErrStopped)
 }
@@ -242,7 +242,7 @@ var table = []row{
 	typed[*forward.LostAnswerError](CodeOwnerAnswerLost),
 	sentinel(CodeEntryNotFound, session.ErrNoEntry),
 
-	// The runtime already did this: a repetition would do it twice.
+	// The runtime already did this: a repeated request would do it twice.
 	when(CodeStoreLate, func(err error) bool { return outage(err) && errors.Is(err, runtime.ErrTimeout) }),
 	retried(when(CodeStoreRefuses, outage)),
 	retried(when(CodeStoreUnreadable, func(err error) bool {

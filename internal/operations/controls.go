@@ -9,13 +9,13 @@ import (
 	"harness/internal/services/session"
 )
 
-// Controls is what ControlEditor needs of controls and settings. *session.Service implements it.
+// Controls has the methods for controls and settings that ControlEditor needs. *session.Service implements it.
 type Controls interface {
 	// Controls returns a session's controls and the defaults of new sessions.
 	Controls(ctx context.Context, sessionID string) (controls, defaults session.Controls, err error)
 	// Defaults returns the defaults of new sessions.
 	Defaults(ctx context.Context) (session.Controls, error)
-	// EditDefaults replaces the defaults with the result of edit, in one step.
+	// EditDefaults replaces the defaults with the result of edit, atomically.
 	EditDefaults(ctx context.Context, edit func(session.Controls) session.Controls) (next session.Controls, changed bool,
 		err error)
 	// EditControls replaces the session's controls, or with defaults set the defaults of new sessions, with the
@@ -39,7 +39,7 @@ const (
 	ScopeDefault Scope = "default"
 )
 
-// Audit is who changes controls and through which client, as clients give it. An empty Actor is "user".
+// Audit names the user who changes controls and the client, as clients report them. An empty Actor is "user".
 type Audit struct{ Actor, Source string }
 
 // entry returns the audit for the transcript; through is the source of a client that names none.
@@ -97,7 +97,7 @@ func (s *ControlEditor) SetControls(ctx context.Context, sessionID string, scope
 	return s.edit(ctx, sessionID, scope, audit.entry("ui"), replaceBy(next))
 }
 
-// replaceBy is the edit that preserves controls which clients do not name.
+// replaceBy returns the edit that preserves controls which clients do not name.
 func replaceBy(next session.Controls) func(session.Controls) session.Controls {
 	return func(current session.Controls) session.Controls {
 		replaced := next

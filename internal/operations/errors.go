@@ -10,7 +10,7 @@ import (
 // InvalidError is a request that violates the rules of its operation. Nothing was done.
 type InvalidError struct{ Problems []Problem }
 
-// Problem is one problem of a request.
+// Problem describes one problem of a request.
 type Problem struct {
 	// Field is the affected parameter of the operation; Index is the list element, -1 for none.
 	Field   string
@@ -31,7 +31,7 @@ func invalid(field, message string) error {
 	return &InvalidError{[]Problem{{Field: field, Index: -1, Message: message}}}
 }
 
-// PartsError is a change of settings with an invalid combination of parts.
+// PartsError refuses a change of settings with an invalid combination of parts.
 type PartsError struct{ Message string }
 
 // Error implements error.
@@ -44,7 +44,7 @@ type LockedError struct {
 	Controls, Defaults session.Controls
 }
 
-// LockReason is why defaults cannot be edited.
+// LockReason explains why defaults cannot be edited.
 const LockReason = "Managed by harness configuration"
 
 // Error implements error.

@@ -10,7 +10,7 @@ import (
 	"harness/extensions"
 )
 
-// Extensions is what the operations need of extensions; *extensions.Registry implements it.
+// Extensions has the methods of extensions that the operations need; *extensions.Registry implements it.
 type Extensions interface {
 	List() extensions.Listing
 	Reload(ctx context.Context, reloadID string) extensions.ReloadResult
@@ -58,7 +58,7 @@ const auditTimeout = 10 * time.Second
 // Reload reloads the extensions for an allowed caller. It records every attempt before it returns, including refused
 // ones. *UnrecordedError.
 func (l *Lifecycle) Reload(ctx context.Context, by Attempt) (extensions.ReloadResult, error) {
-	// A started reload is completed and recorded even if its client disconnects: half a reload is useless.
+	// A started reload is completed and recorded even if its client disconnects: an incomplete reload is useless.
 	ctx = context.WithoutCancel(ctx)
 	record := extensions.AuditRecord{ReloadID: uuid.NewString(), ActorRole: "unknown", RequestOrigin: by.Origin,
 		TrustMode: l.Extensions.TrustMode(), SnapshotBefore: l.Extensions.SnapshotVersion()}

@@ -7,13 +7,13 @@ import (
 	"harness/stream"
 )
 
-// Events is what the operations need of the journal. stream.Browser implements it.
+// Events has the methods of the journal that the operations need. stream.Browser implements it.
 type Events interface {
 	Browse(ctx context.Context, want stream.Browse) (stream.BrowsedPage, error)
 	Event(ctx context.Context, cursor int64) (stream.BrowsedEvent, bool, error)
 }
 
-// UsageStore is what History needs of sessions.
+// UsageStore has the methods of sessions that History needs.
 type UsageStore interface {
 	// Usage adds up the reported token usage of sessions.
 	Usage(ctx context.Context, want session.UsageQuery) (rows []session.Usage, total session.Usage, err error)

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// checkImages refuses images that are not data URLs of pictures. The runtime gets exactly what was checked here.
+// checkImages refuses images that are not data URLs of pictures. The runtime gets exactly the checked texts.
 func checkImages(images []string) error {
 	var problems []Problem
 	for i, image := range images {
@@ -21,16 +21,16 @@ func checkImages(images []string) error {
 	return &InvalidError{problems}
 }
 
-// imageTypes are the image types that messages accept.
+// imageTypes returns the image types that messages accept.
 func imageTypes() []string { return []string{"image/png", "image/jpeg", "image/gif", "image/webp"} }
 
 const imageForms = "An image is a data URL (data:image/png;base64,...), as a string or in {\"url\":...}, or an upload of " +
 	"the session (upload:ID); remote images and files are not read: " +
 	"send the picture itself, or name it in the text for the agent to open"
 
-// imageProblem describes the problem of an image, "" for none. A path would be read with the rights of the runtime's
-// process, regardless of the session's. codex refuses remote images, and a server that loads them can be directed to
-// any address it reaches.
+// imageProblem describes the problem of an image, "" for none. The runtime's process would read a path with its own
+// rights, regardless of the session's. codex refuses remote images, and a client could direct a server that loads them
+// to any address it reaches.
 func imageProblem(text string) string {
 	rest, isData := strings.CutPrefix(text, "data:")
 	if !isData {

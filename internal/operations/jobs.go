@@ -6,7 +6,7 @@ import (
 	"harness/queue"
 )
 
-// Jobs is what the operations need of the queue. *queue.Queue implements it.
+// Jobs has the methods of the queue that the operations need. *queue.Queue implements it.
 type Jobs interface {
 	// Job returns a job: queue.ErrNotFound.
 	Job(ctx context.Context, id string) (queue.Job, error)

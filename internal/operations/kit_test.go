@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience limits every wait; only a fault reaches it
+// patience limits every wait; only a bug reaches it
 const patience = time.Minute
 
 // site has the operations over real sessions, a real queue and one runtime.
@@ -129,7 +129,7 @@ func (s *site) asked(sessionID, text string, kind runtime.RequestKind) (turnID s
 	return turnID, request
 }
 
-// read reads the whole of a session.
+// read reads a complete session.
 func (s *site) read(sessionID string) session.Detail {
 	s.t.Helper()
 	detail, _, err := s.Read(s.t.Context(), sessionID, operations.Reading{})

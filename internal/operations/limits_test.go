@@ -15,9 +15,9 @@ import (
 	"harness/transcript"
 )
 
-// A part that is too long, blank or unknown is refused by the operation itself, so that this holds in every protocol.
-// Nothing is done then. At its limit it is accepted. Strings are counted as clients count them: a character beyond
-// the first 65,536 is two.
+// Every operation itself refuses a part that is too long, blank or unknown, so that this holds in every protocol. A
+// refused operation does nothing. A part at its limit is accepted. Strings are counted as clients count them: a
+// character beyond the first 65,536 is two.
 func TestLimitsHoldInEveryProtocol(t *testing.T) {
 	t.Parallel()
 	s, a := openScripted(t, dbtest.Open(t, database.SQLite))

@@ -11,7 +11,7 @@ import (
 	"harness/tests/dbtest"
 )
 
-// Names that every JavaScript object has are unknown projects, and ordinary keys of settings.
+// The names of built-in members of JavaScript objects are unknown projects, and ordinary keys of settings.
 func TestJavaScriptObjectNamesAreOrdinaryNames(t *testing.T) {
 	t.Parallel()
 	dbtest.EachEngine(t, func(t *testing.T, engine database.Engine) {

@@ -10,7 +10,7 @@ import (
 	"harness/internal/services/session"
 )
 
-// OpenerStore is what Opener needs of sessions.
+// OpenerStore has the methods of sessions that Opener needs.
 type OpenerStore interface {
 	// CheckNew returns *session.ElsewhereError on a node that creates no sessions.
 	CheckNew() error
@@ -47,7 +47,7 @@ func (s *Opener) Create(ctx context.Context, in session.Create) (session.Session
 // CheckNew refuses sessions on a node that creates none: *session.ElsewhereError.
 func (s *Opener) CheckNew() error { return s.store.CheckNew() }
 
-// CheckRuns refuses what needs an agent on a node that runs none: *session.ElsewhereError.
+// CheckRuns refuses operations that need an agent on a node that runs none: *session.ElsewhereError.
 func (s *Opener) CheckRuns() error { return s.store.CheckRuns() }
 
 // prepare checks a request for a new session and sets its runtime.
@@ -117,8 +117,8 @@ func (s *Opener) RealID(ctx context.Context, id string) (string, error) {
 	return s.store.RealID(ctx, id)
 }
 
-// settle assigns a new session of a project-limited caller to one of its projects, and restricts it to that
-// directory. Directories are compared by name; symbolic links are followed as they are.
+// settle assigns a new session of a project-limited caller to one of its projects, and restricts it to that directory.
+// It compares directories by name and does not treat symbolic links specially.
 func (s *Opener) settle(ctx context.Context, in session.Create) (session.Create, error) {
 	limit := auth.ProjectsFrom(ctx)
 	if limit == nil {

@@ -68,7 +68,7 @@ func openScripted(t *testing.T, db *database.DB, edit ...func(*operations.Option
 // tools are the client's tools of the sessions below.
 const tools = `[{"name":"lookup","description":"d","inputSchema":{"type":"object"}}]`
 
-// drive does everything with a session. held waits until a held turn is held.
+// drive performs every operation on a session. held waits until a held turn is held.
 func drive(s *site, held func()) {
 	t, ctx := s.t, s.t.Context()
 	blank := "  "

@@ -8,9 +8,9 @@ import (
 	"harness/internal/services/session"
 )
 
-// ProjectStore is what Projects needs of sessions.
+// ProjectStore has the methods of sessions that Projects needs.
 type ProjectStore interface {
-	// ProjectsAt lists all projects, and the cursor of the event stream at which the list is true.
+	// ProjectsAt lists all projects, with the cursor of the event stream at which the list is current.
 	ProjectsAt(ctx context.Context) (projects []session.Project, pos int64, err error)
 	CreateProject(ctx context.Context, name string, workingDirectory *string) (session.Project, error)
 	// RenameProject changes the name and, with setDirectory, the working directory (nil clears it).
@@ -20,7 +20,7 @@ type ProjectStore interface {
 	// MoveChats removes the chats from the project, archived first when archive is set. ErrProjectNotFound,
 	// *session.NotMaterializedError.
 	MoveChats(ctx context.Context, projectID string, archive bool) (session.MovedChats, error)
-	// DeleteChats deletes the chats; skipped are those that another caller deleted in the meantime.
+	// DeleteChats deletes the chats; skipped counts those that another caller deleted in the meantime.
 	// ErrProjectNotFound.
 	DeleteChats(ctx context.Context, projectID string) (deleted, skipped int, err error)
 	// AgentSessions lists the worker sessions of a project or of "session:<id>". ErrProjectNotFound.
@@ -51,7 +51,7 @@ func (s *Projects) RenameProject(ctx context.Context, projectID, name string, wo
 	if err := s.access.CheckProject(ctx, projectID); err != nil {
 		return session.Project{}, err
 	}
-	if setDirectory && auth.ProjectsFrom(ctx) != nil { // it is where its sessions may work
+	if setDirectory && auth.ProjectsFrom(ctx) != nil { // its sessions may work in this directory
 		return session.Project{}, &LimitedError{"it cannot change the directory of a project; omit workingDirectory"}
 	}
 	if err := checkProject(name, workingDirectory); err != nil {

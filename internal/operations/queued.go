@@ -6,7 +6,7 @@ import (
 	"harness/internal/services/session"
 )
 
-// QueueStore is what Queue needs of sessions.
+// QueueStore has the methods of sessions that Queue needs.
 type QueueStore interface {
 	Queued(ctx context.Context, sessionID string) ([]session.QueuedMessage, error)
 	Wait(ctx context.Context, sessionID string, message session.Message) (id string, now []session.QueuedMessage, err error)
@@ -40,7 +40,7 @@ func (s *Queue) Enqueue(ctx context.Context, sessionID string, message session.M
 		return "", nil, err
 	}
 	if _, err := s.uploads.Load(ctx, sessionID, message.Images); err != nil {
-		return "", nil, err // it is queued with the names of its pictures
+		return "", nil, err // the queued message names its pictures
 	}
 	message.Model = named(message.Model)
 	return s.store.Wait(ctx, sessionID, message)
@@ -57,7 +57,7 @@ func (s *Queue) EditQueued(ctx context.Context, sessionID, id, text string) ([]s
 	return s.store.EditQueued(ctx, sessionID, id, text)
 }
 
-// MoveQueued moves a queued message before another one, with "" to the end. Errors are those of EditQueued.
+// MoveQueued moves a queued message before another one, or to the end for "". Errors are those of EditQueued.
 func (s *Queue) MoveQueued(ctx context.Context, sessionID, id, before string) ([]session.QueuedMessage, error) {
 	return after(s.access.Check(ctx, Send, sessionID), func() ([]session.QueuedMessage, error) {
 		return s.store.MoveQueued(ctx, sessionID, id, before)

@@ -15,7 +15,7 @@ import (
 // For a caller that is limited to projects (auth.Principal.Projects), objects of other projects do not exist: the
 // responses are identical, so that no caller can detect them.
 
-// LimitedError refuses a project-limited caller what belongs to none of its projects.
+// LimitedError refuses a project-limited caller anything outside its projects.
 type LimitedError struct{ Reason string }
 
 // Error implements error.
@@ -88,7 +88,7 @@ func (s *Access) CheckJob(ctx context.Context, jobID string) error {
 	return err
 }
 
-// checkScope refuses a project-limited caller what applies to all sessions.
+// checkScope refuses a project-limited caller a scope that applies to all sessions.
 func checkScope(ctx context.Context, scope Scope) error {
 	if scope == ScopeDefault && auth.ProjectsFrom(ctx) != nil {
 		return &LimitedError{"the defaults of new sessions apply to all projects"}

@@ -8,7 +8,7 @@ import (
 	"harness/transcript"
 )
 
-// ReaderStore is what Reader needs of sessions.
+// ReaderStore has the methods of sessions that Reader needs.
 type ReaderStore interface {
 	List(ctx context.Context, query session.ListQuery) (session.Page, error)
 	// Read returns the session, its native thread (with turns) and the assembled transcript, or a window of it
@@ -38,7 +38,7 @@ const (
 	defaultWindow = 100
 )
 
-// Find returns the session of an id for any purpose: errors as for Check with Read. Its Activity is not set.
+// Find returns a session by id for any purpose: errors as for Check with Read. Its Activity is not set.
 func (s *Reader) Find(ctx context.Context, sessionID string) (session.Session, error) {
 	found, _, err := s.access.find(ctx, Read, sessionID)
 	return found, err
@@ -61,23 +61,23 @@ func (s *Reader) List(ctx context.Context, query session.ListQuery) (session.Pag
 	return s.store.List(ctx, query)
 }
 
-// Reading selects the part of a session's transcript, and describes what the reader has.
+// Reading selects the part of a session's transcript, and describes what the reader already has.
 type Reading struct {
 	// Limit, Before, After, Around and FromStart select a window of entries. So do Count, which adds the total, and
 	// OmitDetails. All empty means the whole transcript. Limit 0 is 100.
 	Limit                         int
 	Before, After, Around         string
 	FromStart, Count, OmitDetails bool
-	// Figures sets session.Session.Figures, with what Reader has read.
+	// Figures sets session.Session.Figures, including the markers of Reader.
 	Figures bool
 	Reader  string
 	// Has reports whether the reader already has a version; nil: it has none.
 	Has func(version string) bool
-	// Chunks receives what a whole read shows. nil: the result has it.
+	// Chunks receives the transcript of a full read. nil: the result contains it.
 	Chunks session.Chunks
 }
 
-// window returns the requested range, nil for the whole.
+// window returns the requested range, nil for the full transcript.
 func (r Reading) window() (*transcript.Window, error) {
 	window := &transcript.Window{Limit: r.Limit, Before: r.Before, After: r.After, Around: r.Around, FromStart: r.FromStart}
 	if *window == (transcript.Window{}) && !r.Count && !r.OmitDetails {
@@ -131,8 +131,8 @@ func (s *Reader) MarkUnread(ctx context.Context, reader, sessionID string) error
 	return s.store.MarkUnread(ctx, reader, sessionID)
 }
 
-// TranscriptPage returns at most limit entries of a session's transcript after the first offset ones, from its
-// beginning or, newest first, from its end, and the total.
+// TranscriptPage returns at most limit entries of a session's transcript and the total. It skips the first offset
+// entries, counted from the beginning or, newest first, from the end.
 func (s *Reader) TranscriptPage(ctx context.Context, sessionID string, offset, limit int, newestFirst bool) (
 	session.TranscriptPage, error) {
 	if err := s.access.Check(ctx, Read, sessionID); err != nil {

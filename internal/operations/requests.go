@@ -9,11 +9,12 @@ import (
 	"harness/internal/services/session"
 )
 
-// RequestStore is what Decider needs of sessions.
+// RequestStore has the methods of sessions that Decider needs.
 type RequestStore interface {
 	// Requests lists the pending interactive requests of a session, oldest first. An unknown session has none.
 	Requests(ctx context.Context, sessionID string, kind runtime.RequestKind) ([]session.Request, error)
-	// Pending lists the pending requests of a session, oldest first, AllPending those of all but workers.
+	// Pending lists the pending requests of a session, oldest first; AllPending lists those of all sessions except
+	// workers'.
 	Pending(ctx context.Context, sessionID string) ([]session.Request, error)
 	AllPending(ctx context.Context) ([]session.Request, error)
 	// Settle decides a pending request exactly once: ErrRequestNotFound, or *session.SettledError naming how it was
@@ -75,8 +76,8 @@ func (s *Decider) DecideApproval(ctx context.Context, requestID string, in Appro
 			UpdatedInput: in.UpdatedInput}, decidedBy)
 }
 
-// ToolInputDecision is a person's answer to questions: Answers is the object of answers by question, Response the
-// whole answer in the runtime's own form instead.
+// ToolInputDecision is a person's answer to questions: Answers is the object of answers by question. Response is an
+// alternative: the complete answer in the runtime's own form.
 type ToolInputDecision struct {
 	Decision, Message string
 	Answers, Response json.RawMessage
@@ -114,8 +115,8 @@ func hasMembers(object json.RawMessage) bool {
 	return json.Unmarshal(object, &members) == nil && len(members) > 0
 }
 
-// ToolCallAnswer is the result of a client tool: a Text or ContentItems, or Response, the whole answer in the
-// runtime's own form. Success nil is true. Refusal records why the tool was not run, "" if it ran.
+// ToolCallAnswer is the result of a client tool: a Text, ContentItems, or Response, the complete answer in the
+// runtime's own form. Success nil means true. Refusal records why the tool was not run, "" if it ran.
 type ToolCallAnswer struct {
 	Success                *bool
 	Text                   *string
@@ -123,8 +124,8 @@ type ToolCallAnswer struct {
 	Refusal                string
 }
 
-// AnswerToolCall settles a tool call; errors as for DecideApproval, and *InvalidError for combinations of which only
-// one would be passed on.
+// AnswerToolCall settles a tool call; errors as for DecideApproval, and *InvalidError for combinations of parts that
+// would partly be lost.
 func (s *Decider) AnswerToolCall(ctx context.Context, requestID string, in ToolCallAnswer, decidedBy string) (
 	session.Request, error) {
 	if err := s.access.CheckRequest(ctx, requestID, runtime.RequestToolCall); err != nil {
@@ -159,7 +160,7 @@ func (s *Decider) AnswerToolCall(ctx context.Context, requestID string, in ToolC
 	return s.store.Settle(ctx, requestID, runtime.RequestToolCall, reply, decidedBy)
 }
 
-// successOf returns the success in a runtime's own form of an answer, nil if it has none.
+// successOf returns the success in an answer of the runtime's own form, nil if it has none.
 func successOf(response json.RawMessage) *bool {
 	var said struct {
 		Success json.RawMessage `json:"success"`
@@ -172,7 +173,7 @@ func successOf(response json.RawMessage) *bool {
 	return &success
 }
 
-// textItem is a text as the only content item of an answer.
+// textItem returns a text as the only content item of an answer.
 func textItem(text string) json.RawMessage {
 	return javascript.MustEncode([]struct {
 		Type string `json:"type"`
@@ -180,7 +181,7 @@ func textItem(text string) json.RawMessage {
 	}{{"inputText", text}})
 }
 
-// Pending lists the pending requests of a session, of all but workers for "", oldest first.
+// Pending lists the pending requests of a session, or for "" of all sessions except workers', oldest first.
 func (s *Decider) Pending(ctx context.Context, sessionID string) ([]session.Request, error) {
 	if sessionID == "" {
 		all, err := s.store.AllPending(ctx)

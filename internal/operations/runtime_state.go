@@ -32,7 +32,7 @@ type RuntimeState struct {
 // DisabledRuntimeError refuses work for a runtime that the operator disabled.
 type DisabledRuntimeError struct{ Runtime string }
 
-// DisabledReason is why a disabled runtime does nothing.
+// DisabledReason explains why a disabled runtime does nothing.
 const DisabledReason = "the operator disabled it (HARNESS_RUNTIME_STATUS)"
 
 // Error implements error.

@@ -11,7 +11,7 @@ import (
 	"harness/internal/services/session"
 )
 
-// Runtimes is what the operations need of the runtimes. *session.Service implements it.
+// Runtimes has the methods of runtimes that the operations need. *session.Service implements it.
 type Runtimes interface {
 	// Runtimes returns the names of all runtimes, the default first.
 	Runtimes() []string
@@ -144,7 +144,7 @@ func (s *RuntimeAdmin) FinishLogin(ctx context.Context, name, id, code string) e
 	return finisher.FinishLogin(ctx, id, code)
 }
 
-// cannotLogIn refuses an unsupported way to log in, with the supported one.
+// cannotLogIn refuses an unsupported way to log in, and names the supported one.
 func (s *RuntimeAdmin) cannotLogIn(ctx context.Context, adapter runtime.Adapter, operation string) error {
 	auth, err := adapter.Auth(ctx)
 	if err != nil {
@@ -171,7 +171,7 @@ func (s *RuntimeAdmin) TakeKey(ctx context.Context, name string, key runtime.Pro
 	}
 	taken, err := taker.TakeKey(ctx, key)
 	var said *runtime.Error
-	if errors.As(err, &said) && strings.Contains(said.Message+string(said.Data), key.Key) { // the agent repeats it
+	if errors.As(err, &said) && strings.Contains(said.Message+string(said.Data), key.Key) { // the agent echoed the key
 		return taken, &runtime.Error{Runtime: said.Runtime, Method: said.Method, Code: said.Code, Kind: said.Kind,
 			Message: strings.ReplaceAll(said.Message, key.Key, "(the key)")}
 	}

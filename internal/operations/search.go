@@ -7,7 +7,7 @@ import (
 	"harness/internal/platform/auth"
 )
 
-// Searching is what the operations need of search. *search.Index implements it.
+// Searching has the search method that the operations need. *search.Index implements it.
 type Searching interface {
 	// Search finds titles and entries: *search.QueryError, search.ErrBadCursor.
 	Search(ctx context.Context, query search.Query) (search.Page, error)

@@ -1,16 +1,16 @@
-// Package operations is what a client may request from the server, whatever its protocol: REST, JSON-RPC, the task
-// API and the command line call the same methods.
+// Package operations is the client API of the server, independent of the protocol: REST, JSON-RPC, the task API and the
+// command line call the same methods.
 //
 // It owns the rules for clients: which sessions an operation is allowed on, which parts of a request can be combined,
 // and the defaults. Errors are typed; protocols only format them. It must never know HTTP, a wire name or a runtime's
-// protocol. Work of the server itself (job workers, extensions) calls the packages below, without these rules.
+// protocol. The server's internal work (job workers, extensions) calls the packages below, without these rules.
 package operations
 
 import (
 	"harness/internal/runtime/environment"
 )
 
-// Sessions are the parts of sessions that the operations stand on, by subject. Each subject gets the part that it uses.
+// Sessions are the parts of sessions that the operations use, by subject. Each subject gets the part that it needs.
 type Sessions struct {
 	Lookups  Lookups
 	Opener   OpenerStore
@@ -28,9 +28,9 @@ type Sessions struct {
 type Options struct {
 	Sessions Sessions
 	Controls Controls
-	// Runtimes are those sessions run in; nil: there are none.
+	// Runtimes are the available runtimes; nil: there are none.
 	Runtimes Runtimes
-	// RuntimeStatus is the status of runtimes by name; missing ones are active.
+	// RuntimeStatus is the status of each runtime by name; missing ones are active.
 	RuntimeStatus map[string]RuntimeStatus
 	// DefaultsLocked refuses changes of the defaults of new sessions (*LockedError).
 	DefaultsLocked bool
@@ -94,7 +94,7 @@ func New(o Options) *Service {
 	}
 }
 
-// after does something unless a check refused it.
+// after calls do unless a check refused the operation.
 func after[T any](refused error, do func() (T, error)) (T, error) {
 	if refused != nil {
 		var none T

@@ -11,7 +11,7 @@ import (
 	"harness/transcript"
 )
 
-// EditorStore is what Editor needs of sessions.
+// EditorStore has the methods of sessions that Editor needs.
 type EditorStore interface {
 	Rename(ctx context.Context, sessionID, title string) (session.Session, error)
 	Archive(ctx context.Context, sessionID string) (session.Session, error)
@@ -121,7 +121,7 @@ func (s *Editor) Upsert(ctx context.Context, sessionID string, entries []transcr
 	if !errors.Is(err, session.ErrNotFound) {
 		return stored, err
 	}
-	// A session that is not stored here is also looked up in the runtime, and imported.
+	// For a session that is not stored here, this also looks in the runtime, and imports it.
 	if err := s.access.Check(ctx, Upsert, sessionID); err != nil {
 		return nil, err
 	}

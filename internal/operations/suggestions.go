@@ -27,8 +27,7 @@ type Suggestions struct {
 	suggester Suggester
 }
 
-// SuggestionWish describes a requested suggestion: a model and effort, "" for the default ones, and a draft to start
-// from.
+// SuggestionWish describes a requested suggestion: a model and effort, "" for the default ones, and an initial draft.
 type SuggestionWish struct {
 	Model         *string
 	Effort, Draft string

@@ -11,7 +11,8 @@ import (
 	"harness/internal/services/session"
 )
 
-// ThreadStore is what Threads needs of sessions. The runtime also gets calls for a session that is not stored here.
+// ThreadStore has the methods of sessions that Threads needs. It also calls the runtime for a session that is not
+// stored here.
 type ThreadStore interface {
 	Fork(ctx context.Context, sessionID string) (session.Forked, error)
 	Compact(ctx context.Context, sessionID string) (json.RawMessage, error)
@@ -38,7 +39,7 @@ func (s *Threads) Fork(ctx context.Context, sessionID string) (session.Forked, e
 	if err != nil || limit == nil {
 		return forked, err
 	}
-	// It stays where the caller finds it again.
+	// Assign the fork to the caller's project, where the caller can find it.
 	projects, err := s.access.lookups.ProjectsOf(ctx, sessionID)
 	if project := projects[sessionID]; err == nil && limit.Has(project) {
 		_, err = s.store.AssignProject(ctx, forked.Session.ID, &project)

@@ -7,22 +7,22 @@ import (
 	"harness/internal/services/session"
 )
 
-// TurnStore is what Turns needs of sessions.
+// TurnStore has the methods of sessions that Turns needs.
 type TurnStore interface {
 	// Submit starts a turn with a message, steers it into the running one, or queues it behind that.
 	Submit(ctx context.Context, sessionID string, message session.Message) (session.Sent, error)
 	// Retry sends the input of a turn again, if it was interrupted before any tool ran; otherwise
 	// *session.NotRetryableError.
 	Retry(ctx context.Context, sessionID, turnID, key string) (newTurnID string, err error)
-	// TurnForKey returns what an earlier message with a key started (session.Message.Key).
+	// TurnForKey returns the turn that an earlier message with a key started (session.Message.Key).
 	TurnForKey(ctx context.Context, sessionID, key string) (string, error)
-	// StopTurn ends the running turn and, unless kept, the background work it started; turnID "" means any.
+	// StopTurn ends the running turn and, unless kept, the background work that it started; turnID "" means any.
 	// ErrNoActiveTurn, ErrWrongTurn.
 	StopTurn(ctx context.Context, sessionID, turnID string, keepBackground bool) (session.Stopped, error)
 	// StopSession ends the running turn like StopTurn, makes the runtime release the session, and notifies its
 	// followers.
 	StopSession(ctx context.Context, sessionID string, keepBackground bool) (session.Stopped, error)
-	// Background lists the background work of a session, EndBackground ends a task of it: runtime.ErrNoBackground.
+	// Background lists the background work of a session; EndBackground ends one of its tasks: runtime.ErrNoBackground.
 	Background(ctx context.Context, sessionID string) ([]session.BackgroundTask, error)
 	EndBackground(ctx context.Context, sessionID, id string) error
 	// SteerTurn also calls the runtime for a session that is not stored here.
@@ -61,9 +61,9 @@ func (s *Turns) Retry(ctx context.Context, sessionID, turnID, key string) (strin
 	})
 }
 
-// TurnForKey returns what an earlier message with a key started: the turn, or the id of the queued message, "" for
-// nothing. Call it before a repeated send. session.ErrTurnUnknown when it cannot be known, runtime.ErrUnavailable
-// while it is not known yet.
+// TurnForKey returns the result of an earlier message with a key: the id of the turn it started, or of the queued
+// message, "" for none. Call it before a repeated send. session.ErrTurnUnknown if this cannot be determined,
+// runtime.ErrUnavailable if it cannot be determined yet.
 func (s *Turns) TurnForKey(ctx context.Context, sessionID, key string) (string, error) {
 	return after(s.access.Check(ctx, Read, sessionID), func() (string, error) {
 		return s.store.TurnForKey(ctx, sessionID, key)
@@ -77,8 +77,8 @@ func (s *Turns) Interrupt(ctx context.Context, sessionID, turnID string) (interr
 	return stopped.TurnID, err
 }
 
-// StopTurn is Interrupt, but returns which background work it ended and which continues. With keepBackground it ends
-// none.
+// StopTurn is Interrupt, but also returns which background work it ended and which continues. With keepBackground it
+// ends none.
 func (s *Turns) StopTurn(ctx context.Context, sessionID, turnID string, keepBackground bool) (session.Stopped, error) {
 	_, found, err := s.access.find(ctx, Interrupt, sessionID)
 	if err != nil {
@@ -124,9 +124,9 @@ func (s *Turns) Steer(ctx context.Context, sessionID, turnID, text string) error
 	return s.store.SteerTurn(ctx, sessionID, turnID, text)
 }
 
-// Stop ends the running turn of a session, if any, with the background work it started unless that is kept. It
-// releases the runtime's resources of the session and notifies its followers. The next message loads it again. It
-// returns which background work ended and which continues.
+// Stop ends the running turn of a session, if any, and the background work it started unless that is kept. It releases
+// the runtime's resources of the session and notifies its followers. The next message reloads the session. It returns
+// which background work ended and which continues.
 func (s *Turns) Stop(ctx context.Context, sessionID string, keepBackground bool) (session.Stopped, error) {
 	return after(s.access.Check(ctx, Interrupt, sessionID), func() (session.Stopped, error) {
 		return s.store.StopSession(ctx, sessionID, keepBackground)

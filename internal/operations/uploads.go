@@ -13,7 +13,7 @@ import (
 	"harness/internal/content/artifact"
 )
 
-// Uploads stores what clients upload for the messages of a session, as long as the session exists. *artifact.Store
+// Uploads stores client uploads for the messages of a session, as long as the session exists. *artifact.Store
 // implements it.
 type Uploads interface {
 	Put(ctx context.Context, sessionID, name, contentType string, content []byte) (artifact.Ref, error)
@@ -60,7 +60,7 @@ func (s *Uploader) Upload(ctx context.Context, sessionID, name string, content [
 	return Upload{ref, uploadPrefix + ref.ID}, err
 }
 
-// Pictures reads the images that messages refer to.
+// Pictures reads the uploads that messages refer to.
 type Pictures struct{ Uploads Uploads }
 
 // Load returns the images of a message of a session as the runtime gets them: checked data URLs. *InvalidError.

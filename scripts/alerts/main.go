@@ -1,5 +1,5 @@
-// Command alerts reads alert rules and Grafana dashboards as Prometheus does, and prints each metric of their
-// expressions with the labels they need: NAME LABEL="VALUE"... It ends with 1 when something cannot be read.
+// Command alerts parses alert rules and Grafana dashboards as Prometheus does, and prints each metric of their
+// expressions with the required labels: NAME LABEL="VALUE"... It exits with 1 if it cannot read something.
 package main
 
 import (
@@ -58,7 +58,7 @@ func read(files []string) error {
 	return failed
 }
 
-// metric is a selector's name and what it wants of labels.
+// metric returns a selector's name and its label conditions.
 func metric(selector *parser.VectorSelector) string {
 	var by []string
 	for _, matcher := range selector.LabelMatchers {
@@ -70,7 +70,7 @@ func metric(selector *parser.VectorSelector) string {
 	return strings.Join(append([]string{selector.Name}, by...), " ")
 }
 
-// rules are the expressions of a file of rules.
+// rules returns the expressions of a file of rules.
 func rules(file string) (expressions []string, err error) {
 	if strings.HasSuffix(file, ".json") {
 		return nil, nil
@@ -87,7 +87,7 @@ func rules(file string) (expressions []string, err error) {
 	return expressions, nil
 }
 
-// dashboard returns the expressions of a Grafana dashboard; its variable for the width of a step stands for a minute.
+// dashboard returns the expressions of a Grafana dashboard, with its variable for the step width replaced by a minute.
 func dashboard(file string) (expressions []string, err error) {
 	content, err := os.ReadFile(file)
 	if err != nil {

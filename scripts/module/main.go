@@ -1,6 +1,7 @@
-// Command module renames the modules of this repository, so that others can import them from where it is published.
+// Command module renames the modules of this repository, so that others can import them from their published path.
 //
-// It owns which files name a module path. It must never change a text that only looks like one, such as "harness/probe".
+// It owns which files contain a module path. It must never change a text that only looks like one, such as
+// "harness/probe".
 package main
 
 import (
@@ -29,7 +30,7 @@ func main() {
 	fmt.Fprintf(os.Stderr, "module: %s, in %d files\n", os.Args[1], changed)
 }
 
-// modulePath is what may be a path: elements of lower-case letters, digits and a few signs.
+// modulePath matches valid paths: elements of lower-case letters, digits and a few signs.
 var modulePath = regexp.MustCompile(`^[a-z0-9][a-z0-9._~-]*(/[A-Za-z0-9][A-Za-z0-9._~-]*)*$`)
 
 // rename renames the modules of the repository at root and returns the number of changed files.
@@ -63,7 +64,7 @@ func rename(root, path string) (changed int, err error) {
 	return changed, err
 }
 
-// skipped are folders of what is built, downloaded or private.
+// skipped reports folders with built, downloaded or private content.
 func skipped(folder string) bool {
 	return strings.HasPrefix(folder, ".") && folder != ".ci" || slices.Contains([]string{"bin", "dist", "node_modules"}, folder)
 }
@@ -103,7 +104,7 @@ func newRenamer(root, path string) (*renamer, error) {
 		quoted: regexp.MustCompile(`(")` + old + `(/)`)}, nil
 }
 
-// texts are the ends of the names of files whose texts name paths.
+// texts are the name endings of files that may contain module paths.
 var texts = []string{".go", ".md", ".sh", ".yml", ".yaml", ".txt", "Makefile", "Dockerfile", ".ci/run"}
 
 // file renames in one file and reports whether it changed.
@@ -126,7 +127,7 @@ func (r *renamer) file(name string) (changed bool, err error) {
 		return false, nil
 	}
 	if strings.HasSuffix(name, ".go") {
-		if sorted, err := format.Source(renamed); err == nil { // a template may be no program
+		if sorted, err := format.Source(renamed); err == nil { // a template may not be valid Go
 			renamed = sorted
 		}
 	}

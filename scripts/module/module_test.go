@@ -12,7 +12,7 @@ import (
 
 const root = "../.."
 
-// copyTracked copies the files of the repository that are committed or about to be into a new folder.
+// copyTracked copies the committed and uncommitted files of the repository into a new folder.
 func copyTracked(t *testing.T) string {
 	t.Helper()
 	listed, err := exec.CommandContext(t.Context(), "git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard").Output()
@@ -24,7 +24,7 @@ func copyTracked(t *testing.T) string {
 		from, to := filepath.Join(root, name), filepath.Join(dir, name)
 		info, err := os.Lstat(from)
 		if err != nil || !info.Mode().IsRegular() {
-			continue // deleted and not yet committed, or a link
+			continue // deleted and not committed yet, or a link
 		}
 		text, err := os.ReadFile(from)
 		if err != nil {
@@ -40,7 +40,7 @@ func copyTracked(t *testing.T) string {
 	return dir
 }
 
-// runAt runs a command in a folder, with the module cache alone.
+// runAt runs a command in a folder, with only the module cache.
 func runAt(t *testing.T, dir, name string, args ...string) string {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), name, args...)
@@ -58,13 +58,14 @@ func runAt(t *testing.T, dir, name string, args ...string) string {
 	return string(out)
 }
 
-// make module renames everything in one step: the program and the client build under the new path, and nothing is left.
+// make module renames everything in one step: the program and the client build under the new path, and the old path is
+// gone.
 func TestMakeModuleRenamesEverything(t *testing.T) {
 	t.Parallel()
 	outside.Needs(t, "the compilation of a renamed tree")
 	dir := copyTracked(t)
 	runAt(t, dir, "make", "module", "PATH=example.com/you/harness")
-	// Not optimized: it is not run, and all of it is compiled.
+	// Not optimized: the test compiles all of it and does not run it.
 	runAt(t, dir, "go", "build", "-gcflags=example.com/...=-N -l", "-o", filepath.Join(t.TempDir(), "harness"), "./cmd/harness")
 	runAt(t, filepath.Join(dir, "client"), "go", "build", "./...")
 	for _, pkg := range strings.Fields(runAt(t, dir, "go", "list", "./...")) {
@@ -94,7 +95,7 @@ func TestMakeModuleRenamesEverything(t *testing.T) {
 	}
 }
 
-// A second rename begins at the path of the first.
+// A second rename starts at the path of the first.
 func TestRenameTwice(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

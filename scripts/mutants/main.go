@@ -1,7 +1,7 @@
-// Command mutants breaks the product on purpose, one promise at a time, and fails when the promise's tests do not notice.
+// Command mutants breaks the product on purpose, one promise at a time, and fails if the promise's tests do not notice.
 //
-// Each mutant of tests/promises is compiled by way of an overlay, so no file of the repository changes. The tests of
-// its row are run; at least one has to fail.
+// It compiles each mutant of tests/promises with an overlay, so it changes no file of the repository. It runs the tests
+// of the mutant's row; at least one must fail.
 package main
 
 import (
@@ -65,7 +65,7 @@ func run(ctx context.Context, budget time.Duration, rows string) error {
 	return nil
 }
 
-// chosen are the mutants of matching rows; a sample takes them in an order that changes every day.
+// chosen returns the mutants of matching rows; a sample takes them in an order that changes every day.
 func chosen(rows string, sample bool) ([]promises.Mutant, error) {
 	match, err := regexp.Compile(rows)
 	if err != nil {
@@ -86,14 +86,14 @@ func chosen(rows string, sample bool) ([]promises.Mutant, error) {
 	return mutants, nil
 }
 
-// kill runs the tests of a mutant until one fails, and says which. It is an error when none does, or when the mutant
-// does not compile.
+// kill runs the tests of a mutant until one fails, and returns that one. It returns an error if none fails, or if the
+// mutant does not compile.
 func kill(ctx context.Context, mutant promises.Mutant) (by string, err error) {
 	folder, err := os.MkdirTemp("", "mutant")
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = os.RemoveAll(folder) }() // a temporary folder; what stays does no harm
+	defer func() { _ = os.RemoveAll(folder) }() // a leftover temporary folder does no harm
 	overlay, err := write(folder, mutant)
 	if err != nil {
 		return "", err
@@ -109,11 +109,11 @@ func kill(ctx context.Context, mutant promises.Mutant) (by string, err error) {
 	}
 	slices.Sort(folders)
 	for _, of := range folders {
-		// From the folder: the client is a module of its own.
+		// From the folder: the client is a separate module.
 		//nolint:gosec // names of tests, from a file of the repository
 		test := exec.CommandContext(ctx, "go", "-C", of, "test", "-vet=off", "-timeout=5m", "-run",
 			"^("+strings.Join(byFolder[of], "|")+")$", ".")
-		// Programs that tests build by themselves have to be the mutant, too.
+		// Programs that tests build themselves must contain the mutant, too.
 		test.Env = append(os.Environ(), "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -overlay="+overlay))
 		said, err := test.CombinedOutput()
 		if by, over := verdict(string(said), err); over != nil || by != "" {
@@ -125,7 +125,7 @@ func kill(ctx context.Context, mutant promises.Mutant) (by string, err error) {
 
 var failedTest = regexp.MustCompile(`(?m)^--- FAIL: (\w+)`)
 
-// verdict reads what go test said: the test that failed, "" when all passed, or why it says nothing.
+// verdict parses the output of go test: the failed test, "" if all passed, or an error if it shows neither.
 func verdict(said string, err error) (by string, over error) {
 	switch {
 	case err == nil && strings.Contains(said, "no tests to run"):
@@ -144,7 +144,7 @@ func verdict(said string, err error) (by string, over error) {
 	return "", fmt.Errorf("go test says neither ok nor which test failed (%w):\n%s", err, said)
 }
 
-// write puts the mutant's file and the overlay that names it into a folder.
+// write writes the mutant's file and its overlay into a folder.
 func write(folder string, mutant promises.Mutant) (overlay string, err error) {
 	original, err := filepath.Abs(filepath.FromSlash(mutant.File))
 	if err != nil {

@@ -1,6 +1,6 @@
-// Command offline runs a command with no network but loopback, and without the keys of model providers: what
-// passes so needs neither. Where no network of its own can be made (it takes root on Linux) it says so and runs the
-// command with the network there is.
+// Command offline runs a command with no network but loopback, and without the keys of model providers. A command that
+// passes needs neither. If it cannot create a separate network (this needs root on Linux), it reports so and uses the
+// existing network.
 package main
 
 import (
@@ -18,7 +18,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: go run ./scripts/offline COMMAND [ARGUMENT...]")
 		os.Exit(2)
 	}
-	runtime.LockOSThread() // the network is the thread's
+	runtime.LockOSThread() // the network belongs to the thread
 	if err := leaveNetwork(); err != nil {
 		fmt.Fprintf(os.Stderr, "offline: running with this machine's network, as one of its own cannot be made: %v\n", err)
 	}
@@ -30,7 +30,7 @@ func main() {
 	os.Exit(127)
 }
 
-// keyless is an environment without the keys of model providers.
+// keyless returns an environment without the keys of model providers.
 func keyless(environment []string) []string {
 	return slices.DeleteFunc(environment, func(assignment string) bool {
 		name, _, _ := strings.Cut(assignment, "=")

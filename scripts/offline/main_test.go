@@ -11,18 +11,18 @@ import (
 	"time"
 )
 
-// inside says that the test binary is what was run without network.
+// inside means that the test binary is the command without network.
 const inside = "HARNESS_TEST_INSIDE_OFFLINE"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(inside) == "" {
 		os.Exit(m.Run())
 	}
-	_, _ = os.Stdout.WriteString(found()) // what is missing fails the test
+	_, _ = os.Stdout.WriteString(found()) // a failed write fails the test
 	os.Exit(3)
 }
 
-// found is what there is, "done" when it is loopback, and an interface that leads nowhere.
+// found reports the networks: "done" if they are loopback and an interface that leads nowhere.
 func found() (report string) {
 	interfaces, err := net.Interfaces()
 	for _, one := range interfaces {
@@ -49,7 +49,7 @@ func found() (report string) {
 	return report + "done"
 }
 
-// TE-04: make test runs the suite by this command, so that what passes needs neither a network nor a credential.
+// TE-04: make test runs the suite with this command, so that passing tests need neither a network nor a credential.
 func TestNothingButLoopbackIsThere(t *testing.T) {
 	t.Parallel()
 	program := filepath.Join(t.TempDir(), "offline")
@@ -71,7 +71,7 @@ func TestNothingButLoopbackIsThere(t *testing.T) {
 	if exit != nil {
 		stderr = string(exit.Stderr)
 	}
-	if strings.Contains(stderr, "running with this machine's network") { // no namespace may be made here, and it says so
+	if strings.Contains(stderr, "running with this machine's network") { // this machine allows no namespace, and the command reports so
 		want = "it has a network: done"
 	}
 	if string(said) != want {

@@ -8,14 +8,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// leaveNetwork gives this thread, and what it executes, a network that has loopback, and an interface that leads nowhere:
-// with loopback alone a browser considers itself offline. On an error the network is as it was.
+// leaveNetwork gives this thread and its child programs a network with loopback and an interface that leads nowhere:
+// with loopback alone a browser considers itself offline. On an error the network is unchanged.
 func leaveNetwork() error {
 	before, err := os.Open("/proc/thread-self/ns/net")
 	if err != nil {
 		return err
 	}
-	defer func() { _ = before.Close() }() // it was read only
+	defer func() { _ = before.Close() }() // it was only read
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		return fmt.Errorf("unshare: %w", err)
 	}
@@ -25,9 +25,9 @@ func leaveNetwork() error {
 	return nil
 }
 
-// nowhere makes an interface that takes what is sent to an address for measurements (RFC 2544), and drops it.
+// nowhere creates an interface that accepts packets to an address for measurements (RFC 2544), and drops them.
 func nowhere() error {
-	// It is there as long as this is open: in what is executed, too.
+	// The interface exists while this is open, including in child programs.
 	tunnel, err := unix.Open("/dev/net/tun", unix.O_RDWR, 0)
 	if err != nil {
 		return fmt.Errorf("open /dev/net/tun: %w", err)

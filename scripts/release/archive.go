@@ -21,7 +21,7 @@ type file struct {
 	program bool
 }
 
-// pack writes files as a compressed archive without any trace of this machine or this day.
+// pack writes files as a compressed archive that does not depend on this machine or the date.
 func (r *release) pack(target string, files []file) error {
 	var out bytes.Buffer
 	compressed := gzip.NewWriter(&out)
@@ -52,7 +52,7 @@ func publish(target string, content []byte) error {
 	return os.WriteFile(target, content, 0o644) //nolint:gosec // to be published
 }
 
-// tree reads the files below a folder, in the order of their names, for below a path of an archive.
+// tree reads the files below a folder, sorted by name, for a path of an archive.
 func tree(dir, under string) (files []file, err error) {
 	err = filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -69,18 +69,18 @@ func tree(dir, under string) (files []file, err error) {
 	return files, err
 }
 
-// documents are the files of the source folder that go into archives and packages.
+// documents lists the files of the source folder for archives and packages.
 func documents() []string {
 	return []string{"LICENSE", "README.md", "docs/changelog.md", ".env.example", "deploy/harness.service",
 		"deploy/harness.sysusers.conf", "deploy/harness.tmpfiles.conf"}
 }
 
-// archiveName is what the archive of a platform is called.
+// archiveName returns the name of a platform's archive.
 func (r *release) archiveName(p platform) string {
 	return fmt.Sprintf("harness_%s_%s.tar.gz", r.Version, p)
 }
 
-// archive packs a program with manual, completions and what a machine's administrator needs.
+// archive packs a program with its manual, completions and files for a machine's administrator.
 func (r *release) archive(p platform, manual string) error {
 	under := strings.TrimSuffix(r.archiveName(p), ".tar.gz")
 	program, err := os.ReadFile(r.programs[p])
@@ -102,7 +102,7 @@ func (r *release) archive(p platform, manual string) error {
 	return r.pack(r.name("%s", r.archiveName(p)), append(files, pages...))
 }
 
-// sum is the SHA-256 of a file of the release.
+// sum returns the SHA-256 of a file of the release.
 func (r *release) sum(name string) (string, error) {
 	content, err := os.ReadFile(filepath.Join(r.Out, name))
 	hash := sha256.Sum256(content)

@@ -1,6 +1,7 @@
-// Command release makes everything a release consists of, out of this source folder, in the same bytes every time: for
-// each platform a static program in an archive with its manual, a CycloneDX bill of materials, deb and rpm packages,
-// the Helm chart, a Homebrew formula, npm packages, a provenance, and the signed checksums of all. "release verify" checks one.
+// Command release builds a complete release reproducibly from this source folder. For each platform it makes a static
+// program in an archive with its manual, a CycloneDX bill of materials, and deb and rpm packages. It adds the Helm
+// chart, a Homebrew formula, npm packages, a provenance, and the signed checksums of all. "release verify" checks a
+// release.
 package main
 
 import (
@@ -35,25 +36,25 @@ func main() {
 	}
 }
 
-// platform is what a program is built for.
+// platform is the target of a program.
 type platform struct{ OS, Arch string }
 
 func (p platform) String() string { return p.OS + "_" + p.Arch }
 
-// release is one release on its way.
+// release is a release in progress.
 type release struct {
-	// Source is the source folder, Out the new folder for what is made.
+	// Source is the source folder, Out the new folder for the release.
 	Source, Out string
 	// Module is the path of the source's Go module.
 	Module  string
 	Version string // without a v
-	// Date is on everything: that of the commit.
+	// Date is the date of all files: the commit's.
 	Date time.Time
-	// Commit is what the programs name; empty when the source came without its repository.
+	// Commit is the commit in the programs; empty if the source has no repository.
 	Commit string
-	// Download is where the archives will be found.
+	// Download is the URL of the archives.
 	Download string
-	// Scope is that of the npm packages.
+	// Scope is the scope of the npm packages.
 	Scope     string
 	Platforms []platform
 	// Key signs the checksums; nil leaves them unsigned.
@@ -61,7 +62,7 @@ type release struct {
 	// Program builds a program into a file, Manual writes manual and completions into a folder.
 	Program func(ctx context.Context, p platform, file string) error
 	Manual  func(ctx context.Context, dir string) error
-	// Package runs nfpm; nil leaves deb and rpm out.
+	// Package runs nfpm; nil omits deb and rpm packages.
 	Package func(ctx context.Context, config, kind, file string) error
 
 	programs map[platform]string
@@ -104,7 +105,7 @@ func run(ctx context.Context, args []string) error {
 	if r.Out, err = filepath.Abs(*out); err != nil {
 		return err
 	}
-	if err := r.tag(ctx, false); err != nil { // before minutes of building
+	if err := r.tag(ctx, false); err != nil { // fail before the minutes of building
 		return err
 	}
 	r.Program, r.Manual, r.Package = r.build, r.manual, r.nfpm
@@ -114,7 +115,7 @@ func run(ctx context.Context, args []string) error {
 	return r.tag(ctx, true)
 }
 
-// all makes everything.
+// all makes all files.
 func (r *release) all(ctx context.Context) error {
 	if err := r.folder(); err != nil {
 		return fmt.Errorf("make the folder of the release: %w", err)
@@ -162,10 +163,10 @@ func (r *release) all(ctx context.Context) error {
 	return r.sign()
 }
 
-// siteFolder is what make site writes into the folder of releases.
+// siteFolder is the output of make site in the folder of releases.
 const siteFolder = "site"
 
-// folder makes the folder of the release. One that is there may have the site, but no other release.
+// folder creates the folder of the release. An existing one may contain the site, but no other release.
 func (r *release) folder() error {
 	if err := os.MkdirAll(r.Out, 0o755); err != nil { //nolint:gosec // to be published
 		return err
@@ -182,7 +183,7 @@ func (r *release) folder() error {
 	return nil
 }
 
-// name is a file of the release, noted.
+// name returns the path of a file of the release, and records it.
 func (r *release) name(format string, values ...any) string {
 	name := fmt.Sprintf(format, values...)
 	r.made = append(r.made, name)
@@ -190,8 +191,8 @@ func (r *release) name(format string, values ...any) string {
 	return filepath.Join(r.Out, name)
 }
 
-// build builds a static program that names its commit and nothing of where it was made. Go itself would name the
-// commit in a clone only, not in a worktree.
+// build builds a static program that contains its commit and no path of this machine. Go itself would record the commit
+// only in a clone, not in a worktree.
 func (r *release) build(ctx context.Context, p platform, file string) error {
 	version := r.Module + "/internal/lib/version"
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags",
@@ -202,7 +203,7 @@ func (r *release) build(ctx context.Context, p platform, file string) error {
 	return cmd.Run()
 }
 
-// manual has the program write its manual pages and completions.
+// manual runs the program to write its manual pages and completions.
 func (r *release) manual(ctx context.Context, dir string) error {
 	program := dir + "-program"
 	if err := command(ctx, r.Source, nil, "go", "build", "-tags", "man", "-trimpath", "-buildvcs=false", "-o",

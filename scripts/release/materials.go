@@ -18,8 +18,7 @@ type component struct {
 	Purl    string `json:"purl,omitempty"`
 }
 
-// materials writes the bill of materials of a program (CycloneDX 1.6): the modules that the program itself says are in
-// it.
+// materials writes the bill of materials of a program (CycloneDX 1.6): the modules recorded in the program itself.
 func (r *release) materials(p platform) error {
 	info, err := buildinfo.ReadFile(r.programs[p])
 	if err != nil {

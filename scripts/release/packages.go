@@ -14,7 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// content is a file of a package, as nfpm wants it.
+// content is a file of a package, in nfpm's format.
 type content struct {
 	Source string `yaml:"src"`
 	Place  string `yaml:"dst"`
@@ -47,7 +47,7 @@ func (r *release) packages(ctx context.Context, p platform, manual, work string)
 	}
 	source := func(name string) []byte { return read(filepath.Join(r.Source, name)) }
 	add("/usr/bin/harness", 0o755, read(r.programs[p]))
-	// The unit is written for who installs by hand, below /usr/local.
+	// The unit's paths are for manual installations, below /usr/local.
 	unit := bytes.ReplaceAll(source("deploy/harness.service"), []byte("/usr/local/"), []byte("/usr/"))
 	add("/usr/lib/systemd/system/harness.service", 0o644, unit)
 	add("/usr/lib/sysusers.d/harness.conf", 0o644, source("deploy/harness.sysusers.conf"))

@@ -6,7 +6,7 @@ import (
 	"runtime"
 )
 
-// statement is an in-toto statement with a SLSA provenance: which files were made, of which commit, with which Go.
+// statement is an in-toto statement with a SLSA provenance: the files, their commit and the version of Go.
 type statement struct {
 	Type          string    `json:"_type"`
 	Subject       []subject `json:"subject"`
@@ -20,7 +20,7 @@ type subject struct {
 	Digest map[string]string `json:"digest"`
 }
 
-// predicate says how the files were made.
+// predicate describes how the files were made.
 type predicate struct {
 	BuildDefinition struct {
 		BuildType            string            `json:"buildType"`
@@ -38,7 +38,7 @@ const (
 	predicateType = "https://slsa.dev/provenance/v1"
 )
 
-// provenanceName is what the provenance of a version is called.
+// provenanceName returns the name of a version's provenance.
 func provenanceName(version string) string { return fmt.Sprintf("harness_%s.provenance.json", version) }
 
 // provenance writes the provenance of all files so far.

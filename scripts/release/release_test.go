@@ -18,7 +18,7 @@ import (
 	"aead.dev/minisign"
 )
 
-// made makes a release of the sources with a small program for each platform, wherever and whenever.
+// made makes a release of the sources with a small program for each platform, independent of place and time.
 func made(t *testing.T) string {
 	t.Helper()
 	root, err := filepath.Abs("../..")
@@ -29,7 +29,7 @@ func made(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	program, err := os.ReadFile(own) // a Go program that says what is in it
+	program, err := os.ReadFile(own) // a Go program that records its modules
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func made(t *testing.T) string {
 			}
 			return nil
 		},
-		// nfpm is tested when a release is made; this stub packs its list.
+		// Making a real release tests nfpm; this stub packs its list.
 		Package: func(_ context.Context, config, _, file string) error {
 			text, err := os.ReadFile(config)
 			if err != nil {
@@ -104,7 +104,7 @@ func TestAReleaseIsTheSameBytesEveryTime(t *testing.T) {
 	}
 }
 
-// unpacked lists an archive: names with modes, and the contents.
+// unpacked returns the content of an archive: names with modes, and the files.
 func unpacked(t *testing.T, path string) map[string]string {
 	t.Helper()
 	file, err := os.Open(path)
@@ -133,7 +133,8 @@ func unpacked(t *testing.T, path string) map[string]string {
 	}
 }
 
-// checkContents checks that users get what they need: the program can be run, packages, formula and chart name the release.
+// checkContents checks that users get what they need: the program runs, and packages, formula and chart name the
+// release.
 func checkContents(t *testing.T, dist string) {
 	t.Helper()
 	archive := unpacked(t, filepath.Join(dist, "harness_1.2.3-rc.1_linux_amd64.tar.gz"))
@@ -177,7 +178,7 @@ func TestAReleaseHasAVersion(t *testing.T) {
 	}
 }
 
-// seed makes the test's key the same every time, as releases are.
+// seed makes the test's key reproducible, like releases.
 type seed struct{}
 
 func (seed) Read(p []byte) (int, error) { return copy(p, bytes.Repeat([]byte{7}, len(p))), nil }
@@ -191,7 +192,7 @@ func testKey(t *testing.T) *minisign.PrivateKey {
 	return &key
 }
 
-// publicKey is the file of a public key.
+// publicKey writes a public key to a file and returns its path.
 func publicKey(t *testing.T, random io.Reader) string {
 	t.Helper()
 	public, _, err := minisign.GenerateKey(random)
@@ -224,7 +225,7 @@ func TestVerifyAReleaseAndItsFaults(t *testing.T) {
 			t.Fatal(err)
 		}
 		return func() {
-			_ = os.Remove(file) // written back below, if it was there
+			_ = os.Remove(file) // written back below if it existed
 			if err == nil {
 				err = os.WriteFile(file, before, 0o600)
 			}
@@ -265,7 +266,7 @@ func TestVerifyAReleaseAndItsFaults(t *testing.T) {
 	check("provenance.json does not name the files", "-unsigned")
 }
 
-// A release is signed, unless the releaser says otherwise; that is clear before anything is built.
+// A release is signed unless the releaser opts out; this is checked before anything is built.
 func TestAReleaseNeedsAKey(t *testing.T) {
 	t.Parallel()
 	if err := run(t.Context(), []string{"-version", "1.2.3"}); err == nil || !strings.Contains(err.Error(), "KEY=FILE") {
@@ -297,7 +298,7 @@ func TestAReleaseNeedsAKey(t *testing.T) {
 	}
 }
 
-// The site lies in the same folder. Files of another release do not.
+// A release may share its folder with the site, but not with files of another release.
 func TestAReleaseLeavesTheSiteAlone(t *testing.T) {
 	t.Parallel()
 	r := &release{Out: filepath.Join(t.TempDir(), "dist")}

@@ -12,11 +12,11 @@ import (
 const (
 	checksumsFile = "checksums.txt"
 	signatureFile = "checksums.txt.minisig"
-	// passwordVariable has the password of the key's file.
+	// passwordVariable names the variable with the password of the key's file.
 	passwordVariable = "HARNESS_RELEASE_KEY_PASSWORD" //nolint:gosec // the name of a variable
 )
 
-// readKey reads the private key that signs the release. It is read first, before minutes of building.
+// readKey reads the private key that signs the release. The release reads it first, before minutes of building.
 func readKey(file string, unsigned bool) (*minisign.PrivateKey, error) {
 	switch {
 	case file == "" && unsigned:

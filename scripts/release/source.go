@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// from notes what the release is made of: the module of the working folder, as committed, with the time of the
-// commit unless seconds since 1970 are given. Sources without a repository of their own, as out of an archive, are
-// dated as their go.mod is: git archive gives it the time of the commit.
+// from records the source of the release: the module of the working folder, as committed, with the time of the commit
+// unless seconds since 1970 are given. Sources without a repository, for example from an archive, have the date of
+// their go.mod: git archive sets it to the time of the commit.
 func (r *release) from(ctx context.Context, dir, seconds string) error {
 	module, err := output(ctx, dir, "go", "env", "GOMOD")
 	if err != nil {
@@ -54,8 +54,8 @@ func (r *release) from(ctx context.Context, dir, seconds string) error {
 	return nil
 }
 
-// commit is the one the folder is at, empty where it is no repository; one that is not as it was committed is refused.
-// A repository around the folder is of something else, and what the copy of a worktree names may not have come with it.
+// commit returns the commit of the folder, empty if it is not a repository. It refuses a folder with uncommitted
+// changes. A repository around the folder is unrelated, and a copied worktree may refer to a missing repository.
 func commit(ctx context.Context, dir string) (string, error) {
 	repository := filepath.Join(dir, ".git")
 	if text, err := os.ReadFile(repository); err == nil {

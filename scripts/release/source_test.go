@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// sources are those of a program in a new folder inside of parent, last changed when the first release was made.
+// sources creates the sources of a program in a new folder within parent, with the time of the first release.
 func sources(t *testing.T, parent string) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(parent)
@@ -53,7 +53,7 @@ func repository(t *testing.T, dir string) {
 	git(t, dir, "commit", "-q", "-m", "all")
 }
 
-// A release is made of a clone, of a worktree, and of sources that came without their repository.
+// A release can be made from a clone, from a worktree, and from sources without a repository.
 func TestAReleaseIsMadeOfSourcesWithAndWithoutARepository(t *testing.T) {
 	t.Parallel()
 	const changed, committed = 1_700_000_000, 1_600_000_000

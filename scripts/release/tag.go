@@ -6,10 +6,11 @@ import (
 	"os"
 )
 
-// tag names the commit of a signed release in the repository, as vVERSION. It returns an error when that tag names another commit.
+// tag tags the commit of a signed release in the repository as vVERSION. It returns an error if the tag names another
+// commit.
 func (r *release) tag(ctx context.Context, create bool) error {
 	if r.Commit == "" || r.Key == nil {
-		return nil // sources without a repository, or a release for one's own use
+		return nil // sources without a repository, or a release for private use
 	}
 	name := "v" + r.Version
 	named, err := output(ctx, r.Source, "git", "for-each-ref",

@@ -1,7 +1,8 @@
-// Command runtests runs a go test command and adds a summary: the failed tests, what was left out, and the slowest tests.
+// Command runtests runs a go test command and adds a summary: the failed tests, the skipped tests, and the slowest
+// tests.
 //
-// It owns the summary, and which tests run without the race detector of a command that has it (plain.txt). It must never leave
-// a test out; its exit code is that of go test.
+// It owns the summary, and which tests of a command with the race detector run without it (plain.txt). It must never
+// leave a test out; its exit code is that of go test.
 package main
 
 import (
@@ -30,8 +31,8 @@ func main() {
 	os.Exit(code)
 }
 
-// run runs command, which begins with "go test", in dir, and writes its output and the summary. What a list names runs without
-// the race detector.
+// run runs command, which begins with "go test", in dir, and writes its output and the summary. Tests in a list run
+// without the race detector.
 func run(dir string, command []string, list string, slowest int, out io.Writer) (code int, err error) {
 	if len(command) < 2 || command[0] != "go" || command[1] != "test" {
 		return 0, errors.New("the command is not go test: use runtests [-slowest N] [-plain FILE] go test PACKAGES")
@@ -112,7 +113,7 @@ type event struct {
 	Elapsed                                   float64
 }
 
-// read handles a line. One that is no event is printed as it is.
+// read handles a line. It prints a line that is not an event unchanged.
 func (r *report) read(line []byte) {
 	var e event
 	if len(line) == 0 {

@@ -11,21 +11,23 @@ import (
 	"strings"
 )
 
-// pass is one go test command: packages, flags, and what its environment has besides.
+// pass is one go test command: packages, flags, and additional environment.
 type pass struct {
 	packages, flags, env []string
 }
 
-// detectTag has the servers of end-to-end tests run under the race detector where the tests ask for it (tests/programtest).
+// detectTag runs the servers of end-to-end tests with the race detector if the tests ask for it (tests/programtest).
 const detectTag = "detect"
 
-// plain is what runs without the race detector: whole packages by folder, and single tests of others by folder.
+// plain lists the tests that run without the race detector: whole packages by folder, and single tests of others by
+// folder.
 type plain struct {
 	packages []string
 	tests    map[string][]string
 }
 
-// readPlain reads a list: a folder in a line, which may end with "/...", and after it the names of tests if only they are meant.
+// readPlain reads a list: a folder per line, which may end with "/...", followed by the names of tests if only those
+// are meant.
 func readPlain(path string) (plain, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -53,7 +55,7 @@ func (p plain) has(folder string) bool {
 	})
 }
 
-// split makes the passes of a go test command with -race: what the list names runs without. Each test runs in one pass.
+// split makes the passes of a go test command with -race: tests in the list run without it. Each test runs in one pass.
 func split(dir string, args []string, list plain) ([]pass, error) {
 	flags, patterns := separate(args)
 	if len(patterns) == 0 {
@@ -90,10 +92,11 @@ func split(dir string, args []string, list plain) ([]pass, error) {
 	}, func(p pass) bool { return len(p.packages) == 0 }), nil
 }
 
-// chooser is a flag by which the caller chooses tests.
+// chooser matches flags with which the caller selects tests.
 var chooser = regexp.MustCompile(`^--?(test\.)?(run|skip|list|bench|fuzz)(=|$)`)
 
-// separate parts the flags of go test, which come first, from the packages. A flag's value may be an argument of its own.
+// separate separates the flags of go test, which come first, from the packages. A flag's value may be a separate
+// argument.
 func separate(args []string) (flags, patterns []string) {
 	for i := len(args); i > 0; i-- {
 		if arg := args[i-1]; !strings.HasPrefix(arg, ".") && !strings.HasSuffix(arg, "...") {
@@ -103,7 +106,7 @@ func separate(args []string) (flags, patterns []string) {
 	return nil, args
 }
 
-// listed are the packages of patterns, in the patterns' order: folders as they stand in the list, and import paths.
+// listed returns the packages of patterns, in order: folders in the list's format, and import paths.
 func listed(dir string, patterns []string) (folders, paths []string, err error) {
 	module, err := goList(dir, "-m", "-f", "{{.Dir}}")
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// What the list names runs once, without the race detector; everything else runs once, with it.
+// Listed tests run once, without the race detector; all others run once, with it.
 func TestListedTestsRunWithoutTheRaceDetector(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -66,8 +66,8 @@ func TestPassesHaveOneSummary(t *testing.T) {
 	}
 }
 
-// The list of this repository names what is there. A whole package that it names is no part of the product, and a test that it names is
-// not the namesake of one that should be under the detector.
+// The list of this repository names existing tests. A listed package is no part of the product. A listed test shares
+// its name with no test that should run under the detector.
 func TestTheListIsTrue(t *testing.T) {
 	t.Parallel()
 	list, err := readPlain("plain.txt")
@@ -110,7 +110,7 @@ func TestTheListIsTrue(t *testing.T) {
 	}
 }
 
-// testsOf are the names of the tests in a folder.
+// testsOf returns the names of the tests in a folder.
 func testsOf(t *testing.T, folder string) (names []string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(folder, "*_test.go"))

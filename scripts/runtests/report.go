@@ -18,7 +18,7 @@ type report struct {
 	packages map[string]*packageRun
 	finished []result
 	failed   []string
-	// leftOut counts tests by the part that they need.
+	// leftOut counts skipped tests by the part that they need.
 	leftOut map[string]int
 }
 
@@ -67,7 +67,7 @@ func (r *report) handle(e event) {
 	}
 }
 
-// isMarker reports whether a line only says that a test begins, waits or continues.
+// isMarker reports whether a line only marks that a test begins, pauses or continues.
 func isMarker(line string) bool {
 	return strings.HasPrefix(line, "=== ")
 }
@@ -91,7 +91,7 @@ func (r *report) endTest(e event, run *packageRun) {
 	delete(run.tests, e.Test)
 }
 
-// endPackage prints what go test without -v prints: all output of a failed package, one line of another.
+// endPackage prints the output of go test without -v: all output of a failed package, one line of another.
 func (r *report) endPackage(e event, run *packageRun) {
 	delete(r.packages, e.Package)
 	if r.verbose {
@@ -110,11 +110,11 @@ func (r *report) endPackage(e event, run *packageRun) {
 	}
 	r.print(strings.Join(run.output, ""))
 	if len(run.tests) == 0 {
-		r.failed = append(r.failed, e.Package) // it was not built, or ended before a test did
+		r.failed = append(r.failed, e.Package) // it did not build, or ended before a test did
 	}
 }
 
-// summarize prints the end of the run: the slowest tests, what was left out, and the failures last.
+// summarize prints the end of the run: the slowest tests, the skipped tests, and the failures last.
 func (r *report) summarize(slowest int) {
 	slices.SortStableFunc(r.finished, func(a, b result) int { return cmp.Compare(b.seconds, a.seconds) })
 	if shown := r.finished[:min(slowest, len(r.finished))]; len(shown) > 0 {

@@ -79,7 +79,7 @@ func TestVerboseRunPrintsEverything(t *testing.T) {
 	}
 }
 
-// A test that ends its process has no event of its own.
+// A test that ends its process has no separate event.
 func TestPanicIsShown(t *testing.T) {
 	t.Parallel()
 	code, out := runIn(t, map[string]string{"a/a_test.go": "package a\n\nimport \"testing\"\n\nfunc TestPanic(t *testing.T) { panic(\"broken\") }\n"}, "./...")

@@ -12,7 +12,7 @@ import (
 	"github.com/yuin/goldmark/ast"
 )
 
-// resolve makes the links of a page those of the site. Each that leads nowhere is an error.
+// resolve converts the links of a page to links of the site. It returns an error for each broken one.
 func (s *site) resolve(p *page) error {
 	var broken error
 	var dropped []*ast.Link
@@ -43,7 +43,7 @@ func (s *site) resolve(p *page) error {
 	return broken
 }
 
-// follow is where a link of a page leads in the site, "" when its target is a file of the repository that the site does not have.
+// follow returns the target of a link in the site, "" if the site does not have the target, a file of the repository.
 func (s *site) follow(p *page, link string) (string, error) {
 	target, err := url.Parse(link)
 	if err != nil || target.Scheme != "" || target.Host != "" {
@@ -83,7 +83,7 @@ func (s *site) follow(p *page, link string) (string, error) {
 	return p.moved[link], nil
 }
 
-// name shows the title of a page where a link shows its file name.
+// name shows the title of a page if a link shows its file name.
 func (s *site) name(p *page, link *ast.Link, destination string) {
 	file, _, _ := strings.Cut(destination, "#")
 	to := s.pages[path.Join(path.Dir(p.source), file)]
@@ -93,7 +93,7 @@ func (s *site) name(p *page, link *ast.Link, destination string) {
 	}
 }
 
-// unlink puts a link's text in its place.
+// unlink replaces a link with its text.
 func unlink(link *ast.Link) {
 	parent := link.Parent()
 	for child := link.FirstChild(); child != nil; {

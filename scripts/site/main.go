@@ -1,5 +1,6 @@
-// Command site turns the documentation of a repository into a static site: README.md becomes the index, each page below docs/ an HTML
-// file with a Markdown copy beside it. It needs no network and its pages no JavaScript. A broken relative link fails the build.
+// Command site turns the documentation of a repository into a static site: README.md becomes the index, each page below
+// docs/ an HTML file with a Markdown copy in the same folder. The command needs no network, and its pages need no
+// JavaScript. A broken relative link fails the build.
 package main
 
 import (

@@ -13,7 +13,7 @@ type section struct {
 	pages []*page
 }
 
-// order names the pages of each section by their place in the site. Pages it does not name come last, by folder.
+// order names the pages of each section by their path in the site. Pages without an entry come last, by folder.
 var order = []struct {
 	name  string
 	pages []string
@@ -56,7 +56,7 @@ func (s *site) navigation() (sections []section) {
 	return sections
 }
 
-// others groups what is left by its folder; its index names the section.
+// others groups the remaining pages by folder; the index of a folder names the section.
 func others(left map[string]*page) (sections []section) {
 	folders := map[string][]*page{}
 	for target, p := range left {
@@ -83,7 +83,7 @@ func others(left map[string]*page) (sections []section) {
 	return sections
 }
 
-// view is what the layout shows of a page.
+// view is the data of a page for the layout.
 type view struct {
 	Title, Summary, Site, Root, Source string
 	Body                               template.HTML
@@ -117,10 +117,10 @@ func (s *site) view(p *page, sections []section) *view {
 	return v
 }
 
-// title is what the index calls itself.
+// title returns the title of the index.
 func (s *site) title() string { return s.pages["README.md"].shortTitle() }
 
-// llms is the list of pages for language models, as https://llmstxt.org describes it.
+// llms returns the list of pages for language models, as https://llmstxt.org describes it.
 func (s *site) llms(sections []section) []byte {
 	var out strings.Builder
 	fmt.Fprintf(&out, "# %s\n\n> %s\n", s.title(), s.pages["README.md"].summary)

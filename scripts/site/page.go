@@ -26,13 +26,13 @@ type page struct {
 	title, summary string
 	// ids are the anchors that links may name.
 	ids map[string]bool
-	// moved are the links of the Markdown copy that differ from the source.
+	// moved maps the links that differ in the Markdown copy from source to copy.
 	moved map[string]string
 }
 
 var anchor = regexp.MustCompile(`<a (?:id|name)="([^"]+)"`)
 
-// parse reads a page, gives its headings the anchors that GitHub gives them, and notes title and summary.
+// parse reads a page, gives its headings GitHub's anchors, and extracts title and summary.
 func parse(name string, content []byte) *page {
 	p := &page{source: name, target: strings.TrimSuffix(published(name), ".md"), text: content, ids: map[string]bool{},
 		moved: map[string]string{}}
@@ -83,7 +83,7 @@ func (p *page) identify(words string) string {
 	return id
 }
 
-// plain is the text of a node without markup.
+// plain returns the text of a node without markup.
 func plain(node ast.Node, source []byte) string {
 	var out strings.Builder
 	_ = ast.Walk(node, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
@@ -108,7 +108,7 @@ func plain(node ast.Node, source []byte) string {
 
 var sentenceEnd = regexp.MustCompile(`[.!?]\s+[A-Z]`)
 
-// sentence is the first sentence of a text.
+// sentence returns the first sentence of a text.
 func sentence(words string) string {
 	if end := sentenceEnd.FindStringIndex(words); end != nil {
 		words = words[:end[0]+1]
@@ -119,7 +119,7 @@ func sentence(words string) string {
 	return words
 }
 
-// shortTitle is what the navigation calls a page.
+// shortTitle returns the title of a page in the navigation.
 func (p *page) shortTitle() string {
 	short, _, _ := strings.Cut(p.title, ": ")
 	return short
@@ -132,7 +132,7 @@ func (p *page) html() ([]byte, error) {
 	return wrapTables(out.Bytes()), err
 }
 
-// wrapTables lets wide tables scroll by themselves.
+// wrapTables makes wide tables scroll separately.
 func wrapTables(content []byte) []byte {
 	content = bytes.ReplaceAll(content, []byte("<table>"), []byte(`<div class="table"><table>`))
 	return bytes.ReplaceAll(content, []byte("</table>"), []byte("</table></div>"))
@@ -140,7 +140,7 @@ func wrapTables(content []byte) []byte {
 
 var markdownLink = regexp.MustCompile(`\]\(([^()\s]+)\)`)
 
-// markdown is the copy of the source whose links fit the site.
+// markdown returns the copy of the source with the site's links.
 func (p *page) markdown() []byte {
 	fenced := false
 	var out bytes.Buffer

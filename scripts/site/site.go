@@ -19,7 +19,8 @@ var files embed.FS
 
 var layout = template.Must(template.ParseFS(files, "page.html"))
 
-// site is the documentation while it is built. Paths are relative to the repository (sources) or to the site (the rest), with slashes.
+// site is the documentation during a build. Paths are relative to the repository (sources) or to the site (the rest),
+// with slashes.
 type site struct {
 	source     string
 	repository string
@@ -87,7 +88,7 @@ func (s *site) sorted() []*page {
 	return list
 }
 
-// write makes all files of the site in a folder that is not there yet.
+// write writes all files of the site into a new folder.
 func (s *site) write(out string) error {
 	sections := s.navigation()
 	for _, p := range s.pages {
@@ -114,7 +115,7 @@ func save(out, name string, content []byte) error {
 	return errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, content, 0o644))
 }
 
-// published is where a file of the repository is in the site: docs/ is its root, a README is the index of its folder.
+// published returns the path of a repository file in the site: docs/ is its root, a README is the index of its folder.
 func published(name string) string {
 	name = strings.TrimPrefix(name, "docs/")
 	if path.Base(name) == "README.md" {
@@ -123,7 +124,7 @@ func published(name string) string {
 	return name
 }
 
-// relative is the link from one page of the site to another file of it.
+// relative returns the link from one page of the site to another file of it.
 func relative(from, to string) string {
 	up := strings.Repeat("../", strings.Count(from, "/"))
 	if folder := path.Dir(from); folder != "." && strings.HasPrefix(to, folder+"/") {

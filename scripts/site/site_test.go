@@ -99,7 +99,8 @@ func TestABrokenLinkFails(t *testing.T) {
 	}
 }
 
-// TestTheSiteOfThisRepository: each page is there in both forms, and every link of every page leads to a file and an anchor of the site.
+// TestTheSiteOfThisRepository: each page exists in both forms, and every link of every page leads to a file and an
+// anchor of the site.
 func TestTheSiteOfThisRepository(t *testing.T) {
 	t.Parallel()
 	out := filepath.Join(t.TempDir(), "site")

@@ -1,8 +1,8 @@
-// Package artifact stores bytes that are too long for an event: results of tools, inputs of models.
+// Package artifact stores bytes that are too long for an event: tool results and model inputs.
 //
-// It owns redaction and hashing before storage, that equal content is stored once, and that an id leads to its own
-// bytes only. Bytes are files below the data directory. With a shared database they are rows, or objects of an object
-// store for long ones, so that any server can serve them. It must never know what the bytes mean.
+// It owns redaction and hashing before storage, deduplication of equal content, and access by id. Bytes are files below
+// the data directory. With a shared database they are rows, or objects in an object store for long ones, so that any
+// server can serve them. It must never know what the bytes mean.
 package artifact
 
 import (
@@ -51,7 +51,7 @@ type Options struct {
 	Journal Journal
 	// Dir is the folder for the bytes. It is used where the database belongs to this server alone.
 	Dir string
-	// Objects stores contents of ObjectBytes (DefaultObjectBytes when 0) and more with a shared database; nil stores
+	// Objects stores contents of at least ObjectBytes (DefaultObjectBytes when 0) with a shared database; nil stores
 	// all of them as rows.
 	Objects     Objects
 	ObjectBytes int64
@@ -63,7 +63,7 @@ type Options struct {
 	Now func() time.Time
 }
 
-// DefaultMaxBytes bounds an artifact unless another bound is given.
+// DefaultMaxBytes is the default for Options.MaxBytes.
 const DefaultMaxBytes = 16 << 20
 
 // Store keeps artifacts. Make it with New.
@@ -74,11 +74,12 @@ type Store struct {
 
 // contents stores bytes by their hash.
 type contents interface {
-	// put stores a content, which may exist, before its row; the unit, if any, belongs in the row's transaction.
+	// put stores a content, which may exist, before its row. The caller runs the returned unit, if any, in the row's
+	// transaction.
 	put(ctx context.Context, hash string, content []byte) (journal.Unit, error)
 	// within stores a content, which may exist, in the transaction of its row.
 	within(ctx context.Context, tx database.Tx, hash string, content []byte) error
-	// open reads a content; ErrNotFound when it is gone.
+	// open reads a content; ErrNotFound if it was deleted.
 	open(ctx context.Context, hash string, size int64) (io.ReadSeekCloser, error)
 	// drop removes an unreferenced content, in the transaction that found no reference.
 	drop(ctx context.Context, tx database.Tx, hash string) error
@@ -102,10 +103,10 @@ func New(opts Options) *Store {
 	return s
 }
 
-// ErrNotFound says that no artifact has that id, or that the id is invalid.
+// ErrNotFound means that no artifact has that id, or that the id is invalid.
 var ErrNotFound = errors.New("artifact not found")
 
-// TooLargeError says that a content is above the limit, in bytes.
+// TooLargeError means that a content exceeds the limit, in bytes.
 type TooLargeError struct{ Size, Limit int64 }
 
 // Error implements error.
@@ -113,7 +114,7 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("the artifact has %d bytes, above the limit of %d", e.Size, e.Limit)
 }
 
-// Put stores a content, redacted, and returns its reference. sessionID is the session it belongs to, "" for none;
+// Put redacts and stores a content and returns its reference. sessionID is the session it belongs to, "" for none;
 // *TooLargeError.
 func (s *Store) Put(ctx context.Context, sessionID, name, contentType string, content []byte) (Ref, error) {
 	if size := int64(len(content)); size > s.opts.MaxBytes {
@@ -132,8 +133,8 @@ func (s *Store) Put(ctx context.Context, sessionID, name, contentType string, co
 	return ref, nil
 }
 
-// PutAs stores redacted content under the caller's reference. An existing one stays. ErrMismatch for other content
-// than the reference's; *TooLargeError.
+// PutAs stores redacted content under the caller's reference. An existing one stays. ErrMismatch when the content does
+// not match the reference; *TooLargeError.
 func (s *Store) PutAs(ctx context.Context, ref Ref, content []byte) error {
 	if size := int64(len(content)); size > s.opts.MaxBytes {
 		return &TooLargeError{size, s.opts.MaxBytes}
@@ -150,19 +151,19 @@ func (s *Store) PutAs(ctx context.Context, ref Ref, content []byte) error {
 	return s.storeAgain(ctx, ref, hash, content)
 }
 
-// ErrMismatch says that the content does not match its reference.
+// ErrMismatch means that the content does not match its reference.
 var ErrMismatch = errors.New("the reference names another content")
 
-// storeAgain stores a content and its reference, even when the content is dropped meanwhile.
+// storeAgain stores a content and its reference, even when the content is dropped concurrently.
 func (s *Store) storeAgain(ctx context.Context, ref Ref, hash string, content []byte) error {
 	err := s.store(ctx, ref, hash, content)
 	if errors.Is(err, errDropped) {
-		err = s.store(ctx, ref, hash, content) // a content stored anew is not dropped
+		err = s.store(ctx, ref, hash, content) // a newly stored content is not dropped
 	}
 	return err
 }
 
-// errDropped says that an existing content was dropped meanwhile.
+// errDropped means that an existing content was dropped before its row was stored.
 var errDropped = errors.New("its bytes were dropped meanwhile")
 
 // store stores a content and its reference.
@@ -190,7 +191,7 @@ func (s *Store) store(ctx context.Context, ref Ref, hash string, content []byte)
 	return err
 }
 
-// cleanType is a media type, application/octet-stream for an invalid one.
+// cleanType returns a media type, application/octet-stream for an invalid one.
 func cleanType(contentType string) string {
 	media, parameters, err := mime.ParseMediaType(contentType)
 	if formatted := mime.FormatMediaType(media, parameters); err == nil && formatted != "" {
@@ -199,7 +200,7 @@ func cleanType(contentType string) string {
 	return "application/octet-stream"
 }
 
-// cleanName is the last part of a name, without characters that file names must not have.
+// cleanName returns the last part of a name, without characters that file names must not have.
 func cleanName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
@@ -235,7 +236,7 @@ func (s *Store) Get(ctx context.Context, id string) (Ref, error) {
 	return ref, nil
 }
 
-// Open returns a reference with its bytes, to be closed. ErrNotFound.
+// Open returns a reference and its bytes, which the caller closes. ErrNotFound.
 func (s *Store) Open(ctx context.Context, id string) (Ref, io.ReadSeekCloser, error) {
 	ref, err := s.Get(ctx, id)
 	if err != nil {

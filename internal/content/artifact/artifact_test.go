@@ -76,7 +76,7 @@ func (s *site) read(id string) string {
 	return string(all)
 }
 
-// kept is how many contents are stored, wherever that is.
+// kept returns the number of stored contents, wherever they are.
 func (s *site) kept() (contents int) {
 	s.t.Helper()
 	if s.db.Engine() == database.Postgres {
@@ -98,8 +98,8 @@ func (s *site) kept() (contents int) {
 	return contents
 }
 
-// AR-01, AR-02: whatever is stored comes back as it was, under a reference that says what it is; the same content is
-// stored once.
+// AR-01, AR-02: stored bytes come back unchanged, under a reference that describes them; the same content is stored
+// once.
 func TestBytesComeBack(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -135,7 +135,7 @@ func TestBytesComeBack(t *testing.T) {
 	})
 }
 
-// AR-03: an id that is malformed or unknown is not found, and leads to no file.
+// AR-03: a malformed or unknown id is not found, and reaches no file.
 func TestIDsLeadToTheirOwnBytesOnly(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -156,7 +156,7 @@ func TestIDsLeadToTheirOwnBytesOnly(t *testing.T) {
 	})
 }
 
-// AR-04, AR-05: what is too large is refused with an error; what is stored and hashed is what redaction left.
+// AR-04, AR-05: a content above the limit is refused with an error; the stored and hashed bytes are redacted.
 func TestLimitsAndRedaction(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -186,7 +186,7 @@ func TestBytesAreThereAfterARestart(t *testing.T) {
 		ref := s.put("s", "n", "text/plain", strings.Repeat("x", 2<<20))
 		next := open(t, db, func(o *artifact.Options) {
 			if db.Engine() == database.SQLite {
-				o.Dir = s.dir // a server has its data directory to itself; on Postgres another node has another one
+				o.Dir = s.dir // each server has a separate data directory; on Postgres another node uses another one
 			}
 		})
 		if got, err := next.Get(t.Context(), ref.ID); err != nil || got != ref ||
@@ -196,7 +196,7 @@ func TestBytesAreThereAfterARestart(t *testing.T) {
 	})
 }
 
-// Bytes go with the last reference to them, and are never missing while there is one.
+// Bytes are deleted with their last reference, and never while one exists.
 func TestBytesGoWithTheirLastReference(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -208,7 +208,7 @@ func TestBytesGoWithTheirLastReference(t *testing.T) {
 		if removed, err := s.Prune(t.Context()); err != nil || removed != 1 || s.kept() != 0 {
 			t.Errorf("of a session that is gone: %d removed, %d kept, %v", removed, s.kept(), err)
 		}
-		// The same content is put and removed at once.
+		// The same content is put and removed concurrently.
 		var group sync.WaitGroup
 		for range 4 {
 			group.Go(func() {
@@ -230,7 +230,8 @@ func TestBytesGoWithTheirLastReference(t *testing.T) {
 	})
 }
 
-// AR-02, AR-03: over HTTP with type, name, hash and ranges, and shown by no browser as a page of this server.
+// AR-02, AR-03: served over HTTP with type, name, hash and ranges, and never rendered as a page of this server's
+// origin.
 func TestArtifactsAreServed(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -276,7 +277,7 @@ func TestArtifactsAreServed(t *testing.T) {
 	})
 }
 
-// A content whose file was lost is reported as such, and not served as something else.
+// A content with a lost file is reported as such, and never served as another one.
 func TestLostBytesAreReported(t *testing.T) {
 	t.Parallel()
 	s := open(t, dbtest.Open(t, database.SQLite), nil)

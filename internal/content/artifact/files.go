@@ -19,7 +19,7 @@ type files struct{ dir string }
 
 func (f *files) path(hash string) string { return filepath.Join(f.dir, hash[:2], hash) }
 
-// put writes and syncs a content under a temporary name and renames it, so that a row never refers to half of it.
+// put writes and syncs a content under a temporary name and renames it, so that a row never refers to a partial file.
 func (f *files) put(_ context.Context, hash string, content []byte) (_ journal.Unit, err error) {
 	target := f.path(hash)
 	if err := durable.MkdirAll(filepath.Dir(target)); err != nil {
@@ -40,8 +40,7 @@ func (f *files) put(_ context.Context, hash string, content []byte) (_ journal.U
 	if err != nil {
 		return nil, errors.Join(err, os.Remove(temporary))
 	}
-	// Written anew though it may exist: a concurrent drop checks the rows in the transaction before this
-	// one's.
+	// Write the file even if it exists: a concurrent drop checks the rows in the transaction before this one's.
 	return func(ctx context.Context, _ database.Tx) ([]journal.Event, error) {
 		if _, err := os.Stat(target); errors.Is(err, fs.ErrNotExist) {
 			_, err = f.put(ctx, hash, content)
@@ -69,5 +68,5 @@ func (f *files) drop(_ context.Context, _ database.Tx, hash string) error {
 	return nil
 }
 
-// FileOf is the file of a content in the folder of a Store that keeps files; hash is sha256 in hex.
+// FileOf returns the path of a content in the folder of a Store that keeps files; hash is sha256 in hex.
 func FileOf(dir, hash string) string { return (&files{dir}).path(hash) }

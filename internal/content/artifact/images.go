@@ -14,8 +14,7 @@ import (
 	"harness/internal/platform/database"
 )
 
-// BytesError says that the bytes of an artifact could not be stored; the transaction it was to be part of
-// continues.
+// BytesError means that the bytes of an artifact could not be stored. The surrounding transaction continues.
 type BytesError struct{ Err error }
 
 // Error implements error.
@@ -51,7 +50,7 @@ func (s *Store) KeepImage(ctx context.Context, tx database.Tx, sessionID string,
 	return id, nil
 }
 
-// within stores a content that belongs to a transaction.
+// within stores a content in the transaction of its row.
 func (f *files) within(ctx context.Context, tx database.Tx, hash string, content []byte) error {
 	last, err := f.put(ctx, hash, content)
 	if err == nil {
@@ -63,7 +62,7 @@ func (f *files) within(ctx context.Context, tx database.Tx, hash string, content
 	return nil
 }
 
-// within stores a content as rows, also one that would be an object: a transaction waits for no object store.
+// within stores a content as rows, even if it is long enough for an object: a transaction waits for no object store.
 func (r *rows) within(ctx context.Context, tx database.Tx, hash string, content []byte) error {
 	put, err := r.put(ctx, hash, content)
 	if err == nil {

@@ -12,7 +12,7 @@ import (
 	"harness/tests/dbtest"
 )
 
-// An image of a session is stored once, in the transaction that names it; a transaction that fails names none.
+// An image of a session is stored once, in the transaction that refers to it; a failed transaction adds no reference.
 func TestImagesAreKeptOnce(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -58,7 +58,7 @@ func TestImagesAreKeptOnce(t *testing.T) {
 	})
 }
 
-// An image that is too long, or whose bytes cannot be written, leaves the transaction as it was.
+// An image that is too long, or with bytes that cannot be written, leaves the transaction as it was.
 func TestImagesThatAreNotKept(t *testing.T) {
 	t.Parallel()
 	db := dbtest.Open(t, database.SQLite)

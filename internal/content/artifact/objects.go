@@ -20,25 +20,25 @@ type Objects interface {
 	// Open reads an object, and Remove deletes one, even a missing one.
 	Open(ctx context.Context, name string) (io.ReadSeekCloser, error)
 	Remove(ctx context.Context, name string) error
-	// Each visits the objects whose names begin with a text.
+	// Each visits the objects with a prefix.
 	Each(ctx context.Context, begins string, visit func(name string, changed time.Time) error) error
 }
 
-// DefaultObjectBytes is the size from which contents are objects.
+// DefaultObjectBytes is the minimum size of contents stored as objects.
 const DefaultObjectBytes = 1 << 20
 
 const (
-	// objectsBegin begins the names of objects.
+	// objectsBegin is the prefix of object names.
 	objectsBegin = "artifacts/"
-	// orphanAge is how old an object without a row is before it is deleted: its row may still be under way.
+	// orphanAge is the minimum age of a deleted object without a row: a newer object's row may not be committed yet.
 	orphanAge = time.Hour
-	// putPatience bounds how long an object may take to be stored.
+	// putPatience bounds how long storing an object may take.
 	putPatience = time.Minute
 )
 
-// objects stores long contents in an object store and short ones in the database. A row names the object of a
-// content. An object is stored before its row, deleted after it, and never used for another row. A content that is
-// being dropped is therefore never one that is being stored.
+// objects stores long contents in an object store and short ones in the database. A row names the object of a content.
+// An object is stored before its row, deleted after it, and never used for another row. So an object being deleted is
+// never one that a new row refers to.
 type objects struct {
 	rows
 	store Objects
@@ -47,7 +47,7 @@ type objects struct {
 
 func objectName(hash string) string { return objectsBegin + hash[:2] + "/" + hash + "-" + rand.Text() }
 
-// named is the object of a content, "" for none.
+// named returns the name of a content's object, "" for none.
 func named(ctx context.Context, q database.Querier, hash string) (string, error) {
 	names, err := database.ReadTexts(ctx, q, "find the bytes "+hash, `select name from artifact_objects where hash = $1`, hash)
 	return strings.Join(names, ""), err
@@ -94,7 +94,7 @@ func (o *objects) open(ctx context.Context, hash string, size int64) (io.ReadSee
 	return o.store.Open(ctx, name)
 }
 
-// drop releases the object; the sweep deletes it.
+// drop releases the object; Sweep deletes it.
 func (o *objects) drop(ctx context.Context, tx database.Tx, hash string) error {
 	if _, err := tx.ExecContext(ctx, `delete from artifact_objects where hash = $1`, hash); err != nil {
 		return fmt.Errorf("remove the bytes %s: %w", hash, err)
@@ -102,7 +102,7 @@ func (o *objects) drop(ctx context.Context, tx database.Tx, hash string) error {
 	return o.rows.drop(ctx, tx, hash)
 }
 
-// Sweep deletes the objects without an artifact, an hour after they were stored, and counts them.
+// Sweep deletes objects without an artifact, an hour after they were stored, and returns their number.
 func (s *Store) Sweep(ctx context.Context) (removed int64, err error) {
 	o, is := s.bytes.(*objects)
 	if !is {

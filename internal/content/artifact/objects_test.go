@@ -20,7 +20,7 @@ import (
 	"harness/tests/s3test"
 )
 
-// bucket is a real object store that fails when the test says so.
+// bucket is a real object store that fails on request.
 type bucket struct {
 	artifact.Objects
 	fails atomic.Bool
@@ -34,12 +34,12 @@ func (b *bucket) Put(ctx context.Context, name string, content []byte) error {
 	return b.Objects.Put(ctx, name, content)
 }
 
-// inObjects is a store whose contents of 10 bytes and more are objects.
+// inObjects is a store that keeps contents of 10 bytes and more as objects.
 type inObjects struct {
 	*site
 	bucket *bucket
 	dir    string
-	ahead  atomic.Int64 // how far the clock is, in ns
+	ahead  atomic.Int64 // offset of the clock, in ns
 }
 
 func openObjects(t *testing.T) *inObjects {
@@ -57,7 +57,7 @@ func openObjects(t *testing.T) *inObjects {
 	return o
 }
 
-// objects counts those in the bucket.
+// objects counts the objects in the bucket.
 func (o *inObjects) objects() (n int) {
 	o.t.Helper()
 	err := filepath.WalkDir(o.dir, func(_ string, entry fs.DirEntry, err error) error {
@@ -79,8 +79,8 @@ func (o *inObjects) sweep(want int64) {
 	}
 }
 
-// Long contents are objects, once for each content, served in ranges, and swept when their last artifact is gone; short
-// ones stay in the database.
+// Long contents are objects, one for each content, served in ranges, and swept after their last artifact is deleted;
+// short ones stay in the database.
 func TestLongContentsAreObjects(t *testing.T) {
 	t.Parallel()
 	o := openObjects(t)
@@ -119,7 +119,7 @@ func TestLongContentsAreObjects(t *testing.T) {
 	}
 }
 
-// An object whose row did not come is swept, but not while it may come; a store that fails leaves nothing behind.
+// An object without a row is swept, but not while its row may still be stored; a failing store leaves nothing behind.
 func TestUnreferencedObjectsAreSwept(t *testing.T) {
 	t.Parallel()
 	o := openObjects(t)
@@ -139,7 +139,7 @@ func TestUnreferencedObjectsAreSwept(t *testing.T) {
 	}
 }
 
-// A store of a content while its last artifact is dropped succeeds, also after a sweep.
+// A content can be stored while its last artifact is dropped, even after a sweep.
 func TestAContentIsStoredWhileItIsDropped(t *testing.T) {
 	t.Parallel()
 	o := openObjects(t)

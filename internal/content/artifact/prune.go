@@ -8,8 +8,8 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// Prune deletes the artifacts of sessions that are gone, a few at a time, and the bytes that no other refers
-// to. removed counts the rows.
+// Prune deletes the artifacts of deleted sessions, a few at a time, and the bytes without another reference. removed
+// counts the rows.
 func (s *Store) Prune(ctx context.Context) (removed int64, err error) {
 	const most = 100
 	for {
@@ -28,7 +28,7 @@ func (s *Store) Prune(ctx context.Context) (removed int64, err error) {
 	}
 }
 
-// Remove deletes an artifact, and its bytes when no other refers to them. A missing one is no error.
+// Remove deletes an artifact, and its bytes if no other artifact refers to them. A missing one is no error.
 func (s *Store) Remove(ctx context.Context, id string) error {
 	var hash string
 	_, err := s.opts.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
@@ -48,9 +48,9 @@ func (s *Store) Remove(ctx context.Context, id string) error {
 	return s.dropUnused(ctx, hash)
 }
 
-// dropUnused removes an unreferenced content. It comes after the commit that released it, so a failed
-// transaction loses nothing. A concurrent store of the same content is in a transaction before or after this
-// one, and checks whether the content exists.
+// dropUnused removes an unreferenced content. It runs after the commit that released the content, so a failed
+// transaction loses nothing. A concurrent store of the same content is in a transaction before or after this one, and
+// checks whether the content exists.
 func (s *Store) dropUnused(ctx context.Context, hash string) error {
 	_, err := s.opts.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		var used int64

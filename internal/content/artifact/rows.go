@@ -11,7 +11,7 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// partBytes is how much of a content is in a row: binding a text needs several times its size of memory.
+// partBytes is the size of one row's part of a content: binding a text needs several times its size in memory.
 const partBytes = 768 << 10
 
 // rows stores contents in the database.

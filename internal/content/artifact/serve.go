@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// Serve answers a request for an artifact: its bytes with type, name, ETag (their hash) and ranges. It
-// returns ErrNotFound, for which the caller writes the answer, and other failures of the store; with nil the
-// request is answered.
+// Serve answers a request for an artifact: its bytes with type, name, ETag (their hash) and ranges. It returns
+// ErrNotFound and other failures of the store, for which the caller writes the response. On nil, Serve has written it.
 func (s *Store) Serve(w http.ResponseWriter, r *http.Request, id string, download bool) (err error) {
 	ref, content, err := s.Open(r.Context(), id)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// An entry that is another one for a moment only is opened as what it was; one that stays unreadable ends the backup,
-// and one that became another is said to be another.
+// An entry that is briefly replaced is opened as the original. One that stays unreadable ends the backup, and one that
+// is replaced for good is reported as replaced.
 func TestAnEntryIsOpenedAgainWhileItIsWhatItWas(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()

@@ -98,7 +98,7 @@ func (k kept) check(t *testing.T, db *database.DB, dir string) {
 	}
 }
 
-// From either engine an archive goes back to either engine, exactly, with the contents of artifacts and the files.
+// An archive from either engine restores to either engine, exactly, with the contents of artifacts and the files.
 func TestAnArchiveGoesBackToEitherEngine(t *testing.T) {
 	t.Parallel()
 	for _, from := range dbtest.Engines() {
@@ -143,7 +143,7 @@ func TestAnArchiveGoesBackToEitherEngine(t *testing.T) {
 	}
 }
 
-// codexState makes a SQLite file that is in use, whose rows are in its log.
+// codexState makes a SQLite file that is in use, with its rows in its log.
 func codexState(t *testing.T, home string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(home, "state.sqlite")+"?_pragma=journal_mode(WAL)")
@@ -169,7 +169,7 @@ func checkCodexState(t *testing.T, home string) {
 	}
 }
 
-// What is damaged anywhere, or cut off, is refused before anything is written.
+// An archive that is damaged anywhere, or truncated, is refused before anything is written.
 func TestADamagedArchiveIsRefused(t *testing.T) {
 	t.Parallel()
 	k := keep(t, database.SQLite)
@@ -193,7 +193,7 @@ func TestADamagedArchiveIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := backup.Restore(t.Context(), broken, backup.Target{DataDir: dir})
-		if err == nil && strings.HasPrefix(name, "flipped") { // some bits of the compression mean nothing
+		if err == nil && strings.HasPrefix(name, "flipped") { // some bits of the compression have no effect
 			k.check(t, dbtest.Connect(t, database.Options{Path: filepath.Join(dir, "harness.db")}), dir)
 			continue
 		}
@@ -206,7 +206,7 @@ func TestADamagedArchiveIsRefused(t *testing.T) {
 	}
 }
 
-// A bit that flips in an archive is found when it is verified, or what is in the archive is what was.
+// Verify finds a flipped bit in an archive, unless the flip leaves the content unchanged.
 func TestAFlippedBitInABackupIsFound(t *testing.T) {
 	t.Parallel()
 	k := keep(t, database.SQLite)
@@ -243,7 +243,7 @@ func TestAFlippedBitInABackupIsFound(t *testing.T) {
 	}
 }
 
-// A restore that was broken off is known, and begun anew.
+// An interrupted restore is detected, and can be restarted.
 func TestARestoreThatWasBrokenOffIsBegunAnew(t *testing.T) {
 	t.Parallel()
 	k := keep(t, database.SQLite)

@@ -16,17 +16,17 @@ import (
 	"syscall"
 )
 
-// notKept are entries of a data directory that archives leave out, with an explanation where one is needed.
+// notKept lists entries of a data directory that archives omit, some with an explanation.
 func notKept() map[string]string {
 	return map[string]string{
-		"harness.db": "", "harness.db-wal": "", "harness.db-shm": "", "harness.db-journal": "", "harness.db-synced": "", // their rows are
+		"harness.db": "", "harness.db-wal": "", "harness.db-shm": "", "harness.db-journal": "", "harness.db-synced": "", // their rows are in it
 		"harness.lock": "", "migrate.lock": "", "claim": "", restoringDir: "", artifactsDir: "",
 		"run":        "running agents and their output since it was last stored: their turns come back as interrupted",
 		"extensions": "scratch folders of running extensions",
 	}
 }
 
-// leftOut reports whether archives leave out an entry of a data directory.
+// leftOut reports whether archives omit an entry of a data directory.
 func leftOut(name string) bool {
 	_, left := notKept()[name]
 	return left && name != artifactsDir || strings.HasPrefix(name, replacedPrefix)
@@ -44,19 +44,18 @@ func (w *writer) data(ctx context.Context) error {
 	return w.folder(ctx, w.DataDir, dataDir, func(name string) bool { return name == artifactsDir || leftOut(name) })
 }
 
-// artifacts writes contents that are not in the archive yet.
+// artifacts writes the contents that are not in the archive yet.
 func (w *writer) artifacts(ctx context.Context) error {
 	return w.folder(ctx, filepath.Join(w.DataDir, artifactsDir), path.Join(dataDir, artifactsDir), func(name string) bool {
 		before := w.seen[name]
-		w.seen[name] = before || len(path.Base(name)) == 64 // whole ones are named by their hash alone
+		w.seen[name] = before || len(path.Base(name)) == 64 // complete ones are named by their hash alone
 		return before || strings.Contains(path.Base(name), ".")
 	})
 }
 
-// folder writes the files below a folder as files below a path of the archive. skip, which may be nil,
-// reports whether a name relative to the folder is left out. A file removed meanwhile is left out. Agents may
-// write the folder at the same time: no link is followed, no read blocks on anything but disks, and the file
-// that was checked is the one that is read.
+// folder writes the files below a folder as files below a path of the archive. skip, which may be nil, reports whether
+// to omit a name relative to the folder. It omits a file that was removed after it was listed. Agents may write the
+// folder at the same time: it follows no link, blocks on nothing but disks, and reads the same file that it checked.
 func (w *writer) folder(ctx context.Context, root, under string, skip func(name string) bool) error {
 	dir, err := os.OpenRoot(root)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -77,7 +76,7 @@ type level struct {
 	skip              func(name string) bool
 }
 
-// maxDepth bounds nested folders: each stays open while those in it are read.
+// maxDepth bounds nested folders: each stays open while its subfolders are read.
 const maxDepth = 200
 
 // below writes a folder's content and closes it.
@@ -144,7 +143,7 @@ func (w *writer) entry(ctx context.Context, at *level, name string) error {
 	return nil
 }
 
-// leave records an omission of the archive.
+// leave records an omission in the manifest.
 func (w *writer) leave(what, why string) { w.Omitted = append(w.Omitted, Omission{what, why}) }
 
 // skipReplaced records an entry that was replaced before it was opened. It returns every other error.
@@ -166,7 +165,7 @@ func headerOf(name string, kind byte, link string, info fs.FileInfo) *tar.Header
 }
 
 // openRegular opens a regular file of a folder, never a pipe, another kind of file or a link's target. It returns nil
-// when there is none.
+// if there is no such file.
 func openRegular(dir *os.Root, name string) (*os.File, error) {
 	info, err := dir.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
@@ -182,15 +181,15 @@ func openRegular(dir *os.Root, name string) (*os.File, error) {
 	return file, err
 }
 
-// errOther says that a name no longer belongs to the checked file.
+// errOther means that a name no longer belongs to the checked file.
 var errOther = errors.New("it is another file")
 
-// openTries is how often opening an unchanged entry is retried: an agent that replaces it by a link for a moment must
-// not end the backup.
+// openTries is how often opening an unchanged entry is retried: an agent that briefly replaces it with a link must not
+// end the backup.
 const openTries = 20
 
-// again retries opening an entry of a folder as the file that was checked. It returns errOther, or the error of try
-// for an unchanged entry.
+// again retries opening an entry of a folder, provided it is still the checked file. It returns errOther, or the error
+// of try for an unchanged entry.
 func again(dir *os.Root, name string, want fs.FileInfo, try func() error) error {
 	for tries := 1; ; tries++ {
 		err := try()
@@ -209,7 +208,7 @@ func again(dir *os.Root, name string, want fs.FileInfo, try func() error) error 
 	}
 }
 
-// openAs opens a file if it is the one that was checked. errOther.
+// openAs opens a file if it is the checked one. errOther.
 func openAs(in *os.Root, name string, want fs.FileInfo) (file *os.File, err error) {
 	err = again(in, name, want, func() (err error) {
 		file, err = openFile(in, name, want)
@@ -233,7 +232,7 @@ func openFile(in *os.Root, name string, want fs.FileInfo) (*os.File, error) {
 	return file, nil
 }
 
-// openFolder opens a folder if it is the one that was checked. errOther.
+// openFolder opens a folder if it is the checked one. errOther.
 func openFolder(in *os.Root, name string, want fs.FileInfo) (*os.Root, error) {
 	dir, err := in.OpenRoot(name)
 	if err != nil {
@@ -249,11 +248,11 @@ func openFolder(in *os.Root, name string, want fs.FileInfo) (*os.Root, error) {
 	return dir, nil
 }
 
-// regular writes a file with its present size, because others may be writing it.
+// regular writes a file up to its current size, because other processes may be appending to it.
 func (w *writer) regular(ctx context.Context, at *level, name string, info fs.FileInfo) (err error) {
 	for _, suffix := range []string{"-wal", "-shm", "-journal"} {
 		if owner, is := strings.CutSuffix(name, suffix); is && isSQLite(at.dir, owner) {
-			return nil // its owner writes it
+			return nil // its owner writes it separately
 		}
 	}
 	file, err := openAs(at.dir, name, info)
@@ -297,7 +296,7 @@ func (w *writer) copied(kept string, of fs.FileInfo, content *os.File) error {
 	return w.put(*header, content)
 }
 
-// copyOf copies a file with its present size, and opens the copy at its beginning.
+// copyOf copies a file up to its current size, and opens the copy at its beginning.
 func copyOf(ctx context.Context, from *os.File, to string) (*os.File, error) {
 	info, err := from.Stat()
 	if err != nil {

@@ -59,7 +59,7 @@ func readArchive(t *testing.T, file string) (files []archived) {
 	}
 }
 
-// forge writes an archive like another one, with other files and another manifest, whose hashes are right.
+// forge writes an archive based on another one, with other files and another manifest with correct hashes.
 func forge(t *testing.T, like string, change func(*backup.Manifest, []archived) []archived) string {
 	t.Helper()
 	files := readArchive(t, like)
@@ -113,8 +113,8 @@ func column(table, of, name string) func(*backup.Manifest, []archived) []archive
 	}
 }
 
-// What an archive names is no part of a statement, and none of the files a running server has is put back: such an
-// archive is refused on either engine, and nothing of it is left.
+// Names in an archive never become part of a statement, and no file of a running server is restored. Either engine
+// refuses such an archive, and nothing of it remains.
 func TestAForgedArchiveIsRefused(t *testing.T) {
 	t.Parallel()
 	k := keep(t, database.Postgres) // so that a table has the parts of artifacts
@@ -164,7 +164,7 @@ func TestAForgedArchiveIsRefused(t *testing.T) {
 		forged := forge(t, file, change)
 		for _, engine := range dbtest.Engines() {
 			if engine == database.Postgres && !strings.HasPrefix(name, "a statement") {
-				continue // what is not a statement is refused in the same place
+				continue // names that are not part of a statement are refused elsewhere
 			}
 			t.Run(name+" on "+string(engine), func(t *testing.T) {
 				options, dir := dbtest.Options(t, engine), t.TempDir()
@@ -184,7 +184,7 @@ func TestAForgedArchiveIsRefused(t *testing.T) {
 	}
 }
 
-// An archive that is no file is refused and not waited for.
+// An archive that is a pipe is refused without blocking.
 func TestAPipeIsNoArchive(t *testing.T) {
 	t.Parallel()
 	pipe := filepath.Join(t.TempDir(), "pipe")
@@ -196,7 +196,7 @@ func TestAPipeIsNoArchive(t *testing.T) {
 	}
 }
 
-// A pipe in a folder that an agent writes is not waited for, whatever its name and those beside it.
+// A pipe in a folder that an agent writes does not block a backup, whatever its name and the names of its neighbors.
 func TestPipesInAHomeAreNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	k, home := keep(t, database.SQLite), t.TempDir()

@@ -23,7 +23,7 @@ type loader struct {
 	engine database.Engine
 	// dir is the target data directory.
 	dir string
-	// schema has the columns of the tables that may be filled, sorted, by their names.
+	// schema lists the sorted columns of each table that may be filled, by table name.
 	schema map[string][]string
 }
 
@@ -51,7 +51,7 @@ func fill(ctx context.Context, db *database.DB, lockFile string, schema int64, d
 		return err
 	}
 	err = db.Load(ctx, func(tx database.Tx) error {
-		for _, table := range slices.Backward(tables) { // rows of migrations
+		for _, table := range slices.Backward(tables) { // rows that migrations inserted
 			if _, err := tx.ExecContext(ctx, `delete from `+table); err != nil {
 				return fmt.Errorf("empty the table %s: %w", table, err)
 			}
@@ -65,7 +65,7 @@ func fill(ctx context.Context, db *database.DB, lockFile string, schema int64, d
 	return err
 }
 
-// ErrNotEmpty says that the target of an archive is not empty.
+// ErrNotEmpty means that the target of an archive is not empty.
 var ErrNotEmpty = errors.New("it is not empty")
 
 // requireEmpty returns ErrNotEmpty for a store that was used.
@@ -85,7 +85,7 @@ func requireEmpty(ctx context.Context, db *database.DB) error {
 	return nil
 }
 
-// schemaOf lists the columns of the tables that a backup keeps, sorted, by the names of the tables.
+// schemaOf returns the sorted columns of each table that a backup keeps, by table name.
 func schemaOf(ctx context.Context, q database.Querier, version int64) (map[string][]string, error) {
 	tables, err := tablesOf(ctx, q, version)
 	schema := make(map[string][]string, len(tables))
@@ -95,8 +95,8 @@ func schemaOf(ctx context.Context, q database.Querier, version int64) (map[strin
 	return schema, err
 }
 
-// check refuses a table that the schema does not have, or has with other columns. The names come from an archive or
-// from another store, and become part of statements.
+// check refuses a table that the schema lacks or has with other columns. The names come from an archive or from another
+// store, and become part of statements.
 func (l *loader) check(table Table) error {
 	want, is := l.schema[table.Name]
 	if !is {
@@ -135,7 +135,7 @@ func (l *loader) rows(table Table, rows iter.Seq[[]any]) (count int64, err error
 	return count, nil
 }
 
-// part adds a part of a content to its file. Parts come in order, so the first one creates the file.
+// part appends a part of a content to its file. Parts are in order, so the first one creates the file.
 func (l *loader) part(table Table, row []any) (err error) {
 	value := func(column string) any { return row[slices.Index(table.Columns, column)] }
 	hash, named := value("hash").(string)
@@ -187,7 +187,7 @@ func (l *loader) content(hash string, from io.Reader) error {
 	return artifact.InsertParts(l.ctx, l.tx, hash, content)
 }
 
-// isHash reports whether a name is that of a content.
+// isHash reports whether a name is a content's hash.
 func isHash(name string) bool {
 	if len(name) != 64 {
 		return false

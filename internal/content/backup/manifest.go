@@ -1,8 +1,9 @@
-// Package backup writes a server's whole state into one archive and restores it, and moves a store to another engine.
+// Package backup writes a server's complete state into one archive and restores it, and moves a store to another
+// engine.
 //
-// It owns the archive: the rows of the store as they were at one moment, as lines of JSON for either engine, the
-// files of the data directory and of runtimes' homes, and a manifest with the hash of each part. It must never know
-// what the rows mean, but for the contents of artifacts, which one engine keeps as files and the other as rows.
+// It owns the archive: a snapshot of the store's rows as lines of JSON for either engine, and the files of the data
+// directory and of runtimes' homes. A manifest has the hash of each part. It must never know what the rows mean, except
+// the contents of artifacts, which one engine keeps as files and the other as rows.
 package backup
 
 import (
@@ -12,21 +13,21 @@ import (
 	"harness/internal/platform/database"
 )
 
-// Manifest says what is in an archive. It is the archive's last file, so one that was cut off has none.
+// Manifest describes what is in an archive. It is the archive's last file, so a truncated archive has none.
 type Manifest struct {
 	// Format is the version of the archive's layout.
 	Format int `json:"format"`
 	// Program is the version of the harness that wrote it.
 	Program string `json:"program"`
-	// CreatedAt is when it was begun, in RFC 3339.
+	// CreatedAt is when the backup started, in RFC 3339.
 	CreatedAt string          `json:"createdAt"`
 	Engine    database.Engine `json:"engine"`
 	// Schema is the store's schema version.
 	Schema int64   `json:"schema"`
 	Tables []Table `json:"tables"`
-	// Files are all files of the archive but the manifest, in their order.
+	// Files lists all files of the archive except the manifest, in order.
 	Files []File `json:"files"`
-	// Omitted is what is not in the archive.
+	// Omitted lists what is not in the archive.
 	Omitted []Omission `json:"omitted"`
 }
 
@@ -50,7 +51,7 @@ type Omission struct {
 	Why  string `json:"why"`
 }
 
-// format is the layout this package writes; it reads those up to it.
+// format is the layout that this package writes; it reads this and earlier ones.
 const format = 1
 
 // The first part of the paths in an archive, and its manifest.
@@ -61,14 +62,14 @@ const (
 	manifestFile = "manifest.json"
 )
 
-// artifactsDir is the folder of the data directory with the contents of artifacts, on SQLite; partsTable is where they
-// are on Postgres.
+// artifactsDir is the folder of artifact contents in the data directory, on SQLite; partsTable is their table on
+// Postgres.
 const (
 	artifactsDir = "artifacts"
 	partsTable   = "artifact_parts"
 )
 
-// nodesTable maps running processes to nodes. It is not kept.
+// nodesTable maps running processes to nodes. Archives omit it.
 const nodesTable = "nodes"
 
 // ErrDamaged wraps the error of a damaged archive.

@@ -13,13 +13,13 @@ import (
 	"harness/migrations"
 )
 
-// Moved counts what was moved into another store.
+// Moved counts what Move copied into another store.
 type Moved struct {
 	Tables   []Table
 	Contents int // of artifacts, from files and objects
 }
 
-// Move copies all rows of a store into an empty one, of any engine, with the contents of artifacts. SQLite has these
+// Move copies all rows of a store into an empty one, of any engine, with the contents of artifacts. SQLite keeps these
 // as files in its data directory dir; objects is an object store with contents, nil for none. The source stays
 // unchanged and must have no writer. ErrNotEmpty, *migrations.NewerSchemaError.
 func Move(ctx context.Context, from, to *database.DB, dir string, objects Objects) (moved Moved, err error) {
@@ -77,7 +77,7 @@ func moveTable(ctx context.Context, q database.Querier, l *loader, table *Table)
 	})
 	table.Rows = count
 	if errors.Is(broken, stop) {
-		broken = nil // err says why
+		broken = nil // err has the reason
 	}
 	return errors.Join(err, broken)
 }

@@ -13,7 +13,7 @@ import (
 	"harness/internal/platform/database"
 )
 
-// objectsTable names the object of an artifact's content. Archives omit it: they keep the contents, like those of
+// objectsTable maps artifact contents to objects. Archives omit it: they contain the objects' contents, like those of
 // files, and restore them into the store itself.
 const objectsTable = "artifact_objects"
 
@@ -22,10 +22,10 @@ type Objects interface {
 	Open(ctx context.Context, name string) (io.ReadSeekCloser, error)
 }
 
-// errNoObjects says that contents are in an object store without access to it.
+// errNoObjects means that contents are in an object store that is not configured.
 var errNoObjects = errors.New("some contents of artifacts are in an object store: set HARNESS_S3_* as the server has them")
 
-// eachObject reads the contents that an object store has, one after another, until visit fails.
+// eachObject reads the contents in an object store, one after another, until visit fails.
 func eachObject(ctx context.Context, q database.Querier, schema int64, objects Objects,
 	visit func(hash string, content []byte) error) error {
 	if schema < objectsSince {
@@ -53,7 +53,7 @@ func eachObject(ctx context.Context, q database.Querier, schema int64, objects O
 	return nil
 }
 
-// objectsSince is the schema that has the table.
+// objectsSince is the first schema version with the table.
 const objectsSince = 71
 
 func readObject(ctx context.Context, objects Objects, name string) ([]byte, error) {
@@ -65,7 +65,7 @@ func readObject(ctx context.Context, objects Objects, name string) ([]byte, erro
 	return content, errors.Join(err, object.Close())
 }
 
-// objects writes the contents of artifacts that are not in the archive yet and an object store has.
+// objects writes the contents in an object store that are not in the archive yet.
 func (w *writer) objects(ctx context.Context, q database.Querier) error {
 	return eachObject(ctx, q, w.Schema, w.Objects, func(hash string, content []byte) error {
 		name := path.Join(hash[:2], hash)

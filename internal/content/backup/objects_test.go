@@ -12,8 +12,8 @@ import (
 	"harness/tests/s3test"
 )
 
-// Contents in an object store are in an archive, and come into the store that it is restored to, or that the
-// rows are moved to. Without access to the object store there is an error.
+// Contents in an object store are in an archive. A restore, or a move of the rows, stores them in the target. Without
+// access to the object store, there is an error.
 func TestContentsOfAnObjectStoreAreKept(t *testing.T) {
 	t.Parallel()
 	objects, err := objectstore.Open(s3test.Start(t).Options)

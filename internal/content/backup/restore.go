@@ -20,7 +20,7 @@ import (
 	"harness/migrations"
 )
 
-// Target is the destination of an archive.
+// Target is the destination of a restore.
 type Target struct {
 	// URL is the Postgres to fill, "" for SQLite in the data directory.
 	URL string
@@ -31,7 +31,7 @@ type Target struct {
 }
 
 // Restore restores an archive into an empty target. It first verifies the whole archive. ErrDamaged, ErrNotEmpty,
-// *migrations.NewerSchemaError. After a failure the target is unchanged, except for names that begin with a dot; a
+// *migrations.NewerSchemaError. A failure leaves the target unchanged, except for names that begin with a dot. A
 // Postgres keeps rows that were committed before files failed.
 func Restore(ctx context.Context, archive string, target Target) (Manifest, error) {
 	manifest, err := Verify(archive)
@@ -104,7 +104,7 @@ func (r *restore) all(l *loader, archive string) error {
 		for under, place := range r.places {
 			if rest, is := strings.CutPrefix(name, under+"/"); is {
 				if first, _, _ := strings.Cut(rest, "/"); under == dataDir && leftOut(first) {
-					return damaged("it has the file %.100q, which no backup keeps", name) // the store itself is such a file
+					return damaged("it has the file %.100q, which no backup keeps", name) // the store itself would be such a file
 				}
 				return place.put(rest, header, content)
 			}
@@ -135,7 +135,7 @@ func (r *restore) part(l *loader, name string, content io.Reader) (err error) {
 	return damaged("there is no table %s", name)
 }
 
-// decoded are the rows of a part; broken is why they end early.
+// decoded returns the rows of a part; it sets broken to the reason if they end early.
 func decoded(content io.Reader, columns int, broken *error) iter.Seq[[]any] {
 	return func(yield func([]any) bool) {
 		lines := bufio.NewReaderSize(content, 1<<16)
@@ -165,8 +165,8 @@ func decoded(content io.Reader, columns int, broken *error) iter.Seq[[]any] {
 // storeFile is the store in a data directory.
 const storeFile = "harness.db"
 
-// restoringDir stages a folder's new content until it is complete; replacedPrefix begins the names of folders with
-// the previous content.
+// restoringDir stages a folder's new content until it is complete; replacedPrefix is the prefix of folders with the
+// previous content.
 const (
 	restoringDir   = ".restoring"
 	replacedPrefix = ".replaced-"
@@ -178,13 +178,13 @@ func Unfinished(dataDir string) bool {
 	return err == nil
 }
 
-// stage is a folder whose content is replaced as a whole.
+// stage is a folder with content that a restore replaces as a whole.
 type stage struct {
 	dir  string
 	root *os.Root
 }
 
-// open makes the folder that stages the content. ErrNotEmpty.
+// open creates the folder that stages the content. ErrNotEmpty.
 func (s *stage) open() error {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return err
@@ -193,7 +193,7 @@ func (s *stage) open() error {
 		if !Unfinished(s.dir) {
 			return fmt.Errorf("%s has %s: %w", s.dir, strings.Join(found[:min(len(found), 3)], ", "), ErrNotEmpty)
 		}
-		if _, err := SetAside(s.dir); err != nil { // content that an interrupted restore had moved here
+		if _, err := SetAside(s.dir); err != nil { // content that an interrupted restore moved here
 			return err
 		}
 	}
@@ -205,7 +205,7 @@ func (s *stage) open() error {
 	return err
 }
 
-// SetAside moves the relevant content of a folder into one within it, whose path it returns.
+// SetAside moves the relevant content of a folder into a new folder within it, and returns the new path.
 func SetAside(dir string) (string, error) {
 	aside := filepath.Join(dir, replacedPrefix+time.Now().UTC().Format("20060102T150405.000"))
 	if err := os.Mkdir(aside, 0o700); err != nil {
@@ -229,7 +229,7 @@ func (s *stage) close() {
 
 // content lists the relevant entries of a folder.
 func content(dir string) (found []string) {
-	entries, _ := os.ReadDir(dir) // one that cannot be read cannot be written, which is an error then
+	entries, _ := os.ReadDir(dir) // an unreadable folder is not writable either, so the write fails
 	for _, entry := range entries {
 		switch name := entry.Name(); {
 		case name == "claim", name == "harness.lock", name == "migrate.lock", name == restoringDir,
@@ -241,7 +241,7 @@ func content(dir string) (found []string) {
 	return found
 }
 
-// put writes a file into the stage; no name leads out of it.
+// put writes a file into the stage, and refuses a name that leads out of it.
 func (s *stage) put(name string, header *tar.Header, content io.Reader) (err error) {
 	mode := os.FileMode(header.Mode).Perm() //nolint:gosec // permission bits
 	name = filepath.FromSlash(name)
@@ -262,7 +262,7 @@ func (s *stage) put(name string, header *tar.Header, content io.Reader) (err err
 		err = errors.Join(err, file.Sync(), file.Close())
 	}
 	if err == nil && os.Geteuid() == 0 {
-		err = s.root.Lchown(name, header.Uid, header.Gid) // agents' own files stay theirs
+		err = s.root.Lchown(name, header.Uid, header.Gid) // agents keep ownership of their files
 	}
 	if err != nil {
 		return fmt.Errorf("restore %s: %w", name, err)
@@ -270,13 +270,13 @@ func (s *stage) put(name string, header *tar.Header, content io.Reader) (err err
 	return nil
 }
 
-// commit moves the staged content to its target, the store last. A server without a store would begin an empty one,
+// commit moves the staged content to its target, the store last. A server without a store would create an empty one,
 // but it refuses to start while the staging folder exists.
 func (s *stage) commit() error {
 	if err := s.root.Close(); err != nil {
 		return err
 	}
-	s.root = nil // the stage stays until all of it has been moved
+	s.root = nil // the stage stays until all content has moved
 	waiting := filepath.Join(s.dir, restoringDir)
 	entries, err := os.ReadDir(waiting)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"harness/migrations"
 )
 
-// tablesOf lists the tables of a store with their columns, each after those it refers to.
+// tablesOf lists the tables of a store with their columns, each after the tables it refers to.
 func tablesOf(ctx context.Context, q database.Querier, schema int64) (tables []Table, err error) {
 	names, err := migrations.Tables(schema)
 	if err != nil {
@@ -44,7 +44,7 @@ func columnsOf(ctx context.Context, q database.Querier, table string) (columns [
 	return columns, rows.Err()
 }
 
-// eachRow calls do with the rows of a table: texts, int64 and nil. The parts of an artifact come in their order.
+// eachRow calls do with the rows of a table: texts, int64 and nil. The parts of an artifact are in order.
 func eachRow(ctx context.Context, q database.Querier, table Table, do func(row []any) error) error {
 	query := `select ` + database.QuoteNames(table.Columns...) + ` from ` + database.QuoteNames(table.Name)
 	if table.Name == partsTable {
@@ -68,7 +68,7 @@ func eachRow(ctx context.Context, q database.Querier, table Table, do func(row [
 	}, query)
 }
 
-// inexact is a text that JSON would change, because it is not UTF-8.
+// inexact is a text that JSON would change because it is not UTF-8.
 type inexact struct {
 	Base64 string `json:"base64"`
 }

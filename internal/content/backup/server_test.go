@@ -27,7 +27,7 @@ func (p projects) names() map[string]bool {
 	return names
 }
 
-// load makes projects until stop is closed; acknowledged lists those that were confirmed.
+// load creates projects until stop is closed; acknowledged lists the confirmed ones.
 func load(server *programtest.Server, writers int, stop <-chan struct{}) (acknowledged func() []string, wait func()) {
 	var (
 		mu   sync.Mutex
@@ -59,8 +59,8 @@ func load(server *programtest.Server, writers int, stop <-chan struct{}) (acknow
 	}, all.Wait
 }
 
-// A backup that is made while clients write, put back after a kill, has every write that was acknowledged before it
-// began, and nothing half.
+// A backup made while clients write, and restored after a kill, has every write that was acknowledged before it
+// started, and no partial one.
 func TestABackupUnderLoadHasAllThatWasAcknowledged(t *testing.T) {
 	t.Parallel()
 	dbtest.EachEngine(t, func(t *testing.T, engine database.Engine) {
@@ -111,8 +111,8 @@ func TestABackupUnderLoadHasAllThatWasAcknowledged(t *testing.T) {
 	})
 }
 
-// A store moves to Postgres and back, and is the same; a server that is given a Postgres on a used data directory says
-// so, and one whose store was moved does not.
+// A store moves to Postgres and back unchanged. A server that gets a Postgres on a used data directory reports so; one
+// with a moved store does not.
 func TestAStoreMovesToTheOtherEngineAndBack(t *testing.T) {
 	t.Parallel()
 	url := dbtest.URL(t, database.Postgres)
@@ -138,7 +138,7 @@ func TestAStoreMovesToTheOtherEngineAndBack(t *testing.T) {
 		t.Errorf("no warning of the store that is not shown:\n%s", server.Log())
 	}
 	server.Stop()
-	// That server's own start is an event on Postgres: a store that is not empty is not filled.
+	// The start of that server is already an event on Postgres: a store with rows is not filled.
 	if code, _, output := onPostgres.Run("migrate-store", "postgres"); code == 0 || !strings.Contains(output, "not empty") {
 		t.Errorf("moved over what is there: %d %s", code, output)
 	}
@@ -155,7 +155,7 @@ func TestAStoreMovesToTheOtherEngineAndBack(t *testing.T) {
 		t.Errorf("moved back below a running server: %d %s", code, output)
 	}
 	server.Stop()
-	// A server that could not say good-bye in time is waited for.
+	// A server that did not deregister in time delays the move.
 	for until := time.Now().Add(time.Minute); ; {
 		code, _, output := onPostgres.Run("migrate-store", "sqlite")
 		if code == 0 {

@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// sqliteMagic begins a SQLite file.
+// sqliteMagic is the start of every SQLite file.
 const sqliteMagic = "SQLite format 3\x00"
 
-// isSQLite reports whether a name in a folder is of a SQLite file.
+// isSQLite reports whether a name in a folder is a SQLite file.
 func isSQLite(dir *os.Root, name string) bool {
 	file, err := openRegular(dir, name)
 	if err != nil || file == nil {
@@ -32,8 +32,8 @@ func hasMagic(file *os.File) bool {
 	return err == nil && string(magic) == sqliteMagic
 }
 
-// The bytes that SQLite locks (https://www.sqlite.org/fileformat2.html, https://www.sqlite.org/walformat.html): of a
-// database those that each reader shares, of its index of the log those of writers, checkpoints and recovery.
+// The byte ranges that SQLite locks (https://www.sqlite.org/fileformat2.html, https://www.sqlite.org/walformat.html):
+// in a database, those that all readers share; in the index of its log, those of writers, checkpoints and recovery.
 const (
 	sharedFirst, sharedBytes = 0x40000002, 510
 	logFirst, logBytes       = 120, 3
@@ -45,8 +45,8 @@ const (
 	copyTries = 20
 )
 
-// sqlite writes one state of a SQLite file, which others may be using: the file and its log, copied while both are
-// locked. SQLite itself does not open them: names and links in the folder would decide what it opens.
+// sqlite writes a consistent state of a SQLite file that may be in use: it locks the file and its log, and copies both.
+// It does not open them with SQLite: names and links in the folder would decide what SQLite opens.
 func (w *writer) sqlite(ctx context.Context, at *level, name string, file *os.File) (err error) {
 	folder, err := os.MkdirTemp(w.beside, ".harness-backup-*")
 	if err != nil {
@@ -77,8 +77,8 @@ type stateFile struct {
 	content *os.File
 }
 
-// copyState copies a SQLite file and its log into a folder. It is not whole when another program opened the
-// file meanwhile and may write it without a lock of ours.
+// copyState copies a SQLite file and its log into a folder. It reports an incomplete copy if another program opened the
+// file during the copy and may write it without our lock.
 func copyState(ctx context.Context, dir *os.Root, name string, file *os.File, folder string) (copies []stateFile,
 	whole bool, err error) {
 	if err := lock(ctx, file, sharedFirst, sharedBytes); err != nil {
@@ -90,7 +90,7 @@ func copyState(ctx context.Context, dir *os.Root, name string, file *os.File, fo
 		return nil, false, err
 	}
 	if index != nil {
-		defer func() { err = errors.Join(err, index.Close()) }() // which unlocks it
+		defer func() { err = errors.Join(err, index.Close()) }() // closing unlocks it
 		if err := lock(ctx, index, logFirst, logBytes); err != nil {
 			return nil, false, err
 		}

@@ -14,7 +14,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// writesTo names a SQLite file that this process writes until it is killed, in place of the tests.
+// writesTo names a SQLite file. If set, this process writes it until it is killed, instead of running tests.
 const writesTo = "HARNESS_TEST_SQLITE_WRITER"
 
 func TestMain(m *testing.M) {
@@ -48,7 +48,7 @@ func writeForEver(path, journal string) error {
 	}
 }
 
-// Of a SQLite file of an agent that is writing it, the archive has one state, in either of SQLite's modes.
+// The archive has a consistent state of a SQLite file that an agent is writing, in either of SQLite's modes.
 func TestASQLiteFileInUseIsKeptWhole(t *testing.T) {
 	t.Parallel()
 	for _, journal := range []string{"wal", "delete"} {
@@ -87,7 +87,7 @@ func TestASQLiteFileInUseIsKeptWhole(t *testing.T) {
 	}
 }
 
-// checkEqualTables checks a file that writeForEver wrote, and returns the number it had come to, which is after before.
+// checkEqualTables checks a file that writeForEver wrote, and returns its last number, which is above before.
 func checkEqualTables(t *testing.T, path string, before int) int {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+path)

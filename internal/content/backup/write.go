@@ -29,11 +29,11 @@ type Source struct {
 	DB *database.DB
 	// DataDir is the data directory of the server.
 	DataDir string
-	// Objects has the contents in an object store; nil without one.
+	// Objects reads the contents in an object store; nil without one.
 	Objects Objects
 	// Homes are folders of runtimes, by a name of letters.
 	Homes map[string]string
-	// Without lists what the caller leaves out.
+	// Without lists what the caller omits.
 	Without []Omission
 	// Program is the version of this program.
 	Program string
@@ -42,8 +42,8 @@ type Source struct {
 // partBytes is the size of a table's part, which is in memory as a whole.
 const partBytes = 4 << 20
 
-// Write makes a complete archive or none, readable by its owner alone. It contains everything acknowledged before it
-// began. fs.ErrExist when the file exists; *migrations.NewerSchemaError when a newer program made the store.
+// Write creates a complete archive or none, readable by its owner alone. It contains everything acknowledged before it
+// started. fs.ErrExist if the file exists; *migrations.NewerSchemaError if a newer program created the store.
 func Write(ctx context.Context, target string, source Source) (_ Manifest, err error) {
 	if _, err := os.Lstat(target); err == nil {
 		return Manifest{}, &fs.PathError{Op: "make", Path: target, Err: fs.ErrExist}
@@ -53,7 +53,7 @@ func Write(ctx context.Context, target string, source Source) (_ Manifest, err e
 		return Manifest{}, fmt.Errorf("make the archive: %w", err)
 	}
 	defer func() {
-		_ = draft.Close() // closed already when all went well
+		_ = draft.Close() // a successful run has closed it
 		if gone := os.Remove(draft.Name()); !errors.Is(gone, fs.ErrNotExist) {
 			err = errors.Join(err, gone)
 		}
@@ -75,11 +75,11 @@ func Write(ctx context.Context, target string, source Source) (_ Manifest, err e
 	return w.Manifest, publish(draft.Name(), target)
 }
 
-// publish gives a finished file its name, unless another file has it.
+// publish renames a finished file to its target, unless that exists.
 func publish(draft, target string) error {
 	err := os.Link(draft, target)
 	if err != nil && !errors.Is(err, fs.ErrExist) {
-		err = os.Rename(draft, target) // not every file system has links
+		err = os.Rename(draft, target) // not every file system supports links
 	}
 	if err != nil {
 		return fmt.Errorf("name the archive: %w", err)
@@ -97,11 +97,11 @@ type writer struct {
 
 	out    *tar.Writer
 	beside string          // folder for temporary files
-	seen   map[string]bool // the contents of artifacts that are in the archive
+	seen   map[string]bool // artifact contents that are in the archive
 }
 
-// all writes the parts. Contents of artifacts are written before and after the rows: the content of a row exists
-// before its row, and may go soon after it.
+// all writes the parts. It writes contents of artifacts both before and after the rows: a content exists before its
+// row, and may be deleted soon after it.
 func (w *writer) all(ctx context.Context) error {
 	w.Tables = []Table{}
 	err := errors.Join(w.artifacts(ctx), w.rows(ctx), w.artifacts(ctx))
@@ -124,7 +124,7 @@ func (w *writer) all(ctx context.Context) error {
 		bytes.NewReader(text))
 }
 
-// rows writes one consistent state of the tables.
+// rows writes a consistent state of the tables.
 func (w *writer) rows(ctx context.Context) error {
 	version, err := migrations.Inspect(ctx, w.DB)
 	if err != nil {
@@ -144,7 +144,7 @@ func (w *writer) rows(ctx context.Context) error {
 				return err
 			}
 		}
-		return w.objects(ctx, q) // they stay for a while after their rows are gone
+		return w.objects(ctx, q) // objects outlive their rows for a while
 	})
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// mergePages is how many pages of SQLite's index one transaction rewrites.
+	// mergePages is the number of index pages that one SQLite transaction rewrites.
 	mergePages = 64
 	// cleanRest is the pause after cleaning, as a multiple of its duration.
 	cleanRest = 20
@@ -17,12 +17,12 @@ const (
 	stopPatience = 2 * time.Second
 )
 
-// clean removes the words of deleted entries from SQLite's index, which keeps them until it is rewritten, and
-// then from the store's log. It does nothing when nothing was deleted. pause comes between two transactions.
+// clean removes the words of deleted entries from SQLite's index, which keeps them until it is rewritten, and then from
+// the store's log. It does nothing if nothing was deleted. It calls pause between two transactions.
 func (x *Index) clean(ctx context.Context, pause func(took time.Duration)) error {
 	db := x.opts.DB
 	if db.Engine() != database.SQLite {
-		return nil // Postgres does so when it vacuums
+		return nil // Postgres does so during vacuum
 	}
 	var unclean int64
 	if err := db.Read().QueryRowContext(ctx, `select unclean from search_state where id = 1`).Scan(&unclean); err != nil {
@@ -46,7 +46,7 @@ func (x *Index) clean(ctx context.Context, pause func(took time.Duration)) error
 		}
 	}
 	if emptied, err := db.EmptyLog(ctx); err != nil || !emptied {
-		return err // the next time
+		return err // the next run retries
 	}
 	err := db.Update(ctx, func(tx database.Tx) error {
 		_, err := tx.ExecContext(ctx, `update search_state set unclean = 0 where id = 1`)
@@ -58,7 +58,7 @@ func (x *Index) clean(ctx context.Context, pause func(took time.Duration)) error
 	return nil
 }
 
-// merge rewrites some of the index and reports whether there is more to do.
+// merge rewrites some of the index and reports whether more remains.
 func (x *Index) merge(ctx context.Context) (more bool, err error) {
 	err = x.opts.DB.Update(ctx, func(tx database.Tx) error {
 		const structure = `select hex(block) from search_words_data where id = 10`

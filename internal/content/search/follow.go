@@ -16,29 +16,28 @@ const (
 	walkTitles  = 2
 )
 
-// batch is how many events are followed, or documents indexed, with one transaction: writes wait for it on
-// SQLite.
+// batch is the number of events read, or documents indexed, in one transaction: on SQLite, writes wait for it.
 const batch = 100
 
 type state struct {
 	pos, walking int64
-	session      string // up to where it walked, as stored
+	session      string // the stored position of the walk
 	message      string
-	idle         bool // there was nothing to do
+	idle         bool // the step found nothing to do
 }
 
 // key is a document as stored: an entry, or with message "" a session's title.
 type key struct{ session, message string }
 
-// document is the searchable text of a key; gone when it no longer exists.
+// document is the searchable text of a key; gone if it no longer exists.
 type document struct {
 	key
 	words []string
 	gone  bool
 }
 
-// step indexes a batch. The rows are read before the transaction, and are at least as new as their events;
-// when another process made a step meanwhile, nothing is written.
+// step indexes a batch. It reads the rows before the transaction, so they are at least as new as their events. If
+// another process made a step in between, it writes nothing.
 func (x *Index) step(ctx context.Context) (state, error) {
 	x.turn.Lock()
 	defer x.turn.Unlock()
@@ -56,7 +55,7 @@ func (x *Index) step(ctx context.Context) (state, error) {
 	next := at
 	var changes changes
 	switch {
-	case at.pos < oldest-1 || at.pos > head: // new, behind the kept events, or of another store
+	case at.pos < oldest-1 || at.pos > head: // the index is new, behind the kept events, or of another store
 		next, changes.all = state{pos: head, walking: walkEntries}, true
 	case at.walking != 0:
 		err = x.walk(ctx, &next, &changes)
@@ -93,12 +92,12 @@ func (x *Index) step(ctx context.Context) (state, error) {
 	return next, nil
 }
 
-// errElsewhere: another process made the step.
+// errElsewhere means that another process made the step.
 var errElsewhere = errors.New("another process advanced the search index")
 
 // changes are the writes of a step.
 type changes struct {
-	all       bool // everything is forgotten first
+	all       bool // the step clears the index first
 	swept     []string
 	keys      []key
 	documents []document
@@ -161,7 +160,7 @@ func (x *Index) readEvents(ctx context.Context, next *state, c *changes) error {
 		}
 		fresh, err := x.fresh(ctx, session, fmt.Sprintf(`ordinal > (select coalesce(max(ordinal), 0) - %d
 			from transcript_entries where session_id = $1)`, 2*batch))
-		if err == nil && len(fresh) == 2*batch { // so many entries came at once that there may be more
+		if err == nil && len(fresh) == 2*batch { // the batch is full, so there may be more entries
 			fresh, err = x.fresh(ctx, session, `ordinal > 0`)
 		}
 		if err != nil {
@@ -177,7 +176,7 @@ func (x *Index) readEvents(ctx context.Context, next *state, c *changes) error {
 	for k := range keys {
 		c.keys = append(c.keys, k)
 	}
-	// In the same order in all processes, which avoids deadlocks.
+	// All processes write in the same order, which avoids deadlocks.
 	sort.Slice(c.keys, func(i, j int) bool {
 		a, b := c.keys[i], c.keys[j]
 		return a.session < b.session || a.session == b.session && a.message < b.message
@@ -185,14 +184,14 @@ func (x *Index) readEvents(ctx context.Context, next *state, c *changes) error {
 	return nil
 }
 
-// fresh are entries of a session that are not in the index, at most one more than a step indexes.
+// fresh returns entries of a session that are not in the index, at most one more than a step indexes.
 func (x *Index) fresh(ctx context.Context, session, which string) ([]key, error) {
 	return database.ReadAll(ctx, x.opts.DB.Read(), "read new entries", readKey, `select session_id, message_id
 		from transcript_entries e where session_id = $1 and `+which+` and not exists (select 1 from search_documents d
 		where d.session = e.session_id and d.message = e.message_id) order by ordinal limit $2`, session, 2*batch+1)
 }
 
-// read reads the present texts of the documents.
+// read reads the current texts of the documents.
 func (x *Index) read(ctx context.Context, c *changes) error {
 	q := x.opts.DB.Read()
 	for _, k := range c.keys {

@@ -1,7 +1,7 @@
 // Package search finds sessions by their titles and by the text of their transcripts.
 //
-// It owns an index that follows the journal in the background, so that no write waits for it: rows are read
-// again when an event names them. It must never know a runtime nor how a client asks.
+// It owns an index that follows the journal in the background, so that no write waits for it. It rereads rows when an
+// event names them. It must never know a runtime or a client protocol.
 package search
 
 import (
@@ -26,11 +26,11 @@ type Options struct {
 	Entries Entries
 	// Removes reports whether a type of event may remove entries of its session.
 	Removes func(eventType string) bool
-	// Head is the position of the last event this process knows of.
+	// Head returns the position of the last event that this process has seen.
 	Head   func() int64
 	Logger zerolog.Logger
-	// Pause is how long nothing happens before the index continues (default 1 s; it waits no longer than 10 times that),
-	// Wait how long a search waits for the index (default 2 s).
+	// Pause is how long the journal must be idle before the index continues (default 1 s; it waits at most 10 times
+	// that). Wait is how long a search waits for the index (default 2 s).
 	Pause, Wait time.Duration
 }
 
@@ -38,7 +38,7 @@ type Options struct {
 type Index struct {
 	opts  Options
 	loops lifecycle.Loops
-	turn  sync.Mutex // held while a step is made
+	turn  sync.Mutex // held during a step
 }
 
 // New makes an index over a migrated store.
@@ -52,7 +52,7 @@ func New(opts Options) *Index {
 	return &Index{opts: opts}
 }
 
-// Start begins to follow the journal. Calling it twice is allowed.
+// Start starts to follow the journal. Calling it twice is allowed.
 func (x *Index) Start(ctx context.Context) error {
 	return x.loops.Start(ctx, func(context.Context) error {
 		x.loops.Go(x.follow)
@@ -60,7 +60,7 @@ func (x *Index) Start(ctx context.Context) error {
 	})
 }
 
-// Stop ends it. The next Start continues from its position.
+// Stop stops following. The next Start continues from its position.
 func (x *Index) Stop(ctx context.Context) error {
 	was, err := x.loops.Stop(ctx, "search index")
 	if err != nil || !was {
@@ -77,10 +77,10 @@ func (x *Index) Stop(ctx context.Context) error {
 	return nil
 }
 
-// idleFactor is how many times longer than its work took the index pauses when no query waits.
+// idleFactor is the ratio of the index's pause to its last work when no query waits.
 const idleFactor = 3
 
-// patience is how many pauses in which something happened the index lets pass.
+// patience is the number of consecutive pauses with new events after which the index catches up anyway.
 const patience = 10
 
 func (x *Index) follow(ctx context.Context) {
@@ -113,7 +113,7 @@ func (x *Index) follow(ctx context.Context) {
 	}
 }
 
-// catchUp follows until the index has everything stored up to a position, or everything for 0.
+// catchUp indexes until the index includes everything stored up to a position, or everything for 0.
 func (x *Index) catchUp(ctx context.Context, upTo int64) error {
 	for ctx.Err() == nil {
 		began := time.Now()
@@ -131,7 +131,7 @@ func (x *Index) catchUp(ctx context.Context, upTo int64) error {
 	return ctx.Err()
 }
 
-// pauseAfter pauses so that most of the time is left to others, unless a query waits for the index.
+// pauseAfter returns a pause that leaves most of the time to other work, unless a query waits for the index.
 func (x *Index) pauseAfter(ctx context.Context) func(took time.Duration) {
 	return func(took time.Duration) {
 		select {

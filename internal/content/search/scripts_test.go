@@ -12,7 +12,7 @@ import (
 	"harness/tests/dbtest"
 )
 
-// scripts are texts by their number, and queries with the numbers of the texts that match.
+// scripts returns texts, and queries with the indexes of the matching texts.
 func scripts() (texts []string, wanted map[string][]int) {
 	texts = []string{
 		0:  "明天下午三点开项目评审会议",
@@ -64,7 +64,7 @@ func scripts() (texts []string, wanted map[string][]int) {
 	}
 }
 
-// In every script all matches are found, and nothing else, the same on both engines.
+// In every script a search finds all matches and nothing else, with the same result on both engines.
 func TestSearchOverScripts(t *testing.T) {
 	t.Parallel()
 	texts, wanted := scripts()
@@ -100,8 +100,8 @@ func TestSearchOverScripts(t *testing.T) {
 	})
 }
 
-// Among entries of random signs the words of a language without spaces are found where they are, and nowhere
-// else, page by page.
+// Among entries of random signs, a search finds the words of a language without spaces exactly where they are, page by
+// page.
 func TestSearchAmongRandomSigns(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same texts each time

@@ -13,10 +13,10 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// Query is a search.
+// Query describes a search.
 type Query struct {
-	// Text is words and phrases in quotes. A hit has all of them, in any case and with any accents; the last word may
-	// be a prefix.
+	// Text is words and phrases in quotes. A hit contains all of them, in any case and with any accents; the last word
+	// may be a prefix.
 	Text string
 	// Session and Project do not filter when they are "". Projects, when not nil, limits the search.
 	Session, Project string
@@ -26,7 +26,7 @@ type Query struct {
 	Limit  int
 }
 
-// Hit is a title or an entry that matches.
+// Hit is a matching title or entry.
 type Hit struct {
 	SessionID, Title string
 	// EntryID and TurnID are "" for a title.
@@ -41,17 +41,17 @@ type Page struct {
 	Hits []Hit
 	// Next is the cursor of the next page, "" when there is none.
 	Next string
-	// Behind: the index was behind the store when the search began, so hits may be missing.
+	// Behind means that the index was behind the store when the search began, so hits may be missing.
 	Behind bool
 }
 
-// QueryError is the error of an invalid query.
+// QueryError describes why a query is invalid.
 type QueryError struct{ Reason string }
 
 // Error implements error.
 func (e *QueryError) Error() string { return e.Reason }
 
-// ErrBadCursor says that a cursor belongs to no page.
+// ErrBadCursor means that a cursor belongs to no page.
 var ErrBadCursor = errors.New("the cursor belongs to no page: omit it to begin with the first page")
 
 // row is a hit with its number, which is the cursor after it.
@@ -106,11 +106,11 @@ func (x *Index) Search(ctx context.Context, query Query) (Page, error) {
 	}
 }
 
-// maxExamined is how many documents with all terms are checked for the exact phrase of a page, before the
-// page is returned shorter.
+// maxExamined bounds how many documents with all terms are checked for the exact phrase. Beyond it, a page is returned
+// with fewer hits.
 const maxExamined = 1000
 
-// show adds the text of a hit. It drops a hit that was deleted meanwhile or has the terms in another order.
+// show adds the text of a hit. It drops a hit that was deleted since the query, or has the terms in another order.
 func (x *Index) show(ctx context.Context, r *row, want wanted) (bool, error) {
 	text := r.Title
 	if r.EntryID != "" {
@@ -127,7 +127,7 @@ func (x *Index) show(ctx context.Context, r *row, want wanted) (bool, error) {
 	return true, nil
 }
 
-// behind waits until the present state of the store is indexed, and reports whether that took too long.
+// behind waits until the current state of the store is indexed, and reports whether that took too long.
 func (x *Index) behind(ctx context.Context) (bool, error) {
 	_, head, err := journal.Bounds(ctx, x.opts.DB.Read())
 	if err != nil {

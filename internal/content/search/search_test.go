@@ -19,7 +19,7 @@ import (
 	"harness/transcript"
 )
 
-// kit is an index over a journal, and what changes the store as sessions do.
+// kit is an index over a journal, with methods that change the store like sessions do.
 type kit struct {
 	t   *testing.T
 	db  *database.DB
@@ -115,15 +115,14 @@ func (k *kit) documents(session string) (n int) {
 	return n
 }
 
-// A search finds what was stored before it; a changed text by its new words only, and a deleted one not at
-// all.
+// A search finds everything stored before it: a changed text by its new words only, and a deleted one not any longer.
 func TestSearchFollows(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
 		k := newKit(t, db)
 		k.session("a", "p", "Fix the lock")
 		k.say("a", "1", "The hub takes its Lock twice; \U0001f600 the café is closed")
-		x := k.index() // over what is there
+		x := k.index() // over the existing rows
 		lifecycletest.Run(t, x)
 		k.want(x, search.Query{Text: "lock"}, "a/ a/1")
 		k.session("b", "q", "Über alles")
@@ -170,8 +169,8 @@ func TestSearchFollows(t *testing.T) {
 	})
 }
 
-// An index that is behind what the journal keeps is rebuilt, in as many steps as needed; one that was only
-// stopped continues where it was.
+// An index that is behind the journal's oldest event is rebuilt, in as many steps as needed; a stopped one continues
+// from its position.
 func TestSearchBeginsAnew(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -202,7 +201,7 @@ func TestSearchBeginsAnew(t *testing.T) {
 	})
 }
 
-// Entries that came without an event of their own are found, however many came at once.
+// A search finds entries without separate events, however many were stored at once.
 func TestSearchFindsEntriesNoEventNames(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -213,7 +212,7 @@ func TestSearchFindsEntriesNoEventNames(t *testing.T) {
 		k.do(journal.Event{SessionID: "a", Type: "imported"}, func(ctx context.Context, tx database.Tx) error {
 			for n := range 700 {
 				entry := transcript.Entry{MessageID: fmt.Sprint(n), TurnID: "t", Status: transcript.Complete}
-				if n%7 > 0 { // others say nothing
+				if n%7 > 0 { // the other events name no entry
 					entry.Content = fmt.Sprintf("old%d", n)
 				}
 				if _, _, err := (transcript.Store{}).Upsert(ctx, tx, "a", entry); err != nil {
@@ -231,7 +230,7 @@ func TestSearchFindsEntriesNoEventNames(t *testing.T) {
 	})
 }
 
-// Texts that have no word, or too many, are refused.
+// Queries without a word, or with too many, are refused.
 func TestSearchRefuses(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// Mark is a matching range of a snippet, in UTF-16 units: from Start on, up to before End.
+// Mark is a matching range of a snippet, in UTF-16 units: from Start up to, but not including, End.
 type Mark struct {
 	Start int `json:"start"`
 	End   int `json:"end"`
@@ -17,7 +17,7 @@ const (
 	snippetBytes = 240
 )
 
-// snippetOf is the part of a text that has the first match, with the matches in it.
+// snippetOf returns the part of a text around the first match, and the matches in it.
 func snippetOf(text string, want wanted) (snippet string, marks []Mark) {
 	text = prepared(text)
 	marks = []Mark{}
@@ -31,7 +31,7 @@ func snippetOf(text string, want wanted) (snippet string, marks []Mark) {
 	}
 	to := start(text, min(len(text), from+snippetBytes))
 	snippet = text[from:to]
-	counted, upTo := 0, 0 // in UTF-16 units, up to a byte
+	counted, upTo := 0, 0 // UTF-16 units before the byte offset upTo
 	count := func(at int) int {
 		for _, r := range snippet[upTo:at] {
 			counted += max(1, utf16.RuneLen(r))
@@ -51,7 +51,7 @@ func snippetOf(text string, want wanted) (snippet string, marks []Mark) {
 	return snippet, marks
 }
 
-// start is the beginning of the character at an offset.
+// start returns the start of the character at an offset.
 func start(text string, at int) int {
 	for at > 0 && at < len(text) && !utf8.RuneStart(text[at]) {
 		at--

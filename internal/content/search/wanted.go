@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// searchUnit is a unit of a query. begins: a longer word with this prefix matches, too.
+// searchUnit is a unit of a query. If begins is set, longer words with this prefix match, too.
 type searchUnit struct {
 	text           string
 	joined, begins bool
@@ -18,8 +18,8 @@ type term struct {
 	begins bool
 }
 
-// wanted is a parsed query: all terms, and then in the text itself each needle, whose units follow each
-// other.
+// wanted is a parsed query: the terms for the index, and the needles, which the text itself must contain. The units of
+// a needle are adjacent.
 type wanted struct {
 	terms   []term
 	needles [][]searchUnit
@@ -61,15 +61,15 @@ func parse(query string) (wanted, error) {
 	return w, nil
 }
 
-// termsOfNeedle are the terms that a text with a needle has.
+// termsOfNeedle returns the terms of any text that contains a needle.
 func termsOfNeedle(needle []searchUnit) (terms []term) {
 	for i, one := range needle {
 		switch {
 		case i+1 < len(needle) && needle[i+1].joined:
 			terms = append(terms, term{one.text + needle[i+1].text, false})
-		case one.joined: // the sign before it has it
+		case one.joined: // the term of the preceding sign includes it
 		default:
-			// A sign alone is found in front of another one, too.
+			// A single sign also matches in front of another one.
 			terms = append(terms, term{one.text, one.begins || isSignText(one.text)})
 		}
 	}
@@ -83,8 +83,8 @@ func isSignText(text string) bool {
 	return false
 }
 
-// lite and postgres spell the query for the engines. Terms are letters, digits, marks and pictures only, so that nothing
-// in them is an operator.
+// lite and postgres format the query for the engines. Terms consist of letters, digits, marks and pictures only, so
+// that they cannot contain an operator.
 func (w wanted) lite() string { return w.spell(`"`, `"`, `*`, " ") }
 
 func (w wanted) postgres() string { return w.spell(`'`, `'`, `:*`, " & ") }
@@ -100,14 +100,14 @@ func (w wanted) spell(open, end, begins, and string) string {
 	return strings.Join(spelled, and)
 }
 
-// exact reports whether a text with all terms may still miss a needle.
+// exact reports whether a text with all terms may still lack a needle.
 func (w wanted) exact() bool {
 	return !slices.ContainsFunc(w.needles, func(needle []searchUnit) bool {
 		return len(needle) > 2 || len(needle) == 2 && !needle[1].joined
 	})
 }
 
-// in reports whether a text has every needle.
+// in reports whether a text contains every needle.
 func (w wanted) in(text string) bool {
 	units := unitsOf(prepared(text))
 	for _, needle := range w.needles {
@@ -124,7 +124,7 @@ func (w wanted) in(text string) bool {
 	return true
 }
 
-// at is how many units of a text are one of the needles at its beginning, 0 for none.
+// at returns the length, in units, of the longest needle at the start of a text, 0 for none.
 func (w wanted) at(units []unit) (longest int) {
 	for _, needle := range w.needles {
 		if len(needle) > longest && matches(units, needle) {

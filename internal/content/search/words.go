@@ -8,28 +8,28 @@ import (
 )
 
 const (
-	// maxText is how many bytes of a text are indexed.
+	// maxText is the number of bytes of a text that are indexed.
 	maxText = 256 << 10
-	// maxWord is how many bytes of a word count.
+	// maxWord is the number of significant bytes of a word.
 	maxWord = 64
 	// maxWords bounds the words of a query.
 	maxWords = 32
 )
 
-// unit is a part of a text as it is compared, without case and accents, and its position (bytes): a word,
-// which is a run of letters and digits, or one sign of a script whose words have no signs between them or
-// grow at their ends.
+// unit is a part of a text for comparison, without case and accents, and its position (bytes). A unit is a word, which
+// is a run of letters and digits, or one sign. Scripts have signs if they do not separate words or if their words grow
+// at the end.
 type unit struct {
 	text     string
 	from, to int
 	sign     bool
-	// joined says that the unit before it is a sign, too, with nothing between.
+	// joined means that the unit directly before it is a sign, too.
 	joined bool
 }
 
-// unitsOf are the units of a text.
+// unitsOf splits a text into units.
 func unitsOf(text string) (units []unit) {
-	var open unit // the one that grows; it has no text before its first letter
+	var open unit // the unit being extended; it has no text before its first letter
 	flush := func() {
 		if open.text != "" {
 			units = append(units, open)
@@ -76,18 +76,18 @@ func (u *unit) add(folded string, to int) {
 	u.to = to
 }
 
-// ignored are signs that say how others are drawn, or where a line may end.
+// ignored reports characters that only control how others are drawn, or where a line may break.
 func ignored(r rune) bool { return r == '\u200c' || r == '\u200d' || r == '\u00ad' || r == '\u2060' }
 
-// isSign reports letters that are units by themselves: of Chinese, Japanese, Thai, Lao, Khmer and Burmese,
-// and of Korean, whose words end in what other languages write apart. Pictures are, too.
+// isSign reports letters that are units by themselves: those of Chinese, Japanese, Thai, Lao, Khmer and Burmese, and of
+// Korean, which attaches to words what other languages write separately. Pictures are, too.
 func isSign(r rune) bool {
 	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Bopomofo, unicode.Thai,
 		unicode.Lao, unicode.Khmer, unicode.Myanmar) && !unicode.IsPunct(r) && !unicode.IsDigit(r) ||
 		r == 'ー' || r == 'ｰ' || unicode.Is(unicode.So, r) && r != utf8.RuneError
 }
 
-// fold is a letter without case, accents and other marks that do not distinguish words.
+// fold returns a letter without case, accents and other marks that do not distinguish words.
 func fold(r rune) string {
 	r = unicode.ToLower(r)
 	if r < utf8.RuneSelf {
@@ -105,7 +105,7 @@ func fold(r rune) string {
 	return norm.NFC.String(string(folded))
 }
 
-// spelled is how a letter is written with others where it is not at hand.
+// spelled returns the usual replacement for a letter that many keyboards lack.
 func spelled(r rune) (string, bool) {
 	switch r {
 	case 'ß':
@@ -140,9 +140,9 @@ func spelled(r rune) (string, bool) {
 	return "", false
 }
 
-// dropped reports marks without which a word is the same: accents, the points of Hebrew and Arabic, and dots
-// that make a letter of an Indian script one of another language. The vowels of those scripts, and the voice
-// of kana, are none.
+// dropped reports marks that do not distinguish words: accents, the points of Hebrew and Arabic, and dots that turn a
+// letter of an Indian script into one of another language. The vowels of those scripts, and the voicing marks of kana,
+// do distinguish words.
 func dropped(r rune) bool {
 	switch r {
 	case '\u3099', '\u309a': // voiced kana
@@ -153,7 +153,7 @@ func dropped(r rune) bool {
 	return unicode.IsMark(r) && unicode.In(r, unicode.Inherited, unicode.Hebrew, unicode.Arabic, unicode.Cyrillic, unicode.Syriac)
 }
 
-// prepared is the indexed part of a text, with its letters composed.
+// prepared returns the indexed part of a text, with its letters composed.
 func prepared(text string) string {
 	if len(text) > maxText {
 		text = text[:start(text, maxText)]
@@ -161,8 +161,8 @@ func prepared(text string) string {
 	return norm.NFC.String(text)
 }
 
-// termsOf are the different terms of a text's beginning: its words, and of its signs each with the next one, or alone
-// where it is the last of a run.
+// termsOf returns the distinct terms of a text's indexed part: its words, and each sign with the next one, or alone at
+// the end of a run.
 func termsOf(text string) (terms []string) {
 	seen := map[string]bool{}
 	add := func(term string) {

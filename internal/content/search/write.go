@@ -9,7 +9,7 @@ import (
 	"harness/internal/platform/database"
 )
 
-// Renew rebuilds the index, after a write that has no event.
+// Renew rebuilds the index after a write without an event.
 func Renew(ctx context.Context, tx database.Tx) error {
 	if _, err := tx.ExecContext(ctx, `update search_state set pos = -1 where id = 1`); err != nil {
 		return fmt.Errorf("restart the search index: %w", err)
@@ -17,7 +17,7 @@ func Renew(ctx context.Context, tx database.Tx) error {
 	return nil
 }
 
-// forgets reports whether words of removed entries may be left behind.
+// forgets reports whether the step may leave words of removed entries in the index.
 func (c *changes) forgets() bool {
 	return c.all || len(c.swept) > 0 || slices.ContainsFunc(c.documents, func(d document) bool { return d.gone })
 }
@@ -89,7 +89,7 @@ func (w writer) lite(ctx context.Context, d document) error {
 	return err
 }
 
-// postgres stores the words as they are: Postgres would find other ones in a text than SQLite.
+// postgres stores the words as parsed here: Postgres splits texts into words differently than SQLite.
 func (w writer) postgres(ctx context.Context, d document) error {
 	_, err := w.tx.ExecContext(ctx, `insert into search_documents (session, message, words)
 		values ($1, $2, array_to_tsvector(string_to_array($3, ' ')))

@@ -1,5 +1,5 @@
-// Package boottime is a clock for leases: it runs while the machine sleeps, which Go's own clock does not, and no
-// change of the date moves it. All processes of a machine read the same.
+// Package boottime is a clock for leases. It runs while the machine sleeps, unlike Go's own clock, and ignores changes
+// of the date. All processes of a machine read the same time.
 package boottime
 
 import (
@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Now is the time since the machine was started, sleep included.
+// Now returns the time since the machine was started, including sleep.
 func Now() time.Duration {
 	var at unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &at); err != nil {
-		return 0 // only where the kernel does not know this clock: Linux has it since 2.6.39
+		return 0 // only on kernels without this clock: Linux has it since 2.6.39
 	}
 	return time.Duration(at.Nano())
 }

@@ -1,6 +1,7 @@
 //go:build !linux
 
-// Package boottime is a clock for leases: no change of the date moves it. All processes of a machine read the same.
+// Package boottime is a clock for leases. It ignores changes of the date. All processes of a machine read the same
+// time.
 package boottime
 
 import (
@@ -9,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Now is the time since the machine was started.
+// Now returns the time since the machine was started.
 func Now() time.Duration {
 	var at unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &at); err != nil {

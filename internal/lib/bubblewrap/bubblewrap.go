@@ -1,13 +1,13 @@
 // Package bubblewrap writes the command line of bubblewrap (Linux) for programs with minimal access.
 //
-// It owns the common part: namespaces of its own, no rights, the machine's programs, read-only, and an empty /tmp.
-// The caller adds further mounts.
+// It owns the common part: separate namespaces, no capabilities, the machine's programs mounted read-only, and an empty
+// /tmp. The caller adds further mounts.
 package bubblewrap
 
 import "os"
 
-// Command begins the command line: bin is bubblewrap's program. Of the machine's network nothing is there unless network
-// says so. The caller adds what is mounted, with "--remount-ro", "/" after it, and the program after "--".
+// Command returns the start of the command line; bin is bubblewrap's program. The sandbox has the machine's network
+// only if network is set. The caller adds mounts, then "--remount-ro", "/", then "--" and the program.
 func Command(bin string, network bool) []string {
 	args := []string{bin, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv",
 		"--setenv", "PATH", "/usr/local/bin:/usr/bin:/bin", "--setenv", "HOME", "/tmp", "--setenv", "LANG", "C.UTF-8",

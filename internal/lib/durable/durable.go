@@ -1,6 +1,6 @@
-// Package durable writes small files so that they survive a loss of power whole.
+// Package durable writes small files so that they survive a power loss intact.
 //
-// It owns the order of write, sync, name and sync of the folder. It must never know what is in a file.
+// It owns the order of write, sync, rename and sync of the folder. It must never know what is in a file.
 package durable
 
 import (
@@ -12,15 +12,15 @@ import (
 	"syscall"
 )
 
-// Write replaces the content at path, readable by this user alone. After a loss of power the file has its old or its
-// new content, whole; once Write has returned, the new one.
+// Write replaces the content at path, readable by this user alone. After a power loss the file has its complete old or
+// new content. Once Write has returned, it has the new one.
 func Write(path string, content []byte) error { return put(path, content, os.Rename) }
 
 // Create is Write for a new file: it returns fs.ErrExist and changes nothing when the file exists. On a file system
 // without links, the last of several concurrent calls wins.
 func Create(path string, content []byte) error { return put(path, content, link) }
 
-// link gives a file a further name unless the name exists: fs.ErrExist.
+// link gives a file a second name unless that name exists: fs.ErrExist.
 func link(from, to string) error {
 	err := os.Link(from, to)
 	if err == nil || errors.Is(err, fs.ErrExist) {
@@ -65,7 +65,7 @@ func SyncFolder(path string) error {
 	return errors.Join(err, folder.Close())
 }
 
-// MkdirAll makes a folder and its missing parents, readable by this user alone; all survive a loss of power.
+// MkdirAll creates a folder and its missing parents, readable by this user alone; all survive a power loss.
 func MkdirAll(path string) error {
 	var fresh []string
 	for above := filepath.Clean(path); ; above = filepath.Dir(above) {

@@ -10,7 +10,8 @@ import (
 	"harness/internal/lib/durable"
 )
 
-// A file is replaced or made, whole, for its user alone; what is there stays where it is to be the first; nothing else is left.
+// A file is replaced or created atomically, readable by its user alone. Create keeps an existing file. No other file
+// remains.
 func TestFilesAreWrittenAtomically(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "made", "on the way")

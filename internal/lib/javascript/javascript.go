@@ -10,10 +10,10 @@ import (
 // TimeLayout is the form of Date.toISOString: UTC with exactly three decimals.
 const TimeLayout = "2006-01-02T15:04:05.000Z"
 
-// ISOTime is a time in ms as Date.toISOString writes it.
+// ISOTime formats a time in ms as Date.toISOString does.
 func ISOTime(ms int64) string { return time.UnixMilli(ms).UTC().Format(TimeLayout) }
 
-// Encode is compact JSON with members in the order they are declared; < > & stay as they are. encoding/json escapes
+// Encode returns compact JSON with members in the order of declaration; < > & stay as they are. encoding/json escapes
 // U+2028 and U+2029, see PlainSeparators.
 func Encode(value any) (json.RawMessage, error) {
 	var out bytes.Buffer
@@ -58,7 +58,7 @@ func PlainSeparators(text []byte) []byte {
 			plain = append(plain, "\u2029"...)
 			i += len(escape)
 		case rest[0] == '\\':
-			plain = append(plain, rest[:2]...) // an escape is two bytes at least: the second is never the start of one
+			plain = append(plain, rest[:2]...) // an escape is at least two bytes: the second never starts another one
 			i++
 		default:
 			plain = append(plain, rest[0])

@@ -7,7 +7,7 @@ import (
 	"harness/internal/lib/javascript"
 )
 
-// JSON and times have the bytes a JavaScript server would send.
+// JSON and times have the bytes that a JavaScript server would send.
 func TestAsJavaScriptWritesIt(t *testing.T) {
 	t.Parallel()
 	const text = "<a> & \u2028\u2029 \\u2028 \"q\" \x00"

@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// Verbatim is how many bytes at the start of a text stand in JSON as they are: ASCII but for quotes, backslashes and
+// Verbatim returns how many bytes at the start of a text JSON leaves unescaped: ASCII except quotes, backslashes and
 // control characters. It checks eight at a time.
 func Verbatim(text string) int {
 	const (
@@ -16,8 +16,8 @@ func Verbatim(text string) int {
 	for ; len(text)-i >= 8; i += 8 {
 		word := binary.LittleEndian.Uint64([]byte(text[i : i+8]))
 		quote, backslash := word^'"'*ones, word^'\\'*ones
-		// The highest bit of a byte is set when the byte, or its difference to the wanted one, is below a bound; behind the
-		// first such byte it may be set for others, too.
+		// The highest bit of a byte is set if the byte, or its difference to a special character, is below a bound. In
+		// bytes after the first match, it may also be set for others.
 		found := (word | (word-' '*ones)&^word | (quote-ones)&^quote | (backslash-ones)&^backslash) & highs
 		if found != 0 {
 			return i + bits.TrailingZeros64(found)/8

@@ -7,7 +7,7 @@ import (
 	"harness/internal/lib/javascript"
 )
 
-// Every byte is classified at every position, whatever its neighbours.
+// Every byte is classified correctly at every position, whatever its neighbors.
 func TestVerbatimEndsAtTheFirstByteThatIsEscaped(t *testing.T) {
 	t.Parallel()
 	for b := range 256 {

@@ -19,9 +19,10 @@ import (
 // maxDepth bounds the nesting of the input.
 const maxDepth = 200
 
-// Transform writes JSON as RFC 8785 has it: members sorted by UTF-16 code units, numbers as ECMAScript prints them, the
-// shortest escapes. Two texts of the same value have the same canonical form, whatever their key order and spacing.
-// Input that is no single JSON value, is nested deeper than 200, or has a number outside of float64 is refused.
+// Transform writes JSON in the form of RFC 8785: members sorted by UTF-16 code units, numbers as ECMAScript prints
+// them, the shortest escapes. Two texts of the same value have the same canonical form, whatever their key order and
+// spacing. It refuses input that is not a single JSON value, is nested deeper than 200, or has a number outside of
+// float64.
 func Transform(raw json.RawMessage) ([]byte, error) {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()

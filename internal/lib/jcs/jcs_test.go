@@ -8,7 +8,7 @@ import (
 	"harness/internal/lib/jcs"
 )
 
-// The vectors of RFC 8785 (numbers of its appendix B, the sorting example) and what is refused.
+// The vectors of RFC 8785 (numbers of its appendix B, the sorting example), and refused inputs.
 func TestTransform(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{

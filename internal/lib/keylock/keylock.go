@@ -7,15 +7,15 @@ import (
 	"sync"
 )
 
-// Locks are one lock for each key. A key costs memory only while it is held or waited for. The zero value is ready to
-// use.
+// Locks has one lock for each key. A key uses memory only while a caller holds its lock or waits for it. The zero value
+// is ready to use.
 type Locks struct {
 	mu    sync.Mutex
 	users map[string]int
 	locks map[string]chan struct{} // holds one token while the lock is free
 }
 
-// Acquire waits for a key's lock, or for the end of ctx with its error. release is called once.
+// Acquire waits for a key's lock, or until ctx ends, with its error. Call release once.
 func (l *Locks) Acquire(ctx context.Context, key string) (release func(), err error) {
 	l.mu.Lock()
 	if l.users == nil {
@@ -50,7 +50,7 @@ func (l *Locks) release(key string) {
 	}
 }
 
-// Users returns how many hold a lock or wait for it, by key.
+// Users returns the number of holders and waiters of each lock, by key.
 func (l *Locks) Users() map[string]int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"harness/internal/lib/keylock"
 )
 
-// One at a time holds a key, other keys do not wait for it, who gives up leaves nothing, and a free key takes no
-// memory.
+// One caller at a time holds a key, and other keys do not wait for it. A canceled caller leaves nothing behind, and a
+// free key uses no memory.
 func TestLocks(t *testing.T) {
 	t.Parallel()
 	var locks keylock.Locks

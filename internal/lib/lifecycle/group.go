@@ -15,24 +15,23 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// ErrStopped is returned by Start once Stop was called.
+// ErrStopped is the error of Start after Stop was called.
 var ErrStopped = errors.New("lifecycle: already stopped")
 
-// ErrAbandoned marks a part that did not return within its bound; its
-// goroutine is left behind.
+// ErrAbandoned marks a part that did not return within its bound; its goroutine keeps running.
 var ErrAbandoned = errors.New("did not return within its bound and was abandoned")
 
-// reserve is the time kept for each part that is still to be stopped, so that
-// one that hangs cannot use up the whole total bound.
+// reserve is the time reserved for each part that is not stopped yet, so that a hanging part cannot use up the total
+// bound.
 const reserve = 100 * time.Millisecond
 
-// Part is one thing with a beginning and an end. Start returns when the part
-// works; Stop waits until it no longer does. Either may be nil.
+// Part is a component that starts and stops. Start returns when the part works; Stop waits until it has stopped. Either
+// may be nil.
 type Part struct {
 	Name  string
 	Start func(ctx context.Context) error
 	Stop  func(ctx context.Context) error
-	Bound time.Duration // longest time Stop may take; 0 is the group's total
+	Bound time.Duration // maximum time of Stop; 0 means the group's total
 }
 
 // Group owns the parts of one process. Use New; methods are safe for
@@ -43,10 +42,10 @@ type Group struct {
 	parts []Part
 
 	mu        sync.Mutex
-	starting  chan struct{}      // closed when Start is through; nil before Start
-	cancel    context.CancelFunc // ends a Start that is under way
+	starting  chan struct{}      // closed when Start has finished; nil before Start
+	cancel    context.CancelFunc // cancels a Start in progress
 	startErr  error
-	started   []Part // what Stop has to stop, in start order
+	started   []Part // parts for Stop to stop, in start order
 	stopping  chan struct{}
 	stopErr   error
 	stopBegun bool
@@ -57,9 +56,8 @@ func New(log zerolog.Logger, total time.Duration, parts ...Part) *Group {
 	return &Group{log: log, total: total, parts: parts, stopping: make(chan struct{})}
 }
 
-// Start starts the parts in order. When one fails, those already started are
-// stopped again and its error is returned. A second call waits for the first
-// and returns the same; after Stop it returns ErrStopped.
+// Start starts the parts in order. If one fails, Start stops those already started and returns the error. A second call
+// waits for the first and returns the same; after Stop it returns ErrStopped.
 func (g *Group) Start(ctx context.Context) error {
 	g.mu.Lock()
 	if g.stopBegun {
@@ -103,9 +101,8 @@ func (g *Group) startParts(ctx context.Context) error {
 	return nil
 }
 
-// Stop stops the started parts, last one first, and returns what went wrong,
-// joined. It cancels a Start under way and waits for it. Every call after the
-// first waits for the first and returns the same.
+// Stop stops the started parts, last one first, and returns their errors, joined. It cancels a Start in progress and
+// waits for it. Every call after the first waits for the first and returns the same.
 func (g *Group) Stop() error {
 	g.mu.Lock()
 	if g.stopBegun {
@@ -126,7 +123,7 @@ func (g *Group) Stop() error {
 	return g.stopErr
 }
 
-// stopParts is called by Start or by Stop, never by both at once.
+// stopParts is called by Start or by Stop, never by both at the same time.
 func (g *Group) stopParts() error {
 	deadline := time.Now().Add(g.total)
 	var errs []error
@@ -161,12 +158,12 @@ func (g *Group) stopPart(p Part, bound time.Duration) error {
 	return nil
 }
 
-// bounded runs stop and leaves it behind at the bound. The step's own context
-// ends then too, so a well-made step returns by itself.
+// bounded runs stop and abandons it at the bound. The context of stop ends at the bound, too, so that a well-behaved
+// part returns.
 func bounded(stop func(context.Context) error, bound time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), bound)
 	defer cancel()
-	done := make(chan error, 1) // buffered: an abandoned step must be able to end
+	done := make(chan error, 1) // buffered, so that an abandoned step can return
 	go func() { done <- guarded(ctx, stop) }()
 	select {
 	case err := <-done:
@@ -181,8 +178,7 @@ func bounded(stop func(context.Context) error, bound time.Duration) error {
 	}
 }
 
-// guarded turns a panic into an error: one part's fault must not keep the
-// others from being stopped.
+// guarded turns a panic into an error, so that one part's bug does not prevent the others from stopping.
 func guarded(ctx context.Context, f func(context.Context) error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {

@@ -17,7 +17,7 @@ import (
 	"harness/tests/lifecycletest"
 )
 
-// diary notes in which order things happen.
+// diary records the order of events.
 type diary struct {
 	mu    sync.Mutex
 	lines []string
@@ -29,7 +29,7 @@ func (d *diary) add(s string) {
 	d.lines = append(d.lines, s)
 }
 
-// part notes its start and stop.
+// part records its start and stop.
 func (d *diary) part(name string) lifecycle.Part {
 	return lifecycle.Part{
 		Name:  name,
@@ -124,7 +124,7 @@ func TestTotalBoundHoldsAndLeavesTimeForTheRest(t *testing.T) {
 			return lifecycle.Part{Name: name, Stop: func(context.Context) error { <-release; return nil }}
 		}
 		db := lifecycle.Part{Name: "db", Stop: func(ctx context.Context) error {
-			// A close that needs a moment must still get it.
+			// A close that takes a short time must get it.
 			select {
 			case <-time.After(50 * time.Millisecond):
 				d.add("-db")

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Loops are the goroutines a part runs from its start to its stop. The zero value is ready to start.
+// Loops runs a part's goroutines from its start to its stop. The zero value is ready to start.
 type Loops struct {
 	mu      sync.Mutex
 	ctx     context.Context    //nolint:containedctx // it spans the part's life, not a call's
@@ -15,7 +15,7 @@ type Loops struct {
 }
 
 // Start makes the goroutines' context, which outlives ctx and ends with Stop, and calls begin, which starts them with
-// Go. Started already, it does nothing; when begin fails, they are ended, and Start may be called again.
+// Go. If already started, it does nothing. If begin fails, Start stops them and may be called again.
 func (l *Loops) Start(ctx context.Context, begin func(running context.Context) error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -33,13 +33,13 @@ func (l *Loops) Start(ctx context.Context, begin func(running context.Context) e
 	return nil
 }
 
-// Go runs a goroutine Stop waits for. It is for begin, and for what comes between Start and Stop.
+// Go runs a goroutine that Stop waits for. Call it in begin, or between Start and Stop.
 func (l *Loops) Go(loop func(running context.Context)) {
 	l.running.Go(func() { loop(l.ctx) })
 }
 
-// Stop ends the goroutines' context and waits for them until ctx ends; its error then says that what was still
-// running. It reports whether this call ended them: false when they had not been started or were stopped before.
+// Stop ends the goroutines' context and waits for them until ctx ends; its error then names what as still running. It
+// reports whether this call stopped them: false if they were not started or already stopped.
 func (l *Loops) Stop(ctx context.Context, what string) (ended bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -48,7 +48,7 @@ func (l *Loops) Stop(ctx context.Context, what string) (ended bool, err error) {
 	}
 	l.cancel()
 	left := make(chan struct{})
-	go func() { // lives as long as what it waits for
+	go func() { // runs until the goroutines end
 		defer close(left)
 		l.running.Wait()
 	}()

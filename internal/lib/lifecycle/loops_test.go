@@ -31,7 +31,7 @@ func TestLoopsRunFromStartToStop(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	cancel() // the call's end is not theirs
+	cancel() // the loops outlive the context of the call
 	if _, err := loops.Stop(start, "it"); !errors.Is(err, context.Canceled) ||
 		!strings.Contains(err.Error(), "it did not stop") {
 		t.Errorf("a loop that does not end: %v", err)

@@ -9,7 +9,7 @@ import (
 	"strconv"
 )
 
-// Open reads an object, to be closed. ErrNotFound.
+// Open opens an object, which the caller closes. ErrNotFound.
 func (s *Store) Open(ctx context.Context, name string) (io.ReadSeekCloser, error) {
 	header, err := s.do(ctx, http.MethodHead, name, nil, nil, nil)
 	if status(err) == http.StatusNotFound {
@@ -25,7 +25,7 @@ func (s *Store) Open(ctx context.Context, name string) (io.ReadSeekCloser, error
 	return &object{ctx: ctx, store: s, name: name, size: size}, nil
 }
 
-// object is read from its seek position: the first read makes the request.
+// object reads from its seek position: the first read makes the request.
 type object struct {
 	ctx      context.Context //nolint:containedctx // that of Open: an io.Reader takes none
 	store    *Store

@@ -1,7 +1,7 @@
 // Package objectstore keeps bytes in a bucket of an S3-compatible store.
 //
-// It owns the requests to that store and the meaning of their failures. It must never know the meaning of the bytes,
-// nor which of them are still needed.
+// It owns the requests to that store and the meaning of their failures. It must never know the meaning of the bytes, or
+// which of them are still needed.
 package objectstore
 
 import (
@@ -25,7 +25,7 @@ import (
 
 // Options locate the store. All but Prefix are required.
 type Options struct {
-	// Endpoint is its URL, Bucket exists already, and Prefix begins the names of all objects in it.
+	// Endpoint is its URL. Bucket must exist. Prefix is the prefix of all object names in it.
 	Endpoint, Region, Bucket, Prefix string
 	AccessKeyID, SecretAccessKey     string
 }
@@ -42,10 +42,10 @@ type Store struct {
 // ErrNotFound means that there is no such object. It is an fs.ErrNotExist.
 var ErrNotFound = fmt.Errorf("there is no such object: %w", fs.ErrNotExist)
 
-// answerPatience bounds how long the store may take to begin its answer.
+// answerPatience bounds the time to the first byte of a response.
 const answerPatience = 30 * time.Second
 
-// Open makes a Store. It makes no request yet; see Check.
+// Open makes a Store without sending a request; see Check.
 func Open(opts Options) (*Store, error) {
 	endpoint, err := url.Parse(opts.Endpoint)
 	if err != nil || endpoint.Host == "" {
@@ -59,7 +59,7 @@ func Open(opts Options) (*Store, error) {
 			ResponseHeaderTimeout: answerPatience, IdleConnTimeout: time.Minute}}}, nil
 }
 
-// refusedError is an answer that refuses a request.
+// refusedError is a response that refuses a request.
 type refusedError struct {
 	status        int
 	Code, Message string
@@ -70,8 +70,8 @@ func (e *refusedError) Error() string {
 	return strings.TrimSpace(fmt.Sprintf("the object store answered %d %s %s", e.status, e.Code, e.Message))
 }
 
-// request sends a signed request (AWS Signature Version 4) and returns its answer, whose body is to be closed, or a
-// *refusedError. name is "" for the bucket itself.
+// request sends a signed request (AWS Signature Version 4) and returns its response, or a *refusedError. The caller
+// closes the body. name is "" for the bucket itself.
 func (s *Store) request(ctx context.Context, method, name string, query url.Values, header http.Header, content []byte) (
 	*http.Response, error) {
 	target := s.bucket
@@ -104,7 +104,7 @@ func (s *Store) request(ctx context.Context, method, name string, query url.Valu
 	return nil, errors.Join(refused, answer.Body.Close())
 }
 
-// do is request for an answer without a body to read.
+// do is request for a response without a relevant body.
 func (s *Store) do(ctx context.Context, method, name string, query url.Values, header http.Header, content []byte) (http.Header, error) {
 	answer, err := s.request(ctx, method, name, query, header, content)
 	if err != nil {
@@ -114,7 +114,7 @@ func (s *Store) do(ctx context.Context, method, name string, query url.Values, h
 	return answer.Header, errors.Join(err, answer.Body.Close())
 }
 
-// status is that of a refusal, 0 for none.
+// status returns the HTTP status of a refusal, 0 for other errors.
 func status(err error) int {
 	if refused := (*refusedError)(nil); errors.As(err, &refused) {
 		return refused.status
@@ -122,7 +122,7 @@ func status(err error) int {
 	return 0
 }
 
-// Check reports whether the bucket can be reached, with the remedy when it cannot.
+// Check returns an error with a remedy if the bucket cannot be reached.
 func (s *Store) Check(ctx context.Context) error {
 	_, err := s.list(ctx, "", "", 1)
 	switch {
@@ -137,7 +137,7 @@ func (s *Store) Check(ctx context.Context) error {
 
 // Put stores a new object. An existing one stays unchanged, without an error.
 func (s *Store) Put(ctx context.Context, name string, content []byte) error {
-	_, err := s.do(ctx, http.MethodPut, name, nil, http.Header{"If-None-Match": {"*"}, // a second writer changes nothing
+	_, err := s.do(ctx, http.MethodPut, name, nil, http.Header{"If-None-Match": {"*"}, // a second write changes nothing
 		"Content-Type": {"application/octet-stream"}}, content)
 	if err != nil && status(err) != http.StatusPreconditionFailed {
 		return fmt.Errorf("store object %s: %w", name, err)
@@ -176,7 +176,7 @@ func (s *Store) list(ctx context.Context, begins, from string, most int) (page l
 	return page, errors.Join(err, answer.Body.Close())
 }
 
-// Each calls visit with every object whose name begins with a text, in the order of their names, until visit fails.
+// Each calls visit with every object with a prefix, in the order of their names, until visit fails.
 func (s *Store) Each(ctx context.Context, begins string, visit func(name string, changed time.Time) error) error {
 	for from := ""; ; {
 		page, err := s.list(ctx, begins, from, 1000)

@@ -22,7 +22,7 @@ func open(t *testing.T, options objectstore.Options) *objectstore.Store {
 	return store
 }
 
-// Objects are stored once, read in parts, listed and taken away.
+// Objects are stored once, read in parts, listed and removed.
 func TestObjects(t *testing.T) {
 	t.Parallel()
 	options := s3test.Start(t).Options
@@ -71,7 +71,7 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-// A store that cannot be used says what to do, and no secret.
+// The error of an unusable store has the remedy and no secret.
 func TestAStoreThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	for remedy, change := range map[string]func(*objectstore.Options){

@@ -1,5 +1,5 @@
-// Package reach classifies how near an address is: on the internet, in a private network, at this machine, or
-// where no request of an agent or an extension may go.
+// Package reach classifies how near an address is: on the internet, in a private network, on this machine, or off
+// limits to requests of agents and extensions.
 //
 // It owns that list, for all code that connects to an address from outside. It must never know the caller.
 package reach
@@ -13,9 +13,10 @@ import (
 // Reach is how near an address is.
 type Reach int
 
-// From the one that is always refused to the public one.
+// The values range from always refused to public.
 const (
-	// Never is link-local, a service of a cloud that hands out credentials, multicast, and what is no address of a host.
+	// Never is link-local, a cloud service that hands out credentials, multicast, and anything that is not a host
+	// address.
 	Never Reach = iota
 	// Machine is this machine, by any of its addresses.
 	Machine
@@ -45,8 +46,8 @@ func of(ip netip.Addr, own func() ([]net.Addr, error)) Reach {
 	return Public
 }
 
-// never are the services of clouds that answer each machine with its credentials, where they are not link-local, and what
-// is kept for a use to come.
+// never lists the cloud services that give each machine its credentials, unless they are link-local, and ranges
+// reserved for future use.
 func never() []string {
 	return []string{
 		"fd00:ec2::/32",      // AWS
@@ -60,7 +61,7 @@ func never() []string {
 	}
 }
 
-// private are shared networks, those of tests and of examples, those that IPv6 gave up, and relays.
+// private lists shared networks, test and example networks, deprecated IPv6 ranges, and relays.
 func private() []string {
 	return []string{"100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24",
 		"203.0.113.0/24", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "3fff::/20", "5f00::/16", "fec0::/10"}
@@ -70,7 +71,8 @@ func within(ip netip.Addr, prefixes []string) bool {
 	return slices.ContainsFunc(prefixes, func(p string) bool { return netip.MustParsePrefix(p).Contains(ip) })
 }
 
-// carriedBy is the address of IPv4 within one of IPv6: compatible (::/96), translated (64:ff9b::/96) or of 6to4.
+// carriedBy returns the IPv4 address embedded in an IPv6 address: compatible (::/96), translated (64:ff9b::/96) or
+// 6to4.
 func carriedBy(ip netip.Addr) (netip.Addr, bool) {
 	if !ip.Is6() {
 		return netip.Addr{}, false
@@ -85,7 +87,8 @@ func carriedBy(ip netip.Addr) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// isInterface reports whether an address is one of this machine's. When they cannot be listed, every address may be.
+// isInterface reports whether an address is one of this machine's. If it cannot list them, it reports true for every
+// address.
 func isInterface(ip netip.Addr, list func() ([]net.Addr, error)) bool {
 	addresses, err := list()
 	if err != nil {

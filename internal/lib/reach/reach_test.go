@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Every spelling of an address is classified by where it leads.
+// Every spelling of an address is classified by its target.
 func TestHowNearAnAddressIs(t *testing.T) {
 	t.Parallel()
 	own := func() ([]net.Addr, error) {

@@ -1,4 +1,4 @@
-// Package spool buffers long answers until they are sent: the beginning in memory, the rest in a file.
+// Package spool buffers long responses until they are sent: the beginning in memory, the rest in a file.
 //
 // It owns the file, which has no name, and the total bytes of such files. It must never know the content.
 package spool
@@ -13,10 +13,10 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// chunkBytes is how much of a spool is in memory, being written or read.
+// chunkBytes is the size of the parts of a spool that are in memory while they are written or read.
 const chunkBytes = 64 << 10
 
-// ErrFull says that the folder's spools have reached their limit of bytes.
+// ErrFull means that the folder's spools have reached their byte limit.
 var ErrFull = errors.New("too many long answers wait for their readers")
 
 // Folder holds the files of spools.
@@ -26,14 +26,14 @@ type Folder struct {
 	buffers       sync.Pool
 }
 
-// NewFolder makes spools in a folder; "" is the system's folder for temporary files. The limits are their total bytes
-// in files and, besides one chunk each, in memory.
+// NewFolder makes spools in a folder; "" is the system's folder for temporary files. bytes limits their total size in
+// files, memory that in memory, besides one chunk each.
 func NewFolder(path string, bytes, memory int64) *Folder {
 	return &Folder{path: path, bytes: semaphore.NewWeighted(bytes), memory: semaphore.NewWeighted(memory),
 		buffers: sync.Pool{New: func() any { return new([chunkBytes]byte) }}}
 }
 
-// New makes an empty spool. It must be closed.
+// New makes an empty spool. The caller must close it.
 func (f *Folder) New() *Spool {
 	return &Spool{folder: f, chunks: []*[chunkBytes]byte{f.reserve()}}
 }
@@ -43,20 +43,20 @@ func (f *Folder) reserve() *[chunkBytes]byte {
 	return buffer
 }
 
-// Spool is one of a folder's.
+// Spool is one buffered response.
 type Spool struct {
 	folder *Folder
-	// chunks are the beginning. The last one is being written: to it, or by way of it to the file, once there is one.
+	// chunks are the beginning. Writes go to the last chunk. Once there is a file, a full last chunk goes to it.
 	chunks       []*[chunkBytes]byte
 	held         int // bytes in the last chunk
 	file         *os.File
-	filed, taken int64 // bytes in file, and those of the folder's budget
+	filed, taken int64 // bytes in the file, and bytes taken from the folder's budget
 }
 
-// before is how many bytes come before the last chunk.
+// before returns the number of bytes before the last chunk.
 func (s *Spool) before() int64 { return int64(len(s.chunks)-1) * chunkBytes }
 
-// Size is how many bytes were written.
+// Size returns the number of bytes written.
 func (s *Spool) Size() int64 { return s.before() + s.filed + int64(s.held) }
 
 // Write implements io.Writer: ErrFull, or an error of the folder.
@@ -107,7 +107,7 @@ func (s *Spool) flush() error {
 	return nil
 }
 
-// Seal ends the writing and makes ranges readable.
+// Seal ends writing and makes ranges readable.
 func (s *Spool) Seal() error {
 	if s.file == nil || s.held == 0 {
 		return nil
@@ -157,7 +157,7 @@ func (s *Spool) Close() {
 	}
 	s.chunks = nil
 	if s.file != nil {
-		_ = s.file.Close() // it has no reader any more
+		_ = s.file.Close() // it has no more readers
 		s.file = nil
 	}
 	s.folder.bytes.Release(s.taken)

@@ -12,7 +12,7 @@ import (
 	"slices"
 )
 
-// Bounds of one hash.
+// Limits of one hash.
 const (
 	maxBytes = 256 << 20
 	maxFiles = 50_000
@@ -20,14 +20,14 @@ const (
 
 const algorithm = "sha256:"
 
-// HashBytes is the hash of a single file's content, as sha256sum prints it.
+// HashBytes returns the hash of a single file's content, as sha256sum prints it.
 func HashBytes(content []byte) string {
 	sum := sha256.Sum256(content)
 	return algorithm + hex.EncodeToString(sum[:])
 }
 
-// HashFolder is the hash of a folder's content and of further files outside it: names, contents and whether they are
-// executable. Links count as their targets. It returns an error for content that cannot be hashed: too much,
+// HashFolder returns the hash of a folder's content and of further files outside it: names, contents and whether they
+// are executable. Links count as their targets. It returns an error for content that cannot be hashed: too large,
 // unreadable, or not a file.
 func HashFolder(folder string, further []string) (string, error) {
 	w := walk{folder: folder, sum: sha256.New()}
@@ -54,7 +54,8 @@ type walk struct {
 	bytes  int64
 }
 
-// folderAt adds a folder's entries by name. above are the real folders it is in: a link back to one would never end.
+// folderAt adds a folder's entries by name. above lists the real folders it is in: a link back to one would cause an
+// endless loop.
 func (w *walk) folderAt(path string, above []string) error {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -85,7 +86,7 @@ func (w *walk) entry(path string, above []string) error {
 		if linkErr != nil {
 			return err
 		}
-		return w.writeLine(path, "broken link", false, target) // an existing file would be another entry
+		return w.writeLine(path, "broken link", false, target) // the entry differs once the target exists
 	}
 	switch {
 	case info.IsDir():
@@ -100,7 +101,7 @@ func (w *walk) entry(path string, above []string) error {
 	return w.writeLine(path, "file", info.Mode()&0o111 != 0, content)
 }
 
-// content is the hash of a file's bytes.
+// content returns the hash of a file's bytes.
 func (w *walk) content(path string) (string, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -129,7 +130,7 @@ func (w *walk) writeLine(path, kind string, executable bool, content string) err
 	if err != nil {
 		return err
 	}
-	// Quoted, so that no name can look like another line.
+	// Quoted, so that no name can imitate another line.
 	_, err = fmt.Fprintf(w.sum, "%q %s %t %q\n", relative, kind, executable, content)
 	return err
 }

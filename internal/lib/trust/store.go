@@ -18,10 +18,10 @@ import (
 
 const storeFile = "trust.json"
 
-// Store is one user's file of consents. Each check reads it again, so that a consent applies to running servers.
+// Store is one user's file of consents. Each check rereads it, so that a new consent applies to running servers.
 type Store struct {
 	folder string
-	// problem is why there is none.
+	// problem is why the store has no file.
 	problem error
 }
 
@@ -40,7 +40,7 @@ func Open(lookup func(string) string) *Store {
 	return &Store{problem: ErrNoHome}
 }
 
-// MakeFolder makes the store's folder and returns it, because a protected folder must exist.
+// MakeFolder creates the store's folder and returns it, because only an existing folder can be protected.
 func (s *Store) MakeFolder() (string, error) {
 	if s.problem != nil {
 		return "", s.problem
@@ -51,7 +51,7 @@ func (s *Store) MakeFolder() (string, error) {
 	return s.folder, nil
 }
 
-// All are the consents: hash by path.
+// All returns the consents: hash by path.
 func (s *Store) All() (map[string]string, error) {
 	all := map[string]string{}
 	if s.problem != nil {
@@ -80,13 +80,13 @@ func (s *Store) All() (map[string]string, error) {
 	return all, nil
 }
 
-// Trusted reports whether the operator consented to content of this hash at this path (see Place).
+// Trusted reports whether the operator consented to content with this hash at this path (see Place).
 func (s *Store) Trusted(place, hash string) (bool, error) {
 	all, err := s.All()
 	return err == nil && hash != "" && all[place] == hash, err
 }
 
-// Grant consents to content at its path and replaces an earlier consent there.
+// Grant records consent to content at its path and replaces an earlier consent there.
 func (s *Store) Grant(hashes map[string]string) error {
 	return s.change(func(all map[string]string) error {
 		for place, hash := range hashes {
@@ -110,7 +110,7 @@ func (s *Store) Revoke(place string) error {
 	})
 }
 
-// change rewrites the file, one writer at a time; a crash leaves the old or the new file.
+// change rewrites the file, one writer at a time; a crash leaves the complete old or new file.
 func (s *Store) change(edit func(map[string]string) error) (err error) {
 	folder, err := s.MakeFolder()
 	if err != nil {
@@ -141,7 +141,7 @@ func (s *Store) change(edit func(map[string]string) error) (err error) {
 	return nil
 }
 
-// Place is the path of content: absolute, with links in its folders followed. A link in the last element is kept,
+// Place returns the path of content: absolute, with links in its folders resolved. It keeps a link in the last element,
 // because the consent is for the content at this path, not for another link's target.
 func Place(path string) (string, error) {
 	absolute, err := filepath.Abs(path)
@@ -158,7 +158,7 @@ func Place(path string) (string, error) {
 	return filepath.Join(folder, filepath.Base(absolute)), nil
 }
 
-// Remedy says how to consent to content with a hash at a path.
+// Remedy explains how to consent to content with a hash at a path.
 func Remedy(place, hash string) string {
 	return fmt.Sprintf("there is no consent to its present content (%s): review it, then run: harness trust %s", hash,
 		Quote(place))

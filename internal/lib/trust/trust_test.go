@@ -30,7 +30,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// Whatever changes what would run changes the hash; what does not, does not.
+// The hash changes with everything that affects what runs, and with nothing else.
 func TestFolderHash(t *testing.T) {
 	t.Parallel()
 	folder, outside := t.TempDir(), t.TempDir()
@@ -90,7 +90,7 @@ func TestFolderHash(t *testing.T) {
 	}
 }
 
-// What cannot be hashed is an error, not a hash without it.
+// Content that cannot be hashed causes an error, instead of a hash without it.
 func TestWhatCannotBeHashed(t *testing.T) {
 	t.Parallel()
 	pipe, large := t.TempDir(), t.TempDir()
@@ -108,7 +108,7 @@ func TestWhatCannotBeHashed(t *testing.T) {
 	}
 }
 
-// Consents of many commands at once are all kept, taken back one by one, and void when others could have written them.
+// Consents of concurrent commands are all stored, revoked one by one, and void if other users could have written them.
 func TestConsentsAreKept(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
@@ -164,7 +164,7 @@ func TestConsentsAreKept(t *testing.T) {
 	}
 }
 
-// A file's place is where it stands, not where it leads to; a command to copy survives a shell.
+// The path of a file is its own, not its link's target; a command to copy is quoted for a shell.
 func TestLocationsAndCommands(t *testing.T) {
 	t.Parallel()
 	folder, err := filepath.EvalSymlinks(t.TempDir())

@@ -12,10 +12,10 @@ import (
 // program is set by the release build: -ldflags "-X harness/internal/lib/version.program=1.2.3".
 var program = "dev" //nolint:gochecknoglobals // the linker can set nothing else
 
-// revision is the commit of a release, set likewise: Go itself names it only for builds of a clone.
+// revision is the commit of a release, set the same way: Go records it only for builds of a clone.
 var revision = "" //nolint:gochecknoglobals // the linker can set nothing else
 
-// Program is the version of this build, "dev" for one that is no release.
+// Program returns the version of this build, "dev" for one that is no release.
 func Program() string { return program }
 
 // Line describes this build in one line: version, Go, platform and commit.
@@ -24,7 +24,7 @@ func Line() string {
 		runtime.GOARCH, Commit())
 }
 
-// Commit is the commit that this program was built from, "unknown" where the build did not record it.
+// Commit returns the commit that this program was built from, "unknown" if the build did not record it.
 func Commit() string {
 	if revision != "" {
 		return revision

@@ -1,4 +1,4 @@
-// Package wake wakes a goroutine that has something to do.
+// Package wake wakes a goroutine when it has work.
 //
 // It owns the signal and the loop that waits for it. It must never know what the work is.
 package wake
@@ -14,7 +14,7 @@ type Signal chan struct{}
 // New returns a signal that is not set.
 func New() Signal { return make(Signal, 1) }
 
-// Set wakes the goroutine that receives, at once or when it next waits. It never blocks.
+// Set wakes the receiving goroutine, at once or when it next waits. It never blocks.
 func (s Signal) Set() {
 	select {
 	case s <- struct{}{}:
@@ -22,7 +22,7 @@ func (s Signal) Set() {
 	}
 }
 
-// Loop calls round after each Set until ctx ends. A round that returns more than zero is repeated after that pause.
+// Loop calls round after each Set until ctx ends. If a round returns more than zero, Loop repeats it after that pause.
 func (s Signal) Loop(ctx context.Context, round func(context.Context) (again time.Duration)) {
 	timer := time.NewTimer(0)
 	timer.Stop()

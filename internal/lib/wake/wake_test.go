@@ -36,7 +36,7 @@ func TestSetsBeforeARoundAreOne(t *testing.T) {
 	})
 }
 
-// TestARoundIsRepeatedAfterItsPause shows the retry: after the pause, earlier by a signal, and no longer once it succeeded.
+// TestARoundIsRepeatedAfterItsPause checks the retry: after the pause, earlier after a signal, and not after a success.
 func TestARoundIsRepeatedAfterItsPause(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -1,10 +1,10 @@
-// Package audit keeps one log of who did what, sealed so that no change stays unseen: requests, decisions, tool runs,
-// failures of runtimes and of the store, the configuration and changes of extensions.
+// Package audit keeps one tamper-evident log of who did what: requests, decisions, tool runs, failures of runtimes and
+// of the store, the configuration and changes of extensions.
 //
-// It owns which events of the journal are part of it, the chain of hashes over them, and how that is checked. The row of
-// an event is written in the event's transaction: there is no act without its row, and no row without its act. A request
-// that may change something has a row of its own, also when it was refused (Recorder): it is written after the answer,
-// and must never have a body or a header of the request.
+// It owns which journal events are part of the log, the chain of hashes over them, and the check of that chain. It
+// writes the row of an event in the event's transaction: no act lacks a row, and no row lacks an act. A request that
+// may change something has a separate row, even if it was refused (Recorder). That row is written after the response,
+// and must never contain a body or a header of the request.
 package audit
 
 import (
@@ -28,14 +28,14 @@ type Row struct {
 	// At is in ms.
 	At     int64           `json:"at"`
 	Actor  string          `json:"actor"`
-	Role   string          `json:"role,omitempty"` // of the actor; "" without an access check, and in rows of older releases
+	Role   string          `json:"role,omitempty"` // the actor's; "" without an access check, and in rows of older releases
 	Kind   string          `json:"kind"`
 	Detail json.RawMessage `json:"detail"`
 	Hash   string          `json:"hash"`
 }
 
-// seal is the hash of a row that comes after one with the hash before, "" for the first. What an event says is sealed
-// as a text: whatever it is, it has a hash.
+// seal returns the hash of a row that follows one with the hash before, "" for the first. It seals the event's detail
+// as a text, so that any detail has a hash.
 func (r Row) seal(before string) string {
 	sealed := []any{before, r.Seq, r.Pos, r.SessionID, r.At, r.Actor, r.Kind, string(r.Detail)}
 	if r.Role != "" {
@@ -43,17 +43,17 @@ func (r Row) seal(before string) string {
 	}
 	text, err := json.Marshal(sealed)
 	if err != nil {
-		panic("audit: numbers and texts have no JSON: " + err.Error()) // a fault of the program
+		panic("audit: numbers and texts have no JSON: " + err.Error()) // a bug in the program
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }
 
-// maxDetail bounds what of an event stands in the log, in bytes: the event has the rest, as long as it is kept, and the
-// log its hash.
+// maxDetail bounds the bytes of an event in the log. The event has the rest, as long as it is kept, and the log has its
+// hash.
 const maxDetail = 16 << 10
 
-// kinds are the events that are part of the log.
+// kinds returns the events that are part of the log.
 func kinds() map[string]bool {
 	all := map[string]bool{}
 	for _, kind := range []string{
@@ -70,7 +70,7 @@ func kinds() map[string]bool {
 	return all
 }
 
-// Writer seals events as they are stored. Make it with NewWriter and hand Write to the journal
+// Writer seals events as they are stored. Make it with NewWriter and pass Write to the journal
 // (journal.Options.Before).
 type Writer struct{ kinds map[string]bool }
 
@@ -78,7 +78,7 @@ type Writer struct{ kinds map[string]bool }
 func NewWriter() *Writer { return &Writer{kinds()} }
 
 // Write adds the rows of events that are about to be stored, in their transaction; first is the position of the first
-// of them. The journal's writer holds the lock that orders all servers, so that the chain has one end.
+// one. The journal's writer holds the lock that orders all servers, so the chain has only one end.
 func (w *Writer) Write(ctx context.Context, tx database.Tx, first int64, events []journal.Record) error {
 	var rows []Row
 	for i, event := range events {
@@ -90,7 +90,7 @@ func (w *Writer) Write(ctx context.Context, tx database.Tx, first int64, events 
 	return put(ctx, tx, rows)
 }
 
-// put seals rows behind the last one of the log, and stores them.
+// put seals rows after the last one of the log, and stores them.
 func put(ctx context.Context, tx database.Tx, rows []Row) error {
 	if len(rows) == 0 {
 		return nil
@@ -119,7 +119,7 @@ var (
 	insertRows = database.NewBulk(`insert into audit_log (`+columns+`) {rows}`, kindsOfColumns...)
 )
 
-// end is the last row of the log, the zero one of an empty log.
+// end returns the last row of the log, the zero Row for an empty log.
 func end(ctx context.Context, q database.Querier) (Row, error) {
 	row, err := scan(q.QueryRowContext(ctx, `select `+columns+` from audit_log order by seq desc limit 1`))
 	if errors.Is(err, sql.ErrNoRows) {
@@ -131,7 +131,7 @@ func end(ctx context.Context, q database.Querier) (Row, error) {
 	return row, nil
 }
 
-// detail is an event's payload, or of a long one its hash and size.
+// detail returns an event's payload, or the hash and size of a long one.
 func detail(payload json.RawMessage) json.RawMessage {
 	if len(payload) <= maxDetail {
 		return payload

@@ -47,7 +47,7 @@ func open(t *testing.T, db *database.DB) *site {
 	return s
 }
 
-// act has events stored, n of them audited and as many not.
+// act stores n audited events and as many others.
 func (s *site) act(n int) {
 	s.t.Helper()
 	for i := range n {
@@ -89,8 +89,8 @@ func (s *site) checkpoint() string {
 	return signed
 }
 
-// OB-02: what happens is sealed with its event, in order and by all writers at once, and an act that is undone leaves
-// no row.
+// OB-02: events are sealed in order in their own transactions, even with concurrent writers, and a rolled back act
+// leaves no row.
 func TestActsAreSealed(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -135,7 +135,7 @@ func TestActsAreSealed(t *testing.T) {
 	})
 }
 
-// A row that was edited or removed, a tail that was cut off, a checkpoint that was forged: each is named.
+// Verify names each fault: an edited or removed row, a truncated tail, a forged checkpoint.
 func TestTamperingIsNamed(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -177,8 +177,7 @@ func TestTamperingIsNamed(t *testing.T) {
 		if v := s.verify(); len(v.Faults) > 0 {
 			t.Fatalf("put back: %v", v.Faults)
 		}
-		// A writer of the store can cut off the tail with its checkpoints; a checkpoint kept elsewhere shows
-		// it.
+		// A writer of the store can cut off the tail with its checkpoints; a checkpoint kept elsewhere reveals it.
 		s.tamper(`delete from audit_log where seq > 6`)
 		s.tamper(`delete from audit_checkpoints`)
 		v, err := audit.VerifyAgainst(t.Context(), db.Read(), note.VerifierList(s.key.Verifier), kept)
@@ -192,7 +191,7 @@ func TestTamperingIsNamed(t *testing.T) {
 	})
 }
 
-// What is removed for its age is signed for, and the rest holds; to remove more, or as much unsigned, is named.
+// Removing old rows is signed, and the rest stays valid; Verify names a further removal, or an unsigned one.
 func TestWhatIsOldIsRemoved(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -216,13 +215,13 @@ func TestWhatIsOldIsRemoved(t *testing.T) {
 	})
 }
 
-// The first caller makes the key: all others get the same one. Its public half stands beside it, even after a
+// The first caller makes the key, and all others get the same one. Its public key is in the same folder, even after a
 // crash in between.
 func TestTheKeyIsMadeOnce(t *testing.T) {
 	t.Parallel()
 	for n := range 20 {
 		path := filepath.Join(t.TempDir(), "audit.key")
-		if n%2 == 1 { // as a loss of power may have left it
+		if n%2 == 1 { // the possible state after a power loss
 			if err := os.WriteFile(path, nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -264,7 +263,7 @@ func TestTheKeyIsMadeOnce(t *testing.T) {
 	}
 }
 
-// The key is made once and read again; a damaged one is refused.
+// The key is created once and reread; a damaged one is refused.
 func TestTheKeyIsKept(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "audit.key")

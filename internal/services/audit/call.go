@@ -6,29 +6,29 @@ import (
 	"harness/internal/platform/database"
 )
 
-// KindCall is the kind of the rows of requests which may change something, whatever came of them.
+// KindCall is the kind of rows for requests that may change something, whatever their outcome.
 const KindCall = "request.answered"
 
-// Call is one such request. It has neither a body nor a header: those may have secrets. No recorded value
-// distinguishes equal calls.
+// Call describes such a request. It has neither a body nor a header: those may contain secrets. No field, such as a
+// time, distinguishes calls that are otherwise equal.
 type Call struct {
-	// Actor and Role are who asked; Actor is "anonymous" of a caller that was not let in.
+	// Actor and Role identify the caller; Actor is "anonymous" for a caller without access.
 	Actor, Role string
-	// SessionID is the session that it is about, "" for none, TaskID the task of the task API.
+	// SessionID is the affected session, "" for none; TaskID is the task of the task API.
 	SessionID, TaskID string
 	// Protocol is rest, tasks, json-rpc, mcp or link. Route is the method and the pattern of the path, or the method of
 	// JSON-RPC.
 	Protocol, Route string
 	// Params are the parameters of the path, one JSON object; "" for none.
 	Params string
-	// Outcome is ok, refused (by a rule, or because the request was wrong), failed (here or at a runtime) or aborted. Status
-	// is the HTTP status, 0 where there is none; Code is the code of the error, "" for none.
+	// Outcome is ok, refused (by a rule, or because the request was invalid), failed (here or at a runtime) or aborted.
+	// Status is the HTTP status, 0 for none; Code is the code of the error, "" for none.
 	Outcome string
 	Status  int
 	Code    string
 }
 
-// tally is how often a call came that has no row yet.
+// tally counts the occurrences of a call that have no row yet.
 type tally struct {
 	count           int
 	firstAt, lastAt int64 // ms
@@ -45,13 +45,14 @@ type callDetail struct {
 	Status   int             `json:"status,omitempty"`
 	Code     string          `json:"code,omitempty"`
 	Outcome  string          `json:"outcome"`
-	// Count is how many equal calls the row is of, with the time of the first of them; left out of one alone.
+	// Count is the number of equal calls in the row, FirstAt the time of the first one; both are omitted for a single
+	// call.
 	Count   int    `json:"count,omitempty"`
 	FirstAt int64  `json:"first_at,omitempty"`
 	TraceID string `json:"trace_id,omitempty"`
 }
 
-// row is what is stored of a call, without its place in the log.
+// row returns a call as stored, without its position in the log.
 func (c Call) row(t tally) Row {
 	detail := callDetail{Protocol: c.Protocol, Route: c.Route, TaskID: c.TaskID, Status: c.Status, Code: c.Code,
 		Outcome: c.Outcome, TraceID: t.traceID}
@@ -63,7 +64,7 @@ func (c Call) row(t tally) Row {
 	}
 	text, err := json.Marshal(detail)
 	if err != nil {
-		panic("audit: a call has no JSON: " + err.Error()) // a fault of the program
+		panic("audit: a call has no JSON: " + err.Error()) // a bug in the program
 	}
 	return Row{SessionID: database.EncodeText(c.SessionID), At: t.lastAt, Actor: database.EncodeText(c.Actor), Role: c.Role,
 		Kind: KindCall, Detail: text}

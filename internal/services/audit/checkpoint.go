@@ -19,23 +19,23 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// origin begins the text of a checkpoint, so that a signature of something else is not valid for it.
+// origin is the first line of a checkpoint, so that a signature of another text is not valid for it.
 const origin = "harness audit log"
 
-// pruned begins that of the row up to which the log was removed because of its age.
+// pruned is the first line of the checkpoint of the row up to which old rows were removed.
 const pruned = "harness audit log removed up to"
 
 // keyName names the key in its signatures.
 const keyName = "harness-audit"
 
-// Key signs checkpoints. It is kept apart from the log: who can change the one should not have the other.
+// Key signs checkpoints. Keep it apart from the log: a person who can change the log should not have the key.
 type Key struct {
 	signer   note.Signer
 	Verifier note.Verifier
 }
 
-// ReadKey reads the key in a file, and makes it when there is none: once for all concurrent callers. The
-// public half stands beside it (.pub).
+// ReadKey reads the key in a file, and creates the file if it is missing. Concurrent callers get the same key. The
+// public key is in the same folder (.pub).
 func ReadKey(path string) (Key, error) {
 	text, err := os.ReadFile(path)
 	if err == nil && len(text) == 0 {
@@ -65,8 +65,8 @@ func ReadKey(path string) (Key, error) {
 	return Key{signer, verifier}, nil
 }
 
-// withoutEmpty removes a key file that a loss of power left empty, with which nothing was signed: fs.ErrNotExist. Another caller
-// that was faster may have made a key by now; that is returned.
+// withoutEmpty removes a key file that a power loss left empty, before anything was signed with it: fs.ErrNotExist. If
+// a concurrent caller has created a key by now, it returns that key.
 func withoutEmpty(path string) ([]byte, error) {
 	folder, err := os.Open(filepath.Dir(path))
 	if err != nil {
@@ -83,7 +83,7 @@ func withoutEmpty(path string) ([]byte, error) {
 	return text, err
 }
 
-// makeKey makes a key and returns the one in the file then: that of the first caller.
+// makeKey creates a key and returns the one then in the file: the first caller's.
 func makeKey(path string) ([]byte, error) {
 	private, public, err := note.GenerateKey(rand.Reader, keyName)
 	if err == nil {
@@ -95,7 +95,7 @@ func makeKey(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// ReadPublic reads the public half of a key.
+// ReadPublic reads a public key.
 func ReadPublic(path string) (note.Verifier, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -108,7 +108,7 @@ func ReadPublic(path string) (note.Verifier, error) {
 	return verifier, nil
 }
 
-// Latest is the last checkpoint of the log, "" for none.
+// Latest returns the last checkpoint of the log, "" for none.
 func Latest(ctx context.Context, q database.Querier) (signed string, err error) {
 	err = q.QueryRowContext(ctx, `select note from audit_checkpoints order by seq desc limit 1`).Scan(&signed)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -117,12 +117,12 @@ func Latest(ctx context.Context, q database.Querier) (signed string, err error) 
 	return signed, err
 }
 
-// Journal is what this package needs of the event log; *journal.Journal implements it.
+// Journal has the methods of the event log that this package needs; *journal.Journal implements it.
 type Journal interface {
 	Commit(ctx context.Context, unit journal.Unit) ([]journal.Record, error)
 }
 
-// Checkpoint signs how the log stands, unless it was signed as it stands. It returns the signed text, "" for none.
+// Checkpoint signs the current end of the log, unless it is already signed. It returns the signed text, "" for none.
 func Checkpoint(ctx context.Context, log Journal, key Key, now int64) (signed string, err error) {
 	_, err = log.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		signed = ""
@@ -144,7 +144,7 @@ func Checkpoint(ctx context.Context, log Journal, key Key, now int64) (signed st
 	return signed, err
 }
 
-// sign stores a signed statement about a row, in place of an earlier one.
+// sign stores a signed statement about a row, and replaces an earlier one.
 func sign(ctx context.Context, tx database.Tx, key Key, what string, row Row, now int64) (string, error) {
 	text, err := note.Sign(&note.Note{Text: fmt.Sprintf("%s\n%d\n%s\n", what, row.Seq, row.Hash)}, key.signer)
 	if err != nil {
@@ -158,7 +158,8 @@ func sign(ctx context.Context, tx database.Tx, key Key, what string, row Row, no
 	return string(text), nil
 }
 
-// Prune removes the rows from before a time (ms), but for the last one of the log, and signs up to where it did.
+// Prune removes the rows from before a time (ms), except the last row of the log. It signs the position up to which it
+// removed rows.
 func Prune(ctx context.Context, log Journal, key Key, before, now int64) (removed int64, err error) {
 	_, err = log.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		last, err := scan(
@@ -187,8 +188,7 @@ func Prune(ctx context.Context, log Journal, key Key, before, now int64) (remove
 	return removed, err
 }
 
-// checkpoints are the hashes that were signed, by row, and the row up to which the log was removed, the zero one for
-// none.
+// checkpoints returns the signed hashes, by row, and the row up to which the log was removed, the zero Row for none.
 func checkpoints(ctx context.Context, q database.Querier, keys note.Verifiers, fault func(format string, args ...any)) (
 	signed map[int64]string, from Row, err error) {
 	signed = map[int64]string{}
@@ -230,8 +230,8 @@ func open(text string, keys note.Verifiers) (what string, seq int64, hash string
 	return what, seq, hash, nil
 }
 
-// VerifyAgainst is Verify with a checkpoint that was kept elsewhere: it also says what is missing when someone who
-// could write the log cut off its tail and the checkpoints of it.
+// VerifyAgainst is Verify with a checkpoint that was kept elsewhere. It also detects that someone with write access to
+// the log cut off its tail together with the tail's checkpoints.
 func VerifyAgainst(ctx context.Context, q database.Querier, keys note.Verifiers, kept string) (Verdict, error) {
 	v, err := Verify(ctx, q, keys)
 	if err != nil || kept == "" {

@@ -13,20 +13,20 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// A row costs a place in the sealed log, and a transaction when it is written alone. Rows are therefore written together,
-// gather after the first of them, and equal calls within merge are one row that counts them. A client that writes one
-// transcript line after the other then causes one transaction a second beside its own.
+// A row takes a place in the sealed log, and a transaction if it is written alone. Rows therefore gather after the
+// first one and are written together, and equal calls within merge share one row with a count. So a client that writes
+// many transcript lines in sequence causes only one additional transaction a second.
 const (
 	gather = 100 * time.Millisecond
 	merge  = time.Second
-	// maxCalls bounds the calls that wait for their rows, also while the store refuses. Beyond it calls are recorded without
-	// their session, task and parameters, so that they merge.
+	// maxCalls bounds the calls that wait for their rows, even while the store refuses writes. Beyond it, calls are
+	// recorded without their session, task and parameters, so that they merge.
 	maxCalls = 4096
 	// maxRows bounds one transaction.
 	maxRows = 256
 )
 
-// Recorder writes a row for each call. Make it with NewRecorder. It never blocks who calls Record.
+// Recorder writes a row for each call. Make it with NewRecorder. Record never blocks its caller.
 type Recorder struct {
 	journal Journal
 	now     func() time.Time
@@ -46,7 +46,7 @@ func NewRecorder(to Journal, now func() time.Time, log zerolog.Logger) *Recorder
 	return &Recorder{journal: to, now: now, log: log, wake: wake.New(), calls: map[Call]*tally{}}
 }
 
-// Record notes a call that was answered, in the trace given ("" for none). Its row is written by Run or Flush.
+// Record records a call after its response, in the given trace ("" for none). Run or Flush writes its row.
 func (r *Recorder) Record(call Call, traceID string) {
 	at := r.now().UnixMilli()
 	r.mu.Lock()
@@ -68,7 +68,7 @@ func (r *Recorder) Record(call Call, traceID string) {
 	r.wake.Set()
 }
 
-// Run writes rows until ctx ends. Call Flush after it: what was recorded last has no row yet.
+// Run writes rows until ctx ends. Call Flush after it: the last calls have no rows yet.
 func (r *Recorder) Run(ctx context.Context) {
 	ticker := time.NewTicker(gather)
 	defer ticker.Stop()
@@ -114,8 +114,8 @@ func (r *Recorder) restore(rows []Row) {
 	r.cut = append(rows, r.cut...)
 }
 
-// take makes the rows that are due at a time. waiting says whether there are calls whose rows are not due
-// yet, or whose like may follow soon.
+// take returns the rows that are due at a time. waiting reports whether calls remain with rows that are not due yet, or
+// with a recent row that equal calls may follow.
 func (r *Recorder) take(at int64) (rows []Row, waiting bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -133,8 +133,8 @@ func (r *Recorder) take(at int64) (rows []Row, waiting bool) {
 	return rows, len(r.calls) > 0
 }
 
-// write seals rows at the end of the log, and returns those that it could not write. A row has the position
-// of the journal's latest event: it has no event of its own.
+// write seals rows at the end of the log, and returns those that it could not write. A row has the position of the
+// journal's latest event: it has no event itself.
 func (r *Recorder) write(ctx context.Context, rows []Row) (left []Row, err error) {
 	for len(rows) > 0 {
 		part := rows[:min(maxRows, len(rows))]

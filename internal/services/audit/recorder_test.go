@@ -31,8 +31,8 @@ func (s *site) rows() (all []audit.Row) {
 	return all
 }
 
-// Each call has a row, and equal calls within a moment have one row that counts them. The rows are sealed with those of
-// events, and take no place in the journal.
+// Each call has a row, and equal calls in a short interval share one row with a count. The rows are sealed with those
+// of events, and take no position in the journal.
 func TestCallsHaveRows(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
 		s := open(t, db)
@@ -82,7 +82,7 @@ func TestCallsHaveRows(t *testing.T) {
 	})
 }
 
-// Rows are written soon by themselves; what comes within a second after an equal call waits for that second to be over.
+// Rows are written soon without a flush; calls within a second after an equal call wait until that second is over.
 func TestRowsAreWrittenTogether(t *testing.T) {
 	s := open(t, dbtest.Open(t, database.SQLite))
 	var now atomic.Int64
@@ -108,7 +108,7 @@ func TestRowsAreWrittenTogether(t *testing.T) {
 	other := call
 	other.SessionID = "another"
 	calls.Record(other, "")
-	await(2) // the other one; those 50 wait
+	await(2) // only the different call; the 50 equal ones wait
 	now.Store(1001)
 	await(3)
 	calls.Record(call, "")
@@ -124,8 +124,7 @@ func TestRowsAreWrittenTogether(t *testing.T) {
 	}
 }
 
-// A flood of calls that differ is bounded: beyond the bound they are recorded without what distinguishes
-// them.
+// A flood of different calls is bounded: beyond the bound they are recorded without their distinguishing fields.
 func TestCallsThatWaitAreBounded(t *testing.T) {
 	s := open(t, dbtest.Open(t, database.SQLite))
 	calls := audit.NewRecorder(s, nil, zerolog.Nop())

@@ -11,18 +11,18 @@ import (
 
 // Verdict is the result of a check of the whole log.
 type Verdict struct {
-	// Rows is how many rows there are, Checkpoints how many signed states of the chain hold, Signed up to which row the
-	// last of them does.
+	// Rows is the number of rows, Checkpoints the number of valid checkpoints, Signed the row up to which the last of
+	// them is valid.
 	Rows, Checkpoints, Signed int64
-	// Faults say what is wrong and where; none when the log is whole.
+	// Faults describe what is wrong and where; empty if the log is intact.
 	Faults []string
 }
 
-// maxFaults bounds the list: what comes after a break is not reported row by row.
+// maxFaults bounds the list: rows after a break are not reported one by one.
 const maxFaults = 100
 
-// Verify checks the whole log: every row is there, is what it was, and the chain reaches as far as it was
-// signed. keys are those that signed the checkpoints.
+// Verify checks the complete log: every row exists and is unchanged, and the chain reaches as far as it was signed.
+// keys signed the checkpoints.
 func Verify(ctx context.Context, q database.Querier, keys note.Verifiers) (Verdict, error) {
 	v := Verdict{}
 	fault := func(format string, args ...any) {

@@ -1,8 +1,7 @@
-// Package bundle gathers what is known of a session in one file that can be sent to another person, and
-// replays such a file.
+// Package bundle gathers everything known about a session in one file for another person, and replays such a file.
 //
-// It owns what is in a bundle, that no secret is, and that its content gives the same events on another
-// machine. The server passes in facts about itself (Facts). It must never know HTTP.
+// It owns what is in a bundle, that no secret is, and that its content yields the same events on another machine. The
+// server passes in facts about itself (Facts). It must never know HTTP.
 package bundle
 
 import (
@@ -32,33 +31,33 @@ import (
 // Format is the version of a bundle's layout.
 const Format = 1
 
-// maxArtifact is how long an artifact may be to be in a bundle, maxArtifacts how long all of them, in bytes.
+// maxArtifact bounds an artifact in a bundle, maxArtifacts all of them together, in bytes.
 const (
 	maxArtifact  = 1 << 20
 	maxArtifacts = 32 << 20
 )
 
-// Fact is something the server knows of itself: a file NAME.json of the bundle.
+// Fact is a fact about the server: a file NAME.json of the bundle.
 type Fact struct {
 	Name  string
 	Value any
 }
 
-// Options are what a Service stands on. DB, Journal, Tasks and Operations are required.
+// Options configure a Service. DB, Journal, Tasks and Operations are required.
 type Options struct {
 	DB         *database.DB
 	Journal    *journal.Journal
 	Tasks      *tasks.Service
 	Operations *operations.Service
-	// Artifacts is nil where there are none, Native where no lines of agents are kept.
+	// Artifacts is nil if there is no artifact store, Native if lines of agents are not kept.
 	Artifacts *artifact.Store
 	Native    func(ctx context.Context, sessionID string) ([]string, error)
-	// Facts are read anew for each bundle.
+	// Facts is called for each bundle.
 	Facts func(ctx context.Context, sessionID string) ([]Fact, error)
-	// Secrets are those the server knows.
+	// Secrets are the server's known secrets.
 	Secrets []string
 	Version string
-	// Clock is time.Now when nil.
+	// Clock returns the time; nil means time.Now.
 	Clock func() time.Time
 }
 
@@ -84,25 +83,26 @@ type Manifest struct {
 	Runtime     string `json:"runtime"`
 	CreatedAt   int64  `json:"session_created_at"` // ms
 	GeneratedAt string `json:"generated_at"`
-	// About is what the events begin with.
+	// About is the content of the session's first event.
 	About   tasks.About `json:"about"`
 	Version string      `json:"version"`
-	// Oldest is the number of the oldest record that is kept, 1 as a rule.
+	// Oldest is the number of the oldest kept record, usually 1.
 	Oldest int64 `json:"oldest_record"`
-	// Redacted is how many secrets were removed.
+	// Redacted is the number of removed secrets.
 	Redacted  int        `json:"redacted"`
 	Files     []File     `json:"files"`
 	Artifacts []Artifact `json:"artifacts"`
 }
 
-// File is one of a bundle.
+// File is a file of a bundle.
 type File struct {
 	Name  string `json:"name"`
 	Bytes int    `json:"bytes"`
 	Hash  string `json:"sha256"`
 }
 
-// Artifact is one the session's events speak of. Skipped says why it is not in the bundle, "" when it is.
+// Artifact is an artifact that the session's events refer to. Skipped explains why it is not in the bundle, "" if it
+// is.
 type Artifact struct {
 	ID      string `json:"artifact_id"`
 	Skipped string `json:"skipped,omitempty"`
@@ -115,8 +115,8 @@ type maker struct {
 	out      *tar.Writer
 }
 
-// Make makes the bundle of a session in a file without a name, which the caller closes. taskID is noted, "" for none.
-// Errors are those of operations.Check, tasks.ErrNotFound, and failures to read or write.
+// Make writes the bundle of a session into a file without a name, which the caller closes. The bundle names taskID, ""
+// for none. Errors are those of operations.Check, tasks.ErrNotFound, and failures to read or write.
 func (s *Service) Make(ctx context.Context, sessionID, taskID string) (_ *os.File, err error) {
 	about, err := s.opts.Operations.Find(ctx, sessionID)
 	if err != nil {
@@ -135,7 +135,7 @@ func (s *Service) Make(ctx context.Context, sessionID, taskID string) (_ *os.Fil
 		return nil, fmt.Errorf("make a bundle: %w", err)
 	}
 	defer func() {
-		// A reader that has it open reads on; no later cleanup would remove it.
+		// The open file stays readable; no later cleanup would remove it.
 		err = errors.Join(err, os.Remove(file.Name()))
 		if err != nil {
 			err = errors.Join(err, file.Close())
@@ -239,7 +239,7 @@ func (m *maker) events(ctx context.Context) ([]tasks.Event, error) {
 	}
 }
 
-// line is a record of the journal as it is in a bundle.
+// line is a record of the journal in the form of a bundle.
 type line struct {
 	Pos           int64           `json:"pos"`
 	Seq           int64           `json:"seq"`
@@ -296,7 +296,7 @@ func (m *maker) lines(name string, all func(func(string) bool)) error {
 	return m.file(name, out.Bytes())
 }
 
-// file adds a file of JSON, without the secrets in it.
+// file adds a JSON file, with its secrets removed.
 func (m *maker) file(name string, content []byte) error {
 	cleaned := make([]byte, 0, len(content))
 	for one := range bytes.Lines(content) {
@@ -307,7 +307,7 @@ func (m *maker) file(name string, content []byte) error {
 	return m.add(name, cleaned)
 }
 
-// add adds a file as it is.
+// add adds a file unchanged.
 func (m *maker) add(name string, cleaned []byte) error {
 	sum := sha256.Sum256(cleaned)
 	m.manifest.Files = append(m.manifest.Files, File{name, len(cleaned), hex.EncodeToString(sum[:])})
@@ -321,7 +321,7 @@ func (m *maker) add(name string, cleaned []byte) error {
 	return nil
 }
 
-// artifacts adds those the events speak of.
+// artifacts adds the artifacts that the events refer to.
 func (m *maker) artifacts(ctx context.Context, events []tasks.Event) error {
 	total := int64(0)
 	for _, id := range spokenOf(events) {
@@ -355,12 +355,12 @@ func (m *maker) artifact(ctx context.Context, id string, total *int64) (skipped 
 		return "", fmt.Errorf("read artifact %s: %w", id, err)
 	}
 	*total += ref.Size
-	cleaned, taken := m.cleaner.Clean(whole) // not by line: a key in armour has several
+	cleaned, taken := m.cleaner.Clean(whole) // not by line: an armored key spans several lines
 	m.manifest.Redacted += taken
 	return "", m.add("artifacts/"+id, cleaned)
 }
 
-// spokenOf are the artifacts that events refer to, in the order they are first spoken of.
+// spokenOf lists the artifacts that events refer to, in the order of their first reference.
 func spokenOf(events []tasks.Event) (ids []string) {
 	var visit func(value any)
 	visit = func(value any) {

@@ -8,36 +8,35 @@ import (
 	"harness/internal/platform/telemetry"
 )
 
-// shape is the pattern of a kind of secret; its group "secret" is redacted, or the whole match when there is
-// none.
+// shape is the pattern of a kind of secret; it redacts its group "secret", or the entire match if it has no such group.
 type shape struct {
 	pattern *regexp.Regexp
 	group   int
 }
 
-// names is the pattern of names of what is secret.
+// names is the pattern of the names of secrets.
 const names = `[\w.-]*(?:passw(?:or)?d|passphrase|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credential|` +
 	`authorization|cookie)[\w.-]*`
 
-// secretName is compiled when it is first asked for, as shapes are.
+// secretName is compiled on first use, like shapes.
 var secretName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)^` + names + `$`) })
 
-// NamesSecret reports whether a variable holds a secret, as far as its name shows.
+// NamesSecret reports whether a variable's name suggests a secret.
 func NamesSecret(name string) bool { return secretName().MatchString(name) }
 
-// shapes are compiled when the first bundle is made: most processes of this program never make one. Texts are JSON as
-// well as plain, JSON in JSON among it, so that a quote may have backslashes before it and ends a value.
+// shapes are compiled for the first bundle: most processes of this program never make one. Texts are plain text and
+// JSON, including JSON in JSON. So backslashes may precede a quote, and a quote ends a value.
 var shapes = sync.OnceValue(func() []shape {
 	const (
 		quote = `\\*"`
-		// edge is where a word begins, also behind an escape of JSON, whose last letter looks like one of the word.
+		// edge matches the start of a word, including after a JSON escape that ends in a letter.
 		edge = `(?:\b|\\[nrtbf]|\\u[0-9a-fA-F]{4})`
 	)
 	var all []shape
 	for _, text := range []string{
-		// Keys in armour, also without their end.
+		// Armored keys, even truncated ones.
 		`-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|["']|\z)`,
-		// What providers give out.
+		// Keys and tokens of providers.
 		edge + `(?P<secret>(?:sk|rk|pk)[-_](?:ant-|proj-|live_|test_|or-)?[A-Za-z0-9_-]{12,})`,
 		edge + `(?P<secret>(?:gh[pousr]_[A-Za-z0-9]{16,}|github_pat_\w{20,}|glpat-[\w-]{16,}|npm_[A-Za-z0-9]{20,}|hf_[A-Za-z0-9]{16,}))`,
 		edge + `(?P<secret>xox[abeoprs]-[A-Za-z0-9-]{8,})`,
@@ -45,7 +44,7 @@ var shapes = sync.OnceValue(func() []shape {
 		edge + `(?P<secret>(?:AIza[\w-]{30,}|ya29\.[\w-]{16,}))`,
 		edge + `(?P<secret>eyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?)`,
 		edge + `hooks\.slack\.com/services/(?P<secret>[\w/]+)`,
-		// What is marked as one: headers, URLs, assignments, members.
+		// Values marked as secrets: headers, URLs, assignments, members.
 		`(?i)` + edge + `(?:bearer|basic)\s+(?P<secret>[A-Za-z0-9._~+/=-]{6,})`,
 		`(?i)\b[a-z][a-z0-9+.-]*://[^\s/"'\\:@]*:(?P<secret>[^\s/"'\\@]+)@`,
 		`(?i)[?&](?:` + names + `|key|sig|signature|code)=(?P<secret>[^\s&"'\\#]+)`,
@@ -60,13 +59,13 @@ var shapes = sync.OnceValue(func() []shape {
 	return all
 })
 
-// Cleaner redacts what goes into a bundle: known secrets, and whatever looks like one.
+// Cleaner redacts bundle content: known secrets, and everything that resembles one.
 type Cleaner struct{ known *telemetry.Redactor }
 
-// NewCleaner makes one that knows the secrets of a server.
+// NewCleaner makes a Cleaner with the known secrets of a server.
 func NewCleaner(secrets ...string) *Cleaner { return &Cleaner{telemetry.NewRedactor(secrets...)} }
 
-// Clean is a text without its secrets, and how many were redacted. JSON stays JSON.
+// Clean returns a text without its secrets, and the number of redactions. JSON stays valid JSON.
 func (c *Cleaner) Clean(text []byte) (cleaned []byte, taken int) {
 	cleaned = c.known.Line(text)
 	taken = bytes.Count(cleaned, []byte(telemetry.Redacted)) - bytes.Count(text, []byte(telemetry.Redacted))
@@ -79,7 +78,7 @@ func (c *Cleaner) Clean(text []byte) (cleaned []byte, taken int) {
 				continue
 			}
 			if last := cleaned[to-1]; s.group == 0 && (last == '"' || last == '\'') {
-				to-- // it ends the text the key was cut off in
+				to-- // the quote ends the text with the truncated key
 				for to > from && cleaned[to-1] == '\\' {
 					to--
 				}

@@ -8,7 +8,7 @@ import (
 	"harness/internal/services/bundle"
 )
 
-// planted are kinds of secrets as agents and tools let them slip; the value of each must not be found afterwards.
+// planted returns kinds of secrets as agents and tools leak them; the value of each must not remain.
 func planted() map[string]struct{ text, secret string } {
 	const jwt = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.c2lnbmF0dXJlLW9mLXRoZS10b2tlbg"
 	return map[string]struct{ text, secret string }{
@@ -43,7 +43,7 @@ func TestSecretsAreTakenOut(t *testing.T) {
 		if !strings.Contains(c.text, c.secret) {
 			t.Fatalf("%s is not planted", kind)
 		}
-		// What comes before it in JSON may be an escape, whose letter is next to it.
+		// In JSON, an escape may precede the secret, with its letter directly before it.
 		once, err := json.Marshal(map[string]any{"before": "kept", "text": c.text, "next": "line\n" + c.text,
 			"cell": "\t" + c.text, "tag": "<" + c.text, "after": "kept"})
 		if err != nil {
@@ -73,7 +73,7 @@ func TestSecretsAreTakenOut(t *testing.T) {
 	}
 }
 
-// What is no secret stays as it is: numbers of tokens, hashes, ids, paths, words.
+// Texts that are not secrets stay unchanged: numbers of tokens, hashes, ids, paths, words.
 func TestWhatIsNoSecretIsKept(t *testing.T) {
 	t.Parallel()
 	cleaner := bundle.NewCleaner()

@@ -16,20 +16,20 @@ import (
 	"harness/stream"
 )
 
-// maxBundle bounds what is read of a bundle, unpacked, in bytes.
+// maxBundle bounds the unpacked bytes read from a bundle.
 const maxBundle = 1 << 30
 
-// Bundle is one that was read.
+// Bundle is a bundle in memory.
 type Bundle struct {
 	Manifest Manifest
 	Events   []tasks.Event
 	Records  []journal.Record
 	Native   []json.RawMessage
-	// Files are all there are, by name.
+	// Files contains all files by name.
 	Files map[string][]byte
 }
 
-// Read reads a bundle. A file that is none, is cut off or was changed is an error.
+// Read reads a bundle. It returns an error for a file that is not a bundle, is truncated or was changed.
 func Read(from io.Reader) (*Bundle, error) {
 	packed, err := gzip.NewReader(from)
 	if err != nil {
@@ -88,8 +88,8 @@ func (b *Bundle) decode() error {
 	return nil
 }
 
-// record is a record as the journal had it. Redaction in a line of a runtime has moved its parts, so they are
-// located again.
+// record returns a record in the journal's form. Redaction in a line of a runtime has moved its parts, so record
+// locates them again.
 func (l *line) record(sessionID string) (journal.Record, error) {
 	r := journal.Record{Pos: l.Pos, Seq: l.Seq, SchemaVersion: l.SchemaVersion, Event: journal.Event{
 		SessionID: database.EncodeText(sessionID), TurnID: database.EncodeText(l.TurnID),

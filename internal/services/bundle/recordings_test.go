@@ -9,12 +9,11 @@ import (
 	"harness/internal/services/bundle"
 )
 
-// TE-01: the recordings of real runtimes are redacted: nothing is left in them that looks like a secret.
+// TE-01: the recordings of real runtimes are redacted: they contain nothing that looks like a secret.
 func TestRecordingsHaveNoSecret(t *testing.T) {
 	t.Parallel()
 	cleaner := bundle.NewCleaner()
-	// What only looks like one: where Claude Code has its key from, and the argument of the recorded MCP
-	// server.
+	// Harmless look-alikes: the source of Claude Code's key, and the argument of the recorded MCP server.
 	harmless := strings.NewReplacer(`"apiKeySource":`, `"from":`, "Bearer task-1", "")
 	seen := map[string]bool{} // most members are the same in many lines
 	for _, pattern := range []string{"claude/testdata/*.jsonl", "opencode/testdata/recordings/*", "acp/testdata/*/*", "codex/testdata/recordings/*.jsonl"} {

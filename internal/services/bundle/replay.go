@@ -16,12 +16,12 @@ import (
 	"harness/stream"
 )
 
-// Difference is where what a replay gives is not what the bundle has.
+// Difference is a difference between a bundle and its replay.
 type Difference struct {
-	// Of is what was compared, "event" or "line"; Number is the event's, or counts the lines.
+	// Of is the compared kind, "event" or "line"; Number is the event's number, or the line's index.
 	Of     string `json:"of"`
 	Number int64  `json:"number"`
-	// Bundle is what the bundle has, Replay what the replay gives; "" where there is nothing.
+	// Bundle is the bundle's value, Replay the replay's; "" if missing.
 	Bundle string `json:"bundle"`
 	Replay string `json:"replay"`
 }
@@ -37,28 +37,28 @@ func (d Difference) String() string {
 	return fmt.Sprintf("%s %d\n  bundle: %s\n  replay: %s", d.Of, d.Number, word(d.Bundle), word(d.Replay))
 }
 
-// Result is what came of a replay.
+// Result is the result of a replay.
 type Result struct {
-	// Events and Lines are how many were compared, Messages how many of the lines were whole messages of the agent.
+	// Events and Lines count the comparisons, Messages those of lines that are complete messages of the agent.
 	Events   int `json:"events"`
 	Lines    int `json:"lines"`
 	Messages int `json:"messages"`
-	// Notes say what was not compared, and why.
+	// Notes list what was not compared, and why.
 	Notes       []string     `json:"notes"`
 	Differences []Difference `json:"differences"`
 }
 
-// Adapter is what reads lines of a runtime without its agent. Both members may be nil.
+// Adapter reads lines of a runtime without its agent. Both members may be nil.
 type Adapter struct {
-	// Translate translates lines as an agent wrote them (session.NativeRing) into the vocabulary, without knowing what
-	// came before.
+	// Translate translates lines as an agent wrote them (session.NativeRing) into the vocabulary, without knowledge of
+	// earlier lines.
 	Translate func(sessionID, cwd string, lines []json.RawMessage) []runtime.Signal
-	// Read reads a line of a runtime that speaks the vocabulary itself: what is recorded of it is what it wrote.
+	// Read reads a line of a runtime that uses the vocabulary itself: its records are its original lines.
 	Read func(line json.RawMessage) (runtime.Signal, error)
 }
 
-// Replay derives the events of a bundle from its records, as the server derived them, and compares. What the agent
-// wrote is read by the adapter of its runtime, and what it said compared.
+// Replay derives the events of a bundle from its records, as the server did, and compares both. The adapter of the
+// runtime reads the agent's lines, and Replay compares the messages in them.
 func Replay(b *Bundle, adapter Adapter) *Result {
 	result := &Result{Notes: []string{}, Differences: []Difference{}}
 	if len(b.Records) == 0 {
@@ -95,14 +95,14 @@ func Replay(b *Bundle, adapter Adapter) *Result {
 		if d, differ := compare(want, got, b.Manifest); differ {
 			result.Differences = append(result.Differences, d)
 			if want == nil || got == nil || want.Type != got.Type {
-				return result // what follows is but shifted
+				return result // all later events are merely shifted
 			}
 		}
 	}
 	return result
 }
 
-// lines reads every line of the vocabulary again: it says of the same turn and item what was stored of it.
+// lines rereads every line of the vocabulary: the result must have the stored turn and item.
 func (r *Result) lines(b *Bundle, own func(json.RawMessage) (runtime.Signal, error)) {
 	for i := range b.Records {
 		record := &b.Records[i]
@@ -111,7 +111,7 @@ func (r *Result) lines(b *Bundle, own func(json.RawMessage) (runtime.Signal, err
 		}
 		method, layout, ok := wire.LayoutOf(record.Payload)
 		if !ok {
-			continue // a shape of before there were layouts
+			continue // a form from before versioned layouts
 		}
 		r.Lines++
 		signal := wire.Read(bytes.Clone(record.Payload), method, layout)
@@ -132,7 +132,7 @@ func (r *Result) lines(b *Bundle, own func(json.RawMessage) (runtime.Signal, err
 		}
 		stored := read{record.Type, database.DecodeText(record.TurnID), database.DecodeText(record.ItemID)}
 		again := read{kind, signal.TurnID, signal.ItemID}
-		// What a line does not name the server knew otherwise.
+		// The server knew from elsewhere what the line does not name.
 		if stored.kind != again.kind || again.turn != "" && stored.turn != again.turn || again.item != "" &&
 			stored.item != again.item {
 			r.Differences = append(r.Differences, Difference{"line", record.Seq, stored.String(), again.String()})
@@ -140,13 +140,13 @@ func (r *Result) lines(b *Bundle, own func(json.RawMessage) (runtime.Signal, err
 	}
 }
 
-// natives translates what the agent wrote: a message that the records have is the same text again. What it did depends
-// on what it was answered, which is not among its lines.
+// natives translates the agent's lines: each message that the records contain must have the same text. The agent's
+// other actions depend on responses that are not among its lines.
 func (r *Result) natives(b *Bundle, translate func(string, string, []json.RawMessage) []runtime.Signal) {
 	again := map[string]string{}
 	if translate != nil {
 		var about struct{ Cwd string }
-		_ = json.Unmarshal(b.Files["session.json"], &about) // then it is in no folder
+		_ = json.Unmarshal(b.Files["session.json"], &about) // without it, no folder is known
 		for _, signal := range translate(b.Manifest.SessionID, about.Cwd, b.Native) {
 			if id, text := messageOf(signal.Raw); id != "" {
 				again[id] = text
@@ -188,7 +188,7 @@ func (r *Result) natives(b *Bundle, translate func(string, string, []json.RawMes
 		r.Messages, all, why))
 }
 
-// messageOf is the id and the text of a message of the agent that is whole, "" of other lines.
+// messageOf returns the id and text of a complete message of the agent, "" for other lines.
 func messageOf(line json.RawMessage) (id, text string) {
 	method, layout, ok := wire.LayoutOf(line)
 	if !ok || method != wire.MethodItemCompleted {
@@ -202,13 +202,13 @@ func messageOf(line json.RawMessage) (id, text string) {
 	return wire.Text(members[1]), wire.Text(members[2])
 }
 
-// read is what is stored of a line beside it.
+// read is the data that is stored with a line.
 type read struct{ kind, turn, item string }
 
-// String names it in a difference.
+// String formats it for a Difference.
 func (r read) String() string { return fmt.Sprintf("%s of turn %q, item %q", r.kind, r.turn, r.item) }
 
-// whole are the events of the tasks whose start is among them.
+// whole returns the events of tasks with a start among the events.
 func whole(events []tasks.Event) (all []tasks.Event) {
 	begun := map[string]bool{}
 	for _, e := range events {
@@ -222,8 +222,8 @@ func whole(events []tasks.Event) (all []tasks.Event) {
 	return all
 }
 
-// compare compares two events. Where a secret was redacted, before or after a text was cut or hashed, only
-// their subject is compared.
+// compare compares two events. If a secret was redacted, before or after a text was cut or hashed, it compares only
+// their subject.
 func compare(want, got *tasks.Event, of Manifest) (Difference, bool) {
 	d := Difference{Of: "event"}
 	if want != nil {
@@ -249,7 +249,7 @@ func compare(want, got *tasks.Event, of Manifest) (Difference, bool) {
 	return d, true
 }
 
-// cleaned reports whether two events differ only in hashes, which are those from before the redaction.
+// cleaned reports whether two events differ only in hashes computed before the redaction.
 func cleaned(want, got *tasks.Event) bool {
 	var recorded, derived map[string]json.RawMessage
 	if json.Unmarshal(want.Payload, &recorded) != nil || json.Unmarshal(got.Payload, &derived) != nil {
@@ -260,16 +260,16 @@ func cleaned(want, got *tasks.Event) bool {
 	return string(javascript.MustEncode(recorded)) == string(javascript.MustEncode(derived))
 }
 
-// callOf is the tool call an event is about, "" for none.
+// callOf returns the id of the tool call that an event is about, "" for none.
 func callOf(e *tasks.Event) string {
 	var about struct {
 		ID string `json:"tool_call_id"`
 	}
-	_ = json.Unmarshal(e.Payload, &about) // it is about none
+	_ = json.Unmarshal(e.Payload, &about) // it is about no call
 	return about.ID
 }
 
-// Print writes a result for people.
+// Print prints a result for people.
 func (r *Result) Print(w io.Writer) error {
 	var out strings.Builder
 	for _, note := range r.Notes {

@@ -14,25 +14,25 @@ type Transcript struct {
 	InputHash string `json:"input_hash"`
 	TaskID    string `json:"task_id"`
 	Name      string `json:"name"`
-	// Input is what it was called with. Evaluated are the opinions about it, Decision is approved or denied,
-	// "" before the decision; Actor and Reason are of the decision.
+	// Input is the call's input. Evaluated are the opinions about it. Decision is approved or denied, "" before the
+	// decision, with its Actor and Reason.
 	Input     json.RawMessage   `json:"input,omitempty"`
 	Evaluated []json.RawMessage `json:"policy_evaluated"`
 	Decision  string            `json:"decision,omitempty"`
 	Actor     string            `json:"actor,omitempty"`
 	Reason    string            `json:"reason,omitempty"`
 	Started   bool              `json:"started"`
-	// Stdout and Stderr are its output, in deltas or at once.
+	// Stdout and Stderr are its output, from deltas or the complete text.
 	Stdout string `json:"stdout,omitempty"`
 	Stderr string `json:"stderr,omitempty"`
-	// Completed is how it ended, as the event has it: who ran it and where, the sandbox, the result or a reference to it,
+	// Completed is the payload of its last event: who ran it and where, the sandbox, the result or a reference to it,
 	// the exit code.
 	Completed json.RawMessage `json:"completed,omitempty"`
 	ExitCode  json.RawMessage `json:"exit_code,omitempty"`
 	IsError   bool            `json:"is_error"`
 }
 
-// callMembers are the members of events about calls that a Transcript is made of.
+// callMembers are the members of call events that a Transcript uses.
 type callMembers struct {
 	CallID    string          `json:"tool_call_id"`
 	Native    string          `json:"runtime_tool_call_id"`
@@ -50,7 +50,7 @@ type callMembers struct {
 	IsError   bool            `json:"is_error"`
 }
 
-// Transcripts are those of a session's events: one for each attempt of a call, in the order they began.
+// Transcripts returns the transcripts of a session's events: one for each attempt of a call, in the order they began.
 func Transcripts(events []tasks.Event) []*Transcript {
 	type attempt struct {
 		id     string

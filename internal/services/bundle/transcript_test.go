@@ -10,8 +10,8 @@ import (
 	"harness/internal/services/tasks"
 )
 
-// OB-09: each attempt of a call has a transcript of its own, a denied one too, with what it said on both streams, its
-// exit code and who decided.
+// OB-09: each attempt of a call has a separate transcript, even a denied one. It has the output on both streams, the
+// exit code and the decider.
 func TestEveryAttemptHasATranscript(t *testing.T) {
 	t.Parallel()
 	event := func(kind string, attempt, members string) tasks.Event {
@@ -47,7 +47,7 @@ func TestEveryAttemptHasATranscript(t *testing.T) {
 	}
 }
 
-// What is no bundle, or one of another format, is refused with why.
+// A file that is not a bundle, or has another format, is refused with the reason.
 func TestWhatIsNoBundleIsRefused(t *testing.T) {
 	t.Parallel()
 	if _, err := bundle.Read(strings.NewReader("plain text")); err == nil || !strings.Contains(err.Error(), "no bundle") {

@@ -8,7 +8,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// A session is exported as each kind of file; what an agent said is no markup of the page.
+// A session is exported as each kind of file; an agent's text never becomes markup of the page.
 func TestASessionIsExported(t *testing.T) {
 	t.Parallel()
 	site := programtest.New(t, programtest.WithoutAgent())

@@ -1,8 +1,8 @@
-// Package codexmanager imports the data directory of a codex-manager: projects, sessions with their controls
-// and settings, transcripts and jobs.
+// Package codexmanager imports the data directory of a codex-manager: projects, sessions with their controls and
+// settings, transcripts and jobs.
 //
-// It owns the formats of those files, and what their readers make of them. It must never know how a session, a project
-// or a job is stored here.
+// It owns the formats of those files, and how codex-manager interprets them. It must never know how a session, a
+// project or a job is stored here.
 package codexmanager
 
 import (
@@ -49,7 +49,7 @@ type controls struct {
 	Settings          map[string]json.RawMessage `json:"settings"`
 }
 
-// run is when a turn ran, in ms; nil for what is not known.
+// run has the times of a turn, in ms; nil for unknown ones.
 type run struct {
 	StartedAt   *float64 `json:"startedAt"`
 	CompletedAt *float64 `json:"completedAt"`
@@ -110,12 +110,12 @@ type job struct {
 	} `json:"runningContext"`
 }
 
-// Directory is what a data directory has.
+// Directory is the content of a data directory.
 type Directory struct {
 	path string
-	// known are the conversations codex has files of, nil when no home was named.
+	// known are the conversations with files in CODEX_HOME, nil if the caller named no home.
 	known map[string]bool
-	// Missing are files that are not there: what they would have is not imported.
+	// Missing lists missing files: their content is not imported.
 	Missing []string
 
 	metadata   metadata
@@ -123,12 +123,12 @@ type Directory struct {
 	jobs       jobList
 }
 
-// ErrNoDirectory says that a folder is no data directory of a codex-manager.
+// ErrNoDirectory means that a folder is no data directory of a codex-manager.
 var ErrNoDirectory = errors.New("no data directory of a codex-manager")
 
-// Read reads a data directory. codexHome is the CODEX_HOME its codex had, "" when that is not known: without
-// it, sessions that never got a title or controls look like deleted ones, and are left. ErrNoDirectory; other
-// errors name a file that cannot be read. A codex-manager that runs rewrites its files: stop it first.
+// Read reads a data directory. codexHome is the CODEX_HOME of its codex, "" if unknown: without it, sessions that never
+// got a title or controls look like deleted ones, and are skipped. ErrNoDirectory; other errors name an unreadable
+// file. A running codex-manager rewrites its files: stop it first.
 func Read(path, codexHome string) (*Directory, error) {
 	d := &Directory{path: path}
 	for name, into := range map[string]any{metadataFile: &d.metadata, transcriptFile: &d.supplement, jobsFile: &d.jobs} {

@@ -12,7 +12,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// eventually reads a session until it is as it should be.
+// await reads a session until it has the expected state.
 func await(t *testing.T, server *programtest.Server, path, what string, done func(object) bool) (got object) {
 	t.Helper()
 	if !polling.Until(programtest.Patience, func() bool {
@@ -36,8 +36,8 @@ func entries(got object) (all []object) {
 	return all
 }
 
-// The conversation of an imported session is codex's: with the same CODEX_HOME its items stand where they
-// did, with what others wrote to its turns; folder, model and times are codex's.
+// The conversation of an imported session is codex's. With the same CODEX_HOME its items keep their order, including
+// what other clients added to its turns; folder, model and times are codex's.
 func TestTheHistoryOfAnImportedSessionIsCodexs(t *testing.T) {
 	t.Parallel()
 	model := mockmodel.Start(t)
@@ -70,7 +70,7 @@ func TestTheHistoryOfAnImportedSessionIsCodexs(t *testing.T) {
 	want := programtest.Get[object](server, path)
 	server.Stop()
 
-	// What a codex-manager would have of it: the items in the order of their events, the notes as they came.
+	// A codex-manager would store this: the items in the order of their events, and the notes in the order of arrival.
 	var items, notes []object
 	for _, entry := range entries(want) {
 		if entry["type"] == "note" {

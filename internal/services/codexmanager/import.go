@@ -13,7 +13,7 @@ import (
 	"harness/queue"
 )
 
-// Count is how many of a kind were imported, and how many were here before.
+// Count is the number of imported rows of a kind, and of those that already existed.
 type Count struct {
 	New int `json:"new"`
 	Had int `json:"alreadyHere"`
@@ -32,22 +32,22 @@ type Report struct {
 	DryRun   bool  `json:"dryRun"`
 	Projects Count `json:"projects"`
 	Sessions Count `json:"sessions"`
-	// Entries are the transcript entries that were not here before.
+	// Entries is the number of new transcript entries.
 	Entries  int   `json:"entries"`
 	Jobs     Count `json:"jobs"`
 	Defaults bool  `json:"defaultControls"` // whether they were imported
-	// Left is what was not imported, with the reasons.
+	// Left lists what was not imported, with the reasons.
 	Left []string `json:"left"`
 }
 
-// Run runs a unit in a transaction that is committed, after all that others write.
+// Run runs a unit in a transaction and commits it, in order with all other writers.
 type Run func(ctx context.Context, unit func(ctx context.Context, tx database.Tx) error) error
 
-// sessionsAtOnce is how many sessions a transaction imports.
+// sessionsAtOnce is the number of sessions that one transaction imports.
 const sessionsAtOnce = 25
 
-// Import stores what the directory has, as this node's and as sessions of a runtime (codex's). Existing rows
-// stay as they are, so it may be repeated: it continues after an interruption, and adds what is new.
+// Import stores the content of the directory as sessions of this node and of a runtime (codex's). It keeps existing
+// rows, so it may be repeated: it continues after an interruption, and adds what is new.
 func (d *Directory) Import(ctx context.Context, nodeID, runtimeName string, run Run) (Report, error) {
 	i := &importing{Directory: d, nodeID: nodeID, runtime: runtimeName, run: run, Report: Report{Left: []string{}},
 		projectOf: map[string]string{}}
@@ -78,7 +78,7 @@ type importing struct {
 	Report
 	nodeID, runtime string
 	run             Run
-	// projectOf are the ids of projects here whose names are those of other ids there.
+	// projectOf maps imported project ids to ids of existing projects with the same names.
 	projectOf map[string]string
 }
 
@@ -86,11 +86,11 @@ func (i *importing) leave(format string, values ...any) {
 	i.Left = append(i.Left, fmt.Sprintf(format, values...))
 }
 
-// unit runs a unit and keeps what it reports when it was stored.
+// unit runs a unit and keeps its report once it is stored.
 func (i *importing) unit(ctx context.Context, do func(ctx context.Context, tx database.Tx) error) error {
 	before := i.Report
 	return i.run(ctx, func(ctx context.Context, tx database.Tx) error {
-		i.Report = before // it may be tried again
+		i.Report = before // the transaction may be retried
 		i.Left = slices.Clone(before.Left)
 		return do(ctx, tx)
 	})
@@ -138,7 +138,7 @@ func (i *importing) sessions(ctx context.Context, ids []string) error {
 				if other, is := i.projectOf[*in.ProjectID]; is {
 					in.ProjectID = &other
 				} else if _, is := i.metadata.Projects[*in.ProjectID]; !is {
-					in.ProjectID = nil // it was deleted
+					in.ProjectID = nil // the project was deleted
 				}
 			}
 			result, err := store.Import(ctx, tx, in)

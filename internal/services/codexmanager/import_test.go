@@ -26,7 +26,7 @@ func TestMain(m *testing.M) { programtest.Main(m) }
 
 type object = map[string]any
 
-// What a codex-manager had stored is read here as it answered itself after a restart.
+// The stored data of a codex-manager reads the same here as from the codex-manager itself after a restart.
 func TestARecordedDirectoryIsReadAsTheOriginalReadsIt(t *testing.T) {
 	t.Parallel()
 	site := programtest.New(t, programtest.WithoutAgent())
@@ -56,7 +56,7 @@ func TestARecordedDirectoryIsReadAsTheOriginalReadsIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := programtest.Get[object](server, record.Path)
-		if session, is := want["session"].(object); is { // codex answers the rest of it
+		if session, is := want["session"].(object); is { // codex serves the rest of it
 			for _, key := range []string{"sessionId", "title", "approvalPolicy", "sessionControls", "createdAt", "updatedAt",
 				"projectId"} {
 				same(t, record.Name+": "+key, got["session"].(object)[key], session[key])
@@ -89,7 +89,7 @@ func encode(t *testing.T, value any) []byte {
 	return text
 }
 
-// made is a data directory of many sessions and what the original answers of them.
+// made is a data directory of many sessions, with the original's responses for them.
 type made struct {
 	folder   string
 	sessions []string
@@ -100,8 +100,7 @@ type made struct {
 
 const entriesOfEach = 6
 
-// makeDirectory writes a directory as a codex-manager does. What is read of an entry is put together beside it, by the
-// rules that were recorded.
+// makeDirectory writes a directory like a codex-manager does, and the expected entries, by the recorded rules.
 func makeDirectory(t *testing.T, sessions int) made {
 	t.Helper()
 	m := made{folder: t.TempDir(), reads: map[string]object{}, jobs: map[string]object{}, projects: 10}
@@ -115,7 +114,7 @@ func makeDirectory(t *testing.T, sessions int) made {
 		projects[id] = object{"name": fmt.Sprint("Project ", n), "workingDirectory": nil,
 			"createdAt": "2026-03-01T10:00:00.123Z", "updatedAt": "2026-03-02T10:00:00.000Z"}
 	}
-	// old jobs go at once
+	// old jobs are removed at once
 	at := func(ago time.Duration) string { return javascript.ISOTime(time.Now().Add(-ago).UnixMilli()) }
 	sequence := 0
 	for n := range sessions {
@@ -193,8 +192,8 @@ func makeDirectory(t *testing.T, sessions int) made {
 	return m
 }
 
-// A directory of 1,000 sessions: a dry run stores nothing, every read of what was imported is as the original's, and
-// to import it again changes nothing. Both engines.
+// A directory of 1,000 sessions on both engines: a dry run stores nothing, every read of an imported session matches
+// the original's, and a second import changes nothing.
 func TestADirectoryOfAThousandSessions(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {
@@ -202,7 +201,7 @@ func TestADirectoryOfAThousandSessions(t *testing.T) {
 			t.Parallel()
 			sessions := 1000
 			if engine == database.Postgres {
-				sessions = 100 // the same statements
+				sessions = 100 // the statements are the same
 			}
 			m := makeDirectory(t, sessions)
 			site := programtest.New(t, programtest.WithoutAgent(), programtest.WithEngine(engine))
@@ -267,7 +266,7 @@ func TestADirectoryOfAThousandSessions(t *testing.T) {
 	}
 }
 
-// What cannot be read is named, and nothing is stored.
+// The error names an unreadable file, and nothing is stored.
 func TestFilesThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	if _, err := codexmanager.Read(t.TempDir(), ""); !errors.Is(err, codexmanager.ErrNoDirectory) {

@@ -18,10 +18,10 @@ import (
 	"harness/transcript"
 )
 
-// sessions lists the ids of sessions, and of those that are left: a codex-manager keeps transcripts and times of
-// deleted sessions, too.
+// sessions lists the ids of sessions to import, and of those to skip: a codex-manager also keeps transcripts and times
+// of deleted sessions.
 func (d *Directory) sessions() (kept, left []string) {
-	all := map[string]bool{} // whether it is certain
+	all := map[string]bool{} // value: the session certainly exists
 	m := d.metadata
 	note := func(certain bool, id string) { all[id] = all[id] || certain || d.known[id] }
 	for id := range m.Titles {
@@ -49,7 +49,7 @@ func (d *Directory) sessions() (kept, left []string) {
 	return kept, left
 }
 
-// session is a session as its readers see it. wrong names entries that are left out, with the reasons.
+// session returns a session as codex-manager shows it. wrong names omitted entries, with the reasons.
 func (d *Directory) session(id, nodeID, runtimeName string) (in store.Imported, wrong []string) {
 	m := d.metadata
 	in = store.Imported{ID: id, Runtime: runtimeName, NodeID: nodeID, Title: m.Titles[id], SystemOwned: m.SystemOwned[id],
@@ -105,8 +105,8 @@ func (e entry) check() error {
 	return database.CheckKeys("messageId", e.MessageID, "turnId", e.TurnID)
 }
 
-// meaning is an entry as a codex-manager shows it: missing times come from when its turn ran, and an item of
-// the turn has the turn's times, too.
+// meaning returns an entry as a codex-manager shows it. Missing times come from the times of its turn, and so do those
+// of an item of the turn.
 func (e entry) meaning(timing map[string]run) transcript.Entry {
 	shown := transcript.Entry{MessageID: e.MessageID, TurnID: e.TurnID, Role: e.Role, Type: e.Type, Content: e.Content,
 		Details: e.Details, Status: transcript.Status(e.Status), StartedAt: millis(e.StartedAt),
@@ -125,7 +125,7 @@ func (e entry) meaning(timing map[string]run) transcript.Entry {
 	return shown
 }
 
-// millis is a time in ms; small numbers are seconds.
+// millis returns a time in ms; small numbers are seconds.
 func millis(at *float64) *int64 {
 	if at == nil {
 		return nil
@@ -138,7 +138,7 @@ func millis(at *float64) *int64 {
 	return &ms
 }
 
-// bornAt is when an id of version 7 was made, in ms; 0 for another one.
+// bornAt returns the creation time of an id of version 7, in ms; 0 for another id.
 func bornAt(id string) int64 {
 	hex := strings.ReplaceAll(id, "-", "")
 	if len(hex) != 32 || hex[12] != '7' {
@@ -165,7 +165,7 @@ func (p project) meaning(id string) (session.Project, error) {
 		database.CheckKeys("name", p.Name, "id", id)
 }
 
-// instant reads a time as JavaScript writes it.
+// instant parses a time in JavaScript's format.
 func instant(text *string) (*int64, error) {
 	if text == nil {
 		return nil, nil
@@ -209,14 +209,14 @@ func (j job) meaning() (meant queue.Job, err error) {
 	return meant, nil
 }
 
-// compact is JSON without the file's indentation.
+// compact returns JSON without the file's indentation.
 func compact(raw []byte) []byte {
 	if len(raw) == 0 {
 		return nil
 	}
 	var out bytes.Buffer
 	if err := json.Compact(&out, raw); err != nil {
-		return raw // it was read as JSON before
+		return raw // it was parsed as JSON before
 	}
 	return out.Bytes()
 }

@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	// patience is the longest pause before the next poll of the store.
+	// patience is the maximum pause between polls of the store.
 	patience = 5 * time.Second
-	// slowest is how long is waited at most before a message is sent again.
+	// slowest is the maximum pause between two attempts to send a message.
 	slowest = 15 * time.Minute
-	// maxTitle is how many characters of a title a message holds.
+	// maxTitle is the maximum number of characters of a title in a message.
 	maxTitle = 200
 )
 
-// stored is a message that waits.
+// stored is a pending message.
 type stored struct {
 	Message
 	target        string
@@ -63,9 +63,8 @@ func (n *Notifier) deliver(ctx context.Context, l *lane) {
 	}
 }
 
-// step sends the message that is due first, and returns how long to wait for the next. It stores the time of
-// the next attempt before it sends: no other process sends the message before that, and after a crash it is
-// sent then.
+// step sends the message that is due first, and returns the wait until the next one. It stores the time of the next
+// attempt before it sends. No other process sends the message before that time, and after a crash one sends it then.
 func (n *Notifier) step(ctx context.Context, l *lane) (wait time.Duration, sent bool, err error) {
 	m, err := n.first(ctx, l)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -123,7 +122,7 @@ func (n *Notifier) first(ctx context.Context, l *lane) (m stored, err error) {
 	return m, err
 }
 
-// take is the compare-and-set that leaves a message to one process.
+// take reserves a message for one process with a compare-and-set.
 func (n *Notifier) take(ctx context.Context, m stored, now time.Time) (taken bool, err error) {
 	again := min(n.opts.Retry<<min(m.attempts, 20), slowest)
 	err = n.opts.DB.Update(ctx, func(tx database.Tx) error {
@@ -151,7 +150,7 @@ func (n *Notifier) end(ctx context.Context, l *lane, m stored, outcome Outcome) 
 }
 
 func (n *Notifier) forget(ctx context.Context, m stored) error {
-	ctx = context.WithoutCancel(ctx) // what was taken by the target is not sent again
+	ctx = context.WithoutCancel(ctx) // a sent message must be deleted, or it is sent again
 	err := n.opts.DB.Update(ctx, func(tx database.Tx) error {
 		_, err := tx.ExecContext(ctx, `delete from notify_messages where id = $1`, m.ID)
 		return err
@@ -162,7 +161,7 @@ func (n *Notifier) forget(ctx context.Context, m stored) error {
 	return nil
 }
 
-// complete adds what the session is called now, and where it is shown.
+// complete adds the session's current title, and its link.
 func (n *Notifier) complete(ctx context.Context, m *Message) (err error) {
 	if m.Title, err = Title(ctx, n.opts.DB, m.SessionID); err != nil {
 		return err
@@ -180,7 +179,7 @@ func (n *Notifier) complete(ctx context.Context, m *Message) (err error) {
 	return nil
 }
 
-// Title is a session's in one line, "" for one that is not stored.
+// Title returns a session's title in one line, "" if the session is not stored.
 func Title(ctx context.Context, db *database.DB, sessionID string) (string, error) {
 	titles, err := database.ReadTexts(ctx, db.Read(), "read a title", `select title from sessions where id = $1`,
 		database.EncodeText(sessionID))
@@ -197,7 +196,7 @@ func oneLine(text string) string {
 	return strings.TrimSpace(string(line[:min(len(line), maxTitle)]))
 }
 
-// send makes the request; its error does not name the URL, which may be a secret.
+// send sends a message; its error does not name the URL, which may be a secret.
 func (n *Notifier) send(ctx context.Context, target Target, m Message) error {
 	request, err := target.Request(ctx, m)
 	if err != nil {
@@ -223,7 +222,7 @@ func (n *Notifier) send(ctx context.Context, target Target, m Message) error {
 	return nil
 }
 
-// answeredError is an answer that refuses a message.
+// answeredError is a response that refuses a message.
 type answeredError struct {
 	target string
 	code   int
@@ -234,7 +233,7 @@ func (e *answeredError) Error() string {
 	return fmt.Sprintf("%s answered %d%s", e.target, e.code, remedy(e.code))
 }
 
-// isGone reports whether a push service does not know a browser any more (RFC 8030, section 7.3).
+// isGone reports whether a push service no longer knows a browser (RFC 8030, section 7.3).
 func isGone(err error) bool {
 	var answered *answeredError
 	return errors.As(err, &answered) && (answered.code == http.StatusNotFound || answered.code == http.StatusGone)

@@ -14,17 +14,17 @@ import (
 )
 
 const (
-	// maxAge is how old news get before they are dropped.
+	// maxAge is the age at which news is dropped.
 	maxAge = 24 * time.Hour
-	// maxWaiting and maxForBrowser are how many messages wait for one target; those beyond are dropped.
+	// maxWaiting and maxForBrowser limit the pending messages for one target; further ones are dropped.
 	maxWaiting    = 10_000
 	maxForBrowser = 100
-	// behind is how many events without news may pass before it is stored that they did.
+	// behind is the maximum number of events without news before the cursor is stored.
 	behind = 1000
 )
 
-// cursor is how far the journal was followed: as stored, and as read; skipped says that events between were
-// not read, since there was no target.
+// cursor is the position in the journal: as stored, and as read. skipped means that it skipped events because there was
+// no target.
 type cursor struct {
 	stored, read int64
 	skipped      bool
@@ -48,8 +48,7 @@ func (n *Notifier) follow(ctx context.Context) {
 	}
 }
 
-// catchUp reads all new events. at.stored is -1 until the cursor is read, and again after another process
-// moved it.
+// catchUp reads all new events. at.stored is -1 until it reads the cursor, and again after another process moved it.
 func (n *Notifier) catchUp(ctx context.Context, at *cursor) (err error) {
 	if at.stored < 0 {
 		if *at, err = n.begin(ctx); err != nil {
@@ -68,7 +67,7 @@ func (n *Notifier) catchUp(ctx context.Context, at *cursor) (err error) {
 		}
 		return n.move(ctx, at, nil)
 	}
-	if at.skipped { // a new target gets none of them, after a crash either
+	if at.skipped { // a new target gets none of the skipped events, even after a crash
 		if at.skipped = false; at.read > at.stored {
 			if err := n.move(ctx, at, nil); err != nil || at.stored < 0 {
 				return err
@@ -105,8 +104,8 @@ func (n *Notifier) hasTargets(ctx context.Context) (bool, error) {
 	return n.opts.Push.hasSubscribers(ctx)
 }
 
-// move stores the cursor with the messages of its events. When another process did so first, the cursor is
-// read again.
+// move stores the cursor with the messages of its events. If another process did so first, the next catchUp rereads the
+// cursor.
 func (n *Notifier) move(ctx context.Context, at *cursor, messages []Message) error {
 	err := n.note(ctx, *at, messages)
 	if at.stored = at.read; err != nil {
@@ -118,7 +117,7 @@ func (n *Notifier) move(ctx context.Context, at *cursor, messages []Message) err
 	return err
 }
 
-// errElsewhere: another process took these events.
+// errElsewhere means that another process handled these events.
 var errElsewhere = errors.New("the journal was followed elsewhere meanwhile")
 
 // begin reads the cursor. A first start begins at the head, without earlier news.
@@ -132,7 +131,7 @@ func (n *Notifier) begin(ctx context.Context) (at cursor, err error) {
 		return cursor{stored: -1, read: -1}, err
 	}
 	at.read = max(at.stored, oldest-1)
-	if at.stored < 0 || at.stored > head { // new, or of another store
+	if at.stored < 0 || at.stored > head { // a new cursor, or one of another store
 		at.read = head
 	}
 	if at.read == at.stored {
@@ -147,7 +146,7 @@ func (n *Notifier) begin(ctx context.Context) (at cursor, err error) {
 	return cursor{stored: at.read, read: at.read}, nil
 }
 
-// note stores messages with the cursor, in one transaction; errElsewhere when another process did.
+// note stores messages with the cursor, in one transaction; errElsewhere if another process did.
 func (n *Notifier) note(ctx context.Context, at cursor, messages []Message) error {
 	dropped := map[*lane]int{}
 	err := n.opts.DB.Update(ctx, func(tx database.Tx) error {
@@ -191,7 +190,7 @@ func (n *Notifier) note(ctx context.Context, at cursor, messages []Message) erro
 	return nil
 }
 
-// queue stores messages for the targets of a lane, and returns how many were too many.
+// queue stores messages for the targets of a lane, and returns the number of messages beyond the limit.
 func (n *Notifier) queue(ctx context.Context, tx database.Tx, l *lane, messages []Message) (dropped int, err error) {
 	targets, err := l.targets(ctx, tx)
 	for _, target := range targets {
@@ -204,7 +203,7 @@ func (n *Notifier) queue(ctx context.Context, tx database.Tx, l *lane, messages 
 	return dropped, err
 }
 
-// queueFor stores messages for one target, of which no more than room wait.
+// queueFor stores messages for one target, at most room of them pending.
 func (n *Notifier) queueFor(ctx context.Context, tx database.Tx, target string, room int, messages []Message) (
 	dropped int, err error) {
 	var waiting int

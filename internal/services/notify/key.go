@@ -7,7 +7,7 @@ import (
 	"harness/internal/platform/database"
 )
 
-// Key is a key of this store, made when it is asked for the first time. All servers of the store have the same.
+// Key returns a key of this store, generated on first use. All servers of the store share it.
 func Key(ctx context.Context, db *database.DB, name string, fresh func() string) (key string, err error) {
 	err = db.Update(ctx, func(tx database.Tx) error {
 		_, err := tx.ExecContext(ctx, `insert into notify_keys (name, key) values ($1, $2) on conflict (name) do nothing`, name,

@@ -21,7 +21,7 @@ import (
 
 const secret = "a-key-of-the-webhook-01"
 
-// kit is a journal, a target that receives messages, and what became of them.
+// kit is a journal, a target that receives messages, and the outcomes of the messages.
 type kit struct {
 	t        *testing.T
 	db       *database.DB
@@ -29,7 +29,7 @@ type kit struct {
 	received chan delivery
 
 	mu     sync.Mutex
-	answer int // of the target
+	answer int // the target's status
 	ended  map[notify.Outcome]int
 	logged bytes.Buffer
 	url    string
@@ -180,7 +180,7 @@ func (k *kit) eventually(what string, condition func() bool) {
 	}
 }
 
-// content is what a webhook was sent.
+// content is the body of a webhook request.
 type content struct {
 	Type, Timestamp string
 	Data            map[string]string

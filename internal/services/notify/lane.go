@@ -7,22 +7,22 @@ import (
 	"harness/internal/platform/database"
 )
 
-// lane is a place that messages are sent to one after another: a target, or the browsers together.
+// lane sends messages one after another: to a target, or to all browsers.
 type lane struct {
-	// name is the target's, which messages are counted by.
+	// name is the target's; metrics count messages by it.
 	name string
-	// where chooses the messages, with arg as its $1.
+	// where selects the messages, with arg as its $1.
 	where, arg string
-	// targets are those that messages are stored for, of each of which room wait at most.
+	// targets lists the targets to store messages for, at most room pending each.
 	targets func(ctx context.Context, tx database.Tx) ([]string, error)
 	room    int
-	// targetOf is where a message goes, nil for nowhere; gone is called when a target no longer exists.
+	// targetOf returns the target of a message, nil for none; gone is called if a target no longer exists.
 	targetOf func(ctx context.Context, m stored) (Target, error)
 	gone     func(ctx context.Context, m stored) error
 	wake     wake.Signal
 }
 
-// lanes are those of all targets.
+// lanes returns the lanes of all targets.
 func lanes(opts Options) (all []*lane) {
 	for _, target := range opts.Targets {
 		all = append(all, &lane{name: target.Name(), where: "target = $1", arg: target.Name(), room: maxWaiting,

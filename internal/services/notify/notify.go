@@ -1,9 +1,9 @@
-// Package notify sends messages to people outside the server: that a request waits for a decision, that a
-// turn ended, that a job failed.
+// Package notify sends messages to people outside the server: that a request needs a decision, that a turn ended, that
+// a job failed.
 //
-// It owns the messages to be sent and the requests that send them. It follows the journal in the background:
-// no writer waits for it. A message is sent at least once, and again until it is accepted or a day old. It
-// must never know what an event means (Options.NewsOf), and no message holds text of a session but its title.
+// It owns the pending messages and the requests that send them. It follows the journal in the background, so no writer
+// waits for it. It sends a message at least once, and retries until the message is accepted or a day old. It must never
+// know what an event means (Options.NewsOf). No message contains text of a session except its title.
 package notify
 
 import (
@@ -31,7 +31,7 @@ const (
 	JobFailed     Kind = "job.failed"
 )
 
-// words are for people.
+// words describes a kind for people.
 func (k Kind) words() string {
 	switch k {
 	case ApprovalWaits:
@@ -47,10 +47,10 @@ func (k Kind) words() string {
 	}
 }
 
-// waits reports whether a decision is open.
+// waits reports whether a decision is pending.
 func (k Kind) waits() bool { return k == ApprovalWaits || k == QuestionWaits }
 
-// News is what happened; ids that it has none of are "".
+// News describes what happened; missing ids are "".
 type News struct {
 	Kind      Kind   `json:"kind"`
 	SessionID string `json:"sessionId,omitempty"`
@@ -59,24 +59,24 @@ type News struct {
 	JobID     string `json:"jobId,omitempty"`
 }
 
-// Message is news as a target gets it.
+// Message is news in the form for targets.
 type Message struct {
 	News
-	// ID is the same however often it is sent.
+	// ID is the same for each attempt to send the message.
 	ID string
-	// At is when it happened, in ms.
+	// At is the time of the event, in ms.
 	At int64
-	// Title is the session's, Link a page that shows it ("" when the server's public URL is not set).
+	// Title is the session's; Link is a page that shows it ("" if the server's public URL is not set).
 	Title, Link string
 	// Decide is a page that decides the request without any other access, "" for none. Its URL is a secret.
 	Decide string
 }
 
-// Target is where messages are sent to.
+// Target is a destination of messages.
 type Target interface {
-	// Name is one word, under which unsent messages are stored.
+	// Name is one word; unsent messages are stored under it.
 	Name() string
-	// Request makes the HTTP request for a message. Its error holds no secret.
+	// Request makes the HTTP request for a message. Its error contains no secret.
 	Request(ctx context.Context, m Message) (*http.Request, error)
 }
 
@@ -84,20 +84,20 @@ type Target interface {
 const (
 	Webhook = "webhook"
 	Ntfy    = "ntfy"
-	// PushName is that of all browsers together.
+	// PushName is the name for all browsers together.
 	PushName = "push"
 )
 
-// isEndpoint reports whether a text is a URL that requests are sent to.
+// isEndpoint reports whether a text is a valid URL for requests.
 func isEndpoint(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != ""
 }
 
-// Outcome is what became of a message.
+// Outcome is the outcome of an attempt to send a message.
 type Outcome string
 
-// A message that failed is sent again; one is dropped that is too old, or one too many.
+// A failed message is sent again; a message is dropped if it is too old or exceeds the limit.
 const (
 	Delivered Outcome = "delivered"
 	Failed    Outcome = "failed"
@@ -110,25 +110,24 @@ type Options struct {
 	Targets []Target
 	// Push sends to browsers, nil for none.
 	Push *Push
-	// Read gives the events after a position, Head is the last one this process knows of.
+	// Read returns the events after a position; Head returns the last position that this process has seen.
 	Read func(ctx context.Context, query journal.Query) ([]journal.Record, error)
 	Head func() int64
-	// NewsOf makes news of an event, false for none. It does not read; the payload of a long event is left
-	// out.
+	// NewsOf converts an event to news, false for none. It reads nothing else; the payload of a long event is missing.
 	NewsOf func(record *journal.Record) (News, bool)
-	// Waits reports whether a request still waits for a decision; one decided by then is not sent.
+	// Waits reports whether a request is still pending; otherwise its news is not sent.
 	Waits func(ctx context.Context, news News) (bool, error)
-	// PublicURL is where people reach this server, without a slash at its end; "" makes no links.
+	// PublicURL is this server's URL for people, without a trailing slash; "" makes no links.
 	PublicURL string
 	// DecideLink makes Message.Decide; nil makes none.
 	DecideLink func(news News) string
-	// Ended counts what became of messages.
+	// Ended counts the outcomes of messages.
 	Ended  func(target string, outcome Outcome)
 	Logger zerolog.Logger
-	// Clock is that of events, time.Now when nil.
+	// Clock returns the time of events; nil means time.Now.
 	Clock func() time.Time
-	// Pause is how long news may wait to be read (default 500 ms), Retry how long the second attempt waits
-	// for the first, which itself is given up after half of that (default 10 s).
+	// Pause is the interval for reading news (default 500 ms). Retry is the delay of the second attempt (default 10 s);
+	// the first one times out after half of it.
 	Pause, Retry time.Duration
 }
 
@@ -156,7 +155,7 @@ func New(opts Options) *Notifier {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 }
 
-// Start begins to follow the journal and to send, where there are targets. Calling it twice is allowed.
+// Start starts to follow the journal and to send, if there are targets. Calling it twice is allowed.
 func (n *Notifier) Start(ctx context.Context) error {
 	return n.loops.Start(ctx, func(context.Context) error {
 		if len(n.lanes) == 0 {
@@ -170,7 +169,7 @@ func (n *Notifier) Start(ctx context.Context) error {
 	})
 }
 
-// Stop ends it. Messages that are not sent yet are sent after the next start.
+// Stop stops it. The next start sends the remaining messages.
 func (n *Notifier) Stop(ctx context.Context) error {
 	_, err := n.loops.Stop(ctx, "notifications")
 	n.client.CloseIdleConnections()

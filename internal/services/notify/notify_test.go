@@ -18,7 +18,7 @@ import (
 	"harness/tests/lifecycletest"
 )
 
-// A message is signed as Standard Webhooks demands, and holds only the session's title and ids.
+// A message is signed as specified by Standard Webhooks, and contains only the session's title and ids.
 func TestWebhookMessagesAreSigned(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -60,8 +60,8 @@ func TestWebhookMessagesAreSigned(t *testing.T) {
 	})
 }
 
-// A refused message is sent again with the same id, by a later process too. No log has a secret, and no
-// redirect is followed.
+// A refused message is sent again with the same id, even by a later process. No log contains a secret, and no redirect
+// is followed.
 func TestWhatIsRefusedIsSentAgain(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -103,7 +103,7 @@ func TestWhatIsRefusedIsSentAgain(t *testing.T) {
 	})
 }
 
-// A target that is away gets its message when it is back, and its URL is in no log.
+// A target that is down gets its message once it is back, and its URL is in no log.
 func TestATargetThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	k := newKit(t, dbtest.Open(t, database.SQLite))
@@ -126,7 +126,7 @@ func TestATargetThatDoesNotAnswer(t *testing.T) {
 	k.receive()
 }
 
-// Of several processes one sends a message.
+// Only one of several processes sends a message.
 func TestSeveralProcessesSendAMessageOnce(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -149,7 +149,7 @@ func TestSeveralProcessesSendAMessageOnce(t *testing.T) {
 	})
 }
 
-// A request that is decided by the time it is sent is not sent, one that waits is.
+// A request that was decided before it is sent is not sent; a pending one is.
 func TestADecidedRequestIsNotSent(t *testing.T) {
 	t.Parallel()
 	k := newKit(t, dbtest.Open(t, database.SQLite))
@@ -168,7 +168,7 @@ func TestADecidedRequestIsNotSent(t *testing.T) {
 	}
 }
 
-// A message that was not accepted for a day is dropped.
+// A message that no target accepted for a day is dropped.
 func TestADayOldMessageIsDropped(t *testing.T) {
 	t.Parallel()
 	k := newKit(t, dbtest.Open(t, database.SQLite))

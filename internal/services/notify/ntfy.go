@@ -12,7 +12,7 @@ import (
 // ntfy sends to a topic of ntfy.
 type ntfy struct{ url, token string }
 
-// NewNtfy makes a target of a topic's URL. Its password is the access token, which is sent as a header.
+// NewNtfy makes a target of a topic's URL. The URL's password is the access token, which is sent as a header.
 func NewNtfy(topic string) (Target, error) {
 	place, err := url.Parse(topic)
 	if err != nil || !isEndpoint(topic) {

@@ -19,31 +19,31 @@ import (
 )
 
 const (
-	// maxBrowsers is how many subscriptions one holder has; a new one replaces the oldest.
+	// maxBrowsers is the maximum number of subscriptions of one holder; a new one replaces the oldest.
 	maxBrowsers = 20
-	// maxEndpoint is the longest endpoint, in bytes.
+	// maxEndpoint is the maximum length of an endpoint, in bytes.
 	maxEndpoint = 2048
 )
 
 // Subscriber is the holder of a subscription and its access: withdrawing the access ends the subscription.
 type Subscriber struct {
-	// Holder is the same for all browsers of one access, Proof what shows that the access is still that one.
+	// Holder is the same for all browsers of one access; Proof proves that the access is unchanged.
 	Holder, Proof string
-	// Until is when the access ends, in ms; 0 for never.
+	// Until is when the access ends, in ms; 0 means never.
 	Until int64
-	// Projects are those the holder is limited to, nil for no limit.
+	// Projects limits the holder to projects, nil for no limit.
 	Projects []string
 }
 
 // Browser is an endpoint of a browser at its push service (PushSubscription of the Push API).
 type Browser struct {
-	// Endpoint is the URL messages are sent to; it is secret.
+	// Endpoint is the URL for messages; it is secret.
 	Endpoint string
-	// P256dh and Auth are the browser's keys, which messages are encrypted for, as base64url (RFC 8291).
+	// P256dh and Auth are the browser's encryption keys, as base64url (RFC 8291).
 	P256dh, Auth string
 }
 
-// Subscription is a browser that gets messages.
+// Subscription is a subscribed browser.
 type Subscription struct {
 	Browser
 	Subscriber
@@ -52,7 +52,7 @@ type Subscription struct {
 	CreatedAt int64
 }
 
-// Service is the host of the push service.
+// Service returns the host of the push service.
 func (s *Subscription) Service() string {
 	u, err := url.Parse(s.Endpoint)
 	if err != nil {
@@ -64,30 +64,30 @@ func (s *Subscription) Service() string {
 // PushOptions configure a Push. DB and Allows are required.
 type PushOptions struct {
 	DB *database.DB
-	// Services are the push services that may be written to: a host, *.host for every host below one, or an origin.
+	// Services are the allowed push services: a host, *.host for every host below one, or an origin.
 	Services []string
-	// Contact is a mailto: or https: URL by which a push service finds who runs this server (RFC 8292).
+	// Contact is a mailto: or https: URL at which a push service can reach the server's operator (RFC 8292).
 	Contact string
-	// Allows reports whether the access of a subscription still counts, and whether it covers the news.
+	// Allows reports whether the access of a subscription is still valid, and whether it covers the news.
 	Allows func(ctx context.Context, who Subscriber, news News) (counts, may bool, err error)
 }
 
-// Push keeps the subscribed browsers, and encrypts their messages (Web Push: RFC 8030, 8291, 8292).
+// Push stores the subscribed browsers, and encrypts their messages (Web Push: RFC 8030, 8291, 8292).
 type Push struct {
 	opts            PushOptions
 	private, public string
 }
 
-// ErrNoSubscription means that there is none of this holder by this id.
+// ErrNoSubscription means that the holder has no subscription with this id.
 var ErrNoSubscription = errors.New("there is no such subscription")
 
-// BrowserError refuses what cannot be sent to.
+// BrowserError refuses a browser that cannot receive messages.
 type BrowserError struct{ Field, Message string }
 
 // Error implements error.
 func (e *BrowserError) Error() string { return e.Field + ": " + e.Message }
 
-// NewPush makes one over a migrated store, whose servers all sign with the same key.
+// NewPush makes a Push over a migrated store; all its servers sign with the same key.
 func NewPush(ctx context.Context, opts PushOptions) (*Push, error) {
 	var failed error
 	pair, err := Key(ctx, opts.DB, "vapid", func() string {
@@ -103,10 +103,10 @@ func NewPush(ctx context.Context, opts PushOptions) (*Push, error) {
 	return p, nil
 }
 
-// PublicKey is what browsers subscribe with (applicationServerKey), as base64url.
+// PublicKey returns the key for browsers to subscribe with (applicationServerKey), as base64url.
 func (p *Push) PublicKey() string { return p.public }
 
-// Subscribe adds a browser. One that was subscribed stays so, for the caller. Errors: *BrowserError.
+// Subscribe adds a browser. A subscribed one is assigned to the caller. Errors: *BrowserError.
 func (p *Push) Subscribe(ctx context.Context, who Subscriber, browser Browser) (made Subscription, err error) {
 	if err := p.check(browser); err != nil {
 		return made, err
@@ -127,7 +127,7 @@ func (p *Push) Subscribe(ctx context.Context, who Subscriber, browser Browser) (
 			if _, err := tx.ExecContext(ctx, `delete from push_subscriptions where id = $1`, was.ID); err != nil {
 				return err
 			}
-		default: // what waits for the one before is not for this one
+		default: // pending messages of the earlier holder are not for this one
 			if err := unsubscribe(ctx, tx, was.ID); err != nil {
 				return err
 			}
@@ -146,7 +146,7 @@ func (p *Push) Subscribe(ctx context.Context, who Subscriber, browser Browser) (
 	return made, nil
 }
 
-// bound ends the oldest subscriptions of a holder with too many.
+// bound removes the oldest subscriptions of a holder beyond maxBrowsers.
 func (p *Push) bound(ctx context.Context, tx database.Tx, holder string) error {
 	all, err := subscriptionsOf(ctx, tx, holder)
 	if err != nil {
@@ -166,7 +166,7 @@ func (p *Push) List(ctx context.Context, holder string) ([]Subscription, error) 
 	return subscriptionsOf(ctx, p.opts.DB.Read(), holder)
 }
 
-// Unsubscribe ends a subscription of a holder, and what waits for it. Errors: ErrNoSubscription.
+// Unsubscribe removes a subscription of a holder and its pending messages. Errors: ErrNoSubscription.
 func (p *Push) Unsubscribe(ctx context.Context, holder, id string) error {
 	err := p.opts.DB.Update(ctx, func(tx database.Tx) error {
 		// Postgres may refuse the text of an invalid id.
@@ -209,7 +209,7 @@ func scanSubscription(row database.Row) (s Subscription, err error) {
 	return s, err
 }
 
-// check refuses a browser that cannot be sent to.
+// check refuses a browser that cannot receive messages.
 func (p *Push) check(browser Browser) error {
 	if len(browser.Endpoint) > maxEndpoint || !p.isService(browser.Endpoint) {
 		return &BrowserError{"endpoint", "this server sends to no such push service; an operator can add it to " +
@@ -228,7 +228,7 @@ func (p *Push) check(browser Browser) error {
 	return nil
 }
 
-// isService reports whether an endpoint is one of a push service that is listed.
+// isService reports whether an endpoint belongs to an allowed push service.
 func (p *Push) isService(endpoint string) bool {
 	u, err := url.Parse(endpoint)
 	if err != nil || u.User != nil || u.Fragment != "" || u.Hostname() == "" {
@@ -241,7 +241,7 @@ func (p *Push) isService(endpoint string) bool {
 			}
 			continue
 		}
-		host := strings.ToLower(u.Host) // with a port it is none of those that are listed by their hosts
+		host := strings.ToLower(u.Host) // entries by host allow no port
 		below, wild := strings.CutPrefix(service, "*")
 		if u.Scheme == "https" && (host == service || wild && strings.HasSuffix(host, below)) {
 			return true

@@ -17,7 +17,7 @@ import (
 	"harness/internal/platform/database"
 )
 
-// pushPrefix begins the targets of messages for browsers; those of a subscription end with its id.
+// pushPrefix is the prefix of the targets for browsers; the id of the subscription follows.
 const pushPrefix = PushName + "/"
 
 func pushTarget(id string) string { return pushPrefix + id }
@@ -30,7 +30,8 @@ type browser struct {
 
 func (b *browser) Name() string { return PushName }
 
-// Request implements Target. Only the browser can read the message: not its push service, nor how long it is.
+// Request implements Target. Only the browser can read the message: its push service cannot, and does not learn its
+// length.
 func (b *browser) Request(ctx context.Context, m Message) (*http.Request, error) {
 	payload, err := json.Marshal(struct {
 		News
@@ -40,11 +41,11 @@ func (b *browser) Request(ctx context.Context, m Message) (*http.Request, error)
 	if err != nil {
 		return nil, fmt.Errorf("write a message for a browser: %w", err)
 	}
-	// What a service has not delivered yet gives way to what comes of the same kind in the same session.
+	// An undelivered message is replaced by a newer one of the same kind in the same session.
 	topic := sha256.Sum256([]byte(string(m.Kind) + "\x00" + m.SessionID))
 	options := &webpush.Options{TTL: int(max(maxAge-time.Since(time.UnixMilli(m.At)), 0) / time.Second), Urgency: webpush.UrgencyNormal,
 		Topic:          base64.RawURLEncoding.EncodeToString(topic[:24]),
-		Subscriber:     strings.TrimPrefix(b.push.opts.Contact, "mailto:"), // which the library puts before it
+		Subscriber:     strings.TrimPrefix(b.push.opts.Contact, "mailto:"), // the library adds mailto:
 		VAPIDPublicKey: b.push.public, VAPIDPrivateKey: b.push.private}
 	if m.Kind.waits() {
 		options.Urgency = webpush.UrgencyHigh
@@ -54,7 +55,7 @@ func (b *browser) Request(ctx context.Context, m Message) (*http.Request, error)
 	_, err = webpush.SendNotificationWithContext(ctx, payload, &webpush.Subscription{ //nolint:bodyclose // there is no answer yet
 		Endpoint: b.to.Endpoint, Keys: webpush.Keys{P256dh: b.to.P256dh, Auth: b.to.Auth}}, options)
 	if err != nil {
-		return nil, errors.New("a message cannot be encrypted for this browser") // the cause may name the endpoint
+		return nil, errors.New("a message cannot be encrypted for this browser") // the cause may contain the endpoint
 	}
 	return made.Request, nil
 }
@@ -68,8 +69,8 @@ func (r *request) Do(made *http.Request) (*http.Response, error) {
 	return nil, nil //nolint:nilnil // it is sent later
 }
 
-// targetOf is the browser of a message. It is nil when the browser is gone, when its access does not count
-// any more, which ends the subscription, or when the access does not cover the news.
+// targetOf returns the browser of a message. It returns nil if the browser is gone or its access does not cover the
+// news. It does so, too, if the access is no longer valid, and then removes the subscription.
 func (p *Push) targetOf(ctx context.Context, m stored) (Target, error) {
 	id := m.target[len(pushPrefix):]
 	to, err := scanSubscription(p.opts.DB.Read().QueryRowContext(ctx, selectSubscription+` where id = $1`, id))
@@ -91,7 +92,7 @@ func (p *Push) targetOf(ctx context.Context, m stored) (Target, error) {
 	return &browser{p, to}, nil
 }
 
-// end ends a subscription and all that waits for it.
+// end removes a subscription and its pending messages.
 func (p *Push) end(ctx context.Context, id string) error {
 	err := p.opts.DB.Update(context.WithoutCancel(ctx), func(tx database.Tx) error { return unsubscribe(ctx, tx, id) })
 	if err != nil {
@@ -110,7 +111,7 @@ func (p *Push) hasSubscribers(ctx context.Context) (is bool, err error) {
 	return browsers > 0, nil
 }
 
-// targets are those of all browsers.
+// targets returns the targets of all browsers.
 func (p *Push) targets(ctx context.Context, tx database.Tx) ([]string, error) {
 	return database.ReadAll(ctx, tx, "read the subscriptions", func(row database.Row) (target string, err error) {
 		var id string

@@ -45,7 +45,7 @@ func newPage(t *testing.T, endpoint string) page {
 	return page{notify.Browser{Endpoint: endpoint, P256dh: encode(private.PublicKey().Bytes()), Auth: encode(auth)}, private, auth}
 }
 
-// read decrypts what a push service was given (RFC 8188 and 8291).
+// read decrypts the body that a push service received (RFC 8188 and 8291).
 func (p page) read(t *testing.T, body string) string {
 	t.Helper()
 	must := func(b []byte, err error) []byte {
@@ -80,7 +80,7 @@ func (p page) read(t *testing.T, body string) string {
 	return strings.TrimSuffix(strings.TrimRight(string(open), "\x00"), "\x02")
 }
 
-// pushed is a Push whose access is as the test says.
+// pushed is a Push with access that the test controls.
 type pushed struct {
 	*notify.Push
 	service     string
@@ -154,7 +154,7 @@ func TestBrowsersGetMessages(t *testing.T) {
 	})
 }
 
-// signedFor checks who signed (RFC 8292).
+// signedFor checks the signature (RFC 8292).
 func signedFor(t *testing.T, header, audience, key string) {
 	t.Helper()
 	token, sent, is := strings.Cut(strings.TrimPrefix(header, "vapid t="), ", k=")
@@ -177,8 +177,8 @@ func signedFor(t *testing.T, header, audience, key string) {
 	}
 }
 
-// A browser that its service does not know any more, and one whose access ended, get no further message;
-// neither does one whose access does not cover the news.
+// A browser that its service no longer knows, or with access that has ended, gets no further message; neither does one
+// with access that does not cover the news.
 func TestABrowserThatIsGone(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -190,7 +190,7 @@ func TestABrowserThatIsGone(t *testing.T) {
 		k.run(func(o *notify.Options) { o.Targets, o.Push = nil, p.Push })
 		k.happen(notify.TurnEnded, "s", "")
 		k.receive()
-		k.receive() // again, since the first was refused
+		k.receive() // a second time, because the first was refused
 		k.answers(http.StatusGone)
 		k.eventually("it is forgotten", func() bool { return p.left(t, "me") == 0 && k.left() == 0 })
 
@@ -240,7 +240,7 @@ func TestEarlierNewsIsNotSentToANewSubscriber(t *testing.T) {
 				return head()
 			}
 		})
-		for range 1001 { // one more than is passed over without a note
+		for range 1001 { // one more than may be skipped without storing the cursor
 			k.happen(notify.TurnFailed, "s", "")
 		}
 		k.eventually("it is passed over", func() bool {
@@ -264,7 +264,8 @@ func TestEarlierNewsIsNotSentToANewSubscriber(t *testing.T) {
 	})
 }
 
-// A subscription belongs to its latest caller, and no other ends it; of too many the oldest goes.
+// A subscription belongs to its latest caller, and no other caller can end it; beyond the limit the oldest one is
+// removed.
 func TestSubscriptions(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -304,7 +305,7 @@ func TestSubscriptions(t *testing.T) {
 	})
 }
 
-// Nothing is sent to what is no push service that was listed.
+// Messages go only to configured push services.
 func TestWhereMessagesAreSent(t *testing.T) {
 	t.Parallel()
 	k := newKit(t, dbtest.Open(t, database.SQLite))

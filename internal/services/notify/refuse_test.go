@@ -11,7 +11,7 @@ import (
 	"harness/tests/dbtest"
 )
 
-// A store that does not take what was done is asked again after a pause, and the message is dropped once it does.
+// If the store refuses an outcome, the notifier retries after a pause, and drops the message once the store accepts it.
 func TestARefusingStoreIsNotHammered(t *testing.T) {
 	t.Parallel()
 	k := newKit(t, dbtest.Open(t, database.SQLite))

@@ -16,7 +16,7 @@ import (
 	"harness/internal/lib/javascript"
 )
 
-// webhook sends as Standard Webhooks demands.
+// webhook sends messages as specified by Standard Webhooks.
 type webhook struct {
 	url string
 	key []byte
@@ -47,7 +47,7 @@ func (w *webhook) Name() string { return Webhook }
 func (w *webhook) Request(ctx context.Context, m Message) (*http.Request, error) {
 	type data struct {
 		News
-		Kind   Kind   `json:"kind,omitempty"` // it is the type
+		Kind   Kind   `json:"kind,omitempty"` // the member type has it
 		Title  string `json:"title"`
 		Link   string `json:"link,omitempty"`
 		Decide string `json:"decideLink,omitempty"`
@@ -74,6 +74,6 @@ func (w *webhook) Request(ctx context.Context, m Message) (*http.Request, error)
 
 func (w *webhook) sign(text string) []byte {
 	mac := hmac.New(sha256.New, w.key)
-	_, _ = mac.Write([]byte(text)) // a hash takes everything
+	_, _ = mac.Write([]byte(text)) // a hash never fails to write
 	return mac.Sum(nil)
 }

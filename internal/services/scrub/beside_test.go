@@ -10,7 +10,8 @@ import (
 	"harness/transcript"
 )
 
-// A scrub beside writers finds nothing: a long entry that is written anew between its row and its parts is not damaged.
+// A scrub concurrent with writers finds nothing: a long entry that is rewritten between the reads of its row and its
+// parts is not damaged.
 func TestAScrubBesideWritersFindsNothing(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {

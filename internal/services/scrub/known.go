@@ -2,16 +2,16 @@ package scrub
 
 import "sync"
 
-// Known are the damaged rows that readers and Run came across. The zero value knows of none.
+// Known has the damaged rows that readers and Run found. The zero value is empty.
 type Known struct {
 	mu   sync.Mutex
-	rows map[Row]bool // whether it was found since Begin
+	rows map[Row]bool // found since Begin
 }
 
-// maxKnown bounds the rows that are remembered.
+// maxKnown bounds the rows in Known.
 const maxKnown = 10_000
 
-// Add remembers a row. fresh: it was not known.
+// Add adds a row. fresh reports that it is new.
 func (k *Known) Add(row Row) (fresh bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -26,15 +26,14 @@ func (k *Known) Add(row Row) (fresh bool) {
 	return !known
 }
 
-// Len is how many rows are known.
+// Len returns the number of known rows.
 func (k *Known) Len() int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return len(k.rows)
 }
 
-// Begin is for before all rows are looked at, End for when they were: what was not found again is as it was written by
-// now, or gone.
+// Call Begin before a scan of all rows and End after it: a row that the scan did not find again is repaired or deleted.
 func (k *Known) Begin() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -43,7 +42,7 @@ func (k *Known) Begin() {
 	}
 }
 
-// End forgets what was not found since Begin.
+// End removes rows not found since Begin.
 func (k *Known) End() {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -22,18 +22,18 @@ import (
 )
 
 const (
-	flips    = "HARNESS_BITROT" // how many are tried
+	flips    = "HARNESS_BITROT" // number of attempts
 	sessions = 4
 	written  = 800 // events, each with its entry
 )
 
-// shown is what readers get of a store: events by position, entries by session.
+// shown is what readers of a store get: events by position, entries by session.
 type shown struct {
 	events  []journal.Record
 	entries [sessions][]transcript.Entry
 }
 
-// write makes a store with events, and entries that are stored in their events, in rows of their own and in parts.
+// write creates a store with events, and entries in their events, in separate rows and in parts.
 func write(t *testing.T, path string) {
 	t.Helper()
 	db, err := database.Open(t.Context(), database.Options{Path: path})
@@ -73,7 +73,7 @@ func write(t *testing.T, path string) {
 	}
 }
 
-// read is what readers get, or the error they get instead.
+// read returns what readers get, or their error.
 func read(ctx context.Context, db *database.DB) (all shown, err error) {
 	j := journal.New(db, journal.Options{Logger: zerolog.Nop()})
 	if all.events, err = j.Read(ctx, journal.Query{Limit: 1000}); err != nil {
@@ -87,8 +87,8 @@ func read(ctx context.Context, db *database.DB) (all shown, err error) {
 	return all, nil
 }
 
-// served counts what is shown and is not what was written, nor said to be damaged, and whether anything is missing or
-// stands elsewhere.
+// served counts the results that differ from the written data without an error, and reports whether any is missing or
+// elsewhere.
 func served(truth, now shown) (wrong int, named, moved bool) {
 	events := map[int64]journal.Record{}
 	for _, event := range truth.events {
@@ -125,8 +125,9 @@ func served(truth, now shown) (wrong int, named, moved bool) {
 	return wrong, named, moved
 }
 
-// A bit that flips in the database shows no reader what was not written: the row is named, or the store refuses.
-// What no reader can see, as an entry that an index leaves out, a scrub finds. Without checksums flips are shown.
+// A flipped bit in the database never changes what a reader gets: the error names the row, or the store refuses. A
+// scrub finds what no reader can detect, such as an entry missing in an index. Without checksums, readers get wrong
+// data.
 func TestAFlippedBitInTheDatabaseIsNeverShown(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "harness.db")
@@ -161,7 +162,7 @@ func TestAFlippedBitInTheDatabaseIsNeverShown(t *testing.T) {
 	}
 }
 
-// observation is the file of a store, after some statements, and what readers get of it.
+// observation returns the file of a store, after some statements, and what readers get from it.
 func observation(t *testing.T, path, statements string) (file []byte, truth shown) {
 	t.Helper()
 	db, err := database.Open(t.Context(), database.Options{Path: path})
@@ -189,7 +190,7 @@ const (
 	unnoticedMissing = "silent: something is missing or elsewhere, and a scrub does not find it"
 )
 
-// outcomeOf returns what a flip leads to.
+// outcomeOf returns the effect of a flip.
 func outcomeOf(t *testing.T, whole []byte, bit int, truth shown) string {
 	t.Helper()
 	rotten, path := bytes.Clone(whole), filepath.Join(t.TempDir(), "harness.db")

@@ -1,7 +1,7 @@
-// Package scrub looks through the rows of a store for those that are not as they were written.
+// Package scrub scans the rows of a store for rows that changed after they were written.
 //
-// A reader finds damage in what it reads. What is read by nothing would stay damaged until every backup from before is
-// gone: so all rows are looked at from time to time.
+// A reader detects damage only in what it reads. Rows that nothing reads would stay damaged until every earlier backup
+// is gone. So a scan covers all rows from time to time.
 package scrub
 
 import (
@@ -16,15 +16,15 @@ import (
 	"harness/transcript"
 )
 
-// Row is a row that is not as it was written.
+// Row is a damaged row.
 type Row struct {
-	// Table and Key say where it is.
+	// Table and Key locate it.
 	Table, Key string
-	// Missing says that it is gone.
+	// Missing means that the row is gone.
 	Missing bool
 }
 
-// String names the row for people.
+// String formats the row for people.
 func (r Row) String() string {
 	if r.Missing {
 		return fmt.Sprintf("%s: row %s is missing", r.Table, r.Key)
@@ -32,20 +32,20 @@ func (r Row) String() string {
 	return fmt.Sprintf("%s: row %s is damaged", r.Table, r.Key)
 }
 
-// Event is the row of the event at a position of the journal.
+// Event returns the row of the event at a position of the journal.
 func Event(pos int64) Row { return Row{Table: "journal_events", Key: strconv.FormatInt(pos, 10)} }
 
-// Options of Run.
+// Options configure Run.
 type Options struct {
 	DB *database.DB
-	// Found is called with each row that is damaged.
+	// Found is called with each damaged row.
 	Found func(Row)
-	// Rate bounds how many bytes a second are read; 0 means no bound.
+	// Rate limits the bytes read per second; 0 means no limit.
 	Rate int64
 }
 
-// Run looks at every row that has a checksum, and returns how many bytes it read. Each stretch is read as it was at one
-// moment: what is pruned or written meanwhile is not damaged. Writers are not held up.
+// Run scans every row that has a checksum, and returns the number of bytes read. It reads each batch as a snapshot, so
+// concurrent pruning and writes are not damage. It does not block writers.
 func Run(ctx context.Context, opts Options) (bytes int64, err error) {
 	for pos, more := int64(0), true; more; {
 		var found journal.Scrubbed
@@ -88,7 +88,7 @@ func Run(ctx context.Context, opts Options) (bytes int64, err error) {
 	return bytes, opts.requests(ctx)
 }
 
-// requests looks at interactive requests and waiting messages, of which there are few.
+// requests scans interactive requests and waiting messages, which are few.
 func (o Options) requests(ctx context.Context) error {
 	return o.DB.Snapshot(ctx, func(q database.Querier) error {
 		requests, messages, err := store.Damaged(ctx, q)
@@ -102,8 +102,7 @@ func (o Options) requests(ctx context.Context) error {
 	})
 }
 
-// Structure has SQLite look at its pages, and at whether indexes and tables say the same. It returns at most so many
-// problems.
+// Structure runs SQLite's check of its pages, and of its indexes against the tables. most limits the returned problems.
 func Structure(ctx context.Context, db *database.DB, most int) (problems []string, err error) {
 	problems, err = database.ReadTexts(ctx, db.Read(), "check the pages", fmt.Sprintf(`pragma integrity_check(%d)`, most))
 	if len(problems) == 1 && problems[0] == "ok" {
@@ -112,7 +111,7 @@ func Structure(ctx context.Context, db *database.DB, most int) (problems []strin
 	return problems, err
 }
 
-// rest waits for as long as reading so much may take, and is whether to go on.
+// rest sleeps to keep the rate after reading some bytes, and reports whether to continue.
 func (o Options) rest(ctx context.Context, bytes int64) bool {
 	if o.Rate == 0 || bytes == 0 {
 		return ctx.Err() == nil

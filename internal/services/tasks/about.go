@@ -15,8 +15,8 @@ import (
 	"harness/internal/services/session"
 )
 
-// Origin names, in the caller's terms, the client, the request and the user behind a request. The events that it causes
-// carry it.
+// Origin identifies the client, the request and the user behind a request, in the caller's terms. The events that it
+// causes carry it.
 type Origin struct {
 	ClientID  string `json:"client_id,omitempty"`
 	RequestID string `json:"request_id,omitempty"`
@@ -41,7 +41,7 @@ func (s *Service) noteOrigin(ctx context.Context, sessionID string, what ownReco
 	return err
 }
 
-// takeAsked notes who decides about a call, or who stops the task.
+// onAsked records the decider of a call, or the client that stops the task.
 func (l *Log) onAsked(own ownRecord, actor string) {
 	if c := l.find(own.CallID); c != nil {
 		c.By = &decider{actor, own.Origin}
@@ -51,7 +51,7 @@ func (l *Log) onAsked(own ownRecord, actor string) {
 	}
 }
 
-// because adds the actor to the events of a decision. The returned function must be called once they are derived.
+// because adds the actor to the events of a decision. Call the returned function once they are derived.
 func (l *Log) because(c *call, actor string) (done func()) {
 	if c != nil && c.By != nil && c.By.Actor == actor {
 		l.by = &c.By.Origin
@@ -59,7 +59,7 @@ func (l *Log) because(c *call, actor string) (done func()) {
 	return func() { l.by = nil }
 }
 
-// About is the content of a session's first event, with which the log begins. CreatedAt is in ms.
+// About is the content of a session's first event, the start of the log. CreatedAt is in ms.
 type About struct {
 	SessionID string `json:"session_id"`
 	Runtime   string `json:"runtime"`
@@ -68,7 +68,7 @@ type About struct {
 	Begin     Facts  `json:"begin"`
 }
 
-// Facts are what events say about a session's runtime, and the folder names that are removed from tool inputs.
+// Facts are the facts about a session's runtime in events, and the folder names to remove from tool inputs.
 type Facts struct {
 	Model            string `json:"model,omitempty"`
 	RuntimeSessionID string `json:"runtime_session_id,omitempty"`
@@ -76,7 +76,7 @@ type Facts struct {
 	Folders []string `json:"folders,omitempty"`
 }
 
-// replace copies the known members of other facts.
+// replace copies the non-empty members of other facts.
 func (f *Facts) replace(by *Facts) {
 	if by == nil {
 		return
@@ -92,7 +92,7 @@ func (f *Facts) replace(by *Facts) {
 	}
 }
 
-// factsOf are the current facts of a session. effective is the model that its runtime runs, "" if unknown.
+// factsOf returns the current facts of a session. effective is the model that its runtime uses, "" if unknown.
 func factsOf(s session.Session, effective string) Facts {
 	f := Facts{Model: effective, RuntimeSessionID: s.RuntimeSessionID, Folders: foldersOf(s.Cwd)}
 	if s.Controls.Model != nil && *s.Controls.Model != "" {
@@ -101,7 +101,7 @@ func factsOf(s session.Session, effective string) Facts {
 	return f
 }
 
-// factsNow are the current facts of a session, without the model that its runtime chose.
+// factsNow returns the current facts of a session, without the model that its runtime chose.
 func (s *Service) factsNow(ctx context.Context, sessionID string) (*Facts, error) {
 	stored, err := s.opts.Sessions.Lookup(ctx, sessionID)
 	if err != nil {
@@ -111,7 +111,7 @@ func (s *Service) factsNow(ctx context.Context, sessionID string) (*Facts, error
 	return &facts, nil
 }
 
-// foldersOf are the names of a folder.
+// foldersOf returns the names of a folder.
 func foldersOf(cwd string) []string {
 	if !filepath.IsAbs(cwd) || filepath.Clean(cwd) == "/" {
 		return nil
@@ -146,11 +146,11 @@ func (s *Service) About(ctx context.Context, sessionID string) (About, error) {
 type note struct {
 	Origin Origin `json:"origin"`
 	Facts  Facts  `json:"facts"`
-	// Pinned says that its tasks fail when a file that its agent reads on its own has changed.
+	// Pinned means that its tasks fail once a file that its agent reads on its own has changed.
 	Pinned bool `json:"pinned,omitempty"`
 }
 
-// readNote is nil for a session without a note.
+// readNote returns nil for a session without a note.
 func readNote(ctx context.Context, q database.Querier, sessionID string) (*note, error) {
 	var text string
 	err := q.QueryRowContext(ctx, `select about from task_sessions where session_id = $1`, database.EncodeText(sessionID)).

@@ -16,7 +16,7 @@ import (
 // Decision is a person's answer to a tool call that needs approval.
 type Decision struct {
 	Allow bool
-	// Attempt and InputHash are those of the displayed call.
+	// Attempt and InputHash identify the displayed call.
 	Attempt   int
 	InputHash string
 	// Reason is the reason in that person's words.
@@ -32,9 +32,9 @@ type Decision struct {
 type Decided struct{ ReasonWaits bool }
 
 // Decide answers a tool call of a session once, whether the runtime or this server owns the tool. It returns
-// ErrNotPending when no decision is open, with a *session.SettledError when one was made before. *MismatchError means
-// that the decision is about something else. *PartError means that the call does not accept a part of it. The call stays
-// open then. Other errors are those of operations.DecideApproval.
+// ErrNotPending if no decision is pending, with a *session.SettledError if the call is already decided. *MismatchError
+// means that the decision is about another attempt or input. *PartError means that the call does not accept a part of
+// it. After those two, the call stays open. Other errors are those of operations.DecideApproval.
 func (s *Service) Decide(ctx context.Context, sessionID, callID string, d Decision, actor string) (Decided, error) {
 	if err := s.opts.Operations.Check(ctx, operations.ListRequests, sessionID); err != nil {
 		return Decided{}, err
@@ -61,7 +61,7 @@ func (s *Service) Decide(ctx context.Context, sessionID, callID string, d Decisi
 		return Decided{}, err
 	}
 	waits, err := s.opts.Operations.ReasonWaits(ctx, settled)
-	if err != nil { // the decision stands
+	if err != nil { // the decision remains valid
 		s.opts.Logger.Warn().Err(err).Str("session", sessionID).Msg("it is not known when the reason of a denial reaches the agent")
 	}
 	return Decided{ReasonWaits: waits}, nil
@@ -107,9 +107,9 @@ func (s *Service) settle(ctx context.Context, c *call, d Decision, actor string)
 // seconds to send it.
 const askWait = 30 * time.Second
 
-// called returns an open call with the events so far, nil when there is none. Clients see a call before its approval
-// request: by a moment for a tool of this server, by a second for one of the runtime. A decision in between waits for
-// the request. *MismatchError means that the decision is about another attempt or input.
+// called returns an open call with the events so far, nil if there is none. Clients see a call before its approval
+// request: briefly for a tool of this server, by a second for one of the runtime. A decision in between waits for the
+// request. *MismatchError means that the decision is about another attempt or input.
 func (s *Service) called(ctx context.Context, sessionID, callID string, d Decision) (*call, []Event, error) {
 	news, cancel := s.News(sessionID)
 	defer cancel()
@@ -141,7 +141,7 @@ func (s *Service) called(ctx context.Context, sessionID, callID string, d Decisi
 	}
 }
 
-// decidedBefore is ErrNotPending, with the earlier actor if the events name one.
+// decidedBefore returns ErrNotPending, with the earlier actor if the events name one.
 func decidedBefore(events []Event, callID string) error {
 	for _, e := range slices.Backward(events) {
 		if e.Type != CallApproved && e.Type != CallDenied {
@@ -156,7 +156,7 @@ func decidedBefore(events []Event, callID string) error {
 		}
 		settled := session.Request{Status: session.RequestResolved, DecidedBy: decided.Actor}
 		if decided.Actor == "" {
-			settled.Status = session.RequestExpired // no actor decided it
+			settled.Status = session.RequestExpired // it expired without a decision
 		}
 		return errors.Join(ErrNotPending, &session.SettledError{Request: settled})
 	}

@@ -13,12 +13,12 @@ import (
 	"harness/internal/services/session"
 )
 
-// Ended describes a task that has ended.
+// Ended describes an ended task.
 type Ended struct {
 	SessionID, TaskID string
-	// TurnID is the task's turn, "" when none began.
+	// TurnID is the task's turn, "" if none began.
 	TurnID string
-	// TraceID and SpanID are those of the request for the task, "" for none.
+	// TraceID and SpanID identify the trace of the task's request, "" for none.
 	TraceID, SpanID string
 	Status          Status
 	// Code is the failure's code, "" for none.
@@ -39,7 +39,7 @@ func (s *Service) end(ctx context.Context, t Task, outcome Outcome) error {
 	return err
 }
 
-// notifyEnded calls Options.Ended when a task's end is stored.
+// notifyEnded calls Options.Ended once a task's end is stored.
 func (s *Service) notifyEnded(t Task, stored []journal.Record) {
 	if s.opts.Ended == nil {
 		return
@@ -57,7 +57,7 @@ func (s *Service) notifyEnded(t Task, stored []journal.Record) {
 	}
 }
 
-// Open counts the tasks of this store that have not ended: queued and running ones.
+// Open counts the unfinished tasks of this store: queued and running ones.
 func (s *Service) Open(ctx context.Context) (queued, running int64, err error) {
 	err = s.db.Read().QueryRowContext(ctx,
 		`select coalesce(sum(case when status = $1 then 1 else 0 end), 0), count(*) from tasks where ended_at = 0`,
@@ -65,7 +65,8 @@ func (s *Service) Open(ctx context.Context) (queued, running int64, err error) {
 	return queued, running - queued, err
 }
 
-// endIn is end within a transaction. If the task was stopped, an interrupted turn ends it as stopped, with that reason.
+// endIn is end within a transaction. If the task was stopped, an interrupted turn ends it as stopped, with the reason
+// of that stop.
 func (s *Service) endIn(ctx context.Context, tx database.Tx, t Task, outcome Outcome) ([]journal.Event, error) {
 	now, err := readTask(ctx, tx, t.SessionID, t.ID)
 	if errors.Is(err, ErrNotFound) || err == nil && now.Status.Over() {
@@ -92,7 +93,7 @@ func (s *Service) endIn(ctx context.Context, tx database.Tx, t Task, outcome Out
 
 // Stop is a request to stop a task.
 type Stop struct {
-	// Reason is in the caller's words, "" for DefaultStop.
+	// Reason is the reason in the caller's words, "" for DefaultStop.
 	Reason string
 	// Origin identifies the caller.
 	Origin Origin
@@ -102,10 +103,10 @@ type Stop struct {
 const DefaultStop = "stop requested"
 
 // StopTask ends a task and returns when it has ended: a queued one at once, a running one with its turn. A turn that
-// does not end within stopPatience leaves it running. already says that it had ended. ErrNotFound; other errors are
-// those of operations.Check.
+// does not end within stopPatience leaves the task running. already reports that the task had ended before.
+// ErrNotFound; other errors are those of operations.Check.
 func (s *Service) StopTask(ctx context.Context, sessionID, taskID string, stop Stop) (t Task, already bool, err error) {
-	// The second check is for unknown sessions, where there is nothing to interrupt.
+	// The second check covers unknown sessions, which have nothing to interrupt.
 	for _, op := range []operations.Operation{operations.Interrupt, operations.Read} {
 		if err := s.opts.Operations.Check(ctx, op, sessionID); err != nil {
 			return Task{}, false, err
@@ -152,7 +153,7 @@ func (s *Service) StopTask(ctx context.Context, sessionID, taskID string, stop S
 // stopPatience is how long a stop waits for its task: the limits for the end of a turn and of its process.
 const stopPatience = 13 * time.Second
 
-// awaitEnd reads a task until it has ended, at most for the duration of a stop.
+// awaitEnd reads a task until it has ended, for at most stopPatience.
 func (s *Service) awaitEnd(ctx context.Context, sessionID string, read func(context.Context) (Task, error)) (Task, error) {
 	news, cancel := s.News(sessionID)
 	defer cancel()
@@ -184,7 +185,7 @@ func (s *Service) stopForeign(ctx context.Context, sessionID, turnID string) (t 
 	}
 	_, err = s.opts.Operations.Interrupt(ctx, sessionID, turnID)
 	if errors.Is(err, session.ErrNoActiveTurn) || errors.Is(err, session.ErrWrongTurn) {
-		err = nil // it ended meanwhile
+		err = nil // the turn has already ended
 	}
 	if err == nil {
 		t, err = s.awaitEnd(ctx, sessionID, func(ctx context.Context) (Task, error) { return s.foreign(ctx, sessionID, turnID) })
@@ -213,7 +214,7 @@ func (s *Service) forgetLoop(ctx context.Context) {
 	}
 }
 
-// forget removes what is stored of a deleted session.
+// forget removes the stored data of a deleted session.
 func (s *Service) forget(ctx context.Context, sessionID string) error {
 	_, err := s.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		var errs []error

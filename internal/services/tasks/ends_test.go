@@ -10,8 +10,8 @@ import (
 	"harness/internal/services/tasks"
 )
 
-// TE-06: the events of a task whose agent fails, dies, or hangs until it is killed, and of one that is
-// stopped. Open entries are closed first, the end is the last event, and the next task runs.
+// TE-06: the events of a task with an agent that fails, dies, or hangs until it is killed, and of a stopped one. Open
+// entries are closed first, the end is the last event, and the next task runs.
 func TestTheOrderOfEnds(t *testing.T) {
 	t.Parallel()
 	const (
@@ -45,7 +45,7 @@ func TestTheOrderOfEnds(t *testing.T) {
 	nothing := func(*site, string, string) {}
 	for _, c := range []struct {
 		what, text string
-		at         string // the event at which something happens
+		at         string // the event that triggers the action
 		then       func(s *site, session, task string)
 		want       string
 	}{

@@ -21,12 +21,12 @@ type Event struct {
 	Payload json.RawMessage `json:"payload"`
 }
 
-// Trace identifies what an event belongs to.
+// Trace identifies the context of an event.
 type Trace struct {
 	SessionID string `json:"session_id"`
 	TaskID    string `json:"task_id,omitempty"`
 	TurnID    string `json:"turn_id,omitempty"`
-	// TraceID and SpanID are those of the request for the task (W3C, hex).
+	// TraceID and SpanID identify the trace of the task's request (W3C, hex).
 	TraceID string `json:"trace_id,omitempty"`
 	SpanID  string `json:"span_id,omitempty"`
 	// Origin identifies the caller.
@@ -68,18 +68,18 @@ const (
 	CallCompleted = "tool.call.completed"
 )
 
-// Types of the journal events that only this package reads. Their dots hide them from clients of the stream.
+// Types of the journal events that only this package reads. Clients of the stream do not get types with dots.
 const (
 	recordStarted = "task.started"
 	recordBound   = "task.bound"
 	recordEnded   = "task.ended"
-	recordAsked   = "task.asked" // who decides about a call, or stops a task
+	recordAsked   = "task.asked" // a decider of a call, or a stop of a task
 )
 
 // sessionDeleted is the type of the journal event of a deleted session.
 const sessionDeleted = "session_deleted"
 
-// terminal is the type of the event of a task's end.
+// terminal returns the type of the event that ends a task.
 func terminal(status Status) string {
 	switch status {
 	case Completed:

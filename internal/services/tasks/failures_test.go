@@ -29,8 +29,8 @@ func turn(t *testing.T, item, ending string) (records []journal.Record) {
 	return records
 }
 
-// RA-25, EV-22: a failure has a code, the runtime and its own message, whether a retry helps, and a remedy
-// where one is known.
+// RA-25, EV-22: a failure has a code, the runtime and its own message, whether a retry helps, and a remedy if one is
+// known.
 func TestTheCodesOfFailures(t *testing.T) {
 	t.Parallel()
 	for info, want := range map[string]struct {
@@ -60,8 +60,8 @@ func TestTheCodesOfFailures(t *testing.T) {
 	}
 }
 
-// EV-17, EV-18: what a tool is called with has the same hash whatever the order of its members and the form of its
-// numbers, and the hash names its algorithm; other input has another.
+// EV-17, EV-18: a tool's input has the same hash whatever the order of its members and the form of its numbers. The
+// hash names its algorithm, and other input has another hash.
 func TestTheSameInputHasTheSameHash(t *testing.T) {
 	t.Parallel()
 	hashOf := func(input string) string {
@@ -84,7 +84,7 @@ func TestTheSameInputHasTheSameHash(t *testing.T) {
 		t.Fatalf("a call with %s has no event", input)
 		return ""
 	}
-	// The hashes are those of the recorded daemon.
+	// The hashes match the recorded daemon's.
 	for want, inputs := range map[string][]string{
 		"sha256:95cd7e2b5e4ff063f6160b07efe87302f68600da8aaa037dbb454ab473ffd81f": {`{"path":"hello.txt"}`,
 			`{ "path" : "hello\u002etxt" }`},
@@ -104,7 +104,7 @@ func TestTheSameInputHasTheSameHash(t *testing.T) {
 	}
 }
 
-// TL-10: a call of a tool of this server that waits when its task ends is denied with all opinions about it.
+// TL-10: a pending call of a tool of this server is denied when its task ends, with all opinions about it.
 func TestPendingCallKeepsItsOpinions(t *testing.T) {
 	t.Parallel()
 	ends := turn(t, "", `"status":"interrupted"`)
@@ -134,8 +134,8 @@ func TestPendingCallKeepsItsOpinions(t *testing.T) {
 	t.Error("it is not denied")
 }
 
-// A call that fails while a person is asked about it has not run, whatever its runtime calls that: it is denied, and the
-// task is stopped. One that was allowed before has run.
+// A call that fails while its approval is pending has not run, whatever its runtime reports: it is denied, and the task
+// is stopped. A call that was approved before has run.
 func TestACallThatFailsWhileItWaitsIsDenied(t *testing.T) {
 	t.Parallel()
 	const item = `"threadId":"s","turnId":"t","item":{"type":"commandExecution","id":"i","command":"touch x","cwd":"/","exitCode":null,`

@@ -12,8 +12,8 @@ import (
 	"harness/internal/services/tasks"
 )
 
-// TE-01: what each runtime was recorded saying becomes the very events that are expected, byte for byte: of one recording
-// of each runtime they stand in testdata, of all others their number and hash. HARNESS_UPDATE=1 writes them anew.
+// TE-01: the recorded lines of each runtime yield exactly the expected events, byte for byte. For one recording of each
+// runtime, testdata has the events; for all others it has their number and hash. HARNESS_UPDATE=1 rewrites them.
 func TestRecordingsBecomeTheVeryEvents(t *testing.T) {
 	t.Parallel()
 	shown := map[string]string{"claude/deny.golden.jsonl 0": "claude", "codex/deny.jsonl 0": "codex", "opencode/deny.jsonl 0": "opencode",
@@ -50,7 +50,7 @@ func TestRecordingsBecomeTheVeryEvents(t *testing.T) {
 	golden(t, "events.sums", sums.String())
 }
 
-// golden holds what came to what is expected.
+// golden compares a result with the expected one.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)

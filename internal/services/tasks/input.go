@@ -15,21 +15,21 @@ import (
 	"harness/internal/services/session"
 )
 
-// Artifacts store what a runtime was given. *artifact.Store implements it.
+// Artifacts stores the inputs of runtimes. *artifact.Store implements it.
 type Artifacts interface {
 	Put(ctx context.Context, sessionID, name, contentType string, content []byte) (artifact.Ref, error)
 	// PutAs stores a content under an existing reference; a stored one stays.
 	PutAs(ctx context.Context, ref artifact.Ref, content []byte) error
 }
 
-// Tool is a tool of this server that was given to an agent: its name and the hashes of its schemas.
+// Tool is a tool of this server for an agent: its name and the hashes of its schemas.
 type Tool struct {
 	Name             string `json:"name"`
 	SchemaHash       string `json:"schema_hash"`
 	OutputSchemaHash string `json:"output_schema_hash,omitempty"`
 }
 
-// input is what a task gives to its runtime, in canonical form.
+// input is the input of a task for its runtime, in canonical form.
 type input struct {
 	Messages     []Message     `json:"messages"`
 	ToolManifest []Tool        `json:"tool_manifest"`
@@ -38,8 +38,8 @@ type input struct {
 	Visibility   string        `json:"input_visibility"`
 }
 
-// config is what the runtime gets besides the messages; "" stands for its default or current value. It must not depend
-// on folder and conversation, so that equal inputs have equal hashes: Cwd is workspacePlaceholder.
+// config is what the runtime gets besides the messages; "" means its default or current value. It must not depend on
+// folder and conversation, so that equal inputs have equal hashes: Cwd is workspacePlaceholder.
 type config struct {
 	Runtime  string `json:"runtime"`
 	Model    string `json:"model,omitempty"`
@@ -60,27 +60,27 @@ type sources struct {
 	Disabled bool             `json:"disabled"`
 	Reason   string           `json:"reason,omitempty"`
 	Sources  []runtime.Source `json:"sources"`
-	// Precedence are the paths in order of precedence: a later one overrides an earlier one.
+	// Precedence lists the paths in order of precedence: a later one overrides an earlier one.
 	Precedence []string `json:"precedence"`
 }
 
-// visibilityPrompt says that the input is what this server sends to the runtime. The runtime's own additions for its
+// visibilityPrompt means that the input is what this server sends to the runtime. The runtime's own additions for its
 // model (instructions, tools, memory) are unknown here.
 const visibilityPrompt = "prompt"
 
-// given is the input of a model as its event reports it.
+// given is a model's input in the form of its event.
 type given struct {
 	InputRef   json.RawMessage `json:"input_ref,omitempty"`
 	InputHash  string          `json:"input_hash"`
 	Visibility string          `json:"input_visibility"`
 	Window     json.RawMessage `json:"context_window"`
 	SourcesRef json.RawMessage `json:"implicit_sources_ref,omitempty"`
-	// Reconstructed says that the runtime had lost the conversation, so this server sent the history again.
+	// Reconstructed means that the runtime had lost the conversation, so this server resent the history.
 	Reconstructed bool `json:"reconstructed,omitempty"`
 }
 
-// keepInput stores the input of a task and the files that its runtime reads on its own. An input that cannot be stored
-// is reported without a reference. An error means that a retry may help.
+// keepInput stores the input of a task and the files that its runtime reads on its own. If an input cannot be stored,
+// its event has no reference. An error means that a retry may help.
 func (s *Service) keepInput(ctx context.Context, t Task, message session.Message, mode Mode) (*given, error) {
 	if s.opts.Artifacts == nil {
 		return nil, nil
@@ -151,7 +151,7 @@ func enforced(one runtime.Source) bool {
 		one.Scope == runtime.SourceOfSystem && name != "config.toml")
 }
 
-// keep stores a value in canonical form and returns the hash of what was stored.
+// keep stores a value in canonical form and returns the hash of the stored value.
 func (s *Service) keep(ctx context.Context, t Task, name string, value any) (ref json.RawMessage, hash string,
 	err error) {
 	encoded, err := javascript.Encode(value)

@@ -12,8 +12,8 @@ import (
 	"harness/internal/services/tasks"
 )
 
-// EV-17, EV-19: what a runtime is given has the same hash in every folder and session; other messages, another mode and
-// other tools have another one.
+// EV-17, EV-19: a runtime's input has the same hash in every folder and session; other messages, another mode and other
+// tools change it.
 func TestTheHashOfAnInputIsFreeOfItsFolder(t *testing.T) {
 	t.Parallel()
 	s, store := keeping(t, database.SQLite)
@@ -47,7 +47,7 @@ func TestTheHashOfAnInputIsFreeOfItsFolder(t *testing.T) {
 	}
 }
 
-// EV-21: the window of the model's input names what was cut and left out of a restored conversation.
+// EV-21: the window of the model's input names what a restored conversation omits or truncates.
 func TestEventsNameTheOmittedHistory(t *testing.T) {
 	t.Parallel()
 	records := turn(t, "", `"status":"completed"`)

@@ -19,7 +19,7 @@ import (
 	"harness/tests/sessiontest"
 )
 
-// given is a model.input as clients read it.
+// given is a model.input event as clients read it.
 type given struct {
 	Ref        *artifact.Ref `json:"input_ref"`
 	Hash       string        `json:"input_hash"`
@@ -47,7 +47,7 @@ func inputs(t *testing.T, events []tasks.Event, task string) (all []given) {
 	return all
 }
 
-// keeping is a task service that keeps what runtimes are given.
+// keeping returns a task service that stores the inputs of runtimes, and its artifacts.
 func keeping(t *testing.T, engine database.Engine) (*site, *artifact.Store) {
 	t.Helper()
 	var store *artifact.Store
@@ -70,7 +70,7 @@ func keeping(t *testing.T, engine database.Engine) (*site, *artifact.Store) {
 	return s, store
 }
 
-// content reads an artifact, whose hash is that of its bytes.
+// content reads an artifact and checks its hash.
 func content(t *testing.T, store *artifact.Store, ref *artifact.Ref) []byte {
 	t.Helper()
 	if ref == nil {
@@ -92,8 +92,8 @@ func content(t *testing.T, store *artifact.Store, ref *artifact.Ref) []byte {
 	return raw
 }
 
-// EV-15, EV-16: what a runtime was given for a task is an event that refers to the whole of it, in its canonical
-// form, by a hash that comes out again: messages, tools, configuration, window; and to what the agent reads by itself.
+// EV-15, EV-16: an event refers to the complete input of a task's runtime, in canonical form, by a reproducible hash:
+// messages, tools, configuration, window. It also refers to what the agent reads on its own.
 func TestModelInputIsStored(t *testing.T) {
 	t.Parallel()
 	dbtest.EachEngine(t, func(t *testing.T, engine database.Engine) {
@@ -143,8 +143,8 @@ func TestModelInputIsStored(t *testing.T) {
 	})
 }
 
-// SE-02, SE-04: a task runs in a session whose runtime lost the conversation. Its events say that the history
-// was sent again and refer to it. The same holds for a turn that another client begins.
+// SE-02, SE-04: a task runs in a session after its runtime lost the conversation. Its events report that the history
+// was resent, and refer to it. The same holds for a turn that another client begins.
 func TestEventsReportARestoredConversation(t *testing.T) {
 	t.Parallel()
 	dbtest.EachEngine(t, func(t *testing.T, engine database.Engine) {

@@ -8,18 +8,18 @@ import (
 	"harness/internal/services/tasks"
 )
 
-// order is what the events of a session have to keep to, whatever happened.
+// order checks the required order of a session's events.
 type order struct {
 	t     *testing.T
 	seq   int64
-	tasks map[string]string // how far each is: started or over
+	tasks map[string]string // the state of each: started or over
 	calls map[string]string // the last step of each attempt
-	texts map[string]string // what deltas add up to, by task and block
-	last  string            // the type of the event before
-	asked map[string]int    // how many requests to its runtime each task has open
+	texts map[string]string // the sums of the deltas, by task and block
+	last  string            // the type of the previous event
+	asked map[string]int    // the number of open runtime requests of each task
 }
 
-// check holds events, from the first on, against the invariants of the task API.
+// check checks events, from the first on, against the invariants of the task API.
 func check(t *testing.T, events []tasks.Event) {
 	t.Helper()
 	o := &order{t: t, tasks: map[string]string{}, calls: map[string]string{}, texts: map[string]string{}, asked: map[string]int{}}
@@ -33,7 +33,7 @@ func check(t *testing.T, events []tasks.Event) {
 	}
 }
 
-// before are the steps of a call after which each may come.
+// before lists the possible previous steps of each step of a call.
 var before = map[string][]string{
 	tasks.CallRequested: {""},
 	tasks.CallEvaluated: {tasks.CallRequested, tasks.CallEvaluated, tasks.CallStarted},
@@ -106,7 +106,7 @@ func (o *order) call(task string, e tasks.Event) {
 		o.t.Errorf("%s of %s after %q", e.Type, key, last)
 	}
 	if e.Type == tasks.CallOutput || e.Type == tasks.CallSaid || e.Type == tasks.CallEvaluated && last == tasks.CallStarted {
-		return // it goes on running
+		return // it continues to run
 	}
 	o.calls[key] = e.Type
 }
@@ -141,7 +141,8 @@ func (o *order) text(task string, e tasks.Event) {
 	}
 }
 
-// bracket: a request to the runtime begins after its input and is over before its task is, with nothing in between.
+// bracket checks that a runtime request starts after its input and ends before its task, with nothing else between its
+// end and the task's.
 func (o *order) bracket(e tasks.Event) {
 	o.t.Helper()
 	switch e.Type {

@@ -11,10 +11,10 @@ import (
 	"harness/internal/services/session"
 )
 
-// lane runs the tasks of one session in order. It exists while there are some.
+// lane runs the tasks of one session in order. It exists while the session has tasks.
 type lane struct {
 	session string
-	news    wake.Signal // filled when something in the session may stand otherwise
+	news    wake.Signal // set when the session may have changed
 }
 
 // wake runs or checks the tasks of a session.
@@ -33,7 +33,7 @@ func (s *Service) wake(sessionID string) {
 	l.news.Set()
 }
 
-// drive runs a session's tasks until there is none, or the service stops.
+// drive runs a session's tasks until there are no more, or the service stops.
 func (s *Service) drive(ctx context.Context, l *lane) {
 	for ctx.Err() == nil {
 		task, found, err := nextTask(ctx, s.db.Read(), l.session)
@@ -56,7 +56,7 @@ func (s *Service) drive(ctx context.Context, l *lane) {
 	}
 }
 
-// leave ends a lane unless a task was submitted meanwhile.
+// leave ends a lane unless a new task was submitted.
 func (s *Service) leave(l *lane) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,7 +80,7 @@ func (s *Service) pause(ctx context.Context, l *lane) {
 	}
 }
 
-// run advances a task by one step and waits for its result. A failure that may pass is an error.
+// run advances a task by one step and waits for its result. It returns an error for a temporary failure.
 func (s *Service) run(ctx context.Context, l *lane, t Task) error {
 	stored, err := s.opts.Sessions.Lookup(ctx, t.SessionID)
 	var gone *session.DeletedError
@@ -124,7 +124,7 @@ func (s *Service) follow(ctx context.Context, l *lane, t Task, runtimeName strin
 		}
 		now, err := readTask(ctx, s.db.Read(), t.SessionID, t.ID)
 		if errors.Is(err, ErrNotFound) {
-			return nil // deleted with its session
+			return nil // it was deleted with its session
 		}
 		if err != nil {
 			return err
@@ -137,7 +137,7 @@ func (s *Service) follow(ctx context.Context, l *lane, t Task, runtimeName strin
 	return nil
 }
 
-// turnOf is a stored turn.
+// turnOf converts a stored turn.
 func turnOf(turn session.TurnState) runtime.Turn {
 	return runtime.Turn{Status: turn.Status, Error: turn.Error, Kind: turn.Kind, Native: turn.Native}
 }
@@ -167,7 +167,7 @@ func refused(err error) bool {
 		errors.As(err, &native) && !errors.Is(err, runtime.ErrTimeout)
 }
 
-// passes reports whether an unsent message can be sent once something else has ended.
+// passes reports whether an unsent message can be sent once another activity has ended.
 func passes(err error) bool {
 	var limit *session.LimitError
 	return errors.Is(err, runtime.ErrTurnActive) || errors.As(err, &limit) || database.Transient(err)

@@ -7,14 +7,14 @@ import (
 	"harness/internal/services/session"
 )
 
-// levels are the permissions of an agent in a turn, "" for unknown.
+// levels are the permissions of an agent in a turn, "" if unknown.
 type levels struct {
 	Approval   string `json:"approvalPolicy,omitempty"`
 	Filesystem string `json:"filesystemSandbox,omitempty"`
 	Network    string `json:"networkAccess,omitempty"`
 }
 
-// levelsOf are the levels of a session's controls with a message's changes.
+// levelsOf returns the levels of a session's controls with a message's changes.
 func levelsOf(controls session.Controls, message session.Message) *levels {
 	l := &levels{controls.ApprovalPolicy, controls.FilesystemSandbox, controls.NetworkAccess}
 	for into, requested := range map[*string]*string{&l.Approval: message.ApprovalPolicy, &l.Filesystem: message.FilesystemSandbox,
@@ -28,7 +28,7 @@ func levelsOf(controls session.Controls, message session.Message) *levels {
 
 const fullAccess = "danger-full-access"
 
-// mode is the equivalent permission mode, "" if unknown.
+// mode returns the equivalent permission mode, "" if unknown.
 func (l *levels) mode() Mode {
 	switch {
 	case l == nil || l.Approval == "":
@@ -41,14 +41,14 @@ func (l *levels) mode() Mode {
 	return ModeAuto
 }
 
-// confinement is how a tool of the runtime is confined.
+// confinement describes how a tool of the runtime is confined.
 type confinement struct {
 	Network    bool   `json:"network"`
 	Filesystem string `json:"filesystem"`
 }
 
-// confines is the confinement of a runtime's tool at these levels: an empty object if they are unknown. Full access has
-// no network limit.
+// confines returns the confinement of a runtime's tool at these levels: an empty object if they are unknown. Full
+// access has no network limit.
 func (l *levels) confines() any {
 	if l == nil || l.Filesystem == "" {
 		return struct{}{}
@@ -56,13 +56,13 @@ func (l *levels) confines() any {
 	return confinement{l.Network == "enabled" || l.Filesystem == fullAccess, l.Filesystem}
 }
 
-// takeSent notes the levels of a sent message.
+// onSent records the levels of a sent message.
 func (l *Log) onSent(record *journal.Record) {
 	var sent struct {
 		Levels *levels `json:"controls"`
 	}
 	if json.Unmarshal(record.Payload, &sent) != nil || sent.Levels == nil {
-		return // from an older server, or of a deleted session
+		return // it is from an older server, or of a deleted session
 	}
 	l.state.Levels = sent.Levels
 	if t := l.state.Task; t != nil {
@@ -70,7 +70,7 @@ func (l *Log) onSent(record *journal.Record) {
 	}
 }
 
-// levels are those of the open task.
+// levels returns the levels of the open task.
 func (l *Log) levels() *levels {
 	if t := l.state.Task; t != nil && t.Levels != nil {
 		return t.Levels

@@ -13,34 +13,34 @@ import (
 	"harness/stream"
 )
 
-// Log derives the events of a session from its records in order, from the first one or from a marker. The same records
-// give the same events with the same numbers.
+// Log derives the events of a session from its records in order, starting at the first one or at a marker. The same
+// records yield the same events with the same numbers.
 type Log struct {
 	// Redact, when set, removes what must not be stored from long contents.
 	Redact func([]byte) []byte
 
 	about About
 	state state
-	by    *Origin // whose request causes the derived events, nil for the task's
+	by    *Origin // origin of the derived events, nil for the task's
 	out   []Event
-	long  []longContent // what out refers to
+	long  []longContent // contents that out refers to
 	at    int64         // of the current record, ms
 }
 
-// state is everything to know of earlier records. A marker stores it.
+// state contains everything derived from earlier records. A marker stores it.
 type state struct {
 	Seq int64 `json:"seq"` // of the last event
 	// Journal is the number of the last record.
 	Journal int64     `json:"journal"`
 	Task    *openTask `json:"task,omitempty"`
-	// LastTask is the turn of the last ended task: its later records belong to no task.
+	// LastTurn is the turn of the last ended task: its later records belong to no task.
 	LastTurn string `json:"last_turn,omitempty"`
-	// Levels are those of the last message, nil if unknown.
+	// Levels are the levels of the last message, nil if unknown.
 	Levels *levels `json:"levels,omitempty"`
-	// Restored is emitted with the next task, whose runtime had lost the conversation.
+	// Restored is emitted with the next task, after the runtime had lost the conversation.
 	Restored *given `json:"restored,omitempty"`
-	// Facts are what events say about the runtime now. Used is when usage was last reported, or when the task began
-	// (ms).
+	// Facts are the current facts about the runtime in events. Used is when usage was last reported, or when the task
+	// began (ms).
 	Facts Facts `json:"facts"`
 	Used  int64 `json:"used,omitempty"`
 }
@@ -48,10 +48,11 @@ type state struct {
 // openTask is a task that has begun but not ended.
 type openTask struct {
 	ID string `json:"id"`
-	// Turn is the task's turn, "" until it began. Foreign says that another client began the turn: the task has its id.
+	// Turn is the task's turn, "" until it began. Foreign means that another client began the turn: the task has its
+	// id.
 	Turn    string `json:"turn,omitempty"`
 	Foreign bool   `json:"foreign,omitempty"`
-	// Announced says that the start was emitted. That of a foreign task follows its messages.
+	// Announced means that the start was emitted. The start of a foreign task follows its messages.
 	Announced bool `json:"told,omitempty"`
 	Mode      Mode `json:"mode,omitempty"`
 	// Levels are the task's own, nil for the session's.
@@ -59,11 +60,11 @@ type openTask struct {
 	TraceID string  `json:"trace_id,omitempty"`
 	SpanID  string  `json:"span_id,omitempty"`
 	Origin  Origin  `json:"origin"`
-	// Stopper requested its stop.
+	// Stopper is the origin of its stop request.
 	Stopper *Origin `json:"stopper,omitempty"`
-	// Asked is the time of the request to the runtime (ms), 0 where such requests are not reported.
+	// Asked is the time of the request to the runtime (ms), 0 if such requests are not reported.
 	Asked int64 `json:"asked,omitempty"`
-	// Calls are the open calls, Attempts the number of attempts of each.
+	// Calls are the open calls; Attempts has the number of attempts of each call.
 	Calls    []*call        `json:"calls,omitempty"`
 	Attempts map[string]int `json:"attempts,omitempty"`
 }
@@ -71,13 +72,13 @@ type openTask struct {
 // NewLog makes a log without records.
 func NewLog(about About) *Log { return &Log{about: about, state: state{Facts: about.Begin}} }
 
-// Seq is the number of the last event, Journal that of the last record.
+// Seq returns the number of the last event.
 func (l *Log) Seq() int64 { return l.state.Seq }
 
-// Journal is described with Seq.
+// Journal returns the number of the last record.
 func (l *Log) Journal() int64 { return l.state.Journal }
 
-// Begin is the first event of every session. It belongs to no record.
+// Begin returns the first event of every session. It belongs to no record.
 func (l *Log) Begin() []Event {
 	if l.state.Seq > 0 {
 		return nil
@@ -110,7 +111,7 @@ func (l *Log) Take(record *journal.Record) []Event {
 	return l.out
 }
 
-// Events are those of all records of a session, in order.
+// Events returns the events of all records of a session, in order.
 func Events(about About, records []journal.Record) []Event {
 	l := NewLog(about)
 	all := l.Begin()
@@ -136,7 +137,7 @@ func (l *Log) emit(kind string, payload any) {
 		Trace: trace, Runtime: RuntimeRef{l.about.Runtime, facts.Model, facts.RuntimeSessionID}, Payload: encode(payload)})
 }
 
-// ownRecord is the payload of the events this package writes for itself.
+// ownRecord is the payload of this package's own events.
 type ownRecord struct {
 	TaskID   string          `json:"task_id,omitempty"`
 	Messages json.RawMessage `json:"messages,omitempty"`
@@ -145,12 +146,12 @@ type ownRecord struct {
 	Outcome  *Outcome        `json:"outcome,omitempty"`
 	// Levels are the task's own.
 	Levels *levels `json:"levels,omitempty"`
-	// Given is what was given to the runtime, nil when it is not stored.
+	// Given is the input of the runtime, nil if it is not stored.
 	Given *given `json:"given,omitempty"`
-	// ReportRequests says that requests to the runtime are reported. It is stored here so that event numbers stay the
+	// ReportRequests means that events report requests to the runtime. It is stored here so that event numbers stay the
 	// same when the setting changes.
 	ReportRequests bool `json:"tell_runtime,omitempty"`
-	// Origin is the caller that submitted the task. Facts are what events say about the runtime from now on.
+	// Origin is the caller that submitted the task. Facts are the facts about the runtime in later events.
 	Origin Origin `json:"origin"`
 	Facts  *Facts `json:"facts,omitempty"`
 	// CallID is the call of Origin's decision.
@@ -160,7 +161,7 @@ type ownRecord struct {
 func (l *Log) onOwnRecord(record *journal.Record) {
 	var own ownRecord
 	if json.Unmarshal(record.Payload, &own) != nil || own.TaskID+own.CallID == "" {
-		return // deleted with its session
+		return // it was deleted with its session
 	}
 	l.state.Facts.replace(own.Facts)
 	switch record.Type {
@@ -185,7 +186,7 @@ func (l *Log) onOwnRecord(record *journal.Record) {
 			l.close(*own.Outcome)
 			return
 		}
-		// It was stopped before it began, while another one may be running.
+		// The task was stopped before it began, while another one may be running.
 		running := l.state.Task
 		l.state.Task = &openTask{ID: own.TaskID, Mode: own.Mode, TraceID: record.TraceID, SpanID: record.SpanID, Origin: own.Origin}
 		l.start(own.Messages, nil)
@@ -223,12 +224,12 @@ func (l *Log) onRestored(record *journal.Record) {
 		Window   json.RawMessage `json:"context_window"`
 	}
 	if json.Unmarshal(record.Payload, &said) != nil || said.Window == nil {
-		return // deleted with its session
+		return // it was deleted with its session
 	}
 	var ref struct {
 		Hash string `json:"content_hash"`
 	}
-	_ = json.Unmarshal(said.InputRef, &ref) // nothing to hash
+	_ = json.Unmarshal(said.InputRef, &ref) // there is nothing to hash
 	again := &given{InputRef: said.InputRef, InputHash: ref.Hash, Visibility: visibilityPrompt, Window: said.Window,
 		Reconstructed: true}
 	if t := l.state.Task; t == nil || !t.Announced {
@@ -268,7 +269,7 @@ func (l *Log) close(outcome Outcome) {
 	l.state.LastTurn, l.state.Task = t.Turn, nil
 }
 
-// shortFailure is a failure whose long raw text is an artifact.
+// shortFailure returns a failure with a long raw text replaced by an artifact.
 func (l *Log) shortFailure(f *Failure) any {
 	raw, ref := l.shorten("failure", f.Raw)
 	if ref == nil {
@@ -282,7 +283,7 @@ func (l *Log) shortFailure(f *Failure) any {
 	}{short, ref}
 }
 
-// takeLine is a line of the runtime.
+// onLine handles a line of the runtime.
 func (l *Log) onLine(record *journal.Record) {
 	meta, err := stream.MetaOf(&record.Event)
 	if err != nil {
@@ -339,7 +340,7 @@ func (l *Log) concerns(turn, method string) bool {
 	return true
 }
 
-// find is the open call with an id, nil when there is none.
+// find returns the open call with an id, nil if there is none.
 func (l *Log) find(id string) *call {
 	if l.state.Task == nil {
 		return nil
@@ -351,5 +352,5 @@ func (l *Log) find(id string) *call {
 	return l.state.Task.Calls[at]
 }
 
-// encode is for values that always encode: texts, numbers and parsed JSON.
+// encode encodes values that never fail to encode: texts, numbers and parsed JSON.
 func encode(value any) json.RawMessage { return javascript.MustEncode(value) }

@@ -27,12 +27,12 @@ type call struct {
 	// Request is our id of the call's open request, "" for none; Kind is its kind.
 	Request string              `json:"request,omitempty"`
 	Kind    runtime.RequestKind `json:"kind,omitempty"`
-	// Alone says that the call is only a request: it ends with the answer.
+	// Alone means that the call is only a request: it ends with the answer.
 	Alone bool `json:"alone,omitempty"`
-	// Owned is a call of a tool of this server, whose own records report it.
+	// Owned means a call of a tool of this server, with separate records.
 	Owned   bool `json:"owned,omitempty"`
 	Started bool `json:"started,omitempty"`
-	// Waits says that it needs approval and has none yet.
+	// Waits means that it needs approval and has none yet.
 	Waits   bool            `json:"waits,omitempty"`
 	Sources []tools.Opinion `json:"sources,omitempty"`
 	// By is the actor of the decision.
@@ -56,7 +56,7 @@ func (l *Log) snapshot(c *call, decision tools.Result) tools.Snapshot {
 		Sources: append([]tools.Opinion{}, c.Sources...)}
 }
 
-// open emits that an agent wants to call a tool.
+// open emits that an agent requested a tool call.
 func (l *Log) open(c call, input json.RawMessage) *call {
 	l.ensureStarted()
 	t := l.state.Task
@@ -89,7 +89,7 @@ func (l *Log) evaluate(c *call, opinion tools.Opinion) {
 	}{c.identity(), opinion})
 }
 
-// approveCall emits, once, that a call was approved and runs. Who is "" when it needed no approval.
+// approveCall emits, once, that a call was approved and runs. who is "" if it needed no approval.
 func (l *Log) approveCall(c *call, who, why string) {
 	if c.Started {
 		return
@@ -119,7 +119,7 @@ func (l *Log) deny(c *call, who, why string) {
 	}{c.identity(), c.Name, why, l.snapshot(c, tools.Deny), who})
 }
 
-// completion is how a call of a tool of the runtime ended.
+// completion describes how a call of a runtime's tool ended.
 type completion struct {
 	identity
 	Name         string          `json:"name"`
@@ -143,7 +143,7 @@ func (l *Log) complete(c *call, end completion) {
 	l.emit(CallCompleted, end)
 }
 
-// commandTool is the tool of runtimes whose calls may outlive their turn.
+// commandTool is the runtime tool with calls that may outlive their turn.
 const commandTool = "runtime.command_execution"
 
 // abandon ends a call with its task. A command that outlives a successful turn has not failed.
@@ -168,7 +168,7 @@ func (l *Log) abandon(c *call, outcome Outcome) {
 // ownServer is the agents' name for this server's own tools, whose calls their records report.
 const ownServer = "harness"
 
-// takeToolItem handles the start or the end of a runtime's tool.
+// onToolItem handles the start or the end of a runtime's tool.
 func (l *Log) onToolItem(kind string, raw json.RawMessage, done bool) {
 	item := wire.ReadCall(kind, raw)
 	if item.ID == "" || kind == wire.ItemToolCall && item.Server == ownServer {
@@ -178,7 +178,7 @@ func (l *Log) onToolItem(kind string, raw json.RawMessage, done bool) {
 	c := l.find(id)
 	if c == nil {
 		if done && l.state.Task.Attempts[id] > 0 {
-			return // it was denied, or emitted before
+			return // it was denied, or is already in the events
 		}
 		c = l.open(call{ID: id, Native: item.ID, Name: item.Name}, l.ownInput(item.Name, item.Input))
 	}
@@ -211,7 +211,7 @@ func (l *Log) onToolItem(kind string, raw json.RawMessage, done bool) {
 // maxRefusal bounds the bytes of a runtime's text in the reason of a denial.
 const maxRefusal = 500
 
-// refusalOf is why a runtime did not run a call, in its own words if it gave a reason.
+// refusalOf returns why a runtime did not run a call, in its own words if it gave a reason.
 func refusalOf(item wire.Call) string {
 	const unrun = "the runtime did not run it"
 	said := wire.Text(item.Result)
@@ -224,10 +224,10 @@ func refusalOf(item wire.Call) string {
 	return unrun + ": " + said
 }
 
-// callID is our id of a runtime's call.
+// callID returns our id of a runtime's call.
 func (l *Log) callID(native string) string { return l.about.Runtime + ":" + native }
 
-// takeToolOutput handles the output of a running tool.
+// onToolOutput handles the output of a running tool.
 func (l *Log) onToolOutput(native, delta string) {
 	c := l.find(l.callID(native))
 	if c == nil {
@@ -242,14 +242,14 @@ func (l *Log) onToolOutput(native, delta string) {
 	}{c.identity(), "stdout", delta})
 }
 
-// takeRequest handles a request to a person, or to this server about its own tool.
+// onRequest handles a request to a person, or to this server about its own tool.
 func (l *Log) onRequest(meta *stream.Meta, method string, params json.RawMessage) {
 	asked, can := wire.Requested(method, params)
 	if meta.Request == nil || !can {
 		return
 	}
 	ref := meta.Request
-	// A tool of this server is identified by our own id of the call.
+	// For a tool of this server, the id is our own id of the call.
 	if c := l.find(ref.ItemID); c != nil && c.Owned {
 		c.Request, c.Kind = ref.ID, asked.Kind
 		return
@@ -273,14 +273,14 @@ func (l *Log) onRequest(meta *stream.Meta, method string, params json.RawMessage
 	l.evaluate(c, tools.Opinion{Source: tools.SourceRuntime, Result: tools.Ask, Rule: "approval_policy"})
 }
 
-// clientTools are the prefixes of tools that the client runs, questionTool is the agent's question.
+// clientTools are the prefixes of tools that the client runs; questionTool is the agent's question.
 const (
 	clientTools  = "client."
 	questionTool = "runtime.request_user_input"
 )
 
-// ownInput is the displayed and hashed input of a runtime's tool, without the path of the session's folder. Inputs for
-// the client stay unchanged.
+// ownInput returns the displayed and hashed input of a runtime's tool, without the path of the session's folder. Inputs
+// for the client stay unchanged.
 func (l *Log) ownInput(name string, input json.RawMessage) json.RawMessage {
 	if strings.HasPrefix(name, clientTools) || name == questionTool {
 		return input
@@ -302,7 +302,7 @@ func askedName(asked runtime.InteractiveRequested, alone bool) string {
 	return "runtime." + wire.Snake(string(asked.Asked.Subject))
 }
 
-// takeResolution handles the end of a request.
+// onResolution handles the end of a request.
 func (l *Log) onResolution(record *journal.Record) {
 	var resolution struct {
 		ApprovalID string `json:"approvalId"`
@@ -325,9 +325,9 @@ func (l *Log) onResolution(record *journal.Record) {
 	c.Request, c.Kind = "", ""
 	defer l.because(c, record.Actor)()
 	if c.Owned {
-		return // its own records report the result
+		return // its own records have the result
 	}
-	// A client's tool that failed did run; a refused one has a message with the reason.
+	// A failed tool of a client did run; a refused one has a message with the reason.
 	allowed := resolution.Decision == "accept" || kind == runtime.RequestToolCall && (resolution.Success || resolution.Message == "")
 	switch {
 	case resolution.Status != "resolved" && c.Alone:
@@ -345,13 +345,13 @@ func (l *Log) onResolution(record *journal.Record) {
 	default:
 		l.evaluate(c, tools.Opinion{Source: tools.SourceUser, Result: tools.Deny, Rule: "user_denied"})
 		if c.Started {
-			return // approved before; its own end follows
+			return // it was approved before and ends separately
 		}
 		l.deny(c, record.Actor, cmp.Or(resolution.Message, denied))
 	}
 }
 
-// takeTool handles a record of a tool of this server, which is an event already.
+// onToolRecord handles a record of a tool of this server, which is already an event.
 func (l *Log) onToolRecord(record *journal.Record) {
 	if l.state.Task == nil || !strings.HasPrefix(record.Type, "tool.") {
 		return
@@ -372,7 +372,7 @@ func (l *Log) onToolRecord(record *journal.Record) {
 			Owned: true}
 		l.state.Task.Calls = append(l.state.Task.Calls, c)
 	case c == nil:
-		return // of a call that ended with its task
+		return // the call ended with its task
 	case record.Type == CallEvaluated:
 		var opinion tools.Opinion
 		if json.Unmarshal(record.Payload, &opinion) == nil {
@@ -383,13 +383,13 @@ func (l *Log) onToolRecord(record *journal.Record) {
 	case record.Type == CallDenied || record.Type == CallCompleted:
 		l.drop(c)
 	}
-	if about.Actor != "" { // it was decided
+	if about.Actor != "" { // a person decided it
 		defer l.because(c, about.Actor)()
 	}
 	l.emit(record.Type, record.Payload)
 }
 
-// hash is the hash of JSON in canonical form, "" if it has none.
+// hash returns the hash of JSON in canonical form, "" if it has none.
 func hash(value json.RawMessage) string {
 	sum, err := tools.Hash(value)
 	if err != nil {

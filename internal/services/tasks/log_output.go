@@ -22,7 +22,7 @@ type block struct {
 	Text    string `json:"text"`
 }
 
-// takeItem handles the start or the end of an item.
+// onItem handles the start or the end of an item.
 func (l *Log) onItem(params json.RawMessage, done bool) {
 	raw := wire.Members(params, "item")[0]
 	kind := wire.Text(wire.Members(raw, "type")[0])
@@ -53,7 +53,7 @@ func orEmpty(list json.RawMessage) json.RawMessage {
 	return list
 }
 
-// takeText handles the complete text of a message or of reasoning.
+// onText handles the complete text of a message or of reasoning.
 func (l *Log) onText(kind string, raw json.RawMessage) {
 	var item textItem
 	if json.Unmarshal(raw, &item) != nil {
@@ -123,7 +123,7 @@ func number(raw json.RawMessage) string {
 	return "0"
 }
 
-// ensureStarted emits a task's start before any other event of it.
+// ensureStarted emits a task's start before its other events.
 func (l *Log) ensureStarted() {
 	if t := l.state.Task; t != nil && !t.Announced {
 		l.start(nil, nil)
@@ -136,7 +136,7 @@ type timings struct {
 	Duration int64 `json:"duration_ms"`
 }
 
-// takeUsage handles the usage of the last model request.
+// onUsage handles the usage of the last model request.
 func (l *Log) onUsage(params json.RawMessage) {
 	raw := wire.Members(params, "tokenUsage")[0]
 	last := wire.Members(raw, "last")[0]

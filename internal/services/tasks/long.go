@@ -14,7 +14,7 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// Limits of a result in an event. A longer one has its beginning there, with a reference to the whole.
+// Limits of a result in an event. The event of a longer one has its beginning and a reference to the complete result.
 const (
 	inlineBytes  = 8000
 	previewRunes = 512
@@ -26,8 +26,8 @@ type longContent struct {
 	content []byte
 }
 
-// shorten is a value as an event has it. A long one becomes an artifact: the event has its beginning as text, and the
-// reference. The same record gives the same reference.
+// shorten returns a value in the form for an event. A long one becomes an artifact: the event has its beginning as
+// text, and the reference. The same record yields the same reference.
 func (l *Log) shorten(name string, raw json.RawMessage) (preview json.RawMessage, ref *artifact.Ref) {
 	if wire.Known(raw) == nil {
 		return json.RawMessage("null"), nil
@@ -58,7 +58,7 @@ func (l *Log) refer(name, contentType string, content []byte) *artifact.Ref {
 	return &ref
 }
 
-// beginning is the first part of a long content, as text that says so.
+// beginning returns the first part of a long content, as text that is marked as such.
 func beginning(content []byte) json.RawMessage {
 	count, size := 0, len(content)
 	for at := 0; at < size; count++ {
@@ -74,8 +74,8 @@ func beginning(content []byte) json.RawMessage {
 // maxKnown bounds the remembered references of stored artifacts.
 const maxKnown = 4096
 
-// keepLong stores the contents that events refer to before the events are returned. A failed one is stored with the next
-// read.
+// keepLong stores the contents that events refer to before the events are returned. If that fails, the next read
+// retries.
 func (s *Service) keepLong(ctx context.Context, contents []longContent) {
 	if s.opts.Artifacts == nil {
 		return

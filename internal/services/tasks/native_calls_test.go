@@ -15,7 +15,7 @@ import (
 	"harness/internal/services/tools"
 )
 
-// nativeTurn is a turn with a command of the runtime in a folder, whose output is long, as the journal has it.
+// nativeTurn returns the journal records of a turn with a command of the runtime in a folder, with long output.
 func nativeTurn(t *testing.T, folder, output string) []journal.Record {
 	t.Helper()
 	here := wire.Place{ThreadID: "s", TurnID: "t"}
@@ -49,9 +49,9 @@ type programItem struct {
 	Said    any    `json:"aggregatedOutput"`
 }
 
-// EV-01, EV-13, EV-14, EV-19, TL-21, TL-22: of a call that a runtime runs itself the hash does not depend on the session's folder,
-// and it recomputes from the input that is shown; the events name the model and the runtime's own id; a long result is an
-// artifact with a preview, the same each time; use has timings and cached tokens.
+// EV-01, EV-13, EV-14, EV-19, TL-21, TL-22: the hash of a runtime's own call does not depend on the session's folder,
+// and can be recomputed from the displayed input. The events name the model and the runtime's own id. A long result is
+// an artifact with a preview, the same each time. Usage has timings and cached tokens.
 func TestEventsOfNativeCalls(t *testing.T) {
 	t.Parallel()
 	hashes := map[string]bool{}
@@ -112,7 +112,7 @@ func TestEventsOfNativeCalls(t *testing.T) {
 	}
 }
 
-// A call in another folder has the same hash where nothing but that folder is named.
+// A call has the same hash in another folder if only that folder's name differs.
 func TestTheHashOfANativeCallIsFreeOfItsFolder(t *testing.T) {
 	t.Parallel()
 	hashes := map[string][]string{}
@@ -159,7 +159,7 @@ func hashOf(t *testing.T, input json.RawMessage) string {
 	return sum
 }
 
-// EV-14, TL-21: the artifact that an event refers to has the bytes that its hash says, also when the server has secrets.
+// EV-14, TL-21: the artifact of an event has the bytes of its hash, even if the server has secrets.
 func TestLongResultsAreKept(t *testing.T) {
 	t.Parallel()
 	s, store := keeping(t, database.SQLite)

@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// placeOfFolder replaces the session's folder in hashed values: the inputs of a runtime's own tools, and its
+// workspacePlaceholder replaces the session's folder in hashed values: the inputs of a runtime's own tools, and its
 // configuration.
 const workspacePlaceholder = "<CWD>"
 
-// neutral is an input without the names of the session's folder, so that its hash does not depend on them. An input
-// without them stays unchanged.
+// neutral returns an input without the names of the session's folder, so that its hash does not depend on them. An
+// input without them stays unchanged.
 func neutral(input json.RawMessage, folders []string) json.RawMessage {
 	if len(folders) == 0 {
 		return input

@@ -12,7 +12,7 @@ import (
 // interrupted is the reason of a task whose turn was interrupted without a stop of the task.
 const interrupted = "interrupted"
 
-// outcomeOf is the outcome of a task by its ended turn.
+// outcomeOf returns the outcome of a task from its ended turn.
 func outcomeOf(runtimeName string, turn runtime.Turn) Outcome {
 	switch turn.Status {
 	case runtime.TurnFailed:
@@ -28,7 +28,7 @@ func outcomeOf(runtimeName string, turn runtime.Turn) Outcome {
 	return Outcome{Status: Completed, Reason: "the turn ended"}
 }
 
-// failureOf is the failure of a turn, from its runtime's report.
+// failureOf returns the failure of a turn, from its runtime's report.
 func failureOf(runtimeName string, turn runtime.Turn) *Failure {
 	raw := wire.Known(wire.Members(turn.Native, "error")[0])
 	f := &Failure{Code: CodeRuntime, Message: cmp.Or(turn.Error, "the turn failed, and the runtime did not say why"),
@@ -47,7 +47,7 @@ func failureOf(runtimeName string, turn runtime.Turn) *Failure {
 	return f
 }
 
-// failed is the outcome of a task whose turn did not begin.
+// failed returns the outcome of a task without a turn.
 func failed(runtimeName, code string, retryable bool, err error) Outcome {
 	return Outcome{Status: Failed, Failure: &Failure{Code: code, Message: valid(err.Error()), Retryable: retryable,
 		Runtime: runtimeName}}

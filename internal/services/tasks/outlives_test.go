@@ -9,7 +9,7 @@ import (
 	"harness/internal/services/tasks"
 )
 
-// A command that outlives a completed turn has not failed: its call says that it still runs. One of an
+// A command that outlives a completed turn has not failed: its call reports that it is still running. A command of an
 // interrupted turn has failed.
 func TestACommandThatOutlivesItsTurn(t *testing.T) {
 	t.Parallel()

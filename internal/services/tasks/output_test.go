@@ -11,8 +11,8 @@ import (
 	"harness/internal/services/tasks"
 )
 
-// EV-10, EV-13: every output delta has its kind and the block it belongs to, which the whole then has; each
-// count of usage has its own name.
+// EV-10, EV-13: every output delta has its kind and its block, and the complete text has the same block; each count of
+// usage has a separate name.
 func TestOutputComesInItsBlocks(t *testing.T) {
 	t.Parallel()
 	line := func(method string, params map[string]any) runtime.Signal {

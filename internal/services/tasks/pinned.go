@@ -9,8 +9,8 @@ import (
 	"harness/internal/services/session"
 )
 
-// changedSources is the outcome of a task whose agent would read other files than when its session began; nil if allowed
-// or unchanged. It applies only to sessions of the task API.
+// changedSources returns the outcome of a task if its agent would read other files than when its session began; nil if
+// that is allowed or nothing changed. It applies only to sessions of the task API.
 func (s *Service) changedSources(ctx context.Context, t Task, runtimeName string) (*Outcome, error) {
 	if t.AllowChangedSources {
 		return nil, nil
@@ -23,7 +23,7 @@ func (s *Service) changedSources(ctx context.Context, t Task, runtimeName string
 	if database.Transient(err) {
 		return nil, err
 	}
-	if err != nil { // whether they are the same is unknown
+	if err != nil { // unknown whether they are the same
 		outcome := failed(runtimeName, CodeRuntime, true, err)
 		return &outcome, nil
 	}

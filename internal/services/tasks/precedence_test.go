@@ -8,8 +8,8 @@ import (
 	"harness/internal/services/session"
 )
 
-// RA-16: the note of what an agent reads by itself says which of two files holds: what an administrator enforces comes last.
-// Where it reads nothing the note says so, with the reason.
+// RA-16: the list of files that an agent reads on its own shows which file takes precedence: what an administrator
+// enforces comes last. If it reads none, the list says so, with the reason.
 func TestPrecedenceOfSourcesIsStored(t *testing.T) {
 	t.Parallel()
 	var files []session.SourceNow

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// prompt is a task's text for an agent: a single message as it is, several with their roles. Blocks that are not text
-// are JSON.
+// prompt returns a task's text for an agent: a single message as it is, several with their roles. Blocks other than
+// text are JSON.
 func prompt(messages []Message) string {
 	var parts []string
 	for _, m := range messages {
@@ -23,7 +23,7 @@ func prompt(messages []Message) string {
 	return strings.Join(parts, "\n\n")
 }
 
-// textOf is a block as the agent reads it.
+// textOf returns a block as the agent reads it.
 func textOf(block json.RawMessage) string {
 	var text struct {
 		Type string  `json:"type"`

@@ -6,8 +6,8 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// Prune removes ended tasks beyond the retention, and the rest of deleted sessions. A task's events stay as long as the
-// journal's.
+// Prune removes ended tasks beyond the retention, and the remaining data of deleted sessions. A task's events stay as
+// long as the journal's.
 func Prune(ctx context.Context, p journal.Pruner, keep journal.Retention) error {
 	err := p.Ended(ctx, keep, journal.Ended{Table: "tasks", Key: "id", At: "ended_at", Over: "ended_at > 0"})
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"harness/internal/services/tasks"
 )
 
-// What a retention keeps no longer goes: the oldest tasks that are over, and never one that is not.
+// Pruning removes the oldest ended tasks beyond the retention, and never an unfinished one.
 func TestTasksArePruned(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		session := s.NewSession()

@@ -15,18 +15,18 @@ import (
 // readRecords is the number of records per read.
 const readRecords = 256
 
-// Reader reads the events of a session after a number, and continues when there are more.
+// Reader reads the events of a session after a number, and later those that follow.
 type Reader struct {
 	s     *Service
 	log   *Log
 	after int64
-	// left are derived events that were not returned yet.
+	// left are derived events that Next has not returned yet.
 	left []Event
 	// Oldest is the number of the oldest stored event read so far, usually 1.
 	Oldest int64
 }
 
-// Reader starts reading after a number. Errors are those of operations.Check.
+// Reader returns a Reader that starts after a number. Errors are those of operations.Check.
 func (s *Service) Reader(ctx context.Context, sessionID string, after int64) (*Reader, error) {
 	about, err := s.About(ctx, sessionID)
 	if err != nil {
@@ -47,15 +47,15 @@ func (r *Reader) from(m mark) error {
 	if err := json.Unmarshal([]byte(m.state), &at); err != nil {
 		return fmt.Errorf("read a mark of session %s: %w", r.log.about.SessionID, err)
 	}
-	if at.Facts.RuntimeSessionID == "" { // a marker of an earlier version
+	if at.Facts.RuntimeSessionID == "" { // the marker is of an earlier version
 		at.Facts = r.log.about.Begin
 	}
 	r.log.state = at
 	return nil
 }
 
-// Next returns the next events, at most limit; none when there are no more for now. *session.DeletedError once the
-// session was deleted.
+// Next returns the next events, at most limit; none if there are no more for now. *session.DeletedError if the session
+// was deleted.
 func (r *Reader) Next(ctx context.Context, limit int) ([]Event, error) {
 	for len(r.left) < limit {
 		r.keep(r.log.Begin())
@@ -94,7 +94,7 @@ func (r *Reader) keep(events []Event) {
 	}
 }
 
-// skip continues from the marker before a record, when earlier records were pruned.
+// skip continues from the marker before a record if earlier records were pruned.
 func (r *Reader) skip(ctx context.Context, record int64) error {
 	if record == r.log.Journal()+1 {
 		return nil
@@ -113,13 +113,13 @@ func (r *Reader) skip(ctx context.Context, record int64) error {
 	return nil
 }
 
-// Behind is the number of unread records of the session.
+// Behind returns the number of unread records of the session.
 func (r *Reader) Behind(ctx context.Context) (int64, error) {
 	last, err := journal.Sequence(ctx, r.s.db.Read(), database.EncodeText(r.log.about.SessionID))
 	return last - r.log.Journal(), err
 }
 
-// News receives a signal whenever a session may have more events, until cancel is called.
+// News receives a signal whenever a session may have more events, until the caller calls cancel.
 func (s *Service) News(sessionID string) (news <-chan struct{}, cancel func()) {
 	mine := wake.New()
 	s.mu.Lock()
@@ -137,7 +137,7 @@ func (s *Service) News(sessionID string) (news <-chan struct{}, cancel func()) {
 	}
 }
 
-// latest is a session's log in its current state.
+// latest returns a session's log in its current state.
 func (s *Service) latest(ctx context.Context, sessionID string) (*Log, []Event, error) {
 	const all = 1 << 62
 	r, err := s.Reader(ctx, sessionID, all)
@@ -149,7 +149,7 @@ func (s *Service) latest(ctx context.Context, sessionID string) (*Log, []Event, 
 	return r.log, events, err
 }
 
-// lastSeq is the number of a task's last event, 0 without one.
+// lastSeq returns the number of a task's last event, 0 without one.
 func (s *Service) lastSeq(ctx context.Context, sessionID, taskID string) (last int64, err error) {
 	r, err := s.Reader(ctx, sessionID, 0)
 	if err != nil {
@@ -168,10 +168,10 @@ func (s *Service) lastSeq(ctx context.Context, sessionID, taskID string) (last i
 	}
 }
 
-// markEvery is the number of events after which a session gets another marker.
+// markEvery is the number of events between two markers of a session.
 const markEvery = 200
 
-// mark stores the last event of an ended task, and now and then the position of the session's events.
+// storeMarker stores the last event of an ended task, and periodically the position of the session's events.
 func (s *Service) storeMarker(ctx context.Context, t Task) error {
 	log, events, err := s.latest(ctx, t.SessionID)
 	if err != nil || len(events) == 0 {
@@ -220,12 +220,12 @@ func (s *Service) keepMarks(ctx context.Context, tx database.Tx, below int64) er
 func (s *Service) keepMark(ctx context.Context, tx database.Tx, sessionID string, below int64) error {
 	r, err := s.Reader(ctx, sessionID, 1<<62)
 	if isGone(err) {
-		return nil // and so have its events
+		return nil // its events are gone, too
 	}
 	if err != nil {
 		return err
 	}
-	// The latest marker may be beyond the pruned records: then nothing is lost.
+	// If the latest marker is after the pruned records, nothing is lost.
 	for {
 		records, err := s.journal.ReadSession(ctx, database.EncodeText(sessionID), r.log.Journal(), readRecords)
 		if err != nil {

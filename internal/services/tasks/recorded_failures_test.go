@@ -17,8 +17,8 @@ import (
 	"harness/tests/runtimetest/scripted"
 )
 
-// RA-25: errors of real agents whose model's server limited them, broke, got too much or refused the login
-// are failures with a code, whether a retry helps, the runtime, its text, and its raw output.
+// RA-25: real agents failed because their model's server limited them, broke, got too much input or refused the login.
+// Each failure has a code, whether a retry helps, the runtime, its text, and its raw output.
 func TestFailuresOfRealAgents(t *testing.T) {
 	t.Parallel()
 	codes := map[string]string{"err-429": tasks.CodeRate, "err-500": tasks.CodeModel, "err-drop": tasks.CodeModel,
@@ -80,8 +80,8 @@ func failuresIn(t *testing.T, recording []byte) (all []tasks.Failure) {
 	return all
 }
 
-// RA-26: the modes ask, auto and yolo are levels of approval, which runtimes have modes of their own for: a session is
-// opened with that level, or refused where its runtime has none, and yolo is for a server whose operator allows it.
+// RA-26: the modes ask, auto and yolo are levels of approval with a mode of each runtime. A session is opened with that
+// level, or refused if its runtime has no such mode; yolo also requires that the operator allows it.
 func TestModesAreTheLevelsOfRuntimes(t *testing.T) {
 	t.Parallel()
 	s := open(t, database.SQLite)
@@ -100,7 +100,7 @@ func TestModesAreTheLevelsOfRuntimes(t *testing.T) {
 		t.Errorf("yolo that is not allowed: %v", err)
 	}
 	for mode, level := range map[tasks.Mode]string{tasks.ModeAuto: "on-request", tasks.ModeYolo: "never"} {
-		var refused *runtime.ControlError // the scripted agent asks for everything
+		var refused *runtime.ControlError // the scripted agent asks about everything
 		if _, err := open(mode, true); !errors.As(err, &refused) || refused.Value != level || len(refused.Enforced) != 1 {
 			t.Errorf("mode %s: %v", mode, err)
 		}

@@ -15,7 +15,7 @@ import (
 	"harness/stream"
 )
 
-// record is a line of the vocabulary as the journal has it; false of what is none.
+// record returns a line of the vocabulary as a journal record; false for another line.
 func record(line []byte, seq int64) (journal.Record, bool) {
 	line = bytes.TrimSpace(line)
 	method, layout, ok := wire.LayoutOf(line)
@@ -37,7 +37,7 @@ func record(line []byte, seq int64) (journal.Record, bool) {
 	return journal.Record{Event: event, Pos: seq, Seq: seq, SchemaVersion: journal.SchemaVersion}, true
 }
 
-// settled is how every other request of a recording was answered: yes, no, not at all.
+// settled returns the resolution of a recorded request. In turn, requests are accepted, declined, and left open.
 func settled(requested journal.Record, n int) (journal.Record, bool) {
 	meta, err := stream.MetaOf(&requested.Event)
 	if err != nil || meta.Request == nil || n%3 == 2 {
@@ -49,7 +49,7 @@ func settled(requested journal.Record, n int) (journal.Record, bool) {
 	return journal.Record{Event: event, Pos: requested.Seq, Seq: requested.Seq}, true
 }
 
-// recordingFiles are the recordings of all runtimes.
+// recordingFiles lists the recordings of all runtimes.
 func recordingFiles(t *testing.T) (files []string) {
 	t.Helper()
 	for _, pattern := range []string{"claude/testdata/*.golden.jsonl", "opencode/testdata/golden/*", "acp/testdata/*.golden",
@@ -63,7 +63,7 @@ func recordingFiles(t *testing.T) (files []string) {
 	return files
 }
 
-// recordsOf are the records of a recording, in which some of what was asked is answered.
+// recordsOf returns the records of a recording, with resolutions of some requests.
 func recordsOf(recording []byte) (records []journal.Record) {
 	asked := 0
 	for line := range bytes.Lines(recording) {
@@ -83,7 +83,7 @@ func recordsOf(recording []byte) (records []journal.Record) {
 	return records
 }
 
-// counted reports whether an event has token counts, in their one shape.
+// counted reports whether an event has token counts, in their only form.
 func counted(t *testing.T, e tasks.Event) bool {
 	t.Helper()
 	if e.Type != tasks.UsageReported {
@@ -104,7 +104,7 @@ func counted(t *testing.T, e tasks.Event) bool {
 	return *used.Input > 0 && *used.Output > 0
 }
 
-// endOnce checks that each turn of records that ended is a task that ended, once.
+// endOnce checks that each ended turn of the records is a task that ended once.
 func endOnce(t *testing.T, records []journal.Record, events []tasks.Event) {
 	t.Helper()
 	ends := map[string]int{}
@@ -113,7 +113,7 @@ func endOnce(t *testing.T, records []journal.Record, events []tasks.Event) {
 			ends[e.Trace.TurnID]++
 		}
 	}
-	running := "" // an agent that was killed in a turn does not say its end
+	running := "" // an agent that was killed during a turn does not report its end
 	for i := range records {
 		method, _, _ := wire.LayoutOf(records[i].Payload)
 		switch turn := records[i].TurnID; {
@@ -128,14 +128,14 @@ func endOnce(t *testing.T, records []journal.Record, events []tasks.Event) {
 	}
 }
 
-// EV-02, EV-04, EV-05, EV-06, EV-10, EV-11, EV-13, EV-20, TE-01, TE-02, TL-19, TL-22, RA-22: whatever real agents said, cut off
-// at any line and answered in any way, the events keep to the order, and the same records give the same events.
+// EV-02, EV-04, EV-05, EV-06, EV-10, EV-11, EV-13, EV-20, TE-01, TE-02, TL-19, TL-22, RA-22: the lines of real agents,
+// truncated anywhere and with any responses, yield events in order. The same records yield the same events.
 func TestEventsOfEveryRecording(t *testing.T) {
 	t.Parallel()
 	files := recordingFiles(t)
 	about := tasks.About{SessionID: "s", Runtime: "recorded", CreatedAt: 1}
 	seen, tools, deltas, refused, uses, denials := 0, 0, 0, 0, 0, 0
-	used := map[string]int{} // events with counts by runtime
+	used := map[string]int{} // number of events with counts, by runtime
 	for _, file := range files {
 		content, err := os.ReadFile(file)
 		if err != nil {

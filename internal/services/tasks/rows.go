@@ -14,7 +14,7 @@ import (
 const taskColumns = `session_id, task_id, number, status, messages, permission_mode, stop_reason, before_turn, turn_id, outcome, last_seq,
 	actor, trace_id, span_id, created_at, started_at, ended_at, origin`
 
-// asking is what is stored about the request for a task.
+// asking is the stored description of a task's request.
 type asking struct {
 	Origin
 	AllowSources bool `json:"allow_changed_sources,omitempty"`
@@ -49,7 +49,7 @@ func readTask(ctx context.Context, q database.Querier, sessionID, taskID string)
 	return found[0], nil
 }
 
-// nextTask is the first task of a session that has not ended; false when there is none.
+// nextTask returns the first unfinished task of a session; false if there is none.
 func nextTask(ctx context.Context, q database.Querier, sessionID string) (Task, bool, error) {
 	found, err := queryTasks(ctx, q, `session_id = $1 and ended_at = 0 order by number limit 1`,
 		database.EncodeText(sessionID))
@@ -93,7 +93,7 @@ func change(ctx context.Context, tx database.Tx, t Task, set, condition string, 
 	return n == 1, err
 }
 
-// sessionModes are the permission modes of the tasks of sessions, where set.
+// sessionModes returns the permission modes for tasks of sessions that have one.
 func sessionModes(ctx context.Context, q database.Querier, sessionIDs []string) (map[string]Mode, error) {
 	modes := map[string]Mode{}
 	if len(sessionIDs) == 0 {
@@ -114,7 +114,7 @@ func sessionModes(ctx context.Context, q database.Querier, sessionIDs []string) 
 	return modes, err
 }
 
-// noteSession stores that the task API uses a session, and the beginning of its log.
+// noteSession stores that the task API uses a session, and the first event of its log.
 func noteSession(ctx context.Context, tx database.Tx, sessionID string, mode Mode, noted note, at int64) error {
 	_, err := tx.ExecContext(ctx, `insert into task_sessions (session_id, permission_mode, created_at, about)
 		values ($1, $2, $3, $4) on conflict (session_id) do nothing`, database.EncodeText(sessionID), string(mode), at,
@@ -137,7 +137,7 @@ func scanMark(row database.Row) (m mark, err error) {
 	return m, err
 }
 
-// readMark reads the first matching mark in an order; false when there is none.
+// readMark reads the first matching mark in an order; false if there is none.
 func readMark(ctx context.Context, q database.Querier, sessionID, where string, args ...any) (mark, bool, error) {
 	found, err := database.ReadAll(ctx, q, "read the marks of a session", scanMark,
 		`select seq, journal_seq, state from task_marks where session_id = $1 and `+where,

@@ -7,8 +7,8 @@ import (
 	"harness/internal/services/tasks"
 )
 
-// EV-12: where it is switched on, what a task asks of its runtime is bracketed by events of its own, however it ends;
-// those of tasks that began before or after keep their events and numbers.
+// EV-12: if the setting is on, separate events bracket a task's request to its runtime, however it ends; tasks that
+// began before or after keep their events and numbers.
 func TestRuntimeRequestEvents(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		session := s.NewSession()

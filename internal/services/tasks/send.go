@@ -15,13 +15,13 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// errNotQueued stops the delivery of a task that was stopped or has ended meanwhile.
+// errNotQueued stops the delivery of a task that was stopped or has already ended.
 var errNotQueued = errors.New("the task waits no longer")
 
 // errArchived is the failure of a queued task whose session was archived.
 var errArchived = errors.New("the session was archived; unarchive it, then submit the task again")
 
-// unlessArchived is a transaction that begins a task, unless its session is archived.
+// unlessArchived returns a transaction that begins a task, unless its session is archived.
 func (s *Service) unlessArchived(sessionID string, begin journal.Unit) journal.Unit {
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		archived, err := store.ArchivedIn(ctx, tx, sessionID)
@@ -84,7 +84,7 @@ func (s *Service) send(ctx context.Context, l *lane, t Task, runtimeName string)
 	return s.end(ctx, now, failed(runtimeName, CodeRefused, false, err))
 }
 
-// sendWatched is Send, aborted when the task is stopped before its turn began.
+// sendWatched is Send, aborted if the task is stopped before its turn begins.
 func (s *Service) sendWatched(ctx context.Context, l *lane, t Task, message session.Message) (turnID string, err error) {
 	sending, cancel := context.WithCancelCause(s.onBehalf(ctx, t))
 	defer cancel(nil)
@@ -112,7 +112,7 @@ func (s *Service) sendWatched(ctx context.Context, l *lane, t Task, message sess
 	}
 }
 
-// onBehalf is a context in the trace and in the name of the request for the task.
+// onBehalf returns a context with the trace and the caller of the task's request.
 func (s *Service) onBehalf(ctx context.Context, t Task) context.Context {
 	if t.actor != "" {
 		ctx = auth.WithPrincipal(ctx, auth.Principal{Actor: t.actor})
@@ -132,7 +132,7 @@ func (s *Service) message(ctx context.Context, t Task) (session.Message, session
 	return message, before, mode, err
 }
 
-// modeOf is the permission mode of a task: its own, otherwise that of Modes.
+// modeOf returns the permission mode of a task: its own, otherwise that of Modes.
 func (s *Service) modeOf(ctx context.Context, t Task) (Mode, error) {
 	if t.Mode != "" {
 		return t.Mode, nil
@@ -141,8 +141,8 @@ func (s *Service) modeOf(ctx context.Context, t Task) (Mode, error) {
 	return modes[t.SessionID], err
 }
 
-// Modes are the permission modes of sessions for tasks without one: the session's, otherwise the server's. A session
-// without one uses the levels of its controls.
+// Modes returns the permission modes of sessions for tasks without one: the session's, otherwise the server's. A
+// session without one uses the levels of its controls.
 func (s *Service) Modes(ctx context.Context, sessionIDs ...string) (map[string]Mode, error) {
 	modes, err := sessionModes(ctx, s.db.Read(), sessionIDs)
 	if err != nil || s.opts.Mode == "" {
@@ -156,7 +156,7 @@ func (s *Service) Modes(ctx context.Context, sessionIDs ...string) (map[string]M
 	return modes, nil
 }
 
-// begin is the transaction that starts a task whose status is from. Once it commits, clients see the task as running.
+// begin returns the transaction that starts a task with status from. Once it commits, clients see the task as running.
 func (s *Service) begin(t Task, from Status, before session.TurnMark, as ownRecord) journal.Unit {
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		at := s.now()
@@ -189,7 +189,7 @@ func (s *Service) started(ctx context.Context, t Task, message session.Message, 
 
 func pointer[T any](value T) *T { return &value }
 
-// record is a journal event of this package about a task, on behalf of its actor.
+// record returns a journal event of this package about a task, in the name of its actor.
 func (s *Service) record(t Task, kind string, what ownRecord) journal.Event {
 	what.Origin = t.Origin
 	return journal.Event{SessionID: database.EncodeText(t.SessionID), TurnID: database.EncodeText(what.TurnID), Type: kind,
@@ -213,7 +213,7 @@ func (s *Service) bind(ctx context.Context, t Task, turnID string) error {
 	return err
 }
 
-// afterRefusal continues with a started task whose message its runtime did not simply accept.
+// afterRefusal continues with a started task after its runtime did not accept the message directly.
 func (s *Service) afterRefusal(ctx context.Context, l *lane, t Task, runtimeName string, cause error) error {
 	if !refused(cause) {
 		return s.recall(ctx, l, t, runtimeName, cause)
@@ -225,8 +225,8 @@ func (s *Service) afterRefusal(ctx context.Context, l *lane, t Task, runtimeName
 	return s.end(ctx, t, failed(runtimeName, code, retryable, cause))
 }
 
-// recall finds out whether the turn of a started task began, after its server was killed or its runtime did not answer.
-// A turn that did not begin is requested once more, unless cause explains why it is unavailable.
+// recall determines whether the turn of a started task began, after its server was killed or its runtime did not
+// respond. It requests a missing turn once more, unless cause explains why it is unavailable.
 func (s *Service) recall(ctx context.Context, l *lane, t Task, runtimeName string, cause error) error {
 	before, err := decodeMark(t.before)
 	if err != nil {
@@ -251,10 +251,10 @@ func (s *Service) recall(ctx context.Context, l *lane, t Task, runtimeName strin
 	return nil
 }
 
-// recallPatience is the wait for a runtime that must attach or answer first.
+// recallPatience is how long to wait for a runtime that must attach or respond first.
 const recallPatience = 3 * time.Minute
 
-// sendAgain requests the turn of a started task that certainly did not begin.
+// sendAgain requests the turn of a started task if it certainly did not begin.
 func (s *Service) sendAgain(ctx context.Context, t Task, runtimeName string) error {
 	if t.stopReason != "" {
 		return s.end(ctx, t, Outcome{Status: Stopped, Reason: t.stopReason})
@@ -271,7 +271,7 @@ func (s *Service) sendAgain(ctx context.Context, t Task, runtimeName string) err
 	case errors.Is(err, errNotQueued), ctx.Err() != nil:
 		return nil //nolint:nilerr // another server accepted it, or this service stops
 	case passes(err):
-		return err // it is checked again
+		return err // the next check retries
 	}
 	return s.end(ctx, t, failed(runtimeName, CodeRuntime, true, err))
 }

@@ -20,7 +20,7 @@ import (
 	"harness/internal/services/session"
 )
 
-// Finder finds sessions, and reads what a task depends on.
+// Finder finds sessions, and reads the files and controls that a task depends on.
 type Finder interface {
 	Lookup(ctx context.Context, sessionID string) (session.Session, error)
 	CheckOwner(session session.Session) error
@@ -44,7 +44,7 @@ type Sessions struct {
 	Turns
 }
 
-// Options are what a Service is built from. Journal, DB, Sessions and Operations are required.
+// Options configure a Service. Journal, DB, Sessions and Operations are required.
 type Options struct {
 	Journal    *journal.Journal
 	DB         *database.DB
@@ -57,28 +57,27 @@ type Options struct {
 	Yolo bool
 	// ReportRequests brackets each request to a runtime with events, in tasks that begin from now on.
 	ReportRequests bool
-	// Artifacts, when set, store what runtimes are given. Tools, when set, are those of this server that agents are
-	// given.
+	// Artifacts, when set, stores the inputs of runtimes. Tools, when set, returns the tools of this server for agents.
 	Artifacts Artifacts
 	Tools     func() []Tool
 	// Redact, when set, removes what must not be stored from long contents, as the store of Artifacts does.
 	Redact func([]byte) []byte
 	Logger zerolog.Logger
-	// Poll is the interval at which the store is polled for missed notifications (1 s).
+	// Poll is the interval for polling the store for missed notifications (1 s).
 	Poll time.Duration
-	// Ended, when set, is called with every task this service ended. It must not block.
+	// Ended, when set, is called with every task that this service ended. It must not block.
 	Ended func(Ended)
-	// Clock is time.Now when nil.
+	// Clock returns the time; nil means time.Now.
 	Clock func() time.Time
 }
 
-// Limits bound the tasks that have not ended.
+// Limits bound the unfinished tasks.
 type Limits struct {
 	// Open is the limit of this store (1,000), PerSession that of one session (32).
 	Open, PerSession int
 }
 
-// unknownLimit is how long a turn may be unknown to its session: its start may still be on the way to the store.
+// unknownLimit is how long a turn may be unknown to its session: its start may not be stored yet.
 const unknownLimit = 10 * time.Second
 
 // Service runs tasks, and reads their events.
@@ -90,10 +89,10 @@ type Service struct {
 
 	mu      sync.Mutex
 	running bool
-	lanes   map[string]*lane // of sessions with tasks that are not over
+	lanes   map[string]*lane // sessions with unfinished tasks
 	readers map[string]map[wake.Signal]struct{}
 	stored  map[string]bool // artifacts of long results, by id
-	gone    map[string]bool // sessions that were deleted, whose tasks are to be
+	gone    map[string]bool // deleted sessions, with tasks to delete
 	going   wake.Signal
 }
 
@@ -117,7 +116,7 @@ func New(options Options) *Service {
 	return s
 }
 
-// Start resumes the tasks that an earlier server of this node left. The sessions must have started.
+// Start resumes the tasks that an earlier server of this node left. Start the sessions first.
 func (s *Service) Start(ctx context.Context) error {
 	return s.loops.Start(ctx, func(ctx context.Context) error {
 		left, err := database.ReadTexts(ctx, s.db.Read(), "read the sessions with tasks",
@@ -174,19 +173,19 @@ func (s *Service) onRecords(records []journal.Record) {
 	}
 }
 
-// Create are the wishes of a new session.
+// Create describes a new session.
 type Create struct {
 	Runtime, Cwd, Model string
 	// Mode is the permission mode of its tasks, "" for the server's.
 	Mode Mode
-	// NonInteractive says that no person is present (session.Controls).
+	// NonInteractive means that no person is present (session.Controls).
 	NonInteractive bool
-	// NativeTools is whether its agent has its own tools (session.Create), "" for on.
+	// NativeTools selects whether its agent has its own tools (session.Create), "" for on.
 	NativeTools string
 	// Origin identifies the caller.
 	Origin Origin
-	// ImplicitSources limits what its agent reads on its own (session.Create). AllowChangedSources lets tasks run
-	// although such a file has changed.
+	// ImplicitSources limits what its agent reads on its own (session.Create). AllowChangedSources lets tasks run even
+	// if such a file has changed.
 	ImplicitSources     string
 	AllowChangedSources bool
 }
@@ -216,7 +215,7 @@ func (s *Service) CreateSession(ctx context.Context, in Create) (session.Session
 	return made, err
 }
 
-// controls are the levels of a mode, nil for the session's.
+// controls returns the levels of a mode, nil for the session's.
 func (m Mode) controls() (approvalPolicy, sandbox *string) {
 	word := func(s string) *string { return &s }
 	switch m {
@@ -347,7 +346,7 @@ func (s *Service) List(ctx context.Context, sessionID string, limit int) ([]Task
 		limit)
 }
 
-// encodeMark and decodeMark store the turns that were there before a task's own.
+// encodeMark and decodeMark convert the position of a session's turns before a task's own.
 func encodeMark(m session.TurnMark) string { return string(encode(m)) }
 
 func decodeMark(text string) (m session.TurnMark, err error) {

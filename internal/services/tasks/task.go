@@ -1,9 +1,9 @@
-// Package tasks runs the tasks that an embedding program gives to an agent: one after the other in each
-// session, with the events that report them.
+// Package tasks runs the tasks that an embedding program submits to an agent, one after the other in each session.
+// Events report them.
 //
-// It owns that a task ends exactly once, whatever dies meanwhile, that the tasks of a session run in their order, and
-// what the events of a session are: they are derived from the journal by a pure function (Log), and numbered from 1
-// without a gap. It stands on the operations of sessions. It must never know HTTP or a runtime's protocol.
+// It owns the order of a session's tasks and their end: a task ends exactly once, even after crashes. It also owns the
+// events of a session. A pure function (Log) derives these from the journal and numbers them from 1 without a gap. It
+// uses the operations of sessions. It must never know HTTP or a runtime's protocol.
 package tasks
 
 import (
@@ -28,7 +28,7 @@ const (
 // Over reports whether a status is final.
 func (s Status) Over() bool { return s == Completed || s == Failed || s == Stopped }
 
-// Shown is a status as clients see it.
+// Shown returns a status as clients see it.
 func (s Status) Shown() Status {
 	if s == starting {
 		return Running
@@ -45,32 +45,32 @@ type Task struct {
 	Mode Mode
 	// TurnID is its turn, "" until known.
 	TurnID string
-	// Outcome is its outcome, nil until it ended.
+	// Outcome is nil until the task ended.
 	Outcome                       *Outcome
 	CreatedAt, StartedAt, EndedAt int64
-	// LastSeq is the number of its last event, 0 when it has none.
+	// LastSeq is the number of its last event, 0 if it has none.
 	LastSeq int64
 	// Origin identifies the caller.
 	Origin Origin
-	// AllowChangedSources lets it run although a file that the agent reads on its own has changed.
+	// AllowChangedSources lets it run even if a file that the agent reads on its own has changed.
 	AllowChangedSources bool
-	// Ahead is the number of open tasks of its session before it, as Submit counted them.
+	// Ahead is the number of unfinished tasks before it in its session, as counted by Submit.
 	Ahead int
 
 	number                 int64
 	stopReason             string
 	before                 string // session.TurnMark as JSON
-	actor, traceID, spanID string // who asked for it
+	actor, traceID, spanID string // the request's
 }
 
 // Message is one message of a task.
 type Message struct {
 	Role string `json:"role"`
-	// Content are blocks. One of type text has a member text; the agent gets others as JSON.
+	// Content lists blocks. A text block has a member text; the agent gets others as JSON.
 	Content []json.RawMessage `json:"content"`
 }
 
-// Mode is how much runs without approval.
+// Mode defines which calls run without approval.
 type Mode string
 
 // The permission modes: everything needs approval, only unsafe calls do, nothing does.
@@ -80,26 +80,26 @@ const (
 	ModeYolo Mode = "yolo"
 )
 
-// Outcome is how a task ended.
+// Outcome describes how a task ended.
 type Outcome struct {
 	Status Status `json:"status"`
-	// Reason says why it was stopped or what ended it.
+	// Reason is why it was stopped or what ended it.
 	Reason string `json:"reason,omitempty"`
-	// Failure is set when it failed.
+	// Failure is set if it failed.
 	Failure *Failure `json:"failure,omitempty"`
 }
 
-// Failure is why a task failed.
+// Failure describes why a task failed.
 type Failure struct {
 	// Code is one of the codes below.
 	Code string `json:"code"`
-	// Message is the runtime's text, Raw its JSON as written.
+	// Message is the runtime's text; Raw is its JSON, unchanged.
 	Message string          `json:"message"`
 	Raw     json.RawMessage `json:"raw,omitempty"`
-	// Retryable says that the same task may succeed later.
+	// Retryable means that the same task may succeed later.
 	Retryable bool   `json:"retryable"`
 	Runtime   string `json:"runtime"`
-	// Recovery is what to do about it.
+	// Recovery describes how to fix it.
 	Recovery string `json:"recovery,omitempty"`
 }
 
@@ -129,9 +129,9 @@ var (
 	ErrYolo = errors.New("the permission mode yolo is not allowed by the server (HARNESS_ALLOW_YOLO)")
 )
 
-// LimitError says that the limit of open tasks is reached.
+// LimitError means that the limit of open tasks is reached.
 type LimitError struct {
-	// Of is what the limit applies to: "session" or "server".
+	// Of is the scope of the limit: "session" or "server".
 	Of    string
 	Limit int
 }
@@ -142,16 +142,16 @@ func (e *LimitError) Error() string {
 		e.Of, e.Limit)
 }
 
-// PartError says that a decision has a part that the call does not accept, or lacks one. The call stays open.
+// PartError means that a decision has a part that the call does not accept, or lacks one. The call stays open.
 type PartError struct{ Part, Message string }
 
 // Error implements error.
 func (e *PartError) Error() string { return e.Part + ": " + e.Message }
 
-// MismatchError says that a decision is about another attempt or input than the open one, which stays open.
+// MismatchError means that a decision is about another attempt or input than the open one, which stays open.
 type MismatchError struct {
 	CallID string
-	// Attempt and InputHash are those of the open call.
+	// Attempt and InputHash identify the open call.
 	Attempt   int
 	InputHash string
 	// Field is attempt or input_hash.

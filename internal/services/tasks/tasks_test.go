@@ -117,7 +117,7 @@ func kind(name string) func(tasks.Event) bool {
 	return func(e tasks.Event) bool { return e.Type == name }
 }
 
-// written are events as clients get them.
+// written formats events as clients get them.
 func written(events []tasks.Event) string {
 	encoded, err := json.Marshal(events)
 	if err != nil {
@@ -136,8 +136,8 @@ func types(events []tasks.Event, task string) string {
 	return strings.Join(all, " ")
 }
 
-// EV-02, EV-05, EV-07, EV-08, EV-10, EV-24: tasks of a session run one after the other; their events are numbered from 1,
-// begin with the start and end with the end, and pages of any size are the whole.
+// EV-02, EV-05, EV-07, EV-08, EV-10, EV-24: tasks of a session run one after the other. Their events are numbered from
+// 1, begin with the start and end with the end. Pages of any size add up to the same events.
 func TestTasksRunInOrder(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		session := s.NewSession()
@@ -187,8 +187,8 @@ func TestTasksRunInOrder(t *testing.T) {
 	})
 }
 
-// SE-07, SE-08, SE-09, SE-10, TL-29: an approval of the runtime is decided by attempt and hash; what does not fit is
-// refused and it waits on; a reason reaches the agent; a call that was decided is decided no more.
+// SE-07, SE-08, SE-09, SE-10, TL-29: a runtime's approval is decided by attempt and hash. A mismatching decision is
+// refused and the approval stays open. A reason reaches the agent, and a call cannot be decided twice.
 func TestRuntimeApprovalsAreDecided(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		session := s.NewSession()
@@ -261,7 +261,8 @@ func TestRuntimeApprovalsAreDecided(t *testing.T) {
 	})
 }
 
-// SE-05, EV-06, EV-31: to stop a task ends it once, twice is fine, and the next one runs; one that waits never begins.
+// SE-05, EV-06, EV-31: a stop ends a task once and may be repeated, and the next task runs; a stopped queued task never
+// begins.
 func TestTasksAreStopped(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		session := s.NewSession()
@@ -281,7 +282,7 @@ func TestTasksAreStopped(t *testing.T) {
 		if task, already := stop("waits"); already || task.Status != tasks.Stopped {
 			t.Errorf("%+v %v", task, already)
 		}
-		stopped, _ := stop("runs") // it is answered when the task is over
+		stopped, _ := stop("runs") // the stop returns when the task has ended
 		if task := s.over(session, "runs"); stopped.Status != tasks.Stopped || task.Status != tasks.Stopped || task.Outcome.Reason != "enough" {
 			t.Errorf("%+v", task)
 		}
@@ -310,7 +311,7 @@ func TestTasksAreStopped(t *testing.T) {
 	})
 }
 
-// A task that waits in an archived session never begins, and says why; unarchived, the session accepts tasks
+// A queued task in an archived session never begins, and reports why; after unarchiving, the session accepts tasks
 // again.
 func TestTasksOfAnArchivedSessionDoNotBegin(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
@@ -342,7 +343,7 @@ func TestTasksOfAnArchivedSessionDoNotBegin(t *testing.T) {
 	})
 }
 
-// EV-06: a stop wins or loses against the end, and the record says which, once.
+// EV-06: a stop and an end race, and the record has exactly one of them.
 func TestAStopRacesTheEnd(t *testing.T) {
 	t.Parallel()
 	s := open(t, database.SQLite)
@@ -366,7 +367,7 @@ func TestAStopRacesTheEnd(t *testing.T) {
 	s.events(session)
 }
 
-// EV-26, EV-06: tasks outlive the server that began them, at whatever point it was killed, and end once.
+// EV-26, EV-06: tasks survive a server that was killed at any point, and end once.
 func TestTasksOutliveTheServer(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		session := s.NewSession()
@@ -382,7 +383,7 @@ func TestTasksOutliveTheServer(t *testing.T) {
 		if err := s.tasks.Stop(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		// As if its server had been killed before it learned of the turn.
+		// The state after its server was killed before it stored the turn.
 		if err := s.DB.Update(t.Context(), func(tx database.Tx) error {
 			_, err := tx.ExecContext(t.Context(), `update tasks set status = 'starting', turn_id = '' where task_id = 'runs'`)
 			return err
@@ -403,7 +404,7 @@ func TestTasksOutliveTheServer(t *testing.T) {
 	})
 }
 
-// EV-29: there are only so many tasks.
+// EV-29: the number of unfinished tasks is limited.
 func TestTasksAreBounded(t *testing.T) {
 	t.Parallel()
 	s := open(t, database.SQLite, func(o *tasks.Options) { o.Limits = tasks.Limits{PerSession: 2, Open: 3} })
@@ -445,7 +446,7 @@ func TestNumbersStayWhenRecordsGo(t *testing.T) {
 		if want := before[len(before)-len(left):]; fmt.Sprint(left) != fmt.Sprint(want) {
 			t.Errorf("left is\n%s\nwant\n%s", written(left), written(want))
 		}
-		// And they go with their session.
+		// The numbers are deleted with their session.
 		if _, err := s.Delete(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}

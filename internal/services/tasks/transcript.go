@@ -5,10 +5,10 @@ import "encoding/json"
 // Said is a message of a session's transcript from the user, the assistant or a tool.
 type Said struct {
 	Role string `json:"role"`
-	// Seq is the number of the event it is derived from, TaskID its task.
+	// Seq is the number of the event with the message, TaskID its task.
 	Seq    int64  `json:"seq"`
 	TaskID string `json:"task_id"`
-	// Content are blocks: the user's as given, the model's as completed, ToolUse and ToolResult.
+	// Content lists blocks: the user's as given, the model's as completed, ToolUse and ToolResult.
 	Content []json.RawMessage `json:"content"`
 }
 
@@ -27,16 +27,16 @@ type ToolResult struct {
 	CallID  string `json:"tool_call_id"`
 	Attempt int    `json:"attempt"`
 	IsError bool   `json:"is_error"`
-	// Preview is the part of the result that events contain, Ref the artifact with the whole.
+	// Preview is the part of the result in the event, Ref the artifact with the complete result.
 	Preview json.RawMessage `json:"result_preview,omitempty"`
 	Ref     json.RawMessage `json:"result_ref,omitempty"`
 	// Reason is the reason of a denial.
 	Reason string `json:"reason,omitempty"`
 }
 
-// Transcript is the conversation of a session, derived from its events: the user's messages at a task's start, the
-// model's completed outputs, and each attempt of a tool call with its result. The same events give the same transcript.
-// Text that events repeat (as delta and whole) appears once.
+// Transcript returns the conversation of a session, derived from its events: the user's messages at a task's start, the
+// model's completed outputs, and each attempt of a tool call with its result. The same events yield the same
+// transcript. Text that events repeat (as deltas and complete) appears once.
 func Transcript(events []Event) []Said {
 	all := []Said{}
 	for _, e := range events {

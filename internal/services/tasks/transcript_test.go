@@ -7,8 +7,8 @@ import (
 	"harness/internal/services/tasks"
 )
 
-// requireTranscript compares the transcript of events with them: every attempt of a call is used once and
-// has, unless its task still runs, one result, an error with its reason when it was denied; every completed
+// requireTranscript compares the transcript of events with the events. Every attempt of a call has one use and, unless
+// its task is still running, one result. The result of a denied call is an error with its reason. Every completed
 // output is there once.
 func requireTranscript(t *testing.T, events []tasks.Event) (uses, denials int) {
 	t.Helper()
@@ -87,7 +87,7 @@ func mustEncode(t *testing.T, value any) []byte {
 	return encoded
 }
 
-// EV-20: the user's messages, the assistant's, a call that ran and one that was denied, each once.
+// EV-20: the user's messages, the assistant's, a call that ran and a denied one, each once.
 func TestTranscriptOfEvents(t *testing.T) {
 	t.Parallel()
 	event := func(seq int64, kind, payload string) tasks.Event {

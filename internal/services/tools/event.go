@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 )
 
-// Call is one attempt of a call.
+// Call is one attempt of a tool call.
 type Call struct {
-	// ID is ours. NativeID is the runtime's, "" if unknown. Attempt counts from 1 and grows when an interrupted call is
-	// repeated.
+	// ID is our own id. NativeID is the runtime's, "" if unknown. Attempt counts from 1 and grows when an interrupted
+	// call is repeated.
 	ID, NativeID string
 	Attempt      int
-	// SessionID and TurnID identify its place, TurnID "" if unknown.
+	// SessionID and TurnID identify its session and turn, TurnID "" if unknown.
 	SessionID, TurnID string
 	// Tool is its name, Input its input, InputHash the Hash of that.
 	Tool      string
@@ -19,44 +19,43 @@ type Call struct {
 	InputHash string
 	// Workspace is its folder.
 	Workspace string
-	// Epoch is the number of moves of its session to another node before the call. A call of an earlier epoch is not
-	// started.
+	// Epoch is how often its session moved to another node before the call. A call of an earlier epoch is not started.
 	Epoch int64
 }
 
 // Event is an event of a call: Requested, Evaluated, Approved or Denied, and after Approved: Started, Output, Completed.
 type Event interface {
-	// Type is its name, as in "tool.call.requested".
+	// Type returns its name, for example "tool.call.requested".
 	Type() string
 }
 
-// Requested says that an agent wants the call. It is the first event of an attempt.
+// Requested means that an agent requested the call. It is the first event of an attempt.
 type Requested struct {
 	Class Class `json:"permission,omitempty"`
 }
 
-// Evaluated is the opinion of one party.
+// Evaluated has the opinion of one party.
 type Evaluated struct{ Opinion }
 
-// Approved says that the call may run. It or Denied comes once.
+// Approved means that the call may run. An attempt gets either Approved or Denied, once.
 type Approved struct {
 	Snapshot Snapshot `json:"policy_snapshot"`
-	// Actor is the person who allowed it, "" when no approval was needed; Reason is in that person's words.
+	// Actor is the person who allowed it, "" if it needed no approval; Reason is in that person's words.
 	Actor  string `json:"actor,omitempty"`
 	Reason string `json:"reason,omitempty"`
 }
 
-// Denied says that the call does not run. No event follows.
+// Denied means that the call does not run. No event follows.
 type Denied struct {
 	Snapshot Snapshot `json:"policy_snapshot"`
 	Actor    string   `json:"actor,omitempty"`
 	// Reason is the text for the agent.
 	Reason string `json:"reason"`
-	// Cancelled says that there was no decision, because the agent abandoned the call.
+	// Cancelled means that there was no decision, because the agent abandoned the call.
 	Cancelled bool `json:"cancelled,omitempty"`
 }
 
-// Started says that the call runs.
+// Started means that the call is running.
 type Started struct {
 	Sandbox Confinement `json:"sandbox"`
 }
@@ -67,7 +66,7 @@ type Output struct {
 	Delta  string `json:"delta"`
 }
 
-// Completed says that the call ended, with the first part of its output.
+// Completed means that the call ended, with the first part of its output.
 type Completed struct {
 	Name         string      `json:"name"`
 	ExecutedBy   string      `json:"executed_by"`   // "harness"
@@ -83,7 +82,7 @@ type Completed struct {
 	DurationMS    int64           `json:"duration_ms"`
 }
 
-// Confinement is how a call was confined.
+// Confinement describes how a call was confined.
 type Confinement struct {
 	Kind      string   `json:"kind"`
 	Network   bool     `json:"network"`
@@ -112,10 +111,10 @@ func (Output) Type() string { return "tool.output.delta" }
 // Type implements Event.
 func (Completed) Type() string { return "tool.call.completed" }
 
-// Recorder stores the events of calls. They are durable before anything is done or sent to an agent.
+// Recorder stores the events of calls. They are durable before the server acts on them or sends anything to an agent.
 type Recorder interface {
-	// Open gives a call its ID and Attempt and records Requested. cutOff says that an earlier attempt may have run to an
-	// unknown point.
+	// Open gives a call its ID and Attempt and records Requested. cutOff means that an earlier attempt may have run
+	// partly.
 	Open(ctx context.Context, call Call, requested Requested) (opened Call, cutOff bool, err error)
 	// Record adds events of a call, in order.
 	Record(ctx context.Context, call Call, events ...Event) error
@@ -128,14 +127,14 @@ type Answer struct {
 	Actor, Reason string
 }
 
-// Approver asks a person. It returns ctx's error when the call was abandoned; the request is withdrawn then.
+// Approver asks a person. If the agent abandons the call, it withdraws the request and returns ctx's error.
 type Approver interface {
 	Ask(ctx context.Context, call Call, class Class, description string) (Answer, error)
 }
 
-// Artifacts stores results that are too long for an event, and has the bytes that inputs refer to.
+// Artifacts stores results that are too long for an event, and returns the bytes that inputs refer to.
 type Artifacts interface {
-	// Content returns the bytes of an artifact of the call's session; the agent gets its error.
+	// Content returns the bytes of an artifact of the call's session; its error goes to the agent.
 	Content(ctx context.Context, call Call, id string) ([]byte, error)
 	// Keep stores a result of a call and returns a reference to it, as JSON.
 	Keep(ctx context.Context, call Call, name, contentType string, content []byte) (json.RawMessage, error)

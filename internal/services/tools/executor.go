@@ -10,17 +10,17 @@ import (
 	"unicode/utf8"
 )
 
-// Options are the parts of an Executor.
+// Options configure an Executor.
 type Options struct {
 	Registry *Registry
 	Recorder Recorder
 	Approver Approver
-	// Sandboxes are the confinements by class. A class without one does not run.
+	// Sandboxes are the sandboxes by class. Tools of a class without one do not run.
 	Sandboxes map[Class]Sandbox
 	// Limits of each class. Timeout bounds a tool without its own limit (default 2 minutes).
 	Limits  map[Class]Limits
 	Timeout time.Duration
-	// Artifacts stores long results; nil cuts them.
+	// Artifacts stores long results; nil truncates them.
 	Artifacts Artifacts
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
@@ -37,7 +37,7 @@ const (
 // Executor runs calls: it is the only way from an agent to a tool.
 type Executor struct{ opts Options }
 
-// NewExecutor makes one.
+// NewExecutor makes an Executor.
 func NewExecutor(opts Options) *Executor {
 	if opts.Timeout <= 0 {
 		opts.Timeout = defaultRun
@@ -48,22 +48,22 @@ func NewExecutor(opts Options) *Executor {
 	return &Executor{opts: opts}
 }
 
-// Registry are the available tools.
+// Registry returns the available tools.
 func (e *Executor) Registry() *Registry { return e.opts.Registry }
 
-// Outcome is the answer to the agent's call.
+// Outcome is the result of a call for the agent.
 type Outcome struct {
 	CallID string
 	// Output is the tool's output in its output schema; {"error": ...} if it failed or was denied.
 	Output json.RawMessage
-	// IsError says that it failed or was denied, Denied the latter.
+	// IsError means that it failed or was denied, Denied that it was denied.
 	IsError, Denied bool
 	Snapshot        Snapshot
 }
 
-// Do runs a call if its input, the policy and, where needed, a person allow it. runtime is the opinion of the agent's
-// runtime, nil for none. Its error is the server's (the store refuses, no approval can be requested) or ctx's: then
-// nothing runs. An error of the call itself is an Outcome.
+// Do runs a call if its input, the policy and, if needed, a person allow it. runtime is the opinion of the agent's
+// runtime, nil for none. An error is the server's (the store refuses, or no approval can be requested) or ctx's: then
+// nothing runs. A failure of the call itself is an Outcome.
 func (e *Executor) Do(ctx context.Context, call Call, policy Policy, runtime *Opinion) (Outcome, error) {
 	if !utf8.Valid(call.Input) {
 		return Outcome{}, fmt.Errorf("the input of a call of %s is no UTF-8", call.Tool)
@@ -94,12 +94,12 @@ type decision struct {
 	tool     registered
 	policy   Policy
 	opinions []Opinion
-	// refusal is the error of an invalid call, for the agent; "" for a valid one.
+	// refusal describes why a call is invalid, for the agent; "" for a valid one.
 	refusal string
 	answer  Answer
 }
 
-// ours is this server's opinion.
+// ours returns this server's opinion.
 func (d *decision) ours(ctx context.Context, known, cutOff bool) Opinion {
 	refuse := func(rule, why string) Opinion {
 		d.refusal = why
@@ -115,7 +115,7 @@ func (d *decision) ours(ctx context.Context, known, cutOff bool) Opinion {
 	if own.Result == Deny {
 		return own
 	}
-	// A call that cannot be confined does not run, and no approval of it is requested.
+	// A call that cannot be confined does not run, and the server requests no approval for it.
 	sandbox := d.sandbox()
 	if sandbox == nil {
 		return refuse("no_sandbox",
@@ -125,7 +125,7 @@ func (d *decision) ours(ctx context.Context, known, cutOff bool) Opinion {
 		return refuse("sandbox_unavailable", fmt.Sprintf("the sandbox %s does not work here: %v", sandbox.Name(), err))
 	}
 	if cutOff && own.Result == Allow && d.tool.Class != ReadOnly {
-		// An interrupted call may have done its work: repeating it is a new decision in any mode.
+		// An interrupted call may have completed its work: repeating it needs a new decision in any mode.
 		return Opinion{SourceHarness, Ask, "replay:requires_reapproval"}
 	}
 	return own
@@ -166,7 +166,7 @@ func (d *decision) run(ctx context.Context, own Opinion) (Outcome, error) {
 	return d.execute(ctx, snapshot)
 }
 
-// reason is why the call is denied; the same facts give the same text.
+// reason explains why the call is denied; the same facts give the same text.
 func (d *decision) reason(snapshot Snapshot) string {
 	switch {
 	case d.refusal != "":
@@ -201,7 +201,7 @@ func failure(message string) json.RawMessage {
 		Error string `json:"error"`
 	}{strings.ToValidUTF8(message, "\uFFFD")})
 	if err != nil {
-		panic("tools: a text has no JSON: " + err.Error()) // a fault of the program
+		panic("tools: a text has no JSON: " + err.Error()) // a bug in the program
 	}
 	return out
 }

@@ -15,7 +15,7 @@ import (
 	"harness/internal/services/tools"
 )
 
-// record keeps events in memory, and checks the order of each call's.
+// record stores events in memory, and checks the order of each call's events.
 type record struct {
 	t  *testing.T
 	mu sync.Mutex
@@ -25,7 +25,7 @@ type record struct {
 	opened tools.Call
 	calls  int
 	cutOff bool
-	// refuse is the type of event that the store does not take.
+	// refuse is the type of event that the store refuses.
 	refuse string
 	// opens is called when a call is opened; it may be nil.
 	opens func()
@@ -59,7 +59,7 @@ func (r *record) Record(_ context.Context, call tools.Call, events ...tools.Even
 	return nil
 }
 
-// types are those of a call's events.
+// types returns the types of a call's events.
 func (r *record) types(id string) (types []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -80,7 +80,7 @@ func last[T tools.Event](r *record, id string) (found T) {
 	return found
 }
 
-// person answers what is asked.
+// person answers approval requests.
 type person func(ctx context.Context, call tools.Call) (tools.Answer, error)
 
 func (p person) Ask(ctx context.Context, call tools.Call, _ tools.Class, _ string) (tools.Answer, error) {
@@ -117,8 +117,8 @@ var (
 		"call.completed"}
 )
 
-// TL-02, TL-03, TL-10, TL-20, TL-24, TL-29: the ways of a call, each with its events in order, one decision, and
-// nothing run but what was approved.
+// TL-02, TL-03, TL-10, TL-20, TL-24, TL-29: the outcomes of calls, each with its events in order and one decision; only
+// approved calls run.
 func TestOutcomesOfCalls(t *testing.T) {
 	t.Parallel()
 	auto, ask := tools.Policy{Mode: tools.ModeAuto}, tools.Policy{}
@@ -243,8 +243,8 @@ func TestOutcomesOfCalls(t *testing.T) {
 	}
 }
 
-// A call that the agent gave up while a person thought does not run when the approval comes late, and its record says
-// that it was given up.
+// A call that the agent abandoned during its approval does not run if the approval comes late. Its record says that it
+// was abandoned.
 func TestAGivenUpCallNeverRuns(t *testing.T) {
 	t.Parallel()
 	one := tool("a.write", tools.Write)
@@ -269,7 +269,7 @@ func TestAGivenUpCallNeverRuns(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, err, rec.types("call-1"))
 		}
 	}
-	// A call without an approval request is checked last before it runs.
+	// For a call without an approval request, the last check before the run counts.
 	ctx, cancel := context.WithCancel(t.Context())
 	rec := newRecord(t)
 	rec.opens = cancel
@@ -280,7 +280,7 @@ func TestAGivenUpCallNeverRuns(t *testing.T) {
 	}
 }
 
-// Nothing happens that could not be recorded before.
+// Nothing runs that could not be recorded first.
 func TestNothingRunsUnrecorded(t *testing.T) {
 	t.Parallel()
 	for _, refuse := range []string{"tool.call.policy_evaluated", "tool.call.approved", "tool.call.started"} {
@@ -315,7 +315,7 @@ func (s *shelf) Keep(_ context.Context, _ tools.Call, name, contentType string, 
 	return json.RawMessage(`{"name":"` + name + `","type":"` + contentType + `"}`), nil
 }
 
-// TL-19, TL-21: output comes in deltas before the end, characters whole; a long result is an artifact with a
+// TL-19, TL-21: output arrives in deltas before the end, with complete characters; a long result is an artifact with a
 // short preview.
 func TestOutputAndLongResults(t *testing.T) {
 	t.Parallel()
@@ -358,13 +358,13 @@ func TestOutputAndLongResults(t *testing.T) {
 	}
 }
 
-// TL-17: who says more than allowed is stopped, whether it listens or not.
+// TL-17: a run with too much output is stopped, whether or not it handles the error.
 func TestEndlessOutputIsStopped(t *testing.T) {
 	t.Parallel()
 	for name, write := range map[string]func(context.Context, tools.Job) (json.RawMessage, error){
 		"on stdout": func(ctx context.Context, job tools.Job) (json.RawMessage, error) {
 			for ctx.Err() == nil {
-				_, _ = job.Stdout.Write(make([]byte, 64<<10)) // it does not care
+				_, _ = job.Stdout.Write(make([]byte, 64<<10)) // it ignores the error
 			}
 			return json.RawMessage(`{}`), nil
 		},
@@ -384,7 +384,7 @@ func TestEndlessOutputIsStopped(t *testing.T) {
 	}
 }
 
-// TL-27: calls at once each get their own result.
+// TL-27: concurrent calls each get their own result.
 func TestCallsAtOnce(t *testing.T) {
 	t.Parallel()
 	var there atomic.Int32
@@ -416,7 +416,7 @@ func TestCallsAtOnce(t *testing.T) {
 	group.Wait()
 }
 
-// TL-02: errors for bad input have the upstream daemon's text (and also name the members that are too many).
+// TL-02: errors for invalid input have the upstream daemon's text (and also name the superfluous members).
 func TestTheWordsForBadInput(t *testing.T) {
 	t.Parallel()
 	rows := vectors(t, "tool_validate")
@@ -445,8 +445,8 @@ func TestTheWordsForBadInput(t *testing.T) {
 	}
 }
 
-// EV-19: of an artifact in an input the hash, the events and what is approved have the reference; the run has the bytes.
-// Another session's is none.
+// EV-19: for an artifact in an input, the hash, the events and the approval have the reference, and the run has the
+// bytes. Another session's artifact is refused.
 func TestTheInputHasAReferenceTheRunTheBytes(t *testing.T) {
 	t.Parallel()
 	one := tool("a.write", tools.ReadOnly)

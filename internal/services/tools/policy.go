@@ -15,7 +15,7 @@ const (
 	Ask   Result = "ask"
 )
 
-// Mode is how much runs without a person.
+// Mode defines which calls run without a person's approval.
 type Mode string
 
 // The modes of permission.
@@ -60,7 +60,7 @@ type Overrides struct {
 type Policy struct {
 	Mode Mode
 	Overrides
-	// NonInteractive says that no person can be asked: such calls are denied.
+	// NonInteractive means that no person can be asked: calls that need approval are denied.
 	NonInteractive bool
 }
 
@@ -109,8 +109,8 @@ func (p Policy) mode() Mode {
 	return p.Mode
 }
 
-// Settle combines opinions into a decision: the strictest counts, but a person's answer settles what others would have
-// asked. In NonInteractive mode, remaining questions are denied.
+// Settle combines opinions into a decision: the strictest counts, but a person's answer replaces the opinions Ask of
+// others. In NonInteractive mode, a remaining Ask becomes a denial.
 func (p Policy) Settle(opinions ...Opinion) Snapshot {
 	s := Snapshot{Mode: p.mode(), Decision: Allow, Sources: slices.Clone(opinions)}
 	answer := Ask
@@ -133,7 +133,7 @@ func (p Policy) Settle(opinions ...Opinion) Snapshot {
 	return s
 }
 
-// Reason is why a call was not simply allowed; "" if it was.
+// Reason explains why a call was not simply allowed; "" if it was.
 func (s Snapshot) Reason() string {
 	if s.Decision == Allow {
 		return ""

@@ -11,7 +11,7 @@ import (
 	"harness/internal/services/tools"
 )
 
-// vector is a line of what the upstream daemon answers.
+// vector is a line of the upstream daemon's decisions.
 type vector struct {
 	Kind      string         `json:"kind"`
 	Mode      *tools.Mode    `json:"mode"`
@@ -57,8 +57,8 @@ func vectors(t *testing.T, kinds ...string) (found []vector) {
 	return found
 }
 
-// better are the decisions that differ from the upstream daemon's: "auto" lets run what only reads and asks about the
-// rest, "ask" asks about everything, and what is unknown does not run by itself.
+// better lists the decisions that differ from the upstream daemon's: "auto" allows read-only calls and asks about the
+// rest, "ask" asks about everything, and unknown tools do not run automatically.
 func better() map[string]tools.Opinion {
 	auto := tools.Opinion{Source: tools.SourceHarness, Result: tools.Ask, Rule: "permission_mode:auto"}
 	ask := tools.Opinion{Source: tools.SourceHarness, Result: tools.Ask, Rule: "permission_mode:ask"}
@@ -72,8 +72,8 @@ func better() map[string]tools.Opinion {
 	}
 }
 
-// TL-05, TL-06, TL-07, TL-08: the table of the upstream daemon, every row of it, but for the listed decisions, all of
-// which are met.
+// TL-05, TL-06, TL-07, TL-08: every row of the upstream daemon's table, except the listed decisions, which must all
+// occur.
 func TestThePolicyVectors(t *testing.T) {
 	t.Parallel()
 	rows, differ := vectors(t, "policy", "policy_override"), better()
@@ -111,8 +111,8 @@ func TestThePolicyVectors(t *testing.T) {
 	}
 }
 
-// TL-08, TL-10: a denial goes before every permission, a rule for a tool before one for its class, and both before the mode,
-// which the decision names.
+// TL-08, TL-10: a denial precedes every permission, a rule for a tool precedes one for its class, and both precede the
+// mode. The decision names the rule.
 func TestRulesGoBeforeTheMode(t *testing.T) {
 	t.Parallel()
 	here, class := []string{"t"}, []tools.Class{tools.Write}
@@ -140,8 +140,8 @@ func TestRulesGoBeforeTheMode(t *testing.T) {
 	}
 }
 
-// TL-08, TL-09: the strictest opinion counts, a person settles what others would ask, and no party allows
-// what another one denies.
+// TL-08, TL-09: the strictest opinion counts, a person's answer replaces the opinions Ask of others, and no party
+// allows what another one denies.
 func TestOpinionsAreSettled(t *testing.T) {
 	t.Parallel()
 	from := func(source string, result tools.Result) tools.Opinion {
@@ -170,8 +170,8 @@ func TestOpinionsAreSettled(t *testing.T) {
 	}
 }
 
-// TL-07: running everything unasked needs the operator's consent; unknown words are refused rather than
-// skipped.
+// TL-07: running everything without approval needs the operator's consent; unknown words are refused instead of
+// ignored.
 func TestAPolicyIsChecked(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

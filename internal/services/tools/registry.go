@@ -23,7 +23,7 @@ type registered struct {
 	input, output schema
 }
 
-// RegistryOptions say what may be registered.
+// RegistryOptions define which tools may be registered.
 type RegistryOptions struct {
 	// AllowDangerous allows tools that run programs.
 	AllowDangerous bool
@@ -33,7 +33,7 @@ type RegistryOptions struct {
 
 var toolName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9]*(\.[a-z][a-z0-9_]*)+$`) })
 
-// WireName is a tool's name for agents, which support only letters, digits, "_" and "-".
+// WireName returns a tool's name for agents, which support only letters, digits, "_" and "-".
 func WireName(name string) string { return strings.ReplaceAll(name, ".", "_") }
 
 // NewRegistry checks the tools and reports all errors at once.
@@ -45,7 +45,7 @@ func NewRegistry(options RegistryOptions, all ...Tool) (*Registry, error) {
 	return r, err
 }
 
-// Check reports errors in tools beside the fixed ones.
+// Check reports errors in tools to add to the fixed ones.
 func (r *Registry) Check(others ...Tool) error {
 	_, err := r.with(others)
 	return err
@@ -60,10 +60,10 @@ func (r *Registry) Use(others ...Tool) error {
 	return err
 }
 
-// Set changes only with the tools.
+// Set returns a value that changes only with the tools.
 func (r *Registry) Set() any { return r.all.Load() }
 
-// with are the fixed tools and others, checked.
+// with returns the fixed tools and others, checked.
 func (r *Registry) with(others []Tool) ([]registered, error) {
 	all := slices.Clone(r.fixed)
 	var errs []error
@@ -105,7 +105,7 @@ func register(options RegistryOptions, tool Tool) (registered, error) {
 	return one, errors.Join(err, outputErr)
 }
 
-// find is a tool by its own or its wire name.
+// find returns a tool by its own or its wire name.
 func (r *Registry) find(name string) (registered, bool) {
 	tools := *r.all.Load()
 	i := slices.IndexFunc(tools, func(t registered) bool { return t.Name == name || WireName(t.Name) == name })
@@ -125,7 +125,7 @@ func (r *Registry) Tools() []Tool {
 	return all
 }
 
-// Find is a tool by its own or its wire name.
+// Find returns a tool by its own or its wire name.
 func (r *Registry) Find(name string) (Tool, bool) {
 	one, found := r.find(name)
 	return one.Tool, found

@@ -33,7 +33,7 @@ func registry(t *testing.T, all ...tools.Tool) *tools.Registry {
 	return r
 }
 
-// TL-01, TL-11, TL-15: what is no proper tool, or of a class that is off, is not registered, and the error says why.
+// TL-01, TL-11, TL-15: an invalid tool, or one of a disabled class, is not registered, and the error explains why.
 func TestRegisteredTools(t *testing.T) {
 	t.Parallel()
 	changed := func(change func(*tools.Tool)) tools.Tool {
@@ -72,7 +72,7 @@ func TestRegisteredTools(t *testing.T) {
 	}
 }
 
-// TL-01, TL-04: the manifest has for the upstream daemon's schemas its very entries and hashes, and the hash does not
+// TL-01, TL-04: for the upstream daemon's schemas, the manifest has exactly its entries and hashes; a hash does not
 // depend on the order of members.
 func TestTheManifest(t *testing.T) {
 	t.Parallel()

@@ -16,7 +16,7 @@ func (d *decision) execute(ctx context.Context, snapshot Snapshot) (Outcome, err
 	timeout := cmp.Or(d.tool.Timeout, d.opts.Timeout)
 	held := sandbox.Confinement(limits)
 	held.TimeoutMS = timeout.Milliseconds()
-	// The last check before it runs: a caller that gave up must not find it done.
+	// The last check before it runs: a caller that left must not find it completed.
 	if gone := ctx.Err(); gone != nil {
 		return Outcome{}, errors.Join(gone, d.cancelled(ctx, snapshot))
 	}
@@ -35,7 +35,7 @@ func (d *decision) execute(ctx context.Context, snapshot Snapshot) (Outcome, err
 	}
 	completed.Stdout, completed.Stderr, completed.IsError = said.stdout.first(), said.stderr.first(), outcome.IsError
 	completed.DurationMS = d.opts.Now().Sub(began).Milliseconds()
-	// A call that ran has run, even without a waiting caller.
+	// A call that ran is recorded, even without a waiting caller.
 	ctx = context.WithoutCancel(ctx)
 	if completed.ResultPreview, completed.ResultRef, err = d.preview(ctx, outcome.Output); err != nil {
 		return Outcome{}, fmt.Errorf("keep the result of call %s: %w", d.call.ID, err)
@@ -46,7 +46,7 @@ func (d *decision) execute(ctx context.Context, snapshot Snapshot) (Outcome, err
 	return outcome, nil
 }
 
-// sandbox is the confinement of the tool, nil for none.
+// sandbox returns the sandbox of the tool, nil for none.
 func (d *decision) sandbox() Sandbox {
 	if d.tool.Unheld {
 		return NewInProcess()
@@ -61,7 +61,7 @@ func (d *decision) limits() Limits {
 	return limits
 }
 
-// saying passes on the output of a run.
+// saying receives the output of a run.
 type saying struct{ stdout, stderr *stream }
 
 // work runs the tool and checks its output.
@@ -104,7 +104,7 @@ func (d *decision) work(ctx context.Context, sandbox Sandbox, limits Limits, tim
 	return output, said, nil
 }
 
-// artifact are the bytes of the artifact in the input, nil for none.
+// artifact returns the bytes of the artifact in the input, nil for none.
 func (d *decision) artifact(ctx context.Context) ([]byte, error) {
 	if d.tool.Artifact == "" {
 		return nil, nil
@@ -127,7 +127,7 @@ func (d *decision) artifact(ctx context.Context) ([]byte, error) {
 	return d.opts.Artifacts.Content(ctx, d.call, id)
 }
 
-// preview is the part of a result in the event.
+// preview returns the part of a result in the event.
 func (d *decision) preview(ctx context.Context, output json.RawMessage) (preview, ref json.RawMessage, err error) {
 	if len(output) <= inlineBytes {
 		return output, nil, nil

@@ -12,8 +12,8 @@ import (
 	"harness/internal/lib/jcs"
 )
 
-// Hash is the SHA-256 of a JSON value in its canonical form (RFC 8785), as "sha256:<hex>": the same whatever the order
-// of members.
+// Hash returns the SHA-256 of a JSON value in its canonical form (RFC 8785), as "sha256:<hex>". The order of members
+// does not matter.
 func Hash(value json.RawMessage) (string, error) {
 	canonical, err := jcs.Transform(value)
 	if err != nil {
@@ -37,7 +37,7 @@ func compileSchema(name string, raw json.RawMessage) (schema, error) {
 	if document.Type != "object" {
 		return schema{}, fmt.Errorf(`the %s has to be a schema of "type": "object"`, name)
 	}
-	// Without a loader: a schema has no business with files and other machines.
+	// Without a loader: a schema must not access files or other machines.
 	resolved, err := document.Resolve(&jsonschema.ResolveOptions{ValidateDefaults: true})
 	if err != nil {
 		return schema{}, fmt.Errorf("the %s is no JSON Schema that is complete in itself: %w", name, err)
@@ -49,11 +49,10 @@ func compileSchema(name string, raw json.RawMessage) (schema, error) {
 	return schema{resolved: resolved, hash: hash}, nil
 }
 
-// maxIssue bounds what is said of a wrong value, in bytes: the library repeats the value.
+// maxIssue bounds the description of an invalid value, in bytes: the library repeats the value.
 const maxIssue = 500
 
-// check returns the first thing that is wrong with a value, in words like "/path must be string"; "" when it is as the
-// schema wants it.
+// check returns the first problem of a value, in words like "/path must be string"; "" if it matches the schema.
 func (s schema) check(value json.RawMessage) string {
 	var decoded any
 	if err := json.Unmarshal(value, &decoded); err != nil {
@@ -70,8 +69,8 @@ func (s schema) check(value json.RawMessage) string {
 	return strings.ToValidUTF8(said, "")
 }
 
-// issue rewrites the library's error, which is "validating root: validating /properties/path: type: 1 has
-// type ...", as clients of such daemons know it. An unknown error is passed on as it is.
+// issue rewrites the library's error, which is "validating root: validating /properties/path: type: 1 has type ...", in
+// the form that clients of such daemons expect. It returns an unknown error unchanged.
 func issue(said string) string {
 	place := "/"
 	for strings.HasPrefix(said, "validating ") {

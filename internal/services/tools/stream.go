@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// outputError says that a run said more than it may.
+// outputError means that a run exceeded its output limit.
 type outputError struct {
 	what  string
 	limit int64
@@ -19,8 +19,8 @@ func (e *outputError) Error() string {
 	return fmt.Sprintf("the tool's %s is above its limit of %d bytes; it was stopped", e.what, e.limit)
 }
 
-// stream is the output of a run: each delta is published at once, the first part kept for the end. Too much
-// output stops the run.
+// stream is the output of a run. It publishes each delta at once, and keeps the first part for the end. Too much output
+// stops the run.
 type stream struct {
 	name    string
 	limit   int64
@@ -30,7 +30,7 @@ type stream struct {
 	mu    sync.Mutex
 	kept  strings.Builder
 	bytes int64
-	half  []byte // the begin of a character whose end has not come yet
+	half  []byte // the start of an incomplete character
 }
 
 // Write implements io.Writer.
@@ -67,7 +67,7 @@ func (s *stream) Write(chunk []byte) (int, error) {
 	return len(chunk), nil
 }
 
-// first is the first part of what was said.
+// first returns the first part of the output.
 func (s *stream) first() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,8 +1,8 @@
-// Package tools owns the tools that this server gives to agents itself: the tools there are (Registry),
-// whether a call may run (Policy), and how one runs and is recorded (Executor).
+// Package tools owns this server's own tools for agents: the available tools (Registry), whether a call may run
+// (Policy), and how it runs and is recorded (Executor).
 //
-// It must never know a runtime, a protocol or a route: internal/services/tools/mcphost offers the tools to
-// agents, and the package that keeps sessions asks a person.
+// It must never know a runtime, a protocol or a route: internal/services/tools/mcphost offers the tools to agents, and
+// the session package asks a person.
 package tools
 
 import (
@@ -13,14 +13,14 @@ import (
 	"time"
 )
 
-// Class is what a tool can do to the world, from harmless to anything.
+// Class is what a tool can affect, from harmless to anything.
 type Class string
 
 // The classes of tools.
 const (
 	ReadOnly  Class = "read-only" // reads the workspace
 	Write     Class = "write"     // changes the workspace
-	Network   Class = "network"   // talks to other machines
+	Network   Class = "network"   // connects to other machines
 	Dangerous Class = "dangerous" // runs programs
 )
 
@@ -32,41 +32,41 @@ type Tool struct {
 	// Name has a namespace: "workspace.read". Description is for the model.
 	Name, Description string
 	Class             Class
-	// Input and Output are JSON Schemas of objects. What they do not allow is neither run nor answered with.
+	// Input and Output are JSON Schemas of objects. An input or output that they do not allow is refused.
 	Input, Output json.RawMessage
-	// Config is what a run gets besides its input: its configuration.
+	// Config is the tool's configuration, which a run gets besides its input.
 	Config json.RawMessage
-	// Artifact is the member of the input that names an artifact of the call's session, "" for none: a run is given its
-	// bytes, while what is approved, hashed and recorded has the reference alone.
+	// Artifact is the member of the input that names an artifact of the call's session, "" for none. A run gets its
+	// bytes; the approved, hashed and recorded input has only the reference.
 	Artifact string
-	// Unheld says that it runs in no sandbox, whatever its class: it is the operator's own program.
+	// Unheld means that it runs in no sandbox, whatever its class: it is the operator's own program.
 	Unheld bool
 	// Timeout bounds a run; 0 means the executor's default.
 	Timeout time.Duration
-	// Run does the work. The agent gets the text of its error; it must end when ctx does.
+	// Run does the work. The agent gets the text of its error; it must return when ctx ends.
 	Run func(ctx context.Context, job Job) (json.RawMessage, error)
 }
 
-// Job is what a run gets. Its input was validated.
+// Job is the input of a run. Its Input was validated.
 type Job struct {
 	Tool  string          `json:"tool"`
 	Input json.RawMessage `json:"input"`
 	// Config is the tool's.
 	Config json.RawMessage `json:"config,omitempty"`
-	// Artifact are the bytes of the artifact that the input names, nil for none.
+	// Artifact has the bytes of the artifact that the input names, nil for none.
 	Artifact []byte `json:"artifact,omitempty"`
-	// Workspace is the folder that the tool works in, absolute.
+	// Workspace is the absolute path of the folder that the tool works in.
 	Workspace string `json:"workspace"`
-	// SessionID and TurnID are where the call belongs, TurnID "" when it is not known.
+	// SessionID and TurnID identify the call's session and turn, TurnID "" if unknown.
 	SessionID string `json:"-"`
 	TurnID    string `json:"-"`
-	// Stdout and Stderr receive output before the run's end. Never nil; they fail once the output is not
-	// wanted any more.
+	// Stdout and Stderr receive output before the run's end. Never nil; writes fail once the output is no longer
+	// needed.
 	Stdout, Stderr io.Writer `json:"-"`
 }
 
-// Error is a failure of a run in words for the agent. Any other error of Run is sent as its own text, too;
-// this one adds nothing to its message.
+// Error is a failure of a run, worded for the agent. The agent also gets the text of any other error of Run; this one
+// adds nothing to its message.
 type Error struct{ Message string }
 
 // Error implements error.

@@ -7,7 +7,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// OB-12, OB-13, OB-14: what there is to be measured is there from the start, at zero, without an id as a label.
+// OB-12, OB-13, OB-14: all metrics exist from the start, at zero, without an id as a label.
 func TestMetricsAreThereAtZero(t *testing.T) {
 	t.Parallel()
 	text := programtest.New(t, programtest.WithoutAgent(), programtest.WithEnv("HARNESS_TOOLS=workspace.read")).Start().Metrics()
@@ -18,7 +18,7 @@ func TestMetricsAreThereAtZero(t *testing.T) {
 		`harness_runtime_call_seconds_count{runtime="codex"} 0`, // runtimes and tools
 		`harness_runtime_turn_seconds_count{runtime="codex"} 0`, `harness_runtime_waiting 0`,
 		`harness_tool_seconds_count{class="dangerous"} 0`, `harness_tool_calls_total{class="network",outcome="failed"} 0`,
-		`harness_queue_jobs{state="queued"} 0`, `harness_approvals_pending 0`, // what waits, and what was dropped
+		`harness_queue_jobs{state="queued"} 0`, `harness_approvals_pending 0`, // waiting, and dropped
 		`harness_tasks_overflows_total 0`, `harness_ws_skipped_frames_total 0`,
 		`harness_ws_slow_consumers_total{reason="stalled"} 0`, `harness_ws_gaps_total{reason="pruned"} 0`,
 		`harness_otel_spans_total{outcome="failed"} 0`,

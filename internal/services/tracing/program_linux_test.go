@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { programtest.Main(m) }
 
-// collected are the spans a collector took, and all it was sent, unpacked.
+// collected has the spans that a collector received, and its unpacked requests.
 type collected struct {
 	mu    sync.Mutex
 	spans []*tracepb.Span
@@ -54,7 +54,7 @@ func (c *collected) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// named are the spans of a trace by a name.
+// named returns the spans of a trace with a name.
 func (c *collected) named(trace, name string) (found []*tracepb.Span) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -66,9 +66,9 @@ func (c *collected) named(trace, name string) (found []*tracepb.Span) {
 	return found
 }
 
-// A task asked for in a trace is one tree of spans in it: the request, the task, its turn, the calls of the runtime, the
-// approval that was waited for, the tool of this server and that of the runtime. Nothing that a person or the model
-// wrote, and no secret, is in them.
+// A task requested in a trace is one tree of spans in it: the request, the task, its turn, the runtime calls, the
+// approval, the tool of this server and that of the runtime. The spans contain no text of a person or the model, and no
+// secret.
 func TestATaskIsATreeOfSpans(t *testing.T) {
 	t.Parallel()
 	const (
@@ -91,7 +91,7 @@ func TestATaskIsATreeOfSpans(t *testing.T) {
 	server.Want(http.StatusAccepted, http.MethodPost, "/v1/sessions/"+session+"/tasks", map[string]any{"messages": []any{
 		map[string]any{"role": "user", "content": prompt + ` MOCK_CALL[harness/workspace_list|{"path":"."}]END MOCK_CMD[echo hello]`}}})
 	decided := []string{}
-	for range 2 { // the tool of the server is asked about, and the command of the runtime
+	for range 2 { // one approval for the server's tool, one for the runtime's command
 		server.Eventually("something is asked", func() bool {
 			for _, one := range server.Approvals(session) {
 				if id := programtest.Text(one, "approvalId"); !slices.Contains(decided, id) {
@@ -111,7 +111,7 @@ func TestATaskIsATreeOfSpans(t *testing.T) {
 			t.Fatalf("no span of a task, but %d spans:\n%s", len(got.spans), server.Log())
 		}
 	}
-	server.Stop() // which sends the rest
+	server.Stop() // this sends the remaining spans
 	id := func(span *tracepb.Span) string { return hex.EncodeToString(span.SpanId) }
 	one := func(name string, want int) []*tracepb.Span {
 		t.Helper()
@@ -162,7 +162,7 @@ func TestATaskIsATreeOfSpans(t *testing.T) {
 	}
 }
 
-// A collector that never answers does not hold a server back: not a request, and not its end.
+// A collector that never responds delays neither a request nor the server's stop.
 func TestAHangingCollectorHoldsNothingBack(t *testing.T) {
 	t.Parallel()
 	asked, let := make(chan struct{}, 1), make(chan struct{})
@@ -182,7 +182,7 @@ func TestAHangingCollectorHoldsNothingBack(t *testing.T) {
 		server.Want(http.StatusNotFound, http.MethodPost, "/api/none", map[string]any{})
 	}
 	post()
-	<-asked // from now on it hangs
+	<-asked // from now on the collector hangs
 	for range 100 {
 		post()
 	}
@@ -192,7 +192,7 @@ func TestAHangingCollectorHoldsNothingBack(t *testing.T) {
 	}
 }
 
-// A wrong setting is reported at the start, and one that is not used does no harm.
+// An invalid setting is reported at the start, and an unused one does no harm.
 func TestWrongSettingsOfTraces(t *testing.T) {
 	t.Parallel()
 	site := programtest.New(t, programtest.WithoutAgent(),

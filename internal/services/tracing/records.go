@@ -19,15 +19,14 @@ const (
 	eventTaskBound        = "task.bound"
 )
 
-// open is what has begun and not ended, as far as this server saw the begin. Only the goroutine of the Tracer
-// touches it.
+// open has the unfinished items and turns that this server saw start. Only the goroutine of the Tracer accesses it.
 type open struct {
-	items, turns map[string]int64 // by id: when it began, ms
+	items, turns map[string]int64 // by id: start time, ms
 	taskOf       map[string]string
 	asked        map[string]stream.RequestRef
 }
 
-// remembered bounds each of the maps: what never ends is forgotten with all the rest.
+// remembered bounds each of the maps: a full map is cleared, because some entries never end.
 const remembered = 4096
 
 func newOpen() open {
@@ -41,13 +40,13 @@ func remember[V any](in map[string]V, key string, value V) {
 	in[key] = value
 }
 
-// OnRecords is a journal.Subscriber: it queues records that may begin or end something, and never waits.
+// OnRecords is a journal.Subscriber: it queues records that may begin or end a span, and never blocks.
 func (t *Tracer) OnRecords(records []journal.Record) {
 	for i := range records {
 		switch records[i].Type {
 		case stream.EventNotification, stream.EventRequest:
 			if _, own := records[i].Known.(*stream.Meta); !own {
-				continue // another server's, which makes the spans of its runtimes itself
+				continue // another server makes the spans of its own runtimes
 			}
 		case eventApprovalResolved, eventTaskBound:
 		default:
@@ -55,7 +54,7 @@ func (t *Tracer) OnRecords(records []journal.Record) {
 		}
 		select {
 		case t.records <- records[i]:
-		default: // more than can be looked at
+		default: // the queue is full
 		}
 	}
 }
@@ -81,7 +80,7 @@ func (t *Tracer) observe(record *journal.Record) {
 	}
 }
 
-// resolved makes the span of an approval that was requested of this server, no matter who decided it.
+// resolved makes the span of an approval that was requested from this server, regardless of who decided it.
 func (t *Tracer) resolved(record *journal.Record) {
 	var end struct{ ApprovalID, Status, Decision string }
 	if json.Unmarshal(record.Payload, &end) != nil {

@@ -1,8 +1,8 @@
-// Package tracing makes spans of the work of this server: requests, tasks, turns, runs of tools, waits for a decision and
-// calls of runtimes.
+// Package tracing makes spans of the work of this server: requests, tasks, turns, tool runs, waits for a decision and
+// runtime calls.
 //
-// It owns their names, ids and attributes, and that nothing a person or a model wrote is among these. A
-// caller must never wait for it.
+// It owns their names, ids and attributes, and that these contain no text of a person or a model. A caller must never
+// wait for it.
 package tracing
 
 import (
@@ -50,10 +50,10 @@ const (
 	attrStatus   = attribute.Key("http.response.status_code")
 )
 
-// queued bounds the records that wait for the Tracer; those beyond it make no spans.
+// queued bounds the records that wait for the Tracer; further ones make no spans.
 const queued = 4096
 
-// Tracer makes spans. nil makes none: all methods may be called on it.
+// Tracer makes spans. A nil Tracer makes none: all methods accept it.
 type Tracer struct {
 	record func(otlp.Span)
 	traced func(sessionID, turnID string) (traceID, spanID string)
@@ -63,12 +63,13 @@ type Tracer struct {
 	open    open
 }
 
-// New makes a Tracer. record is handed every span and must not block; traced returns the trace of a turn, "" for none.
+// New makes a Tracer. It calls record with every span; record must not block. traced returns the trace of a turn, ""
+// for none.
 func New(record func(otlp.Span), traced func(sessionID, turnID string) (traceID, spanID string)) *Tracer {
 	return &Tracer{record: record, traced: traced, records: make(chan journal.Record, queued), open: newOpen()}
 }
 
-// Start begins to make spans of the records.
+// Start starts to make spans of the records.
 func (t *Tracer) Start(ctx context.Context) error {
 	if t == nil {
 		return nil
@@ -88,7 +89,7 @@ func (t *Tracer) Start(ctx context.Context) error {
 	})
 }
 
-// Stop ends it. Queued records make no spans.
+// Stop stops it. Queued records make no spans.
 func (t *Tracer) Stop(ctx context.Context) error {
 	if t == nil {
 		return nil
@@ -97,7 +98,7 @@ func (t *Tracer) Stop(ctx context.Context) error {
 	return err
 }
 
-// Request begins the span of a request: what it causes is in the trace returned. end gets the outcome.
+// Request starts the span of a request and returns the trace for its effects. end gets the outcome.
 func (t *Tracer) Request(caller telemetry.Trace, verb string) (own telemetry.Trace, end func(route string, status int,
 	began time.Time, took time.Duration)) {
 	quiet := verb == http.MethodGet || verb == http.MethodHead || verb == http.MethodOptions
@@ -110,7 +111,7 @@ func (t *Tracer) Request(caller telemetry.Trace, verb string) (own telemetry.Tra
 	}
 	return own, func(route string, status int, began time.Time, took time.Duration) {
 		if status == http.StatusSwitchingProtocols {
-			return // a stream lives as long as its client
+			return // a stream lasts as long as its client
 		}
 		span := otlp.Span{Name: spanRequest, TraceID: own.TraceID, SpanID: own.SpanID, Parent: caller.SpanID, Serves: true,
 			Start: began, End: began.Add(took), Attributes: []attribute.KeyValue{attrVerb.String(verb), attrRoute.String(route),
@@ -122,7 +123,7 @@ func (t *Tracer) Request(caller telemetry.Trace, verb string) (own telemetry.Tra
 	}
 }
 
-// TaskEnded makes the span of a task, from when it was asked for.
+// TaskEnded makes the span of a task, from its submission.
 func (t *Tracer) TaskEnded(e tasks.Ended) {
 	if t == nil {
 		return
@@ -140,7 +141,7 @@ func (t *Tracer) TaskEnded(e tasks.Ended) {
 	t.record(span)
 }
 
-// ToolEnded makes the span of a call of one of the server's tools that ran.
+// ToolEnded makes the span of a completed call of one of the server's tools.
 func (t *Tracer) ToolEnded(call tools.Call, class string, end tools.Completed) {
 	if t == nil {
 		return
@@ -156,7 +157,7 @@ func (t *Tracer) ToolEnded(call tools.Call, class string, end tools.Completed) {
 	t.record(span)
 }
 
-// Called makes the span of a call of a runtime, in the trace of its caller; a call without one has no span.
+// Called makes the span of a runtime call, in the trace of its caller; a call without a trace has no span.
 func (t *Tracer) Called(ctx context.Context, name, method string, took time.Duration, err error) {
 	ids := telemetry.IDsFrom(ctx)
 	if t == nil || ids.Trace.TraceID == "" {
@@ -169,7 +170,7 @@ func (t *Tracer) Called(ctx context.Context, name, method string, took time.Dura
 		span.Attributes = append(span.Attributes, attrSession.String(ids.Session))
 	}
 	if err != nil {
-		span.Failed = "failed" // the error's own words may be the agent's
+		span.Failed = "failed" // the error's text may be the agent's
 	}
 	t.record(span)
 }
@@ -181,13 +182,13 @@ func (t *Tracer) within(sessionID, turnID string, span otlp.Span) otlp.Span {
 	if turnID != "" {
 		span.Parent = idOf(spanTurn, turnID)
 	}
-	if span.TraceID == "" { // of no turn and no trace
+	if span.TraceID == "" { // it has no turn and no trace
 		span.TraceID = telemetry.NewTraceID()
 	}
 	return span
 }
 
-// traceOr is a trace, or a new one for work without a caller's trace.
+// traceOr returns a trace, or a new one for work without a caller's trace.
 func traceOr(traceID, key string) string {
 	if traceID != "" || key == "" {
 		return traceID
@@ -196,8 +197,8 @@ func traceOr(traceID, key string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// idOf is the id of the span of something: always the same, so that what happens in it can name it before it is over,
-// and after a restart.
+// idOf returns the span id of an object. It is deterministic, so that child spans can name it before it ends, and after
+// a restart.
 func idOf(kind, id string) string {
 	sum := sha256.Sum256([]byte(kind + "\x00" + id))
 	return hex.EncodeToString(sum[:8])

@@ -1,8 +1,8 @@
 // Package decidelink lets the holder of a link decide one approval, without any other access.
 //
-// It owns the links and the page they open. A link names one request, is signed and expires; as a request is decided
-// once, its link is good for one decision. Opening it decides nothing, so that programs which open links in messages
-// do no harm. What the page cannot show in full cannot be approved there. It must never know a runtime.
+// It owns the links and the page they open. A link names one request, is signed and expires. A request is decided once,
+// so its link is good for one decision. Opening it decides nothing, so programs that open links in messages do no harm.
+// The page refuses to approve a request that it cannot show in full. It must never know a runtime.
 package decidelink
 
 import (
@@ -15,13 +15,13 @@ import (
 	"time"
 )
 
-// Path is where links lead to, below the server's own.
+// Path is the path of links, below the server's URL.
 const Path = "/decide/"
 
-// Actor is who decides by a link, in the journal and the audit log.
+// Actor is the actor of decisions by link, in the journal and the audit log.
 const Actor = "link"
 
-// lifetime is how long a link counts.
+// lifetime is how long a link is valid.
 const lifetime = time.Hour
 
 var (
@@ -29,13 +29,13 @@ var (
 	errExpired = errors.New("this link has expired: links count for an hour")
 )
 
-// Signer makes links and knows them again.
+// Signer creates links and verifies them.
 type Signer struct {
 	key []byte
 	now func() time.Time
 }
 
-// NewKey makes a key of a Signer, as text.
+// NewKey generates a key for a Signer, as text.
 func NewKey() string {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // it never fails
@@ -51,23 +51,23 @@ func NewSigner(key string, now func() time.Time) (*Signer, error) {
 	return &Signer{decoded, now}, nil
 }
 
-// sums begin with this, so that the key could serve for something else, too.
+// purpose is the prefix of signed texts, so that the key can serve for something else, too.
 const purpose = "decide one approval\n"
 
 func (s *Signer) sum(said []byte) []byte {
 	mac := hmac.New(sha256.New, s.key)
-	_, _ = mac.Write(append([]byte(purpose), said...)) // a hash takes everything
+	_, _ = mac.Write(append([]byte(purpose), said...)) // a hash never fails to write
 	return mac.Sum(nil)
 }
 
-// PathOf is the path of a link for a request.
+// PathOf returns the path of a link for a request.
 func (s *Signer) PathOf(requestID string) string {
 	said := binary.BigEndian.AppendUint64(nil, uint64(s.now().Add(lifetime).Unix())) //nolint:gosec // after 1970
 	said = append(said, requestID...)
 	return Path + base64.RawURLEncoding.EncodeToString(append(s.sum(said), said...))
 }
 
-// requestOf is the request a link is for.
+// requestOf returns the request of a link.
 func (s *Signer) requestOf(link string) (id string, err error) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(link)
 	if err != nil || len(raw) <= sha256.Size+8 {

@@ -76,8 +76,8 @@ func (k *kit) want(status int, method, path, decision, words string) {
 	}
 }
 
-// A view of a link decides nothing, however often; a POST decides, and the answer to a second one names the
-// first decision.
+// Viewing a link decides nothing, however often. A POST decides, and the response to a second one names the first
+// decision.
 func TestALinkDecidesOnce(t *testing.T) {
 	t.Parallel()
 	k := newKit(t, waiting{"r1": {Title: "A <title>", Shown: "rm -rf \u202e/tmp\x1b[2J", Whole: true}, "r2": {Whole: true}})
@@ -100,7 +100,7 @@ func TestALinkDecidesOnce(t *testing.T) {
 	k.want(http.StatusOK, http.MethodPost, k.signer.PathOf("r2"), "decline", "Declined")
 }
 
-// What prints as nothing is spelled out, whatever kind of character it is by name, in the title and the summary, too.
+// Invisible characters are escaped, whatever their Unicode category, including in the title and the summary.
 func TestNothingIsHiddenOnThePage(t *testing.T) {
 	t.Parallel()
 	for _, hidden := range []rune{0x3164, 0x2800, 0x034f, 0xfe0f, 0xfe00, 0xe0100, 0x115f, 0x1160, 0xffa0, 0x17b4, 0x180b, 0x200b, 0x200d,
@@ -117,7 +117,7 @@ func TestNothingIsHiddenOnThePage(t *testing.T) {
 	k.want(http.StatusOK, http.MethodGet, k.signer.PathOf("r1"), "", shown)
 }
 
-// No link counts but one that was made here, as it was made, within an hour.
+// A link is valid only if it was made here, is unchanged, and is at most an hour old.
 func TestALinkThatDoesNotCount(t *testing.T) {
 	t.Parallel()
 	k := newKit(t, waiting{"r1": {Whole: true}})
@@ -144,7 +144,7 @@ func TestALinkThatDoesNotCount(t *testing.T) {
 	}
 }
 
-// What the page cannot show in full can be declined there, and nothing else.
+// The page allows only declining a request that it cannot show in full.
 func TestWhatIsNotShownIsNotApproved(t *testing.T) {
 	t.Parallel()
 	k := newKit(t, waiting{"part": {Shown: "some"}, "long": {Shown: strings.Repeat("x", maxShown+1), Whole: true}})

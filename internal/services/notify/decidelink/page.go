@@ -14,27 +14,27 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// maxShown is how much of a request the page shows (bytes); a longer one is for the console.
+// maxShown bounds a request on the page (bytes); a longer one needs the console.
 const maxShown = 64 << 10
 
-// Approval is what is decided.
+// Approval is the approval to decide.
 type Approval struct {
 	ID, Title, Summary string
-	// Shown is all that is approved, as text; Whole is false when there is more to it.
+	// Shown is the approved content as text; Whole is false if it is incomplete.
 	Shown string
 	Whole bool
-	// Settled says how it was decided, "" while it waits.
+	// Settled is the decision, "" while the request is pending.
 	Settled string
 }
 
-// ErrGone says that there is no such approval any more.
+// ErrGone means that the approval no longer exists.
 var ErrGone = errors.New("what was to be approved is no longer there")
 
-// Approvals is what the page needs of requests.
+// Approvals has the methods for requests that the page needs.
 type Approvals interface {
 	// Find reads an approval. ErrGone.
 	Find(ctx context.Context, id string) (Approval, error)
-	// Decide settles it once; settled names an earlier decision.
+	// Decide settles the approval once; settled names an earlier decision.
 	Decide(ctx context.Context, id string, accept bool) (settled string, err error)
 }
 
@@ -46,7 +46,7 @@ type Handler struct {
 	policy    string
 }
 
-// NewHandler makes the handler of what is below Path.
+// NewHandler makes the handler of paths below Path.
 func NewHandler(signer *Signer, approvals Approvals, log zerolog.Logger) *Handler {
 	sum := sha256.Sum256([]byte(style))
 	return &Handler{signer: signer, approvals: approvals, log: log, policy: "default-src 'none'; style-src 'sha256-" +
@@ -57,7 +57,7 @@ const style = `body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-widt
 	`pre{background:#8882;padding:1rem;white-space:pre-wrap;overflow-wrap:anywhere}` +
 	`button{font:inherit;padding:.6rem 1.4rem;margin-right:1rem}:root{color-scheme:light dark}`
 
-// view is the content of the page: an approval to decide, or a text about what became of it.
+// view is the content of the page: an approval to decide, or a text about its outcome.
 type view struct {
 	Heading, Words string
 	Approval       *Approval
@@ -81,7 +81,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header.Set("Content-Type", "text/html; charset=utf-8")
 	header.Set("Content-Security-Policy", h.policy)
 	header.Set("X-Content-Type-Options", "nosniff")
-	// Not no-referrer: with it browsers do not say that a form is this page's own.
+	// Not no-referrer: with it, browsers do not mark a form as submitted from this page's origin.
 	header.Set("Referrer-Policy", "same-origin")
 	header.Set("Cache-Control", "no-store")
 	header.Set("X-Robots-Tag", "noindex")
@@ -158,21 +158,21 @@ func sentence(err error) string {
 	return strings.ToUpper(text[:1]) + text[1:] + "."
 }
 
-// plain spells out characters that are invisible, look like a space, or change how others look.
+// plain escapes characters that are invisible, look like a space, or change how others look.
 func plain(text string) string {
 	var out strings.Builder
 	for _, r := range text {
 		if r == '\n' || unicode.IsPrint(r) && !unseen(r) {
 			out.WriteRune(r)
 		} else {
-			_, _ = fmt.Fprintf(&out, "\\u{%x}", r) // a builder takes everything
+			_, _ = fmt.Fprintf(&out, "\\u{%x}", r) // a builder never fails to write
 		}
 	}
 	return out.String()
 }
 
-// unseen reports characters that print as nothing though they are letters, marks or signs by name: those that
-// Unicode has programs ignore, and the empty pattern of Braille.
+// unseen reports characters that are invisible although Unicode classes them as letters, marks or signs: the default
+// ignorable ones, and the blank Braille pattern.
 func unseen(r rune) bool {
 	return r == '\u2800' || unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }

@@ -1,5 +1,5 @@
-// Package command has the tool workspace.exec, which runs programs. It is off by default, runs only configured programs,
-// and needs a sandbox.
+// Package command provides the tool workspace.exec, which runs programs. It is off by default, runs only configured
+// programs, and needs a sandbox.
 package command
 
 import (
@@ -36,7 +36,7 @@ type config struct {
 	Allowed []string `json:"allowed"`
 }
 
-// Tool makes it. allowed are the names of permitted programs; timeout limits a run, 0 leaves it to the executor.
+// Tool makes the tool. allowed names the permitted programs; timeout limits a run, 0 leaves it to the executor.
 func Tool(timeout time.Duration, allowed ...string) (tools.Tool, error) {
 	for _, name := range allowed {
 		if name == "" || filepath.Base(name) != name {
@@ -91,7 +91,7 @@ func run(ctx context.Context, job tools.Job) (json.RawMessage, error) {
 		if status, is := ended.Sys().(syscall.WaitStatus); is && status.Signaled() {
 			out.Signal = status.Signal().String()
 		}
-	case errors.Is(err, exec.ErrWaitDelay): // it left a process behind, which ends with the sandbox
+	case errors.Is(err, exec.ErrWaitDelay): // the program left a process running, which ends with the sandbox
 	case err != nil:
 		return nil, err
 	}

@@ -1,8 +1,8 @@
-// Package configured has the tools that an operator adds to this server's: commands, and those of MCP servers,
-// described by a configuration.
+// Package configured provides the operator's additional tools: commands, and tools of MCP servers, from a
+// configuration.
 //
-// It owns how such a command is started, spoken to and ended. Whether it may run is package tools' to decide, by the
-// class the configuration gives it.
+// It owns how such a command is started, how it gets its input, and how it ends. Package tools decides whether it may
+// run, by its configured class.
 package configured
 
 import (
@@ -46,8 +46,8 @@ const (
 // anything is the schema that allows any value.
 const anything = `{"type":"object"}`
 
-// Tools are those of a configuration by name, {"NAMESPACE.NAME": {"command": ["PROGRAM", ...], "class": "read-only",
-// ...}}; "" has none. Its error describes the right form. Registration checks names, classes and schemas.
+// Tools returns the tools of a configuration by name, {"NAMESPACE.NAME": {"command": ["PROGRAM", ...], "class":
+// "read-only", ...}}; "" has none. Its error describes the right form. Registration checks names, classes and schemas.
 func Tools(text string) (all []tools.Tool, err error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil
@@ -95,7 +95,7 @@ func (d described) run(ctx context.Context, job tools.Job) (json.RawMessage, err
 	process.Stdout, process.Stderr = answer, io.MultiWriter(complaint, job.Stderr)
 	err := process.Run()
 	if process.Process != nil {
-		_ = syscall.Kill(-process.Process.Pid, syscall.SIGKILL) // as a rule, no process is left
+		_ = syscall.Kill(-process.Process.Pid, syscall.SIGKILL) // usually, no process is left
 	}
 	switch {
 	case answer.more:
@@ -112,7 +112,7 @@ func (d described) run(ctx context.Context, job tools.Job) (json.RawMessage, err
 	return json.Marshal(map[string]string{"output": answer.text()})
 }
 
-// environment is what an operator's program gets: its own variables, and few of the server's.
+// environment returns the environment of an operator's program: its configured variables, and few of the server's.
 func environment(given map[string]string) []string {
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "LANG=C.UTF-8"}
 	for _, name := range slices.Sorted(maps.Keys(given)) {

@@ -19,7 +19,7 @@ import (
 	"harness/internal/services/tools/configured"
 )
 
-// A configuration that means nothing says what to write, and all that is wrong at once.
+// The error of an invalid configuration lists all problems and the right form.
 func TestConfiguredTools(t *testing.T) {
 	t.Parallel()
 	for text, says := range map[string]string{
@@ -42,8 +42,8 @@ func TestConfiguredTools(t *testing.T) {
 	}
 }
 
-// A command gets its input and the folder, answers an object or a text, and nothing of the server's environment; it ends
-// with its call, with all it started.
+// A command gets its input and the folder, and nothing of the server's environment. It returns an object or a text, and
+// ends with its call, including its child processes.
 func TestCommandsAreRun(t *testing.T) {
 	t.Setenv("HARNESS_PLANTED", "secret")
 	folder := t.TempDir()
@@ -90,7 +90,7 @@ func TestCommandsAreRun(t *testing.T) {
 		_, err := run(ctx, "sleep 1003 & echo > "+pipe+"; wait")
 		ended <- err
 	}()
-	if _, err := os.ReadFile(pipe); err != nil { // it has begun
+	if _, err := os.ReadFile(pipe); err != nil { // the command has started
 		t.Fatal(err)
 	}
 	cancel()
@@ -106,8 +106,8 @@ func TestCommandsAreRun(t *testing.T) {
 	}
 }
 
-// The tools of MCP servers, over HTTP and over pipes: those with a class are offered; a failure says why, and
-// the errors of a server are reported.
+// The tools of MCP servers, over HTTP and over pipes: those with a class are offered; a failure has its reason, and the
+// errors of a server are reported.
 func TestToolsOfServers(t *testing.T) {
 	t.Parallel()
 	remote := mcp.NewServer(&mcp.Implementation{Name: "remote", Version: "1"}, nil)
@@ -172,8 +172,8 @@ func TestToolsOfServers(t *testing.T) {
 	}
 }
 
-// TL-25: of several ways to a server the first that works is used, in their order, for the list and for
-// calls. The report names it and the errors of those before it.
+// TL-25: of several ways to a server, the list and the calls use the first that works. The report names it and the
+// errors of those before it.
 func TestFirstWorkingMethodIsUsed(t *testing.T) {
 	t.Parallel()
 	closed := httptest.NewServer(http.NotFoundHandler())

@@ -18,7 +18,7 @@ import (
 	"harness/internal/services/tools"
 )
 
-// way is how an MCP server is reached: by a command that speaks over its standard pipes, or at an address.
+// way describes how to reach an MCP server: by a command, over its standard pipes, or at an address.
 type way struct {
 	Command []string          `json:"command"`
 	Env     map[string]string `json:"env"`
@@ -26,7 +26,7 @@ type way struct {
 	Headers map[string]string `json:"headers"`
 }
 
-// kind is the transport.
+// kind returns the transport.
 func (w way) kind() string {
 	if len(w.Command) > 0 {
 		return "stdio"
@@ -37,30 +37,29 @@ func (w way) kind() string {
 // server is an MCP server in a configuration.
 type server struct {
 	way
-	// Ways are several instead of one, the preferred first.
+	// Ways replaces the single way with several, the preferred first.
 	Ways []way `json:"ways"`
-	// Classes are those of its tools. One that has none is not offered.
+	// Classes are the classes of its tools. A tool without a class is not offered.
 	Classes map[string]tools.Class `json:"classes"`
 	Seconds int                    `json:"seconds"`
 }
 
-// Reached says how a server is reached.
+// Reached describes how a server was reached.
 type Reached struct {
-	// Server is its name, Way which of its ways it is (from 1), Transport http or stdio.
+	// Server is its name, Way the number of the way that worked (from 1), Transport http or stdio.
 	Server    string `json:"server"`
 	Way       int    `json:"way"`
 	Transport string `json:"transport"`
-	// Failed are what was wrong with the ways before it.
+	// Failed lists the errors of the ways before it.
 	Failed []string `json:"failed,omitempty"`
 }
 
 // listWait bounds the listing of a server's tools.
 const listWait = 20 * time.Second
 
-// ServerTools are the tools of the MCP servers of a configuration, {"NAME": {"url": "...", "classes": {"TOOL":
-// "read-only"}}}, as NAME.TOOL; "" is none. unclassed are those of the servers without a class: they are not
-// offered. A server has to answer, by the first of its ways that works: reached says which. Each call has a connection
-// of its own, by that way.
+// ServerTools returns the tools of the MCP servers of a configuration, {"NAME": {"url": "...", "classes": {"TOOL":
+// "read-only"}}}, as NAME.TOOL; "" has none. unclassed lists tools without a class, which are not offered. Each server
+// must respond; reached describes the first way that worked. Each call opens a separate connection by that way.
 func ServerTools(ctx context.Context, text string) (all []tools.Tool, unclassed []string, reached []Reached, err error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil, nil, nil
@@ -106,7 +105,7 @@ func ServerTools(ctx context.Context, text string) (all []tools.Tool, unclassed 
 	return all, unclassed, reached, errors.Join(errs...)
 }
 
-// tools are those a server has.
+// tools lists a server's tools.
 func (s server) tools(ctx context.Context, name string) (all []tools.Tool, unclassed []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, listWait)
 	defer cancel()
@@ -144,7 +143,7 @@ func (s server) tools(ctx context.Context, name string) (all []tools.Tool, uncla
 	return all, unclassed, nil
 }
 
-// connect begins a conversation; end ends it.
+// connect opens a connection; end closes it.
 func (s way) connect(ctx context.Context, folder string) (session *mcp.ClientSession, end func(), err error) {
 	var transport mcp.Transport = &mcp.StreamableClientTransport{Endpoint: s.URL, MaxRetries: -1,
 		HTTPClient: &http.Client{Transport: withHeaders(s.Headers)}}
@@ -157,7 +156,7 @@ func (s way) connect(ctx context.Context, folder string) (session *mcp.ClientSes
 		transport = &mcp.CommandTransport{Command: process, TerminateDuration: endWait}
 		after = func() {
 			if process.Process != nil {
-				_ = syscall.Kill(-process.Process.Pid, syscall.SIGKILL) // nothing of it is left, as a rule
+				_ = syscall.Kill(-process.Process.Pid, syscall.SIGKILL) // usually, no process is left
 			}
 		}
 	}
@@ -167,7 +166,7 @@ func (s way) connect(ctx context.Context, folder string) (session *mcp.ClientSes
 		return nil, nil, fmt.Errorf("it does not answer: %w", err)
 	}
 	return session, func() {
-		_ = session.Close() // it has said what it was asked
+		_ = session.Close() // the server has already responded
 		after()
 	}, nil
 }

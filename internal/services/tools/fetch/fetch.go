@@ -1,5 +1,5 @@
-// Package fetch has the tool that reads from the web, http.fetch. It is off unless it is switched on, and reaches
-// public addresses, or the hosts it was configured with.
+// Package fetch provides the tool that reads from the web, http.fetch. It is off by default, and reaches public
+// addresses, or only the configured hosts.
 package fetch
 
 import (
@@ -35,12 +35,12 @@ const (
 	usual     = 256 << 10
 )
 
-// Options bound what is fetched.
+// Options limit what the tool fetches.
 type Options struct {
-	// Hosts are those that may be reached, with their ports where they are not those of the scheme, wherever their
-	// addresses are; empty: every host with a public address.
+	// Hosts are the allowed hosts, with a port if it differs from the scheme's, whatever their addresses are; empty:
+	// every host with a public address.
 	Hosts []string
-	// MaxBytes bounds an answer (default 256 KiB).
+	// MaxBytes bounds a response (default 256 KiB).
 	MaxBytes int
 	// Timeout bounds a fetch; 0 leaves it to the executor.
 	Timeout time.Duration
@@ -59,7 +59,7 @@ type result struct {
 	Truncated   bool   `json:"truncated"`
 }
 
-// Tool makes it.
+// Tool makes the tool.
 func Tool(options Options) tools.Tool {
 	if options.MaxBytes <= 0 {
 		options.MaxBytes = usual
@@ -69,7 +69,7 @@ func Tool(options Options) tools.Tool {
 		dialer.ControlContext = publicOnly
 	}
 	client := &http.Client{
-		// No proxy: it would reach for us what we do not.
+		// No proxy: it would reach addresses that are forbidden here.
 		Transport: &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true,
 			ResponseHeaderTimeout: 30 * time.Second, ForceAttemptHTTP2: true, MaxResponseHeaderBytes: 64 << 10},
 		CheckRedirect: func(to *http.Request, via []*http.Request) error {
@@ -96,8 +96,7 @@ func Tool(options Options) tools.Tool {
 	}
 }
 
-// publicOnly checks the address that a name was resolved to, at the moment of its use: an earlier result does
-// not matter.
+// publicOnly checks the resolved address of a name when the connection opens: earlier lookups do not matter.
 func publicOnly(_ context.Context, _, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {

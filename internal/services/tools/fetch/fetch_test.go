@@ -27,7 +27,7 @@ func get(t *testing.T, options fetch.Options, input string) (map[string]any, err
 	return answer, err
 }
 
-// What is fetched, and what it is cut to.
+// The fetched content, and its limit.
 func TestTheWebIsRead(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

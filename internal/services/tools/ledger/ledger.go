@@ -1,8 +1,8 @@
-// Package ledger keeps what happens to calls of tools: a row for each attempt, and an event in the journal for each
-// step, in one transaction.
+// Package ledger records tool calls: a row for each attempt, and an event in the journal for each step, in one
+// transaction.
 //
-// It owns that nothing is forgotten: what ran when a server was killed is known to the next one, which says so and has
-// it decided anew.
+// It owns that no call is lost: after a server was killed, the next one finds the calls that ran, reports them, and
+// requires a new decision for each.
 package ledger
 
 import (
@@ -31,7 +31,7 @@ const (
 	interrupted = "interrupted"
 )
 
-// Journal is what this package needs of the event log; *journal.Journal implements it.
+// Journal has the methods of the event log that this package needs; *journal.Journal implements it.
 type Journal interface {
 	Commit(ctx context.Context, unit journal.Unit) ([]journal.Record, error)
 }
@@ -53,9 +53,9 @@ func New(events Journal, nodeID string, now func() time.Time) *Ledger {
 	return &Ledger{journal: events, nodeID: nodeID, now: now}
 }
 
-// Open implements tools.Recorder. The latest attempt of the same call counts: that which the runtime calls by the same
-// id, else one of the same tool with the same input in this session that was interrupted. What ran, or may have, is cut
-// off: to run it again is to be decided.
+// Open implements tools.Recorder. It uses the latest attempt of the same call: the one with the runtime's id, else an
+// interrupted one of the same tool with the same input in this session. An attempt that ran, or may have run, is cut
+// off: running it again needs a decision.
 func (l *Ledger) Open(ctx context.Context, call tools.Call, about tools.Requested) (tools.Call, bool, error) {
 	call.ID = ids.New()
 	cutOff, at := false, l.now().UnixMilli()
@@ -82,8 +82,8 @@ func (l *Ledger) Open(ctx context.Context, call tools.Call, about tools.Requeste
 	return call, cutOff, err
 }
 
-// latest is the attempt that a call repeats, and its status; 0 when it repeats none. One that was denied did nothing:
-// it counts as an attempt, and says nothing of what was done before.
+// latest returns the attempt that a call repeats, and its status; 0 if it repeats none. A denied attempt did nothing:
+// it counts as an attempt, but its status is not used.
 func latest(ctx context.Context, tx database.Tx, call tools.Call) (attempt int, status string, err error) {
 	session, tool := database.EncodeText(call.SessionID), database.EncodeText(call.Tool)
 	if call.NativeID != "" {
@@ -93,7 +93,7 @@ func latest(ctx context.Context, tx database.Tx, call tools.Call) (attempt int, 
 			return attempt, status, err
 		}
 	}
-	// A runtime that missed the end of a call repeats it under another name.
+	// A runtime that missed the end of a call repeats it with another id.
 	attempt, status, err = attemptsOf(ctx, tx, `session_id = $1 and tool = $2 and input_hash = $3`, session, tool,
 		call.InputHash)
 	if status != interrupted {
@@ -102,7 +102,7 @@ func latest(ctx context.Context, tx database.Tx, call tools.Call) (attempt int, 
 	return attempt, status, err
 }
 
-// attemptsOf reads the attempts of a call: the highest, and what became of the last one that was not denied.
+// attemptsOf reads the attempts of a call: the highest number, and the status of the last one that was not denied.
 func attemptsOf(ctx context.Context, tx database.Tx, where string, args ...any) (attempt int, status string,
 	err error) {
 	var highest sql.NullInt64
@@ -146,7 +146,7 @@ func (l *Ledger) Record(ctx context.Context, call tools.Call, events ...tools.Ev
 	return err
 }
 
-// ErrOver says that a call is over, or does not run any more: nothing can be recorded of it.
+// ErrOver means that a call has ended or no longer runs: nothing more can be recorded about it.
 var ErrOver = errors.New("the tool call is over")
 
 // move sets the state of a call's row to that of an event, if its current state allows it.
@@ -177,8 +177,8 @@ func (l *Ledger) move(ctx context.Context, tx database.Tx, id string, one tools.
 	return err
 }
 
-// Recover settles what an earlier server of this node left open: what waited to be decided is denied, what ran was
-// interrupted, and whether it did its work is not known. It comes before any call.
+// Recover settles the calls that an earlier server of this node left open. It denies those without a decision, and
+// marks running ones as interrupted, because their effects are unknown. Call it before any other call.
 func (l *Ledger) Recover(ctx context.Context) error {
 	at := l.now().UnixMilli()
 	_, err := l.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
@@ -213,7 +213,7 @@ func ended() tools.Snapshot {
 		Sources: []tools.Opinion{{Source: tools.SourceHarness, Result: tools.Deny, Rule: "server_ended"}}}
 }
 
-// ran is the decision of a call that had been approved: which policy did it says its event tool.call.approved.
+// ran returns the decision of a call that had been approved: its event tool.call.approved names the policy.
 func ran() tools.Snapshot { return tools.Snapshot{Decision: tools.Allow, Sources: []tools.Opinion{}} }
 
 type openCall struct {
@@ -230,7 +230,7 @@ func scanOpen(row database.Row) (one openCall, err error) {
 	return one, err
 }
 
-// identity is in every event of a call.
+// identity is part of every event of a call.
 type identity struct {
 	CallID    string `json:"tool_call_id"`
 	NativeID  string `json:"runtime_tool_call_id,omitempty"`
@@ -239,12 +239,12 @@ type identity struct {
 	Name      string `json:"name"`
 }
 
-// event is one of the journal. Its type has a dot: clients of the stream are not shown it.
+// event returns a journal event. Its type has a dot: clients of the stream do not get it.
 func event(call tools.Call, one tools.Event, at int64) journal.Event {
 	payload := map[string]json.RawMessage{}
 	for _, part := range []any{one, identity{call.ID, call.NativeID, call.Attempt, call.InputHash, call.Tool}} {
 		if err := json.Unmarshal(encode(part), &payload); err != nil {
-			panic("ledger: an event is no object: " + err.Error()) // a fault of the program
+			panic("ledger: an event is no object: " + err.Error()) // a bug in the program
 		}
 	}
 	if _, is := one.(tools.Requested); is {
@@ -257,7 +257,7 @@ func event(call tools.Call, one tools.Event, at int64) journal.Event {
 func encode(value any) json.RawMessage {
 	out, err := json.Marshal(value)
 	if err != nil {
-		panic("ledger: an event has no JSON: " + err.Error()) // a fault of the program: events are texts, numbers and JSON
+		panic("ledger: an event has no JSON: " + err.Error()) // a bug in the program: events are texts, numbers and JSON
 	}
 	return out
 }

@@ -9,8 +9,8 @@ import (
 	"harness/internal/services/tools"
 )
 
-// MovedError says that a call was refused, or not begun, because its session moved to another node: an agent
-// of this node is not the session's any more.
+// MovedError means that a call was refused, or not started, because its session moved to another node: this node's
+// agent no longer owns the session.
 type MovedError struct{ SessionID, Owner string }
 
 // Error implements error.
@@ -18,8 +18,8 @@ func (e *MovedError) Error() string {
 	return fmt.Sprintf("session %s was taken by another node, and goes on at node %s now: nothing was run", e.SessionID, e.Owner)
 }
 
-// owned is the fence of calls: within the transaction in which one is accepted, or begins, its session is
-// this node's, and has been since the call was made. Otherwise *MovedError.
+// owned is the fence of calls. In the transaction that accepts or starts a call, it checks that this node has owned the
+// session since the call was made. Otherwise *MovedError.
 func (l *Ledger) owned(ctx context.Context, tx database.Tx, call tools.Call) error {
 	others, err := database.ReadTexts(ctx, tx, "look whose session a tool call is of",
 		`select node_id from sessions where id = $1 and (node_id <> $2 or epoch <> $3)`, database.EncodeText(call.SessionID),

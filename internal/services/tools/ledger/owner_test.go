@@ -13,8 +13,8 @@ import (
 	"harness/tests/lifecycletest"
 )
 
-// A call of an agent whose session moved to another node is refused, also when it moves between the
-// acceptance and the begin of the call; the rest of it can be recorded.
+// A call is refused if its agent's session moved to another node, even between the acceptance and the start of the
+// call. The end of a running call can be recorded.
 func TestCallsOfASessionThatMovedAreNotRun(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -55,7 +55,7 @@ func TestCallsOfASessionThatMovedAreNotRun(t *testing.T) {
 		if call, err = open(); err != nil {
 			t.Fatal(err)
 		}
-		change(`update sessions set epoch = 2 where id = 's'`) // away and back
+		change(`update sessions set epoch = 2 where id = 's'`) // moved away and back
 		if err := calls.Record(t.Context(), call, tools.Approved{}, tools.Started{}); !errors.As(err, &moved) || moved.Owner != "one" {
 			t.Errorf("a call from before the session went away begins: %v", err)
 		}

@@ -6,7 +6,7 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// Prune removes what a retention keeps no longer of the calls that are over, and the access of sessions that are gone.
+// Prune removes ended calls beyond a retention, and the access of deleted sessions.
 func Prune(ctx context.Context, p journal.Pruner, keep journal.Retention) error {
 	err := p.Ended(ctx, keep, journal.Ended{Table: "tool_calls", Key: "id", At: "settled_at", Over: "settled_at > 0"})
 	if err != nil {

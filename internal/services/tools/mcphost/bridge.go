@@ -9,8 +9,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Bridge carries MCP between standard pipes and a server's door, for agents that know no HTTP. It returns when in ends.
-// url is that of the door, token the session's bearer.
+// Bridge carries MCP between standard pipes and a server's MCP endpoint, for agents without HTTP. It returns when in
+// ends. url is the endpoint's, token the session's bearer.
 func Bridge(ctx context.Context, url, token string, in io.ReadCloser, out io.WriteCloser) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -43,7 +43,7 @@ func Bridge(ctx context.Context, url, token string, in io.ReadCloser, out io.Wri
 	return errors.Join(ignore(err), ignore(local.Close()), ignore(remote.Close()), ignore(<-ended))
 }
 
-// ignore leaves away what only says that a side ended.
+// ignore drops errors that only report the end of a side.
 func ignore(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, context.Canceled) || errors.Is(err, io.ErrClosedPipe) {
 		return nil

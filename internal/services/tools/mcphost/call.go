@@ -13,7 +13,7 @@ import (
 	"harness/internal/services/tools"
 )
 
-// call is the handler of every tool.
+// call handles calls of every tool.
 func (h *Host) call(ctx context.Context, request *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	if request.Extra == nil {
 		return nil, errGone
@@ -41,7 +41,7 @@ func (h *Host) call(ctx context.Context, request *mcp.CallToolRequest) (*mcp.Cal
 	case outcome.IsError:
 		return failed(reason(outcome.Output)), nil
 	}
-	// Some agents read the text, others the structure: both say the same.
+	// Some agents read the text, others the structure: both have the same content.
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(outcome.Output)}},
 		StructuredContent: outcome.Output}, nil
 }
@@ -65,8 +65,8 @@ func (h *Host) do(ctx context.Context, request *mcp.CallToolRequest) (tools.Outc
 	return h.opts.Executor.Do(ctx, call, session.Policy, nil)
 }
 
-// find returns the session of a bearer. The reason why there is none is sent only once the rows it was read
-// from may be shown; the outcome of a call is recorded after all that was read for it.
+// find returns the session of a bearer. It returns a refusal only once the rows that it read may be shown; the outcome
+// of a call is recorded after all its reads.
 func (h *Host) find(ctx context.Context, token string) (id string, session Session, err error) {
 	ctx = h.opts.Reads.Reading(ctx)
 	id, _, err = h.opts.Grants.Session(ctx, token)
@@ -84,7 +84,7 @@ func (h *Host) find(ctx context.Context, token string) (id string, session Sessi
 	return id, session, err
 }
 
-// nativeID is what the runtime calls the call, "" when it does not say: Claude Code and codex do.
+// nativeID returns the runtime's id of the call, "" if unknown: Claude Code and codex send one.
 func nativeID(meta mcp.Meta) string {
 	for _, key := range []string{"claudecode/toolUseId", "callId"} {
 		if id, is := meta[key].(string); is {
@@ -98,7 +98,7 @@ func failed(message string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: message}}, IsError: true}
 }
 
-// reason is the message of a failed outcome.
+// reason returns the message of a failed outcome.
 func reason(output json.RawMessage) string {
 	var said struct {
 		Error string `json:"error"`
@@ -109,7 +109,7 @@ func reason(output json.RawMessage) string {
 	return said.Error
 }
 
-// progress reports to the agent at intervals that its call still waits, until stopped.
+// progress reports to the agent at intervals that its call is pending, until the caller calls stop.
 func (h *Host) progress(ctx context.Context, request *mcp.CallToolRequest) (stop func()) {
 	token := request.Params.GetProgressToken()
 	if token == nil {

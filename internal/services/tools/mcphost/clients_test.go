@@ -10,8 +10,8 @@ import (
 	"harness/tests/sessiontest"
 )
 
-// Of two clients with one bearer, whose requests have the same id, one cancels: its call is ended, and the
-// other one's continues.
+// Two clients with one bearer send requests with the same id. One cancels: its call ends, and the other one's
+// continues.
 func TestCallsOfTwoClientsAreDistinct(t *testing.T) {
 	for _, version := range []string{"2025-11-25", "2026-07-28"} {
 		t.Run(version, func(t *testing.T) {
@@ -24,7 +24,7 @@ func TestCallsOfTwoClientsAreDistinct(t *testing.T) {
 	}
 }
 
-// takesOneBack has two clients call, one of them take its call back, and the other one's approved.
+// takesOneBack makes calls from two clients, cancels one, and approves the other.
 func (s *site) takesOneBack(t *testing.T, version string) {
 	t.Helper()
 	leaving, leave := context.WithCancel(t.Context())

@@ -17,13 +17,13 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// Journal is what this package needs of the event log; *journal.Journal implements it.
+// Journal has the methods of the event log that this package needs; *journal.Journal implements it.
 type Journal interface {
 	Commit(ctx context.Context, unit journal.Unit) ([]journal.Record, error)
 }
 
-// Grants are the bearers by which agents show which session they work for. They are signed, so that none is
-// stored, and are valid as long as the secret: an agent that outlives a server keeps its own.
+// Grants are bearers that prove which session an agent works for. They are signed, so none is stored, and are valid as
+// long as the secret: an agent that outlives a server keeps its bearer.
 type Grants struct {
 	secret  []byte
 	db      *database.DB
@@ -31,7 +31,7 @@ type Grants struct {
 	now     func() time.Time
 }
 
-// SecretBytes is how long a secret has to be.
+// SecretBytes is the required length of a secret.
 const SecretBytes = 32
 
 // NewGrants makes the grants of a server. now may be nil.
@@ -45,19 +45,19 @@ func NewGrants(secret []byte, db *database.DB, events Journal, now func() time.T
 	return &Grants{secret, db, events, now}, nil
 }
 
-// ErrNoGrant says that a bearer is none of this server's, or that its session is not known.
+// ErrNoGrant means that a bearer is not one of this server's, or that its session is unknown.
 var ErrNoGrant = errors.New("the bearer gives access to no session")
 
-// The kinds of grant: of a session, and of a conversation that had no name when it was given.
+// The kinds of grant: for a session, and for a conversation without a session id yet.
 const (
 	ofSession = "session"
 	unnamed   = "unnamed"
 )
 
-// Token is the bearer of a session.
+// Token returns the bearer of a session.
 func (g *Grants) Token(sessionID string) string { return g.sign(ofSession, sessionID) }
 
-// Unnamed is a bearer for a conversation that has yet to become a session; bind names the session.
+// Unnamed returns a bearer for a conversation that is not a session yet; bind assigns the session.
 func (g *Grants) Unnamed() (token string, bind func(ctx context.Context, sessionID string) error) {
 	id := uuid.NewString()
 	return g.sign(unnamed, id), func(ctx context.Context, sessionID string) error {
@@ -74,7 +74,7 @@ func (g *Grants) Unnamed() (token string, bind func(ctx context.Context, session
 	}
 }
 
-// genuine reports whether a bearer is one of this server's, and what it names.
+// genuine reports whether a bearer is one of this server's, and returns its kind and name.
 func (g *Grants) genuine(token string) (kind, name string, ok bool) {
 	kind, rest, _ := strings.Cut(token, ".")
 	named, _, _ := strings.Cut(rest, ".")
@@ -92,7 +92,8 @@ func (g *Grants) sign(kind, name string) string {
 	return kind + "." + encoding.EncodeToString([]byte(name)) + "." + encoding.EncodeToString(mac.Sum(nil))
 }
 
-// Session is the session of a bearer, "" while that has no name; genuine is false of what this server did not sign.
+// Session returns the session of a bearer, "" while that has no id; genuine is false for a bearer that this server did
+// not sign.
 func (g *Grants) Session(ctx context.Context, token string) (id string, genuine bool, err error) {
 	kind, name, genuine := g.genuine(token)
 	if !genuine || kind == ofSession {

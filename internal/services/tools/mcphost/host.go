@@ -1,6 +1,5 @@
 // Package mcphost offers the tools of this server to agents over MCP: as streamable HTTP with a bearer for each
-// session, and over standard pipes (Bridge). It translates only: whether and how a call runs is decided by package
-// tools.
+// session, and over standard pipes (Bridge). It only translates: package tools decides whether and how a call runs.
 package mcphost
 
 import (
@@ -23,56 +22,56 @@ import (
 	"harness/internal/services/tools"
 )
 
-// ServerName is what agents know the server by.
+// ServerName is the server's name for agents.
 const ServerName = "harness"
 
-// DefaultProgress is the interval of progress reports to an agent whose call waits: some give up after a
+// DefaultProgress is the interval of progress reports to an agent while its call is pending: some time out after a
 // minute of silence.
 const DefaultProgress = 15 * time.Second
 
-// maxRequest bounds a request: a patch or a file to write, in JSON.
+// maxRequest bounds a request, which may contain a patch or a file in JSON.
 const maxRequest = 32 << 20
 
-// clientHeader distinguishes the clients of one bearer: each gets a value at initialization, and sends it
-// with every request since. It proves nothing and is not stored, so that it outlives a restart of the server.
+// clientHeader distinguishes the clients of one bearer: each gets a value at initialization, and sends it with every
+// later request. It proves nothing and is not stored, so it survives a restart of the server.
 const clientHeader = "Mcp-Session-Id"
 
-// versionHeader is the protocol version of a request. As of endsByClosing a client cancels a call by closing
+// versionHeader is the protocol version of a request. From version endsByClosing on, a client cancels a call by closing
 // its request; a cancel notification names no client there.
 const (
 	versionHeader = "Mcp-Protocol-Version"
 	endsByClosing = "2026-07-28"
 )
 
-// callHeader names the request that a call came with. A value from a client is dropped.
+// callHeader names the request of a call. A value from a client is dropped.
 const callHeader = "X-Harness-Tool-Call"
 
-// Session is what a call has to know of the session that it is made in.
+// Session is the session data that a call needs.
 type Session struct {
-	// Workspace is its folder, TurnID the turn that runs, "" for none.
+	// Workspace is its folder, TurnID the running turn, "" for none.
 	Workspace, TurnID string
 	// Epoch is as in tools.Call.
 	Epoch  int64
 	Policy tools.Policy
-	// MaxCalls is how many calls of it may be open at once, 0 for one: a further one waits for its place, and nothing is
-	// known of it until then.
+	// MaxCalls limits its open calls, 0 means one: a further call waits for a free slot, and is not recorded until
+	// then.
 	MaxCalls int
 }
 
-// Reads delays an answer until the rows it was read from are as durable as an acknowledged write;
-// *journal.Journal implements it.
+// Reads delays a response until the rows it was read from are as durable as an acknowledged write; *journal.Journal
+// implements it.
 type Reads interface {
-	// Reading is a context whose reads Settled waits for.
+	// Reading returns a context; Settled waits for reads with it.
 	Reading(ctx context.Context) context.Context
-	// Settled returns when rows read with the context may be shown; an error says why not.
+	// Settled returns once rows read with the context may be shown; an error explains why they may not.
 	Settled(ctx context.Context) error
 }
 
-// Options are the parts of a Host. All but Progress and Version are required.
+// Options configure a Host. All but Progress and Version are required.
 type Options struct {
 	Executor *tools.Executor
 	Grants   *Grants
-	// Session looks a session up.
+	// Session looks up a session.
 	Session  func(ctx context.Context, id string) (Session, error)
 	Reads    Reads
 	Progress time.Duration
@@ -80,14 +79,14 @@ type Options struct {
 	Logger   zerolog.Logger
 }
 
-// Host is the door: an http.Handler for one path.
+// Host is the MCP endpoint: an http.Handler for one path.
 type Host struct {
 	opts Options
 	mcp  http.Handler
 
 	offering sync.Mutex
 	offered  *mcp.Server
-	set      any // what the registry had when it was made
+	set      any // Registry.Set when it was made
 
 	places places
 
@@ -96,11 +95,11 @@ type Host struct {
 	calls map[string]*running
 }
 
-// running is a request for a call whose answer is waited for.
+// running is a pending request for a call.
 type running struct {
 	ctx    context.Context //nolint:containedctx // who waits for the answer, which the protocol's own context does not say
 	cancel context.CancelFunc
-	// by is the bearer, the client and the id of the request, by which it can be cancelled.
+	// by combines the bearer, the client and the id of the request, which identify it for a cancellation.
 	by string
 }
 
@@ -108,14 +107,14 @@ type running struct {
 func New(opts Options) *Host {
 	opts.Progress = cmp.Or(opts.Progress, DefaultProgress)
 	h := &Host{opts: opts, calls: map[string]*running{}}
-	// Each request is complete in itself: an agent continues with a restarted server, and needs no session of
-	// the protocol. The guard before this handler checks access.
+	// Each request is self-contained: an agent continues with a restarted server, and needs no protocol session. The
+	// guard before this handler checks access.
 	h.mcp = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return h.server() },
 		&mcp.StreamableHTTPOptions{Stateless: true, DisableLocalhostProtection: true, MaxRequestBodyBytes: maxRequest})
 	return h
 }
 
-// server offers the tools there are now.
+// server offers the current tools.
 func (h *Host) server() *mcp.Server {
 	h.offering.Lock()
 	defer h.offering.Unlock()
@@ -162,7 +161,7 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			RequestID json.RawMessage `json:"requestId"`
 		} `json:"params"`
 	}
-	_ = json.Unmarshal(body, &message) // what is no message is refused by the protocol
+	_ = json.Unmarshal(body, &message) // the protocol refuses an invalid message
 	by := token + " " + r.Header.Get(clientHeader) + " "
 	switch message.Method {
 	case "initialize":
@@ -187,7 +186,7 @@ func bearer(header http.Header) string {
 	return strings.TrimSpace(token)
 }
 
-// begin notes a call as long as its answer is waited for.
+// begin records a call while its response is pending.
 func (h *Host) begin(ctx context.Context, by string) (number string, done func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -203,8 +202,8 @@ func (h *Host) begin(ctx context.Context, by string) (number string, done func()
 	}
 }
 
-// cancel ends the calls that are known by this. Clients without a clientHeader are not distinguished: another
-// call by the same id is better not run.
+// cancel ends the calls with this key. It does not distinguish clients without a clientHeader: it is safer not to run
+// another call with the same id.
 func (h *Host) cancel(by string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -215,7 +214,7 @@ func (h *Host) cancel(by string) {
 	}
 }
 
-// waiting is the context of the caller that waits for an answer; false when there is none any more.
+// waiting returns the context of the waiting caller; false if it has left.
 func (h *Host) waiting(number string) (context.Context, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

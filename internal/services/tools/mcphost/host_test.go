@@ -34,7 +34,7 @@ import (
 
 func TestMain(m *testing.M) { scripted.Main(m) }
 
-// site is a door in front of real sessions and a real store.
+// site is an MCP endpoint over real sessions and a real store.
 type site struct {
 	*sessiontest.Site
 	t       *testing.T
@@ -45,7 +45,7 @@ type site struct {
 	folder  string
 	policy  tools.Policy
 	most    int
-	// unsettled is why nothing that was read may be shown, nil when it may.
+	// unsettled is the reason why read rows may not be shown, nil if they may.
 	unsettled error
 }
 
@@ -55,7 +55,7 @@ func (s *site) Settled(ctx context.Context) error { return cmp.Or(s.unsettled, s
 // Reading implements mcphost.Reads.
 func (s *site) Reading(ctx context.Context) context.Context { return s.Journal.Reading(ctx) }
 
-// person asks by the approvals of sessions.
+// person asks with the approvals of sessions.
 type person struct{ *manager.Service }
 
 func (p person) Ask(ctx context.Context, call tools.Call, class tools.Class, _ string) (tools.Answer, error) {
@@ -104,13 +104,13 @@ func (b withBearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return b.next.RoundTrip(r)
 }
 
-// client is an agent with a bearer; progress receives each report that its call still waits.
+// client returns an agent with a bearer; progress receives each report that its call is pending.
 func (s *site) client(token string, progress chan<- struct{}) *mcp.ClientSession {
 	s.t.Helper()
 	return s.clientOf("", token, progress)
 }
 
-// clientOf is one that speaks a version of the protocol, "" for the newest.
+// clientOf is client with a version of the protocol, "" for the newest.
 func (s *site) clientOf(version, token string, progress chan<- struct{}) *mcp.ClientSession {
 	s.t.Helper()
 	made := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, &mcp.ClientOptions{
@@ -158,7 +158,7 @@ func (s *site) there(name string) bool {
 	return err == nil
 }
 
-// recorded are the types of the journal's events of calls.
+// recorded returns the types of the journal's events of calls.
 func (s *site) recorded() (types []string) {
 	s.t.Helper()
 	records, err := s.Journal.ReadSession(s.t.Context(), s.session, 0, 1000)
@@ -179,8 +179,8 @@ var (
 		"call.started", "call.completed"}
 )
 
-// The reason why a session has no tools is sent only once the rows it was read from may be shown. The outcome
-// of a run is sent at once: it was recorded after all that was read for it.
+// The reason why a session has no tools is sent only once the rows it was read from may be shown. The outcome of a run
+// is sent at once: it was recorded after all its reads.
 func TestRefusalsWaitForTheReplica(t *testing.T) {
 	sessiontest.Each(t, func(t *testing.T, base *sessiontest.Site) {
 		s := newSite(t, base)
@@ -200,8 +200,8 @@ func TestRefusalsWaitForTheReplica(t *testing.T) {
 	})
 }
 
-// TL-10, TL-23, TL-29: what is shown is what can be called, by the same policy, approvals and events; a reason reaches
-// the agent.
+// TL-10, TL-23, TL-29: exactly the listed tools can be called, with the same policy, approvals and events; a reason
+// reaches the agent.
 func TestToolsOverMCP(t *testing.T) {
 	sessiontest.Each(t, func(t *testing.T, base *sessiontest.Site) {
 		s := newSite(t, base)
@@ -272,7 +272,7 @@ func TestToolsOverMCP(t *testing.T) {
 		done := make(chan string, 1)
 		go func() { done <- said(agent.CallTool(t.Context(), write("b.txt"))) }()
 		asked := s.Asked(s.session)
-		<-progress // the agent gets reports that its call still waits
+		<-progress // the agent gets reports that its call is pending
 		<-progress
 		if s.there("b.txt") {
 			t.Error("it ran before it was decided")
@@ -300,7 +300,7 @@ func TestToolsOverMCP(t *testing.T) {
 	})
 }
 
-// A call that the agent cancels, or whose connection breaks, does not run when it is approved late.
+// A call does not run after a late approval if the agent canceled it or its connection broke.
 func TestAGivenUpCallDoesNotRunLate(t *testing.T) {
 	sessiontest.Each(t, func(t *testing.T, base *sessiontest.Site) {
 		s := newSite(t, base)
@@ -336,7 +336,7 @@ func TestAGivenUpCallDoesNotRunLate(t *testing.T) {
 	})
 }
 
-// TL-27: two calls at once each get their own result, whichever is decided first.
+// TL-27: two concurrent calls each get their own result, whichever is decided first.
 func TestTwoCallsAtOnce(t *testing.T) {
 	sessiontest.Each(t, func(t *testing.T, base *sessiontest.Site) {
 		s := newSite(t, base)
@@ -377,8 +377,8 @@ func TestTwoCallsAtOnce(t *testing.T) {
 	})
 }
 
-// RA-03: of three calls at once of an agent that may have one open, one is asked about at a time, and the
-// others get progress reports. One that is given up while it waits is never asked about, and the next one
+// RA-03: an agent that may have one open call makes three at once. One approval is requested at a time, and the other
+// calls get progress reports. No approval is requested for a call that is canceled while it waits, and the next one
 // gets its slot.
 func TestCallsWaitForTheirSlot(t *testing.T) {
 	sessiontest.Each(t, func(t *testing.T, base *sessiontest.Site) {
@@ -410,7 +410,7 @@ func TestCallsWaitForTheirSlot(t *testing.T) {
 				})
 			}
 		}
-		<-waits["gone"] // and still is
+		<-waits["gone"] // and still waits
 		leave()
 		for _, name := range []string{"one", "two"} {
 			var asked []session.Request
@@ -434,8 +434,8 @@ func TestCallsWaitForTheirSlot(t *testing.T) {
 	})
 }
 
-// TL-28: what ran, or waited, when the server was killed is settled by the next one, which says that it is not known
-// what was done; the same call again is the next attempt and asks, whatever the rules allow.
+// TL-28: calls that ran, or waited, when the server was killed are settled by the next server, which reports that their
+// effects are unknown. The same call again is the next attempt and needs approval, whatever the rules allow.
 func TestInterruptedCallNeedsNewDecision(t *testing.T) {
 	sessiontest.Each(t, func(t *testing.T, base *sessiontest.Site) {
 		s := newSite(t, base)
@@ -446,7 +446,7 @@ func TestInterruptedCallNeedsNewDecision(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// A server that was killed while two calls were on their way.
+		// A server that was killed during two calls.
 		dead := ledger.New(s.Journal, "node", nil)
 		for _, started := range []bool{true, false} {
 			call, cutOff, err := dead.Open(t.Context(), tools.Call{SessionID: s.session, Tool: "workspace.write", Input: input,
@@ -468,7 +468,7 @@ func TestInterruptedCallNeedsNewDecision(t *testing.T) {
 		if got := s.recorded()[before:]; !slices.Equal(got, []string{"call.completed", "call.denied"}) {
 			t.Errorf("settled as %v", got)
 		}
-		for range 2 { // a denial does not make the next one a fresh call
+		for range 2 { // a denial does not turn the next attempt into a first one
 			done := make(chan string, 1)
 			go func() { done <- said(agent.CallTool(t.Context(), write("cut.txt"))) }()
 			if err := s.decide(s.Asked(s.session), "decline", ""); err != nil {
@@ -489,7 +489,7 @@ func TestInterruptedCallNeedsNewDecision(t *testing.T) {
 			!strings.Contains(string(last.Payload), strings.TrimSuffix(hash, "-other-other")) {
 			t.Errorf("the journal says %s", last.Payload)
 		}
-		// Another call is not held up by it.
+		// Another call does not wait for it.
 		if got := said(agent.CallTool(t.Context(), write("other.txt"))); !strings.HasPrefix(got, "false") {
 			t.Errorf("another: %s", got)
 		}

@@ -5,13 +5,13 @@ import (
 	"sync"
 )
 
-// places limits how many calls of a session are open at once.
+// places limits the number of open calls of each session.
 type places struct {
 	mu sync.Mutex
 	of map[string]*place
 }
 
-// place is a session with open calls, or calls that wait to open.
+// place is a session with open or waiting calls.
 type place struct {
 	taken chan struct{}
 	users int

@@ -16,8 +16,8 @@ import (
 	"harness/internal/services/tools"
 )
 
-// bound limits this process, and what it starts, by itself. Memory and processor are of each process; the number of
-// processes does not hold root, for whom there is group.
+// bound sets resource limits for this process and its children. Memory and processor limits apply to each process. The
+// number of processes does not limit root, for whom there is group.
 func bound(limits tools.Limits) error {
 	set := func(resource int, value int64) error {
 		if value <= 0 {
@@ -29,13 +29,13 @@ func bound(limits tools.Limits) error {
 		set(unix.RLIMIT_NPROC, int64(limits.Processes)), set(unix.RLIMIT_CPU, int64(limits.CPUSeconds)))
 }
 
-// The places of control groups: one tree (v2), or one for each controller (v1).
+// The locations of control groups: one tree (v2), or one for each controller (v1).
 const (
 	groups   = "/sys/fs/cgroup"
 	groupsV1 = groups + "/pids/cgroup.procs"
 )
 
-// canBound says why the number of processes cannot be bounded here; nil when it can.
+// canBound explains why the number of processes cannot be limited here; nil if it can.
 func canBound() error {
 	release, err := makeGroup(nil, tools.Limits{Processes: 1})
 	if err != nil {
@@ -45,11 +45,11 @@ func canBound() error {
 	return nil
 }
 
-// group puts a process and all below it into a control group with the limits. Others than root are held by bound.
+// group puts a process and its descendants into a control group with the limits. It is for root; bound limits other
+// users.
 func group(pid int, limits tools.Limits) (release func(), err error) {
 	var members []int
-	// No process is started any more: they wait for their job. Yet some may have been starting when the scan
-	// began.
+	// The processes wait for their job and start no others. But some may have been starting when the scan began.
 	for {
 		found := family(pid)
 		if len(found) == len(members) {
@@ -98,7 +98,7 @@ func makeGroup(members []int, limits tools.Limits) (release func(), err error) {
 	return release, nil
 }
 
-// removeGroup removes a group as soon as its last process is gone, which are being killed.
+// removeGroup removes a group once its processes, which are being killed, have ended.
 func removeGroup(dir string) {
 	ctx, cancel := context.WithTimeout(context.Background(), endWait)
 	defer cancel()
@@ -114,18 +114,18 @@ func removeGroup(dir string) {
 	}
 }
 
-// family are a process and all below it.
+// family returns a process and its descendants.
 func family(pid int) []int {
 	all := []int{pid}
 	for i := 0; i < len(all); i++ {
 		tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", all[i]))
 		if err != nil {
-			continue // the pattern is a good one
+			continue // the pattern is valid
 		}
 		for _, task := range tasks {
 			text, err := os.ReadFile(task)
 			if err != nil {
-				continue // it is gone
+				continue // the process has ended
 			}
 			for field := range strings.FieldsSeq(string(text)) {
 				if child, err := strconv.Atoi(field); err == nil {

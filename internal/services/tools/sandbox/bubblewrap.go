@@ -20,16 +20,16 @@ import (
 // BubblewrapName is the sandbox's name in events.
 const BubblewrapName = "bubblewrap"
 
-// Bubblewrap runs tools in namespaces of their own: with the machine's programs, read-only, the workspace,
-// and no network. Make it with NewBubblewrap.
+// Bubblewrap runs tools in separate namespaces: with the machine's programs, read-only, the workspace, and no network.
+// Make it with NewBubblewrap.
 type Bubblewrap struct {
 	bin     string
 	program []string
 	known   known
 }
 
-// NewBubblewrap makes the sandbox. bin is bubblewrap's program ("bwrap"); program is this one with the arguments with
-// which it is Child.
+// NewBubblewrap makes the sandbox. bin is bubblewrap's program ("bwrap"); program is this program with the arguments
+// that make it run Child.
 func NewBubblewrap(bin string, program ...string) *Bubblewrap {
 	return &Bubblewrap{bin: cmp.Or(bin, "bwrap"), program: program}
 }
@@ -49,7 +49,7 @@ func mounts(limits tools.Limits) []string {
 	return []string{workspaceDir + ":rw"}
 }
 
-// Check implements tools.Sandbox: a process is started as for a call, and has to speak.
+// Check implements tools.Sandbox: it starts a process as for a call, which must report that it is ready.
 func (b *Bubblewrap) Check(ctx context.Context) error {
 	return b.known.check(func() (err error) {
 		if runtime.GOOS != "linux" {
@@ -73,7 +73,7 @@ func (b *Bubblewrap) Check(ctx context.Context) error {
 	})
 }
 
-// Run implements tools.Sandbox. The tool's own function runs in the process, which has to know a tool of this name.
+// Run implements tools.Sandbox. The process, which must have a tool of this name, runs the tool's function.
 func (b *Bubblewrap) Run(ctx context.Context, _ tools.Tool, job tools.Job, limits tools.Limits) (
 	json.RawMessage, error) {
 	if err := b.Check(ctx); err != nil {
@@ -90,14 +90,14 @@ func (b *Bubblewrap) Run(ctx context.Context, _ tools.Tool, job tools.Job, limit
 	return h.run(ctx, job, limits)
 }
 
-// run has a job done whose workspace stands at its place within the sandbox.
+// run runs a job with the workspace at its path within the sandbox.
 func (h held) run(ctx context.Context, job tools.Job, limits tools.Limits) (json.RawMessage, error) {
 	said := map[string]io.Writer{"stdout": job.Stdout, "stderr": job.Stderr}
 	job.Workspace = workspaceDir
 	return h.converse(ctx, &assignment{rand.Text(), job, limits}, said)
 }
 
-// command is the whole command line. Anything not named here does not exist in the sandbox.
+// command returns the complete command line. Nothing else of the machine is visible in the sandbox.
 func (b *Bubblewrap) command(workspace string, limits tools.Limits) []string {
 	args := append(bubblewrap.Command(b.bin, limits.Network), "--ro-bind", b.program[0], programPath)
 	if limits.ReadOnly {
@@ -121,17 +121,17 @@ func (b *Bubblewrap) command(workspace string, limits tools.Limits) []string {
 	return append(args, b.program[1:]...)
 }
 
-// mask is a place within a sandbox at which nothing is shown.
+// mask is a path within a sandbox at which the run sees nothing.
 type mask struct {
 	at     string
 	folder bool
 }
 
-// masked are the existing hidden places, with their paths in the sandbox.
+// masked returns the existing hidden paths, with their paths in the sandbox.
 func masked(workspace string, hidden []string) (all []mask) {
 	real, err := filepath.EvalSymlinks(workspace)
 	if err != nil {
-		return nil // a workspace that is not there cannot be mounted, either
+		return nil // a missing workspace cannot be mounted, either
 	}
 	for _, place := range hidden {
 		info, err := os.Stat(place)
@@ -143,7 +143,7 @@ func masked(workspace string, hidden []string) (all []mask) {
 	return all
 }
 
-// Program is this program with the arguments given, for NewBubblewrap and NewDocker.
+// Program returns this program with the given arguments, for NewBubblewrap and NewDocker.
 func Program(arguments ...string) ([]string, error) {
 	own, err := os.Executable()
 	if err == nil {

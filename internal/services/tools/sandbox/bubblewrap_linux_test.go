@@ -18,7 +18,7 @@ import (
 	"harness/tests/agenttest"
 )
 
-// site is a workspace beside a secret, with a sandbox around it.
+// site is a workspace next to a secret, with a sandbox around it.
 type site struct {
 	t               *testing.T
 	box             tools.Sandbox
@@ -46,7 +46,7 @@ func siteOf(t *testing.T, box tools.Sandbox) *site {
 	return s
 }
 
-// run has a tool run in the sandbox, bounded by a context.
+// run runs a tool in the sandbox, bounded by a context.
 func (s *site) run(ctx context.Context, name string, input string) (map[string]any, error) {
 	s.t.Helper()
 	config, err := json.Marshal(map[string]any{"allowed": programs()})
@@ -72,7 +72,7 @@ func (s *site) shell(ctx context.Context, script string) (map[string]any, error)
 	return s.run(ctx, "workspace.exec", string(input))
 }
 
-// A run changes all of its workspace but what people's programs run there: that is read-only, by whatever name.
+// A run can change its workspace except files that people's programs execute: those are read-only, by whatever name.
 func TestASandboxDoesNotChangeVersionControl(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -102,7 +102,7 @@ func TestASandboxDoesNotChangeVersionControl(t *testing.T) {
 	}
 }
 
-// What a run starts cannot speak for the program that runs it, whose descriptors it finds in /proc.
+// Child processes of a run cannot report in the name of the program that runs it, even with its descriptors from /proc.
 func TestASandboxedProgramCannotForgeItsResult(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -115,7 +115,7 @@ func TestASandboxedProgramCannotForgeItsResult(t *testing.T) {
 	}
 }
 
-// A run makes no file that runs as its owner, who is root where the server is.
+// A run cannot create a file that runs as its owner, who is root if the server is.
 func TestASandboxLeavesNoSetIDFiles(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -139,8 +139,8 @@ func TestASandboxLeavesNoSetIDFiles(t *testing.T) {
 	}
 }
 
-// TL-12, TL-16, TL-18: a sandboxed run has its workspace, and neither other files, the environment, the
-// network nor processes of the machine.
+// TL-12, TL-16, TL-18: a sandboxed run has its workspace, and neither other files, the environment, the network nor
+// processes of the machine.
 func TestASandboxSeesItsWorkspaceOnly(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -212,7 +212,7 @@ func (s *site) seesItsWorkspaceOnly(listener net.Listener) {
 	}
 }
 
-// TL-12, TL-19: the tool that runs programs runs those that are allowed, and reports their output and exit.
+// TL-12, TL-19: the tool that runs programs runs the allowed ones, and reports their output and exit code.
 func TestProgramsRun(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -242,7 +242,7 @@ func TestASandboxIsBounded(t *testing.T) {
 	s := newSite(t)
 	soon, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	// Both outlive their parents, and a new session does not help them.
+	// Both outlive their parents; a new session does not save them.
 	if out, err := s.shell(soon,
 		"(while :; do echo . >> /workspace/alive; done) & (trap '' TERM HUP; setsid sleep 1000) & sleep 1000"); err == nil {
 		t.Errorf("over its time: %v", out)
@@ -286,7 +286,7 @@ func (s *site) running(command string) bool {
 	return false
 }
 
-// anybody asks no person.
+// anybody is an approver that asks no person.
 type anybody struct{}
 
 func (anybody) Ask(context.Context, tools.Call, tools.Class, string) (tools.Answer, error) {
@@ -302,7 +302,7 @@ func (discard) Open(_ context.Context, call tools.Call, _ tools.Requested) (tool
 
 func (discard) Record(context.Context, tools.Call, ...tools.Event) error { return nil }
 
-// TL-17: 1 GiB of output ends with an error as soon as it is above the limit, through the executor.
+// TL-17: 1 GiB of output ends with an error as soon as it exceeds the limit, through the executor.
 func TestEndlessOutputIsCutOff(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -1,8 +1,8 @@
-// Package sandbox runs tools in confined processes: by bubblewrap (Linux, no daemon) or by Docker.
+// Package sandbox runs tools in confined processes: with bubblewrap (Linux, no daemon) or Docker.
 //
-// It owns how such a process is started, bounded and ended, and the messages to and from it. The process is
-// this program again (Child): it gets one job on its standard input and reports on its standard output, a
-// line of JSON each. What cannot be confined is not run.
+// It owns how such a process is started, limited and ended, and the messages to and from it. The process is another
+// copy of this program (Child): it gets one job on its standard input and reports on its standard output, as one line
+// of JSON each. A tool that cannot be confined does not run.
 package sandbox
 
 import (
@@ -17,7 +17,7 @@ import (
 	"harness/internal/services/tools"
 )
 
-// Where things are within a sandbox.
+// Paths within a sandbox.
 const (
 	workspaceDir = "/workspace"
 	programPath  = "/run/harness-tool"
@@ -25,13 +25,13 @@ const (
 
 // assignment is the input of a child: one line.
 type assignment struct {
-	// Key is in each report about the job: what the job starts could write to where this program reports.
+	// Key is in each report about the job: processes of the job could write to the output with the reports.
 	Key    string       `json:"key"`
 	Job    tools.Job    `json:"job"`
 	Limits tools.Limits `json:"limits"`
 }
 
-// report is a line from a child: that it is ready, a piece of output, or its end.
+// report is a line from a child: that it is ready, a chunk of output, or its end.
 type report struct {
 	Key    string          `json:"key,omitempty"`
 	Ready  bool            `json:"ready,omitempty"`
@@ -41,8 +41,8 @@ type report struct {
 	Error  string          `json:"error,omitempty"`
 }
 
-// Child is the program within a sandbox: it runs one of the tools for the job it reads and writes what comes
-// of it. It starts nothing before its assignment, so that it can be bounded first.
+// Child is the program within a sandbox: it reads one job, runs its tool, and writes the result. It starts nothing
+// before its assignment, so that it can be limited first.
 func Child(ctx context.Context, in io.Reader, out io.Writer, all []tools.Tool) error {
 	if err := seal(); err != nil {
 		return err
@@ -53,7 +53,7 @@ func Child(ctx context.Context, in io.Reader, out io.Writer, all []tools.Tool) e
 	}
 	var given assignment
 	if err := json.NewDecoder(in).Decode(&given); errors.Is(err, io.EOF) {
-		return nil // it was only tried whether a child starts
+		return nil // a check only whether a child starts
 	} else if err != nil {
 		return fmt.Errorf("read the job: %w", err)
 	}

@@ -22,10 +22,10 @@ import (
 // DockerName is the sandbox's name in events.
 const DockerName = "docker"
 
-// checkWait limits the check whether Docker's daemon answers.
+// checkWait limits the check that Docker's daemon responds.
 const checkWait = 10 * time.Second
 
-// Docker runs each call in a container of its own. Make it with NewDocker.
+// Docker runs each call in a separate container. Make it with NewDocker.
 type Docker struct {
 	bin, image string
 	program    []string
@@ -33,11 +33,11 @@ type Docker struct {
 	known      known
 }
 
-// As has tools run as another user than this process's. It is called before the first run.
+// As runs tools as another user than this process's. Call it before the first run.
 func (d *Docker) As(uid, gid uint32) { d.uid, d.gid = uid, gid }
 
-// NewDocker makes the sandbox. bin is Docker's client ("docker"); image is one that is there, it is not fetched;
-// program is as in NewBubblewrap, and has to run in that image: this program is static.
+// NewDocker makes the sandbox. bin is Docker's client ("docker"). image must exist locally; it is not pulled. program
+// is as in NewBubblewrap, and must run in that image: this program is static.
 func NewDocker(bin, image string, program ...string) *Docker {
 	return &Docker{bin: cmp.Or(bin, "docker"), image: image, program: program, uid: uint32(os.Getuid()),
 		gid: uint32(os.Getgid())}
@@ -51,7 +51,7 @@ func (d *Docker) Confinement(limits tools.Limits) tools.Confinement {
 	return tools.Confinement{Kind: DockerName, Network: limits.Network, Mounts: mounts(limits)}
 }
 
-// Check implements tools.Sandbox: the client, its daemon and the image are there, and a container of it starts.
+// Check implements tools.Sandbox: it checks the client, its daemon and the image, and starts a container.
 func (d *Docker) Check(ctx context.Context) error {
 	return d.known.check(func() (err error) {
 		if d.image == "" {
@@ -88,23 +88,23 @@ func (d *Docker) Run(ctx context.Context, _ tools.Tool, job tools.Job, limits to
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = os.Remove(empty) }() // one that is left is empty
+	defer func() { _ = os.Remove(empty) }() // an empty folder that remains does no harm
 	return d.held(job.Workspace, empty, limits).run(ctx, job, limits)
 }
 
-// held is a container; empty is a folder without anything in it, which stands where folders are hidden.
+// held returns how to start and end a container; empty is an empty folder to mount over hidden folders.
 func (d *Docker) held(workspace, empty string, limits tools.Limits) held {
 	name := "harness-tool-" + uuid.NewString()
 	return held{command: d.command(name, workspace, empty, limits), env: clientEnv(), end: func() {
-		// To kill the client leaves the container; its context is over, so this has its own.
+		// Killing the client does not end the container. Its context has ended, so this uses another one.
 		ctx, cancel := context.WithTimeout(context.Background(), endWait)
 		defer cancel()
-		_ = exec.CommandContext(ctx, d.bin, "kill", name).Run() // one that is gone already cannot be killed
+		_ = exec.CommandContext(ctx, d.bin, "kill", name).Run() // a container that has ended cannot be killed
 	}}
 }
 
-// clientEnv is where Docker's client finds its engine, and which: a rootless one, one of another machine, one of a
-// context. None of it is passed on into a container.
+// clientEnv returns the variables that select Docker's engine: a rootless one, one of another machine, one of a
+// context. Containers do not get them.
 func clientEnv() (env []string) {
 	for _, name := range []string{"HOME", "XDG_RUNTIME_DIR", "DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG",
 		"DOCKER_CERT_PATH", "DOCKER_TLS_VERIFY", "DOCKER_API_VERSION"} {
@@ -122,7 +122,7 @@ func (d *Docker) command(name, workspace, empty string, limits tools.Limits) []s
 		"--mount", bind(workspace, workspaceDir, limits.ReadOnly), "--mount", bind(d.program[0], programPath, true)}
 	for _, place := range masked(workspace, limits.Hidden) {
 		if place.folder {
-			// Not a tmpfs: Podman mounts those before the workspace, which then stands over it.
+			// Not a tmpfs: Podman mounts those before the workspace, which would then cover it.
 			args = append(args, "--mount", bind(empty, place.at, true))
 		} else {
 			args = append(args, "--mount", bind("/dev/null", place.at, true))
@@ -147,8 +147,8 @@ func (d *Docker) command(name, workspace, empty string, limits tools.Limits) []s
 	return append(args, d.program[1:]...)
 }
 
-// bind is the value of --mount for a file or folder of this machine. It is a line of CSV: names in a workspace are
-// chosen by agents, and must not become options.
+// bind returns the value of --mount for a file or folder of this machine. It is a line of CSV: agents choose names in a
+// workspace, and these must not become options.
 func bind(source, target string, readOnly bool) string {
 	fields := []string{"type=bind", "source=" + source, "target=" + target}
 	if readOnly {
@@ -156,7 +156,7 @@ func bind(source, target string, readOnly bool) string {
 	}
 	var line strings.Builder
 	out := csv.NewWriter(&line)
-	_ = out.Write(fields) // a Builder takes all
+	_ = out.Write(fields) // a Builder never fails to write
 	out.Flush()
 	return strings.TrimSuffix(line.String(), "\n")
 }

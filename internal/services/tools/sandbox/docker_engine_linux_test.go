@@ -17,7 +17,7 @@ import (
 	"harness/tests/dockertest"
 )
 
-// TL-12, TL-16, TL-17, TL-18: a container of a real engine holds what bubblewrap holds.
+// TL-12, TL-16, TL-17, TL-18: a container of a real engine confines like bubblewrap.
 func TestRealContainer(t *testing.T) {
 	t.Parallel()
 	s := siteOf(t, sandbox.NewDocker(engine(t), image, program(t)...))
@@ -49,10 +49,10 @@ func TestRealContainer(t *testing.T) {
 	s.seesItsWorkspaceOnly(listener)
 }
 
-// image is a name for what has the programs of programs(), and all this test needs to run there.
+// image is the name of an image with the programs of programs(), and everything that this test needs to run in it.
 const image = "harness-test:1"
 
-// engine starts an engine of Docker with that image, and returns its client.
+// engine starts a Docker engine with that image, and returns its client.
 func engine(t *testing.T) (client string) {
 	t.Helper()
 	started := dockertest.Start(t, filepath.Join("..", "..", "..", "..", "scripts", "docker-tool.sh"), "--storage-driver", "vfs", "--iptables=false",
@@ -69,7 +69,7 @@ func engine(t *testing.T) (client string) {
 	return client
 }
 
-// files are what an image has: the programs, and the libraries they and this test are linked with.
+// files returns the root of the image: the programs, and the libraries that they and this test are linked with.
 func files(t *testing.T) (root string) {
 	t.Helper()
 	root = t.TempDir()
@@ -98,7 +98,7 @@ func files(t *testing.T) (root string) {
 		if name != own {
 			copied(program, filepath.Join("bin", name))
 		}
-		linked, _ := exec.Command("ldd", program).Output() // a static one has none, which it calls a failure
+		linked, _ := exec.Command("ldd", program).Output() // ldd fails for a static program, which has none
 		for _, library := range needed.FindAllString(string(linked), -1) {
 			copied(library, library)
 		}

@@ -16,8 +16,8 @@ import (
 	"harness/internal/services/tools/sandbox"
 )
 
-// client stands in for Docker's: it notes what it is asked for and runs the program outside of any container. That a
-// container holds what it should is Docker's part; what is asked of it, spoken with it and ended is ours.
+// client is a stub of Docker's client: it records its arguments and runs the program without a container. Confinement
+// is Docker's part; the arguments, the messages and the end are ours.
 func client(t *testing.T, program string) (path string, asked func() string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -61,7 +61,7 @@ func TestDockerIsGivenVersionControlReadOnly(t *testing.T) {
 	}
 }
 
-// TL-12, TL-16, TL-18: what Docker is asked for: no network, no rights, bounds, and the workspace read-only or
+// TL-12, TL-16, TL-18: the arguments for Docker: no network, no capabilities, limits, and the workspace read-only or
 // writable.
 func TestDockerArguments(t *testing.T) {
 	t.Parallel()
@@ -114,14 +114,14 @@ func TestDockersClientFindsItsEngine(t *testing.T) {
 			t.Errorf("it was asked %s", line)
 		}
 	}
-	// Podman mounts a tmpfs before the workspace, which would then stand over what hides.
+	// Podman mounts a tmpfs before the workspace, which would then cover the hiding mount.
 	if last := lines[len(lines)-1]; !strings.Contains(last, "target=/workspace/hidden,readonly") ||
 		strings.Contains(last, "type=tmpfs") {
 		t.Errorf("what is hidden is asked for as %s", last)
 	}
 }
 
-// TL-17: a container outlives its client, so it is killed by its name when the time is over.
+// TL-17: a container outlives its client, so it is killed by name when its time is over.
 func TestAContainerIsKilledByItsName(t *testing.T) {
 	t.Parallel()
 	own := program(t)

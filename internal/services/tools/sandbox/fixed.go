@@ -9,18 +9,18 @@ import (
 	"harness/internal/services/tools"
 )
 
-// The limits of fixed: searched folders of a workspace, the nearest first, and found places. Each is a mount.
+// The limits of fixed: searched folders of a workspace, the nearest first, and found paths. Each is a mount.
 const (
 	maxFolders = 10_000
 	maxFixed   = 500
 )
 
-// fixed are the places of a workspace, relative to it, that no run may change though it may change all others: version
-// control, and what direnv reads. git, started later by a person, runs what its configuration says.
+// fixed returns the paths of a workspace, relative to it, that no run may change even if it may change all others:
+// version control, and files of direnv. git, started later by a person, runs commands from its configuration.
 func fixed(workspace string) (found []string) {
 	top, err := os.OpenRoot(workspace)
 	if err != nil {
-		return nil // a workspace that is not there cannot be mounted, either
+		return nil // a missing workspace cannot be mounted, either
 	}
 	defer top.Close()
 	add := func(at string) {
@@ -54,7 +54,7 @@ func fixed(workspace string) (found []string) {
 	return found
 }
 
-// within is the real relative path of a path in a workspace, and whether it exists inside.
+// within returns the real relative path of a path in a workspace, and whether it exists inside.
 func within(workspace, at string) (string, bool) {
 	above, err := filepath.EvalSymlinks(workspace)
 	if err != nil {

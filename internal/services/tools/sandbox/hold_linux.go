@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// seal protects this process from the processes it starts: its memory, and its descriptors to the server.
+// seal protects this process from its children: its memory, and its descriptors to the server.
 func seal() error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return fmt.Errorf("close this process to others: %w", err)
@@ -16,26 +16,26 @@ func seal() error {
 	return nil
 }
 
-// moded is a system call that gives a file its mode.
+// moded is a system call that sets a file's mode.
 type moded struct {
 	number int
-	// mode and flags are which arguments have them; flags is -1 where the mode always counts.
+	// mode and flags are the indexes of these arguments; flags is -1 if the mode always applies.
 	mode, flags int
 }
 
-// Where the kernel shows a filter a system call, and the bits of a mode with which a program runs as the file's owner or
-// group.
+// Offsets of a system call's data for a filter; the mode bits that run a program as the file's owner or group; the
+// flags that create a file.
 const (
 	numberAt, archAt, argumentsAt = 0, 4, 16
 	setIDs                        = unix.S_ISUID | unix.S_ISGID
 	creates                       = unix.O_CREAT | unix.O_TMPFILE&^unix.O_DIRECTORY
 )
 
-// refuseSetID keeps this process, and all that it starts, from making files that run as their owner: of a server that is
-// root they would be root's, outside of the sandbox, too.
+// refuseSetID prevents this process and its children from creating set-id files. A root server's children would create
+// ones that run as root, also outside of the sandbox.
 func refuseSetID() error {
 	if nativeArch == 0 {
-		return nil // none of the machines this is made for
+		return nil // an unsupported machine
 	}
 	filter := setIDFilter()
 	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
@@ -52,12 +52,12 @@ func refuseSetID() error {
 	return nil
 }
 
-// setIDFilter is the program that the kernel runs before each system call.
+// setIDFilter returns the program that the kernel runs before each system call.
 func setIDFilter() (filter []unix.SockFilter) {
 	load := func(at uint32) {
 		filter = append(filter, unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: at})
 	}
-	// skip leaves out so many steps unless the loaded value is so.
+	// skip jumps over the next steps unless the loaded value matches.
 	skip := func(how uint16, value uint32, steps uint8) {
 		filter = append(filter, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_K | how, K: value, Jf: steps})
 	}
@@ -65,9 +65,9 @@ func setIDFilter() (filter []unix.SockFilter) {
 	argument := func(number int) uint32 { return argumentsAt + 8*uint32(number) }
 	load(archAt)
 	filter = append(filter, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_K | unix.BPF_JEQ, K: nativeArch, Jt: 1})
-	end(unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)) // programs for another machine number their calls otherwise
+	end(unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)) // programs for another machine use other call numbers
 	load(numberAt)
-	for _, number := range []uint32{unix.SYS_OPENAT2, unix.SYS_IO_URING_SETUP} { // they have the mode where no filter sees it
+	for _, number := range []uint32{unix.SYS_OPENAT2, unix.SYS_IO_URING_SETUP} { // a filter cannot see their mode argument
 		skip(unix.BPF_JEQ, number, 1)
 		end(unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS))
 	}

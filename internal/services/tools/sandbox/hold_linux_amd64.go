@@ -4,7 +4,7 @@ import "golang.org/x/sys/unix"
 
 const (
 	nativeArch = unix.AUDIT_ARCH_X86_64
-	// otherNumbers is from where on calls are numbered anew (x32).
+	// otherNumbers is the first call number of another numbering (x32).
 	otherNumbers = 0x40000000
 )
 

@@ -39,7 +39,7 @@ func program(t *testing.T) []string {
 	return own
 }
 
-// childTools are the tools of this server, and one that tries what a hostile one would.
+// childTools returns the tools of this server, and one with the attempts of a hostile tool.
 func childTools() []tools.Tool {
 	exec, err := command.Tool(0, programs()...)
 	if err != nil {

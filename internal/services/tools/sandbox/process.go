@@ -22,20 +22,20 @@ const endWait = 5 * time.Second
 // maxReport limits a line of a child: its result, or a chunk of output, in base64.
 const maxReport = 64 << 20
 
-// held is how one sandbox starts its processes and ends them.
+// held describes how a sandbox starts and ends its processes.
 type held struct {
 	command []string
 	// env is added to the small environment of the command; the confined process does not get it.
 	env []string
-	// bound limits the process before it gets its job. release undoes bound's changes after the process ended. nil: the
-	// command does it itself.
+	// bound limits the process before it gets its job. release undoes that after the process has ended. nil: the
+	// command sets the limits itself.
 	bound   func(pid int) error
 	release func()
-	// end is called to end the process, besides killing it; nil when that is enough.
+	// end is called to end the process, in addition to killing it; nil if killing is enough.
 	end func()
 }
 
-// converse starts a child, gives it the job and reads its reports to the end. No process is left when converse returns.
+// converse starts a child, sends it the job and reads its reports to the end. No process is left when converse returns.
 func (h held) converse(ctx context.Context, given *assignment, said map[string]io.Writer) (output json.RawMessage,
 	err error) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -92,7 +92,7 @@ func (h held) readReports(pid int, given *assignment, stdin io.WriteCloser, stdo
 		}
 		switch {
 		case began && one.Key != given.Key:
-			// The job's own processes wrote it: it is no report.
+			// The job's own processes wrote it: it is not a report.
 		case one.Ready && given == nil:
 			return nil, stdin.Close()
 		case one.Ready && !began:
@@ -150,7 +150,8 @@ func (t *tail) String() string {
 	return strings.ToValidUTF8(strings.TrimSpace(string(t.kept)), "\uFFFD")
 }
 
-// known caches that a sandbox works. A failure is checked again each time: what is missing may be installed.
+// known caches that a sandbox works. A failure is rechecked on each call: the operator may have installed the missing
+// program.
 type known struct {
 	mu    sync.Mutex
 	works bool

@@ -14,14 +14,14 @@ import (
 // UserName is the sandbox's name in events.
 const UserName = "user"
 
-// User runs tools that keep to the workspace by themselves in a process of another user: that of the agents, so that a
-// tool can do no more to files than they can, and what it makes is theirs. Make it with NewUser.
+// User runs tools that limit themselves to the workspace in a process of the agents' user. So a tool has no more access
+// to files than the agents, and they own the files it creates. Make it with NewUser.
 type User struct {
 	program []string
 	known   known
 }
 
-// NewUser makes the sandbox. program is this one with the arguments with which it becomes that user and is Child.
+// NewUser makes the sandbox. program is this program with the arguments that make it switch to that user and run Child.
 func NewUser(program ...string) *User { return &User{program: program} }
 
 // Name implements tools.Sandbox.
@@ -32,7 +32,7 @@ func (u *User) Confinement(limits tools.Limits) tools.Confinement {
 	return tools.Confinement{Kind: UserName, Network: limits.Network}
 }
 
-// Check implements tools.Sandbox: a process is started as for a call, and has to speak.
+// Check implements tools.Sandbox: it starts a process as for a call, which must report that it is ready.
 func (u *User) Check(ctx context.Context) error {
 	return u.known.check(func() error {
 		if err := (held{command: u.program}).try(ctx); err != nil {
@@ -51,7 +51,7 @@ func (u *User) Run(ctx context.Context, _ tools.Tool, job tools.Job, limits tool
 	return held{command: u.program}.converse(ctx, &assignment{rand.Text(), job, limits}, said)
 }
 
-// Become makes this process that of another user, for good. It needs root.
+// Become switches this process permanently to another user. It needs root.
 func Become(uid, gid uint32, groups []uint32) error {
 	ids := make([]int, len(groups))
 	for i, id := range groups {

@@ -12,7 +12,7 @@ import (
 	"harness/internal/services/tools/workspace"
 )
 
-// outward is a patch that makes a file.
+// outward returns a patch that creates a file.
 func outward(name string) string {
 	if !filepath.IsAbs(name) {
 		name = "b/" + name
@@ -41,7 +41,7 @@ func TestNoPathLeadsOut(t *testing.T) {
 			"workspace.list": {"path": name, "recursive": true}, "patch.apply": {"patch": outward(name)},
 		} {
 			if name == "" && tool != "workspace.read" && tool != "workspace.write" {
-				continue // the workspace itself, and no patch at all
+				continue // the workspace itself, and not a patch
 			}
 			if out, err := s.call(tool, input); err == nil {
 				t.Errorf("%s of %q answered %v", tool, name, out)
@@ -58,7 +58,7 @@ func TestNoPathLeadsOut(t *testing.T) {
 	s.untouched()
 }
 
-// TL-14: patches that rename, delete, link or copy what is outside, or write the files that git runs, change nothing.
+// TL-14: patches that rename, delete, link or copy outside files, or write the files that git runs, change nothing.
 func TestNoPatchLeadsOut(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -104,8 +104,8 @@ func TestNoPatchLeadsOut(t *testing.T) {
 	s.untouched()
 }
 
-// What people's programs run is changed by no tool: whatever link, folder or name of another kind leads there, and
-// whatever would make a folder one of git's.
+// No tool changes files that people's programs execute, whatever link, folder or other kind of name leads there. No
+// tool turns a folder into a git directory.
 func TestNoToolChangesVersionControl(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -163,15 +163,15 @@ func TestNoToolChangesVersionControl(t *testing.T) {
 	s.untouched()
 }
 
-// TL-13, TL-14: a folder that becomes a link to the outside and back while calls run leads nowhere: whatever a call
-// met, it was in the workspace.
+// TL-13, TL-14: a folder that is swapped for a link to the outside and back during calls leads nowhere: every call
+// stays in the workspace.
 func TestLinksSwappedDuringTheCall(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.put("swap/secret.txt", "inside")
 	s.put("folder/secret.txt", "inside")
 	at := func(name string) string { return filepath.Join(s.folder, name) }
-	s.link("..", "away") // where the attacker keeps the link to put in place
+	s.link("..", "away") // the attacker keeps the other link here
 	stop, swapped := make(chan struct{}), make(chan int)
 	go func() {
 		times := 0
@@ -182,7 +182,7 @@ func TestLinksSwappedDuringTheCall(t *testing.T) {
 				return
 			default:
 			}
-			// Exchanged in one step: the name always leads somewhere, to the folder or out.
+			// Exchanged atomically: the name always leads somewhere, to the folder or out.
 			if err := exchange(at("swap"), at("away")); err != nil {
 				t.Errorf("swap: %v", err)
 				return
@@ -217,7 +217,7 @@ func TestDevicesAreNoFiles(t *testing.T) {
 	}
 	s.put("folder/a", "")
 	names := []string{"pipe", "folder"}
-	if syscall.Mknod(filepath.Join(s.folder, "zero"), syscall.S_IFCHR|0o666, 1<<8|5) == nil { // takes root
+	if syscall.Mknod(filepath.Join(s.folder, "zero"), syscall.S_IFCHR|0o666, 1<<8|5) == nil { // this needs root
 		names = append(names, "zero")
 	}
 	for _, name := range names {
@@ -232,7 +232,7 @@ func TestDevicesAreNoFiles(t *testing.T) {
 	}
 }
 
-// A second name (hard link) of a file outside: to write by it changes the workspace, and not the file.
+// A write by a second name (hard link) of an outside file changes the workspace, and not the file.
 func TestASecondNameIsNotWrittenThrough(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -250,7 +250,7 @@ func TestASecondNameIsNotWrittenThrough(t *testing.T) {
 	s.untouched()
 }
 
-// A file of 1 GiB costs what is read of it; too large a content or patch is refused.
+// Reading a file of 1 GiB costs only the bytes read; content or a patch that is too large is refused.
 func TestTheLimits(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -287,8 +287,8 @@ func TestTheLimits(t *testing.T) {
 	}
 }
 
-// What is the server's own within a workspace is not there for the tools, whatever leads to it; what is fixed can be
-// read.
+// The server's own files within a workspace do not exist for the tools, whatever leads to them; fixed files are
+// readable.
 func TestServerFilesAreHidden(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -11,11 +11,11 @@ import (
 	"harness/internal/services/tools"
 )
 
-// errHidden says no more than that there is nothing for an agent here.
+// errHidden reveals only that an agent has no access here.
 var errHidden = errors.New("this is the server's own, and no part of the workspace")
 
-// visible refuses what stands in a place that is hidden. It asks where the opened file is, not what it was called: no
-// link leads there.
+// visible refuses a file in a hidden path. It checks the path of the opened file, not its name in the request, so no
+// link bypasses it.
 func (l Limits) visible(file *os.File) error {
 	if len(l.Hidden) == 0 {
 		return nil
@@ -27,7 +27,7 @@ func (l Limits) visible(file *os.File) error {
 	return refused(at, l.Hidden)
 }
 
-// placeOf is where a folder stands, "" when nothing is hidden and it does not matter.
+// placeOf returns the path of a folder, "" if nothing is hidden, so that the path does not matter.
 func (l Limits) placeOf(folder *os.Root) (string, error) {
 	if len(l.Hidden) == 0 {
 		return "", nil
@@ -44,12 +44,12 @@ func (l Limits) placeOf(folder *os.Root) (string, error) {
 	return at, err
 }
 
-// changeable refuses to put a file of this name into a folder where nothing may be changed: one of the server's own, or
-// of version control. It asks where the folder is, not what it was called. top is the workspace.
+// changeable refuses to create a file of this name in a folder where changes are forbidden: one of the server's own, or
+// of version control. It checks the folder's real path, not its name in the request. top is the workspace.
 func (l Limits) changeable(top, root *os.Root, name string) error {
 	dir, rest := filepath.Dir(name), filepath.Base(name)
 	folder, err := root.Open(dir)
-	for errors.Is(err, fs.ErrNotExist) && dir != "." { // it is made below one that is there
+	for errors.Is(err, fs.ErrNotExist) && dir != "." { // missing folders will be created below an existing one
 		dir, rest = filepath.Dir(dir), filepath.Join(filepath.Base(dir), rest)
 		folder, err = root.Open(dir)
 	}
@@ -81,11 +81,12 @@ func (l Limits) changeable(top, root *os.Root, name string) error {
 	return guarded(top, inside)
 }
 
-// errGuarded says which files no tool changes.
+// errGuarded names the files that no tool changes.
 var errGuarded = errors.New("the files of version control (.git, .hg, .svn and the like) and .envrc cannot be changed with this " +
 	"tool: programs of people run what they say")
 
-// guarded refuses a real path within the workspace that is of version control, or makes a folder one of git's.
+// guarded refuses a real path within the workspace that belongs to version control, or that would turn a folder into a
+// git directory.
 func guarded(top *os.Root, inside string) error {
 	if tools.Guarded(inside) {
 		return errGuarded

@@ -13,7 +13,7 @@ import (
 
 type object = map[string]any
 
-// site is a workspace beside a private file.
+// site is a workspace next to a private file.
 type site struct {
 	t               *testing.T
 	folder, outside string
@@ -82,7 +82,7 @@ func (s *site) call(name string, input object) (object, error) {
 	return answer, err
 }
 
-// must is call of what works.
+// must is call for calls that must succeed.
 func (s *site) must(name string, input object) object {
 	s.t.Helper()
 	out, err := s.call(name, input)
@@ -92,7 +92,7 @@ func (s *site) must(name string, input object) object {
 	return out
 }
 
-// untouched fails when what is outside was changed or the workspace holds what the calls should not have left.
+// untouched fails if anything outside was changed, or if the calls left unexpected files in the workspace.
 func (s *site) untouched() {
 	s.t.Helper()
 	content, err := os.ReadFile(s.outside)

@@ -61,14 +61,14 @@ func (l Limits) patch() tools.Tool {
 	}
 }
 
-// change is what becomes of one file.
+// change is the effect of a patch on one file.
 type change struct {
-	from, to string // "" for one that was not there, or will not be
+	from, to string // "" if it did not exist, or will be deleted
 	content  []byte
 	perm     fs.FileMode
 }
 
-// String is the change as a line of git's short status.
+// String formats the change as a line of git's short status.
 func (c change) String() string {
 	switch {
 	case c.from == "":
@@ -81,7 +81,7 @@ func (c change) String() string {
 	return "M " + c.to
 }
 
-// changes is what a patch makes of the workspace; nothing is changed yet.
+// changes computes the effects of a patch on the workspace without changing it.
 func (l Limits) changes(root *os.Root, in patchOf) ([]change, error) {
 	text := in.Patch
 	if !strings.HasSuffix(text, "\n") {
@@ -119,7 +119,7 @@ func (l Limits) changes(root *os.Root, in patchOf) ([]change, error) {
 	return changes, nil
 }
 
-// rename strips leading parts of the names. The parser has stripped one of those in git's own headers.
+// rename strips leading elements of the names. The parser has already stripped one in git's own headers.
 func rename(file *gitdiff.File, strip *float64, git bool) error {
 	parts := 1
 	if strip != nil {
@@ -137,7 +137,7 @@ func rename(file *gitdiff.File, strip *float64, git bool) error {
 		}
 		split := strings.SplitN(*name, "/", parts+1)
 		if len(split) <= parts {
-			// A patch without a/ and b/ is what models often write.
+			// Models often write patches without a/ and b/.
 			if strip != nil {
 				return fmt.Errorf("%s has no %d leading parts to strip", *name, parts)
 			}
@@ -225,20 +225,20 @@ func (l Limits) changeOf(root *os.Root, file *gitdiff.File) (c change, err error
 	return c, nil
 }
 
-// special is the mode of a file that is not regular; the parser keeps git's own numbers.
+// special returns the mode of a file that is not regular; the parser keeps git's own numbers.
 func special(mode fs.FileMode) bool {
 	const kind, regular = 0o170000, 0o100000
 	return mode&kind != 0 && mode&kind != regular
 }
 
-// patched is a text with the fragments applied, each at the place nearest to where it says that its lines stand.
+// patched returns a text with the fragments applied, each at the match nearest to its stated line.
 func patched(text string, fragments []*gitdiff.TextFragment) ([]byte, error) {
 	lines := strings.SplitAfter(text, "\n")
 	if lines[len(lines)-1] == "" {
 		lines = lines[:len(lines)-1]
 	}
 	var out strings.Builder
-	done, moved := 0, 0 // lines of the text that are behind us, and how far the last fragment stood from where it said
+	done, moved := 0, 0 // consumed lines of the text, and the last fragment's distance from its stated line
 	for number, fragment := range fragments {
 		var was []string
 		for _, line := range fragment.Lines {
@@ -248,7 +248,7 @@ func patched(text string, fragments []*gitdiff.TextFragment) ([]byte, error) {
 		}
 		says := int(fragment.OldPosition)
 		if len(was) > 0 {
-			says-- // lines count from 1; what only adds names the line before it
+			says-- // lines count from 1; a fragment that only adds names the line before it
 		}
 		at := place(lines, was, done, says+moved)
 		if at < 0 {
@@ -271,9 +271,9 @@ func patched(text string, fragments []*gitdiff.TextFragment) ([]byte, error) {
 	return []byte(out.String()), nil
 }
 
-// place is where was stands in lines, from "from" on, nearest to "wanted"; -1 when nowhere.
+// place returns where was occurs in lines, from "from" on, nearest to "wanted"; -1 if nowhere.
 func place(lines, was []string, from, wanted int) int {
-	if len(was) == 0 { // only additions: they go where the patch says
+	if len(was) == 0 { // only additions: they go to the stated line
 		return min(max(wanted, from), len(lines))
 	}
 	best := -1
@@ -299,7 +299,7 @@ func equal(lines, was []string) bool {
 
 func abs(n int) int { return max(n, -n) }
 
-// apply makes the changes: every new file is written beside its place before the first one is moved there.
+// apply makes the changes: it writes every new file to a temporary name before it moves the first one.
 func (l Limits) apply(root *os.Root, changes []change) (err error) {
 	var written []*pending
 	defer func() {

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// placeOf is the path of an open file.
+// placeOf returns the path of an open file.
 func placeOf(file *os.File) (string, error) {
 	path := make([]byte, unix.PathMax)
 	_, _, code := unix.Syscall(unix.SYS_FCNTL, file.Fd(), unix.F_GETPATH,

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// placeOf is unknown on this system; what has to be hidden is then not given at all.
+// placeOf fails on this system; the tools then refuse access if any path is hidden.
 func placeOf(*os.File) (string, error) {
 	return "", errors.New("this system does not reveal the path of an open file")
 }

@@ -85,7 +85,7 @@ func (l Limits) read() tools.Tool {
 	}
 }
 
-// wholeRunes leaves away a character of which the limit took only the begin.
+// wholeRunes drops a character that the limit cut off.
 func wholeRunes(content []byte, total int64) []byte {
 	if int64(len(content)) == total {
 		return content
@@ -145,7 +145,7 @@ func (l Limits) list() tools.Tool {
 				in.Limit = usualEntries
 			}
 			in.Limit = min(in.Limit, l.Entries)
-			folder, err := root.OpenRoot(name) // refuses what is no folder, and where links lead out
+			folder, err := root.OpenRoot(name) // refuses anything but a folder, and links that lead out
 			if err != nil {
 				return listResult{}, err
 			}
@@ -182,7 +182,7 @@ func (l Limits) list() tools.Tool {
 	}
 }
 
-// skip leaves an entry out, with what is in it.
+// skip omits an entry and everything below it.
 func skip(found fs.DirEntry) error {
 	if found.IsDir() {
 		return fs.SkipDir
@@ -199,7 +199,7 @@ func described(at string, found fs.DirEntry) entry {
 		one.Type = "link"
 	case found.Type().IsRegular():
 		one.Type = "file"
-		if info, err := found.Info(); err == nil { // one that is gone meanwhile has no size
+		if info, err := found.Info(); err == nil { // an entry that was deleted has no size
 			one.Size = info.Size()
 		}
 	}

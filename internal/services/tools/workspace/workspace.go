@@ -1,8 +1,8 @@
-// Package workspace has the tools for the files of a session's folder: workspace.read, workspace.list, workspace.write
-// and patch.apply.
+// Package workspace provides the tools for the files of a session's folder: workspace.read, workspace.list,
+// workspace.write and patch.apply.
 //
-// It owns that nothing outside of the folder is read or changed, whatever a path, a link or a race says: every access
-// goes through an os.Root.
+// It owns that they read and change nothing outside of the folder, whatever the path, links or races: every access goes
+// through an os.Root.
 package workspace
 
 import (
@@ -23,13 +23,13 @@ import (
 
 // Limits bound what one call reads and writes, in bytes and entries; 0 means the default.
 type Limits struct {
-	// ReadBytes is the most one read returns (default 1 MiB), WriteBytes the largest file that is written or patched
-	// (default 10 MiB), PatchBytes the largest patch (default 1 MiB).
+	// ReadBytes bounds one read (default 1 MiB), WriteBytes a written or patched file (default 10 MiB), PatchBytes a
+	// patch (default 1 MiB).
 	ReadBytes, WriteBytes, PatchBytes int64
-	// Entries is the most one list returns (default 10,000).
+	// Entries bounds one list (default 10,000).
 	Entries int
-	// Hidden are places (real paths, absolute) that no tool reads or changes though they are within a workspace, Fixed
-	// those that none changes: the server's own.
+	// Hidden lists paths (real, absolute) within a workspace that no tool reads or changes, Fixed those that no tool
+	// changes: the server's own.
 	Hidden, Fixed []string
 }
 
@@ -49,7 +49,7 @@ func Tools(limits Limits) []tools.Tool {
 	return []tools.Tool{limits.read(), limits.list(), limits.write(), limits.patch()}
 }
 
-// run opens the workspace for a call and closes it behind it.
+// run opens the workspace for a call and closes it afterwards.
 func run[In, Out any](work func(ctx context.Context, root *os.Root, in In) (Out, error)) func(context.Context,
 	tools.Job) (json.RawMessage, error) {
 	return runWith(func(ctx context.Context, root *os.Root, in In, _ []byte) (Out, error) { return work(ctx, root, in) })
@@ -79,7 +79,7 @@ func runWith[In, Out any](work func(ctx context.Context, root *os.Root, in In, a
 	}
 }
 
-// withoutPath is an error without the path of the workspace, which does not belong in an agent's log.
+// withoutPath returns an error without the path of the workspace, which does not belong in an agent's log.
 func withoutPath(err error) error {
 	var at *fs.PathError
 	if errors.As(err, &at) {
@@ -92,7 +92,7 @@ func withoutPath(err error) error {
 	return err
 }
 
-// local checks the spelling of a path and cleans it. What links make of it the os.Root decides.
+// local checks the syntax of a path and cleans it. The os.Root checks links.
 func local(name string) (string, error) {
 	switch {
 	case name == "":
@@ -107,7 +107,7 @@ func local(name string) (string, error) {
 	return filepath.Clean(name), nil
 }
 
-// writable is local for what is to be changed, and refuses what the path itself says of version control.
+// writable is local for a path to change, and refuses a path that names version control.
 func writable(name string) (string, error) {
 	name, err := local(name)
 	if err != nil {
@@ -122,7 +122,7 @@ func writable(name string) (string, error) {
 	return name, nil
 }
 
-// open opens a regular file to read. Nothing is waited for: a pipe without a writer is refused, not read.
+// open opens a regular file to read. It does not block: it refuses a pipe without a writer.
 func (l Limits) open(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -141,16 +141,16 @@ func (l Limits) open(root *os.Root, name string) (*os.File, fs.FileInfo, error) 
 	return file, info, nil
 }
 
-// pending is a file that is written and not yet in its place.
+// pending is a written file that is not in its place yet.
 type pending struct {
-	folder          *os.Root // the folder itself, whatever becomes of its name meanwhile
+	folder          *os.Root // the folder itself, even if its name changes
 	temporary, name string
 	// check reports whether the file may still be renamed to its name.
 	check func() error
 }
 
-// replace writes a file beside its name and renames it: readers get the old or the new one, and a link or a
-// second name of the old one keeps its target.
+// replace writes a file to a temporary name and renames it: readers get the old or the new file, and a link to the old
+// one or a second name of it keeps its target.
 func (l Limits) replace(root *os.Root, name string, content []byte, perm fs.FileMode) (err error) {
 	written, err := l.prepare(root, name, content, perm)
 	if err != nil {
@@ -183,7 +183,7 @@ func (l Limits) prepare(root *os.Root, name string, content []byte, perm fs.File
 	return one, nil
 }
 
-// folderOf opens the folder in which a file is to be changed, which is then the one that was checked.
+// folderOf opens and checks the folder of a file to change, so that the change goes to the checked folder.
 func (l Limits) folderOf(root *os.Root, name string) (*os.Root, error) {
 	folder, err := root.OpenRoot(filepath.Dir(name))
 	if err != nil {
@@ -204,7 +204,7 @@ func (l Limits) remove(root *os.Root, name string) error {
 	return errors.Join(folder.Remove(filepath.Base(name)), folder.Close())
 }
 
-// commit puts the file in its place.
+// commit renames the file to its name.
 func (p *pending) commit() error {
 	err := p.check()
 	if err == nil {
@@ -216,10 +216,10 @@ func (p *pending) commit() error {
 	return p.folder.Close()
 }
 
-// drop gives the file up.
+// drop deletes the temporary file.
 func (p *pending) drop() error { return errors.Join(p.folder.Remove(p.temporary), p.folder.Close()) }
 
-// replaceable refuses to put a file in the place of what is none: a folder, a device, a link.
+// replaceable refuses to replace anything but a file: a folder, a device, a link.
 func replaceable(root *os.Root, name string) error {
 	info, err := root.Lstat(name)
 	switch {

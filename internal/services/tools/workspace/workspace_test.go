@@ -17,7 +17,7 @@ import (
 	"harness/internal/services/tools/workspace"
 )
 
-// The tools are proper ones, and those that the upstream daemon has, too, take and answer what its own do.
+// The tools are valid. Those that the upstream daemon has, too, have the same inputs and outputs.
 func TestTheToolsAreRegistered(t *testing.T) {
 	t.Parallel()
 	registry, err := tools.NewRegistry(tools.RegistryOptions{}, workspace.Tools(workspace.Limits{})...)
@@ -162,7 +162,7 @@ func TestPatchesAreApplied(t *testing.T) {
 	}
 }
 
-// Whatever git makes of two versions of a file, the patch leads from one to the other and, reversed, back.
+// A patch that git makes of two versions of a file leads from one to the other and, reversed, back.
 func TestGitsPatchesRoundTrip(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -184,7 +184,7 @@ func TestGitsPatchesRoundTrip(t *testing.T) {
 		}
 		diff := exec.Command("git", "diff", "--no-index", "--no-color", fmt.Sprintf("-U%d", context), "x", "y")
 		diff.Dir = scratch
-		patch, _ := diff.Output() // 1 says that they differ
+		patch, _ := diff.Output() // exit code 1 means that they differ
 		renamed := strings.NewReplacer("a/x", "a/f", "b/y", "b/f", "a/y", "a/f", "b/x", "b/f").Replace(string(patch))
 		s.put("f", before)
 		if _, err := s.call("patch.apply", object{"patch": renamed}); err != nil || s.content("f") != after {

@@ -18,7 +18,7 @@ const (
 		`"required":["path"],"additionalProperties":false}`
 	writeOutput = `{"type":"object","properties":{"path":{"type":"string"},"bytes_written":{"type":"integer"},"created":{"type":"boolean"}},` +
 		`"required":["path","bytes_written","created"],"additionalProperties":false}`
-	usualMode = 0o666 // less the umask
+	usualMode = 0o666 // minus the umask
 )
 
 type writeOf struct {
@@ -28,7 +28,7 @@ type writeOf struct {
 	Artifact *string `json:"artifact_id"`
 }
 
-// bytes are what is to be written; artifact are those of the one that is named.
+// bytes returns the content to write; artifact has the bytes of the named artifact.
 func (w writeOf) bytes(artifact []byte) ([]byte, error) {
 	switch {
 	case (w.Content == nil) == (w.Artifact == nil):
@@ -77,7 +77,7 @@ func (l Limits) write() tools.Tool {
 	}
 }
 
-// permissions are those a file has, or is to have.
+// permissions returns the permissions of a file, existing or new.
 func permissions(root *os.Root, name string) (perm fs.FileMode, there bool) {
 	info, err := root.Lstat(name)
 	if err != nil {
