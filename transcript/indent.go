@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// indent formats valid JSON like json.Indent with 2 spaces, in chunks, so that a long value is not in memory twice. No
-// input chunk may end within a value; no output chunk ends within a character.
+// indent formats valid JSON like json.Indent with 2 spaces. It works in chunks, so that a long value is not in memory
+// twice. No input chunk may end within a value; no output chunk ends within a character.
 func indent(chunks [][]byte, yield func(chunk string)) {
 	depth, empty := 0, false
 	line := func() {

@@ -11,8 +11,7 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// Encodings are the entries of a transcript in the JSON form in which they were stored, so that an answer need not
-// encode them again.
+// Encodings are the stored JSON of a transcript's entries, so that an answer need not encode them again.
 type Encodings []encoding
 
 type encoding struct {

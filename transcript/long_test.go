@@ -100,8 +100,8 @@ func longItem(word string) json.RawMessage {
 	return raw
 }
 
-// A long entry is stored in parts, and is the same entry for every reader, regardless of its earlier content and of
-// the writer that stores it. Its deletion leaves no parts.
+// A long entry is stored in parts, and is the same entry for every reader. Its earlier content and its writer do not
+// matter. Its deletion leaves no parts.
 func TestLongEntriesAreStoredInParts(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {

@@ -7,8 +7,8 @@ import (
 	"harness/internal/platform/database"
 )
 
-// Page reads at most limit entries of a session after the first offset ones, in the order of List or, newest first,
-// reversed. It skips the others in an index, without reading them.
+// Page reads at most limit entries of a session after the first offset ones. The order is that of List, or reversed,
+// newest first. It skips the others in an index, without reading them.
 func (Store) Page(ctx context.Context, q database.Querier, sessionID string, offset, limit int, newestFirst bool) (
 	[]Entry, error) {
 	session := database.EncodeText(sessionID)

@@ -159,7 +159,7 @@ func (p *placer) move(ctx context.Context, k key, entry *Entry, item bool) error
 	return nil
 }
 
-// rename assigns the block of an entry that is alone in it to the entry's new turn, if that has no block. The entry
+// rename gives an entry's block to its new turn, if the entry is alone there and that turn has no block. The entry
 // then keeps its place.
 func (p *placer) rename(ctx context.Context, k key, number int64, entry *Entry) (bool, error) {
 	turn := turnKey{k.session, database.EncodeText(entry.TurnID)}
@@ -350,7 +350,7 @@ func blocksText(found string) string {
 	return `with v (s, t) as ({rows}) select v.s, v.t, b.block, ` + lastOfBlock("v.s") + ` from ` + found
 }
 
-// lastOfBlock is SQL for the place of the last entry in a block b of a session, 0 if the block is empty.
+// lastOfBlock is SQL for the last place in a block b of a session, 0 if the block is empty.
 func lastOfBlock(session string) string {
 	return fmt.Sprintf(`coalesce((select e.place from transcript_entries e
 		where e.session_id = %s and e.place >= b.block * %d and e.place < (b.block + 1) * %d order by e.place desc limit 1), 0)`,

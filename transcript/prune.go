@@ -46,8 +46,8 @@ var blockSize = fmt.Sprint(int64(1) << blockShift)
 // pruneWithin is the number of a session's oldest entries that DeleteOlder reads.
 const pruneWithin = 1000
 
-// DeleteOlder deletes up to limit of a session's oldest entries that belong to no turn of the runtime and were last
-// written before a time (ms). It returns the number of deleted entries.
+// DeleteOlder deletes up to limit of a session's oldest entries outside the runtime's turns. It deletes only entries
+// last written before a time (ms). It returns the number of deleted entries.
 func (Store) DeleteOlder(ctx context.Context, tx database.Tx, sessionID string, before int64, limit int) (
 	int64, error) {
 	session := database.EncodeText(sessionID)
@@ -77,8 +77,8 @@ func (Store) HasOlder(ctx context.Context, q database.Querier, sessionID string,
 	return len(found) > 0, err
 }
 
-// olderEntries selects the ids of a session's ($1) entries outside the runtime's turns that were last written before a
-// time ($2).
+// olderEntries selects ids of a session's ($1) entries outside the runtime's turns. It selects those last written
+// before a time ($2).
 var olderEntries = fmt.Sprintf(
 	`select message_id from (select message_id, coalesce(completed_at, started_at) as at from transcript_entries
 	where session_id = $1 and place >= %d order by place limit %d) as oldest where at < $2`, firstAppendix<<blockShift,

@@ -12,8 +12,8 @@ import (
 var ErrBadCursor = errors.New("no entry of the transcript has this message id")
 
 // Window selects a range of a transcript: by default the newest Limit entries (at least 1). Before selects the entries
-// just before the entry with that message id, After those that follow it, Around those on both sides. FromStart
-// selects the oldest entries. At most one of the four may be set.
+// just before the entry with that message id. After selects those that follow it, Around those on both sides.
+// FromStart selects the oldest entries. At most one of the four may be set.
 type Window struct {
 	Limit                 int
 	Before, After, Around string

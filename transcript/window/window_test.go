@@ -146,8 +146,8 @@ func clone(t *rapid.T, turns []window.Turn) (out []window.Turn) {
 	return out
 }
 
-// The text of a transcript has the messages, the calls with their results, including those that were cut off, and why
-// a turn failed. An output cannot look like another message or like the end of the text.
+// The text of a transcript has the messages, the calls with their results, and why a turn failed. It includes calls
+// that were cut off. An output cannot look like another message or like the end of the text.
 func TestWhatATranscriptSays(t *testing.T) {
 	details := func(text string) *string { return &text }
 	entries := []transcript.Entry{

@@ -130,10 +130,10 @@ func (m *Monitor) awaitBackgroundEnd(ctx context.Context, sessionID string) erro
 // turnSlack is the time (ms) by which a command's start may appear to lie outside its turn.
 const turnSlack = 200
 
-// placeShared reports whether a task that its runtime cannot assign belongs to a session. That holds if the session's
-// turn ran when the task started, and every other turn at that time ran in another folder. A task that may also belong
-// to another session cannot be ended. Work of a running turn is part of that turn, and not the session's background
-// work.
+// placeShared reports whether a task that its runtime cannot assign belongs to a session. The session's turn must have
+// run when the task started. Every other turn at that time must have run in another folder. A task that may also
+// belong to another session cannot be ended. Work of a running turn is part of that turn, and not the session's
+// background work.
 func placeShared(ctx context.Context, tx database.Tx, sessionID string, one runtime.BackgroundTask,
 	task *session.BackgroundTask) (ours bool,
 	err error) {

@@ -119,8 +119,8 @@ func (w *Watch) All() (ids []string) {
 	return ids
 }
 
-// BackgroundLoop lists the background work of sessions after each turn, and repeats that while a session has any,
-// until ctx ends.
+// BackgroundLoop lists the background work of sessions after each turn. It repeats that while a session has any, until
+// ctx ends.
 func (m *Monitor) BackgroundLoop(ctx context.Context) {
 	stored, err := store.ReadBackground(ctx, m.options.DB.Read(), `node_id = $1`, m.options.NodeID)
 	if err != nil && ctx.Err() == nil {

@@ -16,7 +16,7 @@ import (
 	"harness/stream"
 )
 
-// askToEdit makes the runtime ask for a file change, either in the request itself or in the item that it names first.
+// askToEdit makes the runtime ask for a file change, in the request itself or in an item sent before it.
 func (k *kit) askToEdit(s session.Session, turnID string, n int, inItem bool, params string, paths ...string) session.Request {
 	k.t.Helper()
 	var edits []wire.FileEdit

@@ -11,8 +11,8 @@ import (
 	"harness/tests/dbtest"
 )
 
-// OB-01: opening a session, sending or adding a message, and stopping a turn each leave an event of the session, which
-// the audit log keeps. The event has no message text, because that is deleted with the session.
+// OB-01: opening a session, sending or adding a message, and stopping a turn each leave an event. The audit log keeps
+// it. The event has no message text, because that is deleted with the session.
 func TestRequestsLeaveARecord(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {

@@ -55,7 +55,7 @@ func (a *questions) wake(record journal.Record) {
 	}
 }
 
-// AskAboutTool asks a user whether a tool of this server may run, as an ordinary approval, and waits for the decision.
+// AskAboutTool asks a user, as an ordinary approval, whether a tool of this server may run. It waits for the decision.
 // When ctx ends, the question expires and the error is that of ctx. It returns ErrExpired if the question ended
 // otherwise.
 func (s *Service) AskAboutTool(ctx context.Context, q session.ToolQuestion) (session.ToolAnswer, error) {

@@ -65,7 +65,7 @@ func (k *kit) working(sessionID string) []string {
 	return idsOf(shown.Activity.Background)
 }
 
-// Work that a turn leaves running shows in the session with the turn and its start time, and one event reports each
+// Work that a turn leaves running shows in the session with the turn and its start time. One event reports each
 // change.
 func TestBackgroundWorkShows(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
@@ -192,7 +192,7 @@ func TestBackgroundWorkIsEnded(t *testing.T) {
 	})
 }
 
-// A task that its runtime cannot place belongs to the session that had a turn when the task started, but not while
+// A task that its runtime cannot place belongs to the session that had a turn when the task started. It does not while
 // that turn runs. If two sessions had a turn in the same folder, the task shows in both, and cannot be ended.
 func TestATaskThatItsRuntimeCannotPlace(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {

@@ -183,7 +183,7 @@ func TestTheStateIsStoredWithItsPosition(t *testing.T) {
 	})
 }
 
-// Text deltas that share a line with other signals are stored in their position among them, and count toward the text
+// Text deltas that share a line with other signals are stored in their position among them. They count toward the text
 // that they continue.
 func TestTextDeltasKeepTheirPlaceInALine(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {

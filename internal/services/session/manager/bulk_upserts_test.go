@@ -60,8 +60,8 @@ func (k *kit) noneAdmitted() {
 	}
 }
 
-// Bulk upserts that share a unit succeed or fail separately. An upsert for a missing session is refused as a whole,
-// and one that makes the unit fail does not affect the others.
+// Bulk upserts that share a unit succeed or fail separately. An upsert for a missing session is refused as a whole.
+// One that makes the unit fail does not affect the others.
 func TestBulkUpsertsOfOneUnitShareNoFate(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		fates := k.fates()
@@ -83,8 +83,8 @@ func TestBulkUpsertsOfOneUnitShareNoFate(t *testing.T) {
 	})
 }
 
-// However many upserts of 1,000 entries arrive, two are admitted at a time, and the entries of each stay together and
-// in order. An upsert that is canceled while it waits stores nothing. A single entry waits for at most one part of
+// However many upserts of 1,000 entries arrive, two are admitted at a time. The entries of each stay together and in
+// order. An upsert that is canceled while it waits stores nothing. A single entry waits for at most one part of
 // theirs.
 func TestSingleUpsertsPassBulkOnes(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
@@ -194,7 +194,7 @@ func (k *kit) cutShort(sessionID string) {
 	}))
 }
 
-// A server killed between two parts of an upsert completes it at its next start, with the request's trace and time. It
+// A server killed between two parts of an upsert completes it when it restarts, with the request's trace and time. It
 // does not if the session was deleted by then.
 func TestBulkUpsertsAreCompletedAfterAKill(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {

@@ -51,7 +51,7 @@ func TestADeadNodesTurnsEndAtAnotherNode(t *testing.T) {
 	})
 }
 
-// A node that is unsure of its lease uses no runtime, and returns the same error as when the store is unavailable.
+// A node that is unsure of its lease uses no runtime. It returns the same error as for an unavailable store.
 func TestAnUnsureNodeStartsNothing(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()

@@ -27,8 +27,8 @@ func (k *kit) noted() int {
 	return len(noted)
 }
 
-// An unresponsive runtime does not prevent the deletion of a chat, even while a turn runs in it or a message is being
-// sent to it. All chats of a project share one wait for the runtime. The runtime is notified when it answers again.
+// An unresponsive runtime does not prevent the deletion of a chat. Neither does a running turn or a message that is
+// being sent. All chats of a project share one wait for the runtime. The runtime is notified when it answers again.
 func TestDeletingDoesNotWaitForAFrozenRuntime(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		p, err := k.CreateProject(t.Context(), "p", nil)

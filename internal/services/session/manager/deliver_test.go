@@ -56,8 +56,8 @@ func TestTheOwnerDeliversWhatAnotherNodeDecides(t *testing.T) {
 	})
 }
 
-// A decision made while the owner is down, or lost between the commit and the runtime, is sent when the server
-// attaches to the runtime again, and only once.
+// A decision may be made while the owner is down, or be lost between the commit and the runtime. The server sends it
+// when it attaches to the runtime again, and only once.
 func TestAStoredDecisionIsDeliveredAfterARestart(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {

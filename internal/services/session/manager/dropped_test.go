@@ -28,8 +28,8 @@ func (k *kit) reportUser(sessionID, turnID, id, text string) {
 	k.fake.item(sessionID, turnID, runtime.Item{ID: id, Role: "user", Type: wire.ItemUserMessage, Content: text}, true)
 }
 
-// A message that a turn accepted and then dropped is in the transcript, and readers are notified of it before the
-// turn's end. A message that was published appears once. A turn that ran to its end drops nothing.
+// A message that a turn accepted and then dropped is in the transcript. Readers are notified of it before the turn's
+// end. A message that was published appears once. A turn that ran to its end drops nothing.
 func TestAMessageDroppedWithItsTurnIsShown(t *testing.T) {
 	for name, c := range map[string]struct {
 		status runtime.TurnStatus

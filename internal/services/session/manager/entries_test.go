@@ -100,7 +100,7 @@ func TestEntryOfItemTimes(t *testing.T) {
 	}
 }
 
-// A long item is shown like any other, with all its details, whether it is long at its start or only at its end.
+// A long item is shown like any other, with all its details. It may be long from its start or only at its end.
 func TestALongItemIsShownWhole(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()

@@ -11,7 +11,7 @@ import (
 
 func level(text string) *string { return &text }
 
-// With full access, nothing restricts the network. It is enabled unless a client sets it, and a client that names the
+// With full access, nothing restricts the network. It is enabled unless a client sets it. A client that names the
 // runtime is refused if it restricts the network. A client of codex-manager sees the values it sent, with their
 // effective values.
 func TestTheNetworkInFullAccess(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 
 var wholeWindow = session.Reading{Window: &transcript.Window{Limit: 100}}
 
-// both reads a session in full and by a window, which must be equal, and returns its entries by message id.
+// both reads a session in full and by a window. The results must be equal; it returns the entries by message id.
 func (k *kit) both(sessionID string) map[string]transcript.Entry {
 	k.t.Helper()
 	whole, window := k.read(sessionID, session.Reading{}), k.read(sessionID, wholeWindow)
@@ -39,8 +39,8 @@ func details(e transcript.Entry) string {
 	return strings.Join(strings.Fields(*e.Details), "")
 }
 
-// A reader in the middle of a turn sees each text so far, in the field where the finished item will have it. A
-// character that is split between two deltas is complete. The entries themselves are not written until the item ends.
+// A reader in mid-turn sees each text so far, in the field where the finished item will have it. A character that is
+// split between two deltas is complete. The entries themselves are not written until the item ends.
 func TestAReaderInMidTurnSeesTheTextsSoFar(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		p := &speaker{fake: k.fake}
@@ -163,8 +163,8 @@ func (k *kit) hold() (release func()) {
 	}
 }
 
-// A command that an interrupted turn leaves running is shown as canceled, and its further output belongs to it, until
-// it ends.
+// A command that an interrupted turn leaves running is shown as canceled. Until it ends, its further output belongs to
+// it.
 func TestWhatAnInterruptedTurnLeavesRunningGoesOn(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		p := &speaker{fake: k.fake}

@@ -23,9 +23,9 @@ import (
 	"harness/transcript"
 )
 
-// After any sequence of client requests, runtime signals, and crashes of the runtime and the server, the stored
-// transcript is the fold of the journal's events. No request is pending that no client can answer, and no turn runs in
-// a dead process.
+// The stored transcript is the fold of the journal's events. That holds after any sequence of client requests, runtime
+// signals, and crashes of the runtime and the server. No request is pending that no client can answer, and no turn
+// runs in a dead process.
 func TestTranscriptIsFoldOfJournal(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		rapid.Check(t, func(rt *rapid.T) {

@@ -40,8 +40,8 @@ func (k *kit) made(sessionID, key string) string {
 	return made
 }
 
-// The result of a message with a key is stored with its turn, steered or not, and with a queued message. The next
-// server also finds it, for a day. Nothing of it remains when the session is deleted.
+// The result of a message with a key is stored with its turn, steered or not, or with the queue. The next server also
+// finds it, for a day. Nothing of it remains when the session is deleted.
 func TestWhatAMessageWithAKeyMade(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -127,7 +127,8 @@ func TestAMessageWithAKeyIsFoundOut(t *testing.T) {
 	}
 }
 
-// The result of such a message is resolved before another message is sent, whose turn could be mistaken for its turn.
+// The result of such a message is resolved before the next message is sent. Otherwise the next message's turn could be
+// mistaken for it.
 func TestAMessageIsNotTakenForOneWithAKey(t *testing.T) {
 	for name, began := range map[string]bool{"began": true, "not begun": false} {
 		t.Run(name, func(t *testing.T) {
@@ -147,8 +148,9 @@ func TestAMessageIsNotTakenForOneWithAKey(t *testing.T) {
 	}
 }
 
-// The server cannot know whether a message was steered into a turn, which of several turns it started, or whether a
-// former owner's runtime accepted it. It does not send the message again, and the message blocks no other.
+// The server cannot know whether a message was steered into a turn, or which of several turns it started. It cannot
+// know either whether a former owner's runtime accepted a message. It does not send the message again, and the message
+// blocks no other.
 func TestAMessageWithAKeyThatCannotBeFoundOut(t *testing.T) {
 	for _, name := range []string{"steered", "several turns", "another owner"} {
 		t.Run(name, func(t *testing.T) {

@@ -288,8 +288,8 @@ func TestASessionThatWouldNotBeWholeIsNotTaken(t *testing.T) {
 	}
 }
 
-// The sessions of a dead node are not moved until a client asks for one, and then only that one moves. Among 10,000
-// others this takes no longer than among ten.
+// A session of a dead node moves only once a client asks for it, and no other session moves then. Among 10,000 others
+// this takes no longer than among ten.
 func TestOneOfTenThousandSessionsIsTakenAtOnce(t *testing.T) {
 	t.Parallel()
 	db := dbtest.Open(t, database.Postgres)

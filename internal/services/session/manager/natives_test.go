@@ -40,8 +40,8 @@ func eachNative(t *testing.T, keep string, test func(t *testing.T, k *kit, ring 
 	})
 }
 
-// The lines of a translated agent are stored with the session that they name, or that their process serves, until that
-// session is deleted. The lines of an agent whose lines are signals themselves are not stored.
+// The lines of a translated agent are stored with the session that they name, or that their process serves. They stay
+// until that session is deleted. The lines of an agent whose lines are signals themselves are not stored.
 func TestNativeLinesAreKeptInARing(t *testing.T) {
 	eachNative(t, session.NativeRing, func(t *testing.T, k *kit, ring *nativelog.Ring) {
 		s, own := k.create(), k.create()

@@ -38,8 +38,8 @@ func TestReadingASessionDelaysNoOtherSession(t *testing.T) {
 	})
 }
 
-// A session may be evicted, or turn out to belong to another runtime, after a runtime's signal arrives and before the
-// signal is processed in order. No other session waits for that read either.
+// After a signal arrives, and before it is processed in order, its session may be evicted. The session may also turn
+// out to belong to another runtime. No other session waits for that read either.
 func TestReadingASessionAgainDelaysNoOtherSession(t *testing.T) {
 	for name, of := range map[string]func(p pair) (about session.Session, drop bool){
 		"left out":          func(p pair) (session.Session, bool) { return p.create(), true },

@@ -105,8 +105,8 @@ func TestTheFirstNodeThatListsAConversationOwnsIt(t *testing.T) {
 	})
 }
 
-// A server adopts the sessions of lost nodes if a setting names the nodes, or if the server is the only one of the
-// store. It settles the work that they left open.
+// A server adopts the sessions of lost nodes if a setting names the nodes. It also does if it is the only server of
+// the store. It settles the work that they left open.
 func TestTheSessionsOfGoneNodesAreAdopted(t *testing.T) {
 	for name, adopt := range map[string]func(*Options){
 		"named":     func(o *Options) { o.AdoptNodes = []string{"one", "unknown", "two"} },

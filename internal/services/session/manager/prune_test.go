@@ -158,8 +158,8 @@ func TestArchivedTranscriptsGoByNumber(t *testing.T) {
 	})
 }
 
-// If the operator sets a limit, turns are removed by age or number, the oldest of a session first, with all their
-// rows. A turn still in use and the newest turn stay.
+// If the operator sets a limit, turns are removed by age or number, with all their rows. The oldest of a session are
+// removed first. A turn still in use and the newest turn stay.
 func TestTurnsGoOnRequest(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()

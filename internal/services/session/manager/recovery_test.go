@@ -14,8 +14,8 @@ import (
 	"harness/transcript"
 )
 
-// If the runtime dies in a turn, its requests expire, the turn is interrupted, and clients are notified in this order.
-// The next message works.
+// If the runtime dies in a turn, its requests expire, then the turn is interrupted. Clients are notified in this
+// order. The next message works.
 func TestRuntimeExit(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s, idle := k.create(), k.create()
@@ -92,8 +92,8 @@ func checkInterruptedFrame(t *testing.T, raw json.RawMessage, threadID, turnID, 
 	}
 }
 
-// If the server is killed in a turn, its next start does the same before anything else, once, and only for its own
-// node.
+// If the server is killed in a turn, its next start does the same before anything else. It does so once, and only for
+// its own node.
 func TestServerRestart(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()

@@ -7,7 +7,7 @@ import (
 	"harness/internal/runtime"
 )
 
-// If a runtime process is replaced and its end was never reported, its turns end, both in the rows and in the live
+// If a runtime process is replaced and its end was never reported, its turns end. They end in the rows and in the live
 // index.
 func TestAReplacedProcessTakesItsTurnsWithIt(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {

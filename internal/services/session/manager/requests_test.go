@@ -109,8 +109,7 @@ func TestRequestIsSettled(t *testing.T) {
 				t.Errorf("%s: the signal of its end names %v, not %s", want.kind, meta.RequestID, request.ID)
 			}
 		}
-		// If the request was refused, or arrived before this server started, it has no id here, and the signal says
-		// so.
+		// A request that was refused, or that arrived before this server started, has no id here. The signal says so.
 		k.fake.notify(s.ID, "", "serverRequest/resolved", runtime.RequestResolved{RequestID: json.RawMessage("99")})
 		published := k.events(stream.EventNotification)
 		if meta := metaOf(t, published[len(published)-1]); meta.RequestID == nil || *meta.RequestID != "" {

@@ -116,7 +116,7 @@ func hasTurns(ctx context.Context, q database.Querier, sessionID string) (bool, 
 	return len(found) > 0, err
 }
 
-// restored records the replay of a conversation to a runtime, and its new native id ("" if it kept the old one).
+// restored records the replay of a conversation to a runtime, and its new native id ("" if unchanged).
 func (s *Service) restored(ctx context.Context, tx database.Tx, sessionID string, started runtime.StartedTurn,
 	replay *session.Restored, at int64) ([]journal.Event, error) {
 	if started.NativeID != "" {

@@ -14,8 +14,8 @@ import (
 	"harness/transcript"
 )
 
-// forgetful makes the runtime lose its conversations. It then accepts messages to one only with a history, and uses
-// native as its new id ("" keeps the old one).
+// forgetful makes the runtime lose its conversations. It then accepts messages to one only with a history. native is
+// the conversation's new id ("" keeps the old one).
 func (k *kit) forgetful(native string) (sent *[]runtime.StartTurn) {
 	sent = &[]runtime.StartTurn{}
 	k.fake.onTurn = func(in runtime.StartTurn, turnID string) (runtime.StartedTurn, error) {

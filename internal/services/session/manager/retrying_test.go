@@ -11,8 +11,8 @@ import (
 	"harness/transcript"
 )
 
-// A turn that cannot reach its model shows that in one entry, which each attempt updates, and in the session's last
-// error until the model answers.
+// A turn that cannot reach its model shows that in one entry, which each attempt updates. The session's last error
+// shows it until the model answers.
 func TestRetriesAreOneEntry(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -44,8 +44,8 @@ func TestRetriesAreOneEntry(t *testing.T) {
 	})
 }
 
-// retries checks the entry of a turn's retries, and that the session's last error shows the retries while the model
-// does not answer.
+// retries checks the entry of a turn's retries. It also checks that the session's last error shows them while the
+// model does not answer.
 func (k *kit) retries(sess, turn string, status transcript.Status, content string) {
 	k.t.Helper()
 	entries := slices.DeleteFunc(k.stored(sess), func(e transcript.Entry) bool { return e.Type != retryEntry })

@@ -59,7 +59,7 @@ func (k *kit) shows(sessionID string) []string {
 	return entryIDs(k.read(sessionID, wholeWindow).Transcript)
 }
 
-// A refused rollback changes nothing. If the runtime never answered, its history settles the rollback as soon as it is
+// A refused rollback changes nothing. If the runtime never answered, its history settles the rollback once it is
 // available, on this server or the next.
 func TestARollbackOfUnknownOutcomeIsSettled(t *testing.T) {
 	lost := fmt.Errorf("%w: the test killed it", runtime.ErrUnavailable)

@@ -18,10 +18,10 @@ import (
 // steer, the message first waits for the running turn to end. Sends to one session run one by one, so two concurrent
 // sends make one turn. The message's options become the session's controls once the runtime has accepted the message.
 //
-// Errors are *ToolsError for client tools that differ from the session's, and *runtime.ControlError for levels that
-// the runtime does not enforce. *runtime.UnsupportedError means that the runtime does not accept images.
-// *BackgroundError refuses options that cannot change while background work runs. *LimitError means that too many
-// messages are being sent.
+// *ToolsError refuses client tools that differ from the session's. *runtime.ControlError refuses levels that the
+// runtime does not enforce. *runtime.UnsupportedError means that the runtime does not accept images. *BackgroundError
+// refuses options that cannot change while background work runs. *LimitError means that too many messages are being
+// sent.
 func (s *Service) Send(ctx context.Context, sessionID string, message session.Message) (session.Sent, error) {
 	if err := s.journal.AwaitWrites(ctx); err != nil {
 		return session.Sent{}, err // before any call to the runtime
@@ -234,8 +234,7 @@ func (s *Service) turnAccepted(ctx context.Context, sess session.Session, starte
 	})
 }
 
-// storeSent stores a message that the runtime accepted, with its turn, unless the session was deleted or belongs to
-// another node.
+// storeSent stores an accepted message with its turn, unless the session was deleted or belongs to another node.
 func (s *Service) storeSent(ctx context.Context, tx database.Tx, sess session.Session, turn store.Turn,
 	started runtime.StartedTurn, message session.Message) ([]journal.Event, error) {
 	if _, err := store.IsSystemOwned(ctx, tx, sess.ID); err != nil {

@@ -10,7 +10,7 @@ import (
 	"harness/internal/services/session"
 )
 
-// The service chooses the files that an agent reads without a request when it opens the session, and stores their
+// When it opens a session, the service chooses the files that its agent reads without a request. It stores their
 // hashes. It shows these sources with later changes, also after a restart. A fork has the same sources. A deleted
 // session leaves none. RA-16
 func TestSourcesOfASession(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { scripted.Main(m) }
 
-// openScripted opens a kit whose first runtime is a fake and whose second one is a real process with a folder.
+// openScripted opens a kit with two runtimes: a fake, and a real process with a folder.
 func openScripted(t *testing.T, db *database.DB) (k *kit, dir string) {
 	t.Helper()
 	dir = t.TempDir()

@@ -147,7 +147,7 @@ func (k *kit) listen() func() []delta {
 	}
 }
 
-// Deltas are published one by one, and stored joined before the next signal of their process, one event per text and
+// Deltas are published one by one. Before the next signal of their process, they are stored as one event per text and
 // group.
 func TestTextsArePublishedAtOnceAndStoredJoined(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {

@@ -310,7 +310,7 @@ func TestRuntimeOfASession(t *testing.T) {
 	})
 }
 
-// The sessions of a runtime that is no longer configured stay readable, and the error says how to enable the runtime.
+// The sessions of a runtime that is no longer configured stay readable. The error says how to enable the runtime.
 func TestSessionsOfAFormerRuntime(t *testing.T) {
 	eachPair(t, func(t *testing.T, p pair) {
 		s := p.session("a")

@@ -60,8 +60,8 @@ func (s *upserter) commit(ctx context.Context, unit journal.Unit) error {
 // encode.
 const maxManyEntries = 2048
 
-// maxGathered and maxGatheredBytes limit the single entries and the bytes of events of one unit, unless one entry
-// alone exceeds them. The journal puts several units into one transaction.
+// maxGathered and maxGatheredBytes limit the single entries and the event bytes of one unit, unless one entry alone
+// exceeds them. The journal puts several units into one transaction.
 const (
 	maxGathered      = 256
 	maxGatheredBytes = 512 << 10

@@ -42,8 +42,7 @@ func randomEntries(random *rand.Rand, n int) []transcript.Entry {
 	return entries
 }
 
-// Many concurrent entries leave the same transcript and events as the same entries one by one, except for names and
-// times.
+// Many concurrent entries leave the same transcript and events as sequential ones, except for names and times.
 func TestUpsertsAtOnceEqualUpsertsOneByOne(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		for _, systemOwned := range []bool{false, true} {

@@ -127,8 +127,8 @@ func TestViewFollowsOtherNodes(t *testing.T) {
 	})
 }
 
-// An event's meta names the project that its session had at the event's position in the journal, however assignments
-// and events interleave.
+// An event's meta names the project that its session had at the event's position in the journal. That holds however
+// assignments and events interleave.
 func TestMetaIsTrueAtItsPlace(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		var projects []session.Project

@@ -13,8 +13,8 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// A server killed between deleting an owner and deleting its workers' sessions, or while creating such a session,
-// leaves sessions without an owner. The next start removes only those, and shows none of them as a chat.
+// A kill between the deletion of an owner and that of its workers' sessions leaves sessions without an owner. So does
+// a kill during the creation of such a session. The next start removes only those, and shows none of them as a chat.
 func TestKillLeavesNoWorkers(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		f := fakeWorkers{k}

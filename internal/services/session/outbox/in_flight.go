@@ -30,7 +30,7 @@ type inFlightMark struct {
 // runtime accepted it.
 const steeredMark = "steered"
 
-// newMark returns the mark of a message that is about to be sent to a session's runtime as a new turn.
+// newMark returns the mark of a message that is about to start a turn in a session's runtime.
 func newMark(ctx context.Context, tx database.Tx, session session.Session) (string, error) {
 	turns, err := store.TurnMark(ctx, tx, session.ID)
 	return string(javascript.MustEncode(inFlightMark{turns, session.Epoch})), err

@@ -60,7 +60,7 @@ func (a *Agents) AgentSessions(ctx context.Context, owner string) ([]session.Age
 	}), nil
 }
 
-// DismissIn removes an owner's workers in the unit that changes the owner, so no job gets a worker that is being
+// DismissIn removes an owner's workers in the unit that changes the owner. No job then gets a worker that is being
 // removed. The caller removes the sessions after the commit. After a crash, SweepWorkers finds the ownerless sessions.
 func (a *Agents) DismissIn(ctx context.Context, tx database.Tx, owner string) ([]string, error) {
 	workers := a.workerStore()

@@ -11,7 +11,7 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// MarkRead records that a reader has read a transcript up to an entry, and reports whether that is later than the
+// MarkRead records that a reader has read a transcript up to an entry. It reports whether that is later than the
 // previous marker. Errors are those of Lookup, and ErrNoEntry.
 func (r *Reader) MarkRead(ctx context.Context, reader, sessionID, messageID string) (further bool, err error) {
 	if _, err := r.sessions.Lookup(ctx, sessionID); err != nil {

@@ -111,8 +111,8 @@ func (r *Reader) readWindow(ctx context.Context, q database.Querier, detail *ses
 }
 
 // version identifies a reader's result. It costs three look-ups by key, regardless of the transcript's length. A
-// change of an entry either comes with an event, which advances the session's sequence number, or is a new entry or an
-// import.
+// change of an entry either is a new entry or an import, or comes with an event. The event advances the session's
+// sequence number.
 func (r *Reader) version(ctx context.Context, q database.Querier, sess session.Session, want session.Reading) (string, error) {
 	seq, err := journal.Sequence(ctx, q, sess.ID)
 	if err != nil {

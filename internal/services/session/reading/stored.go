@@ -44,8 +44,8 @@ func (r *Reader) StoredIn(ctx context.Context, q database.Querier, sessionID str
 	return row.Effective(r.runtimes.DefaultsFor(row.Runtime, defaults))
 }
 
-// TranscriptPage reads at most limit entries after the first offset ones, in the order of Read or, if reversed, newest
-// first. It reads only that page, and counts the transcript's length in an index. Errors are those of Lookup.
+// TranscriptPage reads at most limit entries after the first offset ones. The order is that of Read or, if reversed,
+// newest first. It reads only that page, and counts the transcript's length in an index. Errors are those of Lookup.
 func (r *Reader) TranscriptPage(ctx context.Context, sessionID string, offset, limit int, newestFirst bool) (
 	page session.TranscriptPage, err error) {
 	session, err := r.sessions.Lookup(ctx, sessionID)

@@ -135,7 +135,7 @@ func (r *Rollbacks) rolledBack(ctx context.Context, sessionID string, turns []st
 }
 
 // withForgotten takes the turns that were taken back, newest first, and returns them in the order they ran. It adds
-// turns that ran after the first of them and that the runtime's history lacks, such as some that failed.
+// later turns that are missing from the runtime's history, such as failed ones.
 func (r *Rollbacks) withForgotten(ctx context.Context, q database.Querier, sessionID string, turns []string) (
 	[]string, error) {
 	gone := slices.Clone(turns)

@@ -11,7 +11,7 @@ import (
 	"harness/internal/platform/database"
 )
 
-// Snapshot is the stored state of a session for another node, with its last turn and the marker of its folder.
+// Snapshot is a session's stored state for another node, with its last turn and the marker of its folder.
 type Snapshot struct {
 	TurnID, Workspace string
 	StoredAt          int64

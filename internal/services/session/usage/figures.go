@@ -126,8 +126,7 @@ func (f *figuresRow) add(ctx context.Context, tx database.Tx, r Report, reported
 }
 
 // since returns the usage between two reports. If the runtime restarted its count, it returns the usage of the last
-// request. The first total of a turn after such a restart may exceed the previous total, but by less than that turn
-// used.
+// request. After such a restart, a turn's first total may exceed the previous total, but by less than the turn used.
 func (u usageFigure) since(before usageFigure) wire.Tokens {
 	all, was := u.Total, before.Total
 	if all.Total < was.Total || all.Input < was.Input || all.Cached < was.Cached || all.Output < was.Output ||
