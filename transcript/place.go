@@ -159,8 +159,8 @@ func (p *placer) move(ctx context.Context, k key, entry *Entry, item bool) error
 	return nil
 }
 
-// rename gives an entry's block to its new turn, if the entry is alone there and that turn has no block. The entry
-// then keeps its place.
+// rename gives an entry's block to its new turn, if it is alone there and that turn has no block. The entry then keeps
+// its place.
 func (p *placer) rename(ctx context.Context, k key, number int64, entry *Entry) (bool, error) {
 	turn := turnKey{k.session, database.EncodeText(entry.TurnID)}
 	if err := p.load(ctx, []turnKey{turn}); err != nil {

@@ -94,7 +94,7 @@ type State string
 const (
 	StateIdle    State = "idle"    // no turn runs, and the last one did not fail
 	StateRunning State = "running" // a turn runs
-	StateWaiting State = "waiting" // a turn runs and waits for a person
+	StateWaiting State = "waiting" // a turn runs and waits for a user
 	StateError   State = "error"   // no turn runs, and the last one failed
 	// StateUnresponsive: a turn runs, but its runtime does not answer. The turn continues, or ends with the runtime.
 	StateUnresponsive State = "unresponsive"

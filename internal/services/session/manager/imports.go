@@ -259,7 +259,7 @@ func (s *importer) importOne(ctx context.Context, sessionID string) {
 	}
 }
 
-// AwaitHistory waits, within bounds, until the worker has handled a session whose history is missing and available.
+// AwaitHistory waits for a limited time until the worker has handled a session with a missing but available history.
 func (s *importer) AwaitHistory(ctx context.Context, session session.Session) error {
 	if adapter, _ := s.historian(session); adapter == nil {
 		return nil

@@ -237,8 +237,7 @@ func (s *Service) prepareSignal(runtimeName string, signal runtime.Signal) arriv
 	return a
 }
 
-// LoadView loads a session into the view. After a read error the session stays absent, and the unit reads the rows
-// itself.
+// LoadView loads a session into the view. After a read error it stays absent, and the unit reads the rows itself.
 func (s *Service) LoadView(runtimeName, id string) {
 	if err := s.tryLoad(runtimeName, id); err != nil {
 		s.opts.Logger.Warn().Err(err).Str("session", id).
@@ -342,8 +341,7 @@ func (s *Service) apply(ctx context.Context, tx database.Tx, a arrival) ([]journ
 	return append(events, decided...), err
 }
 
-// change stores the state of a signal. Its events precede the signal's own, the order that clients know from
-// codex-manager.
+// change stores the state of a signal. Its events precede the signal's own, as in codex-manager.
 func (s *Service) change(ctx context.Context, tx database.Tx, a arrival, meta *stream.Meta) ([]journal.Event, error) {
 	id := a.signal.ThreadID
 	switch change := a.signal.Change.(type) {

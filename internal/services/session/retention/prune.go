@@ -35,8 +35,8 @@ type Policy struct {
 	InUse func(ctx context.Context, q database.Querier, sessionID string) (bool, error)
 }
 
-// maxTombstones is the number of tombstones of deleted sessions to keep, whatever their age. A runtime may still have
-// a conversation that it was asked to delete; the tombstone prevents its import.
+// maxTombstones is the number of tombstones of deleted sessions to keep, regardless of age. A runtime may still have a
+// conversation that it was asked to delete; the tombstone prevents its import.
 const maxTombstones = 1_000_000
 
 // usageKept is how long the usage of a day is kept.
