@@ -11,13 +11,13 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// startColumns are the content of rows of before, and else the first part of what scanEntry decodes.
+// startColumns are the content column of older rows, and otherwise the first part of what scanEntry decodes.
 const startColumns = `content, coalesce(case when encoded = '' then (select part from transcript_parts
 	where session = session_id and message = message_id order by number limit 1) else encoded end, ` +
 	journal.PayloadStartAtEventPos + `)`
 
-// Beginning reads what an entry's content begins with, at most so many bytes of it, at a cost that does not grow with
-// the entry; false when there is no such entry.
+// Beginning reads at most the given number of bytes from the start of an entry's content. The cost does not grow with
+// the entry. It returns false if the entry does not exist.
 func (Store) Beginning(ctx context.Context, q database.Querier, sessionID, messageID string, bytes int) (string, bool, error) {
 	var (
 		content string
@@ -40,10 +40,10 @@ func (Store) Beginning(ctx context.Context, q database.Querier, sessionID, messa
 	return strings.ToValidUTF8(content[:min(len(content), bytes)], ""), true, nil
 }
 
-// escapeBytes is how many bytes of JSON one of a text is at most.
+// escapeBytes is the maximum length in JSON of one byte of a text.
 const escapeBytes = 6
 
-// contentStart is what the content begins with of an entry that may be cut off behind it.
+// contentStart returns the start of an entry's content from JSON that may be cut off after it.
 func contentStart(stored string, bytes int) (string, error) {
 	_, entry, found := strings.Cut(stored, `,"entry":`)
 	if !found || !strings.HasPrefix(stored, `{"threadId":`) {
@@ -64,7 +64,7 @@ func contentStart(stored string, bytes int) (string, error) {
 	return content, nil
 }
 
-// wholeEscapes leaves out the escape that a JSON text may be cut off in.
+// wholeEscapes removes an incomplete escape at the end of a JSON text that was cut off.
 func wholeEscapes(text string) string {
 	for at := 0; ; {
 		next := strings.IndexByte(text[at:], '\\')

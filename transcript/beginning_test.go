@@ -9,7 +9,7 @@ import (
 	"harness/tests/dbtest"
 )
 
-// The beginning of an entry is read whichever way it is stored, and however long it is.
+// Beginning reads the start of an entry regardless of how it is stored and how long it is.
 func TestBeginning(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {

@@ -9,14 +9,14 @@ import (
 	"harness/internal/platform/database"
 )
 
-// TypeDamaged is the type of an entry that is not as it was written: readers are shown that it is, and where, and never
-// what its row says now.
+// TypeDamaged is the type of an entry whose row changed since it was written. Readers see that it is damaged, and
+// where, but never the row's present content.
 const TypeDamaged = "damaged"
 
-// errDamaged says that what is stored of an entry is not what was written.
+// errDamaged means that an entry's row differs from what was written.
 var errDamaged = errors.New("what is stored of the entry is damaged")
 
-// damaged is what readers are shown in place of an entry that is not as it was written.
+// damaged returns the entry that readers see in place of a damaged one.
 func (e Entry) damaged() Entry {
 	e.Role, e.Type, e.Details, e.Source, e.Status = "system", TypeDamaged, nil, nil, Failed
 	e.Content = damagedText
@@ -28,7 +28,7 @@ const damagedText = "What this entry said is damaged in the database of the serv
 
 func checksumOf(text string) database.Checksum { return database.Checksum(0).Add(text) }
 
-// openEntry decodes what StoredEntry selects. errDamaged when it does not have the checksum that was kept of it.
+// openEntry decodes the value of StoredEntry. It returns errDamaged if the value does not match the stored checksum.
 func openEntry(stored string, kept sql.NullInt64) (Entry, error) {
 	encoded, err := openStored(stored, kept)
 	if err != nil {
@@ -37,7 +37,7 @@ func openEntry(stored string, kept sql.NullInt64) (Entry, error) {
 	return decodeEntry(encoded)
 }
 
-// openStored is the JSON of the entry in what StoredEntry selects.
+// openStored returns the JSON of the entry in the value of StoredEntry.
 func openStored(stored string, kept sql.NullInt64) (string, error) {
 	if kept.Valid {
 		if sum, _ := database.Checksums(kept.Int64); sum != checksumOf(stored) {
@@ -47,7 +47,7 @@ func openStored(stored string, kept sql.NullInt64) (string, error) {
 	return cutEntry(stored), nil
 }
 
-// openChecked is the entry in what CheckedEntry selects.
+// openChecked returns the entry in the value of CheckedEntry.
 func openChecked(checked string) (Entry, error) {
 	sum, stored, _ := strings.Cut(checked, " ")
 	var kept sql.NullInt64

@@ -16,7 +16,7 @@ import (
 	"harness/transcript"
 )
 
-// ways are all that read entries.
+// ways lists all functions that read entries.
 func ways(t *testing.T, db *database.DB) map[string][]transcript.Entry {
 	t.Helper()
 	ctx, store, found := t.Context(), transcript.Store{}, map[string][]transcript.Entry{}
@@ -47,8 +47,8 @@ func ways(t *testing.T, db *database.DB) map[string][]transcript.Entry {
 	return found
 }
 
-// An entry that is not as it was written is shown as damaged by all that read it, however it is stored. The others are
-// shown as they are, and the next upsert of the entry puts it right.
+// All functions that read a damaged entry show it as damaged, however it is stored. Other entries are shown as they
+// are, and the next upsert of the entry repairs it.
 func TestADamagedEntryIsNamed(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {

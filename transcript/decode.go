@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// cutEntry is the JSON of the entry in what is stored: that JSON itself, or the event for readers
-// (AppendUpdate). No text before the entry has the member's name, because a quote within a text is escaped.
+// cutEntry returns the entry's JSON from the stored value: that value itself, or a part of the event for readers
+// (AppendUpdate). No text before the entry can contain the member's name, because a quote within a text is escaped.
 func cutEntry(stored string) string {
 	const name = `,"entry":`
 	if !strings.HasPrefix(stored, `{"threadId":`) {
@@ -21,8 +21,8 @@ func cutEntry(stored string) string {
 	return stored[from+len(name) : len(stored)-1]
 }
 
-// decodeEntry is the inverse of AppendJSON, and accepts nothing else. Its texts are parts of the JSON as far
-// as nothing in them is escaped.
+// decodeEntry is the inverse of AppendJSON, and accepts nothing else. Texts without escapes share memory with the
+// JSON.
 func decodeEntry(encoded string) (Entry, error) {
 	var e Entry
 	d := decoder{rest: encoded, ok: true}
@@ -51,7 +51,7 @@ type decoder struct {
 
 func (d *decoder) has(name string) bool { return strings.HasPrefix(d.rest, name) }
 
-// text reads a text behind its name and the quote it begins with.
+// text reads a text after its name and its opening quote.
 func (d *decoder) text(name string) string {
 	text, found := strings.CutPrefix(d.rest, name)
 	if !found {
@@ -70,7 +70,7 @@ func (d *decoder) text(name string) string {
 	return text[:end]
 }
 
-// escaped reads a text up to its quote, given where its first escape is.
+// escaped reads a text up to its closing quote, given the position of its first escape.
 func (d *decoder) escaped(text string, escape int) string {
 	var b strings.Builder
 	for escape >= 0 && escape+1 < len(text) {
@@ -126,7 +126,7 @@ func (d *decoder) number(name string) *int64 {
 	return &value
 }
 
-// encodable reports whether JSON gives back what the entry says: bytes that are no UTF-8 do not.
+// encodable reports whether JSON preserves the entry: it does not preserve bytes that are not UTF-8.
 func encodable(e *Entry) bool {
 	for _, text := range [...]string{e.MessageID, e.TurnID, e.Role, e.Type, e.Content, string(e.Status)} {
 		if !utf8.ValidString(text) {

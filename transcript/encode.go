@@ -8,7 +8,7 @@ import (
 	"harness/internal/lib/javascript"
 )
 
-// AppendJSON appends the entry as the wire spells it, which is what encoding/json makes of it without HTML escaping.
+// AppendJSON appends the entry in wire format, which equals the output of encoding/json without HTML escaping.
 func (e *Entry) AppendJSON(dst []byte) []byte {
 	if e.Source != nil {
 		whole := e.Whole()
@@ -25,7 +25,7 @@ func (e *Entry) AppendJSON(dst []byte) []byte {
 	return e.appendTail(dst)
 }
 
-// appendTail appends what follows the texts.
+// appendTail appends the members after the texts.
 func (e *Entry) appendTail(dst []byte) []byte {
 	if e.StartedAt != nil {
 		dst = strconv.AppendInt(append(dst, `,"startedAt":`...), *e.StartedAt, 10)
@@ -40,7 +40,7 @@ func (e *Entry) appendTail(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// OmitDetails leaves the details out, and sets their length. The entry must not be stored then.
+// OmitDetails removes the details and sets DetailsBytes to their length. Do not store the entry afterwards.
 func (e *Entry) OmitDetails() {
 	whole := e.Whole()
 	if *e = whole; e.Details != nil {
@@ -48,8 +48,8 @@ func (e *Entry) OmitDetails() {
 	}
 }
 
-// AppendUpdate appends the event about the entry for readers of the session. The entry's own JSON stands from
-// entry on, up to the last byte.
+// AppendUpdate appends the event about the entry for readers of the session. The entry's own JSON starts at entry and
+// ends before the last byte.
 func (e *Entry) AppendUpdate(dst []byte, sessionID string) (out []byte, entry int) {
 	dst = appendText(append(dst, `{"threadId":`...), sessionID)
 	dst = appendText(append(dst, `,"turnId":`...), e.TurnID)
@@ -60,7 +60,7 @@ func (e *Entry) AppendUpdate(dst []byte, sessionID string) (out []byte, entry in
 	return append(e.AppendJSON(dst), '}'), entry
 }
 
-// AppendAnswer appends the answer to the sender of an upsert, from the entry as AppendJSON writes it.
+// AppendAnswer appends the answer to the sender of an upsert; entry is in the format of AppendJSON.
 func AppendAnswer(dst []byte, sessionID string, entry []byte) []byte {
 	dst = append(appendAnswered(dst, sessionID), `,"entry":`...)
 	return append(append(dst, entry...), '}')
@@ -82,7 +82,7 @@ func appendAnswered(dst []byte, sessionID string) []byte {
 	return appendText(append(dst, `{"status":"ok","sessionId":`...), sessionID)
 }
 
-// Size is about how long the entry is as JSON.
+// Size estimates the entry's length as JSON.
 func (e *Entry) Size() int {
 	const names = 384
 	size := names + len(e.MessageID) + len(e.TurnID) + len(e.Content) + len(e.Content)/16

@@ -10,7 +10,7 @@ import (
 	"harness/transcript"
 )
 
-// An entry on the wire is what encoding/json makes of it, byte for byte.
+// An entry on the wire equals the output of encoding/json, byte for byte.
 func FuzzEntryJSON(f *testing.F) {
 	f.Add("plain", "details", int64(0), true)
 	f.Add("\x00\x01\b\f\n\r\t\x1f\x7f\"\\/<>&\u2028\u2029é😀\xff\xc3", "", int64(-1), false)
@@ -58,7 +58,7 @@ func FuzzEntryJSON(f *testing.F) {
 	})
 }
 
-// Without its details an entry has their length; one that never had details is unchanged.
+// An entry without its details has their length; an entry that never had details is unchanged.
 func TestDetailsAreLeftOut(t *testing.T) {
 	t.Parallel()
 	details := `{"command":"ls"}`

@@ -1,14 +1,12 @@
-// Package transcript owns the entries of a session's transcript: upsert with merge, and the assembly of what a client
-// reads.
+// Package transcript owns the entries of a session's transcript: it merges upserts and assembles what a client reads.
 //
-// It must never know a runtime's formats (the adapter makes entries of items) nor how a change reaches
-// clients.
+// It must never know a runtime's formats (the adapter converts items to entries) nor how a change reaches clients.
 package transcript
 
 // Status is the state of an entry.
 type Status string
 
-// The states of an entry. Streaming is the only one that is not final.
+// The states of an entry. All except Streaming are final.
 const (
 	Streaming Status = "streaming"
 	Complete  Status = "complete"
@@ -16,8 +14,7 @@ const (
 	Failed    Status = "error"
 )
 
-// Entry is one line of a transcript, in the order and spelling of the wire.
-// Times are in ms.
+// Entry is one line of a transcript, with the member order and spelling of the wire. Times are in ms.
 type Entry struct {
 	MessageID   string  `json:"messageId"`
 	TurnID      string  `json:"turnId"`
@@ -28,8 +25,8 @@ type Entry struct {
 	StartedAt   *int64  `json:"startedAt,omitempty"`
 	CompletedAt *int64  `json:"completedAt,omitempty"`
 	Status      Status  `json:"status"`
-	// DetailsBytes is how long the details are that were left out (OmitDetails), 0 when none were.
+	// DetailsBytes is the length of details that OmitDetails removed, 0 if it removed none.
 	DetailsBytes int `json:"detailsBytes,omitempty"`
-	// Source stands in for texts that are too long to be held twice, nil when there is none. Whole puts them in.
+	// Source replaces texts that are too long to hold in memory twice, nil if there are none. Whole restores them.
 	Source *Source `json:"-"`
 }

@@ -1,4 +1,4 @@
 package transcript
 
-// WindowStatement is the statement of a window, for tests that ask the engine how it would run.
+// WindowStatement returns the query of a window, for tests that ask the engine for its plan.
 func WindowStatement(w Window, session string) (string, []any) { return w.statement(session, "") }

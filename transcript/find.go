@@ -9,12 +9,12 @@ import (
 	"harness/internal/platform/database"
 )
 
-// Find reads one stored entry; false when there is none of that id.
+// Find reads one stored entry; it returns false if no entry has that id.
 func (Store) Find(ctx context.Context, q database.Querier, sessionID, messageID string) (Entry, bool, error) {
 	return find(ctx, q, sessionID, `message_id = $2`, database.EncodeText(messageID))
 }
 
-// First reads the entry a session begins with, of turns that were not rolled back; false when it has none.
+// First reads the first entry of a session, ignoring turns that were rolled back; it returns false if there is none.
 func (Store) First(ctx context.Context, q database.Querier, sessionID string) (Entry, bool, error) {
 	return find(ctx, q, sessionID, `place >= $2`+keptTurns+` order by place, ordinal limit 1`, 0)
 }
@@ -32,7 +32,8 @@ func find(ctx context.Context, q database.Querier, sessionID, which string, arg 
 	return entry, true, nil
 }
 
-// ContentOf is the content of an entry from its column content and CheckedEntry. One that is damaged says so.
+// ContentOf returns the content of an entry from its columns content and CheckedEntry. A damaged entry's content says
+// that it is damaged.
 func ContentOf(content string, checked sql.NullString) string {
 	if !checked.Valid {
 		return database.DecodeText(content)

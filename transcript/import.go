@@ -7,7 +7,7 @@ import (
 	"harness/internal/platform/database"
 )
 
-// Turn is one turn as the runtime stores it: its items in order, complete and with their times.
+// Turn is one turn as the runtime stores it: its items in order, complete and with times.
 type Turn struct {
 	ID      string
 	Entries []Entry
@@ -20,7 +20,7 @@ type row struct {
 	changed       bool
 }
 
-// importing is the transcript of a session on its way to hold the runtime's history.
+// importing is a session's transcript while the runtime's history is merged into it.
 type importing struct {
 	session string // as stored
 	rows    []*row // by number
@@ -29,10 +29,10 @@ type importing struct {
 	turns   []Turn
 }
 
-// Import merges the runtime's own history of a session: items that are not stored are added; of an item on
-// both sides the more final version is kept, then the longer one. Turns stored here in the runtime's order
-// keep their places; else (a history from elsewhere is older than what is stored) the transcript is
-// reordered: the runtime's turns, each with what others wrote to it, then all other turns.
+// Import merges the runtime's history of a session. It adds items that are not stored. If both sides have an item, it
+// keeps the more final version, then the longer one. Turns keep their places if they are stored in the runtime's
+// order. Otherwise, because a history from elsewhere is older than the stored entries, Import reorders the transcript.
+// The runtime's turns come first, each with the entries that others wrote to it, then all other turns.
 func (Store) Import(ctx context.Context, tx database.Tx, sessionID string, turns []Turn) error {
 	in := importing{session: database.EncodeText(sessionID), byID: map[string]*row{}, blocks: map[string]int64{},
 		turns: turns}
@@ -49,7 +49,7 @@ func (Store) Import(ctx context.Context, tx database.Tx, sessionID string, turns
 func (in *importing) read(ctx context.Context, tx database.Tx) error {
 	err := database.ReadEach(ctx, tx, "read the entries", func(stored database.Row) (err error) {
 		var r row
-		r.Entry, _, err = scanStored(ctx, placed{stored, &r}) // what is damaged is written anew
+		r.Entry, _, err = scanStored(ctx, placed{stored, &r}) // replace a damaged row
 		in.rows, in.byID[r.MessageID] = append(in.rows, &r), &r
 		return err
 	}, `select ordinal, place, `+entryColumns+` from transcript_entries where session_id = $1 order by ordinal`,
@@ -68,7 +68,7 @@ func (in *importing) read(ctx context.Context, tx database.Tx) error {
 	}, `select turn_id, block from transcript_turns where session_id = $1`, in.session)
 }
 
-// placed scans number and place before the columns of an entry.
+// placed scans a number and a place before the columns of an entry.
 type placed struct {
 	stored database.Row
 	row    *row
@@ -79,8 +79,8 @@ func (p placed) Scan(dest ...any) error {
 	return p.stored.Scan(append([]any{&p.row.number, &p.row.place}, dest...)...)
 }
 
-// settle leaves items out that the runtime made up while it read its history again, and gives one whose id another item
-// has an id of its own.
+// settle removes items that the runtime invented while it reread its history. If two items share an id, it gives one
+// of them a new id.
 func (in *importing) settle() {
 	stored := map[string][]Entry{}
 	for _, r := range in.rows {
@@ -101,8 +101,8 @@ func (in *importing) settle() {
 	in.turns = turns
 }
 
-// inOrder reports whether the stored turns have the runtime's order, what is not stored comes after them, and
-// no client wrote to a turn that was not known to be the runtime's.
+// inOrder reports whether the import can keep all places. The stored turns must have the runtime's order, and missing
+// items must come after them. No client may have written to a turn before the runtime reported that turn.
 func (in *importing) inOrder() bool {
 	for _, r := range in.rows {
 		if r.place>>blockShift < firstBlock && r.place != hidden {
@@ -126,7 +126,7 @@ func (in *importing) inOrder() bool {
 	return true
 }
 
-// add stores what is missing, each item at the end of its turn.
+// add stores the missing items, each at the end of its turn.
 func (in *importing) add(ctx context.Context, tx database.Tx) error {
 	states := map[key]*state{}
 	var changed []key
@@ -148,7 +148,7 @@ func (in *importing) add(ctx context.Context, tx database.Tx) error {
 	return write(ctx, tx, changed, states, updateEntries, false)
 }
 
-// rebuild stores what is missing and gives every entry its place.
+// rebuild stores the missing items and places every entry.
 func (in *importing) rebuild(ctx context.Context, tx database.Tx) error {
 	known := map[string]bool{}
 	for _, turn := range in.turns {
@@ -160,14 +160,14 @@ func (in *importing) rebuild(ctx context.Context, tx database.Tx) error {
 			}
 		}
 	}
-	others := map[string][]*row{} // what is no item of the runtime's history, by turn
+	others := map[string][]*row{} // entries that are not in the runtime's history, by turn
 	items := map[string]bool{}
 	for _, turn := range in.turns {
 		for _, entry := range turn.Entries {
 			items[entry.MessageID] = true
 		}
 	}
-	// turns that are not in the history: those that run or are lost, and those only others wrote to
+	// Turns that are not in the history: running or lost ones of the runtime, and those that only others wrote to.
 	var ours, theirs []string
 	for _, r := range in.rows {
 		if items[r.MessageID] || r.place == hidden {
@@ -195,10 +195,10 @@ func (in *importing) rebuild(ctx context.Context, tx database.Tx) error {
 	return blocks.store(ctx, tx)
 }
 
-// renumbering gives the entries of a session places, turn by turn.
+// renumbering places the entries of a session, turn by turn.
 type renumbering struct {
 	*importing
-	runtime, appendix int64 // how many turns of each kind there are so far
+	runtime, appendix int64 // number of turns of each kind so far
 	turnRows          []any
 	places            map[string]int64 // of the entries seen so far
 	fresh             []Entry          // not stored yet

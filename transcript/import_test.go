@@ -12,9 +12,9 @@ import (
 	"harness/transcript"
 )
 
-// recorded is one read of a session by codex-manager's own clients: what its runtime stored, what it had stored itself,
-// what it answered. One thing was corrected by hand: completedAt is never before startedAt (a turn's times are in
-// seconds, an entry's in ms).
+// recorded is one read of a session by codex-manager's own clients: what the runtime had stored, what codex-manager
+// had stored, and what it answered. One field was corrected by hand: completedAt is never before startedAt (a turn's
+// times are in seconds, an entry's in ms).
 type recorded struct {
 	Name string
 	Base []struct {
@@ -49,7 +49,7 @@ func vectors(t *testing.T) []recorded {
 	return all
 }
 
-// base is the runtime's history as it is imported, and the times of its turns.
+// base returns the runtime's history in the form for the import, and the times of its turns.
 func (r recorded) base() (turns []transcript.Turn, times map[string]transcript.TurnTimes) {
 	times = map[string]transcript.TurnTimes{}
 	for _, turn := range r.Base {
@@ -83,8 +83,8 @@ func importAll(t testing.TB, db *database.DB, session string, turns []transcript
 	}
 }
 
-// A history that is imported beside what is stored reads as codex-manager's clients read it, and a second
-// import changes nothing.
+// A history imported beside stored entries reads the same as for codex-manager's clients, and a second import changes
+// nothing.
 func TestImportAsRecorded(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -102,9 +102,9 @@ func TestImportAsRecorded(t *testing.T) {
 	})
 }
 
-// What is stored while it happens, item by item, has the order of the recorded reads, with one exception: an answer
-// that a message broke off keeps the place it began in, before the message. codex-manager, which did not find it in the
-// runtime's history, showed it behind.
+// Entries stored live, item by item, have the order of the recorded reads, with one exception. An answer that a
+// message interrupted keeps its place before the message. codex-manager, which did not find the answer in the
+// runtime's history, showed it after the message.
 func TestLiveOrderAsRecorded(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {

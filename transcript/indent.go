@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// indent yields valid JSON as json.Indent makes it with 2 spaces, in chunks, so that a long one is not held
-// twice. No chunk of its input ends within a value; none of those yielded ends within a character.
+// indent formats valid JSON like json.Indent with 2 spaces. It works in chunks, so that a long value is not in memory
+// twice. No input chunk may end within a value; no output chunk ends within a character.
 func indent(chunks [][]byte, yield func(chunk string)) {
 	depth, empty := 0, false
 	line := func() {
@@ -63,7 +63,7 @@ func indent(chunks [][]byte, yield func(chunk string)) {
 
 func asText(raw []byte) string { return unsafe.String(unsafe.SliceData(raw), len(raw)) } // no copy: raw never changes
 
-// endOfString is where the JSON string that begins at a quote has ended.
+// endOfString returns the end of the JSON string that starts at a quote.
 func endOfString(raw []byte, at int) int {
 	for at++; at < len(raw); at++ {
 		switch raw[at] {

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 )
 
-// Indented is JSON with an indent of 2 spaces, as clients are shown details; what is not JSON stays as it is.
+// Indented returns JSON indented by 2 spaces, the form in which clients see details. It returns other text unchanged.
 func Indented(raw json.RawMessage) string {
 	var out bytes.Buffer
 	if err := json.Indent(&out, raw, "", "  "); err != nil {

@@ -11,17 +11,16 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// Encodings are the entries of a transcript as JSON as they were stored, so that a reader's answer is not encoded
-// again.
+// Encodings are the stored JSON of a transcript's entries, so that an answer need not encode them again.
 type Encodings []encoding
 
 type encoding struct {
-	json string // "" when it is not known
+	json string // "" if unknown
 	of   Entry
 }
 
-// AppendJSON appends the entries as a JSON array. Those that are as they were read are copied; they have the order in
-// which they were read.
+// AppendJSON appends the entries as a JSON array. It copies the JSON of entries that are unchanged since they were
+// read. The entries must be in the order in which they were read.
 func (all Encodings) AppendJSON(dst []byte, entries []Entry) []byte {
 	dst = append(dst, '[')
 	for i := range entries {
@@ -30,7 +29,7 @@ func (all Encodings) AppendJSON(dst []byte, entries []Entry) []byte {
 		}
 		entry := &entries[i]
 		for len(all) > len(entries)-i && all[0].of.MessageID != entry.MessageID {
-			all = all[1:] // it was left out
+			all = all[1:] // the caller omitted it
 		}
 		if len(all) > 0 && all[0].of.MessageID == entry.MessageID {
 			known := &all[0]
@@ -55,17 +54,17 @@ func (s Store) List(ctx context.Context, q database.Querier, sessionID string) (
 	return entries, err
 }
 
-// A page of EachPage has at most so many entries, and no further one once it has so many bytes.
+// A page of EachPage is full once it has this many entries or bytes.
 const (
 	pageEntries = 256
 	pageBytes   = 256 << 10
 )
 
-// errPageFull ends the reading of a page.
+// errPageFull ends the read of a page.
 var errPageFull = errors.New("the page is full")
 
-// EachPage yields a session's entries, in reading order and a page at a time, without those of rolled-back
-// turns. A page and its JSON are the caller's. Pages fit together if q is a snapshot.
+// EachPage yields a session's entries in reading order, one page at a time, without those of rolled-back turns. The
+// caller owns a page and its JSON. Pages are consistent with each other if q is a snapshot.
 func (s Store) EachPage(ctx context.Context, q database.Querier, sessionID string,
 	give func(page []Entry, encodings Encodings) error) error {
 	p := pager{session: database.EncodeText(sessionID), ordinal: -1}
@@ -93,33 +92,33 @@ func (s Store) EachPage(ctx context.Context, q database.Querier, sessionID strin
 	return nil
 }
 
-// pager reads pages: the last one read, and where it ends. from is where it begins.
+// pager reads pages; it holds the last page and its end. from is where that page starts.
 type pager struct {
 	session, kept        string
 	from, place, ordinal int64
 	entries              []Entry
 	encodings            Encodings
-	missing              map[string]int // of entries not stored as JSON: where in the page they belong
+	missing              map[string]int // entries not stored as JSON, with their index in the page
 	damaged              []damagedAt
 }
 
-// damagedAt is an entry that is not as it was written: where in the page it belongs, and where in the transcript.
+// damagedAt is a damaged entry: its index in the page, and its place in the transcript.
 type damagedAt struct {
 	index          int
 	place, ordinal int64
 }
 
-// encodedInJoin is encodedWhole where journal_events is joined, which has sessions, too.
+// encodedInJoin is encodedWhole for a join with journal_events, which also has a column session_id.
 var encodedInJoin = strings.ReplaceAll(encodedWhole, " session_id", " transcript_entries.session_id")
 
-// joinedEvent is the condition of that join. The event that says what an entry says is of this entry.
+// joinedEvent is the condition of that join. It matches only an event about the same entry.
 const joinedEvent = `journal_events.pos = event_pos and journal_events.item_id = transcript_entries.message_id
 	and journal_events.session_id = transcript_entries.session_id`
 
-// read reads the next page, as far as it is stored as JSON. One column of text instead of nine is half the time: the id
-// of an entry that is not stored as JSON stands in it behind a colon.
+// read reads the next page, as far as its entries are stored as JSON. Reading one text column instead of nine halves
+// the time. For an entry not stored as JSON, the column has a colon and the entry's id.
 func (p *pager) read(ctx context.Context, q database.Querier) (more bool, err error) {
-	// A join: SQLite then looks up the events of entries with one cursor; a subquery opens one for each.
+	// Use a join: SQLite then looks up the events of entries with one cursor; a subquery opens one per entry.
 	p.entries, p.encodings, p.missing = make([]Entry, 0, pageEntries), make(Encodings, 0, pageEntries), map[string]int{}
 	p.damaged = nil
 	size, after := 0, []any{p.session, p.place, p.ordinal, pageEntries}
@@ -156,7 +155,7 @@ func (p *pager) read(ctx context.Context, q database.Querier) (more bool, err er
 	return len(p.entries) == pageEntries, err
 }
 
-// open decodes a stored entry. errDamaged, and what decodeEntry returns.
+// open decodes a stored entry. Its errors are errDamaged and those of decodeEntry.
 func (e *encoding) open(stored string, kept sql.NullInt64) (err error) {
 	text, err := openStored(stored, kept)
 	if err != nil {
@@ -168,7 +167,7 @@ func (e *encoding) open(stored string, kept sql.NullInt64) (err error) {
 	return err
 }
 
-// nameDamaged puts into their places what readers are shown of entries that are not as they were written.
+// nameDamaged puts the replacements that readers see for damaged entries into the page.
 func (p *pager) nameDamaged(ctx context.Context, q database.Querier) error {
 	for _, one := range p.damaged {
 		var err error
@@ -181,7 +180,7 @@ func (p *pager) nameDamaged(ctx context.Context, q database.Querier) error {
 	return nil
 }
 
-// fill reads those entries of a page that are not stored as JSON.
+// fill reads the entries of a page that are not stored as JSON.
 func (s Store) fill(ctx context.Context, q database.Querier, sessionID string, p *pager) error {
 	err := database.ReadEach(ctx, q, "read entries", func(row database.Row) error {
 		entry, err := scanEntry(ctx, row)
@@ -195,7 +194,7 @@ func (s Store) fill(ctx context.Context, q database.Querier, sessionID string, p
 	if err != nil {
 		return err
 	}
-	for id, at := range p.missing { // it changed meanwhile, and is stored as JSON now
+	for id, at := range p.missing { // it has changed since, and is now stored as JSON
 		if p.entries[at], _, err = s.Find(ctx, q, sessionID, id); err != nil {
 			return err
 		}

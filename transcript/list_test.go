@@ -15,7 +15,7 @@ import (
 	"harness/tests/dbtest"
 )
 
-// anyText is full of what JSON escapes.
+// anyText returns a text full of characters that JSON escapes.
 func anyText(random *rand.Rand) string {
 	chunks := []string{"a", " word", "\"", "\\", "\n", "\r", "\t", "\b", "\f", "\x00", "\x01", "\x1f", "é", "\u2028",
 		"\u2029", "\ufffd", "😀", "<&>", `,"entry":`, `,"startedAt":1`, `\u0041`, "}", "{"}
@@ -62,7 +62,7 @@ func TestDecodingUndoesEncoding(t *testing.T) {
 	}
 }
 
-// Whatever becomes of the entries between their reading and the answer, it is what encoding them gives.
+// Whatever happens to the entries between the read and the answer, the answer equals their encoding.
 func TestAnswersFromStoredJSONAreTheSame(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(3, 4))
@@ -109,7 +109,7 @@ func TestAnswersFromStoredJSONAreTheSame(t *testing.T) {
 	}
 }
 
-// kept is a store with a journal that keeps what its entries say before it prunes.
+// kept is a store with a journal that copies the content of entries before it prunes.
 type kept struct {
 	*testing.T
 	db  *database.DB
@@ -126,7 +126,7 @@ func newKept(t *testing.T, db *database.DB) kept {
 	return kept{t, db, log}
 }
 
-// upsert upserts entries as clients do, with an event each.
+// upsert upserts entries like clients, with one event each.
 func (k kept) upsert(entries ...Entry) {
 	k.Helper()
 	_, err := k.log.Commit(k.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
@@ -145,7 +145,7 @@ func (k kept) upsert(entries ...Entry) {
 	}
 }
 
-// read is the transcript, read in all ways there are.
+// read reads the transcript in every available way.
 func (k kept) read() []Entry {
 	k.Helper()
 	var entries []Entry
@@ -176,7 +176,7 @@ func (k kept) read() []Entry {
 	return entries
 }
 
-// rows counts those with their own text, and those that refer to an event.
+// rows counts the rows with their own text, and those that refer to an event.
 func (k kept) rows() (own, refer, columns int) {
 	k.Helper()
 	if err := k.db.Read().QueryRowContext(k.Context(),
@@ -187,7 +187,7 @@ func (k kept) rows() (own, refer, columns int) {
 	return own, refer, columns
 }
 
-// The content of an entry stands in its event and nowhere else, until the event is pruned.
+// The content of an entry is only in its event, until the event is pruned.
 func TestContentIsStoredOnce(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -204,8 +204,8 @@ func TestContentIsStoredOnce(t *testing.T) {
 		}
 		before := k.read()
 
-		// Without details the stored ones stay: the event no longer has the whole entry. The event of the
-		// other one does.
+		// If an upsert omits the details, the stored ones stay, and the event no longer has the whole entry. The event
+		// of the other entry does.
 		again, final := first, second
 		again.Details, again.Content = nil, "again"
 		final.Content, final.Status = "final", Complete
@@ -242,7 +242,7 @@ func TestContentIsStoredOnce(t *testing.T) {
 	})
 }
 
-// Entries of a store from before migration 0017 are read and changed.
+// Entries stored before migration 0017 can be read and changed.
 func TestEntriesOfBeforeAreRead(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -277,8 +277,8 @@ func TestEntriesOfBeforeAreRead(t *testing.T) {
 	})
 }
 
-// Units of one transaction read what those before them stored, though its event is written after the last of
-// them.
+// Units of one transaction read what earlier units stored, although those units' events are written after the last
+// unit.
 func TestAUnitReadsTheUpsertsOfTheUnitBefore(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -322,7 +322,7 @@ func TestAUnitReadsTheUpsertsOfTheUnitBefore(t *testing.T) {
 		if positions[1] != positions[0]+1 || !shared {
 			t.Fatalf("positions %v; in one transaction: %t", positions, shared)
 		}
-		second.Details = &details // not said again, so it stays
+		second.Details = &details // omitted, so it stays
 		if got := k.read(); len(got) != 1 || !got[0].Equal(second) {
 			t.Errorf("got %+v", got)
 		}

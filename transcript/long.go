@@ -11,24 +11,24 @@ import (
 	"harness/internal/platform/database"
 )
 
-// longEntry is from which size (bytes) an entry is stored in parts of about that size; an empty text, which is no JSON,
-// stands in its row then.
+// longEntry is the size (bytes) from which an entry is stored in parts of about that size. Its row then has an empty
+// text, which is not valid JSON.
 const longEntry = database.PartBytes
 
-// chunkBytes is how much of a text is encoded at a time.
+// chunkBytes is how much of a text is encoded at once.
 const chunkBytes = 32 << 10
 
-// Source is where texts of an entry stand in what a runtime said, when they are too long to be held in another form as
-// well. Entries that are read have none.
+// Source locates an entry's texts within the runtime's output if they are too long to hold in a second form. Entries
+// read from the store have none.
 type Source struct {
-	// Content are JSON strings whose texts, one after the other, are the content; nil for Entry.Content.
+	// Content are JSON strings whose concatenated texts are the content; nil means Entry.Content.
 	Content []json.RawMessage
-	// Details is JSON in chunks of which none ends within a value, that is the details when it is indented by
-	// 2 spaces; nil for Entry.Details.
+	// Details is JSON in chunks, none of which ends within a value; indented by 2 spaces it is the details. Nil means
+	// Entry.Details.
 	Details [][]byte
 }
 
-// Whole is the entry with all its texts in memory.
+// Whole returns the entry with all its texts in memory.
 func (e Entry) Whole() Entry {
 	if e.Source == nil {
 		return e
@@ -70,8 +70,8 @@ func (s *Source) size() (size int) {
 
 func (e *Entry) long() bool { return e.Size() > longEntry }
 
-// eachPart gives the entry's JSON (AppendJSON) in parts, of which none ends within a character, until yield returns
-// false. A part is gone when yield returns.
+// eachPart yields the entry's JSON (AppendJSON) in parts until yield returns false. No part ends within a character. A
+// part is invalid once yield returns.
 func (e *Entry) eachPart(yield func(part string) bool) {
 	w := partWriter{part: make([]byte, 0, longEntry+8*chunkBytes), yield: yield, open: true}
 	w.member(`{"messageId":"`, e.MessageID)
@@ -94,20 +94,20 @@ func (e *Entry) eachPart(yield func(part string) bool) {
 	w.flush()
 }
 
-// partWriter gathers JSON and gives it away in parts.
+// partWriter collects JSON and yields it in parts.
 type partWriter struct {
 	part  []byte
 	yield func(part string) bool
 	open  bool
 }
 
-// member writes a name with what stands between it and its neighbours, then a text without its quotes.
+// member writes a name with the punctuation around it, then a text without its quotes.
 func (w *partWriter) member(name, text string) {
 	w.part = append(w.part, name...)
 	w.text(text)
 }
 
-// text writes JSON of a text, without quotes.
+// text writes the JSON of a text, without quotes.
 func (w *partWriter) text(text string) {
 	for len(text) > 0 && w.open {
 		size := min(len(text), chunkBytes)
@@ -129,14 +129,13 @@ func (w *partWriter) flush() {
 	w.part = w.part[:0]
 }
 
-// partsOf names the parts of an entry.
+// partsOf returns the key of an entry's parts.
 func partsOf(k key) database.PartKey {
 	return database.PartKey{Table: "transcript_parts", Columns: []string{"session", "message"},
 		Values: []any{k.session, k.message}}
 }
 
-// storeParts writes the parts of entries whose rows were written by values without an event that has the
-// entry.
+// storeParts writes the parts of an entry whose row values has just written, unless an event has the whole entry.
 func storeParts(ctx context.Context, tx database.Tx, k key, entry *Entry) error {
 	if !entry.long() {
 		return nil
@@ -164,7 +163,7 @@ func storeParts(ctx context.Context, tx database.Tx, k key, entry *Entry) error 
 
 // hasDetails reports whether an entry that is stored in parts has details.
 func hasDetails(ctx context.Context, tx database.Tx, k key) (has bool, err error) {
-	const name = `","details":"` // within a text its quotes would be escaped
+	const name = `","details":"` // within a text, its quotes would be escaped
 	before := ""
 	err = database.ReadEach(ctx, tx, "look for the details of a transcript entry", func(row database.Row) error {
 		var part string
@@ -176,8 +175,8 @@ func hasDetails(ctx context.Context, tx database.Tx, k key) (has bool, err error
 	return has, err
 }
 
-// upsertLong is upsert for an entry that is stored in parts, without these being read. done is false when that is
-// needed, and nothing is written then.
+// upsertLong is upsert for an entry that is stored in parts, without reading the parts. done is false if it would have
+// to read them; it has then written nothing.
 func upsertLong(ctx context.Context, tx database.Tx, k key, entry Entry) (merged Entry, done bool, err error) {
 	old := Entry{MessageID: entry.MessageID}
 	var started, completed sql.NullInt64
@@ -215,7 +214,7 @@ func upsertLong(ctx context.Context, tx database.Tx, k key, entry Entry) (merged
 	return merged, true, storeParts(ctx, tx, k, &merged)
 }
 
-// sweepParts deletes the parts of a session's entries that are gone.
+// sweepParts deletes the parts of a session's deleted entries.
 func sweepParts(ctx context.Context, tx database.Tx, session string) error {
 	_, err := tx.ExecContext(ctx,
 		`delete from transcript_parts where session = $1 and not exists (select 1 from transcript_entries
@@ -226,10 +225,10 @@ func sweepParts(ctx context.Context, tx database.Tx, session string) error {
 	return nil
 }
 
-// KeepPruned is for the journal to call before it deletes the events below a position: what only they hold of an entry
-// goes to its row, and the parts of a long one to its parts.
+// KeepPruned must be called by the journal before it deletes the events below a position. It copies entries that only
+// those events have into their rows, and long ones into parts.
 func (Store) KeepPruned(ctx context.Context, tx database.Tx, below int64) error {
-	// Parts of what such an entry said before are not written over one by one: there may be more of them.
+	// Delete the parts of the entry's earlier content instead of overwriting them: there may be more of them.
 	_, err := tx.ExecContext(ctx, `delete from transcript_parts where exists (select 1 from transcript_entries e
 		join journal_events j on j.pos = e.event_pos and j.session_id = e.session_id and j.item_id = e.message_id
 		where e.session_id = transcript_parts.session and e.message_id = transcript_parts.message and e.event_pos < $1)`,

@@ -35,7 +35,7 @@ func anyJSON(random *rand.Rand, depth int) any {
 	return strings.Repeat(anyText(random), 1+random.IntN(2)*chunkBytes/8)
 }
 
-// indent is json.Indent, in chunks that can be escaped one by one.
+// indent equals json.Indent, in chunks that can be escaped one by one.
 func TestIndentsAsTheStandardLibrary(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
@@ -63,7 +63,7 @@ func TestIndentsAsTheStandardLibrary(t *testing.T) {
 	}
 }
 
-// unquote is what the standard library reads, in chunks of whole characters, without NUL.
+// unquote equals the standard library's result, in chunks of whole characters, without NUL.
 func TestUnquotesAsTheStandardLibrary(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(3, 4))
@@ -93,15 +93,15 @@ func TestUnquotesAsTheStandardLibrary(t *testing.T) {
 	}
 }
 
-// longItem is an item as a runtime describes it, somewhat longer than an entry that is stored in one part.
+// longItem returns an item as a runtime describes it, slightly longer than an entry that is stored in one part.
 func longItem(word string) json.RawMessage {
 	raw, _ := json.Marshal(map[string]any{"type": "commandExecution", "id": "c",
 		"aggregatedOutput": strings.Repeat(word+" \"é\" \\ 😀\u2028\n", longEntry/26)})
 	return raw
 }
 
-// A long entry is stored in parts, and is the same entry to every reader, no matter what it was before and
-// which writer stores it; nothing is left of it when it is deleted.
+// A long entry is stored in parts, and is the same entry for every reader. Its earlier content and its writer do not
+// matter. Its deletion leaves no parts.
 func TestLongEntriesAreStoredInParts(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -170,7 +170,7 @@ func TestLongEntriesAreStoredInParts(t *testing.T) {
 		upsertItem(changed)
 		shows("short again", false, changed)
 
-		// An upsert of a client, in its event until that is pruned.
+		// An upsert of a client is in its event until the event is pruned.
 		whole := item(Complete, "in its event").Whole()
 		whole.Content = changed.Content
 		k.upsert(whole)
@@ -180,8 +180,7 @@ func TestLongEntriesAreStoredInParts(t *testing.T) {
 		}
 		shows("after its event", true, whole)
 
-		// Again by its event, with a longer text and a shorter one: nothing of the longer one is left when it
-		// is pruned.
+		// The same by event, with a longer text and a shorter one: no part of the longer one remains after pruning.
 		for _, times := range []int{4, 2} {
 			text := strings.Repeat("other words ", times*longEntry/12-longEntry/24)
 			whole.Details = &text

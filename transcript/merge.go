@@ -1,11 +1,11 @@
 package transcript
 
-// Final reports whether nothing more is expected of an entry.
+// Final reports whether an entry is complete.
 func (s Status) Final() bool { return s != Streaming }
 
-// Merge is the upsert rule: what is stored for a message when next arrives after old. It is a shallow overlay;
-// details that are omitted keep the old ones, startedAt only goes down, completedAt only up, and a final entry keeps
-// its status, content and details against a late "streaming". Role, type and turn may change.
+// Merge is the upsert rule: it returns the message to store when next arrives after old. It is a shallow overlay.
+// Omitted details keep the old ones, startedAt only decreases, and completedAt only increases. A final entry keeps its
+// status, content and details if a late "streaming" arrives. Role, type and turn may change.
 func Merge(old, next Entry) Entry {
 	merged := next
 	merged.MessageID = old.MessageID
@@ -20,7 +20,7 @@ func Merge(old, next Entry) Entry {
 	return settleTimes(merged)
 }
 
-// settleTimes raises completedAt to startedAt. codex-manager did so only on a merge, not on the first insert.
+// settleTimes raises completedAt to startedAt. codex-manager does so only on a merge, not on the first insert.
 func settleTimes(entry Entry) Entry {
 	if entry.StartedAt != nil && entry.CompletedAt != nil && *entry.CompletedAt < *entry.StartedAt {
 		at := *entry.StartedAt
@@ -49,8 +49,8 @@ func later(a, b *int64) *int64 {
 	return b
 }
 
-// Equal reports whether two entries are the same to a reader. One with a Source counts as another: to compare
-// it would cost more than to store it.
+// Equal reports whether two entries are the same for a reader. An entry with a Source counts as different, because a
+// comparison would cost more than storing it.
 func (e Entry) Equal(other Entry) bool {
 	return e.Source == nil && other.Source == nil && e.MessageID == other.MessageID && e.TurnID == other.TurnID &&
 		e.Role == other.Role && e.Type == other.Type &&

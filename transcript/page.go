@@ -7,8 +7,8 @@ import (
 	"harness/internal/platform/database"
 )
 
-// Page reads at most limit entries of a session behind the first offset ones, in the order of List or, newest first, in
-// the reverse one. What is left out is counted off in an index and not read.
+// Page reads at most limit entries of a session after the first offset ones. The order is that of List, or reversed,
+// newest first. It skips the others in an index, without reading them.
 func (Store) Page(ctx context.Context, q database.Querier, sessionID string, offset, limit int, newestFirst bool) (
 	[]Entry, error) {
 	session := database.EncodeText(sessionID)
@@ -26,7 +26,7 @@ func (Store) Page(ctx context.Context, q database.Querier, sessionID string, off
 			` limit $2 offset $3`, session, limit, offset)
 }
 
-// Count is how many entries List returns. It reads an index only, unless turns were rolled back.
+// Count returns the number of entries that List returns. It reads only an index, unless turns were rolled back.
 func (Store) Count(ctx context.Context, q database.Querier, sessionID string) (count int64, err error) {
 	session := database.EncodeText(sessionID)
 	kept, err := keptOf(ctx, q, session)
@@ -41,7 +41,7 @@ func (Store) Count(ctx context.Context, q database.Querier, sessionID string) (c
 	return count, nil
 }
 
-// CountTurn is how many entries ListTurn returns.
+// CountTurn returns the number of entries that ListTurn returns.
 func (Store) CountTurn(ctx context.Context, q database.Querier, sessionID, turnID string) (count int64, err error) {
 	for _, part := range stretchesOfTurn() {
 		var found int64

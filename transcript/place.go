@@ -10,17 +10,17 @@ import (
 	"harness/internal/platform/database"
 )
 
-// A place is where an entry stands in its session's transcript, as one number, so that a window is a stretch of an
-// index. From the highest bits down it says
+// A place is an entry's position in its session's transcript, encoded as one number, so that a window is a range of an
+// index. Its fields, from the highest bits down:
 //
-//	block    which turn: the runtime's turns in their order, then those only clients and jobs wrote to, by first appearance
-//	segment  how many answers of the runtime began in that turn before it
-//	number   the entry's own, which counts up within the session
-//	sub      0, or how many entries stand behind the one it asked to follow (details.anchorItemId), itself included
+//	block    the turn: the runtime's turns in order, then those only clients and jobs wrote to, by first appearance
+//	segment  the number of the runtime's answers that started earlier in that turn
+//	number   the entry's own number, which increases within the session
+//	sub      0, or the entry's position after the one it asked to follow (details.anchorItemId), from 1
 //
-// An item of the runtime goes to the turn's last segment, and an answer begins one. What others write goes to the end
-// of the segment before the turn's last answer. An entry keeps its place, whatever comes later: who pages on while the
-// transcript grows misses nothing.
+// An item of the runtime goes to the turn's last segment, and an answer starts a new one. Entries of others go to the
+// end of the segment before the turn's last answer. An entry keeps its place when later entries arrive: a client that
+// pages while the transcript grows misses nothing.
 const (
 	subBits, numberBits, segmentBits, blockBits = 7, 27, 10, 19
 
@@ -32,15 +32,16 @@ const (
 	lastSegment = 1<<segmentBits - 1
 	lastBlock   = 1<<blockBits - 2
 
-	// firstBlock is that of the runtime's first turn, firstAppendix that of the first turn the runtime knows nothing of.
-	// Entries stored before there were places stand in block 0 (migration 0011), in the order they appeared in.
+	// firstBlock is the block of the runtime's first turn; firstAppendix is that of the first turn unknown to the
+	// runtime. Entries stored before places existed are in block 0 (migration 0011), in the order in which they
+	// appeared.
 	firstBlock, firstAppendix int64 = 1, 1 << (blockBits - 1)
 )
 
 // hidden is the place of entries that are never shown.
 const hidden = -1
 
-// errTooLong says that a session can have no more entries.
+// errTooLong means that a session cannot have more entries.
 var errTooLong = fmt.Errorf("a session holds %d entries at most", lastNumber)
 
 func placeOf(block, segment, number int64) int64 {
@@ -49,24 +50,24 @@ func placeOf(block, segment, number int64) int64 {
 
 func segmentOf(place int64) int64 { return place >> segmentShift & lastSegment }
 
-// turnKey names a turn as it is stored.
+// turnKey is the stored key of a turn.
 type turnKey struct{ session, turn string }
 
-// block is a turn's part of the transcript: its number, 0 while it has none, and where its last entry stands, 0 while
-// it has none. begun says that the runtime is known to have begun the turn just now: no item of it is placed yet.
+// block is a turn's part of the transcript: its number and the place of its last entry, each 0 if it has none. begun
+// reports that the runtime started the turn just now: none of its items has a place yet.
 type block struct {
 	number, last int64
 	begun        bool
 }
 
-// placer finds places for new entries within one transaction, which has no concurrent writer.
+// placer assigns places to new entries within one transaction, which has no concurrent writer.
 type placer struct {
 	tx     database.Tx
 	blocks map[turnKey]*block
-	// places are those of entries that are not written yet; subs how many stand behind a place.
+	// places holds the places of entries that are not written yet; subs counts the entries anchored to a place.
 	places map[key]int64
 	subs   map[int64]int64
-	fresh  []any // rows of transcript_turns to be written
+	fresh  []any // rows of transcript_turns to write
 	next   map[string]int64
 }
 
@@ -99,7 +100,7 @@ func (p *placer) load(ctx context.Context, keys []turnKey) error {
 	return nil
 }
 
-// place is the place of a new entry, an item of the runtime or not.
+// place returns the place of a new entry; item says whether it is an item of the runtime.
 func (p *placer) place(ctx context.Context, k key, entry *Entry, number int64, item bool) (int64, error) {
 	turn := turnKey{k.session, database.EncodeText(entry.TurnID)}
 	if err := p.load(ctx, []turnKey{turn}); err != nil {
@@ -122,7 +123,7 @@ func (p *placer) place(ctx context.Context, k key, entry *Entry, number int64, i
 	return p.item(k, entry, number), nil
 }
 
-// moves reports whether an entry that was stored as old may belong to another place as it is now.
+// moves reports whether an entry that was stored as old may now belong to another place.
 func moves(old, now Entry) bool {
 	if old.TurnID != now.TurnID || synthetic(now.MessageID) {
 		return true
@@ -131,7 +132,7 @@ func moves(old, now Entry) bool {
 	return target != "" && target != anchor(old)
 }
 
-// move gives an entry that is stored another place.
+// move assigns a stored entry another place.
 func (p *placer) move(ctx context.Context, k key, entry *Entry, item bool) error {
 	var number, before int64
 	err := p.tx.QueryRowContext(ctx,
@@ -158,8 +159,8 @@ func (p *placer) move(ctx context.Context, k key, entry *Entry, item bool) error
 	return nil
 }
 
-// rename gives the block of an entry that is alone in it to the entry's new turn, if that has none: it stays where it
-// is.
+// rename gives an entry's block to its new turn, if it is alone there and that turn has no block. The entry then keeps
+// its place.
 func (p *placer) rename(ctx context.Context, k key, number int64, entry *Entry) (bool, error) {
 	turn := turnKey{k.session, database.EncodeText(entry.TurnID)}
 	if err := p.load(ctx, []turnKey{turn}); err != nil {
@@ -182,11 +183,11 @@ func (p *placer) rename(ctx context.Context, k key, number int64, entry *Entry) 
 	return true, nil
 }
 
-// madeUpWithin is how many of a turn's newest entries are compared with a made-up one.
+// madeUpWithin is the number of a turn's newest entries to compare with an invented one.
 const madeUpWithin = 256
 
-// madeUp reports whether an entry with an id as runtimes make them up (item-<n>) repeats an entry of its
-// turn. It is never shown.
+// madeUp reports whether an entry whose id has the form of invented ones (item-<n>) repeats an entry of its turn. Such
+// an entry is never shown.
 func (p *placer) madeUp(ctx context.Context, turn turnKey, entry *Entry) (bool, error) {
 	number := p.blocks[turn].number
 	others, err := database.ReadAll(ctx, p.tx, "read the entries of turn "+entry.TurnID,
@@ -198,7 +199,7 @@ func (p *placer) madeUp(ctx context.Context, turn turnKey, entry *Entry) (bool, 
 	}), err
 }
 
-// supplement is the place of an entry that is no item of the runtime; its turn was loaded.
+// supplement returns the place of an entry that is not an item of the runtime; its turn must be loaded.
 func (p *placer) supplement(ctx context.Context, k key, entry *Entry, number int64) (int64, error) {
 	turn := turnKey{k.session, database.EncodeText(entry.TurnID)}
 	b := p.blocks[turn]
@@ -221,7 +222,7 @@ func (p *placer) supplement(ctx context.Context, k key, entry *Entry, number int
 	return place, nil
 }
 
-// item is the place of an item of the runtime; its turn was loaded and is one of the runtime's.
+// item returns the place of an item of the runtime; its turn must be loaded and be one of the runtime's.
 func (p *placer) item(k key, entry *Entry, number int64) int64 {
 	b := p.blocks[turnKey{k.session, database.EncodeText(entry.TurnID)}]
 	segment := segmentOf(b.last)
@@ -229,7 +230,7 @@ func (p *placer) item(k key, entry *Entry, number int64) int64 {
 	case entry.Role == "assistant":
 		segment++
 	case entry.Role == "user" && b.begun:
-		number = 0 // what a turn was begun with stands before what was written to the turn meanwhile
+		number = 0 // the message that started a turn precedes entries written to the turn earlier
 	}
 	b.begun = false
 	place := placeOf(b.number, segment, number)
@@ -242,7 +243,7 @@ func (p *placer) note(k key, b *block, place int64) {
 	b.last = max(b.last, place)
 }
 
-// open gives a turn the next free block from one on, below another.
+// open assigns a turn the next free block, starting at from and below the limit.
 func (p *placer) open(ctx context.Context, turn turnKey, from, below int64) error {
 	region := fmt.Sprint(turn.session, "\x00", from)
 	if _, known := p.next[region]; !known {
@@ -255,14 +256,15 @@ func (p *placer) open(ctx context.Context, turn turnKey, from, below int64) erro
 		}
 		p.next[region] = next
 	}
-	number := min(p.next[region], below-1) // the turns of an endless session share the last block
+	number := min(p.next[region], below-1) // a session with too many turns puts the last ones into one block
 	p.next[region] = number + 1
 	p.blocks[turn].number = number
 	p.fresh = append(p.fresh, turn.session, turn.turn, number)
 	return nil
 }
 
-// behind is the place behind an entry of the same block, and behind those that are there already; 0 when there is none.
+// behind returns the place after an entry of the same block and the entries already anchored to it; 0 if there is
+// none.
 func (p *placer) behind(ctx context.Context, target key, number int64) (int64, error) {
 	place, known := p.places[target]
 	if !known {
@@ -290,14 +292,14 @@ func (p *placer) behind(ctx context.Context, target key, number int64) (int64, e
 		sub = last.Int64 & lastSub
 	}
 	if sub == lastSub {
-		return 0, nil // too many stand there: it goes where it would without an anchor
+		return 0, nil // too many entries are anchored there: place it as if it had no anchor
 	}
 	p.subs[place] = sub + 1
 	return place | sub + 1, nil
 }
 
-// begin makes a turn one of the runtime's: it gets the next block of those, together with the entries written
-// to it before.
+// begin makes a turn one of the runtime's: it gets the next block of those, together with the entries written to it
+// earlier.
 func (p *placer) begin(ctx context.Context, turn turnKey) error {
 	b := p.blocks[turn]
 	if b.number != 0 && b.number < firstAppendix {
@@ -326,7 +328,7 @@ func (p *placer) begin(ctx context.Context, turn turnKey) error {
 	return nil
 }
 
-// flush writes the turns that were given blocks.
+// flush writes the turns that got blocks.
 func (p *placer) flush(ctx context.Context) error {
 	if err := insertBlocks.Exec(ctx, p.tx, p.fresh); err != nil {
 		return fmt.Errorf("store the places of %d turns: %w", len(p.fresh)/3, err)
@@ -348,7 +350,7 @@ func blocksText(found string) string {
 	return `with v (s, t) as ({rows}) select v.s, v.t, b.block, ` + lastOfBlock("v.s") + ` from ` + found
 }
 
-// lastOfBlock is SQL for where the last entry of a block b of a session stands, 0 when it has none.
+// lastOfBlock is SQL for the last place in a block b of a session, 0 if the block is empty.
 func lastOfBlock(session string) string {
 	return fmt.Sprintf(`coalesce((select e.place from transcript_entries e
 		where e.session_id = %s and e.place >= b.block * %d and e.place < (b.block + 1) * %d order by e.place desc limit 1), 0)`,

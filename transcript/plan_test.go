@@ -8,13 +8,13 @@ import (
 	"harness/tests/dbtest"
 )
 
-// A store that was made a moment ago has no statistics, and Postgres keeps the plan it makes then. One by another index
-// than the messages' reads a whole session for each upsert.
+// A new store has no statistics, and Postgres keeps the plan it makes then. A plan that uses another index than that
+// of messages reads a whole session for each upsert.
 func TestMessagesAreFoundByTheirIndex(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
 		if db.Engine() == database.SQLite {
-			return // it knows that a unique index finds one row
+			return // SQLite knows that a unique index finds one row
 		}
 		for _, text := range []string{
 			strings.Replace(foundText+foundByLateral, "{rows}", "select * from unnest(array['s'], array['m'], array['t'])", 1),

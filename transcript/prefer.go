@@ -8,7 +8,7 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// prefer merges two views of one message: the more final one wins, then the one that says more; times span both.
+// prefer merges two versions of one message: the more final one wins, then the longer one. The times span both.
 func prefer(base, stored Entry) Entry {
 	winner, loser := base, stored
 	if outweighs(stored, base) {
@@ -52,7 +52,7 @@ func length(text *string) int {
 	return len(*text)
 }
 
-// anchor is the message an entry asks to follow, "" for none.
+// anchor returns the message that an entry asks to follow, "" for none.
 func anchor(entry Entry) string {
 	if entry.Details == nil || !strings.Contains(*entry.Details, "anchorItemId") {
 		return ""
@@ -66,8 +66,8 @@ func anchor(entry Entry) string {
 	return details.AnchorItemID
 }
 
-// withoutMadeUp leaves item-<n> entries out, which some runtimes make up when they read their history again, if the
-// real item is among the turn's entries or stored.
+// withoutMadeUp removes item-<n> entries if the real item is among the turn's entries or stored. Some runtimes invent
+// such entries when they reread their history.
 func withoutMadeUp(entries, stored []Entry) []Entry {
 	isReal := func(made Entry) func(Entry) bool {
 		return func(other Entry) bool { return !synthetic(other.MessageID) && duplicates(made, other) }

@@ -7,11 +7,12 @@ import (
 	"harness/internal/platform/database"
 )
 
-// DeleteTurn removes what is stored of a turn and returns the ids of its entries. The other entries keep their places.
+// DeleteTurn deletes the stored data of a turn and returns the ids of its entries. The other entries keep their
+// places.
 func (Store) DeleteTurn(ctx context.Context, tx database.Tx, sessionID, turnID string) ([]string, error) {
 	session, turn := database.EncodeText(sessionID), database.EncodeText(turnID)
-	// By places, so that the cost does not depend on the length of the transcript: the turn's block, then
-	// hidden entries, and those stored before there were places.
+	// Delete by place, so that the cost does not depend on the length of the transcript: the turn's block, then hidden
+	// entries, then entries stored before places existed.
 	what := "delete turn " + turnID + " of session " + sessionID
 	ids, err := database.ReadTexts(ctx, tx, what, `delete from transcript_entries where session_id = $1 and turn_id = $2
 		and place >= (select block from transcript_turns where session_id = $1 and turn_id = $2) * `+blockSize+`
@@ -39,14 +40,14 @@ func (Store) DeleteTurn(ctx context.Context, tx database.Tx, sessionID, turnID s
 	return ids, nil
 }
 
-// blockSize is how many places a block has, as SQL.
+// blockSize is the number of places in a block, as SQL.
 var blockSize = fmt.Sprint(int64(1) << blockShift)
 
-// pruneWithin is how many of a session's oldest entries DeleteOlder reads.
+// pruneWithin is the number of a session's oldest entries that DeleteOlder reads.
 const pruneWithin = 1000
 
-// DeleteOlder removes up to limit of a session's oldest entries that belong to no turn of the runtime and were last
-// written before a time (ms). It returns how many went.
+// DeleteOlder deletes up to limit of a session's oldest entries outside the runtime's turns. It deletes only entries
+// last written before a time (ms). It returns the number of deleted entries.
 func (Store) DeleteOlder(ctx context.Context, tx database.Tx, sessionID string, before int64, limit int) (
 	int64, error) {
 	session := database.EncodeText(sessionID)
@@ -69,21 +70,21 @@ func (Store) DeleteOlder(ctx context.Context, tx database.Tx, sessionID string, 
 	return gone, sweepParts(ctx, tx, session)
 }
 
-// HasOlder reports whether DeleteOlder would find entries.
+// HasOlder reports whether DeleteOlder would delete entries.
 func (Store) HasOlder(ctx context.Context, q database.Querier, sessionID string, before int64) (bool, error) {
 	found, err := database.ReadTexts(ctx, q, "look for old entries of session "+sessionID, olderEntries+` limit 1`,
 		database.EncodeText(sessionID), before)
 	return len(found) > 0, err
 }
 
-// olderEntries selects the ids of a session's ($1) entries beyond the runtime's turns that were last written before a
-// time ($2).
+// olderEntries selects ids of a session's ($1) entries outside the runtime's turns. It selects those last written
+// before a time ($2).
 var olderEntries = fmt.Sprintf(
 	`select message_id from (select message_id, coalesce(completed_at, started_at) as at from transcript_entries
 	where session_id = $1 and place >= %d order by place limit %d) as oldest where at < $2`, firstAppendix<<blockShift,
 	pruneWithin)
 
-// DeleteOldest removes up to limit of a session's entries, the first in reading order first. It returns how many went.
+// DeleteOldest deletes up to limit of a session's entries, in reading order. It returns the number of deleted entries.
 func (Store) DeleteOldest(ctx context.Context, tx database.Tx, sessionID string, limit int) (int64, error) {
 	session := database.EncodeText(sessionID)
 	result, err := tx.ExecContext(ctx, `delete from transcript_entries where session_id = $1 and message_id in (

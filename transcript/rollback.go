@@ -7,8 +7,8 @@ import (
 	"harness/internal/platform/database"
 )
 
-// RollBack removes turns from a session's transcript at a time (ms): their entries stay stored, also later
-// ones, and are not read any more.
+// RollBack removes turns from a session's transcript at a time (ms). Their entries stay stored, and so do later ones,
+// but reads skip them.
 func (Store) RollBack(ctx context.Context, tx database.Tx, sessionID string, turnIDs []string, at int64) error {
 	for _, turnID := range turnIDs {
 		_, err := tx.ExecContext(ctx,
@@ -21,7 +21,7 @@ func (Store) RollBack(ctx context.Context, tx database.Tx, sessionID string, tur
 	return nil
 }
 
-// RolledBack are the rolled-back turns of a session.
+// RolledBack returns the rolled-back turns of a session.
 func (Store) RolledBack(ctx context.Context, q database.Querier, sessionID string) (map[string]bool, error) {
 	turns, err := database.ReadTexts(ctx, q, "read what was taken out of session "+sessionID,
 		`select turn_id from rolled_back_turns where session_id = $1`, database.EncodeText(sessionID))
@@ -35,8 +35,8 @@ func (Store) RolledBack(ctx context.Context, q database.Querier, sessionID strin
 	return gone, nil
 }
 
-// TurnsSince lists the turns of a session's entries from the first of some turns on, in reading order; none when none
-// of those has an entry.
+// TurnsSince lists the turns of a session's entries, in reading order, from the first of the given turns on. It
+// returns none if none of those turns has an entry.
 func (Store) TurnsSince(ctx context.Context, q database.Querier, sessionID string, turnIDs []string) ([]string, error) {
 	inOrder, err := database.ReadTexts(ctx, q, "read the turns of session "+sessionID,
 		`select turn_id from transcript_entries where session_id = $1 and place >= 0 group by turn_id order by min(place)`,
@@ -56,11 +56,11 @@ func (Store) TurnsSince(ctx context.Context, q database.Querier, sessionID strin
 	return nil, nil
 }
 
-// keptTurns ends a selection of the entries of a session ($1) with rolled-back turns; other sessions omit it,
-// so that they pay nothing for it.
+// keptTurns is the end of a query for the entries of a session ($1) with rolled-back turns. Queries of other sessions
+// omit it, and save its cost.
 const keptTurns = ` and transcript_entries.turn_id not in (select turn_id from rolled_back_turns where session_id = $1)`
 
-// keptOf is keptTurns, or "" when nothing was rolled back.
+// keptOf returns keptTurns, or "" if nothing was rolled back.
 func keptOf(ctx context.Context, q database.Querier, session string) (string, error) {
 	found, err := database.ReadTexts(ctx, q, "read what was taken out of session "+session,
 		`select turn_id from rolled_back_turns where session_id = $1 limit 1`, session)

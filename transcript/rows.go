@@ -10,32 +10,32 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// StoredEntry is, in a selection from transcript_entries, an entry's content: its own JSON, or the event that
-// has the whole entry. It is null for rows of before, which have it in columns (migration 0017).
+// StoredEntry is, in a query of transcript_entries, an entry's content: its own JSON, or the event with the whole
+// entry. It is null for older rows, which store the content in columns (migration 0017).
 const StoredEntry = `coalesce(` + encodedWhole + `, ` + journal.PayloadAtEventPos + `)`
 
-// encodedWhole is the column encoded, whole: the parts of a long entry (long.go) are in order in their index.
+// encodedWhole is the complete column encoded: the index returns the parts of a long entry (long.go) in order.
 const encodedWhole = `case when encoded = '' then (select string_agg(part, '') from (select part from transcript_parts
 	where session = session_id and message = message_id order by number) as parts) else encoded end`
 
-// storedChecksum is, beside StoredEntry, the checksum of what an entry says, in the high 32 bits.
+// storedChecksum is the checksum that belongs to StoredEntry, in the high 32 bits.
 const storedChecksum = `coalesce(checksum, ` + journal.ChecksumAtEventPos + `)`
 
-// CheckedEntry is StoredEntry behind its checksum and a blank. ContentOf reads it.
+// CheckedEntry is the checksum, a blank and StoredEntry. ContentOf reads it.
 const CheckedEntry = `coalesce(cast(` + storedChecksum + ` as text), '') || ' ' || ` + StoredEntry
 
-// entryColumns are what scanEntry scans.
+// entryColumns are the columns that scanEntry scans.
 const entryColumns = entryHead + StoredEntry + `, event_pos, ` + storedChecksum
 
 const entryHead = `message_id, turn_id, role, type, content, details, status, started_at, completed_at, `
 
-// shortColumns are entryColumns without the parts of a long entry: errInParts.
+// shortColumns are entryColumns without the parts of a long entry; a scan of one returns errInParts.
 const shortColumns = entryHead + `coalesce(encoded, ` + journal.PayloadAtEventPos + `), event_pos, ` + storedChecksum
 
-// errInParts says that an entry is stored in parts which were not read.
+// errInParts means that an entry is stored in parts, which were not read.
 var errInParts = errors.New("the entry is stored in parts")
 
-// scanEntry reads an entry as readers are shown it. One that is damaged says so.
+// scanEntry reads an entry in the form readers see. A damaged entry says that it is damaged.
 func scanEntry(ctx context.Context, row database.Row) (Entry, error) {
 	entry, damaged, err := scanStored(ctx, row)
 	if damaged {
@@ -44,7 +44,7 @@ func scanEntry(ctx context.Context, row database.Row) (Entry, error) {
 	return entry, err
 }
 
-// scanStored reads an entry. One that is not as it was written has no texts, and else what its columns say.
+// scanStored reads an entry. A damaged entry has no texts; its other fields come from the columns.
 func scanStored(ctx context.Context, row database.Row) (entry Entry, damaged bool, err error) {
 	var (
 		details, stored    sql.NullString
@@ -56,7 +56,7 @@ func scanStored(ctx context.Context, row database.Row) (entry Entry, damaged boo
 		return Entry{}, false, err
 	}
 	if pos.Valid && !stored.Valid {
-		// An event of a unit before this one in the same transaction; any other is written before its entry
+		// The event may belong to an earlier unit of the same transaction; any other event is written before its entry
 		// is visible.
 		payload, there := journal.UnwrittenPayload(ctx, pos.Int64)
 		stored, damaged = sql.NullString{String: string(payload), Valid: there}, !there
@@ -87,8 +87,8 @@ func scanStored(ctx context.Context, row database.Row) (entry Entry, damaged boo
 	return entry, damaged, nil
 }
 
-// rowKinds are those of rowColumns, in which values writes an entry. pos is the position of the event that
-// has the whole entry, 0 for none.
+// rowKinds are the kinds of rowColumns, in which values writes an entry. pos is the position of the event with the
+// whole entry, 0 for none.
 var rowKinds = []database.Kind{database.Text, database.Text, database.Text, database.Text, database.Text, database.Text,
 	database.Int, database.Int, database.Text, database.Int, database.Int}
 
@@ -103,7 +103,7 @@ func values(session string, entry *Entry, pos int64) []any {
 	case pos != 0:
 		at = sql.NullInt64{Int64: pos, Valid: true}
 	case entry.long():
-		encoded.Valid = true // its parts follow, with their checksum (storeParts)
+		encoded.Valid = true // storeParts writes its parts, with their checksum
 	default:
 		text := entry.AppendJSON(make([]byte, 0, entry.Size()))
 		// no copy: text never changes

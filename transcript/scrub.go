@@ -7,24 +7,24 @@ import (
 	"harness/internal/platform/database"
 )
 
-// Key names an entry as its row does.
+// Key is the key of an entry's row.
 type Key struct{ SessionID, MessageID string }
 
-// Scrubbed is what Scrub found among some entries.
+// Scrubbed is the result of Scrub for a range of entries.
 type Scrubbed struct {
-	// Last is the last entry that was checked; the zero value at the end.
+	// Last is the last entry that was checked; the zero value once all are checked.
 	Last Key
-	// Bytes is about how much it read.
+	// Bytes is about how many bytes Scrub read.
 	Bytes int64
-	// Damaged are entries that are not as they were written, or whose event is not theirs.
+	// Damaged lists entries that differ from what was written, or whose event is about another entry.
 	Damaged []Key
 }
 
-// scrubRows is how many rows Scrub reads at most.
+// scrubRows is the maximum number of rows that Scrub reads.
 const scrubRows = 500
 
-// Scrub checks the next entries after one, in the order of their keys. The journal's scrub checks an entry's
-// event; this one checks that the event is of this entry. Rows from before there were checksums pass.
+// Scrub checks the next entries after one, in key order. The journal's scrub checks an entry's event; this one checks
+// that the event is about this entry. Rows without a checksum, from older versions, pass.
 func Scrub(ctx context.Context, q database.Querier, after Key) (found Scrubbed, err error) {
 	var long []Key
 	sums := map[Key]int64{}

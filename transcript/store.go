@@ -9,18 +9,18 @@ import (
 	"harness/internal/platform/database"
 )
 
-// Store keeps the transcripts of sessions: one row per message, each in its place (place.go). It is all that readers
-// are shown. There is no cap; neither the cost of an upsert nor that of a window depends on how much is stored.
+// Store stores the transcripts of sessions: one row per message, each with a place (place.go). Readers see nothing
+// else. There is no size limit: the cost of an upsert or a window does not depend on the amount stored.
 type Store struct{}
 
-// Upsert stores an entry by the rules of Merge and returns what is stored now. changed is false when nothing had to be
+// Upsert stores an entry by the rules of Merge and returns the stored result. changed is false if nothing had to be
 // written.
 func (Store) Upsert(ctx context.Context, tx database.Tx, sessionID string, entry Entry) (merged Entry, changed bool,
 	err error) {
 	return upsert(ctx, tx, sessionID, entry, false)
 }
 
-// UpsertItem is Upsert of an item of the runtime; items keep the order in which the runtime reported them.
+// UpsertItem is Upsert for an item of the runtime; items keep the order in which the runtime reported them.
 func (Store) UpsertItem(ctx context.Context, tx database.Tx, sessionID string, entry Entry) (merged Entry, changed bool,
 	err error) {
 	return upsert(ctx, tx, sessionID, entry, true)
@@ -33,7 +33,7 @@ func upsert(ctx context.Context, tx database.Tx, sessionID string, entry Entry, 
 		entry = entry.Whole()
 	}
 	read := func(columns string) (Entry, error) {
-		old, _, err := scanStored(ctx, // what is damaged is written anew
+		old, _, err := scanStored(ctx, // replace a damaged row
 			tx.QueryRowContext(ctx, `select `+columns+` from transcript_entries where session_id = $1 and message_id = $2`,
 				k.session, k.message))
 		return old, err
@@ -103,7 +103,7 @@ func insert(ctx context.Context, tx database.Tx, k key, entry Entry, item bool) 
 	return entry, true, storeParts(ctx, tx, k, &entry)
 }
 
-// Last is the number of a session's newest entry, 0 when it has none: it grows with every new entry.
+// Last returns the number of a session's newest entry, 0 if it has none; every new entry gets a higher number.
 func (Store) Last(ctx context.Context, q database.Querier, sessionID string) (int64, error) {
 	last, err := lastOrdinal(ctx, q, database.EncodeText(sessionID))
 	if err != nil {

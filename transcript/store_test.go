@@ -80,7 +80,7 @@ func TestStoreMergesAsRecorded(t *testing.T) {
 	})
 }
 
-// What the original got wrong: a completion before the start was kept on the first insert.
+// A bug of the original: the first insert kept a completion before the start.
 func TestStoreRaisesCompletion(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -93,7 +93,7 @@ func TestStoreRaisesCompletion(t *testing.T) {
 	})
 }
 
-// TR-12, and text no engine stores as it is: U+0000, control characters, four-byte runes, invalid UTF-8.
+// TR-12, and text that no engine stores unchanged: U+0000, control characters, four-byte runes, invalid UTF-8.
 func TestStoreKeepsOrderAndText(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -121,7 +121,7 @@ func TestStoreKeepsOrderAndText(t *testing.T) {
 	})
 }
 
-// What is stored is the fold of what was sent, turn by turn, those of a turn in the order they first appeared.
+// The stored transcript is the fold of the upserts, turn by turn; entries of a turn are in order of first appearance.
 func TestStoreIsFoldOfUpserts(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {

@@ -6,8 +6,8 @@ import (
 	"harness/internal/platform/database"
 )
 
-// ListTurn returns the entries of one turn in reading order, none when the turn was rolled back. Its cost
-// does not depend on how many turns the session has.
+// ListTurn returns the entries of one turn in reading order, none if the turn was rolled back. Its cost does not
+// depend on the number of turns in the session.
 func (Store) ListTurn(ctx context.Context, q database.Querier, sessionID, turnID string) ([]Entry, error) {
 	scan := func(row database.Row) (Entry, error) { return scanEntry(ctx, row) }
 	var entries []Entry
@@ -23,12 +23,12 @@ func (Store) ListTurn(ctx context.Context, q database.Querier, sessionID, turnID
 	return entries, nil
 }
 
-// ofTurn begins a selection of the entries of a turn ($2) that was not rolled back; a range follows.
+// ofTurn starts a query for the entries of a turn ($2) that was not rolled back; a range follows.
 const ofTurn = `where session_id = $1 and turn_id = $2
 	and not exists (select 1 from rolled_back_turns where session_id = $1 and turn_id = $2) and `
 
-// stretchesOfTurn are where a turn's entries stand. By places, because no index has turns: what was stored before there
-// were places, then the turn's block.
+// stretchesOfTurn returns the ranges of places that may contain a turn's entries, because no index contains turns.
+// First come entries stored before places existed, then the turn's block.
 func stretchesOfTurn() []string {
 	return []string{
 		`place >= 0 and place < ` + blockSize,

@@ -6,9 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// unquote yields the text of a JSON string in chunks, so that a long one is not held twice. A chunk does not
-// end within a character, and is invalid once yield returns. NUL characters, which Postgres does not store,
-// are replaced.
+// unquote yields the text of a JSON string in chunks, so that a long text is not in memory twice. A chunk does not end
+// within a character, and is invalid once yield returns. NUL characters, which Postgres cannot store, are replaced.
 func unquote(quoted []byte, yield func(chunk string)) {
 	if len(quoted) < 2 || quoted[0] != '"' {
 		return
@@ -35,8 +34,7 @@ func unquote(quoted []byte, yield func(chunk string)) {
 	}
 }
 
-// plain is how many bytes, most of them at most, of the inside of a JSON string are whole characters that stand for
-// themselves.
+// plain returns how many bytes at the start of a JSON string's inside, up to most, are whole unescaped characters.
 func plain(inner []byte, most int) int {
 	size := 0
 	for size < len(inner) && size < most && inner[size] != '\\' {
@@ -48,7 +46,7 @@ func plain(inner []byte, most int) int {
 	return size
 }
 
-// escaped is the character that the inside of a JSON string begins with, and how long its escape is.
+// escaped returns the character at the start of a JSON string's inside, and the length of its escape.
 func escaped(inner []byte) (character rune, size int) {
 	switch inner[1] {
 	case 'u':
@@ -76,11 +74,11 @@ func escaped(inner []byte) (character rune, size int) {
 	return rune(inner[1]), 2
 }
 
-// hexadecimal is the number of an escape \uXXXX.
+// hexadecimal returns the number in an escape \uXXXX.
 func hexadecimal(escape []byte) rune {
 	code, err := strconv.ParseUint(asText(escape[2:6]), 16, 16)
 	if err != nil {
-		return utf8.RuneError // what was read before is a string
+		return utf8.RuneError // not reached: the input is a valid string
 	}
 	return rune(code)
 }

@@ -12,11 +12,11 @@ import (
 type Put struct {
 	SessionID string
 	Entry     Entry
-	// Pos is the position of the event that has the entry as it is here (AppendUpdate); 0 when there is none.
+	// Pos is the position of the event that has exactly this entry (AppendUpdate); 0 if there is none.
 	Pos int64
 }
 
-// eventPos is Pos when the event has the entry as it is stored.
+// eventPos returns Pos if the event has the entry exactly as stored.
 func (p *Put) eventPos(stored *Entry) int64 {
 	if !stored.Equal(p.Entry) || !encodable(stored) {
 		return 0
@@ -24,22 +24,22 @@ func (p *Put) eventPos(stored *Entry) int64 {
 	return p.Pos
 }
 
-// key names a row as it is stored.
+// key is the stored key of a row.
 type key struct{ session, message string }
 
-// state is what a row holds, and how it came to it.
+// state is the content of a row, and how it changed.
 type state struct {
 	entry   Entry
-	pos     int64 // of an event that has the whole entry, 0 for none
+	pos     int64 // of an event with the whole entry, 0 for none
 	ordinal int64
 	place   int64
-	stored  bool // there was a row before
-	known   bool // there is an entry, stored or put
+	stored  bool // the row existed before
+	known   bool // the entry exists, stored or put
 	changed bool
 }
 
-// UpsertAll is Upsert of each in turn, in a few statements for all of them: what is stored afterwards is the same, at a
-// fraction of the statements, which are round trips on Postgres.
+// UpsertAll is Upsert of each entry in order, in a few statements for all of them. The stored result is the same, with
+// far fewer statements, each of which is a round trip on Postgres.
 func (Store) UpsertAll(ctx context.Context, tx database.Tx, puts []Put) error {
 	states := make(map[key]*state, len(puts))
 	order := make([]key, 0, len(puts))
@@ -87,7 +87,7 @@ func (Store) UpsertAll(ctx context.Context, tx database.Tx, puts []Put) error {
 	return writeAll(ctx, tx, order, states)
 }
 
-// writeAll inserts the entries that are new, and updates those that changed.
+// writeAll inserts the new entries, and updates the changed ones.
 func writeAll(ctx context.Context, tx database.Tx, order []key, states map[key]*state) error {
 	var inserts, updates []key
 	for _, k := range order {
@@ -107,7 +107,7 @@ func writeAll(ctx context.Context, tx database.Tx, order []key, states map[key]*
 	return nil
 }
 
-// upsertEach is for upserts of which one depends on where those before it stand. Nothing is written yet.
+// upsertEach handles upserts where one depends on the places of earlier ones. Nothing is written yet.
 func upsertEach(ctx context.Context, tx database.Tx, puts []Put) error {
 	for _, put := range puts {
 		if _, _, err := upsert(ctx, tx, put.SessionID, put.Entry, false); err != nil {
@@ -117,7 +117,7 @@ func upsertEach(ctx context.Context, tx database.Tx, puts []Put) error {
 	return nil
 }
 
-// turnsOf are the turns new entries go to.
+// turnsOf returns the turns that new entries belong to.
 func turnsOf(puts []Put, keys []key, states map[key]*state) []turnKey {
 	var turns []turnKey
 	for i, put := range puts {
@@ -128,8 +128,8 @@ func turnsOf(puts []Put, keys []key, states map[key]*state) []turnKey {
 	return turns
 }
 
-// read fills in the entries that are stored, and the blocks of turns as far as the statement has them. It
-// returns the last ordinal of each session that gets another.
+// read fills in the stored entries, and the blocks of turns that the statement returns. It returns the last ordinal of
+// each session that gets a new entry.
 func read(ctx context.Context, tx database.Tx, puts []Put, keys []key, states map[key]*state, places *placer) (
 	last map[string]int64, err error) {
 	args := make([]any, 0, 3*len(puts))
@@ -143,7 +143,7 @@ func read(ctx context.Context, tx database.Tx, puts []Put, keys []key, states ma
 			ordinal, number, at sql.NullInt64
 		)
 		row := optional{rows, []any{&session, &ordinal, &number, &at}}
-		entry, _, err := scanStored(ctx, &row) // what is damaged is written anew
+		entry, _, err := scanStored(ctx, &row) // replace a damaged row
 		switch {
 		case err != nil:
 			return err
@@ -170,7 +170,7 @@ func read(ctx context.Context, tx database.Tx, puts []Put, keys []key, states ma
 	return last, nil
 }
 
-// optional scans some columns before those of an entry, which may all be NULL.
+// optional scans some columns before the columns of an entry; all of these may be NULL.
 type optional struct {
 	database.Row
 	before []any
@@ -235,13 +235,13 @@ func write(ctx context.Context, tx database.Tx, keys []key, states map[key]*stat
 }
 
 var (
-	// Before Postgres has statistics of a table, it would rather scan it than look up some rows: the form of
-	// this look-up leaves it no choice, nor does the conflict below.
+	// Before Postgres has statistics of a table, it prefers a scan to a look-up of some rows. The form of this look-up
+	// leaves it no choice, and neither does the conflict clause below.
 	readStates = database.NewBulks(
 		foundText+` v join transcript_entries e on e.session_id = v.s and e.message_id = v.m`,
 		foundText+foundByLateral+lastText+blocksOfTurns,
 		database.Text, database.Text, database.Text)
-	// Every caller stops after an insert that failed: SQLite need not note how to undo its first rows.
+	// Every caller stops after a failed insert, so SQLite need not record how to undo the first rows.
 	insertEntries = database.NewBulks(`insert or fail `+insertText, `insert `+insertText,
 		append(rowKinds[:len(rowKinds):len(rowKinds)], database.Int, database.Int)...)
 	updateEntries = database.NewBulks(
@@ -256,10 +256,10 @@ var (
 		rowKinds...)
 )
 
-// foundText returns the existing entries of a session, a message and a turn for each row. To save round trips
-// to Postgres, each session has a row with its last ordinal there (lastText), and each turn one with its
-// block, 0 for none, and the place of its last entry (blocksOfTurns). SQLite would make a table of the rows
-// to read them more than once, which is slower than statements of their own.
+// foundText returns the stored entry, session and turn for each row. To save round trips to Postgres, each session
+// adds a row with its last ordinal (lastText). Each turn adds one with its block, 0 for none, and the place of its
+// last entry (blocksOfTurns). SQLite would build a temporary table to read the rows more than once, which is slower
+// than separate statements.
 const (
 	insertText = `into transcript_entries (` + rowColumns + `, ordinal, place, content) select v.*, '' from ({rows}) as v`
 

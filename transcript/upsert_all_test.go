@@ -13,7 +13,7 @@ import (
 	"harness/transcript"
 )
 
-// Batches of random upserts leave the very rows and order that the same upserts leave one by one (TR-03, TR-04).
+// Batches of random upserts leave exactly the same rows and order as the same upserts one by one (TR-03, TR-04).
 func TestUpsertAllEqualsUpsertsOneByOne(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, batched *database.DB) {
@@ -45,7 +45,7 @@ func TestUpsertAllEqualsUpsertsOneByOne(t *testing.T) {
 	})
 }
 
-// Nothing of a batch stays when its transaction fails.
+// If its transaction fails, a batch leaves nothing.
 func TestUpsertAllIsUndoneWithItsTransaction(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {

@@ -8,28 +8,28 @@ import (
 	"harness/internal/platform/database"
 )
 
-// ErrBadCursor says that a window begins at a message that the transcript does not have.
+// ErrBadCursor means that a window starts at a message that the transcript does not have.
 var ErrBadCursor = errors.New("no entry of the transcript has this message id")
 
-// Window selects a stretch of a transcript: the newest Limit entries (at least 1), with Before those just before the
-// entry of that message id, with After those that follow it, with Around those it stands among, with FromStart the oldest
-// ones. One of the four at most.
+// Window selects a range of a transcript: by default the newest Limit entries (at least 1). Before selects the entries
+// just before the entry with that message id. After selects those that follow it, Around those on both sides.
+// FromStart selects the oldest entries. At most one of the four may be set.
 type Window struct {
 	Limit                 int
 	Before, After, Around string
 	FromStart             bool
 }
 
-// Range is the entries of a window, oldest first. Older and Newer are the Before and After that continue from
-// here, "" where there is nothing more for now.
+// Range is the entries of a window, oldest first. Older and Newer are the Before and After that continue from here, ""
+// if there are no more entries now.
 type Range struct {
 	Entries      []Entry
 	Older, Newer string
 }
 
-// Window reads a range of a session's entries in the order of List. An entry keeps its place, so that windows
-// read one after the other show each entry once, whatever is added meanwhile. Entries of rolled-back turns
-// are left out. Its cost does not depend on how much is stored. ErrBadCursor.
+// Window reads a range of a session's entries in the order of List. Entries keep their places, so consecutive windows
+// show each entry once, even if entries are added in between. It omits entries of rolled-back turns. Its cost does not
+// depend on the amount stored. Errors include ErrBadCursor.
 func (Store) Window(ctx context.Context, q database.Querier, sessionID string, w Window) (Range, error) {
 	session := database.EncodeText(sessionID)
 	kept, err := keptOf(ctx, q, session)
@@ -55,7 +55,7 @@ func (Store) Window(ctx context.Context, q database.Querier, sessionID string, w
 	return w.cut(entries), nil
 }
 
-// around is the entry with half of the window before it and the other half behind it.
+// around returns the entry with half of the window before it and the other half after it.
 func (w Window) around(ctx context.Context, q database.Querier, session, kept string) (out Range, err error) {
 	before := (w.Limit - 1) / 2
 	if w.Limit -= before; before > 0 {
@@ -85,8 +85,8 @@ func (w Window) around(ctx context.Context, q database.Querier, session, kept st
 	return out, nil
 }
 
-// read reads the window's entries in reading order and one more, which shows whether there is more. Of Around
-// it is the entry and what follows it.
+// read reads the window's entries in reading order and one more, which shows whether more exist. For Around, it reads
+// the entry and those after it.
 func (w Window) read(ctx context.Context, q database.Querier, session, kept string) ([]Entry, error) {
 	statement, args := w.statement(session, kept)
 	entries, err := database.ReadAll(ctx, q, "read a window of the transcript of session "+session,
@@ -97,7 +97,7 @@ func (w Window) read(ctx context.Context, q database.Querier, session, kept stri
 	return entries, err
 }
 
-// statement reads the rows, the nearest to the window's place first.
+// statement returns a query for the rows, nearest to the window's place first.
 func (w Window) statement(session, kept string) (string, []any) {
 	const cursor = ` (select place, ordinal from transcript_entries where session_id = $1 and message_id = $3 and place >= 0)`
 	const oldestFirst, newestFirst = ` order by place, ordinal limit $2`, ` order by place desc, ordinal desc limit $2`
@@ -119,10 +119,10 @@ func (w Window) statement(session, kept string) (string, []any) {
 	return `select ` + entryColumns + ` from transcript_entries where session_id = $1` + kept + which, args
 }
 
-// forward reports whether the wanted entries begin at the window's place.
+// forward reports whether the wanted entries start at the window's place.
 func (w Window) forward() bool { return w.After != "" || w.Around != "" || w.FromStart }
 
-// cut removes the extra entry that only showed that there is more. entries are in reading order.
+// cut removes the extra entry that only shows whether more exist. entries are in reading order.
 func (w Window) cut(entries []Entry) Range {
 	more := len(entries) > w.Limit
 	out := Range{Entries: entries}
@@ -145,14 +145,15 @@ func (w Window) cut(entries []Entry) Range {
 	return out
 }
 
-// TurnTimes are the times of a turn as the harness saw them, in ms, 0 when unknown. A CompletedAt says the turn is
-// over, Canceled that it did not come to its own end: it was interrupted or it failed.
+// TurnTimes are the times of a turn as the harness observed them, in ms, 0 if unknown. A CompletedAt means that the
+// turn has ended. Canceled means that it was interrupted or failed.
 type TurnTimes struct {
 	StartedAt, CompletedAt int64
 	Canceled               bool
 }
 
-// Settle gives stored entries the times and states that their turns' ends imply. It changes them in place.
+// Settle sets the times and states of stored entries that follow from the ends of their turns. It changes entries in
+// place.
 func Settle(entries []Entry, times map[string]TurnTimes) {
 	for i := range entries {
 		at := times[entries[i].TurnID]
@@ -162,7 +163,7 @@ func Settle(entries []Entry, times map[string]TurnTimes) {
 
 func instant(at int64) *int64 { return &at }
 
-// settle fills in what the entry's turn says about it.
+// settle fills in the fields of an entry that follow from its turn.
 func settle(entry *Entry, turn TurnTimes, done bool) {
 	if entry.StartedAt == nil && turn.StartedAt != 0 {
 		entry.StartedAt = instant(turn.StartedAt)

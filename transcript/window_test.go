@@ -24,7 +24,7 @@ func numbered(n int) []transcript.Entry {
 	return entries
 }
 
-// fill stores entries in few statements.
+// fill stores entries with few statements.
 func fill(t testing.TB, db *database.DB, session string, entries []transcript.Entry) {
 	t.Helper()
 	puts := make([]transcript.Put, len(entries))
@@ -38,8 +38,8 @@ func fill(t testing.TB, db *database.DB, session string, entries []transcript.En
 	}
 }
 
-// Reading on from either end, in windows of any size, shows every entry once and in order; the store's windows are
-// those of the whole.
+// Paging from either end, in windows of any size, shows every entry once and in order; the store's windows equal those
+// of the full list.
 func TestWindowsTileTheTranscript(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -96,7 +96,7 @@ func TestWindowsTileTheTranscript(t *testing.T) {
 	})
 }
 
-// windowOf is the window of a whole that is in memory.
+// windowOf returns the window of a full list in memory.
 func windowOf(all []transcript.Entry, w transcript.Window) (out transcript.Range, err error) {
 	at := func(id string) int {
 		return slices.IndexFunc(all, func(e transcript.Entry) bool { return e.MessageID == id })
@@ -157,8 +157,8 @@ func TestWindowRefusesUnknownCursor(t *testing.T) {
 	})
 }
 
-// A window costs the same at the end of 100,000 entries as of 10: the engines say that they use the index, and the
-// clock agrees.
+// A window costs the same at the end of 100,000 entries as of 10. The engines' plans use the index, and the measured
+// times agree.
 func TestWindowCostIsFlat(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -176,14 +176,14 @@ func TestWindowCostIsFlat(t *testing.T) {
 		for _, w := range []transcript.Window{{Limit: 5}, {Limit: 5, Before: "m5"}, {Limit: 5, After: "m5"},
 			{Limit: 5, Around: "m5"}, {Limit: 5, FromStart: true}} {
 			plan := explain(t, db, w)
-			// The parts of a long event may be sorted: they are its own.
+			// The plan may sort the parts of a long event: only one event's parts are sorted.
 			sorts := strings.Count(plan, "Sort Key: ") - strings.Count(plan, "Sort Key: journal_parts.number\n")
 			if !strings.Contains(plan, "transcript_entries_place") || sorts > 0 ||
 				strings.Contains(plan, "TEMP B-TREE") || strings.Contains(plan, "Seq Scan") {
 				t.Errorf("%+v does not go by the index:\n%s", w, plan)
 			}
 			took := map[string]time.Duration{"small": time.Hour, "large": time.Hour}
-			for range 150 { // the fastest of many: what the machine does beside costs time, never saves any
+			for range 150 { // the fastest of many: other load only adds time
 				for session, fastest := range took {
 					start := time.Now()
 					if _, err := (transcript.Store{}).Window(t.Context(), db.Read(), session, w); err != nil {

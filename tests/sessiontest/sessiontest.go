@@ -1,7 +1,7 @@
 // Package sessiontest runs real sessions with an agent that is not codex (tests/runtimetest/scripted), for tests of
-// what stands on sessions.
+// packages that use sessions.
 //
-// A test binary that uses it has scripted.Main as its TestMain, or begins that with scripted.Play.
+// A test binary that uses it needs scripted.Main as its TestMain, or a TestMain that starts with scripted.Play.
 package sessiontest
 
 import (
@@ -24,10 +24,10 @@ import (
 	"harness/tests/runtimetest/scripted"
 )
 
-// patience bounds every wait; only a fault uses it up.
+// patience limits every wait; only a bug exhausts it.
 const patience = time.Minute
 
-// Site is a session service whose one runtime is the scripted agent.
+// Site is a session service with the scripted agent as its only runtime.
 type Site struct {
 	*manager.Service
 	DB      *database.DB
@@ -38,7 +38,7 @@ type Site struct {
 	t *testing.T
 }
 
-// Each runs a test on a site of its own on every engine.
+// Each runs a test on every engine, each time on a new site.
 func Each(t *testing.T, test func(t *testing.T, s *Site), edits ...func(*manager.Options)) {
 	t.Helper()
 	t.Parallel()
@@ -47,7 +47,7 @@ func Each(t *testing.T, test func(t *testing.T, s *Site), edits ...func(*manager
 	})
 }
 
-// Open starts a site, which ends with the test. Its sessions are opened with what the agent can keep.
+// Open starts a site, which ends with the test. By default, its sessions have controls that the agent enforces.
 func Open(t *testing.T, db *database.DB, edits ...func(*manager.Options)) *Site {
 	t.Helper()
 	s := &Site{t: t, DB: db, Agent: scripted.Site{Dir: t.TempDir()}}
@@ -69,13 +69,13 @@ func Open(t *testing.T, db *database.DB, edits ...func(*manager.Options)) *Site 
 	return s
 }
 
-// Start starts a part and stops it at the test's end.
+// Start starts a part and stops it when the test ends.
 func (s *Site) Start(part lifecycletest.Part) {
 	s.t.Helper()
 	lifecycletest.Run(s.t, part)
 }
 
-// Path is a file in the agent's folder.
+// Path returns the path of a file in the agent's folder.
 func (s *Site) Path(name string) string { return filepath.Join(s.Agent.Dir, name) }
 
 // NewSession opens a session and returns its id.
@@ -98,7 +98,7 @@ func (s *Site) Say(sessionID, text string) string {
 	return sent.TurnID
 }
 
-// Until waits for what the journal brings about.
+// Until waits until a condition on stored state holds.
 func (s *Site) Until(what string, holds func(ctx context.Context) bool) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
@@ -120,7 +120,7 @@ func (s *Site) Until(what string, holds func(ctx context.Context) bool) {
 	}
 }
 
-// Asked waits for what the agent asks in a session.
+// Asked waits for the agent's request in a session.
 func (s *Site) Asked(sessionID string) (asked session.Request) {
 	s.t.Helper()
 	s.Until("a question of session "+sessionID, func(ctx context.Context) bool {
@@ -136,7 +136,7 @@ func (s *Site) Asked(sessionID string) (asked session.Request) {
 	return asked
 }
 
-// Ended waits for the end of a turn.
+// Ended waits until a turn ends.
 func (s *Site) Ended(sessionID, turnID string) (state session.TurnState) {
 	s.t.Helper()
 	s.Until("the end of turn "+turnID, func(ctx context.Context) bool {
@@ -150,7 +150,7 @@ func (s *Site) Ended(sessionID, turnID string) (state session.TurnState) {
 	return state
 }
 
-// Parts are the parts of a session service that operations stand on.
+// Parts returns the parts of a session service that operations need.
 func Parts(s *manager.Service) operations.Sessions {
 	return operations.Sessions{Lookups: s, Opener: s, Reader: s, Editor: s, Turns: s, Threads: s, Queue: s, Requests: s,
 		Projects: s, Usage: s}

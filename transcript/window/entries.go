@@ -8,8 +8,8 @@ import (
 	"harness/transcript"
 )
 
-// Of is a transcript as a conversation: what was said, and what was done with tools. What only shows on a screen
-// (thoughts, questions and their answers, notices) is left out.
+// Of converts a transcript to a conversation: messages and tool calls. It omits entries that matter only on a screen
+// (thoughts, questions and their answers, notices).
 func Of(entries []transcript.Entry) []Turn {
 	var turns []Turn
 	for i := range entries {
@@ -49,7 +49,7 @@ func messagesOf(e transcript.Entry) []Message {
 	return nil
 }
 
-// callOf are the call of a tool and its result, which is there even if it is unknown.
+// callOf returns the call of a tool and its result; the result is present even if it is unknown.
 func callOf(e transcript.Entry, item json.RawMessage) []Message {
 	call := wire.ReadCall(e.Type, item)
 	result := Block{Type: BlockToolResult, CallID: e.MessageID, IsError: call.Failed, Output: textOf(call.Result)}
@@ -61,7 +61,7 @@ func callOf(e transcript.Entry, item json.RawMessage) []Message {
 	return []Message{{RoleAssistant, []Block{use}}, {RoleTool, []Block{result}}}
 }
 
-// compact is JSON as another value can hold it; what is none becomes a text.
+// compact returns JSON that another value can contain; text that is not JSON becomes a JSON string.
 func compact(raw json.RawMessage) json.RawMessage {
 	if json.Valid(raw) {
 		return raw
@@ -73,7 +73,7 @@ func compact(raw json.RawMessage) json.RawMessage {
 	return encoded
 }
 
-// textOf is a result as a text: a text itself, else its JSON.
+// textOf returns a result as text: a JSON string's text, else its JSON.
 func textOf(raw json.RawMessage) string {
 	if len(raw) > 0 && raw[0] == '"' {
 		return wire.Text(raw)

@@ -1,6 +1,6 @@
-// Package window turns a transcript into text for an agent within a limit: the canonical messages, with large
-// outputs of tools cut first, then the oldest turns left out whole. A call always keeps its result. The
-// window lists what is missing.
+// Package window converts a transcript to a text for an agent within a size limit. It writes the canonical messages,
+// cuts large tool outputs first, and then omits the oldest turns entirely. A call always keeps its result. The window
+// lists what is missing.
 package window
 
 import (
@@ -27,17 +27,17 @@ const (
 	RoleTool      = "tool"
 )
 
-// Block is a part of a message: a text, the call of a tool, or what came of one.
+// Block is a part of a message: a text, a tool call, or the result of one.
 type Block struct {
 	Type string `json:"type"`
 	Text string `json:"text,omitempty"`
-	// CallID is the same of a call and its result.
+	// CallID is the same for a call and its result.
 	CallID string          `json:"tool_call_id,omitempty"`
 	Name   string          `json:"name,omitempty"`
 	Input  json.RawMessage `json:"input,omitempty"`
-	// Output is what a call came to, Cut how many bytes it had before it was cut to its beginning, 0 when it is whole.
+	// Output is the result of a call. Cut is its original length in bytes if it was cut to its beginning, else 0.
 	Output string `json:"output,omitempty"`
-	// Ref refers to the whole of an output that was cut, as JSON; nil when it is kept nowhere.
+	// Ref refers, in JSON, to the full text of an output that was cut; nil if it is not stored.
 	Ref     json.RawMessage `json:"artifact_ref,omitempty"`
 	Cut     int             `json:"cut_from_bytes,omitempty"`
 	IsError bool            `json:"is_error,omitempty"`
@@ -49,7 +49,7 @@ type Message struct {
 	Content []Block `json:"content"`
 }
 
-// Turn is a turn of a conversation, or what was said between two of them ("").
+// Turn is a turn of a conversation, or the messages between two turns (id "").
 type Turn struct {
 	ID       string    `json:"turn_id"`
 	Messages []Message `json:"messages"`
@@ -61,28 +61,28 @@ const (
 	StrategyTruncateOldest = "truncate_oldest"
 )
 
-// Window says what was left out of a conversation to keep it within a bound.
+// Window describes what was omitted from a conversation to keep it within a limit.
 type Window struct {
-	// Strategy is StrategyNone when nothing was.
+	// Strategy is StrategyNone if nothing was omitted.
 	Strategy string `json:"strategy"`
-	// MaxChars is the limit, in bytes of the text; 0 when there is none.
+	// MaxChars is the limit, in bytes of the text; 0 for no limit.
 	MaxChars int `json:"max_chars,omitempty"`
-	// CutOutputs are the calls whose outputs were cut, OmittedTurns the turns that were left out and OmittedIndices their
-	// places, from 0.
+	// CutOutputs lists the calls whose outputs were cut. OmittedTurns lists the omitted turns and OmittedIndices their
+	// positions, from 0.
 	CutOutputs     []string `json:"cut_outputs,omitempty"`
 	OmittedTurns   []string `json:"omitted_turns,omitempty"`
 	OmittedIndices []int    `json:"omitted_indices,omitempty"`
 }
 
-// previewBytes is how much of an output stays when it is cut.
+// previewBytes is how much of an output remains when it is cut.
 const previewBytes = 512
 
-// Fit is as much of a conversation as fits in max bytes of text (without the heading of Text): large outputs
-// are cut first, the largest before smaller ones, then the oldest turns are left out. Its argument stays as
-// it is.
+// Fit returns as much of a conversation as fits in max bytes of text (without the heading of Text). It cuts large
+// outputs first, largest first, then omits the oldest turns. It does not change its argument.
 func Fit(turns []Turn, max int) ([]Turn, Window) { return FitKeeping(turns, max, nil) }
 
-// FitKeeping is Fit; keep, when set, stores an output that is about to be cut and returns a reference to it.
+// FitKeeping is Fit with a keep function. If keep is set, it stores an output that is about to be cut and returns a
+// reference to it.
 func FitKeeping(turns []Turn, max int, keep func(output string) json.RawMessage) ([]Turn, Window) {
 	fitted, sizes, total := clone(turns), make([]int, len(turns)), 0
 	for i := range fitted {
@@ -115,13 +115,13 @@ func FitKeeping(turns []Turn, max int, keep func(output string) json.RawMessage)
 	return fitted[first:], said
 }
 
-// output is an output that can be cut, and the place of its turn.
+// output is an output that can be cut, with the position of its turn.
 type output struct {
 	turn  int
 	block *Block
 }
 
-// largest are the outputs that are worth to be cut, the largest first, of equal ones the older.
+// largest lists the outputs worth cutting, largest first; of equal ones, the older first.
 func largest(turns []Turn) (found []output) {
 	for i := range turns {
 		for _, m := range turns[i].Messages {
@@ -136,12 +136,12 @@ func largest(turns []Turn) (found []output) {
 	return found
 }
 
-// cut keeps the beginning of an output.
+// cut shortens an output to its beginning.
 func (b *Block) cut() {
 	b.Cut = len(b.Output)
 	at := previewBytes
 	for at > 0 && b.Output[at]&0xC0 == 0x80 {
-		at-- // not within a character
+		at-- // do not cut within a character
 	}
 	b.Output = b.Output[:at]
 }
@@ -157,7 +157,7 @@ func clone(turns []Turn) []Turn {
 	return out
 }
 
-// size is the length of a turn in Text.
+// size returns the length of a turn in Text.
 func size(t *Turn) (bytes int) {
 	for i := range t.Messages {
 		bytes += len(line(&t.Messages[i]))
@@ -165,8 +165,8 @@ func size(t *Turn) (bytes int) {
 	return bytes
 }
 
-// line is a message in the text: JSON without angle brackets, so that no content can pass for another
-// message, or for the end of the messages.
+// line returns a message in the text: JSON without angle brackets, so that no content can look like another message,
+// or like the end of the messages.
 func line(m *Message) []byte {
 	var out bytes.Buffer
 	json.HTMLEscape(&out, javascript.MustEncode(m))
@@ -174,10 +174,10 @@ func line(m *Message) []byte {
 	return out.Bytes()
 }
 
-// Opening begins every Text.
+// Opening starts every Text.
 const Opening = "<earlier_conversation>\n"
 
-// Text is the conversation for an agent that lost it.
+// Text returns the conversation as text for an agent that lost it.
 func Text(turns []Turn, said Window) string {
 	out := []byte(Opening +
 		`This is the record of this conversation until now, a message in JSON on each line. Your own memory of it was lost.

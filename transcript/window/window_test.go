@@ -13,7 +13,7 @@ import (
 	"harness/transcript/window"
 )
 
-// conversations are turns with texts and calls of tools whose results come some messages later.
+// conversations returns turns with texts and tool calls whose results come some messages later.
 func conversations(t *rapid.T) (turns []window.Turn) {
 	calls := 0
 	for i := range rapid.IntRange(0, 8).Draw(t, "turns") {
@@ -54,7 +54,7 @@ func textSize(turns []window.Turn) int {
 	return len(window.Text(turns, window.Window{})) - len(window.Text(nil, window.Window{}))
 }
 
-// blocks are all blocks of a type, by call.
+// blocks returns all blocks of a type, by call.
 func blocks(turns []window.Turn, kind string) map[string]window.Block {
 	found := map[string]window.Block{}
 	for _, turn := range turns {
@@ -69,8 +69,8 @@ func blocks(turns []window.Turn, kind string) map[string]window.Block {
 	return found
 }
 
-// EV-21: the text fits; large outputs are cut first, the largest before smaller ones, then the oldest turns;
-// no call is without its result, and no more is left out than needed. The window reports all of it.
+// EV-21: the text fits the limit. Large outputs are cut first, largest first, then the oldest turns. Every call keeps
+// its result, and no more is omitted than necessary. The window reports all of it.
 func TestTextFitsTheLimit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		turns := conversations(t)
@@ -131,7 +131,7 @@ func TestTextFitsTheLimit(t *testing.T) {
 	})
 }
 
-// clone is a copy that shares nothing.
+// clone returns a deep copy.
 func clone(t *rapid.T, turns []window.Turn) (out []window.Turn) {
 	encoded, err := json.Marshal(turns)
 	if err == nil {
@@ -146,8 +146,8 @@ func clone(t *rapid.T, turns []window.Turn) (out []window.Turn) {
 	return out
 }
 
-// The text of a transcript has the messages, the calls with their results, also those that were cut off, and
-// why a turn failed. An output cannot pass for another message or for the end of the text.
+// The text of a transcript has the messages, the calls with their results, and why a turn failed. It includes calls
+// that were cut off. An output cannot look like another message or like the end of the text.
 func TestWhatATranscriptSays(t *testing.T) {
 	details := func(text string) *string { return &text }
 	entries := []transcript.Entry{

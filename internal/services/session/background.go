@@ -6,15 +6,15 @@ import (
 	"harness/internal/lib/javascript"
 )
 
-// EventBackground is the type of the event that lists a session's background work.
+// EventBackground is the type of the event that lists a session's background tasks.
 const EventBackground = "session_background_updated"
 
-// BackgroundTask is work of a session that continues after its turn.
+// BackgroundTask is work of a session that continues after its turn ends.
 type BackgroundTask struct {
 	// ID, Kind, Command and CanEnd have the meaning of runtime.BackgroundTask.
 	ID, Kind, Command string
 	CanEnd            bool
-	// TurnID is the turn that began it, "" if unknown. StartedAt is in ms.
+	// TurnID is the turn that started it, "" if unknown. StartedAt is in ms.
 	TurnID    string
 	StartedAt int64
 }
@@ -53,7 +53,7 @@ func (a Activity) Doing() Doing {
 type BackgroundError struct {
 	SessionID string
 	Tasks     []BackgroundTask
-	// Wish is the refused change, for example "the model cannot change".
+	// Wish describes the refused change, for example "the model cannot change".
 	Wish string
 }
 

@@ -72,10 +72,11 @@ func (c Controls) EffectiveNetwork() string {
 	return c.NetworkAccess
 }
 
-// WithSandbox changes the sandbox alone. Full access enables the network; the previous value applies again afterwards.
+// WithSandbox changes only the sandbox. Full access enables the network; leaving it restores the previous network
+// value.
 func (c Controls) WithSandbox(sandbox string) Controls { return c.With(nil, nil, nil, &sandbox) }
 
-// OpenNetwork enables the network if no client named it and the sandbox cannot restrict it.
+// OpenNetwork enables the network if no client set it and the sandbox cannot restrict it.
 func (c Controls) OpenNetwork() Controls {
 	if c.Unrestrictable() {
 		c.NetworkBefore, c.NetworkAccess = c.NetworkAccess, NetworkEnabled
@@ -83,7 +84,7 @@ func (c Controls) OpenNetwork() Controls {
 	return c
 }
 
-// settleNetwork derives the network from a changed sandbox, unless a client named the network.
+// settleNetwork derives the network from a changed sandbox, unless a client set the network explicitly.
 func (c Controls) settleNetwork(before Controls, named bool) Controls {
 	switch {
 	case named:
@@ -105,7 +106,7 @@ type shownControls struct {
 	Effective *effectiveControls `json:"effective,omitempty"`
 }
 
-// effectiveControls are the levels an agent has instead of those a client sent.
+// effectiveControls are the levels that apply to an agent where they differ from the ones a client sent.
 type effectiveControls struct {
 	NetworkAccess string `json:"networkAccess"`
 }
@@ -122,9 +123,10 @@ func (c Controls) MarshalJSON() ([]byte, error) {
 
 // ControlEdit is one change of controls.
 type ControlEdit struct {
-	// Defaults edits the controls new sessions start with instead of the session's own.
+	// Defaults edits the controls of new sessions instead of the session's own controls.
 	Defaults bool
-	// Edit returns the next controls for the current ones. It may run more than once and must not change its argument.
+	// Edit returns the new controls, given the current ones. It may run more than once and must not change its
+	// argument.
 	Edit func(Controls) Controls
 	// Audit is the actor and the source of the change; nil leaves no entry in the transcript.
 	Audit *ControlAudit
@@ -133,13 +135,13 @@ type ControlEdit struct {
 // ControlAudit is the provenance of a change, as clients give it.
 type ControlAudit struct{ Actor, Source string }
 
-// ControlChange is the result of an edit: the controls of the session and of new sessions afterwards.
+// ControlChange is the result of an edit: the controls of the session and of new sessions after it.
 type ControlChange struct {
 	Controls, Defaults Controls
 	Changed            bool
 }
 
-// Summary is a one-line text of controls, as clients and audit entries show them.
+// Summary describes controls in one line, for clients and audit entries.
 func (c Controls) Summary() string {
 	model := "default"
 	if c.Model != nil {
@@ -149,7 +151,7 @@ func (c Controls) Summary() string {
 		"settings:" + strconv.Itoa(len(c.Settings))}, " | ")
 }
 
-// Equal compares controls. Settings are equal if they are the same JSON values, in any order of members.
+// Equal compares controls. Settings are equal if they are the same JSON values; the order of members does not matter.
 func (c Controls) Equal(other Controls) bool {
 	if c.ModelName() != other.ModelName() || (c.Model == nil) != (other.Model == nil) ||
 		c.ApprovalPolicy != other.ApprovalPolicy ||
@@ -167,8 +169,8 @@ func (c Controls) Equal(other Controls) bool {
 	})
 }
 
-// MaxSettings and MaxSettingsBytes bound the settings of a session, and those of new sessions. Each change stores all
-// of them, and twice more in its audit entry.
+// MaxSettings and MaxSettingsBytes limit the settings of a session and those of new sessions. Each change stores all
+// settings, and stores them twice more in its audit entry.
 const (
 	MaxSettings      = 256
 	MaxSettingsBytes = 128 << 10
@@ -184,5 +186,5 @@ func (e *SettingsLimitError) Error() string {
 		e.Count, e.Bytes, MaxSettings, MaxSettingsBytes)
 }
 
-// DecidedByNonInteractive is the actor that declines requests in a session without a person (Controls.NonInteractive).
+// DecidedByNonInteractive is the actor that declines requests in a session without a user (Controls.NonInteractive).
 const DecidedByNonInteractive = "mode:nonInteractive"

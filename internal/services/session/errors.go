@@ -8,10 +8,11 @@ import (
 	"harness/internal/runtime"
 )
 
-// UnknownError means that a session is not stored here and that no answering runtime knows it. It is ErrNotFound.
+// UnknownError means that a session is not stored here and that no runtime that answered knows it. It wraps
+// ErrNotFound.
 type UnknownError struct {
 	SessionID string
-	// NotAsked are the runtimes with conversations of their own that could not be asked for it.
+	// NotAsked lists the runtimes that may own the conversation but could not be asked for it.
 	NotAsked []NotAsked
 }
 
@@ -31,10 +32,10 @@ func (e *UnknownError) Error() string {
 	return text
 }
 
-// Unwrap makes it ErrNotFound.
+// Unwrap returns ErrNotFound.
 func (e *UnknownError) Unwrap() error { return ErrNotFound }
 
-// WaitsFor reports whether a runtime is among those that could not be asked.
+// WaitsFor reports whether a runtime is one of those that could not be asked.
 func (e *UnknownError) WaitsFor(runtimeName string) bool {
 	for _, one := range e.NotAsked {
 		if one.Runtime == runtimeName {
@@ -44,13 +45,13 @@ func (e *UnknownError) WaitsFor(runtimeName string) bool {
 	return false
 }
 
-// ErrForeignConversation means that a runtime named a conversation by the id of another runtime's session.
+// ErrForeignConversation means that a runtime named a conversation with the id of another runtime's session.
 var ErrForeignConversation = errors.New("the conversation's id is that of another runtime's session")
 
 // NotStoppedError means that a turn still runs after a request to end it.
 type NotStoppedError struct {
 	SessionID, TurnID, Runtime string
-	// Others counts the running turns of other sessions in the same process, which was not ended because of them.
+	// Others counts the running turns of other sessions in the same process; they prevented ending the process.
 	Others int
 	// Cause is why the runtime could not end it, nil if it gave no reason.
 	Cause error
@@ -93,7 +94,7 @@ var ErrNoEntry = errors.New("the transcript has no such entry")
 // later.
 type ToolsError struct {
 	SessionID string
-	// Known reports whether the tools of the session are known here. Names are the names of its tools.
+	// Known reports whether the server knows the session's tools. Names lists their names.
 	Known bool
 	Names []string
 }
@@ -114,7 +115,7 @@ func (e *ToolsError) Error() string {
 
 // FolderError refuses a folder that an agent cannot work in. Nothing changed.
 type FolderError struct {
-	// SessionID is the session that works in the folder, "" for a session that was to be opened there.
+	// SessionID is the session that works in the folder, "" for a session that was still being created.
 	SessionID string
 	Folder    string
 	Reason    string
@@ -130,7 +131,7 @@ func (e *FolderError) Error() string {
 		e.SessionID, e.Folder, e.Reason)
 }
 
-// Code is the error's code for programs.
+// Code returns the machine-readable code of the error.
 func (e *FolderError) Code() string {
 	if e.SessionID == "" {
 		return "invalid_cwd"

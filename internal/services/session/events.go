@@ -5,18 +5,18 @@ const (
 	EventDeleted = "session_deleted"
 )
 
-// RemovesEntries reports whether events of a type may remove entries of their session.
+// RemovesEntries reports whether events of a type may remove entries from their session.
 func RemovesEntries(eventType string) bool {
 	return eventType == EventTranscriptPruned || eventType == EventDeleted
 }
 
-// EventMessageSent is the type of the event of a sent message and its controls.
+// EventMessageSent is the type of the event that records a sent message and its controls.
 const EventMessageSent = "message.sent"
 
-// Types of the package's internal events: stored, and sent to no client.
+// Types of the package's internal events: they are stored, and no client receives them.
 const (
 	EventTranscriptPruned = "transcript.pruned"
 )
 
-// EventSource names this package in the events that it causes itself.
+// EventSource names this package as the source of events.
 const EventSource = "harness"

@@ -8,7 +8,7 @@ import (
 	"harness/internal/lib/javascript"
 )
 
-// From returns the conditions and orders of lists that continue after the place in $3 and $4.
+// From returns the conditions and orders of lists that continue after the position in $3 and $4.
 func (o Sort) From() (condition, order string) {
 	at := "updated_at"
 	if o == SortCreated {
@@ -17,15 +17,16 @@ func (o Sort) From() (condition, order string) {
 	return ` and (` + at + ` < $3 or (` + at + ` = $3 and id < $4))`, ` order by ` + at + ` desc, id desc`
 }
 
-// Runs reports whether sessions of a state have a running turn.
+// Runs reports whether a session in this state has a running turn.
 func (state State) Runs() bool {
 	return state == StateRunning || state == StateWaiting || state == StateUnresponsive
 }
 
-// createdCursor begins the cursors of lists by creation: a cursor of the other order is refused.
+// createdCursor is the prefix of cursors for lists by creation; it lets ParseCursor refuse a cursor of the other
+// order.
 const createdCursor = "created|"
 
-// CursorAfter is the cursor of the entries after a session in the list.
+// CursorAfter returns the cursor for the entries after a session in the list.
 func (o Sort) CursorAfter(last Session) string {
 	if o == SortCreated {
 		return createdCursor + javascript.ISOTime(last.CreatedAt) + "|" + last.ID
@@ -33,7 +34,7 @@ func (o Sort) CursorAfter(last Session) string {
 	return javascript.ISOTime(last.UpdatedAt) + "|" + last.ID
 }
 
-// ParseCursor reads "<ISO time>|<id>"; "" begins at the newest.
+// ParseCursor parses "<ISO time>|<id>"; "" starts at the newest.
 func (o Sort) ParseCursor(cursor string) (before int64, id string, err error) {
 	if cursor == "" {
 		return math.MaxInt64, "", nil

@@ -9,13 +9,13 @@ import (
 	"harness/transcript"
 )
 
-// EventTranscriptUpdated is the type of the event of a changed transcript entry.
+// EventTranscriptUpdated is the type of the event for a changed transcript entry.
 const EventTranscriptUpdated = "transcript_updated"
 
-// EventProjectUpdated is the type of the event of a session that changed its project.
+// EventProjectUpdated is the type of the event for a session that moved to another project.
 const EventProjectUpdated = "session_project_updated"
 
-// NewEvent is an event of one session; systemOwned hides it from clients that do not follow exactly this session.
+// NewEvent returns an event of one session; systemOwned hides it from clients that do not follow this session by id.
 func NewEvent(sessionID, kind string, at int64, systemOwned bool, payload json.RawMessage) journal.Event {
 	event := journal.Event{SessionID: sessionID, Type: kind, Time: at, Source: EventSource, Payload: payload}
 	if systemOwned {
@@ -24,7 +24,7 @@ func NewEvent(sessionID, kind string, at int64, systemOwned bool, payload json.R
 	return event
 }
 
-// TranscriptUpdated is the event of an entry; asSent is the entry within the event's payload.
+// TranscriptUpdated returns the event of an entry; asSent is the entry in the event's payload.
 func TranscriptUpdated(sessionID string, entry *transcript.Entry, at int64, systemOwned bool) (event journal.Event,
 	asSent json.RawMessage) {
 	payload, from := entry.AppendUpdate(make([]byte, 0, entry.Size()), sessionID)

@@ -8,13 +8,13 @@ import (
 	"harness/internal/runtime"
 )
 
-// NotOwnerError refuses an operation that only the session's own node can do: its runtime has the conversation. Nothing
-// changed.
+// NotOwnerError refuses an operation that only the session's owner node can do, because its runtime has the
+// conversation. Nothing changed.
 type NotOwnerError struct {
 	SessionID string
-	// Owner is the id of the node that owns the session, Node that of the node that refused.
+	// Owner is the id of the node that owns the session; Node is the id of the node that refused.
 	Owner, Node string
-	// Folder is set if Owner does not own the session but its folder, which moved there with another session.
+	// Folder is set if Owner owns the session's folder, which moved there with another session, but not the session.
 	Folder string
 }
 
@@ -30,13 +30,13 @@ func (e *NotOwnerError) Error() string {
 		e.SessionID, e.Owner, e.Node, e.Owner, e.Owner)
 }
 
-// DoneBy is the node that does the operation.
+// DoneBy returns the node that can do the operation.
 func (e *NotOwnerError) DoneBy() string { return e.Owner }
 
-// ElsewhereError refuses an operation that this node does not do and others may: new sessions, or work that needs an
-// agent. Nothing changed. It is runtime.ErrUnavailable.
+// ElsewhereError refuses an operation that this node does not do but other nodes may: creating sessions, or work that
+// needs an agent. Nothing changed. It wraps runtime.ErrUnavailable.
 type ElsewhereError struct {
-	// Node is the id of the node that refused, Why the reason and the remedy.
+	// Node is the id of the node that refused; Why is the reason and the remedy.
 	Node, Why string
 }
 
@@ -45,17 +45,17 @@ func (e *ElsewhereError) Error() string {
 	return fmt.Sprintf("%v: node %s %s", runtime.ErrUnavailable, e.Node, e.Why)
 }
 
-// Unwrap makes it runtime.ErrUnavailable.
+// Unwrap returns runtime.ErrUnavailable.
 func (e *ElsewhereError) Unwrap() error { return runtime.ErrUnavailable }
 
-// DoneBy is "": any node that makes sessions may do it.
+// DoneBy returns "": any node that creates sessions may do it.
 func (e *ElsewhereError) DoneBy() string { return "" }
 
-// NoRuntimes is the reason of a node without agents, after its name.
+// NoRuntimes is the reason for a node without agents; it follows the node's name.
 const NoRuntimes = "runs no agents (HARNESS_ROLES), and no node that does can be asked now: harness nodes list shows which have " +
 	"the role runner, and whether they live; start one with HARNESS_NODE_ADDRESS"
 
-// TakenError says that another node took over a session during a call of its runtime, whose result is not stored.
+// TakenError means that another node took over a session during a call to its runtime. The result is not stored.
 type TakenError struct {
 	SessionID string
 	// Node is the node that made the call.
@@ -68,13 +68,13 @@ func (e *TakenError) Error() string {
 		"Look at the session, and send it again", e.SessionID, e.Node)
 }
 
-// Unwrap marks the error as worth a retry.
+// Unwrap returns runtime.ErrUnavailable, which marks the error as retryable.
 func (e *TakenError) Unwrap() error { return runtime.ErrUnavailable }
 
-// EventTaken records that a session moved to another node; it shows no frame.
+// EventTaken records that a session moved to another node; clients receive no frame for it.
 const EventTaken = "session.taken"
 
-// Taking returns the former and the new owner from the event of a session that moved to another node.
+// Taking returns the old and the new owner from the event of a session that moved to another node.
 func Taking(event *journal.Event) (from, by string, is bool) {
 	if event.Type != EventTaken {
 		return "", "", false
@@ -87,7 +87,7 @@ func Taking(event *journal.Event) (from, by string, is bool) {
 // PinnedError refuses to take over a session of a dead node, because its state is missing here. Nothing changed.
 type PinnedError struct {
 	SessionID, Owner string
-	// Memory says that the runtime's state is missing, and not the session's folder.
+	// Memory reports that the runtime's state is missing, not the session's folder.
 	Memory bool
 	Reason string
 }
@@ -98,7 +98,7 @@ func (e *PinnedError) Error() string {
 		"nothing was changed", e.SessionID, e.Reason, e.Owner)
 }
 
-// Code is the error's code for programs.
+// Code returns the machine-readable code of the error.
 func (e *PinnedError) Code() string {
 	if e.Memory {
 		return "memory_pinned"

@@ -1,14 +1,14 @@
 package session
 
-// Types of events about sessions for clients of other protocols than /api/stream.
+// Types of session events for clients of protocols other than /api/stream.
 const (
 	EventIDResolved = "client.session_id_resolved"
 	EventIDFailed   = "client.session_id_failed"
 	EventStopped    = "client.session_stopped"
 )
 
-// IDNews is the payload of EventIDResolved and EventIDFailed; RealID is "" in the latter, Reason and Message in the
-// former.
+// IDNews is the payload of EventIDResolved and EventIDFailed. RealID is "" in EventIDFailed; Reason and Message are ""
+// in EventIDResolved.
 type IDNews struct {
 	TemporaryID string `json:"temporary_id"`
 	RealID      string `json:"real_id,omitempty"`

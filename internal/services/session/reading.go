@@ -6,33 +6,36 @@ import (
 	"harness/transcript"
 )
 
-// Figures are additional data of a session for lists.
+// Figures is additional session data for lists.
 type Figures struct {
-	// Plan is the runtime's last plan, {"turnId","explanation","plan"}; Usage its token usage, {"total","last",
-	// "modelContextWindow"}. Both are in the format of wire, nil if the runtime reported none.
+	// Plan is the last plan the runtime reported: {"turnId","explanation","plan"}. Usage is its token usage:
+	// {"total","last","modelContextWindow"}. Both use the formats of package wire, and are nil if the runtime reported
+	// none.
 	Plan, Usage json.RawMessage
-	// LastEntryAt is the time (ms) of the transcript's last entry, 0 when it has none.
+	// LastEntryAt is the time (ms) of the transcript's last entry, 0 if it has none.
 	LastEntryAt int64
-	// ReadTo is the last entry the requesting reader has read, "" for none. Unread says that later entries exist.
+	// ReadTo is the last entry the requesting reader has read, "" for none. Unread reports that later entries exist.
 	ReadTo string
 	Unread bool
 }
 
-// TranscriptPage is a stretch of a session's transcript that is found by counting, and how many entries there are.
+// TranscriptPage is a range of a session's transcript, selected by offset, and the total number of entries.
 type TranscriptPage struct {
 	Entries []transcript.Entry
 	Total   int64
 }
 
-// Chunks receives a whole read in parts, so that no reader has all of it in memory. Its error ends the read.
+// Chunks receives a full read in parts, so that no reader holds all of it in memory. An error from it ends the read.
 type Chunks interface {
-	// Entries receives the next entries of the transcript: JSON with commas between, valid until it returns.
+	// Entries receives the next entries of the transcript as JSON, separated by commas. The bytes are valid until it
+	// returns.
 	Entries(encoded []byte) error
-	// Item receives the next item of a turn as the runtime describes it: JSON. Turns are numbered as in Detail.Thread.
+	// Item receives the next item of a turn as the runtime describes it, in JSON. Turns are numbered as in
+	// Detail.Thread.
 	Item(turn int, encoded []byte) error
 }
 
-// ImagePath is the path of a session's image.
+// ImagePath returns the path of a session's image.
 func ImagePath(sessionID, imageID string) string {
 	return "/api/sessions/" + sessionID + "/images/" + imageID
 }

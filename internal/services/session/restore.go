@@ -6,11 +6,11 @@ import (
 	"harness/transcript/window"
 )
 
-// EventRestored is the type of the event of a replayed conversation, which a runtime had lost. The next message
-// contains the replay. The dot in the type hides it from clients of the stream. The payload is a Restored.
+// EventRestored is the type of the event for a replayed conversation that a runtime had lost. The next message
+// contains the replay. The dot in the type hides it from stream clients. The payload is a Restored.
 const EventRestored = "session.restored"
 
-// Restored is the replay of a lost conversation.
+// Restored describes the replay of a lost conversation.
 type Restored struct {
 	// Messages counts the replayed messages.
 	Messages int `json:"messages"`

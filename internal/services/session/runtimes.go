@@ -8,7 +8,7 @@ import (
 // UnknownRuntimeError refuses a runtime that this server does not have.
 type UnknownRuntimeError struct {
 	Runtime string
-	// Known are the names of its runtimes.
+	// Known lists the names of the server's runtimes.
 	Known []string
 }
 
@@ -18,33 +18,35 @@ func (e *UnknownRuntimeError) Error() string {
 		strings.Join(e.Known, ", "))
 }
 
-// RuntimeLevels are the default levels of a runtime's sessions; "" is that of all runtimes. Setting is the prefix of
-// the settings that choose them, "" for a runtime without.
+// RuntimeLevels are the default levels of a runtime's sessions; "" uses the default of all runtimes. Setting is the
+// prefix of the settings that choose them, "" for a runtime without such settings.
 type RuntimeLevels struct{ ApprovalPolicy, Sandbox, Setting string }
 
-// RuntimeLimits bound the concurrent load of one runtime; 0 is no bound.
+// RuntimeLimits limit the concurrent load of one runtime; 0 means no limit.
 type RuntimeLimits struct {
-	// Turns bounds its running turns. A message that would begin one more waits for a slot, in the order of arrival.
+	// Turns limits its running turns. Once it is reached, messages that would start a turn wait for a slot in order of
+	// arrival.
 	Turns int
-	// Messages bounds the messages and new sessions on their way to it, including those that wait for a slot, a process
-	// or the end of a turn. SessionMessages bounds those of one session. *LimitError refuses more.
+	// Messages limits the messages and new sessions being sent to the runtime. It includes those that wait for a slot,
+	// a process or the end of a turn. SessionMessages limits those of one session. *LimitError refuses more.
 	Messages, SessionMessages int
 }
 
 // Load is the current load of a runtime, and its limits.
 type Load struct {
 	Limits RuntimeLimits
-	// Turns run; Messages are on their way, Waiting of them wait for a turn of another session to end.
+	// Turns is the number of running turns. Messages are being sent; Waiting of them wait for a turn of another
+	// session to end.
 	Turns, Messages, Waiting int
 }
 
-// LimitError refuses a message or a new session because too many are on their way. Nothing changed.
+// LimitError refuses a message or a new session because too many are being sent. Nothing changed.
 type LimitError struct {
 	Runtime string
-	// SessionID is the session whose limit it is, "" for the runtime's.
+	// SessionID is the session that reached its limit, "" if the runtime did.
 	SessionID string
 	Limit     int
-	// Setting is the setting of the limit.
+	// Setting is the name of the setting that sets the limit.
 	Setting string
 }
 
@@ -59,10 +61,10 @@ func (e *LimitError) Error() string {
 		whose, e.Setting)
 }
 
-// The stored lines of agents with translated output (runtime.Batch.Native).
+// How the lines of agents with translated output are stored (runtime.Batch.Native).
 const (
 	// NativeRing keeps the last lines of each session in a nativelog.Ring.
 	NativeRing = "ring"
-	// NativeAll keeps every line as an event of the journal, which no client receives.
+	// NativeAll stores every line as a journal event, which no client receives.
 	NativeAll = "all"
 )

@@ -2,7 +2,7 @@ package session
 
 import "harness/internal/runtime"
 
-// The changes of a source since its session began, as in SourceNow.State.
+// How a source changed since its session began (SourceNow.State).
 const (
 	SourceSame    = "same"
 	SourceChanged = "changed"
@@ -11,22 +11,23 @@ const (
 	SourceUnknown = "unknown" // the session began without a record
 )
 
-// SourceNow is a file that a session's agent reads by itself.
+// SourceNow is a file that a session's agent reads without a request.
 type SourceNow struct {
-	// Source is its current state, and of a removed one its former state.
+	// Source is its current state; for a removed file, its last state.
 	runtime.Source
 	State string
-	// Began is its state when the session began, nil if it did not exist.
+	// Began is its state when the session began, nil if it did not exist then.
 	Began *runtime.Source
 }
 
-// Sources lists what a session's agent reads by itself.
+// Sources lists the files that a session's agent reads without a request.
 type Sources struct {
-	// Implicit is its allowed scope, "" if unset; Choices are those the runtime can enforce, the default first.
+	// Implicit is the session's allowed scope, "" if unset. Choices are the scopes the runtime can enforce, the
+	// default first.
 	Implicit string
 	Choices  []string
 	Files    []SourceNow
 }
 
-// NarrowestSources as Create.ImplicitSources asks for the narrowest scope that the runtime can enforce.
+// NarrowestSources, as Create.ImplicitSources, requests the narrowest scope that the runtime can enforce.
 const NarrowestSources = "narrowest"

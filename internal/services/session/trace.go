@@ -4,10 +4,10 @@ import (
 	"strings"
 )
 
-// Trace is the W3C trace that a turn belongs to; zero for none. A turn has no id while its message is on its way.
+// Trace is the W3C trace of a turn, zero for none. TurnID is "" while the turn's message is being sent.
 type Trace struct{ TurnID, TraceID, SpanID string }
 
-// String is the stored form of a trace.
+// String returns the stored form of a trace.
 func (t Trace) String() string {
 	if t.TraceID == "" {
 		return ""
@@ -15,7 +15,7 @@ func (t Trace) String() string {
 	return t.TraceID + "-" + t.SpanID
 }
 
-// ParseTrace reads what Trace.String wrote.
+// ParseTrace parses the output of Trace.String.
 func ParseTrace(turnID, text string) Trace {
 	traceID, spanID, _ := strings.Cut(text, "-")
 	return Trace{turnID, traceID, spanID}

@@ -29,7 +29,7 @@ type Project struct {
 	UpdatedAt        int64
 }
 
-// Controls are the settings a session's turns run with. A nil Model means the runtime's default.
+// Controls are the settings that a session's turns run with. A nil Model means the runtime's default.
 type Controls struct {
 	Model          *string `json:"model"`
 	ApprovalPolicy string  `json:"approvalPolicy"` // untrusted, on-failure, on-request or never
@@ -37,26 +37,26 @@ type Controls struct {
 	// read-only, workspace-write or danger-full-access
 	FilesystemSandbox string                     `json:"filesystemSandbox"`
 	Settings          map[string]json.RawMessage `json:"settings"`
-	// AcceptEdits approves requests to change files at once, without a person (package autodecide). It requires the
-	// approval policy on-request and ends with it.
+	// AcceptEdits approves requests to change files automatically, without asking a user (package autodecide). It
+	// requires the approval policy on-request and is cleared when the policy changes.
 	AcceptEdits bool `json:"acceptEdits,omitempty"`
-	// NonInteractive declines an agent's requests at once, because the session has no person (package autodecide). It
-	// is chosen when the session is made.
+	// NonInteractive declines an agent's requests automatically, because the session has no user (package autodecide).
+	// It is set when the session is created.
 	NonInteractive bool `json:"nonInteractive,omitempty"`
-	// NetworkBefore is the network access that applies again after danger-full-access, "" if a client named the present
-	// one. Clients do not see it.
+	// NetworkBefore is the network access to restore after danger-full-access, "" if a client set the current one.
+	// Clients do not see it.
 	NetworkBefore string `json:"networkBefore,omitempty"`
-	// NativeTools is runtime.NativeToolsOff of an agent without tools of its own, else "". It is chosen when the session is
-	// made.
+	// NativeTools is runtime.NativeToolsOff for an agent without native tools, else "". It is set when the session is
+	// created.
 	NativeTools string `json:"nativeTools,omitempty"`
 }
 
-// Session is one conversation as the harness stores it. Times are in ms. For codex the id is the thread id, as clients
-// expect.
+// Session is one conversation as the harness stores it. Times are in ms. For codex, the id is the thread id, as
+// clients expect.
 type Session struct {
 	ID      string
 	Runtime string
-	// RuntimeSessionID is the runtime's own id of the conversation, unique within it.
+	// RuntimeSessionID is the runtime's id of the conversation, unique within the runtime.
 	RuntimeSessionID string
 	// RunsModel is the model that the runtime reported when the session was opened; it is not stored.
 	RunsModel     string
@@ -72,18 +72,18 @@ type Session struct {
 	Archived      bool
 	CreatedAt     int64
 	UpdatedAt     int64
-	// Capabilities are the runtime's capabilities when the session was opened (runtime.Capabilities as JSON). In Detail
-	// of one that began elsewhere they are the current ones, nil if that runtime is not configured.
+	// Capabilities are the runtime's capabilities when the session was opened (runtime.Capabilities as JSON). For a
+	// session that began outside the harness, Detail has the current ones, nil if its runtime is not configured.
 	Capabilities json.RawMessage
-	// Activity is its current activity; not filled in by Lookup.
+	// Activity is the session's current activity; Lookup does not set it.
 	Activity Activity
-	// Figures are filled in where ListQuery or Reading ask for them, else nil.
+	// Figures is set where ListQuery or Reading request it, else nil.
 	Figures *Figures
-	// HistoryAt is up to when (ms) the runtime's own history is stored here, 0 if it needs an import.
+	// HistoryAt is the time (ms) up to which the runtime's history is stored here, 0 if it needs an import.
 	HistoryAt int64 `json:"-"`
-	// Epoch counts its owners.
+	// Epoch counts the session's owners.
 	Epoch int64 `json:"-"`
-	// Thread is the runtime's own description of the conversation, byte for byte as last seen.
+	// Thread is the runtime's description of the conversation, byte for byte as the runtime last sent it.
 	Thread json.RawMessage
 }
 
@@ -94,9 +94,9 @@ type State string
 const (
 	StateIdle    State = "idle"    // no turn runs, and the last one did not fail
 	StateRunning State = "running" // a turn runs
-	StateWaiting State = "waiting" // a turn runs and waits for a person
+	StateWaiting State = "waiting" // a turn runs and waits for a user
 	StateError   State = "error"   // no turn runs, and the last one failed
-	// StateUnresponsive: a turn runs, and its runtime does not answer. The turn continues, or ends with the runtime.
+	// StateUnresponsive: a turn runs, but its runtime does not answer. The turn continues, or ends with the runtime.
 	StateUnresponsive State = "unresponsive"
 )
 
@@ -105,14 +105,14 @@ type Activity struct {
 	State State
 	// ActiveTurnID is the running turn, "" for none.
 	ActiveTurnID string
-	// PendingCount is how many interactive requests wait for a person.
+	// PendingCount is the number of interactive requests that wait for a user.
 	PendingCount int64
-	// LastError is why the last turn failed, or why the running one retries; nil otherwise.
+	// LastError is why the last turn failed, or why the running turn retries; nil otherwise.
 	LastError *TurnError
-	// RetryableTurnID is the last turn when it was cut off before any tool ran, so that it can be tried again
-	// (manager.Service.Retry); "" otherwise.
+	// RetryableTurnID is the last turn if it was cut off before any tool ran. Such a turn can be retried
+	// (manager.Service.Retry). "" otherwise.
 	RetryableTurnID string
-	// Background is the work outside the turns, the oldest first.
+	// Background is the background work, oldest first.
 	Background []BackgroundTask
 }
 
@@ -123,51 +123,52 @@ type TurnError struct {
 	Message string
 }
 
-// Detail is a session with its transcript, or the stretch of it that was asked for.
+// Detail is a session with its transcript, or with the requested range of it.
 type Detail struct {
 	Session    Session
 	Transcript []transcript.Entry
-	// Older and Newer are the cursors that continue a window. They are "" at an end and after a read of the whole.
+	// Older and Newer are the cursors that continue a window. They are "" at an end, and after a full read.
 	Older, Newer string
 	// Count is the number of entries of the transcript, -1 if not requested.
 	Count int64
-	// Pos is the matching cursor of the event stream: the result has earlier events, and none after it.
+	// Pos is the matching cursor of the event stream: the result includes all earlier events and no later ones.
 	Pos int64
-	// HistoryPending says that the transcript lacks stored history of its runtime: from before its adoption, or from
-	// outside changes.
+	// HistoryPending reports that the transcript lacks part of its runtime's stored history. That part predates the
+	// adoption, or comes from outside changes.
 	HistoryPending bool
-	// Version identifies the result: it changes with the session or an entry. "" if unknown.
+	// Version identifies the result; it changes when the session or an entry changes. "" if unknown.
 	Version string
-	// Unchanged says that the reader has this version already; Transcript is empty.
+	// Unchanged reports that the reader already has this version; Transcript is then empty.
 	Unchanged bool
-	// Thread is the runtime's description of a whole read with Chunks, which received the items; nil: it is
-	// Session.Thread.
+	// Thread is the runtime's description for a full read with Chunks, which received the items. If nil,
+	// Session.Thread has it.
 	Thread []runtime.DescribedPart
 }
 
-// Reading selects the wanted part of a session, and the version the reader has.
+// Reading selects the part of a session to read, and the version the reader already has.
 type Reading struct {
-	// Window is the stretch of the transcript to read; nil reads all of it.
+	// Window is the range of the transcript to read; nil reads all of it.
 	Window *transcript.Window
-	// Chunks receives the transcript of a whole read, and the items of its turns, instead of Detail. nil: none.
+	// Chunks, if set, receives the transcript of a full read and the items of its turns, instead of Detail.
 	Chunks Chunks
-	// Count fills in Detail.Count. OmitDetails omits the details of a window's entries.
+	// Count sets Detail.Count. OmitDetails omits the details of a window's entries.
 	Count, OmitDetails bool
-	// Figures fills in Session.Figures, with the markers of Reader.
+	// Figures sets Session.Figures, with the read markers of Reader.
 	Figures bool
 	Reader  string
-	// Has reports whether the reader has a version already, whose transcript is not read. nil: it has none.
+	// Has reports whether the reader already has a version; its transcript is then not read. Nil means the reader has
+	// none.
 	Has func(version string) bool
 }
 
-// Create are the options of a new session; nil fields use the stored defaults. Runtime is the server's default one when
-// "". A system-owned session without a Model has its runtime's.
+// Create holds the options of a new session; nil fields use the stored defaults. A Runtime of "" is the server's
+// default. A system-owned session without a Model uses its runtime's default.
 type Create struct {
-	// ID is the session's id if its runtime accepts one, "" for a new one.
+	// ID is the session's id if its runtime accepts one; "" generates one.
 	ID      string
 	Cwd     string
 	Runtime string
-	// RuntimeNamed says that the client named the runtime, which codex-manager's clients never do.
+	// RuntimeNamed reports that the client named the runtime, which codex-manager's clients never do.
 	RuntimeNamed      bool
 	Model             *string
 	ApprovalPolicy    *string
@@ -177,31 +178,31 @@ type Create struct {
 	NonInteractive    bool
 	DynamicTools      json.RawMessage
 	SystemOwned       bool
-	// ImplicitSources is the allowed scope of implicit reads: one of its runtime's
-	// runtime.Capabilities.ImplicitSources, the first when "".
+	// ImplicitSources is the allowed scope of implicit reads. It is one of its runtime's
+	// runtime.Capabilities.ImplicitSources; "" means the first.
 	ImplicitSources string
-	// NativeTools is whether the agent has tools of its own: runtime.NativeToolsOn, "" for the same, or
+	// NativeTools sets whether the agent has native tools: runtime.NativeToolsOn (same as "") or
 	// runtime.NativeToolsOff.
 	NativeTools string
-	// ProjectID is the project it is opened in, "" for none.
+	// ProjectID is the project of the session, "" for none.
 	ProjectID string
 }
 
 // ListQuery selects a page of sessions.
 type ListQuery struct {
-	// Text selects those whose title or first message contains it, in any case; "" selects all.
+	// Text selects sessions with the text in their title or first message, ignoring case; "" selects all.
 	Text string
-	// Runtime selects those of one runtime, "" those of all.
+	// Runtime selects the sessions of one runtime; "" selects all.
 	Runtime string
-	// ProjectID selects those of one project, NoProject those of none, "" those of all.
+	// ProjectID selects the sessions of one project, NoProject those outside projects, "" all.
 	ProjectID string
 	// Projects, when not nil, selects the sessions of these projects; empty selects none.
 	Projects []string
-	// State selects those that are in it now, "" all.
+	// State selects the sessions in that state now; "" selects all.
 	State State
-	// Sort is the order, SortUpdated when "".
+	// Sort is the order; "" means SortUpdated.
 	Sort Sort
-	// Figures fills in Session.Figures, with the markers of Reader.
+	// Figures sets Session.Figures, with the read markers of Reader.
 	Figures            bool
 	Reader             string
 	Archived           bool
@@ -210,13 +211,13 @@ type ListQuery struct {
 	IncludeSystemOwned bool
 }
 
-// NoProject is the ListQuery.ProjectID of sessions that are in no project.
+// NoProject is the ListQuery.ProjectID that selects sessions outside projects.
 const NoProject = "none"
 
 // Sort is an order of sessions, newest first.
 type Sort string
 
-// The orders of sessions: by their last change, and by their creation.
+// The orders of sessions: by last change, and by creation.
 const (
 	SortUpdated Sort = "updated"
 	SortCreated Sort = "created"
@@ -226,14 +227,14 @@ const (
 type Page struct {
 	Sessions   []Session
 	NextCursor string
-	// Pos is the cursor of the event stream at which the page is true.
+	// Pos is the event stream cursor that matches the page.
 	Pos int64
 }
 
-// Message is a user's message to a session. Options given are stored as the session's controls, except Effort.
+// Message is a user's message to a session. Its options, except Effort, are stored as the session's controls.
 type Message struct {
-	// Input are native input parts; Text is a shorthand for one text part before them, Images (URLs) for image parts
-	// after it.
+	// Input holds native input parts. Text is shorthand for one text part before them, Images (URLs) for image parts
+	// after them.
 	Text              string
 	Images            []string
 	Input             []json.RawMessage
@@ -244,19 +245,19 @@ type Message struct {
 	FilesystemSandbox *string
 	DynamicTools      json.RawMessage
 	CollaborationMode json.RawMessage
-	// Alone asks for a turn of its own: runtime.ErrTurnActive while another one runs.
+	// Alone requires a new turn; while another turn runs, the call fails with runtime.ErrTurnActive.
 	Alone bool
-	// Begin is stored just before the message is sent to the runtime, in the order of the session's turns; its error
-	// stops the message. nil stores nothing.
+	// Begin is stored just before the message is sent to the runtime, in the order of the session's turns. If it
+	// fails, the message is not sent. Nil stores nothing.
 	Begin journal.Unit `json:"-"`
-	// Key identifies a request that may be repeated, "" otherwise. Its result is found by the key
-	// (manager.Service.TurnForKey), which the sender queries first.
+	// Key identifies a request that may be repeated, "" otherwise. The sender first looks up the result by this key
+	// (manager.Service.TurnForKey).
 	Key string `json:"-"`
-	// Names are Images under a client's names, which the queue stores; nil if they are the same.
+	// Names are the Images under the client's names for them, which the queue stores; nil if they are the same.
 	Names []string `json:"-"`
-	// Accepted is stored together with the resulting turn; nil stores nothing.
+	// Accepted runs in the transaction that stores the resulting turn; nil stores nothing.
 	Accepted func(ctx context.Context, tx database.Tx, turnID string) ([]journal.Event, error) `json:"-"`
-	// Retries is the turn whose messages it repeats (manager.Service.Retry).
+	// Retries is the turn that this message retries (manager.Service.Retry).
 	Retries string `json:"-"`
 }
 
@@ -270,14 +271,14 @@ type Deleted struct {
 // RequestStatus is the state of an interactive request.
 type RequestStatus string
 
-// The states of an interactive request. Pending is the only one that is not final.
+// The states of an interactive request. All except Pending are final.
 const (
 	RequestPending  RequestStatus = "pending"
 	RequestResolved RequestStatus = "resolved"
 	RequestExpired  RequestStatus = "expired"
 )
 
-// Request is a runtime's question to a person, stored from its arrival. Its id never repeats.
+// Request is a runtime's question to a user, stored when it arrives. Ids are never reused.
 type Request struct {
 	ID        string
 	Kind      runtime.RequestKind
@@ -287,42 +288,42 @@ type Request struct {
 	Method    string
 	Summary   string
 	Params    json.RawMessage
-	// OfServer says that this server asks, about a call of one of its tools.
+	// OfServer reports that this server asks, about a call to one of its tools.
 	OfServer bool
-	// Decisions and Questions are those of the runtime's InteractiveRequested.
+	// Decisions and Questions come from the runtime's InteractiveRequested.
 	Decisions, Questions json.RawMessage
-	// Asked is the request in neutral terms; zero for a request stored before they existed.
+	// Asked is the request in neutral terms; zero for a request stored before this field existed.
 	Asked  runtime.Asked
 	Status RequestStatus
-	// Reply is the answer, DecidedBy its actor; both empty while pending.
+	// Reply is the answer and DecidedBy its actor; both are empty while the request is pending.
 	Reply     *runtime.Reply
 	DecidedBy string
 	// CreatedAt and SettledAt are in ms.
 	CreatedAt, SettledAt int64
 }
 
-// Sentinels, to be tested with errors.Is.
+// Sentinel errors, for errors.Is.
 var (
-	// ErrNotFound: no session of that id, here or in a runtime.
+	// ErrNotFound means that neither the server nor a runtime has a session with that id.
 	ErrNotFound = errors.New("session not found")
-	// ErrProjectNotFound: no project of that id.
+	// ErrProjectNotFound means that no project has that id.
 	ErrProjectNotFound = errors.New("project not found")
-	// ErrRequestNotFound: no interactive request of that id and kind.
+	// ErrRequestNotFound means that no interactive request has that id and kind.
 	ErrRequestNotFound = errors.New("interactive request not found")
-	// ErrNoActiveTurn: the session has no running turn.
+	// ErrNoActiveTurn means that the session has no running turn.
 	ErrNoActiveTurn = errors.New("no active turn")
-	// ErrWrongTurn: the named turn is not the running one.
+	// ErrWrongTurn means that the named turn is not the running one.
 	ErrWrongTurn = errors.New("that turn is not running")
-	// ErrTurnUnsettled: it is not known yet whether a turn began; ask again.
+	// ErrTurnUnsettled means that it is not known yet whether a turn started; the caller may ask again.
 	ErrTurnUnsettled = errors.New("it is not known yet whether the turn began")
-	// ErrTurnUnknown: it stays unknown whether a turn began, or which one.
+	// ErrTurnUnknown means that it will stay unknown whether a turn started, or which one.
 	ErrTurnUnknown = errors.New("it is unknown whether the turn began")
-	// ErrNotMaterialized: the session's runtime has nothing stored under its id, so it can not be archived, unarchived or
-	// resumed.
+	// ErrNotMaterialized means that the runtime has nothing stored under the session's id. The session cannot be
+	// archived, unarchived or resumed.
 	ErrNotMaterialized = errors.New("session has nothing stored in its runtime")
-	// ErrDefaultsLocked: the controls of new sessions are set by configuration.
+	// ErrDefaultsLocked means that the configuration sets the controls of new sessions.
 	ErrDefaultsLocked = errors.New("default controls are locked by configuration (SESSION_DEFAULTS_LOCKED)")
-	// ErrBadCursor: the list cursor is not one of ours.
+	// ErrBadCursor means that this server did not issue the list cursor.
 	ErrBadCursor = errors.New("cursor is not one this server gave out")
 )
 
@@ -332,7 +333,7 @@ type DeletedError struct {
 	Title     string
 	// DeletedAt is in ms.
 	DeletedAt int64
-	// Runtime is the conversation's runtime, NativeID its own id there; "" if not stored.
+	// Runtime is the conversation's runtime, NativeID its id in that runtime; "" if not stored.
 	Runtime, NativeID string
 	SystemOwned       bool
 }
@@ -361,7 +362,7 @@ func (e *ProjectNotEmptyError) Error() string {
 	return fmt.Sprintf("project %s still has %d sessions", e.ProjectID, e.SessionCount)
 }
 
-// SettledError means that an interactive request was already settled, and has its result.
+// SettledError means that an interactive request was already settled; it carries the result.
 type SettledError struct{ Request Request }
 
 // Error implements error.
@@ -369,7 +370,7 @@ func (e *SettledError) Error() string {
 	return fmt.Sprintf("request %s is already %s (by %s)", e.Request.ID, e.Request.Status, e.Request.DecidedBy)
 }
 
-// TitleError means that a session does not have the expected title.
+// TitleError means that a session's title is not the expected one.
 type TitleError struct{ SessionID, Title string }
 
 // Error implements error.
@@ -385,6 +386,6 @@ func EqualText(a, b *string) bool {
 	return *a == *b
 }
 
-// DeletePatience bounds all waits of a deletion for the runtime. Including the store and an earlier wait, its caller
-// gets an answer within 10 s.
+// DeletePatience limits the total time a deletion waits for the runtime. With the store and an earlier wait, the
+// caller gets an answer within 10 s.
 const DeletePatience = 6 * time.Second

@@ -2,7 +2,7 @@ package session
 
 import "harness/internal/runtime/wire"
 
-// UsageBy is a grouping of usage.
+// UsageBy is how usage is grouped.
 type UsageBy string
 
 // The groupings of usage.
@@ -16,15 +16,15 @@ const (
 // UsageQuery selects usage; "" or 0 selects all.
 type UsageQuery struct {
 	By UsageBy
-	// Since and Before bound the days (ms): those that begin at Since or later, and before Before.
+	// Since and Before limit the days (ms): days that start at Since or later, and before Before.
 	Since, Before int64
-	// ProjectID selects the usage in a project, NoProject in none.
+	// ProjectID selects the usage of one project, or with NoProject the usage outside projects.
 	ProjectID, SessionID, Runtime string
-	// Limit bounds the number of rows, the largest first; by day the newest.
+	// Limit limits the number of rows: the largest first, or by day the newest first.
 	Limit int
 }
 
-// Usage is the total of a day, project, session or runtime, which Key names; a day in ms.
+// Usage is the total of the day, project, session or runtime in Key; a day is in ms.
 type Usage struct {
 	Key      string
 	Requests int64

@@ -12,10 +12,10 @@ type AgentSession struct {
 	SessionID string
 }
 
-// ownOwner prefixes the owner of a session outside projects.
+// ownOwner is the prefix of the owner id of a session outside projects.
 const ownOwner = "session:"
 
-// Owner is the owner of the session's jobs and workers: its project, or the session itself.
+// Owner returns the owner of the session's jobs and workers: its project, or the session itself.
 func (s Session) Owner() string {
 	if s.ProjectID != nil {
 		return *s.ProjectID
@@ -26,11 +26,11 @@ func (s Session) Owner() string {
 // IsSession reports whether an owner is a session outside projects.
 func IsSession(owner string) bool { return strings.HasPrefix(owner, ownOwner) && owner != ownOwner }
 
-// Resume names the conversation for its runtime.
+// Resume returns the conversation's identity for its runtime.
 func (s Session) Resume() runtime.ResumeThread {
 	return runtime.ResumeThread{ThreadID: s.ID, NativeID: s.RuntimeSessionID}
 }
 
-// DraftTitle is the title of a worker session in its runtime until its owner is known. After a crash the title
-// identifies it, so that no client sees it as a chat.
+// DraftTitle is the title that a worker session has in its runtime until its owner is known. After a crash, the title
+// identifies such a session, so that no client sees it as a chat.
 const DraftTitle = "Harness worker (starting)"

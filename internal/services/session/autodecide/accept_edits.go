@@ -18,7 +18,7 @@ const (
 	sandboxWorkspaceWrite = "workspace-write"
 )
 
-// acceptEdit approves a request to change files that its session's controls let pass without a person.
+// acceptEdit approves a request to change files if the session's controls allow it without asking a user.
 func (d *Decider) acceptEdit(ctx context.Context, tx database.Tx, signal runtime.Signal, receivedAt int64, request store.Request,
 	controls session.Controls) (
 	[]journal.Event, error) {
@@ -36,8 +36,8 @@ func (d *Decider) acceptEdit(ctx context.Context, tx database.Tx, signal runtime
 	return d.autoDecide(ctx, tx, receivedAt, request, session.DecidedByAcceptEdits, runtime.Reply{Decision: "accept", Scope: "turn"})
 }
 
-// changedBy lists the files a request concerns: those it names, else those of its item. It returns nil when they are
-// unknown, or when the request asks for more than file changes.
+// changedBy lists the files that a request changes: the files it names, else those of its item. It returns nil if the
+// files are unknown, or if the request asks for more than file changes.
 func (d *Decider) changedBy(ctx context.Context, tx database.Tx, request store.Request, signal runtime.Signal) (
 	[]string, error) {
 	changed, more := wire.ChangedFiles(signal.Params)
@@ -61,8 +61,8 @@ func (d *Decider) changedBy(ctx context.Context, tx database.Tx, request store.R
 }
 
 // mayEdit reports whether a session with a sandbox may change files without approval. It never allows more than the
-// sandbox allows commands. A person approves changes of hidden files (.git, the settings of agents and editors) in its
-// own folder: they configure programs outside the sandbox.
+// sandbox allows commands. A user must approve changes to hidden files (.git, settings of agents and editors) in the
+// session's folder: they configure programs outside the sandbox.
 func mayEdit(sandbox, folder string, changed []string) bool {
 	if len(changed) == 0 {
 		return false
@@ -95,14 +95,14 @@ func mayEdit(sandbox, folder string, changed []string) bool {
 	return true
 }
 
-// resolved resolves the links of a path, as far as the path exists.
+// resolved resolves the symlinks of a path, as far as the path exists.
 func resolved(path string) string {
 	path = filepath.Clean(path)
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
 	}
 	if _, err := os.Lstat(path); err == nil {
-		return string(filepath.Separator) // a link without a target yet
+		return string(filepath.Separator) // a link whose target does not exist yet
 	}
 	if parent := filepath.Dir(path); parent != path {
 		return filepath.Join(resolved(parent), filepath.Base(path))

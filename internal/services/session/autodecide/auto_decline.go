@@ -1,6 +1,7 @@
-// Package autodecide answers requests of agents that need no person.
+// Package autodecide answers agents' requests that need no user.
 //
-// It owns which requests those are, and which answers a runtime accepts. It must never know how an answer is delivered.
+// It owns which requests those are, and which answers a runtime accepts. It must never know how an answer is
+// delivered.
 package autodecide
 
 import (
@@ -26,8 +27,8 @@ type Decider struct {
 	entries  transcript.Store
 }
 
-// Decide answers the request that was just stored if it needs no person. It approves permitted changes of files. In a
-// session without a person it declines everything else, so that the agent continues. It never answers a call of a
+// Decide answers the request that was just stored if it needs no user. It approves permitted file changes. In a
+// session without a user it declines everything else, so that the agent continues. It never answers a call to a
 // client's tool.
 func (d *Decider) Decide(ctx context.Context, tx database.Tx, signal runtime.Signal, receivedAt int64, requestID string) (
 	[]journal.Event, error) {
@@ -54,8 +55,8 @@ func (d *Decider) Decide(ctx context.Context, tx database.Tx, signal runtime.Sig
 }
 
 // autoDecide settles a request with the first reply that its runtime accepts, in the transaction that stores the
-// request. A server that dies in between leaves both or neither. deliverLoop delivers it like every decision that no
-// caller here made. A person decides a request whose runtime accepts none of the replies.
+// request. A server that crashes in between leaves both or neither. deliverLoop delivers it, as it does every decision
+// made without a caller on this node. If the runtime accepts none of the replies, a user decides.
 func (d *Decider) autoDecide(ctx context.Context, tx database.Tx, receivedAt int64, request store.Request, by string,
 	replies ...runtime.Reply) ([]journal.Event, error) {
 	request, err := request.WithParams(ctx, tx)
@@ -87,8 +88,8 @@ func (d *Decider) autoDecide(ctx context.Context, tx database.Tx, receivedAt int
 	return []journal.Event{entryof.Resolved(request.Request, systemOwned, by)}, nil
 }
 
-// CheckReply refuses a reply that the asking runtime would not accept. It accepts every reply for a runtime that this
-// server does not have.
+// CheckReply refuses a reply that the asking runtime would not accept. It accepts every reply if this server does not
+// have the runtime.
 func (d *Decider) CheckReply(request store.Request, reply runtime.Reply) error {
 	if request.Runtime == session.EventSource {
 		return CheckOwnReply(reply)
@@ -99,7 +100,7 @@ func (d *Decider) CheckReply(request store.Request, reply runtime.Reply) error {
 	return nil
 }
 
-// CheckOwnReply refuses decisions that do not apply to a call of a tool of this server.
+// CheckOwnReply refuses decisions that do not apply to a call to one of this server's tools.
 func CheckOwnReply(reply runtime.Reply) error {
 	switch reply.Decision {
 	case "accept", "decline", "cancel":

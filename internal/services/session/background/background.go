@@ -17,7 +17,7 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// Report is a session's background work at one time.
+// Report lists a session's background work at one time.
 type Report struct {
 	SessionID, Generation string
 	Tasks                 []runtime.BackgroundTask
@@ -51,7 +51,7 @@ func (m *Monitor) StoreBackground(ctx context.Context, tx database.Tx, news Repo
 	return []journal.Event{event}, err
 }
 
-// placed returns the reported tasks of the session, with the known turns and times.
+// placed returns the reported tasks of the session, and fills in the known turns and times.
 func (m *Monitor) placed(ctx context.Context, tx database.Tx, news Report,
 	before []session.BackgroundTask) (after []session.BackgroundTask,
 	err error) {
@@ -90,8 +90,8 @@ func (m *Monitor) placed(ctx context.Context, tx database.Tx, news Report,
 	return after, nil
 }
 
-// placeTask finds the turn and the start time of a task if its runtime does not report them. It uses those of its item,
-// else the last turn and the current time.
+// placeTask finds the turn and the start time of a task if its runtime does not report them. It uses those of the
+// task's item, else the last turn and the current time.
 func (m *Monitor) placeTask(ctx context.Context, tx database.Tx, news Report, one runtime.BackgroundTask,
 	task *session.BackgroundTask) error {
 	if one.ItemID != "" {
@@ -117,7 +117,7 @@ func (m *Monitor) placeTask(ctx context.Context, tx database.Tx, news Report, on
 	return err
 }
 
-// lastTurnAt returns the last turn of a session that had begun by a time, "" for none.
+// lastTurnAt returns the last turn of a session that had started by a time, "" for none.
 func lastTurnAt(ctx context.Context, q database.Querier, sessionID string, at int64) (turn string, err error) {
 	turns, err := database.ReadAll(ctx, q, "read the last turn of session "+sessionID, func(row database.Row) (id string, err error) {
 		err = row.Scan(&id)
@@ -160,7 +160,7 @@ func backgroundUpdated(ctx context.Context, q database.Querier, sessionID string
 	}{sessionID, session.Activity{ActiveTurnID: turn, Background: tasks}.Doing()})), nil
 }
 
-// EndBackgroundOf ends the rows of dead runtime processes of a node.
+// EndBackgroundOf removes the background tasks of dead runtime processes of a node.
 func (m *Monitor) EndBackgroundOf(ctx context.Context, tx database.Tx, node string, dead func(generation string) bool,
 	at int64) (events []journal.Event, err error) {
 	type owner struct{ sessionID, generation string }
@@ -185,7 +185,7 @@ func (m *Monitor) EndBackgroundOf(ctx context.Context, tx database.Tx, node stri
 
 var _ json.Marshaler = session.BackgroundTask{}
 
-// isWithoutBackground reports whether a runtime has no (such) background work.
+// isWithoutBackground reports whether an error means that the runtime has no background work, or not this task.
 func isWithoutBackground(err error) bool {
 	return errors.Is(err, runtime.ErrNoBackground) || errors.Is(err, runtime.ErrThreadNotFound)
 }

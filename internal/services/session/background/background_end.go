@@ -14,14 +14,14 @@ import (
 	"harness/internal/services/session"
 )
 
-// endStep is the pause between two listings while ended work stops.
+// endStep is the pause between two listings while ended work is stopping.
 const endStep = 50 * time.Millisecond
 
-// endRounds is how often all background work is listed and ended: work that is ending may start more.
+// endRounds is how often all background work is listed and ended: work may start more work while it ends.
 const endRounds = 3
 
-// EndBackground ends one background task of a session; this begins no turn. It returns runtime.ErrNoBackground when the
-// task is over, and *runtime.UnsupportedError when the runtime cannot end it alone.
+// EndBackground ends one background task of a session without starting a turn. It returns runtime.ErrNoBackground if
+// the task has ended, and *runtime.UnsupportedError if the runtime cannot end only this task.
 func (m *Monitor) EndBackground(ctx context.Context, sessionID, id string) error {
 	sess, adapter, err := m.options.Owned(ctx, sessionID)
 	if err != nil {
@@ -55,8 +55,8 @@ func (m *Monitor) EndBackground(ctx context.Context, sessionID, id string) error
 	return listed
 }
 
-// EndAllBackground ends all background work of a session and returns the work it ended. A session of a runtime without
-// such work has none. No work is left when it returns without an error.
+// EndAllBackground ends all background work of a session and returns the ended work. If the runtime has no background
+// work, it returns none. If it returns without an error, no work is left.
 func (m *Monitor) EndAllBackground(ctx context.Context, sessionID string) (ended []session.BackgroundTask, err error) {
 	tasks, err := m.Background(ctx, sessionID)
 	if err != nil {
@@ -109,7 +109,7 @@ func (m *Monitor) EndBackgroundWhere(ctx context.Context, sessionID string,
 	}
 }
 
-// awaitBackgroundEnd waits until a session has no background work. Its caller has ended the work.
+// awaitBackgroundEnd waits until a session has no background work. Its caller has already ended the work.
 func (m *Monitor) awaitBackgroundEnd(ctx context.Context, sessionID string) error {
 	for began := time.Now(); ; {
 		tasks, err := m.Background(ctx, sessionID)
@@ -127,12 +127,13 @@ func (m *Monitor) awaitBackgroundEnd(ctx context.Context, sessionID string) erro
 	}
 }
 
-// turnSlack is by how many ms a command may appear to begin outside its turn.
+// turnSlack is the time (ms) by which a command's start may appear to lie outside its turn.
 const turnSlack = 200
 
-// placeShared reports whether a task that its runtime cannot place belongs to a session. The session's turn ran when
-// the task began, and every other turn at that time ran in another folder. A task that may also belong to another
-// session cannot be ended. Work of a running turn is part of that turn, and not the session's background work.
+// placeShared reports whether a task that its runtime cannot assign belongs to a session. The session's turn must have
+// run when the task started. Every other turn at that time must have run in another folder. A task that may also
+// belong to another session cannot be ended. Work of a running turn is part of that turn, and not the session's
+// background work.
 func placeShared(ctx context.Context, tx database.Tx, sessionID string, one runtime.BackgroundTask,
 	task *session.BackgroundTask) (ours bool,
 	err error) {
@@ -162,7 +163,7 @@ func placeShared(ctx context.Context, tx database.Tx, sessionID string, one runt
 	return ours, nil
 }
 
-// within reports whether a folder is another one or below it.
+// within reports whether a folder equals another folder or is below it.
 func within(dir, top string) bool {
 	dir, top = filepath.Clean(dir), filepath.Clean(top)
 	return dir == top || strings.HasPrefix(dir, strings.TrimSuffix(top, "/")+"/")

@@ -15,19 +15,19 @@ import (
 )
 
 const (
-	// backgroundStep is the interval at which the background work of sessions that have some is listed.
+	// backgroundStep is the interval at which the server lists the background work of sessions that have any.
 	backgroundStep = 3 * time.Second
-	// backgroundPatience bounds one listing, backgroundAtOnce the number of concurrent listings.
+	// backgroundPatience limits one listing, backgroundAtOnce the number of concurrent listings.
 	backgroundPatience = 5 * time.Second
 	backgroundAtOnce   = 8
 )
 
-// Watch records which sessions may have background work, so that only those are listed.
+// Watch records which sessions may have background work, so that the server lists only those.
 type Watch struct {
 	mu sync.Mutex
-	// working are the sessions of this node known to have background work.
+	// working holds the sessions of this node known to have background work.
 	working map[string]bool
-	// listing are the sessions being listed; true once the runtime sent a newer report by itself.
+	// listing holds the sessions being listed; the value is true once the runtime has sent a newer report unprompted.
 	listing map[string]bool
 	wanted  map[string]bool
 	wake    wake.Signal
@@ -49,7 +49,7 @@ func (w *Watch) Want(sessionIDs ...string) {
 	w.wake.Set()
 }
 
-// take returns the sessions to list now, and with all set also every session with background work.
+// take returns the sessions to list now; if all is set, it includes every session with background work.
 func (w *Watch) take(all bool) (ids []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -65,7 +65,7 @@ func (w *Watch) take(all bool) (ids []string) {
 	return ids
 }
 
-// Said records a report that a runtime sent by itself: it supersedes listings requested earlier.
+// Said records a report that a runtime sent unprompted. It supersedes listings requested earlier.
 func (w *Watch) Said(id string, works bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -84,8 +84,8 @@ func (w *Watch) note(id string, works bool) {
 	}
 }
 
-// begin notes that a session is being listed. end reports whether the listing is still the newest, and then records its
-// result. end is called once, in the order of commits.
+// begin records that a session is being listed. end reports whether the listing is still the newest, and if so records
+// its result. Call end once, in commit order.
 func (w *Watch) begin(id string) (end func(works bool) (newest bool)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -119,8 +119,8 @@ func (w *Watch) All() (ids []string) {
 	return ids
 }
 
-// BackgroundLoop lists the background work of sessions after each turn, and repeatedly while there is some, until ctx
-// ends.
+// BackgroundLoop lists the background work of sessions after each turn. It repeats that while a session has any, until
+// ctx ends.
 func (m *Monitor) BackgroundLoop(ctx context.Context) {
 	stored, err := store.ReadBackground(ctx, m.options.DB.Read(), `node_id = $1`, m.options.NodeID)
 	if err != nil && ctx.Err() == nil {
@@ -165,7 +165,7 @@ func (m *Monitor) listEach(ctx context.Context, ids []string) {
 }
 
 // Background lists the current background work of a session in its runtime, and stores it. It returns the stored work
-// if the runtime is unavailable or has no such work. ErrNotFound, *DeletedError, *NotOwnerError.
+// if the runtime is unavailable or has no background work. Errors are ErrNotFound, *DeletedError and *NotOwnerError.
 func (m *Monitor) Background(ctx context.Context, sessionID string) ([]session.BackgroundTask, error) {
 	session, adapter, err := m.options.Owned(ctx, sessionID)
 	if err != nil {
@@ -192,7 +192,7 @@ func (m *Monitor) listBackground(ctx context.Context, session session.Session, l
 	newest bool, err error) {
 	m.options.Sessions.LoadView(session.Runtime, session.ID)
 	generation, _ := m.options.Index.Generation(session.Runtime, session.ID)
-	if generation == "" { // it has no process, or that of an earlier server is not attached yet
+	if generation == "" { // no process runs, or that of an earlier server is not attached yet
 		tasks, err = store.ReadBackgroundOf(ctx, m.options.DB.Read(), session.ID)
 		return tasks, true, err
 	}

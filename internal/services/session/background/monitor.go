@@ -33,7 +33,7 @@ type Options struct {
 	Index    *live.Index
 	Watch    *Watch
 	Sessions Sessions
-	// Owned finds a session of this node and its runtime; Mine reports within a unit whether this node still owns it.
+	// Owned finds a session of this node and its runtime. Mine reports within a unit whether this node still owns it.
 	Owned  func(ctx context.Context, sessionID string) (session.Session, runtime.Adapter, error)
 	Mine   func(ctx context.Context, tx database.Tx, sessionID string, epoch int64) (bool, error)
 	Logger zerolog.Logger

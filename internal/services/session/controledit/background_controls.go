@@ -20,13 +20,13 @@ func (e *Editor) CheckRestart(ctx context.Context, q database.Querier, adapter r
 		return nil
 	}
 	tasks, err := store.ReadBackgroundOf(ctx, q, in.ThreadID)
-	if err != nil || len(tasks) == 0 { // none: it ended just now
+	if err != nil || len(tasks) == 0 { // the work ended just now
 		return err
 	}
 	return &session.BackgroundError{SessionID: in.ThreadID, Tasks: tasks, Wish: wish}
 }
 
-// WishOf names the difference between controls, as in BackgroundError.Wish.
+// WishOf describes the difference between controls, as in BackgroundError.Wish.
 func WishOf(before, after session.Controls) string {
 	var changed []string
 	for _, one := range []struct {

@@ -16,8 +16,8 @@ import (
 	"harness/transcript"
 )
 
-// EditDefaults is EditControls for the controls of new sessions, without a session whose transcript records the change.
-// The audit log records it. ErrDefaultsLocked, *SettingsLimitError.
+// EditDefaults is EditControls for the controls of new sessions. It has no session whose transcript could record the
+// change; the audit log records it. Errors are ErrDefaultsLocked and *SettingsLimitError.
 func (e *Editor) EditDefaults(ctx context.Context,
 	edit func(session.Controls) session.Controls) (next session.Controls, changed bool, err error) {
 	if e.options.Locked {
@@ -46,11 +46,14 @@ func (e *Editor) EditDefaults(ctx context.Context,
 	return next, changed, err
 }
 
-// EditControls changes a session's controls, or with Defaults those of new sessions, in one step. The stored value does
-// not change between the call of Edit and the write. An edit without a difference is neither written nor audited. The
-// stream does not announce a change. With an audit, an entry in the session's transcript records it, whichever the
-// scope. *DeletedError, ErrNotFound, ErrDefaultsLocked, *SettingsLimitError, *runtime.ControlError for a level that the
-// session's runtime does not enforce, *BackgroundError for one that it cannot accept while background work runs.
+// EditControls changes a session's controls, or with Defaults those of new sessions, in one atomic step. The stored
+// value cannot change between the call of Edit and the write. An edit that changes nothing is neither written nor
+// audited. The stream does not publish a change. With an audit, an entry in the session's transcript records it in
+// either case.
+//
+// Errors are *DeletedError, ErrNotFound, ErrDefaultsLocked and *SettingsLimitError. *runtime.ControlError means that
+// the session's runtime does not enforce a level. *BackgroundError means that the runtime cannot accept a level while
+// background work runs.
 func (e *Editor) EditControls(ctx context.Context, sessionID string, edit session.ControlEdit) (session.ControlChange, error) {
 	if edit.Defaults && e.options.Locked {
 		return session.ControlChange{}, session.ErrDefaultsLocked
@@ -104,7 +107,7 @@ func (e *Editor) EditControls(ctx context.Context, sessionID string, edit sessio
 	return change, err
 }
 
-// checkSettings refuses settings over a bound, unless they exceeded it before and do not grow.
+// checkSettings refuses settings over a limit, unless they exceeded it before and do not grow.
 func checkSettings(previous, next map[string]json.RawMessage) error {
 	before, after := sizeOfSettings(previous), sizeOfSettings(next)
 	if len(next) > max(session.MaxSettings, len(previous)) || after > max(session.MaxSettingsBytes, before) {
@@ -120,7 +123,7 @@ func sizeOfSettings(settings map[string]json.RawMessage) (size int) {
 	return size
 }
 
-// auditEntry is the transcript entry that records who changed what.
+// auditEntry returns the transcript entry that records who changed what.
 func auditEntry(edit session.ControlEdit, previous, next session.Controls, at int64) transcript.Entry {
 	scope, words := "session", "this chat"
 	if edit.Defaults {
@@ -153,5 +156,5 @@ func storeDefaults(ctx context.Context, tx database.Tx, controls session.Control
 	return nil
 }
 
-// EventDefaultsChanged is the type of the event of changed defaults.
+// EventDefaultsChanged is the type of the event for changed defaults.
 const EventDefaultsChanged = "default_controls.changed"

@@ -5,14 +5,14 @@ import (
 	"harness/internal/services/session"
 )
 
-// Check refuses levels a runtime does not enforce: *runtime.ControlError.
+// Check returns *runtime.ControlError for levels that a runtime does not enforce.
 func Check(adapter runtime.Adapter, c session.Controls) error {
 	return runtime.CapabilitiesOf(adapter).CheckControls(adapter.Name(), c.ApprovalPolicy, c.FilesystemSandbox,
 		c.NetworkAccess)
 }
 
-// CheckChanged is Check for a session of a named runtime; it allows levels that the session had before. A runtime that
-// is no longer configured refuses every turn anyway.
+// CheckChanged is Check for a session of a named runtime; it allows levels that the session already had. A runtime
+// that is no longer configured refuses every turn anyway.
 func (e *Editor) CheckChanged(runtimeName string, before, after session.Controls) error {
 	adapter, _ := e.options.Runtimes.Adapter(runtimeName)
 	if adapter == nil {
@@ -34,8 +34,8 @@ func (e *Editor) CheckChanged(runtimeName string, before, after session.Controls
 		NetworkAccess:     changed(before.NetworkAccess, after.NetworkAccess)})
 }
 
-// NetworkOfNew returns the controls of a new session whose client did not name the network. A client of codex-manager
-// gets the default together with its effective value.
+// NetworkOfNew returns the controls of a new session whose client did not set the network. A codex-manager client gets
+// the default together with its effective value.
 func NetworkOfNew(adapter runtime.Adapter, c, defaults session.Controls, runtimeNamed bool) session.Controls {
 	if runtimeNamed || !runtime.CapabilitiesOf(adapter).KeepsFullAccessPair {
 		return c.OpenNetwork()
@@ -44,8 +44,8 @@ func NetworkOfNew(adapter runtime.Adapter, c, defaults session.Controls, runtime
 	return c
 }
 
-// CheckNetwork refuses to restrict the network in a sandbox that restricts nothing: *runtime.ControlError. A runtime
-// that accepts the pair as sent accepts it unless strict.
+// CheckNetwork returns *runtime.ControlError if controls restrict the network in a sandbox that restricts nothing. If
+// a runtime accepts that combination as sent, CheckNetwork refuses it only when strict is set.
 func CheckNetwork(adapter runtime.Adapter, c session.Controls, strict bool) error {
 	if !c.Unrestrictable() || !strict && runtime.CapabilitiesOf(adapter).KeepsFullAccessPair {
 		return nil

@@ -1,4 +1,4 @@
-// Package controledit changes what sessions may do: their model, levels and settings, and the defaults of new ones.
+// Package controledit changes the controls of sessions: model, levels and settings, and the defaults of new sessions.
 //
 // It owns which controls a runtime accepts and when they may change. It must never know how a turn runs.
 package controledit

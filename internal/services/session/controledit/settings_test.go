@@ -9,7 +9,7 @@ import (
 	"harness/internal/services/session"
 )
 
-// Settings that are over the bound, from before there was one, may still shrink, and must not grow.
+// Settings that exceeded the limit before it existed may still shrink, and must not grow.
 func TestSettingsOverTheBoundOnlyShrink(t *testing.T) {
 	t.Parallel()
 	over := map[string]json.RawMessage{}

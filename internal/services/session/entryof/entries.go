@@ -1,4 +1,4 @@
-// Package entryof makes the transcript entries of items and interactive requests.
+// Package entryof builds the transcript entries of items and interactive requests.
 //
 // It owns their form in a transcript. It must never know how they are stored.
 package entryof
@@ -14,7 +14,8 @@ import (
 	"harness/transcript"
 )
 
-// Item is the transcript entry of a runtime's item. receivedAt (ms) replaces times that the runtime did not report.
+// Item returns the transcript entry of a runtime's item. receivedAt (ms) replaces times that the runtime did not
+// report.
 func Item(turnID string, change runtime.ItemChanged, receivedAt int64) transcript.Entry {
 	item := change.Item
 	entry := transcript.Entry{MessageID: item.ID, TurnID: turnID, Role: item.Role, Type: item.Type, Content: item.Content,
@@ -36,7 +37,7 @@ func Item(turnID string, change runtime.ItemChanged, receivedAt int64) transcrip
 	return entry
 }
 
-// SetDetails adds the details of an item to its entry, and values too long to be stored twice.
+// SetDetails adds the item's details to its entry, and its values that are too long to store twice.
 func SetDetails(entry *transcript.Entry, item runtime.Item) {
 	if item.Details != "" {
 		entry.Details = &item.Details
@@ -71,7 +72,7 @@ func termsOf(kind runtime.RequestKind) requestTerms {
 	return requestTerms{"approval-", "approval", "Approval", EventApprovalResolved, "approvalId", nil}
 }
 
-// Request is the one entry of an interactive request; Resolution turns it into its end.
+// Request returns the entry of an interactive request; Resolution later replaces it.
 func Request(r session.Request) transcript.Entry {
 	w := termsOf(r.Kind)
 	entry := transcript.Entry{MessageID: w.prefix + r.ID, TurnID: r.TurnID, Role: "system", Type: w.typeStem + ".request",
@@ -86,7 +87,7 @@ func Request(r session.Request) transcript.Entry {
 	return entry
 }
 
-// Resolution is the entry of a settled request.
+// Resolution returns the entry of a settled request.
 func Resolution(r session.Request) transcript.Entry {
 	w := termsOf(r.Kind)
 	details := transcript.Indented(ResolutionPayload(r))
@@ -104,7 +105,7 @@ func Resolution(r session.Request) transcript.Entry {
 		Content: content, Details: &details, StartedAt: &r.CreatedAt, CompletedAt: &r.SettledAt, Status: transcript.Complete}
 }
 
-// ResolutionPayload is the payload of a resolution event: the keys and their order are codex-manager's.
+// ResolutionPayload returns the payload of a resolution event. Its keys and their order match codex-manager.
 func ResolutionPayload(r session.Request) json.RawMessage {
 	w := termsOf(r.Kind)
 	fields := jsonobject.Object{}.Set(w.idKey, javascript.MustEncode(r.ID)).Set("status", javascript.MustEncode(string(r.Status)))
@@ -130,7 +131,7 @@ func ResolutionPayload(r session.Request) json.RawMessage {
 	return fields.Encode()
 }
 
-// Scope is the reach of a decision: the turn, unless the reply names more.
+// Scope returns how far a decision reaches: one turn, unless the reply names more.
 func Scope(reply *runtime.Reply) string {
 	if reply.Scope == "" {
 		return "turn"
@@ -138,12 +139,12 @@ func Scope(reply *runtime.Reply) string {
 	return reply.Scope
 }
 
-// requestDetails is the expandable part of the entry: when and what was asked, then the request's own parameters
-// unchanged.
+// requestDetails returns the expandable part of the entry: when and what the runtime asked, then the request's
+// unchanged parameters.
 func requestDetails(r session.Request, leading []string) jsonobject.Object {
 	params := jsonobject.Parse(r.Params)
 	if r.Questions != nil {
-		params = params.Set("questions", r.Questions) // a form's questions are not in its parameters
+		params = params.Set("questions", r.Questions) // the parameters of a form lack its questions
 	}
 	fields := jsonobject.Object{}.Set("method", javascript.MustEncode(r.Method)).
 		Set("createdAt", javascript.MustEncode(javascript.ISOTime(r.CreatedAt)))
@@ -161,12 +162,12 @@ func requestDetails(r session.Request, leading []string) jsonobject.Object {
 	return fields
 }
 
-// Types of the events of resolved interactive requests.
+// Types of the events for resolved interactive requests.
 const (
 	EventApprovalResolved  = "approval_resolved"
 	EventToolInputResolved = "tool_user_input_resolved"
 	EventToolCallResolved  = "tool_call_resolved"
 )
 
-// ResolutionEvent is the type of the event of a resolved request of a kind.
+// ResolutionEvent returns the type of the event for a resolved request of a kind.
 func ResolutionEvent(kind runtime.RequestKind) string { return termsOf(kind).event }

@@ -8,7 +8,7 @@ import (
 	"harness/internal/services/session"
 )
 
-// Resolved is the event of a resolved interactive request.
+// Resolved returns the event for a resolved interactive request.
 func Resolved(r session.Request, systemOwned bool, actor string) journal.Event {
 	payload := ResolutionPayload(r)
 	if r.Status == session.RequestResolved && r.DecidedBy != "" {

@@ -11,8 +11,8 @@ import (
 	"harness/transcript"
 )
 
-// cancelItem ends the entry of an item whose end will not come, and keeps its text so far. It leaves entries that are
-// final or that clients removed from their item, and then returns changed false.
+// cancelItem ends the entry of an item that will not end, and keeps its text so far. It leaves entries that are final
+// or that clients removed from their item, and then returns false.
 func (i *Items) cancelItem(ctx context.Context, tx database.Tx, item store.RunningItem, at int64) (entry transcript.Entry,
 	changed bool, err error) {
 	if err := store.EndItem(ctx, tx, item.SessionID, item.MessageID); err != nil {
@@ -29,8 +29,8 @@ func (i *Items) cancelItem(ctx context.Context, tx database.Tx, item store.Runni
 	return i.entries.Upsert(ctx, tx, item.SessionID, entry)
 }
 
-// Cancel ends the unfinished items of a turn, except those that may outlive it. Later text still belongs to those, and
-// their own end, or their process's, comes later.
+// Cancel ends the unfinished items of a turn, except items that may outlive it. Those still receive text, and they end
+// later, on their own or with their process.
 func (i *Items) Cancel(ctx context.Context, tx database.Tx, turn store.Turn) error {
 	if turn.Status != runtime.TurnInterrupted && turn.Status != runtime.TurnFailed {
 		return nil // the turn left running items running
@@ -50,8 +50,8 @@ func (i *Items) Cancel(ctx context.Context, tx database.Tx, turn store.Turn) err
 	return nil
 }
 
-// CancelLeft ends the items that ran in dead runtime processes after their turns were over: clients have not received
-// their end.
+// CancelLeft ends the items that ran in dead runtime processes after their turns ended. Clients have not received the
+// end of these items.
 func (i *Items) CancelLeft(ctx context.Context, tx database.Tx, node string, dead func(generation string) bool,
 	at int64) (
 	[]journal.Event, error) {

@@ -16,8 +16,8 @@ import (
 	"harness/transcript"
 )
 
-// Images stores the images of items. KeepImage stores one within a transaction and returns its id, "" for one that it
-// cannot store. It stores the same image of a session once.
+// Images stores the images of items. KeepImage stores one within a transaction and returns its id, "" if it cannot
+// store it. It stores equal images of a session once.
 type Images interface {
 	KeepImage(ctx context.Context, tx database.Tx, sessionID string, content []byte) (id string, err error)
 }
@@ -38,7 +38,7 @@ type Items struct {
 // New builds Items.
 func New(o Options) *Items { return &Items{options: o} }
 
-// imageLine begins the line of an entry that stands for an image.
+// imageLine starts the line that represents an image in an entry.
 const imageLine = "[image] "
 
 // Upsert stores the entry of an item, and its images.
@@ -50,8 +50,8 @@ func (i *Items) Upsert(ctx context.Context, tx database.Tx, sessionID string, en
 	return err
 }
 
-// ShowImages stores the images of an item and names each in its entry, for all readers of the session. An image that is
-// not stored keeps the runtime's text.
+// ShowImages stores the images of an item and names each in its entry, for all readers of the session. If an image
+// cannot be stored, the entry keeps the runtime's text.
 func (i *Items) ShowImages(ctx context.Context, tx database.Tx, sessionID string, entry *transcript.Entry, item runtime.Item) error {
 	if i.options.Images == nil {
 		return nil
@@ -72,7 +72,7 @@ func (i *Items) ShowImages(ctx context.Context, tx database.Tx, sessionID string
 	return nil
 }
 
-// nameImage replaces the content's text about an image by the image's line, or appends the line.
+// nameImage replaces the content's text about an image with the image's line, or appends the line.
 func nameImage(entry *transcript.Entry, said, line string) {
 	if entry.Source == nil || entry.Source.Content == nil {
 		switch {

@@ -12,68 +12,68 @@ import (
 	"harness/stream"
 )
 
-// Index answers a signal's questions without a read of the store: which turn runs in a session, and its title. The
-// manager writes it in commit order, so an event's meta is true at the event's position.
+// Index answers questions about signals without a read of the store: the running turn of a session, and its title. The
+// manager updates it in commit order, so an event's meta is correct at the event's position.
 //
 // The manager loads other sessions from the store on demand. It evicts sessions that have not been used for a while.
 type Index struct {
 	now      func() int64 // ms
 	mu       sync.Mutex
 	sessions map[string]*Session
-	Max      int   // how many sessions it holds while idle ones can be evicted
+	Max      int   // maximum number of sessions while idle ones can be evicted
 	uses     int64 // counts uses of sessions
-	trimmed  int64 // when (ms) Spare last searched
+	trimmed  int64 // when (ms) Spare last ran its search
 	// natives maps a runtime's own id to the session.
 	natives map[nativeKey]string
 	Limits  *Limits
-	// live are the generations of running processes. exited has the last generation that ended, of each process that
-	// serves a whole runtime.
+	// live holds the generations of running processes. exited holds, for each process that serves a whole runtime, the
+	// last generation that ended.
 	live   map[ProcessKey]string
 	exited map[string]string
 }
 
-// nativeKey is a runtime's own id of a conversation.
+// nativeKey is a runtime's id of a conversation.
 type nativeKey struct{ runtime, id string }
 
-// ProcessKey identifies a process of a runtime: Serves is the one session it serves, "" for all.
+// ProcessKey identifies a process of a runtime. Serves is the one session that it serves, "" for all.
 type ProcessKey struct{ Runtime, Serves string }
 
 // Session is one session in the index.
 type Session struct {
 	Runtime     string
-	Native      string // the runtime's own id, "" when that is the session's
-	exited      string // the generation of its own process that ended last, "" once another one runs
-	Stored      bool   // has a row, or a queued unit makes one
+	Native      string // the runtime's id, "" if it equals the session's
+	exited      string // the last ended generation of its own process, "" once another one runs
+	Stored      bool   // has a row, or a queued unit creates one
 	Deleted     bool
 	SystemOwned bool
-	// Undecided: it may belong to the worker session that is being opened (runtime.Signal.WorkerOpening).
+	// Undecided means that it may belong to the worker session that is being opened (runtime.Signal.WorkerOpening).
 	Undecided  bool
 	Title      string
 	ProjectID  *string
 	ActiveTurn string
 	Stopping   string // the turn that is being stopped, "" for none
-	// Retrying is the running turn while it cannot reach its model, "" else.
+	// Retrying is the running turn while it cannot reach its model, else "".
 	Retrying string
-	// Epoch is the ownership epoch of this node, NotOwned when another node owns the session.
+	// Epoch is this node's ownership epoch, NotOwned if another node owns the session.
 	Epoch int64
-	// Trace belongs to the turn that began last, SendingTrace to a message in flight.
+	// Trace belongs to the turn that started last, SendingTrace to a message in flight.
 	Trace, SendingTrace session.Trace
 	// NameChanges counts changes of the title and the project.
 	NameChanges int
-	// used is the last use, as Index.uses; usedAt is its time in ms.
+	// used is the value of Index.uses at the last use; usedAt is its time in ms.
 	used, usedAt int64
-	// ManagedAt is when (ms) a client last changed something that the runtime's listing also has. A listing requested
-	// earlier is out of date.
+	// ManagedAt is when (ms) a client last changed something that the runtime's listing also contains. A listing
+	// requested earlier is out of date.
 	ManagedAt int64
-	// idle are closed when no turn runs.
+	// idle holds channels that are closed when no turn runs.
 	idle []chan struct{}
-	// finished are the last turns that ended. A reply to turn/start may come after its turn ended.
+	// finished lists the last turns that ended. A reply to turn/start may arrive after its turn ended.
 	finished []string
 }
 
 const rememberedTurns = 8
 
-// New makes an empty index. now returns the time in ms.
+// New returns an empty index. now returns the time in ms.
 func New(now func() int64, limits *Limits) *Index {
 	return &Index{now: now, Max: MaxSessions, sessions: map[string]*Session{}, natives: map[nativeKey]string{},
 		Limits: limits, live: map[ProcessKey]string{}, exited: map[string]string{}}
@@ -90,7 +90,7 @@ func (v *Index) Get(id string) (Session, bool) {
 	return Session{}, false
 }
 
-// Peek is Get without a use: it does not delay an eviction.
+// Peek is Get without counting as a use: it does not delay an eviction.
 func (v *Index) Peek(id string) (Session, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -100,7 +100,7 @@ func (v *Index) Peek(id string) (Session, bool) {
 	return Session{}, false
 }
 
-// Has reports whether all these sessions are in the index. It counts as a use.
+// Has reports whether the index has all these sessions. It counts as a use.
 func (v *Index) Has(ids ...string) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -120,7 +120,7 @@ func (v *Index) use(t *Session) {
 }
 
 // Put adds a session that was read from the store, unless the index has it. It reports whether sessions should be
-// evicted. The runtime's id is bound unless another session has it.
+// evicted. It binds the runtime's id unless another session has that id.
 func (v *Index) Put(id string, t Session) (full bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -157,7 +157,7 @@ func (v *Index) SetNative(id, native string) {
 	}
 }
 
-// BindLocked binds a runtime's id to a session. The caller is in Update, or holds mu.
+// BindLocked binds a runtime's id to a session. Call it inside Update, or with mu held.
 func (v *Index) BindLocked(id string, t *Session, native string) {
 	v.unbind(id, t)
 	if native == id {
@@ -168,14 +168,14 @@ func (v *Index) BindLocked(id string, t *Session, native string) {
 	}
 }
 
-// unbind removes that binding unless another session has the id now. mu is held.
+// unbind removes a session's binding unless another session has the id now. mu is held.
 func (v *Index) unbind(id string, t *Session) {
 	if key := (nativeKey{t.Runtime, t.Native}); v.natives[key] == id {
 		delete(v.natives, key)
 	}
 }
 
-// count reports the start or the end of a turn to the limits. had: a turn ran before. mu is held.
+// count reports the start or the end of a turn to the limits. had reports that a turn ran before. mu is held.
 func (v *Index) count(t *Session, had bool) {
 	switch has := t.ActiveTurn != ""; {
 	case has && !had:
@@ -185,11 +185,11 @@ func (v *Index) count(t *Session, had bool) {
 	}
 }
 
-// setIdle ends the running turn of a session, if any, with its process. mu is held.
+// setIdle ends the running turn of a session, if any, because its process ended. mu is held.
 func (v *Index) setIdle(t *Session) {
 	had := t.ActiveTurn != ""
 	if had {
-		t.End(t.ActiveTurn) // a reply about it may still come
+		t.End(t.ActiveTurn) // a reply about the turn may still arrive
 	}
 	v.count(t, had)
 }
@@ -200,7 +200,7 @@ func (v *Index) drop(id string, t *Session) {
 	delete(v.sessions, id)
 }
 
-// Update edits a session if it is in the index. Other sessions are read from the store when they are needed.
+// Update edits a session if it is in the index. Other sessions are read from the store on demand.
 func (v *Index) Update(id string, edit func(*Session)) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -212,8 +212,8 @@ func (v *Index) Update(id string, edit func(*Session)) {
 	}
 }
 
-// ReleaseProject removes the sessions of people from a project, or only one session unless that is "". It returns the
-// removed ones.
+// ReleaseProject removes user sessions from a project, or just one session if only is set. It returns the removed
+// ones.
 func (v *Index) ReleaseProject(projectID, only string) (released []string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -226,7 +226,7 @@ func (v *Index) ReleaseProject(projectID, only string) (released []string) {
 	return released
 }
 
-// Forget removes a session, whose turn counts as ended.
+// Forget removes a session; its turn counts as ended.
 func (v *Index) Forget(id string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -236,7 +236,7 @@ func (v *Index) Forget(id string) {
 	}
 }
 
-// ActiveTurn is the running turn of a session, "" for none.
+// ActiveTurn returns the running turn of a session, "" for none.
 func (v *Index) ActiveTurn(id string) string {
 	t, _ := v.Get(id)
 	return t.ActiveTurn
@@ -256,7 +256,7 @@ func (t *Session) SetProject(projectID *string) {
 	t.ProjectID, t.NameChanges = projectID, t.NameChanges+1
 }
 
-// Begin makes a turn the running one.
+// Begin sets the running turn.
 func (t *Session) Begin(turnID string) {
 	if turnID != "" {
 		t.ActiveTurn = turnID
@@ -264,12 +264,12 @@ func (t *Session) Begin(turnID string) {
 	}
 }
 
-// End notes that a turn ended.
+// End records that a turn ended.
 func (t *Session) End(turnID string) {
 	if t.ActiveTurn == turnID {
 		t.SetIdle()
 	}
-	// A fresh slice: copies of the session share the old one.
+	// Use a new slice: copies of the session share the old one.
 	finished := append(slices.Clone(t.finished), turnID)
 	if len(finished) > rememberedTurns {
 		finished = finished[len(finished)-rememberedTurns:]
@@ -277,7 +277,7 @@ func (t *Session) End(turnID string) {
 	t.finished = finished
 }
 
-// SetIdle notes that no turn runs.
+// SetIdle records that no turn runs.
 func (t *Session) SetIdle() {
 	t.ActiveTurn, t.Stopping, t.Retrying = "", "", ""
 	for _, idle := range t.idle {
@@ -286,7 +286,7 @@ func (t *Session) SetIdle() {
 	t.idle = nil
 }
 
-// WhenIdle is closed as soon as no turn of the session runs.
+// WhenIdle returns a channel that is closed as soon as no turn of the session runs.
 func (v *Index) WhenIdle(id string) <-chan struct{} {
 	idle := make(chan struct{})
 	v.mu.Lock()
@@ -299,7 +299,7 @@ func (v *Index) WhenIdle(id string) <-chan struct{} {
 	return idle
 }
 
-// AcceptTurn notes the turn a start reply names, unless that turn's end overtook the reply.
+// AcceptTurn records the turn that a start reply names, unless the turn's end arrived before the reply.
 func (t *Session) AcceptTurn(turnID string) {
 	t.traced(turnID)
 	if !slices.Contains(t.finished, turnID) {
@@ -307,7 +307,7 @@ func (t *Session) AcceptTurn(turnID string) {
 	}
 }
 
-// Meta is the part of an event's meta about its session.
+// Meta returns the part of an event's meta about its session.
 func (t Session) Meta(id string) stream.Meta {
 	if t.Deleted {
 		return stream.Meta{Purged: true, SystemOwned: t.SystemOwned}
@@ -316,7 +316,7 @@ func (t Session) Meta(id string) stream.Meta {
 		Session: &stream.SessionRef{ID: id, Title: t.Title, ProjectID: t.ProjectID}}
 }
 
-// TraceOf is the trace of the turn that began last in a session, "" when that is another turn.
+// TraceOf returns the trace of a turn if it is the last turn that started in the session, else "".
 func (v *Index) TraceOf(id, turnID string) (traceID, spanID string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -326,28 +326,28 @@ func (v *Index) TraceOf(id, turnID string) (traceID, spanID string) {
 	return "", ""
 }
 
-// Len is how many sessions it holds.
+// Len returns the number of sessions in the index.
 func (v *Index) Len() int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return len(v.sessions)
 }
 
-// MaxSessions is how many sessions the index holds while idle ones can be evicted. Sessions used within recentUse (ms)
-// stay: a reply or a listing that was requested earlier may still be compared with them.
+// MaxSessions is the maximum number of sessions in the index while idle ones can be evicted. Sessions used within
+// recentUse (ms) stay: a reply or a listing requested earlier may still be compared with them.
 const (
 	MaxSessions = 4096
 	recentUse   = 60_000
 )
 
-// resting reports whether the store has all that matters of the session, once queued units are committed.
+// resting reports whether the store has everything that matters about the session, once queued units are committed.
 func (t *Session) resting() bool { return t.ActiveTurn == "" && len(t.idle) == 0 }
 
-// isFull is asked under mu.
+// isFull requires mu.
 func (v *Index) isFull() bool { return len(v.sessions) > v.Max+v.Max/8 }
 
-// Spare lists the least recently used sessions beyond Max, with their last uses; none while there is room. It searches
-// at most once a second.
+// Spare lists the least recently used sessions beyond Max, with their last uses; none if there is room. It searches at
+// most once a second.
 func (v *Index) Spare() map[string]int64 {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -374,7 +374,7 @@ func (v *Index) Spare() map[string]int64 {
 	return spare
 }
 
-// Evict removes sessions that were not used since Spare listed them.
+// Evict removes sessions that have not been used since Spare listed them.
 func (v *Index) Evict(spare map[string]int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -7,12 +7,12 @@ import (
 	"harness/internal/services/session"
 )
 
-// Limits count the turns and messages of each runtime, and bound them. Index reports the turns.
+// Limits count and limit the turns and messages of each runtime. Index reports the turns.
 type Limits struct {
 	of func(runtime string) session.RuntimeLimits
 
 	mu       sync.Mutex
-	sessions map[string]int // messages on their way
+	sessions map[string]int // messages being sent
 	runtimes map[string]*busy
 }
 
@@ -20,17 +20,18 @@ type Limits struct {
 type busy struct {
 	limits          session.RuntimeLimits
 	turns, messages int
-	// slots are held by messages whose turn the runtime has not named yet. waiting are the messages without one, in order.
+	// slots counts slots held by messages whose turn the runtime has not named yet. waiting lists the messages without
+	// a slot, in order.
 	slots   int
 	waiting []chan struct{}
 }
 
-// NewLimits makes the limits that of returns for each runtime.
+// NewLimits returns Limits; of returns the limits of each runtime.
 func NewLimits(of func(runtime string) session.RuntimeLimits) *Limits {
 	return &Limits{of: of, sessions: map[string]int{}, runtimes: map[string]*busy{}}
 }
 
-// busy is called with mu held.
+// busy requires mu.
 func (l *Limits) busy(runtimeName string) *busy {
 	b := l.runtimes[runtimeName]
 	if b == nil {
@@ -43,7 +44,7 @@ func (l *Limits) busy(runtimeName string) *busy {
 	return b
 }
 
-// Load is the load of a runtime.
+// Load returns the load of a runtime.
 func (l *Limits) Load(runtimeName string) session.Load {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -51,10 +52,10 @@ func (l *Limits) Load(runtimeName string) session.Load {
 	return session.Load{Limits: b.limits, Turns: b.turns, Messages: b.messages, Waiting: len(b.waiting)}
 }
 
-// limitsSetting is what an operator changes.
+// limitsSetting is the setting that an operator changes.
 const limitsSetting = "HARNESS_RUNTIME_LIMITS"
 
-// Reserve counts a message to a session, or a new session (""), until leave is called. *LimitError.
+// Reserve counts a message to a session, or a new session (""), until leave is called. Its error is *LimitError.
 func (l *Limits) Reserve(runtimeName, sessionID string) (leave func(), err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -83,8 +84,8 @@ func (l *Limits) Reserve(runtimeName, sessionID string) (leave func(), err error
 	}, nil
 }
 
-// AwaitSlot waits until a runtime may have one more turn. The caller releases the slot once the turn is in the index, or
-// when there is none.
+// AwaitSlot waits until a runtime may run one more turn. The caller releases the slot once the turn is in the index,
+// or if no turn starts.
 func (l *Limits) AwaitSlot(ctx context.Context, runtimeName string) (release func(), err error) {
 	granted := make(chan struct{}, 1)
 	l.mu.Lock()
@@ -112,18 +113,18 @@ func (l *Limits) AwaitSlot(ctx context.Context, runtimeName string) (release fun
 		}
 	}
 	l.mu.Unlock()
-	release() // it was granted just now
+	release() // a slot was granted just now
 	return nil, ctx.Err()
 }
 
-// BoundsTurns reports whether a runtime's turns are bounded.
+// BoundsTurns reports whether a runtime's turns are limited.
 func (l *Limits) BoundsTurns(runtimeName string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.busy(runtimeName).limits.Turns > 0
 }
 
-// turn counts a turn that began (1) or ended (-1).
+// turn counts a turn that started (1) or ended (-1).
 func (l *Limits) turn(runtimeName string, by int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -132,7 +133,7 @@ func (l *Limits) turn(runtimeName string, by int) {
 	b.grant()
 }
 
-// grant hands free slots to waiting messages, in order. Limits.mu is held.
+// grant gives free slots to waiting messages, in order. Limits.mu is held.
 func (b *busy) grant() {
 	for len(b.waiting) > 0 && (b.limits.Turns == 0 || b.turns+b.slots < b.limits.Turns) {
 		b.slots++

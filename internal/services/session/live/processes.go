@@ -1,6 +1,6 @@
 package live
 
-// ProcessStarted notes that a process runs. replaced is the one before it whose end was never reported.
+// ProcessStarted records that a process runs. replaced is the previous process if its end was never reported.
 func (v *Index) ProcessStarted(key ProcessKey, generation string) (replaced string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -13,13 +13,13 @@ func (v *Index) ProcessStarted(key ProcessKey, generation string) (replaced stri
 		return ""
 	}
 	if replaced != "" {
-		v.setServedIdle(key) // its rows are swept as those of one that ended
+		v.setServedIdle(key) // its rows are swept like those of an ended process
 	}
 	return replaced
 }
 
-// ProcessExited notes that a process ended. The turns of the sessions it served end, unless another process serves them
-// now.
+// ProcessExited records that a process ended. The turns of the sessions it served end, unless another process serves
+// them now.
 func (v *Index) ProcessExited(key ProcessKey, generation string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -52,8 +52,8 @@ func (v *Index) setServedIdle(key ProcessKey) {
 	}
 }
 
-// Generation returns the generation that runs a session's turns: of its own process, or of its whole runtime.
-// down says that the process ended and none followed yet.
+// Generation returns the generation that runs a session's turns: of its own process, or of its whole runtime. down
+// reports that the process ended and no other has started yet.
 func (v *Index) Generation(runtimeName, sessionID string) (generation string, down bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -66,7 +66,7 @@ func (v *Index) Generation(runtimeName, sessionID string) (generation string, do
 	return "", v.exited[runtimeName] != "" || ok && t.exited != ""
 }
 
-// Generations are those of the running processes.
+// Generations returns the generations of the running processes.
 func (v *Index) Generations() map[string]bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"harness/internal/services/session"
 )
 
-// TurnSince is a turn that began after an earlier copy of the session, "" for none.
+// TurnSince returns a turn that started after an earlier copy of the session, "" for none.
 func (t Session) TurnSince(before Session) string {
 	known := func(turnID string) bool {
 		return turnID == "" || turnID == before.ActiveTurn || slices.Contains(before.finished, turnID)
@@ -19,7 +19,7 @@ func (t Session) TurnSince(before Session) string {
 	return ""
 }
 
-// traced gives a turn that begins the trace of the message that began it.
+// traced gives a new turn the trace of the message that started it.
 func (t *Session) traced(turnID string) {
 	if t.Trace.TurnID != turnID {
 		t.Trace = session.Trace{TurnID: turnID, TraceID: t.SendingTrace.TraceID, SpanID: t.SendingTrace.SpanID}

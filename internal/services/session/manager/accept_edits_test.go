@@ -16,7 +16,7 @@ import (
 	"harness/stream"
 )
 
-// askToEdit has the runtime ask for a change of files, in the request itself or in the item it names before.
+// askToEdit makes the runtime ask for a file change, in the request itself or in an item sent before it.
 func (k *kit) askToEdit(s session.Session, turnID string, n int, inItem bool, params string, paths ...string) session.Request {
 	k.t.Helper()
 	var edits []wire.FileEdit
@@ -42,9 +42,9 @@ func (k *kit) askToEdit(s session.Session, turnID string, n int, inItem bool, pa
 	return request.Request
 }
 
-// In a session that accepts edits, changes of files its sandbox allows are approved with the request, by the mode and
-// for every client to read; what is more is asked as ever. The mode is the session's: it is there after a restart, and
-// ends with its approval policy.
+// In a session that accepts edits, file changes that its sandbox allows are approved together with the request. The
+// actor is the mode, and every client can read the approval. Other requests still wait for a user. The mode belongs to
+// the session: it survives a restart, and ends with the session's approval policy.
 func TestEditsAreAccepted(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		folder, elsewhere := t.TempDir(), t.TempDir()

@@ -9,11 +9,11 @@ import (
 	"harness/internal/services/session"
 )
 
-// flatTries is how often a cost is measured at most: one that grows does so each time, what the machine does beside does
-// not.
+// flatTries is the maximum number of measurements of a cost. A cost that grows does so each time; other load on the
+// machine does not.
 const flatTries = 5
 
-// analyze brings what Postgres plans by up to date, as it does by itself some time after a change.
+// analyze updates the statistics that Postgres plans with, as Postgres itself does some time after a change.
 func (k *kit) analyze() {
 	k.t.Helper()
 	if k.db.Engine() == database.Postgres {
@@ -24,12 +24,12 @@ func (k *kit) analyze() {
 	}
 }
 
-// A page of the list costs the same however many turns its sessions have had.
+// A page of the list costs the same regardless of how many turns its sessions have had.
 func TestListCostIsFlat(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		const turns = 20_000
 		list := func() time.Duration {
-			fastest := time.Hour // of many: what the machine does beside costs time, never saves any
+			fastest := time.Hour // of many: other load only adds time
 			for range 30 {
 				start := time.Now()
 				page, err := k.List(t.Context(), session.ListQuery{Figures: true})
@@ -67,7 +67,7 @@ func TestListCostIsFlat(t *testing.T) {
 	})
 }
 
-// What a session is doing follows its turns and what they ask.
+// The activity of a session follows its turns and their requests.
 func TestActivity(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -106,7 +106,7 @@ func TestActivity(t *testing.T) {
 	})
 }
 
-// A runtime that reports whole seconds does not put a turn before one that was accepted earlier in the same second.
+// A runtime that reports whole seconds does not put a turn before one accepted earlier in the same second.
 func TestLastTurnDecidesDespiteRuntimeClock(t *testing.T) {
 	for _, receivedAfter := range []time.Duration{0, 1500 * time.Millisecond} {
 		t.Run(receivedAfter.String(), func(t *testing.T) { lastTurnDecides(t, receivedAfter) })
@@ -121,7 +121,8 @@ func lastTurnDecides(t *testing.T, receivedAfter time.Duration) {
 		k.fake.notify(s.ID, failed, "turn/completed", runtime.TurnCompleted{TurnID: failed, Status: runtime.TurnFailed,
 			Error: "no money"})
 		second := k.now() / 1000 * 1000
-		// the runtime reports it before it is accepted; like ids of runtimes, it sorts by time within a millisecond
+		// The runtime reports this turn before it is accepted. Like ids of runtimes, the id sorts by time within a
+		// millisecond.
 		const next = "turn-later"
 		k.fake.emit(runtime.Signal{Kind: runtime.SignalNotification, Method: "turn/started", ThreadID: s.ID, TurnID: next,
 			Params: encode(map[string]string{}), Raw: encode(map[string]string{}),

@@ -11,8 +11,8 @@ import (
 	"harness/tests/dbtest"
 )
 
-// OB-01: who opens a session, sends or adds a message, or stops a turn leaves an event of the session, which the audit
-// log has: without the words, which go with the session.
+// OB-01: opening a session, sending or adding a message, and stopping a turn each leave an event. The audit log keeps
+// it. The event has no message text, because that is deleted with the session.
 func TestRequestsLeaveARecord(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -22,7 +22,7 @@ func TestRequestsLeaveARecord(t *testing.T) {
 		k.do(k.Steer(t.Context(), s.ID, turn, "a secret word"))
 		_, err := k.Interrupt(t.Context(), s.ID, turn)
 		k.do(err)
-		k.do(k.commit(t.Context(), nothing)) // what no caller waits for is stored before
+		k.do(k.commit(t.Context(), nothing)) // store what no caller waits for first
 		created, sent, stopped := k.events(eventSessionCreated), k.events(session.EventMessageSent), k.events(eventTurnStopped)
 		if len(created) != 1 || len(sent) != 2 || len(stopped) != 1 {
 			t.Fatalf("it left %d, %d and %d records", len(created), len(sent), len(stopped))

@@ -15,23 +15,23 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// adoptPage is how many conversations one runtime call and one transaction import.
+// adoptPage is the number of conversations that one runtime call and one transaction import.
 const adoptPage = 100
 
-// adoption is the list of the background worker.
+// adoption is the work list of the background adopter.
 type adoption struct {
 	mu   sync.Mutex
 	todo todo
 	wake wake.Signal
 }
 
-// todo is bounded by what exists.
+// todo cannot grow beyond the existing runtimes and sessions.
 type todo struct {
 	runtimes map[string]bool   // to list
 	threads  map[string]string // to look up in their runtimes: thread id → runtime
-	again    map[string]bool   // sessions of which the view may show something old
-	describe map[string]string // sessions of which the runtime's description may have changed: session id → runtime
-	room     bool              // the view holds too many
+	again    map[string]bool   // sessions that may be out of date in the view
+	describe map[string]string // sessions with a possibly changed runtime description: session id → runtime
+	room     bool              // the view holds too many sessions
 }
 
 func newTodo() todo {
@@ -80,7 +80,7 @@ func (a *adoption) take() todo {
 	return taken
 }
 
-// adoptLoop works through the list until ctx ends. It tries failures again when the runtime starts the next time.
+// adoptLoop works through the list until ctx ends. It retries failures when the runtime next starts.
 func (s *Service) adoptLoop(ctx context.Context) {
 	for {
 		select {
@@ -127,11 +127,11 @@ func (s *Service) adoptLoop(ctx context.Context) {
 	}
 }
 
-// adoptOne asks the runtime about a conversation of which only the id is known.
+// adoptOne asks the runtime about a conversation known only by its id.
 func (s *Service) adoptOne(ctx context.Context, runtimeName, threadID string) error {
 	stored, err := store.ReadSession(ctx, s.db.Read(), threadID)
 	if err == nil && string(stored.Thread) != store.PlaceholderThread {
-		return nil // created here meanwhile
+		return nil // created here since
 	}
 	if err != nil && !errors.Is(err, session.ErrNotFound) {
 		return err
@@ -187,8 +187,8 @@ func (s *Service) adoptAll(ctx context.Context, runtimeName string) error {
 	return nil
 }
 
-// storeThreads stores a runtime's descriptions of its conversations, which were requested at a time (ms). It puts new
-// titles into the view. It does not undo later changes of clients.
+// storeThreads stores a runtime's descriptions of its conversations; asked is the time (ms) of the request. It puts
+// new titles into the view. It does not undo later changes by clients.
 func (s *Service) storeThreads(ctx context.Context, runtimeName string, threads []runtime.Thread, asked int64) error {
 	if len(threads) == 0 {
 		return nil
@@ -196,7 +196,7 @@ func (s *Service) storeThreads(ctx context.Context, runtimeName string, threads 
 	at := s.now()
 	err := s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		for _, t := range threads {
-			// Checked here, in commit order: a change before this unit is in the view already.
+			// Check this in commit order: the view already has every change made before this unit.
 			if known, ok := s.knownConversation(runtimeName, t); ok && known.ManagedAt >= asked {
 				continue
 			}
@@ -222,7 +222,7 @@ func (s *Service) storeThreads(ctx context.Context, runtimeName string, threads 
 	return nil
 }
 
-// knownConversation is the view's data about a conversation that its runtime describes.
+// knownConversation returns the view's data about a conversation that its runtime describes.
 func (s *Service) knownConversation(runtimeName string, t runtime.Thread) (live.Session, bool) {
 	id, ok := s.index.ByNative(runtimeName, t.Native())
 	if !ok {

@@ -15,9 +15,9 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// questions are the questions of this server itself to a person that are pending, by the request's id.
+// questions holds this server's own pending questions to users, by request id.
 type questions struct {
-	generation string // of this process: questions of an earlier one have no caller anymore
+	generation string // of this process: an earlier process's questions have no caller left
 	mu         sync.Mutex
 	waiting    map[string]chan struct{}
 }
@@ -26,7 +26,7 @@ func newQuestions() *questions {
 	return &questions{generation: session.EventSource + ":" + ids.New(), waiting: map[string]chan struct{}{}}
 }
 
-// wait is closed when the request is no longer pending.
+// wait returns a channel that is closed when the request is no longer pending.
 func (a *questions) wait(requestID string) (over <-chan struct{}, forget func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -39,13 +39,13 @@ func (a *questions) wait(requestID string) (over <-chan struct{}, forget func())
 	}
 }
 
-// wake notifies the waiters of a request that it was settled, on any node.
+// wake notifies the waiters of a request that some node settled it.
 func (a *questions) wake(record journal.Record) {
 	var settled struct {
 		ID string `json:"approvalId"`
 	}
 	if json.Unmarshal(record.Payload, &settled) != nil {
-		return // an event of ours that cannot be decoded
+		return // an event of this package that cannot be decoded
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -55,8 +55,9 @@ func (a *questions) wake(record journal.Record) {
 	}
 }
 
-// AskAboutTool asks a person whether a tool of this server may run, as an ordinary approval, and waits for the
-// decision. When ctx ends the question expires, and the error is that of ctx; ErrExpired when it ended otherwise.
+// AskAboutTool asks a user, as an ordinary approval, whether a tool of this server may run. It waits for the decision.
+// When ctx ends, the question expires and the error is that of ctx. It returns ErrExpired if the question ended
+// otherwise.
 func (s *Service) AskAboutTool(ctx context.Context, q session.ToolQuestion) (session.ToolAnswer, error) {
 	stored, err := s.Stored(ctx, q.SessionID)
 	if err != nil {
@@ -86,7 +87,7 @@ func (s *Service) AskAboutTool(ctx context.Context, q session.ToolQuestion) (ses
 		defer forget()
 	}
 	if err != nil && ctx.Err() != nil && id != "" {
-		err = errors.Join(err, s.expireOwn(context.WithoutCancel(ctx), id)) // it may be stored all the same
+		err = errors.Join(err, s.expireOwn(context.WithoutCancel(ctx), id)) // the request may be stored despite the error
 	}
 	if err != nil {
 		return session.ToolAnswer{}, err
@@ -107,7 +108,7 @@ func (s *Service) AskAboutTool(ctx context.Context, q session.ToolQuestion) (ses
 		nil
 }
 
-// expireOwn ends a question of this server whose caller stopped waiting, unless it was decided.
+// expireOwn ends a question of this server whose caller stopped waiting, unless a user has decided it.
 func (s *Service) expireOwn(ctx context.Context, requestID string) error {
 	at := s.now()
 	return s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {

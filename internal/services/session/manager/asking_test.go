@@ -14,8 +14,8 @@ import (
 	"harness/tests/sessiontest"
 )
 
-// What this server asks about a tool of its own is an approval like any other: shown, listed, decided once and with a
-// reason, and it expires visibly when no caller waits for it any more.
+// A question of this server about one of its tools is an approval like any other: shown, listed, and decided once,
+// with a reason. It expires visibly once no caller waits for it.
 func TestAToolOfTheServerIsAskedAbout(t *testing.T) {
 	sessiontest.Each(t, func(t *testing.T, s *sessiontest.Site) {
 		id := s.NewSession()

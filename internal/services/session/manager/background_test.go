@@ -36,7 +36,7 @@ func (f *fake) EndBackground(_ context.Context, in runtime.ResumeThread, id stri
 	return nil
 }
 
-// works has commands run in the background of a session from now on.
+// works makes commands run in the background of a session from now on.
 func (f *fake) works(sessionID string, ids ...string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -57,7 +57,7 @@ func idsOf(tasks []session.BackgroundTask) (ids []string) {
 	return ids
 }
 
-// working are the ids of the background work a session shows.
+// working returns the ids of the background work that a session shows.
 func (k *kit) working(sessionID string) []string {
 	k.t.Helper()
 	shown, err := k.Shown(k.t.Context(), sessionID)
@@ -65,7 +65,8 @@ func (k *kit) working(sessionID string) []string {
 	return idsOf(shown.Activity.Background)
 }
 
-// What a turn leaves running shows in the session with the turn and the time it began, and one event says each change.
+// Work that a turn leaves running shows in the session with the turn and its start time. One event reports each
+// change.
 func TestBackgroundWorkShows(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -107,7 +108,7 @@ func TestBackgroundWorkShows(t *testing.T) {
 	})
 }
 
-// A stop ends what its turn began and says what goes on; what is to be kept goes on.
+// A stop ends the work that its turn started and reports the work that continues; work to keep continues.
 func TestAStopEndsWhatItsTurnBegan(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -136,7 +137,7 @@ func TestAStopEndsWhatItsTurnBegan(t *testing.T) {
 	})
 }
 
-// After a stop an agent does not go on by itself, until it is sent a message.
+// A stopped agent does not continue by itself until it receives a message.
 func TestAStoppedAgentDoesNotGoOnByItself(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -161,7 +162,7 @@ func TestAStoppedAgentDoesNotGoOnByItself(t *testing.T) {
 	})
 }
 
-// Background work is ended one by one and all at once.
+// Background work can be ended one task at a time or all at once.
 func TestBackgroundWorkIsEnded(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -191,8 +192,8 @@ func TestBackgroundWorkIsEnded(t *testing.T) {
 	})
 }
 
-// A task that its runtime cannot place is of the session that had a turn when it began, and not while that turn runs. When
-// two had one in the same folder it shows in both, and cannot be ended.
+// A task that its runtime cannot place belongs to the session that had a turn when the task started. It does not while
+// that turn runs. If two sessions had a turn in the same folder, the task shows in both, and cannot be ended.
 func TestATaskThatItsRuntimeCannotPlace(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		one, other := k.create(), k.create()
@@ -210,7 +211,7 @@ func TestATaskThatItsRuntimeCannotPlace(t *testing.T) {
 			k.do(err)
 			return tasks
 		}
-		ends := func(sessionID, turn string) { // as runtimes say it: in whole seconds
+		ends := func(sessionID, turn string) { // like runtimes, in whole seconds
 			k.fake.notify(sessionID, turn, "turn/completed", runtime.TurnCompleted{TurnID: turn, Status: runtime.TurnDone,
 				CompletedAt: time.Now().Add(-900 * time.Millisecond).UnixMilli()})
 			k.flush()
@@ -244,7 +245,8 @@ func TestATaskThatItsRuntimeCannotPlace(t *testing.T) {
 	})
 }
 
-// Over kill -9 the rows say what was until the runtime lists anew; with the end of its process they go.
+// After kill -9, the rows keep the last state until the runtime lists its work again; they are removed when its
+// process ends.
 func TestBackgroundWorkOutlivesTheServer(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {

@@ -9,7 +9,8 @@ import (
 	"harness/internal/services/session/background"
 )
 
-// backgroundUnit stores a report of a session's background work that its runtime sent by itself. Service.order is held.
+// backgroundUnit stores a report of a session's background work that its runtime sent unprompted. Service.order is
+// held.
 func (s *Service) backgroundUnit(runtimeName string, signal runtime.Signal, change runtime.BackgroundChanged) journal.Unit {
 	a := s.prepareSignal(runtimeName, signal)
 	s.background.Said(signal.ThreadID, len(change.Tasks) > 0)

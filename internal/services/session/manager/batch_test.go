@@ -16,7 +16,7 @@ import (
 	"harness/transcript"
 )
 
-// line is what one line of an agent means that begins a turn, says something and asks for a person: three signals.
+// line returns three signals of one agent line, which starts a turn, writes text and asks a user.
 func line(threadID, turnID, itemID string, nativeID int) []runtime.Signal {
 	notification := func(method string, change runtime.Change) runtime.Signal {
 		params := encode(map[string]string{"threadId": threadID, "turnId": turnID, "itemId": itemID})
@@ -34,7 +34,7 @@ func line(threadID, turnID, itemID string, nativeID int) []runtime.Signal {
 	}
 }
 
-// storedLines is what the store has of lines: turns, entries of items and requests of a session, and its events.
+// storedLines returns the stored result of lines: a session's turns, item entries, requests and events.
 func (k *kit) storedLines(sessionID string) string {
 	k.t.Helper()
 	entries := k.stored(sessionID)
@@ -65,8 +65,8 @@ const (
 	lineStored = "1 turns, 1 items, 1 requests: turn/started item/completed item/commandExecution/requestApproval"
 )
 
-// The signals of one line are stored in order and with the position and the state after it, all or, when the server is
-// killed in between, none: the next server reads the line again. A line that is there already does nothing.
+// The signals of one line are stored in order, with the position and the state after it. If the server is killed in
+// between, none are stored, and the next server reads the line again. A line that is already stored changes nothing.
 func TestABatchIsStoredAllOrNoneAndOnce(t *testing.T) {
 	for name, cut := range map[string]func(t *testing.T, k *kit, say func()){
 		"killed before the commit": func(_ *testing.T, k *kit, say func()) {
@@ -121,8 +121,8 @@ func TestABatchIsStoredAllOrNoneAndOnce(t *testing.T) {
 				}
 				k.end(s.ID, "u")
 
-				// An adapter that reads the line again all the same changes nothing stored; with one that asked where to go on, the
-				// turn is not even taken for running.
+				// An adapter that nevertheless reads the line again changes nothing in the store. If the adapter asked
+				// where to continue, the turn does not even count as running.
 				before := k.storedLines(s.ID)
 				for _, asks := range []bool{false, true} {
 					k.close()
@@ -145,7 +145,7 @@ func TestABatchIsStoredAllOrNoneAndOnce(t *testing.T) {
 	}
 }
 
-// resumes checks what an adapter learns of a process that outlived its server.
+// resumes checks what an adapter receives about a process that outlived its server.
 func (k *kit) resumes(generation string, offset int64, state string) {
 	k.t.Helper()
 	got, err := k.Resumption(k.t.Context(), generation)
@@ -155,8 +155,8 @@ func (k *kit) resumes(generation string, offset int64, state string) {
 	}
 }
 
-// The state after deltas of text, and after lines without a meaning, is stored with their position; a line
-// that does not change it leaves it.
+// The state after text deltas, and after lines without a meaning, is stored with their position. A line that does not
+// change the state leaves it as it is.
 func TestTheStateIsStoredWithItsPosition(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		p, generation := &speaker{fake: k.fake}, k.fake.generation
@@ -183,8 +183,8 @@ func TestTheStateIsStoredWithItsPosition(t *testing.T) {
 	})
 }
 
-// Deltas of text that come with other news in one line are stored in their place among it, and count in the text they
-// go on with.
+// Text deltas that share a line with other signals are stored in their position among them. They count toward the text
+// that they continue.
 func TestTextDeltasKeepTheirPlaceInALine(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		p, published := &speaker{fake: k.fake}, k.listen()
@@ -227,8 +227,8 @@ func TestTextDeltasKeepTheirPlaceInALine(t *testing.T) {
 	})
 }
 
-// What the translator of a process that ended had to remember is there for the next process of its conversation, also
-// where no output is read again and also on the next server. Conversations, and runtimes, have each their own.
+// When a process ends, the next process of its conversation gets the last state of its translator. That holds even if
+// no output is read again, and on the next server. Each conversation, and each runtime, has a separate state.
 func TestTheLastStateOfAConversation(t *testing.T) {
 	eachPair(t, func(t *testing.T, p pair) {
 		last := func(runtimeName, sessionID string) string {
@@ -251,7 +251,7 @@ func TestTheLastStateOfAConversation(t *testing.T) {
 		}
 		say(one, 10, "t1", `{"n":1}`)
 		say(one, 20, "t1", `{"n":2}`)
-		say(two, 0, "t2", `{"n":3}`) // a process that cannot outlive us
+		say(two, 0, "t2", `{"n":3}`) // a process that cannot outlive its server
 		if a, b := last("other", one.ID), last("other", two.ID); a != `{"n":2}` || b != `{"n":3}` {
 			t.Errorf("the states are %s and %s", a, b)
 		}
@@ -261,7 +261,7 @@ func TestTheLastStateOfAConversation(t *testing.T) {
 			b != `{"n":3}` || other != "" {
 			t.Errorf("after their ends the states are %s and %s, another runtime's %s", a, b, other)
 		}
-		// A process that ends without a word of its own does not hide what the one before left.
+		// A process that ends without output does not hide the state of the one before.
 		p.other.serve(one.ID, ids.New())
 		p.other.begin(one.ID, "t4")
 		p.other.leave(one.ID)

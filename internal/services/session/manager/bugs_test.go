@@ -11,10 +11,10 @@ import (
 	"harness/transcript"
 )
 
-// These tests are of what the original gets wrong and this package does not.
+// These tests cover bugs of the original that this package does not have.
 
-// Looking at what is pending changes nothing. There it announced each pending file change again, so that polling queued
-// reviews.
+// Reading the pending requests changes nothing. The original published each pending file change again, so that polling
+// queued reviews.
 func TestListingRequestsPublishesNothing(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -33,7 +33,7 @@ func TestListingRequestsPublishesNothing(t *testing.T) {
 	})
 }
 
-// Deleted stays deleted after a restart, for every way in. There the tombstones were in memory.
+// A deleted session stays deleted after a restart, on every path. The original kept its tombstones in memory.
 func TestTombstonesOutliveTheServer(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -70,7 +70,7 @@ func TestTombstonesOutliveTheServer(t *testing.T) {
 	})
 }
 
-// A title for a session that is not there is not kept. There it was stored before the runtime said no.
+// A title for a missing session is not stored. The original stored it before the runtime refused.
 func TestRenameOfUnknownStoresNothing(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		id := ids.New()
@@ -89,7 +89,7 @@ func TestRenameOfUnknownStoresNothing(t *testing.T) {
 	})
 }
 
-// An entry never ends before it starts, on its first write either.
+// An entry never ends before it starts, even on its first write.
 func TestFirstWriteEndsAfterItStarts(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()

@@ -13,8 +13,8 @@ import (
 	"harness/internal/services/session"
 )
 
-// maxBulk and maxBulkBytes bound the entries, and the bytes of their events, that share a transaction. A larger request
-// takes several transactions. A row completes it if the server is killed between them.
+// maxBulk and maxBulkBytes limit the entries, and the bytes of their events, that share a transaction. A larger
+// request takes several transactions. A stored row completes it if the server is killed between them.
 //
 // While single upserts arrive, a transaction takes minBulk entries. A single upsert then waits for at most two such
 // transactions, whose own cost is a quarter of it.
@@ -22,23 +22,23 @@ const (
 	maxBulk      = 256
 	minBulk      = 32
 	maxBulkBytes = 512 << 10
-	// singlesLast is how long after a single upsert the next is expected.
+	// singlesLast is how long after one single upsert the server expects the next.
 	singlesLast = 100 * time.Millisecond
 )
 
-// bulkUpserts are the queued upserts of several entries. One goroutine has the writer store them, one unit at a time;
-// single upserts run between two units.
+// bulkUpserts is the queue of upserts with several entries. One goroutine passes them to the writer, one unit at a
+// time; single upserts run between two units.
 type bulkUpserts struct {
 	mu      sync.Mutex
-	waiting []*upsert // the first may be stored in part
+	waiting []*upsert // the first may be partly stored
 	stopped bool
 	wake    wake.Signal
-	single  atomic.Pointer[time.Time] // when the last single upsert came
+	single  atomic.Pointer[time.Time] // when the last single upsert arrived
 }
 
 func newBulkUpserts() *bulkUpserts { return &bulkUpserts{wake: wake.New()} }
 
-// room is how many entries a unit takes now.
+// room returns how many entries the next unit may take.
 func (b *bulkUpserts) room() int {
 	if last := b.single.Load(); last != nil && time.Since(*last) < singlesLast {
 		return minBulk
@@ -46,7 +46,7 @@ func (b *bulkUpserts) room() int {
 	return maxBulk
 }
 
-// add returns false when no unit will store it.
+// add returns false if no unit will store the upsert.
 func (b *bulkUpserts) add(u *upsert) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -60,7 +60,7 @@ func (b *bulkUpserts) add(u *upsert) bool {
 
 // upsertPart is the part of an upsert that one unit stores: all of it, or a range of its entries.
 type upsertPart struct {
-	*upsert // of the entries of the part, with their outcome
+	*upsert // has only the entries of the part, with their outcome
 	whole   *upsert
 	to      int
 }
@@ -70,8 +70,8 @@ func (u *upsert) part(to int) upsertPart {
 	return upsertPart{upsert: view, whole: u, to: to}
 }
 
-// next returns the content of the next unit. It is a part of the first upsert if that exceeds a unit, else as many
-// upserts as fit. It returns as left the upserts whose callers gave up before anything was stored.
+// next returns the content of the next unit: a part of the first upsert if that exceeds a unit, else as many upserts
+// as fit. left lists the upserts whose callers canceled before anything was stored.
 func (b *bulkUpserts) next() (parts []upsertPart, left []*upsert) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -98,7 +98,7 @@ func (b *bulkUpserts) next() (parts []upsertPart, left []*upsert) {
 	return parts, left
 }
 
-// reach is the end of the range of an upsert that fits into a unit, at least one entry.
+// reach returns the end of the range of an upsert that fits into a unit; the range has at least one entry.
 func (u *upsert) reach(room int) int {
 	to, bytes := u.stored, 0
 	for to < len(u.entries) && to-u.stored < room && bytes < maxBulkBytes {
@@ -126,7 +126,7 @@ func (s *upserter) bulkLoop(ctx context.Context) {
 	}
 }
 
-// storeNext stores the next unit; false when there was nothing to do.
+// storeNext stores the next unit; it returns false if there was nothing to do.
 func (s *upserter) storeNext(ctx context.Context) bool {
 	parts, left := s.bulk.next()
 	for _, u := range left {
@@ -156,13 +156,13 @@ func (s *upserter) completeBulks(ctx context.Context) error {
 		return err
 	}
 	s.bulk.mu.Lock()
-	// callers from before the start have waited longest
+	// Callers from before the start have waited longest.
 	s.bulk.waiting = append(interrupted[:len(interrupted):len(interrupted)], s.bulk.waiting...)
 	s.bulk.mu.Unlock()
 	for s.storeNext(ctx) {
 	}
 	for _, u := range interrupted {
-		// Its session may have been deleted meanwhile: then nothing is left to complete.
+		// If its session was deleted since, nothing is left to complete.
 		if err := <-u.result; err != nil && !session.Absent(err) {
 			return fmt.Errorf("complete an upsert of %d entries in session %s: %w", len(u.entries), u.sessionID, err)
 		}
@@ -175,8 +175,8 @@ func (s *upserter) finishBulk(u *upsert, err error) {
 	u.result <- err
 }
 
-// storeParts stores the parts of one unit, each alone if they fail together. The rest of an upsert is next in the
-// queue.
+// storeParts stores the parts of one unit together; if that fails, it stores each alone. The rest of an upsert is next
+// in the queue.
 func (s *upserter) storeParts(ctx context.Context, parts []upsertPart) {
 	err := s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		return s.upsertParts(ctx, tx, parts)

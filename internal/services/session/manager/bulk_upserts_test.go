@@ -15,7 +15,7 @@ import (
 	"harness/transcript"
 )
 
-// busy gives the lane of upserts of several entries a unit that waits for a held writer.
+// busy queues a unit of bulk upserts that waits for a blocked writer.
 func (k *kit) busy(sessionID string) (result chan error) {
 	k.t.Helper()
 	u := &upsert{ctx: k.t.Context(), sessionID: sessionID, entries: numbered("first", 2), result: make(chan error, 1)}
@@ -27,7 +27,7 @@ func (k *kit) busy(sessionID string) (result chan error) {
 	return u.result
 }
 
-// waiting is how many entries wait for the lane.
+// waiting returns the number of entries that wait in the bulk queue.
 func (k *kit) waiting() (entries int) {
 	k.upserter.bulk.mu.Lock()
 	defer k.upserter.bulk.mu.Unlock()
@@ -46,7 +46,7 @@ func numbered(prefix string, n int) []transcript.Entry {
 	return entries
 }
 
-// noneAdmitted checks that all upserts of several entries have left, and that none is left to be completed.
+// noneAdmitted checks that all bulk upserts have left the queue, and that none needs completion.
 func (k *kit) noneAdmitted() {
 	k.t.Helper()
 	if !k.upserter.upserts.many.TryAcquire(maxManyEntries) {
@@ -60,8 +60,8 @@ func (k *kit) noneAdmitted() {
 	}
 }
 
-// Upserts of several entries that share a unit share no fate: one for a session that is not there is refused as a
-// whole, and one that spoils the unit leaves the others alone.
+// Bulk upserts that share a unit succeed or fail separately. An upsert for a missing session is refused as a whole.
+// One that makes the unit fail does not affect the others.
 func TestBulkUpsertsOfOneUnitShareNoFate(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		fates := k.fates()
@@ -83,8 +83,9 @@ func TestBulkUpsertsOfOneUnitShareNoFate(t *testing.T) {
 	})
 }
 
-// However many upserts of 1,000 entries come, two are admitted at a time, the entries of each stay together and in
-// order, who leaves while waiting stores nothing; and a single entry has at most one part of theirs before it.
+// However many upserts of 1,000 entries arrive, two are admitted at a time. The entries of each stay together and in
+// order. An upsert that is canceled while it waits stores nothing. A single entry waits for at most one part of
+// theirs.
 func TestSingleUpsertsPassBulkOnes(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -132,7 +133,7 @@ func TestSingleUpsertsPassBulkOnes(t *testing.T) {
 	})
 }
 
-// A unit takes whole upserts as far as they fit, or a part of one that never fits.
+// A unit takes as many whole upserts as fit, or a part of one that exceeds a unit.
 func TestBulkUpsertPartsAreBounded(t *testing.T) {
 	t.Parallel()
 	b := newBulkUpserts()
@@ -155,7 +156,7 @@ func TestBulkUpsertPartsAreBounded(t *testing.T) {
 	add(3, maxBulkBytes/2)
 	add(1, maxBulkBytes*2)
 	for step, want := range [][]int{{200, 56}, {256}, {44, 5}, {2}, {1}, {1}, {32}, {32}, {32}, {}} {
-		if step == 6 { // from here on single upserts come, too
+		if step == 6 { // from here on, single upserts arrive too
 			later := time.Now().Add(time.Hour)
 			b.single.Store(&later)
 			add(96, 1)
@@ -178,7 +179,7 @@ func TestBulkUpsertPartsAreBounded(t *testing.T) {
 	}
 }
 
-// cutShort stores the first part of an upsert of 300 entries, as a server does that is killed then.
+// cutShort stores the first part of an upsert of 300 entries, like a server that is then killed.
 func (k *kit) cutShort(sessionID string) {
 	k.t.Helper()
 	u := &upsert{ctx: k.t.Context(), sessionID: sessionID, entries: numbered("m", 300), result: make(chan error, 1)}
@@ -193,8 +194,8 @@ func (k *kit) cutShort(sessionID string) {
 	}))
 }
 
-// A server killed between two parts of an upsert completes it when it starts again, with the trace and the time of the
-// request; unless the session is gone by then.
+// A server killed between two parts of an upsert completes it when it restarts, with the request's trace and time. It
+// does not if the session was deleted by then.
 func TestBulkUpsertsAreCompletedAfterAKill(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		kept, deleted := k.create(), k.create()
@@ -206,7 +207,7 @@ func TestBulkUpsertsAreCompletedAfterAKill(t *testing.T) {
 		}
 		_, err := k.db.Raw().ExecContext(t.Context(), `delete from sessions where id = $1`, deleted.ID)
 		k.do(err)
-		k = k.reopen().reopen() // the second start finds nothing to do
+		k = k.reopen().reopen() // the second start has nothing to do
 		k.noneAdmitted()
 		stored := k.stored(kept.ID)
 		if len(stored) != 300 || stored[299].Content != "the \x00last\u2028\"one\"" {
@@ -229,7 +230,7 @@ func TestBulkUpsertsAreCompletedAfterAKill(t *testing.T) {
 	})
 }
 
-// Deleting a session takes what is left of an upsert with it.
+// Deleting a session also deletes the rest of an upsert.
 func TestDeletingASessionEndsItsBulkUpserts(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()

@@ -6,7 +6,7 @@ import (
 	"harness/internal/runtime"
 )
 
-// A tool that a runtime calls before it has reported its turn is called in that turn, and not in none.
+// A tool call that a runtime makes before it reports its turn belongs to that turn.
 func TestACallComesBeforeItsTurn(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()

@@ -14,8 +14,8 @@ import (
 	"harness/tests/dbtest"
 )
 
-// plain is a runtime that can do only what every runtime must: it does not steer, keeps no history, no names and no
-// archive, takes back no turns, and enforces few levels.
+// plain is a runtime with only the mandatory capabilities. It does not steer, stores no history, names or archive,
+// takes back no turns, and enforces few levels.
 type plain struct{ runtime.Adapter }
 
 func (p plain) Capabilities() runtime.Capabilities {
@@ -57,7 +57,7 @@ func TestWhatARuntimeCannotDoIsRefused(t *testing.T) {
 	})
 }
 
-// Names and archives a runtime does not keep are kept here, and clients are notified of them all the same.
+// Names and archives that a runtime does not store are stored here, and clients are still notified of them.
 func TestNamesAndArchivesNeedNoRuntime(t *testing.T) {
 	eachPlain(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -83,7 +83,7 @@ func TestNamesAndArchivesNeedNoRuntime(t *testing.T) {
 	})
 }
 
-// A session is never opened or changed to a level its runtime does not enforce.
+// A session is never opened with, or changed to, a level that its runtime does not enforce.
 func TestLevelsThatAreNotEnforcedAreRefused(t *testing.T) {
 	eachPlain(t, func(t *testing.T, k *kit) {
 		level := "workspace-write"
@@ -112,7 +112,7 @@ func TestLevelsThatAreNotEnforcedAreRefused(t *testing.T) {
 	})
 }
 
-// A message to a busy session whose runtime cannot steer waits for the turn's end; those that wait come in their order.
+// A message to a busy session whose runtime cannot steer waits for the turn to end; waiting messages keep their order.
 func TestMessagesWaitWhereNothingSteers(t *testing.T) {
 	eachPlain(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -156,15 +156,15 @@ func TestMessagesWaitWhereNothingSteers(t *testing.T) {
 	})
 }
 
-// unsent is how many messages of a session wait to be sent.
+// unsent returns the number of messages of a session that wait to be sent.
 func (k *kit) unsent(sessionID string) int { return k.locks.Users()["message "+sessionID] }
 
-// A session keeps what its runtime could do when it was opened, and shows it.
+// A session stores the capabilities its runtime had when it was opened, and shows them.
 func TestASessionKeepsItsCapabilities(t *testing.T) {
 	eachPlain(t, func(t *testing.T, k *kit) {
 		s := k.create()
 		k.close()
-		k = open(t, k.db, k.opts.NodeID) // a runtime that can do more by now
+		k = open(t, k.db, k.opts.NodeID) // a runtime with more capabilities by now
 		var kept, now runtime.Capabilities
 		k.do(json.Unmarshal(k.read(s.ID, session.Reading{}).Session.Capabilities, &kept))
 		if kept.Steer || kept.Rollback || !slices.Equal(kept.Sandboxes, []string{"read-only", "danger-full-access"}) {

@@ -13,8 +13,8 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// A request that is not as it was written shows nothing of what its row says, in whichever column it is damaged, and is
-// declined, never accepted. The others are shown and decided as before.
+// A damaged request shows none of its row's content, whichever column is damaged. It can be declined but never
+// accepted. Other requests are shown and decided as before.
 func TestADamagedRequestIsNeverAccepted(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -70,7 +70,7 @@ func TestADamagedRequestIsNeverAccepted(t *testing.T) {
 	})
 }
 
-// A waiting message that is not as it was written is held with the reason, and never sent; with another text it is sent.
+// A damaged queued message is held with the reason and never sent; after its text is edited, it is sent.
 func TestADamagedMessageIsHeld(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()

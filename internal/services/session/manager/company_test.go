@@ -4,8 +4,8 @@ import (
 	"testing"
 )
 
-// A unit of single upserts is whole when as many joined as were under way when the last one ended: those it stored and
-// those that waited.
+// A unit of single upserts is complete when as many have joined as were in progress when the last unit ended: those it
+// stored and those that waited.
 func TestAUnitIsWholeWithTheCompanyOfTheLast(t *testing.T) {
 	t.Parallel()
 	service := &upserter{}
@@ -29,7 +29,7 @@ func TestAUnitIsWholeWithTheCompanyOfTheLast(t *testing.T) {
 		t.Fatal("the first unit waits for others")
 	}
 	ran(lone)
-	next := join() // while the first one is stored
+	next := join() // while the first unit is stored
 	if join() != next {
 		t.Fatal("the second upsert has a unit of its own")
 	}
@@ -45,7 +45,7 @@ func TestAUnitIsWholeWithTheCompanyOfTheLast(t *testing.T) {
 		t.Fatal("a unit of two does not wait for the third")
 	}
 	ran(after)
-	q.ended(after) // the third stayed away
+	q.ended(after) // the third did not come
 	fewer := join()
 	if whole(fewer) {
 		t.Fatal("a unit of one does not wait for the second")
@@ -57,7 +57,7 @@ func TestAUnitIsWholeWithTheCompanyOfTheLast(t *testing.T) {
 	}
 }
 
-// A unit that takes no more does not wait for others, who go to the next.
+// A unit that accepts no more does not wait for other upserts, which join the next unit.
 func TestAFullUnitIsWhole(t *testing.T) {
 	t.Parallel()
 	q := &upserts{company: 10 * maxGathered}
@@ -73,13 +73,13 @@ func TestAFullUnitIsWhole(t *testing.T) {
 	}
 }
 
-// Where units overlap, half of the company is enough, and so is what of it is not on its way to the disk.
+// Where units overlap, half of the company is enough; so is the part of it that is not being written to the disk.
 func TestUnitsThatOverlapShareTheCompany(t *testing.T) {
 	t.Parallel()
 	service := &upserter{}
 	q := &service.upserts
 	q.company = 5
-	// unit is one of so many that is not whole with fewer.
+	// unit returns a unit of n upserts that is not complete with fewer.
 	unit := func(n int) (batch *upsertBatch) {
 		t.Helper()
 		for i := range n {
@@ -106,7 +106,7 @@ func TestUnitsThatOverlapShareTheCompany(t *testing.T) {
 	}
 	third := unit(3)
 	q.ended(second)
-	q.ended(third) // the others stayed away
+	q.ended(third) // the others did not come
 	if q.company != 3 || q.running != 0 {
 		t.Fatalf("%d under way of %d", q.running, q.company)
 	}

@@ -139,8 +139,8 @@ func TestEditDefaults(t *testing.T) {
 	})
 }
 
-// What new sessions start with is changed without a session, in one step, and the event log records it; what is no
-// change is not recorded. Locked it stays.
+// EditDefaults changes the controls of new sessions without a session, in one step, and the event log records it. An
+// edit that changes nothing is not recorded. Locked defaults do not change.
 func TestEditDefaultsWithoutASession(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		edit := func(c session.Controls) session.Controls {
@@ -192,7 +192,8 @@ func TestControlsOfAbsentSessions(t *testing.T) {
 	})
 }
 
-// Ten clients set a key each at once: all ten are there, because an edit sees what the one before it wrote.
+// Ten clients set one key each at the same time: all ten are stored, because each edit sees the result of the one
+// before.
 func TestEditsAtOnce(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -217,7 +218,7 @@ func TestEditsAtOnce(t *testing.T) {
 	})
 }
 
-// Options of a message are laid over what was stored meanwhile, not over what its sender saw.
+// A message's options are merged into the controls stored by then, not into those its sender saw.
 func TestMessageOptionsKeepSettings(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()

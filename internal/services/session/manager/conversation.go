@@ -17,7 +17,7 @@ import (
 	"harness/internal/services/session/workspace"
 )
 
-// conversations finds the conversations of runtimes and operates on them.
+// conversations finds and changes the conversations of runtimes.
 type conversations struct {
 	db           *database.DB
 	journal      *journal.Journal
@@ -40,7 +40,7 @@ func (s *conversations) commit(ctx context.Context, unit journal.Unit) error {
 	return err
 }
 
-// Fork makes a session that continues another one's history, with its client tools.
+// Fork creates a session that continues another session's history and has its client tools.
 func (s *conversations) Fork(ctx context.Context, sessionID string) (session.Forked, error) {
 	thread, err := act(ctx, s, sessionID, runtime.OpFork, runtime.Forker.ForkThread)
 	if err != nil {
@@ -53,13 +53,13 @@ func (s *conversations) Fork(ctx context.Context, sessionID string) (session.For
 	return session.Forked{Session: stored, Thread: thread.Raw}, nil
 }
 
-// Compact has the runtime compact a session's context, and returns its answer.
+// Compact makes the runtime compact a session's context, and returns the runtime's answer.
 func (s *conversations) Compact(ctx context.Context, sessionID string) (json.RawMessage, error) {
 	return act(ctx, s, sessionID, runtime.OpCompact, runtime.Compactor.CompactThread)
 }
 
 // CleanTerminals ends the programs that a session's turns left running. It returns the runtime's answer, or the ended
-// programs if the runtime has no answer of its own.
+// programs if the runtime gives no answer.
 func (s *conversations) CleanTerminals(ctx context.Context, sessionID string) (json.RawMessage, error) {
 	_, adapter, err := s.owned(ctx, sessionID)
 	if err == nil {
@@ -79,7 +79,7 @@ func (s *conversations) CleanTerminals(ctx context.Context, sessionID string) (j
 	return result, err
 }
 
-// Review begins a review in a session and returns the runtime's answer.
+// Review starts a review in a session and returns the runtime's answer.
 func (s *conversations) Review(ctx context.Context, sessionID string, review runtime.Review) (json.RawMessage, error) {
 	return act(ctx, s, sessionID, runtime.OpReview,
 		func(r runtime.Reviewer, ctx context.Context, threadID string) (json.RawMessage, error) {
@@ -87,8 +87,8 @@ func (s *conversations) Review(ctx context.Context, sessionID string, review run
 		})
 }
 
-// SteerTurn adds a text to a turn, as Steer does, but leaves it to the runtime whether that turn runs. It returns the
-// runtime's refusal unchanged.
+// SteerTurn adds text to a turn, like Steer, but the runtime checks whether that turn runs. It returns the runtime's
+// refusal unchanged.
 func (s *conversations) SteerTurn(ctx context.Context, sessionID, turnID, text string) error {
 	input := session.Message{Text: text}.InputParts()
 	_, err := act(ctx, s, sessionID, runtime.OpSteer,
@@ -98,7 +98,7 @@ func (s *conversations) SteerTurn(ctx context.Context, sessionID, turnID, text s
 	return err
 }
 
-// act calls the runtime of a session about its conversation. A restarted runtime has to load it first.
+// act calls the runtime of a session about its conversation. A restarted runtime must load the conversation first.
 func act[Part, Result any](
 	ctx context.Context, s *conversations, sessionID, operation string, do func(Part, context.Context, string) (Result, error),
 ) (result Result, err error) {
@@ -118,7 +118,7 @@ func act[Part, Result any](
 	if err != nil {
 		return result, err
 	}
-	if operation != runtime.OpTerminals { // running programs can be ended in any process
+	if operation != runtime.OpTerminals { // any process can end running programs
 		if _, err := s.folders.Workspace(sess); err != nil {
 			return result, err
 		}

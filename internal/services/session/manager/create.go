@@ -17,11 +17,11 @@ import (
 )
 
 // Create opens a conversation in a runtime and stores it with its controls. The reply has Materialized false, as
-// clients expect of a session without a message. *ElsewhereError, *UnknownRuntimeError, *LimitError, *FolderError, and
-// runtime.ErrUnavailable with the cause and the remedy.
+// clients expect for a session without a message. Errors are *ElsewhereError, *UnknownRuntimeError, *LimitError,
+// *FolderError, and runtime.ErrUnavailable with the cause and the remedy.
 func (s *Service) Create(ctx context.Context, in session.Create) (session.Session, error) {
 	if err := s.journal.AwaitWrites(ctx); err != nil {
-		return session.Session{}, err // before any call of the runtime
+		return session.Session{}, err // before any call to the runtime
 	}
 	if err := s.CheckLease(); err != nil {
 		return session.Session{}, err
@@ -44,7 +44,7 @@ func (s *Service) Create(ctx context.Context, in session.Create) (session.Sessio
 	if err := s.check(ctx, c); err != nil {
 		return session.Session{}, err
 	}
-	// A canceled caller must not leave a conversation without a row. The calls have deadlines of their own.
+	// A canceled caller must not leave a conversation without a row. The calls below have their own deadlines.
 	ctx = context.WithoutCancel(ctx)
 	if c.sources, err = registry.SourcesAt(adapter, c.id, c.cwd, c.implicit); err != nil {
 		return session.Session{}, err
@@ -68,7 +68,7 @@ func (s *Service) Create(ctx context.Context, in session.Create) (session.Sessio
 	return sess, errStoredLater(err)
 }
 
-// creation is a session that is being opened.
+// creation is a session that is being created.
 type creation struct {
 	in      session.Create
 	adapter runtime.Adapter
@@ -79,7 +79,7 @@ type creation struct {
 	sources               []runtime.Source
 }
 
-// check refuses options that the runtime or the server does not allow, and fills in the omitted ones.
+// check refuses options that the runtime or the server does not allow, and fills in omitted ones.
 func (s *Service) check(ctx context.Context, c *creation) (err error) {
 	if c.in.ProjectID != "" {
 		if _, err := store.ReadProject(ctx, s.db.Read(), c.in.ProjectID); err != nil {
@@ -109,11 +109,11 @@ func (s *Service) check(ctx context.Context, c *creation) (err error) {
 	return err
 }
 
-// chooseControls sets the controls of the new session: *runtime.ControlError.
+// chooseControls sets the controls of the new session. Its error is *runtime.ControlError.
 func (c *creation) chooseControls(defaults session.Controls) error {
 	in := c.in
 	if in.SystemOwned {
-		defaults.Model = nil // the default is for people's chats
+		defaults.Model = nil // the default is for user chats
 	}
 	controls := defaults.With(in.Model, in.ApprovalPolicy, in.NetworkAccess, in.FilesystemSandbox)
 	if in.NetworkAccess == nil {
@@ -137,7 +137,7 @@ func (c *creation) startThread(ctx context.Context) (runtime.Thread, error) {
 	return t, err
 }
 
-// title is the session's title before its first message.
+// title returns the session's title before its first message.
 func (c *creation) title() string {
 	if c.in.SystemOwned {
 		return session.DraftTitle
@@ -145,7 +145,8 @@ func (c *creation) title() string {
 	return session.NewChatTitle
 }
 
-// nameThread also makes the runtime write the conversation to disk: an unnamed, unused one would not survive a restart.
+// nameThread also makes the runtime write the conversation to disk: without a name, an unused one would not survive a
+// restart.
 func (c *creation) nameThread(ctx context.Context, t runtime.Thread) error {
 	if librarian, ok := runtime.Has[runtime.Archiver](c.adapter, runtime.OpArchive); ok {
 		return librarian.NameThread(ctx, t.Native(), c.title())
@@ -153,7 +154,7 @@ func (c *creation) nameThread(ctx context.Context, t runtime.Thread) error {
 	return nil
 }
 
-// session is the new session in its stored form.
+// session returns the new session in its stored form.
 func (c *creation) session(t runtime.Thread, nodeID string, now int64) session.Session {
 	sess := store.SessionOfThread(c.adapter.Name(), nodeID, t, now)
 	sess.Title, sess.Controls, sess.SystemOwned = c.title(), c.controls, c.in.SystemOwned
@@ -161,20 +162,20 @@ func (c *creation) session(t runtime.Thread, nodeID string, now int64) session.S
 	if sess.Cwd == "" {
 		sess.Cwd = c.cwd
 	}
-	// Order in the list is by ms; the runtime may count in seconds.
+	// Lists sort by ms; the runtime may report whole seconds.
 	sess.UpdatedAt = max(sess.UpdatedAt, now)
-	sess.HistoryAt = sess.UpdatedAt // it begins here
+	sess.HistoryAt = sess.UpdatedAt // its history begins here
 	return sess
 }
 
-// opened puts a new session into the live index and stores it. Service.order is held.
+// opened adds a new session to the live index and stores it. Service.order is held.
 func (s *Service) opened(c *creation, sess session.Session) journal.Unit {
 	if s.index.Put(sess.ID, live.Session{Runtime: sess.Runtime}) {
 		s.adoption.wantRoom()
 	}
 	s.index.Update(sess.ID, func(t *live.Session) {
 		if t.Runtime != sess.Runtime {
-			return // the unit refuses it
+			return // the unit refuses the session
 		}
 		s.index.BindLocked(sess.ID, t, sess.RuntimeSessionID)
 		t.Stored, t.SystemOwned = true, sess.SystemOwned
@@ -200,7 +201,7 @@ func (s *Service) opened(c *creation, sess session.Session) journal.Unit {
 	}
 }
 
-// settled adds to the refusal of an unnamed level the settings that chose it.
+// settled adds the settings that chose an unnamed level to the error that refuses the level.
 func settled(runtimes *registry.Registry, in session.Create, err error) error {
 	var control *runtime.ControlError
 	if !errors.As(err, &control) {

@@ -11,8 +11,8 @@ import (
 	"harness/internal/services/session"
 )
 
-// What a node that died left open ends at another one, which notifies clients; what its runtime still says afterwards changes
-// nothing. Its sessions stay its own.
+// Another node ends the work that a dead node left open, and notifies clients. Later output of the dead node's runtime
+// changes nothing. The dead node keeps its sessions.
 func TestADeadNodesTurnsEndAtAnotherNode(t *testing.T) {
 	twoNodes(t, func(t *testing.T, owner, other *kit, s session.Session, turnID string) {
 		spooled := func(offset int64, method string, change runtime.Change) {
@@ -51,7 +51,7 @@ func TestADeadNodesTurnsEndAtAnotherNode(t *testing.T) {
 	})
 }
 
-// A node that is not sure of its lease uses no runtime, and says so as it says that the store is away.
+// A node that is unsure of its lease uses no runtime. It returns the same error as for an unavailable store.
 func TestAnUnsureNodeStartsNothing(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -67,7 +67,7 @@ func TestAnUnsureNodeStartsNothing(t *testing.T) {
 	})
 }
 
-// A node that is drained begins nothing for people, and its workers go on.
+// A draining node starts nothing for users; its workers continue.
 func TestADrainedNodeBeginsNothing(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()

@@ -23,7 +23,7 @@ import (
 	"harness/transcript"
 )
 
-// deleter deletes sessions for good.
+// deleter permanently deletes sessions.
 type deleter struct {
 	journal    *journal.Journal
 	locks      *keylock.Locks
@@ -43,17 +43,17 @@ type deleter struct {
 	now        func() int64 // ms
 }
 
-// Delete removes a session for good. It interrupts the running turn, has the runtime delete the conversation, and
-// deletes the rows. A tombstone stays, so that the session is still "deleted" after a restart and no late signal
-// restores it. sendDeletions notifies a runtime that does not answer in time; DeletedFileCount is 0 then.
+// Delete permanently deletes a session. It interrupts the running turn, makes the runtime delete the conversation, and
+// deletes the rows. A tombstone stays: the session is still "deleted" after a restart, and no late signal restores it.
+// If the runtime does not answer in time, sendDeletions notifies it later; DeletedFileCount is then 0.
 func (s *deleter) Delete(ctx context.Context, sessionID string) (session.Deleted, error) {
 	return s.DeleteBy(ctx, sessionID, time.Now().Add(session.DeletePatience))
 }
 
-// DeleteBy is Delete that does not call the runtime after a time, so that several deletions share one deadline.
+// DeleteBy is Delete with a deadline for runtime calls, so that several deletions share one deadline.
 func (s *deleter) DeleteBy(ctx context.Context, sessionID string, by time.Time) (session.Deleted, error) {
 	if err := s.journal.AwaitWrites(ctx); err != nil {
-		return session.Deleted{}, err // before any call of the runtime
+		return session.Deleted{}, err // before any call to the runtime
 	}
 	asking, cancel := context.WithDeadline(ctx, by)
 	defer cancel()
@@ -91,8 +91,8 @@ func (s *deleter) DeleteBy(ctx context.Context, sessionID string, by time.Time) 
 	return session.Deleted{SessionID: sessionID, Title: sess.Title, DeletedFileCount: files}, nil
 }
 
-// deleteThread has the runtime end the running turn and delete the conversation. notified is false when the runtime did not
-// answer in time.
+// deleteThread makes the runtime end the running turn and delete the conversation. notified is false if the runtime
+// did not answer in time.
 func (s *deleter) deleteThread(ctx context.Context, session session.Session, by time.Time) (files int, notified bool, err error) {
 	ctx, cancel := context.WithDeadline(ctx, by)
 	defer cancel()
@@ -111,7 +111,7 @@ func (s *deleter) deleteThread(ctx context.Context, session session.Session, by 
 	return files, err == nil, err
 }
 
-// deleteThread has a runtime delete a conversation, if it stores any.
+// deleteThread makes a runtime delete a conversation, if the runtime stores conversations.
 func deleteThread(ctx context.Context, adapter runtime.Adapter, session session.Session) (files int, err error) {
 	if librarian, ok := runtime.Has[runtime.Archiver](adapter, runtime.OpArchive); ok {
 		return librarian.DeleteThread(ctx, session.RuntimeSessionID)
@@ -122,12 +122,12 @@ func deleteThread(ctx context.Context, adapter runtime.Adapter, session session.
 	return 0, nil
 }
 
-// markGone replaces a session's rows by its tombstone and returns the sessions of its workers, which are unneeded now.
-// Without notified, the same transaction records that the runtime has to delete the conversation. Once this is queued,
-// signals of the session count as those of a purged one.
+// markGone replaces a session's rows with its tombstone and returns the sessions of its workers, which are no longer
+// needed. If notified is false, the same transaction records that the runtime must still delete the conversation. Once
+// the unit is queued, signals of the session count as signals of a purged session.
 func (s *deleter) markGone(ctx context.Context, sess session.Session, notified bool) (dismissed []string, err error) {
 	id := sess.ID
-	var workers atomic.Pointer[[]string] // the unit may run after this call returned
+	var workers atomic.Pointer[[]string] // the unit may still run after this call returns
 	err = s.inOrder(ctx, func() journal.Unit {
 		gone := session.DeletedError{SessionID: id, Title: sess.Title, DeletedAt: s.now(), Runtime: sess.Runtime,
 			NativeID: sess.RuntimeSessionID}
@@ -175,7 +175,7 @@ func (s *deleter) markGone(ctx context.Context, sess session.Session, notified b
 	if !notified {
 		s.deletions.wake.Set()
 	}
-	s.ended.Signal() // it may have a stored folder
+	s.ended.Signal() // the session may have a stored folder
 	return *workers.Load(), nil
 }
 
@@ -184,7 +184,7 @@ func removeRows(ctx context.Context, tx database.Tx, engine database.Engine, gon
 	if err := (transcript.Store{}).Delete(ctx, tx, gone.SessionID); err != nil {
 		return err
 	}
-	// A permanent deletion also removes the conversation from a replay of the stream.
+	// A permanent deletion also removes the conversation from replays of the stream.
 	if err := journal.Redact(ctx, tx, key); err != nil {
 		return err
 	}

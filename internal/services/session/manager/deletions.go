@@ -16,15 +16,15 @@ import (
 	"harness/internal/services/session/registry"
 )
 
-// Runtimes get missed deletions again after deletionPauseMin, then twice that, up to deletionPauseMax. One call waits
-// deletionCall.
+// The server resends missed deletions to runtimes after deletionPauseMin, then after twice that, up to
+// deletionPauseMax. One call waits up to deletionCall.
 const (
 	deletionPauseMin = time.Second
 	deletionPauseMax = time.Minute
 	deletionCall     = 30 * time.Second
 )
 
-// deletionSender has runtimes delete the conversations of sessions that were deleted without them.
+// deletionSender makes runtimes delete conversations whose sessions were deleted while the runtime did not answer.
 type deletionSender struct {
 	journal  *journal.Journal
 	db       *database.DB
@@ -39,14 +39,13 @@ func (d *deletionSender) commit(ctx context.Context, unit journal.Unit) error {
 	return err
 }
 
-// noAnswer reports whether a runtime was unavailable or did not answer in time, and may answer later. A refusal is an
-// answer.
+// noAnswer reports whether a runtime was unavailable or timed out, and may answer later. A refusal is an answer.
 func noAnswer(err error) bool {
 	return errors.Is(err, runtime.ErrUnavailable) || errors.Is(err, runtime.ErrTimeout) ||
 		errors.Is(err, context.DeadlineExceeded)
 }
 
-// noteDeletion records, with the deletion of a session, that its runtime still has the conversation.
+// noteDeletion records, in the transaction that deletes a session, that its runtime still has the conversation.
 func (d *deletionSender) noteDeletion(ctx context.Context, tx database.Tx, session session.Session, at int64) error {
 	_, err := tx.ExecContext(ctx,
 		`insert into thread_deletions (session_id, runtime, runtime_session_id, node_id, created_at)
@@ -58,8 +57,8 @@ func (d *deletionSender) noteDeletion(ctx context.Context, tx database.Tx, sessi
 	return nil
 }
 
-// deletionLoop sends missed deletions to runtimes until ctx ends: after a new one, when a runtime starts, and again
-// after a pause.
+// deletionLoop sends missed deletions to runtimes until ctx ends: after a new one, when a runtime starts, and after a
+// pause.
 func (d *deletionSender) deletionLoop(ctx context.Context) {
 	pause := deletionPauseMin
 	again := time.NewTimer(pause)
@@ -87,8 +86,8 @@ func (d *deletionSender) deletionLoop(ctx context.Context) {
 	}
 }
 
-// sendDeletions has runtimes delete the conversations of sessions that were deleted without them. It returns how many
-// conversations are left. It does not ask a runtime without an answer again in this round, and reports no error for it.
+// sendDeletions makes runtimes delete the conversations of deleted sessions that they missed, and returns how many are
+// left. If a runtime does not answer, this round does not call it again and reports no error for it.
 func (d *deletionSender) sendDeletions(ctx context.Context) (left int, err error) {
 	noted, err := d.notedDeletions(ctx)
 	if err != nil {
@@ -133,7 +132,7 @@ func (d *deletionSender) sendDeletion(ctx context.Context, session session.Sessi
 	})
 }
 
-// notedDeletions lists the conversations that runtimes of this node still have to delete, the oldest deletion first.
+// notedDeletions lists the conversations that this node's runtimes must still delete, oldest deletion first.
 func (d *deletionSender) notedDeletions(ctx context.Context) ([]session.Session, error) {
 	return database.ReadAll(ctx, d.db.Read(), "list noted deletions", func(row database.Row) (one session.Session, err error) {
 		err = row.Scan(&one.ID, &one.Runtime, &one.RuntimeSessionID)

@@ -10,10 +10,10 @@ import (
 	"harness/internal/services/session"
 )
 
-// answeredWithin is what is promised to a caller that deletes.
+// answeredWithin is the promised time limit for a deletion's caller.
 const answeredWithin = 10 * time.Second
 
-// hasDeleted reports whether the runtime got the deletion of every session.
+// hasDeleted reports whether the runtime received the deletion of every session.
 func (f *fake) hasDeleted(ids ...string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -27,8 +27,8 @@ func (k *kit) noted() int {
 	return len(noted)
 }
 
-// A runtime that does not answer keeps no chat from being deleted, not even one in which a turn runs or to which a
-// message is on its way, and all chats of a project wait for it once. It is notified when it answers again.
+// An unresponsive runtime does not prevent the deletion of a chat. Neither does a running turn or a message that is
+// being sent. All chats of a project share one wait for the runtime. The runtime is notified when it answers again.
 func TestDeletingDoesNotWaitForAFrozenRuntime(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		p, err := k.CreateProject(t.Context(), "p", nil)
@@ -83,8 +83,8 @@ func TestDeletingDoesNotWaitForAFrozenRuntime(t *testing.T) {
 	})
 }
 
-// What the runtime has to be notified of survives a restart of the server, and what it still lists of a deleted chat does not
-// bring that back.
+// A pending deletion for the runtime survives a restart of the server. If the runtime still lists the deleted chat,
+// that does not restore it.
 func TestANotedDeletionSurvivesARestart(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()

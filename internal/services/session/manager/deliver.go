@@ -15,8 +15,8 @@ import (
 // deliverAgain is the pause after a failed read of undelivered decisions.
 const deliverAgain = time.Second
 
-// delivery assigns each decision to one deliverer: the caller that settled the request here, or deliverLoop.
-// deliverLoop delivers those settled elsewhere or before a restart.
+// delivery assigns each decision to one deliverer: the caller that settled the request on this node, or deliverLoop.
+// deliverLoop delivers decisions from other nodes or from before a restart.
 type delivery struct {
 	mu   sync.Mutex
 	held map[string]holder
@@ -27,7 +27,7 @@ type holder int
 
 const (
 	delivering holder = iota
-	// refused: the runtime refused it, and is asked again only after it starts, or is attached, again.
+	// refused: the runtime refused the decision, and gets it again only after it starts or is attached again.
 	refused
 )
 
@@ -40,7 +40,7 @@ func (d *delivery) want() {
 	d.wake.Set()
 }
 
-// wantAgain is want that includes the decisions runtimes have refused.
+// wantAgain is want for all decisions, including those that runtimes have refused.
 func (d *delivery) wantAgain() {
 	d.mu.Lock()
 	for id, by := range d.held {
@@ -52,7 +52,7 @@ func (d *delivery) wantAgain() {
 	d.want()
 }
 
-// take makes the caller the deliverer of a decision; false when another one is.
+// take makes the caller the deliverer of a decision; it returns false if another caller already is.
 func (d *delivery) take(requestID string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -82,8 +82,8 @@ func (d *delivery) release(requestID string) {
 	delete(d.held, requestID)
 }
 
-// deliverLoop delivers decisions to runtimes of this node until ctx ends: those made at other nodes, and those stored
-// while no server could deliver them.
+// deliverLoop delivers decisions to this node's runtimes until ctx ends. It delivers those made on other nodes, and
+// those stored while no server could deliver them.
 func (s *Service) deliverLoop(ctx context.Context) {
 	var (
 		again   <-chan time.Time
@@ -105,7 +105,7 @@ func (s *Service) deliverLoop(ctx context.Context) {
 	}
 }
 
-// deliverAll does not wait for the runtimes' responses: they may take long.
+// deliverAll does not wait for the runtimes' responses, which may take long.
 func (s *Service) deliverAll(ctx context.Context, answers *sync.WaitGroup) error {
 	if err := s.CheckLease(); err != nil {
 		return err
@@ -133,7 +133,7 @@ func (s *Service) deliverAll(ctx context.Context, answers *sync.WaitGroup) error
 	return nil
 }
 
-// delivered records that the asking runtime knows the decision.
+// delivered records that the asking runtime has received the decision.
 func delivered(ctx context.Context, tx database.Tx, requestID string, at int64) error {
 	_, err := tx.ExecContext(ctx, `update interactive_requests set delivered_at = $2 where id = $1`, requestID, at)
 	if err != nil {
@@ -142,9 +142,9 @@ func delivered(ctx context.Context, tx database.Tx, requestID string, at int64) 
 	return nil
 }
 
-// deliver sends the runtime a decision of this caller, and records the delivery. The shim passes an answer on once, so
-// the next server may repeat it after a crash. The decision stands if delivery fails: a dead process ends its turn, and
-// the event of its end notifies clients.
+// deliver sends the runtime a decision of this caller, and records the delivery. The shim forwards an answer only
+// once, so the next server may repeat it after a crash. The decision stays valid if delivery fails: a dead process
+// ends its turn, and the event for that notifies clients.
 func (s *Service) deliver(ctx context.Context, request store.Request) {
 	adapter, err := s.Adapter(request.Runtime)
 	if err == nil {
@@ -171,7 +171,7 @@ func (s *Service) deliver(ctx context.Context, request store.Request) {
 				Msg("a decision was delivered, but that could not be stored; it is sent again, which the runtime ignores")
 		}
 	}
-	// Not with the caller's deadline: the runtime has the decision.
+	// Ignore the caller's deadline: the runtime has the decision.
 	if err := s.journal.Submit(context.WithoutCancel(ctx), unit, noted); err != nil {
 		noted(nil, err)
 	}

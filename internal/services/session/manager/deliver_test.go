@@ -17,7 +17,7 @@ func (k *kit) answersTo(want int) func() bool {
 	}
 }
 
-// deliveredAt is when (ms) the runtime got a decision.
+// deliveredAt returns when (ms) the runtime got a decision.
 func (k *kit) deliveredAt(id string) (at int64) {
 	k.t.Helper()
 	k.flush()
@@ -26,14 +26,14 @@ func (k *kit) deliveredAt(id string) (at int64) {
 	return at
 }
 
-// receive makes the node receive what others committed: on SQLite a journal receives it when it writes.
+// receive makes the node receive other nodes' commits: on SQLite, a journal receives them when it writes.
 func (k *kit) receive() {
 	k.t.Helper()
 	k.fake.notify("", "", "account/updated", nil)
 	k.flush()
 }
 
-// A decision of any kind, made at another node, is sent to the runtime once, and that is stored.
+// A decision of any kind made on another node is sent to the runtime once, and the delivery is stored.
 func TestTheOwnerDeliversWhatAnotherNodeDecides(t *testing.T) {
 	twoNodes(t, func(t *testing.T, owner, other *kit, s session.Session, turnID string) {
 		for i, want := range kinds {
@@ -56,8 +56,8 @@ func TestTheOwnerDeliversWhatAnotherNodeDecides(t *testing.T) {
 	})
 }
 
-// Decided while the owner is down, or lost between the commit and the runtime: sent when the runtime is attached to
-// again, and only once.
+// A decision may be made while the owner is down, or be lost between the commit and the runtime. The server sends it
+// when it attaches to the runtime again, and only once.
 func TestAStoredDecisionIsDeliveredAfterARestart(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -102,7 +102,7 @@ func TestAStoredDecisionIsDeliveredAfterARestart(t *testing.T) {
 	})
 }
 
-// The process ends before it gets the decision: the decision expires where it was announced, with its turn.
+// If the process ends before it gets the decision, the published decision expires with its turn.
 func TestUndeliveredDecisionExpires(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()

@@ -10,7 +10,8 @@ import (
 	"harness/stream"
 )
 
-// onlyDeltas reports whether a batch changes no stored state: it has deltas of text, or only moves the position.
+// onlyDeltas reports whether a batch changes no stored state: it contains only text deltas, or only moves the
+// position.
 func onlyDeltas(batch runtime.Batch) bool {
 	for _, signal := range batch.Signals {
 		if _, is := signal.Change.(runtime.TextDelta); !is {
@@ -20,7 +21,8 @@ func onlyDeltas(batch runtime.Batch) bool {
 	return true
 }
 
-// acceptDeltas publishes a batch of deltas at once, and stores it together with its neighbors. Service.order is held.
+// acceptDeltas publishes a batch of deltas immediately, and stores it together with its neighbors. Service.order is
+// held.
 func (s *Service) acceptDeltas(runtimeName string, batch runtime.Batch, natives []journal.Event) {
 	p := s.textBuffer(runtimeName, batch.Generation)
 	for _, signal := range batch.Signals {
@@ -43,7 +45,7 @@ func (s *Service) acceptDeltas(runtimeName string, batch runtime.Batch, natives 
 	}
 }
 
-// acceptDelta publishes a delta and keeps it for the store.
+// acceptDelta publishes a delta and buffers it for the store.
 func (s *Service) acceptDelta(p *textBuffer, signal runtime.Signal, delta runtime.TextDelta) {
 	a, text, ref := s.appendDelta(p, signal, delta)
 	group := text.group
@@ -65,8 +67,7 @@ func (s *Service) acceptDelta(p *textBuffer, signal runtime.Signal, delta runtim
 	}
 }
 
-// standaloneDelta is a delta that is stored by itself, because other signals came in the same line. Service.order is
-// held.
+// standaloneDelta is a delta stored separately, because its line contained other signals. Service.order is held.
 func (s *Service) standaloneDelta(runtimeName string, signal runtime.Signal, delta runtime.TextDelta) arrival {
 	a, _, ref := s.appendDelta(s.textBuffer(runtimeName, signal.Generation), signal, delta)
 	s.texts.lastGroup++
@@ -93,8 +94,8 @@ func (s *Service) appendDelta(p *textBuffer, signal runtime.Signal, delta runtim
 	return a, text, ref
 }
 
-// publishEphemeral publishes a delta before it is stored. It skips unknown conversations, whose readers are not known
-// yet.
+// publishEphemeral publishes a delta before it is stored. It skips unknown conversations: the server does not know
+// their readers yet.
 func (s *Service) publishEphemeral(a arrival, ref stream.TextRef) {
 	meta := a.meta
 	meta.Text = &ref
@@ -105,7 +106,8 @@ func (s *Service) publishEphemeral(a arrival, ref stream.TextRef) {
 	}
 }
 
-// flushTexts queues a process's received texts, one event for each, and their offset. Service.order is held.
+// flushTexts queues the texts received from a process, one event for each, and the offset after them. Service.order is
+// held.
 func (s *Service) flushTexts(generation string) {
 	p := s.texts.buffers[generation]
 	if p == nil || p.batches == 0 {
@@ -131,7 +133,7 @@ func (s *Service) flushTexts(generation string) {
 	s.submit(p.runtime, last, s.once(p.runtime, last, s.after(natives, unit)))
 }
 
-// join merges a group into the one arrival that is stored.
+// join merges a group into a single arrival, which is then stored.
 func (g *textGroup) join() arrival {
 	a := g.first
 	line := a.signal.Raw
@@ -150,8 +152,8 @@ func (s *Service) flushAllTexts() {
 	}
 }
 
-// endTexts forgets the texts that a signal ends: those of its item, which are complete or start again, or of the ended
-// turn.
+// endTexts drops the texts that a signal ends. When an item is complete or starts again, its texts end; when a turn
+// ends, all its texts do.
 func (s *Service) endTexts(a arrival) {
 	p := s.texts.buffers[a.signal.Generation]
 	if p == nil {
@@ -168,7 +170,7 @@ func (s *Service) endTexts(a arrival) {
 	}
 }
 
-// textLoop stores texts in time when no other signal does.
+// textLoop stores texts that are due if no other signal has done so.
 func (s *Service) textLoop(ctx context.Context) {
 	timer := time.NewTimer(textWait)
 	defer timer.Stop()
@@ -186,7 +188,7 @@ func (s *Service) textLoop(ctx context.Context) {
 	}
 }
 
-// flushDue queues the texts that are due, and returns the time until the next ones are, 0 for none.
+// flushDue queues the texts that are due, and returns the time until the next ones are due, 0 for none.
 func (s *Service) flushDue() (next time.Duration) {
 	s.order.Lock()
 	defer s.order.Unlock()

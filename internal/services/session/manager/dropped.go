@@ -18,11 +18,11 @@ import (
 	"harness/transcript"
 )
 
-// A runtime accepts a steered message at once and passes it to the model later. If the turn is stopped in between, the
-// runtime drops it (codex does). Without this record an accepted message would leave no trace.
+// A runtime accepts a steered message immediately but passes it to the model later. If the turn is stopped in between,
+// the runtime drops the message (codex does). Without this record, an accepted message would leave no trace.
 
 // recordDropped stores the steered messages that a runtime dropped with its turn, as canceled entries at the turn's
-// end. It runs before the turn is closed, which forgets its input.
+// end. It runs before the turn is closed, because closing deletes the turn's input.
 func (s *Service) recordDropped(ctx context.Context, tx database.Tx, turn store.Turn) ([]journal.Event, error) {
 	if turn.Status != runtime.TurnInterrupted {
 		return nil, nil // queued messages have continued
@@ -33,12 +33,12 @@ func (s *Service) recordDropped(ctx context.Context, tx database.Tx, turn store.
 	}
 	given := slices.Collect(strings.Lines(input))
 	if len(given) < 2 {
-		return nil, nil // the one that began it
+		return nil, nil // only the message that started it
 	}
 	return s.storeDropped(ctx, tx, turn, given[1:])
 }
 
-// recordDroppedLate is recordDropped for a message whose turn was stopped before its acceptance was stored.
+// recordDroppedLate is recordDropped for a message whose turn was stopped before the message's acceptance was stored.
 func (s *Service) recordDroppedLate(ctx context.Context, tx database.Tx, sessionID, turnID string, message session.Message) (
 	[]journal.Event, error) {
 	turn, known, err := store.ReadTurn(ctx, tx, sessionID, turnID)
@@ -92,7 +92,7 @@ func (s *Service) storeDropped(ctx context.Context, tx database.Tx, turn store.T
 	return events, nil
 }
 
-// contentOf is the transcript content of a stored message.
+// contentOf returns the transcript content of a stored message.
 func contentOf(kept string) (string, error) {
 	var message session.TurnInput
 	if err := json.Unmarshal([]byte(kept), &message); err != nil {

@@ -11,7 +11,7 @@ import (
 	"harness/transcript"
 )
 
-// said are the messages of a session that a user sent, and how they ended.
+// said returns the messages of a session that a user sent, with their final status.
 func (k *kit) said(sessionID string) (said []string) {
 	k.t.Helper()
 	for _, entry := range k.stored(sessionID) {
@@ -22,14 +22,14 @@ func (k *kit) said(sessionID string) (said []string) {
 	return said
 }
 
-// reportUser has the runtime report a message as part of a turn.
+// reportUser makes the runtime report a message as part of a turn.
 func (k *kit) reportUser(sessionID, turnID, id, text string) {
 	k.t.Helper()
 	k.fake.item(sessionID, turnID, runtime.Item{ID: id, Role: "user", Type: wire.ItemUserMessage, Content: text}, true)
 }
 
-// A message that was taken into a turn and dropped with it stands in the transcript, and readers are notified of it
-// before the end; one that was published is there once, and of a turn that ran to its end nothing is dropped.
+// A message that a turn accepted and then dropped is in the transcript. Readers are notified of it before the turn's
+// end. A message that was published appears once. A turn that ran to its end drops nothing.
 func TestAMessageDroppedWithItsTurnIsShown(t *testing.T) {
 	for name, c := range map[string]struct {
 		status runtime.TurnStatus
@@ -78,7 +78,7 @@ func TestAMessageDroppedWithItsTurnIsShown(t *testing.T) {
 	}
 }
 
-// So is one of a turn that ended with its process.
+// The same holds for a message of a turn that ended with its process.
 func TestAMessageDroppedByADeadRuntimeIsShown(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -95,7 +95,7 @@ func TestAMessageDroppedByADeadRuntimeIsShown(t *testing.T) {
 	})
 }
 
-// The news that a message was taken may come behind the end of its turn.
+// The acceptance of a message may be stored after the end of its turn.
 func TestAMessageTakenByAnEndedTurnIsShown(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()

@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// interruptGrace bounds the wait of a deletion or an archiving for the interrupted turn's end. Clients receive that
-	// end first.
+	// interruptGrace limits how long a deletion or an archiving waits for the interrupted turn to end. Clients receive
+	// that end first.
 	interruptGrace = 2 * time.Second
-	// workPatience bounds the end of such a session's background work.
+	// workPatience limits how long they wait for the session's background work to end.
 	workPatience = 3 * time.Second
 )
 
-// endWork ends everything that runs in a session before its deletion or archiving: its turn, its background work and a
-// process of its own. It logs failures, which do not stop the deletion.
+// endWork ends everything that runs in a session before its deletion or archiving: its turn, its background work and
+// its dedicated process. It only logs failures, which do not stop the deletion.
 func (s *stopper) endWork(ctx context.Context, adapter runtime.Adapter, session session.Session) {
 	s.options.LoadView(session.Runtime, session.ID)
 	s.silence.begin(session.ID, s.options.Now()+quietFor)
@@ -41,8 +41,8 @@ func (s *stopper) endWork(ctx context.Context, adapter runtime.Adapter, session 
 	}
 }
 
-// endProcesses ends the process of a session, or only its background work if the process serves other sessions. closes
-// makes the runtime unload the conversation: ended work could begin a turn otherwise.
+// endProcesses ends the process of a session, or only its background work if the process serves other sessions. With
+// closes, the runtime also unloads the conversation: otherwise the ended work could start a turn.
 func (s *stopper) endProcesses(ctx context.Context, adapter runtime.Adapter, session session.Session) (closes bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, workPatience)
 	defer cancel()
@@ -53,7 +53,7 @@ func (s *stopper) endProcesses(ctx context.Context, adapter runtime.Adapter, ses
 	return true, endOwnProcess(ctx, adapter, session.ID)
 }
 
-// endOwnProcess ends the process of a session whose runtime has one for each.
+// endOwnProcess ends the process of a session if its runtime has one process per session.
 func endOwnProcess(ctx context.Context, adapter runtime.Adapter, sessionID string) error {
 	ender, can := adapter.(runtime.Ender)
 	if !can || runtime.CapabilitiesOf(adapter).ProcessPer != runtime.ProcessPerThread {
@@ -62,7 +62,7 @@ func endOwnProcess(ctx context.Context, adapter runtime.Adapter, sessionID strin
 	return ender.EndProcess(ctx, sessionID, "its session was put away")
 }
 
-// interruptFirst ends the running turn, if any, and waits a moment for its end. A failure does not stop the deletion or
+// interruptFirst ends the running turn, if any, and waits briefly for its end. A failure does not stop the deletion or
 // archiving.
 func (s *stopper) interruptFirst(ctx context.Context, adapter runtime.Adapter, session session.Session) {
 	active := s.options.Index.ActiveTurn(session.ID)
@@ -87,7 +87,7 @@ func (s *stopper) interruptFirst(ctx context.Context, adapter runtime.Adapter, s
 	}
 }
 
-// holdQueued holds the queued messages of a session, with a reason.
+// holdQueued marks the queued messages of a session as held, with a reason.
 func (s *stopper) holdQueued(ctx context.Context, tx database.Tx, sessionID, why string) ([]journal.Event, error) {
 	waiting, err := store.ReadQueued(ctx, tx, `session_id = $1`, database.EncodeText(sessionID))
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"harness/internal/services/session"
 )
 
-// What is deleted or archived runs no more: its turn, its background work, its own process, and no message that waits in it
-// begins another turn.
+// In a deleted or archived session nothing runs any longer: its turn, its background work and its own process end. A
+// message that waits in it does not start another turn.
 func TestASessionThatIsPutAwayRunsNoMore(t *testing.T) {
 	eachPair(t, func(t *testing.T, p pair) {
 		for name, putAway := range map[string]func(id string) error{
@@ -58,7 +58,7 @@ func (f *fake) RestartsFor(in runtime.StartTurn) bool {
 	return f.restarts && len(f.background[in.ThreadID]) > 0 && in.Model != ""
 }
 
-// What cannot change while background work runs is refused with its name, and is not stored.
+// A change that is impossible while background work runs is refused by name, and not stored.
 func TestControlsBesideBackgroundWork(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		k.fake.restarts = true

@@ -11,7 +11,7 @@ import (
 	"harness/transcript"
 )
 
-// The words and the order of keys are codex-manager's, as recorded.
+// The texts and the key order match the recordings of codex-manager.
 func TestEntriesAsRecorded(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -100,7 +100,7 @@ func TestEntryOfItemTimes(t *testing.T) {
 	}
 }
 
-// A long item is shown as any other, with its details whole, whether it begins or ends so.
+// A long item is shown like any other, with all its details. It may be long from its start or only at its end.
 func TestALongItemIsShownWhole(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()

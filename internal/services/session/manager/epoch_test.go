@@ -11,8 +11,8 @@ import (
 	"harness/tests/dbtest"
 )
 
-// A session that another node took while its server was frozen is not written to any more by that server, which is sure
-// of its node still: neither what its runtime says nor a message that was on its way. Its other sessions go on.
+// Another node took over a session while its server was frozen. That server, which still trusts its lease, no longer
+// writes to the session: neither its runtime's output nor a message that was being sent. Its other sessions continue.
 func TestASessionThatWasTakenIsNotWrittenToByItsFormerOwner(t *testing.T) {
 	t.Parallel()
 	db := dbtest.Open(t, database.Postgres)
@@ -56,7 +56,7 @@ func TestASessionThatWasTakenIsNotWrittenToByItsFormerOwner(t *testing.T) {
 		t.Errorf("the turn of a session of its own is %q", turn.Status)
 	}
 
-	// The new owner writes, and so does the first one once it has the session again.
+	// The new owner writes, and so does the first owner once it has the session again.
 	other.fake.end(taken.ID, other.send(taken.ID), runtime.TurnDone)
 	other.flush()
 	owner.close()

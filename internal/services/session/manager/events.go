@@ -13,10 +13,10 @@ import (
 // deletedMessage is the message for clients of a deleted session.
 const deletedMessage = "This chat was permanently deleted and is no longer available."
 
-// isoTime is a time in ms in the format of the wire.
+// isoTime formats a time in ms for the wire.
 func isoTime(at int64) string { return javascript.ISOTime(at) }
 
-// encode is for values that always encode: texts, numbers and raw JSON that was parsed before.
+// encode encodes values that cannot fail to encode: texts, numbers and raw JSON that was parsed before.
 func encode(value any) json.RawMessage { return javascript.MustEncode(value) }
 
 func quote(text string) json.RawMessage { return encode(text) }
@@ -44,7 +44,8 @@ func sessionProjectUpdated(sessionID string, projectID, previous *string, at int
 	return event
 }
 
-// sessionRenamed notifies the other nodes of a new title. It is no event of the session: the runtime notifies clients.
+// sessionRenamed notifies the other nodes of a new title. It is not an event of the session: the runtime notifies
+// clients.
 func sessionRenamed(sessionID, title string, at int64) journal.Event {
 	return journal.Event{Type: eventSessionRenamed, Time: at, Source: session.EventSource, Payload: encode(struct {
 		SessionID string `json:"sessionId"`
@@ -52,7 +53,7 @@ func sessionRenamed(sessionID, title string, at int64) journal.Event {
 	}{sessionID, title})}
 }
 
-// sessionCreated is the event of a session that a client opened.
+// sessionCreated is the event for a session that a client opened.
 func sessionCreated(sess session.Session) journal.Event {
 	return journal.Event{SessionID: sess.ID, Type: eventSessionCreated, Source: session.EventSource, Payload: encode(struct {
 		Runtime        string `json:"runtime"`
@@ -65,13 +66,14 @@ func sessionCreated(sess session.Session) journal.Event {
 		sess.Controls.FilesystemSandbox, sess.Controls.NetworkAccess})}
 }
 
-// messageSent is the event of a message that begins a turn or joins it. The transcript has its text, which is deleted
-// with the session; this event stays. controls are those of its turn, nil for a turn that runs already.
+// messageSent is the event for a message that starts or joins a turn. The transcript has the message's text, which is
+// deleted with the session; this event stays. controls are those of the started turn, nil for a turn that was already
+// running.
 func messageSent(sessionID, turnID string, input []json.RawMessage, controls *session.Controls, at int64) journal.Event {
 	said := sha256.New()
 	size := 0
 	for _, part := range input {
-		_, _ = said.Write(append(part, '\n')) // a hash accepts all input
+		_, _ = said.Write(append(part, '\n')) // a hash never fails to write
 		size += len(part)
 	}
 	return journal.Event{SessionID: sessionID, TurnID: turnID, Type: session.EventMessageSent, Time: at, Source: session.EventSource,
@@ -83,7 +85,7 @@ func messageSent(sessionID, turnID string, input []json.RawMessage, controls *se
 		}{turnID, size, "sha256:" + hex.EncodeToString(said.Sum(nil)), sentLevelsOf(controls)})}
 }
 
-// sentLevels are the levels of the controls a message was sent with.
+// sentLevels are the levels of the controls that a message was sent with.
 type sentLevels struct {
 	Approval   string `json:"approvalPolicy"`
 	Filesystem string `json:"filesystemSandbox"`
@@ -97,7 +99,7 @@ func sentLevelsOf(controls *session.Controls) *sentLevels {
 	return &sentLevels{controls.ApprovalPolicy, controls.FilesystemSandbox, controls.NetworkAccess}
 }
 
-// turnStopped is the event of a turn that a client stopped.
+// turnStopped is the event for a turn that a client stopped.
 func turnStopped(sessionID, turnID string, at int64) journal.Event {
 	return journal.Event{SessionID: sessionID, TurnID: turnID, Type: eventTurnStopped, Time: at, Source: session.EventSource,
 		Payload: encode(struct {

@@ -41,7 +41,7 @@ const (
 func (s *Service) runtimeStarted(name string, signal runtime.Signal) journal.Unit {
 	at := s.now()
 	replaced := s.index.ProcessStarted(live.ProcessKey{Runtime: name, Serves: signal.Serves}, signal.Generation)
-	if signal.Serves == "" { // the end of one session's process does not affect the others
+	if signal.Serves == "" { // if one session's process ends, the others continue
 		s.adoption.wantAll(name)
 		s.deletions.wake.Set()
 	}
@@ -60,7 +60,7 @@ func (s *Service) runtimeStarted(name string, signal runtime.Signal) journal.Uni
 	}
 }
 
-// ProcessExited: everything the process had open ends with it, in the same transaction as the event of its end.
+// runtimeExited ends everything that the exited process had open, in the transaction that stores the event of its end.
 func (s *Service) runtimeExited(name string, signal runtime.Signal) journal.Unit {
 	at := s.now()
 	s.index.ProcessExited(live.ProcessKey{Runtime: name, Serves: signal.Serves}, signal.Generation)
@@ -76,8 +76,8 @@ func (s *Service) runtimeExited(name string, signal runtime.Signal) journal.Unit
 	}
 }
 
-// recover ends what earlier processes of this node left open. A kill of the server also killed its runtimes, except
-// those that survive.
+// recover ends the work that earlier processes of this node left open. A kill of the server also killed its runtimes,
+// except those that survive.
 func (s *Service) recover(ctx context.Context) error {
 	return s.InOrder(ctx, func() journal.Unit {
 		at := s.now()
@@ -112,7 +112,7 @@ func (s *Service) sweep(ctx context.Context, tx database.Tx, node string, dead f
 	if err != nil {
 		return nil, err
 	}
-	// A decision on its way stays: the runtime may have received it.
+	// A decision that is being delivered stays: the runtime may have received it.
 	undelivered = slices.DeleteFunc(undelivered, func(r store.Request) bool { return s.delivery.isUnderWay(r.ID) })
 	for _, request := range append(requests, undelivered...) {
 		if !dead(request.Generation) {
@@ -147,7 +147,8 @@ func (s *Service) sweep(ctx context.Context, tx database.Tx, node string, dead f
 	return append(append(events, left...), gone...), err
 }
 
-// expireRequest ends a pending request that no client can answer anymore: its row, its transcript entry, and an event.
+// expireRequest ends a pending request that no client can answer any longer: its row, its transcript entry, and an
+// event.
 func expireRequest(ctx context.Context, tx database.Tx, request store.Request, by string, at int64) (
 	journal.Event, error) {
 	request.Status, request.Reply, request.DecidedBy, request.SettledAt = session.RequestExpired, nil, by, at
@@ -164,8 +165,8 @@ func expireRequest(ctx context.Context, tx database.Tx, request store.Request, b
 	return entryof.Resolved(request.Request, systemOwned, by), nil
 }
 
-// interrupt ends a turn whose runtime process is gone. It publishes the runtime's own event of the end, because some
-// clients only know codex's turn/completed.
+// interrupt ends a turn whose runtime process has ended. It publishes the runtime's own event for the end, because
+// some clients know only codex's turn/completed.
 func (s *Service) interrupt(ctx context.Context, tx database.Tx, turn store.Turn, reason string, at int64) (
 	[]journal.Event, error) {
 	turn.Status, turn.Error, turn.CompletedAt, turn.CutOff = runtime.TurnInterrupted, reason, max(at,
@@ -204,13 +205,14 @@ func (s *Service) interrupt(ctx context.Context, tx database.Tx, turn store.Turn
 	return events, nil
 }
 
-// titleNotification notifies clients of a session's title if its runtime does not, in the format of one that does.
+// titleNotification notifies clients of a session's title if its runtime does not. It has the format of a runtime that
+// does.
 func titleNotification(session session.Session, at int64) journal.Event {
 	meta := live.Session{SystemOwned: session.SystemOwned, Title: session.Title, ProjectID: session.ProjectID}.Meta(session.ID)
 	return serverNotification(session.Runtime, wire.ThreadNamed(session.ID, session.Title), meta, at)
 }
 
-// serverNotification is the event of a line of ours, in a runtime's format and under its name.
+// serverNotification is the event for a line that this server made in a runtime's format and name.
 func serverNotification(runtimeName string, line runtime.Signal, meta stream.Meta, at int64) journal.Event {
 	event := journal.Event{SessionID: line.ThreadID, TurnID: line.TurnID, Type: stream.EventNotification, Time: at,
 		Source: runtimeName, Payload: line.Raw}
@@ -237,7 +239,7 @@ func exitReason(name string, exit *runtime.Exit) string {
 	return fmt.Sprintf("The %s runtime ended%s while this turn was running.", name, how)
 }
 
-// runtimeEvent is the event of the start or end of a runtime's process.
+// runtimeEvent is the event for the start or end of a runtime's process.
 func runtimeEvent(kind, name string, signal runtime.Signal, at int64) journal.Event {
 	return journal.Event{Type: kind, Time: at, Source: name, Payload: encode(struct {
 		Runtime    string        `json:"runtime"`

@@ -16,10 +16,10 @@ import (
 	"harness/transcript"
 )
 
-// sendAgain is the remedy for a failure without a better one.
+// sendAgain is the remedy for a failure without a more specific one.
 const sendAgain = "Send the message again."
 
-// entryOfFailure is the transcript entry of a failed turn: the runtime's message, and the remedy.
+// entryOfFailure returns the transcript entry of a failed turn: the runtime's message, and the remedy.
 func entryOfFailure(turn store.Turn, remedy string) transcript.Entry {
 	if remedy == "" {
 		remedy = sendAgain
@@ -32,7 +32,7 @@ func entryOfFailure(turn store.Turn, remedy string) transcript.Entry {
 	return entry
 }
 
-// failureWords is the readable message of a failure: providers wrap theirs in JSON.
+// failureWords returns the readable message of a failure: providers wrap theirs in JSON.
 func failureWords(failure string) string {
 	var wrapped struct {
 		Error struct {
@@ -48,7 +48,7 @@ func failureWords(failure string) string {
 	return failure
 }
 
-// turnFailed stores a turn's failure as an entry, and notifies current readers.
+// turnFailed stores a turn's failure as an entry, and notifies connected readers.
 func turnFailed(ctx context.Context, tx database.Tx, turn store.Turn, remedy string) (
 	[]journal.Event, error) {
 	systemOwned, err := store.IsSystemOwned(ctx, tx, turn.SessionID)
@@ -78,13 +78,13 @@ func logFailure(log zerolog.Logger, record journal.Record) {
 		Str("error", strings.ReplaceAll(payload.Entry.Content, "\n\n", " ")).Msg("a turn failed")
 }
 
-// The audit events of errors of runtimes and their model providers. They show no frame.
+// The audit events for errors of runtimes and their model providers. Clients receive no frame for them.
 const (
 	eventTurnFailed   = "turn.failed"
 	eventTurnRetrying = "turn.retrying"
 )
 
-// turnError is the record of an error: its kind, and never its message, which may contain part of a key.
+// turnError records the kind of an error, but never its message, which may contain part of a key.
 type turnError struct {
 	TurnID  string `json:"turnId"`
 	Runtime string `json:"runtime"`
@@ -103,7 +103,7 @@ func (a arrival) turnError(kind string, about turnError) journal.Event {
 		Payload: encode(about)}
 }
 
-// errorKind names the kind of a turn's error, "" for none. Of several, the first with a remedy counts.
+// errorKind returns the kind of a turn's error, "" for none. If there are several, the first with a remedy counts.
 func errorKind(kind error) string {
 	for _, known := range []struct {
 		kind error

@@ -8,7 +8,7 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// What a turn failed with is known as what it is, after a restart, too; no code reads its words.
+// The kind of a turn's failure is known, also after a restart; no code parses its text.
 func TestAFailedTurnKeepsItsKind(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()

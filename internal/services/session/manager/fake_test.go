@@ -15,23 +15,22 @@ import (
 	"harness/internal/runtime/processes"
 )
 
-// fake is a runtime whose every word is written by the test.
+// fake is a runtime whose output the test controls completely.
 type fake struct {
 	sink runtime.Sink
-	// name is "codex" when "". apart gives each conversation a process of its own and names of the runtime's own (natives,
-	// in turn).
+	// name "" means "codex". apart gives each conversation its own process and a runtime id (natives, in order).
 	name    string
 	apart   bool
 	natives []string
 	set     *processes.Set[string] // starts its processes, when set
 
 	mu         sync.Mutex
-	processes  map[string]string // of one that is apart: session id → generation
+	processes  map[string]string // if apart is set: session id → generation
 	generation string
 	down       bool
-	status     runtime.Status // what it says of itself in place of ready, when set
-	forgets    bool           // it cannot be given a conversation again that it has lost
-	frozen     chan struct{}  // while it is open, nothing that is asked is answered
+	status     runtime.Status // the reported status instead of ready, when set
+	forgets    bool           // it refuses a replay of a conversation that it has lost
+	frozen     chan struct{}  // while the channel is open, every call blocks
 	threads    []runtime.Thread
 	answers    []runtime.Reply
 	refs       []runtime.RequestRef
@@ -40,9 +39,9 @@ type fake struct {
 	closed     []string
 	deleteErr  error
 	interrupts []string
-	restarts   bool     // another model takes another process
-	deaf       bool     // it does not end the turns that it is asked to end
-	ended      []string // the conversations whose process was ended
+	restarts   bool     // another model needs another process
+	deaf       bool     // it ignores requests to end turns
+	ended      []string // the conversations whose processes were ended
 	turns      []runtime.StartTurn
 	began      []runtime.StartThread
 	// nativeToolsOff is the capability.
@@ -53,15 +52,15 @@ type fake struct {
 	sources        []runtime.Source
 	histories      int // how often a history was read
 	historyErr     error
-	asked          int // the native id a test asked with last
-	// background is what works on outside the turns, by session; stuck is a task that cannot be ended.
+	asked          int // the native id of a test's last request
+	// background is the work outside the turns, by session; stuck is a task that cannot be ended.
 	background map[string][]runtime.BackgroundTask
 	stuck      string
 	// onTurn, when set, replaces the plain start of a turn.
 	onTurn func(in runtime.StartTurn, turnID string) (runtime.StartedTurn, error)
-	// onName, when set, is called when the runtime has named a conversation and not answered yet.
+	// onName, when set, is called after the runtime has named a conversation and before it answers.
 	onName func(id, name string)
-	// onRollBack, when set, decides on a rollback: do carries it out.
+	// onRollBack, when set, decides on a rollback: do performs it.
 	onRollBack func(do func()) error
 }
 
@@ -78,7 +77,7 @@ func (f *fake) Capabilities() runtime.Capabilities {
 		NativeToolsOff: f.nativeToolsOff, KeepsFullAccessPair: f.keepsPair}
 }
 
-// Sources are those a test says.
+// Sources returns the sources that a test sets.
 func (f *fake) Sources(string, string, string) ([]runtime.Source, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -120,7 +119,7 @@ func (f *fake) available() error {
 	return nil
 }
 
-// awake waits for a frozen runtime as long as ctx allows.
+// awake waits for a frozen runtime until ctx ends.
 func (f *fake) awake(ctx context.Context) error {
 	f.mu.Lock()
 	frozen := f.frozen
@@ -136,7 +135,7 @@ func (f *fake) awake(ctx context.Context) error {
 	}
 }
 
-// freeze makes the runtime answer nothing until thaw is called.
+// freeze makes every call to the runtime block until thaw is called.
 func (f *fake) freeze() (thaw func()) {
 	frozen := make(chan struct{})
 	f.mu.Lock()
@@ -214,7 +213,7 @@ func (f *fake) ResumeThread(_ context.Context, in runtime.ResumeThread) (runtime
 	return f.withThread(cmp.Or(in.NativeID, in.ThreadID), nil)
 }
 
-// ListThreads pages by two, so that a test needs few to see paging.
+// ListThreads returns pages of two, so that a test of paging needs few conversations.
 func (f *fake) ListThreads(_ context.Context, in runtime.ListThreads) (runtime.ThreadPage, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -329,7 +328,7 @@ func (f *fake) InterruptTurn(ctx context.Context, threadID, turnID string) error
 	return nil
 }
 
-// EndProcess reports the process as one that was killed.
+// EndProcess reports the process as killed.
 func (f *fake) EndProcess(_ context.Context, threadID, _ string) error {
 	f.mu.Lock()
 	f.ended = append(f.ended, threadID)
@@ -349,7 +348,7 @@ func (f *fake) Answer(_ context.Context, ref runtime.RequestRef, reply runtime.R
 	return f.answerErr
 }
 
-// CheckReply refuses the one scope a test asks for in vain.
+// CheckReply refuses the one scope that tests use to be refused.
 func (f *fake) CheckReply(_ runtime.RequestRef, reply runtime.Reply) error {
 	if reply.Scope == "ever" {
 		return &runtime.ReplyError{Field: "scope", Message: "not for ever"}
@@ -359,12 +358,12 @@ func (f *fake) CheckReply(_ runtime.RequestRef, reply runtime.Reply) error {
 
 func (f *fake) Call(context.Context, string, any) (json.RawMessage, error) { return nil, nil }
 
-// emit says something in the name of the running process.
+// emit sends a signal of the running process.
 func (f *fake) emit(signal runtime.Signal) {
 	f.emitBatch(runtime.Batch{Signals: []runtime.Signal{signal}})
 }
 
-// emitBatch says all that one line means.
+// emitBatch sends all signals of one line.
 func (f *fake) emitBatch(batch runtime.Batch) {
 	f.mu.Lock()
 	for _, signal := range batch.Signals {
@@ -455,7 +454,7 @@ func (f *fake) leave(sessionID string) {
 		Exit: &runtime.Exit{At: time.Now()}})
 }
 
-// seen returns copies of what the runtime was sent.
+// seen returns copies of the turns and answers that the runtime received.
 func (f *fake) seen() (turns []runtime.StartTurn, answers []runtime.Reply) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"harness/internal/services/session/retention"
 )
 
-// say has the fake runtime send a notification with params of one member beside the ids.
+// say makes the fake runtime send a notification whose params have one member beside the ids.
 func (k *kit) say(method, sessionID, turnID, member string) {
 	k.t.Helper()
 	k.fake.emit(runtime.Signal{Kind: runtime.SignalNotification, Generation: k.fake.generation, Method: method,
@@ -22,7 +22,7 @@ func (k *kit) say(method, sessionID, turnID, member string) {
 		Raw: fmt.Appendf(nil, `{"method":%q,"params":{"threadId":%q,"turnId":%q,%s}}`, method, sessionID, turnID, member)})
 }
 
-// used reports a usage of total tokens in all and last ones with the last request.
+// used reports a usage of total tokens, of which the last request used last.
 func (k *kit) used(sessionID, turnID string, total, last int) {
 	k.t.Helper()
 	k.say(wire.MethodTokenUsage, sessionID, turnID, fmt.Sprintf(
@@ -30,7 +30,7 @@ func (k *kit) used(sessionID, turnID string, total, last int) {
 		total, last))
 }
 
-// list lists sessions as wanted, in pages of two.
+// list lists sessions for a query, in pages of two.
 func (k *kit) list(query session.ListQuery) (ids []string) {
 	k.t.Helper()
 	k.flush()
@@ -41,7 +41,7 @@ func (k *kit) list(query session.ListQuery) (ids []string) {
 	return ids
 }
 
-// Lists can have the plan, the usage and the time of the last entry of each session; so can a window.
+// Lists can include the plan, the usage and the time of the last entry of each session; so can a window.
 func TestFigures(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -86,7 +86,7 @@ func TestFigures(t *testing.T) {
 	})
 }
 
-// byAge are all sessions, the youngest first.
+// byAge returns all sessions, newest first.
 func (k *kit) byAge() []string {
 	k.t.Helper()
 	ids, err := database.ReadAll(k.t.Context(), k.db.Read(), "read sessions", func(row database.Row) (id string, err error) {
@@ -96,7 +96,7 @@ func (k *kit) byAge() []string {
 	return ids
 }
 
-// A list can be narrowed to a state or a project and begin with the youngest, in full pages.
+// A list can be limited to a state or a project and sorted newest first, in full pages.
 func TestListFilters(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		var all []string
@@ -133,7 +133,7 @@ func TestListFilters(t *testing.T) {
 		} {
 			byAge := k.byAge()
 			got := k.list(one.query)
-			for !slices.Equal(byAge, k.byAge()) { // a description from the runtime came meanwhile, which has its age
+			for !slices.Equal(byAge, k.byAge()) { // a description from the runtime, with its creation time, arrived in between
 				byAge, got = k.byAge(), k.list(one.query)
 			}
 			want := slices.Clone(one.want)
@@ -151,17 +151,17 @@ func TestListFilters(t *testing.T) {
 	})
 }
 
-// What is used is counted by session, project and day: once, whatever is reported again, also when a runtime counts anew.
+// Usage is counted once by session, project and day, even if the runtime repeats a report or restarts its count.
 func TestUsageDays(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s, elsewhere := k.create(), k.create()
-		k.used(elsewhere.ID, "", 5000, 70) // reported of a history before anything is asked
+		k.used(elsewhere.ID, "", 5000, 70) // reported for a history, before any request
 		k.flush()
 		turn := k.send(s.ID)
 		k.used(s.ID, turn, 100, 100)
 		k.used(s.ID, turn, 150, 50)
-		k.used(s.ID, turn, 150, 50) // again
-		k.used(s.ID, turn, 30, 30)  // counted anew
+		k.used(s.ID, turn, 150, 50) // repeated
+		k.used(s.ID, turn, 30, 30)  // count restarted
 		k.flush()
 		project, err := k.CreateProject(t.Context(), "web", nil)
 		k.do(err)
@@ -195,11 +195,11 @@ func TestUsageDays(t *testing.T) {
 	})
 }
 
-// Each turn counts with what it used, also when the process that counted was another one for each of them.
+// Each turn counts with its own usage, even if each turn ran in another process.
 func TestTurnsOfKilledProcessesCount(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		for name, one := range map[string]struct {
-			turns [][][2]int // of each turn the reports: total and last
+			turns [][][2]int // reports of each turn: total and last
 			want  int64
 		}{
 			"equal turns, each in a process of its own": {[][][2]int{{{170, 170}}, {{170, 170}}, {{170, 170}}, {{170, 170}}}, 680},
@@ -219,7 +219,7 @@ func TestTurnsOfKilledProcessesCount(t *testing.T) {
 					k.used(s.ID, turn, report[0], report[1])
 				}
 				k.end(s.ID, turn)
-				k.used(s.ID, turn, reports[len(reports)-1][0], reports[len(reports)-1][1]) // reported again when it is loaded
+				k.used(s.ID, turn, reports[len(reports)-1][0], reports[len(reports)-1][1]) // reported again when the conversation is loaded
 			}
 			k.flush()
 			_, total, err := k.Usage(t.Context(), session.UsageQuery{SessionID: s.ID, Limit: 1})

@@ -26,7 +26,7 @@ func (k *kit) pages(query session.ListQuery) (all []session.Session) {
 	}
 }
 
-// find returns the titles of all that a query finds.
+// find returns the titles of all sessions that a query finds.
 func (k *kit) find(query session.ListQuery) (titles []string) {
 	k.t.Helper()
 	for _, s := range k.pages(query) {
@@ -35,8 +35,8 @@ func (k *kit) find(query session.ListQuery) (titles []string) {
 	return titles
 }
 
-// A text finds the sessions in whose title or first message it occurs, in every script alike on both engines, and
-// nothing in it is special.
+// A text finds the sessions that contain it in their title or first message. This works equally for every script on
+// both engines, and no character in the text is special.
 func TestListOfAText(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		called := func(title string) session.Session {
@@ -85,7 +85,7 @@ func TestListOfAText(t *testing.T) {
 	})
 }
 
-// Pages of what a text finds are full, in order, and together all of it.
+// The pages of a text search are full and in order, and together contain every match.
 func TestListOfATextPages(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		var want []string

@@ -17,7 +17,7 @@ import (
 	"harness/transcript"
 )
 
-// What is read of one turn costs the same whether its session had 10 turns or 1,200.
+// Reading one turn costs the same whether its session has 10 turns or 1,200.
 func TestReadsOfATurnAreFlat(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -46,7 +46,7 @@ func TestReadsOfATurnAreFlat(t *testing.T) {
 			ratio := 5.0
 			for try := 0; ratio > 4 && try < flatTries; try++ {
 				took := map[string]time.Duration{short: time.Hour, long: time.Hour}
-				for range 50 { // the fastest of many: what the machine does beside costs time, never saves any
+				for range 50 { // the fastest of many: other load only adds time
 					for id, fastest := range took {
 						start := time.Now()
 						k.do(read(t.Context(), id, turnOf[id]))
@@ -63,8 +63,8 @@ func TestReadsOfATurnAreFlat(t *testing.T) {
 	})
 }
 
-// A turn's entries are those of the transcript: the texts that are still being written, and nothing of turns that were
-// taken back.
+// A turn's entries equal those of the transcript: they include texts that are still growing, and nothing from
+// rolled-back turns.
 func TestEntriesOfATurn(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -104,7 +104,7 @@ func TestEntriesOfATurn(t *testing.T) {
 	})
 }
 
-// live gives a session turns of three items each.
+// live adds turns of three items each to a session.
 func (k *kit) live(sessionID string, turns int) {
 	k.t.Helper()
 	k.do(k.commit(k.t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {

@@ -18,12 +18,12 @@ import (
 	"harness/tests/dbtest"
 )
 
-// remoteFake stores of a folder the one file that it has.
+// remoteFake stores the only file of a folder.
 type remoteFake struct {
 	mu       sync.Mutex
 	stored   map[string]string
 	restored int
-	// away: it cannot be reached.
+	// away means that the remote is unreachable.
 	away bool
 }
 
@@ -53,7 +53,7 @@ func (r *remoteFake) Restore(_ context.Context, name, snapshot, folder string) (
 		return "", errors.New("it is not what was stored")
 	}
 	r.restored++
-	if err := os.Remove(folder); err != nil && !errors.Is(err, os.ErrNotExist) { // it is not empty
+	if err := os.Remove(folder); err != nil && !errors.Is(err, os.ErrNotExist) { // the folder is not empty
 		aside = folder + ".before"
 		if err := os.Rename(folder, aside); err != nil {
 			return "", err
@@ -76,7 +76,7 @@ func (r *remoteFake) Forget(_ context.Context, prefix string) error {
 	return nil
 }
 
-// foldersKit are nodes whose sessions work in folders that a remote keeps.
+// foldersKit is a set of nodes whose sessions work in folders that a remote stores.
 type foldersKit struct {
 	t      *testing.T
 	db     *database.DB
@@ -109,7 +109,7 @@ func (f *foldersKit) node(name string) *kit {
 	return k
 }
 
-// session makes a session in the folder, in which a turn leaves something.
+// session creates a session in the folder, in which a turn leaves a file.
 func (f *foldersKit) session(k *kit, content string) session.Session {
 	f.t.Helper()
 	s, err := k.Create(f.t.Context(), session.Create{Cwd: f.folder})
@@ -154,7 +154,7 @@ func (f *foldersKit) has(want string) {
 	}
 }
 
-// lose has a node be dead, and its folder not be here.
+// lose declares a node dead and removes its folder here.
 func (f *foldersKit) lose(node string) {
 	f.t.Helper()
 	f.over = append(f.over, node)
@@ -163,7 +163,7 @@ func (f *foldersKit) lose(node string) {
 	}
 }
 
-// refused fails unless a node does not take a session, for a reason.
+// refused fails unless a node refuses to take over a session, with the given reason.
 func (f *foldersKit) refused(by *kit, s session.Session, why string) {
 	f.t.Helper()
 	var pinned *session.PinnedError
@@ -176,8 +176,8 @@ func (f *foldersKit) refused(by *kit, s session.Session, why string) {
 	}
 }
 
-// The sessions in a folder go on at one node, with what the last of them left there; another node hands them to it, as long
-// as it lives.
+// The sessions in a folder continue on one node, with the files that the last of them left there. Other nodes refer
+// them to that node as long as it is alive.
 func TestAFolderIsBroughtOnceForAllItsSessions(t *testing.T) {
 	t.Parallel()
 	f := newFoldersKit(t)
@@ -225,7 +225,7 @@ func TestAFolderIsBroughtOnceForAllItsSessions(t *testing.T) {
 	moved(0)
 }
 
-// An old copy of the folder is put aside; one that others work in, or that is not known, is left alone.
+// An old copy of the folder is moved aside. A copy that other sessions work in, or an unknown one, is left alone.
 func TestAFolderThatIsInUseIsNotReplaced(t *testing.T) {
 	t.Parallel()
 	f := newFoldersKit(t)
@@ -243,7 +243,7 @@ func TestAFolderThatIsInUseIsNotReplaced(t *testing.T) {
 	}
 	two.do(two.Own(t.Context(), s)) // it is empty
 	f.has("1")
-	// Back at the first node, where another session has gone on in the old copy.
+	// Back on the first node, where another session has continued in the old copy.
 	f.turn(two, s, "2")
 	f.lose("two")
 	f.over = []string{"two"}
@@ -263,8 +263,8 @@ func TestAFolderThatIsInUseIsNotReplaced(t *testing.T) {
 	}
 }
 
-// Without what the last turn left in the folder a session is not taken; a remote that is away may be back soon. What a turn
-// did that was cut off stays behind, which the transcript says.
+// A session is not taken over without the last turn's changes to its folder; an unreachable remote may be back soon.
+// The changes of a cut-off turn are lost, which the transcript says.
 func TestAFolderIsRestoredWholeOrNotAtAll(t *testing.T) {
 	t.Parallel()
 	f := newFoldersKit(t)
@@ -313,7 +313,7 @@ func TestAFolderIsRestoredWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
-// What a server that was killed had not stored, it stores when it is back; what is stored of a deleted session goes.
+// A killed server stores at its next start what it had not stored; the stored folders of deleted sessions are removed.
 func TestFoldersAreStoredAfterARestart(t *testing.T) {
 	t.Parallel()
 	f := newFoldersKit(t)

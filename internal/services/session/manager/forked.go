@@ -11,11 +11,11 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// forked stores a session that its runtime has just made of another one, with that one's client tools. It also gets the
-// controls of a session without a person: its fork must not wait for one. Errors are those of Lookup.
+// forked stores a session that its runtime has just forked from another one, with the source's client tools. If the
+// source has no user, the fork gets its controls too: it must not wait for a user. Errors are those of Lookup.
 func (s *conversations) forked(ctx context.Context, sourceID string, fork runtime.Thread) (session.Session, error) {
 	sessionID, inherited := fork.ID, `dynamic_tools = (select dynamic_tools from sessions where id = $2)`
-	if sessionID == "" { // its runtime leaves the name to us, and enforces its source's limits
+	if sessionID == "" { // the runtime lets this server choose the id, and enforces the source's limits
 		inherited += `, controls = (select controls from sessions where id = $2)`
 		source, err := s.reader.Stored(ctx, sourceID)
 		if err == nil {
@@ -35,7 +35,7 @@ func (s *conversations) forked(ctx context.Context, sourceID string, fork runtim
 	} else if source, err := s.reader.Stored(ctx, sourceID); err == nil &&
 		(source.Controls.NonInteractive || source.Controls.NativeTools != "") {
 		inherited += `, controls = (select controls from sessions where id = $2)`
-	} else if err != nil && !errors.Is(err, session.ErrNotFound) { // an unstored one was opened elsewhere, with a person
+	} else if err != nil && !errors.Is(err, session.ErrNotFound) { // an unstored source was opened elsewhere, by a user
 		return session.Session{}, err
 	}
 	err := s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
@@ -48,9 +48,9 @@ func (s *conversations) forked(ctx context.Context, sourceID string, fork runtim
 	return s.reader.Stored(ctx, sessionID)
 }
 
-// adopt is Lookup for a caller that is about to use a session's runtime, or has just made the session. It first asks
-// the runtime about a session known only from a signal. A fork's signal, for example, may overtake the reply to its
-// caller.
+// adopt is Lookup for a caller that is about to use a session's runtime, or has just created the session. It first
+// asks the runtime about a session known only from a signal. For example, a fork's signal may arrive before the reply
+// to its caller.
 func (s *conversations) adopt(ctx context.Context, sessionID string) (session.Session, error) {
 	session, err := s.Lookup(ctx, sessionID)
 	if err != nil || string(session.Thread) != store.PlaceholderThread || !s.owns(session) {
@@ -59,5 +59,5 @@ func (s *conversations) adopt(ctx context.Context, sessionID string) (session.Se
 	if s.adoptOne(ctx, session.Runtime, sessionID) == nil {
 		return s.reader.Stored(ctx, sessionID)
 	}
-	return session, nil // the bare row is all there is
+	return session, nil // only the bare row exists
 }

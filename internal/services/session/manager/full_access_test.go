@@ -11,8 +11,9 @@ import (
 
 func level(text string) *string { return &text }
 
-// In full access nothing restricts the network: it is enabled unless a client names it, and refused when a client that
-// names the runtime restricts it. A client of codex-manager is shown what it sent, with what it comes to.
+// With full access, nothing restricts the network. It is enabled unless a client sets it. A client that names the
+// runtime is refused if it restricts the network. A client of codex-manager sees the values it sent, with their
+// effective values.
 func TestTheNetworkInFullAccess(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		for name, test := range map[string]struct {
@@ -52,7 +53,7 @@ func TestTheNetworkInFullAccess(t *testing.T) {
 	})
 }
 
-// A network that was enabled by full access alone is what it was before when the sandbox restricts it again.
+// If only full access enabled the network, it returns to its previous value when the sandbox is restricted again.
 func TestFullAccessLeavesNoNetworkBehind(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create() // restricted

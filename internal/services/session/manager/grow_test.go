@@ -15,7 +15,7 @@ import (
 
 var wholeWindow = session.Reading{Window: &transcript.Window{Limit: 100}}
 
-// both reads a session as a whole and by a window, which must give the same, and returns its entries by message id.
+// both reads a session in full and by a window. The results must be equal; it returns the entries by message id.
 func (k *kit) both(sessionID string) map[string]transcript.Entry {
 	k.t.Helper()
 	whole, window := k.read(sessionID, session.Reading{}), k.read(sessionID, wholeWindow)
@@ -39,8 +39,8 @@ func details(e transcript.Entry) string {
 	return strings.Join(strings.Fields(*e.Details), "")
 }
 
-// Who reads in the middle of a turn sees each text so far, where the finished item will have it, with a character that
-// is cut between two deltas whole; the entries themselves are not written meanwhile.
+// A reader in mid-turn sees each text so far, in the field where the finished item will have it. A character that is
+// split between two deltas is complete. The entries themselves are not written until the item ends.
 func TestAReaderInMidTurnSeesTheTextsSoFar(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		p := &speaker{fake: k.fake}
@@ -74,7 +74,7 @@ func TestAReaderInMidTurnSeesTheTextsSoFar(t *testing.T) {
 			}
 		}
 
-		// The item begins again: so does its text. Then it ends, and is what its end says.
+		// The item starts again, and so does its text. Then it ends, and has the text of its end.
 		k.fake.item(s.ID, turn, runtime.Item{ID: "m", Role: "assistant", Type: "agentMessage"}, false)
 		p.say(s.ID, turn, "m", "text", "again")
 		if m := k.both(s.ID)["m"]; m.Content != "again" {
@@ -87,8 +87,8 @@ func TestAReaderInMidTurnSeesTheTextsSoFar(t *testing.T) {
 	})
 }
 
-// However a turn is cut short, its answer keeps the text it had, is canceled, and stays so: also when words and end
-// come to the store together.
+// However a turn is cut off, its answer keeps its text so far, is canceled, and stays canceled. That also holds if
+// text and end reach the store together.
 func TestAnInterruptedAnswerKeepsItsText(t *testing.T) {
 	for name, cut := range map[string]func(k *kit, session, turn string) *kit{
 		"interrupted": func(k *kit, session, turn string) *kit {
@@ -109,7 +109,7 @@ func TestAnInterruptedAnswerKeepsItsText(t *testing.T) {
 				k.fake.item(s.ID, turn, runtime.Item{ID: "c", Role: "system", Type: "commandExecution", Content: "Command"}, false)
 				p.say(s.ID, turn, "m", "text", "half of ")
 				k.flush()
-				released := k.hold() // the rest of the words and the end are stored in one transaction
+				released := k.hold() // the rest of the text and the end are stored in one transaction
 				p.say(s.ID, turn, "m", "text", "an answer")
 				if name == "server" {
 					released()
@@ -139,7 +139,7 @@ func TestAnInterruptedAnswerKeepsItsText(t *testing.T) {
 	}
 }
 
-// hold keeps the journal's writer busy until it is released, so that what is submitted meanwhile is one transaction.
+// hold blocks the journal's writer until released, so that everything submitted until then is one transaction.
 func (k *kit) hold() (release func()) {
 	k.t.Helper()
 	busy, free := make(chan struct{}), make(chan struct{})
@@ -163,8 +163,8 @@ func (k *kit) hold() (release func()) {
 	}
 }
 
-// A command that an interrupted turn leaves running is shown as canceled, and what it goes on to say belongs to it,
-// until its own end comes.
+// A command that an interrupted turn leaves running is shown as canceled. Until it ends, its further output belongs to
+// it.
 func TestWhatAnInterruptedTurnLeavesRunningGoesOn(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		p := &speaker{fake: k.fake}
@@ -190,8 +190,8 @@ func TestWhatAnInterruptedTurnLeavesRunningGoesOn(t *testing.T) {
 	})
 }
 
-// A command that goes on after its turn has ended well is not canceled by that end; its process's end cancels it, and
-// clients are notified.
+// The successful end of a turn does not cancel a command that continues after it. The end of its process cancels the
+// command, and clients are notified.
 func TestWhatOutlivesItsTurnEndsWithItsProcess(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		p := &speaker{fake: k.fake}
@@ -220,7 +220,7 @@ func TestWhatOutlivesItsTurnEndsWithItsProcess(t *testing.T) {
 	})
 }
 
-// What a client says of its own entries in a turn is not the turn's to cancel.
+// The end of a turn does not cancel entries that a client wrote in it.
 func TestAClientsEntryIsNotCanceledWithTheTurn(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()

@@ -15,7 +15,7 @@ import (
 	"harness/transcript"
 )
 
-// importHistory reads the runtime's history of a session and stores it.
+// importHistory reads a session's history from the runtime and stores it.
 func (s *importer) importHistory(ctx context.Context, session session.Session, historian runtime.History) error {
 	asked := s.options.Now()
 	t, err := historian.ReadThread(ctx, session.RuntimeSessionID, true)
@@ -40,7 +40,8 @@ func (s *importer) importHistory(ctx context.Context, session session.Session, h
 	})
 }
 
-// importRows stores the data of turns beside their entries. The runtime reports a running turn itself, if it is ours.
+// importRows stores the turns' data that is not part of their entries. The runtime itself reports a running turn of
+// this server.
 func (s *importer) importRows(ctx context.Context, tx database.Tx, session session.Session, t runtime.Thread) error {
 	stored, err := store.ReadTurns(ctx, tx, session.ID)
 	if err != nil {
@@ -77,7 +78,7 @@ func (s *importer) importRows(ctx context.Context, tx database.Tx, session sessi
 	return storeThread(ctx, tx, session.ID, t)
 }
 
-// importedTurns converts a history's turns to transcript entries. An item without times of its own has its turn's.
+// importedTurns converts a history's turns to transcript entries. An item without times gets its turn's times.
 func (s *importer) importedTurns(ctx context.Context, tx database.Tx, sessionID string, turns []runtime.Turn) (
 	[]transcript.Turn, error) {
 	out := make([]transcript.Turn, 0, len(turns))
@@ -103,7 +104,7 @@ func (s *importer) importedTurns(ctx context.Context, tx database.Tx, sessionID 
 	return out, nil
 }
 
-// instant is the first known one of the times (ms).
+// instant returns the first known one of the times (ms).
 func instant(times ...int64) *int64 {
 	for _, at := range times {
 		if at != 0 {
@@ -122,7 +123,8 @@ func withoutTurns(raw json.RawMessage) json.RawMessage {
 	return fields.Set("turns", json.RawMessage("[]")).Encode()
 }
 
-// refreshDescription reads the runtime's current description of a session: a turn may change its folder and model.
+// refreshDescription reads the runtime's current description of a session: a turn may change the session's folder and
+// model.
 func (s *importer) refreshDescription(ctx context.Context, runtimeName, sessionID string) error {
 	adapter, err := s.options.Runtimes.Adapter(runtimeName)
 	if err != nil {

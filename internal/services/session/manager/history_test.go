@@ -23,8 +23,9 @@ import (
 	"harness/transcript"
 )
 
-// After any history of client wishes, runtime signals, crashes of the runtime and of the server, the stored transcript
-// is the fold of the journal's events, nothing is pending that no client can answer, and no turn runs in a dead process.
+// The stored transcript is the fold of the journal's events. That holds after any sequence of client requests, runtime
+// signals, and crashes of the runtime and the server. No request is pending that no client can answer, and no turn
+// runs in a dead process.
 func TestTranscriptIsFoldOfJournal(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		rapid.Check(t, func(rt *rapid.T) {
@@ -97,7 +98,7 @@ func (h *history) step() {
 		h.fake.exited()
 		h.fake.started(ids.New())
 	case "spoil":
-		// A unit that fails after writing: its neighbours in the batch run again.
+		// A unit that fails after writing: the other units of the batch run again.
 		h.do(h.log.Submit(h.t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 			return nil, errors.Join(store.UpdateSession(ctx, tx, sessionID, `title = 'spoiled'`), errors.New("spoiled"))
 		}, func([]journal.Record, error) {}))
@@ -166,8 +167,8 @@ func (h *history) check() {
 	}
 }
 
-// holds reports whether what is read is what was folded, in whatever order. An item-1, as runtimes make up, may lack: it
-// said what another one said.
+// holds reports whether the entries read equal the folded ones, in any order. An item-1, as runtimes invent them, may
+// be missing: it repeats another entry.
 func holds(got, folded []transcript.Entry) bool {
 	for _, entry := range folded {
 		i := slices.IndexFunc(got, entry.Equal)
@@ -181,8 +182,7 @@ func holds(got, folded []transcript.Entry) bool {
 	return len(got) == 0
 }
 
-// cutShort follows which items run in which turns, by session, and returns the entries that the end of their turn
-// cancels.
+// cutShort tracks the running items of turns, by session, and returns the entries that the end of their turn cancels.
 func cutShort(t *testing.T, record journal.Record, running map[string]map[string]string, entries []transcript.Entry) (
 	canceled []transcript.Entry) {
 	t.Helper()
@@ -228,7 +228,7 @@ func add(entries []transcript.Entry, entry transcript.Entry) []transcript.Entry 
 	return entries
 }
 
-// fold is what an event does to a transcript, computed from the event alone.
+// fold applies an event to a transcript, using only the event.
 func fold(t *testing.T, record journal.Record, asked map[string]session.Request) (transcript.Entry, bool) {
 	t.Helper()
 	decode := func(into any) {

@@ -13,7 +13,7 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// eventRuntimeRefused records a runtime's signal about a session of another runtime.
+// eventRuntimeRefused records a runtime's signal about another runtime's session.
 const eventRuntimeRefused = "runtime.refused"
 
 // resolver finds the sessions of runtime signals.
@@ -27,8 +27,8 @@ type resolver struct {
 	now          func() int64 // ms
 }
 
-// identify replaces the ids in a signal by ours, if the view has its sessions: preload runs before. ours is false when
-// the signal names another runtime's session.
+// identify replaces the ids in a signal with the server's ids, if the view has its sessions; preload must run first.
+// ours is false if the signal names another runtime's session.
 func (r *resolver) identify(runtimeName string, signal *runtime.Signal) (ours bool) {
 	for _, id := range []*string{&signal.ThreadID, &signal.Serves} {
 		if *id == "" {
@@ -43,8 +43,8 @@ func (r *resolver) identify(runtimeName string, signal *runtime.Signal) (ours bo
 	return true
 }
 
-// preload loads the sessions of a batch into the view before Service.order is taken: reading them may be slow and must
-// not block others. It returns their ids, without those that could not be read.
+// preload loads the sessions of a batch into the view before the caller takes Service.order: reading them may be slow
+// and must not block others. It returns their ids, without those that it could not read.
 func (r *resolver) preload(runtimeName string, batch runtime.Batch) (ids []string) {
 	for i := range batch.Signals {
 		for _, named := range []string{batch.Signals[i].ThreadID, batch.Signals[i].Serves} {
@@ -62,8 +62,8 @@ func (r *resolver) preload(runtimeName string, batch runtime.Batch) (ids []strin
 	return ids
 }
 
-// resolveSession loads the session of a runtime's id into the view. It is our session of that id, else the one with
-// that native id, else a new one.
+// resolveSession loads the session of a runtime's id into the view. It is the stored session with that id, else the
+// one with that native id, else a new one.
 func (r *resolver) resolveSession(runtimeName, threadID string) (id string) {
 	if id, known := r.index.ByNative(runtimeName, threadID); known {
 		return id
@@ -87,8 +87,8 @@ func (r *resolver) resolveSession(runtimeName, threadID string) (id string) {
 	return id
 }
 
-// storedAgain is storedThread for a signal: it waits for an unavailable store until the journal is stopped. After any
-// other read error the session stays unknown: the unit reads the rows itself.
+// storedAgain is storedThread for a signal: while the store is unavailable, it waits until the journal stops. After
+// any other read error the session stays unknown, and the unit reads the rows itself.
 func (r *resolver) storedAgain(runtimeName, id string) (t live.Session, read bool) {
 	for {
 		t, err := r.storedThread(context.Background(), runtimeName, id)
@@ -106,8 +106,8 @@ func (r *resolver) storedAgain(runtimeName, id string) (t live.Session, read boo
 // readPause is the pause between two reads of a session from an unavailable store.
 const readPause = 200 * time.Millisecond
 
-// waitForStore waits a moment for an unavailable store. It returns false if the store is available, or the journal is
-// stopped.
+// waitForStore waits briefly if the error says that the store is unavailable. It returns false for any other error, or
+// if the journal is stopped.
 func (r *resolver) waitForStore(err error) bool {
 	if !database.Transient(err) {
 		return false
@@ -120,7 +120,7 @@ func (r *resolver) waitForStore(err error) bool {
 	}
 }
 
-// nativeAgain is SessionOfNative for a signal, as storedAgain is storedThread.
+// nativeAgain is SessionOfNative for a signal; it waits as storedAgain does.
 func (r *resolver) nativeAgain(runtimeName, nativeID string) string {
 	for {
 		id, err := store.SessionOfNative(context.Background(), r.db.Read(), runtimeName, nativeID)
@@ -135,11 +135,11 @@ func (r *resolver) nativeAgain(runtimeName, nativeID string) string {
 	}
 }
 
-// ignoreForeign records a runtime's signal about another runtime's session. It changes nothing, and no client receives
-// it.
+// ignoreForeign records a runtime's signal about another runtime's session. The signal changes nothing, and no client
+// receives it.
 func (r *resolver) ignoreForeign(runtimeName string, signal runtime.Signal) journal.Unit {
 	at := r.now()
-	named := signal.ThreadID + signal.Serves // one of them
+	named := signal.ThreadID + signal.Serves // only one of them is set
 	r.log.Warn().Str("runtime", runtimeName).Str("generation", signal.Generation).Str("method", signal.Method).
 		Str("session", named).
 		Msg("a runtime spoke of a session of another runtime; it is kept in the journal and changes nothing")
@@ -155,14 +155,14 @@ func (r *resolver) ignoreForeign(runtimeName string, signal runtime.Signal) jour
 	}
 }
 
-// refusing bounds the delivery of a refusal: the runtime's next signal waits for it.
+// refusing limits the delivery of a refusal: the runtime's next signal waits for it.
 const refusing = 5 * time.Second
 
-// ignoreStrange refuses the requests of a batch that have no session to ask: about another runtime's session, a deleted
-// one or none. The journal has them, but the runtime would wait for ever.
+// ignoreStrange refuses the requests of a batch that no session can ask: they name another runtime's session, a
+// deleted one or none. The journal stores such requests, but without a refusal the runtime would wait forever.
 func (r *resolver) ignoreStrange(runtimeName string, batch runtime.Batch) {
 	for _, signal := range batch.Signals {
-		// its adapter refuses one without a Change
+		// The adapter itself refuses a request without a Change.
 		if signal.Kind != runtime.SignalRequest || signal.Change == nil || batch.Refuse == nil {
 			continue
 		}

@@ -16,7 +16,7 @@ import (
 	"harness/transcript"
 )
 
-// keptImages keeps images by their number; what is empty is not kept.
+// keptImages stores images by number; it does not store empty ones.
 type keptImages struct{ sessions, contents []string }
 
 func (k *keptImages) KeepImage(_ context.Context, _ database.Tx, sessionID string, content []byte) (string, error) {
@@ -27,8 +27,8 @@ func (k *keptImages) KeepImage(_ context.Context, _ database.Tx, sessionID strin
 	return fmt.Sprint("image-", len(k.contents)), nil
 }
 
-// The content of an entry names each image that is kept where it stood, or behind a tool's words; one that is not kept is
-// named as before. It is the same for a history from elsewhere.
+// The content of an entry names each stored image in its original position, or after a tool's text. An image that is
+// not stored keeps its previous name. The same holds for a history from elsewhere.
 func TestEntriesNameTheirImages(t *testing.T) {
 	t.Parallel()
 	url := func(what string) string {

@@ -23,31 +23,31 @@ import (
 const (
 	// importPatience is how long a read waits for the import of a history.
 	importPatience = 5 * time.Second
-	// importPause is the pause after a failed import, unless the runtime was restarted. It doubles with each failure,
-	// up to importPauseMost.
+	// importPause is the pause after a failed import, unless the runtime restarted. It doubles with each failure, up
+	// to importPauseMost.
 	importPause     = time.Minute
 	importPauseMost = time.Hour
-	// importPage is how many sessions without a history one read lists.
+	// importPage is the number of sessions without a history that one read lists.
 	importPage = 100
 )
 
-// imports is the list of the worker that imports earlier histories of conversations from runtimes, one after the other.
+// imports is the work list of the importer, which imports earlier histories of conversations from runtimes one by one.
 type imports struct {
 	wake            wake.Signal
 	patience, pause time.Duration
 
 	mu sync.Mutex
-	// first are sessions that a client reads or that are new; done notifies their waiters that the worker has handled
-	// one.
+	// first lists sessions that a client reads or that are new; done notifies their waiters that the worker has
+	// handled one.
 	first []string
 	done  map[string]chan struct{}
-	// scanning says that the worker searches the store for others, newest first. rest is the rest of a page, before the
-	// id at which the next page ends, "" for none.
+	// scanning reports that the worker searches the store for other sessions, newest first. rest is the rest of a
+	// page; the next page starts below the id before, "" for none.
 	scanning bool
 	rest     []string
 	before   string
 	searches int // how often the search restarted
-	// tried are the failures to retry; unread says that the search itself failed.
+	// tried holds the failures to retry; unread reports that the search itself failed.
 	tried  map[string]importTry
 	unread bool
 }
@@ -66,7 +66,7 @@ type importerOptions struct {
 	Now      func() int64 // ms
 }
 
-// importer stores the histories of conversations that runtimes had before this server.
+// importer stores the histories of conversations that existed in runtimes before this server.
 type importer struct {
 	options importerOptions
 	imports *imports
@@ -90,7 +90,7 @@ func newImports() *imports {
 		done: map[string]chan struct{}{}, tried: map[string]importTry{}}
 }
 
-// want puts a session before all unrequested ones; looked is closed once the worker has handled it.
+// want puts a session ahead of all unrequested ones; looked is closed once the worker has handled it.
 func (i *imports) want(sessionID string) (looked <-chan struct{}) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -126,7 +126,7 @@ func (i *imports) due(sessionID, generation string, now int64) bool {
 		now-try.at >= min(i.pause<<(try.times-1), importPauseMost).Milliseconds()
 }
 
-// take returns the next session to import, "" for none, and whether a caller wants it.
+// take returns the next session to import, "" for none, and whether a caller requested it.
 func (i *imports) take() (id string, wanted bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -139,7 +139,7 @@ func (i *imports) take() (id string, wanted bool) {
 	return "", false
 }
 
-// failed records a failed import, settled that there is nothing more to import.
+// failed records a failed import; settled records that nothing is left to import.
 func (i *imports) failed(sessionID, generation string, now int64) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -152,7 +152,7 @@ func (i *imports) settled(sessionID string) {
 	delete(i.tried, sessionID)
 }
 
-// looked releases the callers that wait for a session.
+// looked wakes the callers that wait for a session.
 func (i *imports) looked(sessionID string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -162,7 +162,7 @@ func (i *imports) looked(sessionID string) {
 	}
 }
 
-// again fires when failures are due, nil for none.
+// again returns a channel that fires when failures are due, nil if there are none.
 func (i *imports) again() <-chan time.Time {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -172,7 +172,8 @@ func (i *imports) again() <-chan time.Time {
 	return time.After(i.pause)
 }
 
-// importLoop imports histories until ctx ends. Unrequested ones take at most half of its time: others write, too.
+// importLoop imports histories until ctx ends. Unrequested imports take at most half of its time, to leave the writer
+// to others.
 func (s *importer) importLoop(ctx context.Context) {
 	for ctx.Err() == nil {
 		var rest <-chan time.Time
@@ -196,7 +197,7 @@ func (s *importer) importLoop(ctx context.Context) {
 	}
 }
 
-// nextImports continues the search of the store; false at its end.
+// nextImports continues the search of the store; it returns false at the end.
 func (s *importer) nextImports(ctx context.Context) bool {
 	i := s.imports
 	i.mu.Lock()
@@ -213,7 +214,7 @@ func (s *importer) nextImports(ctx context.Context) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if search != i.searches {
-		return true // it restarted meanwhile
+		return true // the search restarted since
 	}
 	i.unread = err != nil
 	if i.scanning = len(ids) == importPage; i.scanning {
@@ -230,8 +231,8 @@ func missingHistories(ctx context.Context, q database.Querier, nodeID, before st
 		database.EncodeText(before), importPage)
 }
 
-// importOne imports the runtime's own history of a session. It does so for one that began elsewhere (adopted, forked),
-// or that changed without this server.
+// importOne imports a session's history from its runtime. It does so if the session began elsewhere (adopted, forked),
+// or changed without this server.
 func (s *importer) importOne(ctx context.Context, sessionID string) {
 	defer s.imports.looked(sessionID)
 	sess, err := s.options.Reader.Stored(ctx, sessionID)
@@ -246,7 +247,7 @@ func (s *importer) importOne(ctx context.Context, sessionID string) {
 	}
 	switch {
 	case err == nil && adapter == nil && sess.HistoryAt == 0:
-		// It is tried again when its runtime starts, or when it is due.
+		// The importer retries when the runtime starts, or when the retry is due.
 	case err == nil, session.Absent(err):
 		s.imports.settled(sessionID)
 	default:
@@ -258,7 +259,7 @@ func (s *importer) importOne(ctx context.Context, sessionID string) {
 	}
 }
 
-// AwaitHistory waits, within bounds, until the worker has handled a session whose history is missing and available.
+// AwaitHistory waits for a limited time until the worker has handled a session with a missing but available history.
 func (s *importer) AwaitHistory(ctx context.Context, session session.Session) error {
 	if adapter, _ := s.historian(session); adapter == nil {
 		return nil
@@ -272,8 +273,9 @@ func (s *importer) AwaitHistory(ctx context.Context, session session.Session) er
 	return nil
 }
 
-// historian is the runtime to import the history of a session from, and its process. It is nil in these cases: the
-// history is here; the runtime is down, whose start retries all; it failed recently; another node owns the session.
+// historian returns the runtime that can import the history of a session, and its process. It returns nil if the
+// history is here or another node owns the session. It also returns nil if the import failed recently, or the runtime
+// is down; its start retries all.
 func (s *importer) historian(session session.Session) (historian runtime.History, generation string) {
 	if session.HistoryAt != 0 || !s.options.Owns(session) {
 		return nil, ""

@@ -15,7 +15,7 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// theirs is a conversation of two turns that its runtime has and this server does not know.
+// theirs returns a conversation of two turns that exists in the runtime and is unknown to this server.
 func (k *kit) theirs() runtime.Thread {
 	k.t.Helper()
 	item := func(id string) []runtime.Item {
@@ -30,7 +30,7 @@ func (k *kit) theirs() runtime.Thread {
 	return thread
 }
 
-// relist has the runtime's conversations listed, as after each of its starts.
+// relist lists the runtime's conversations, as after each of its starts.
 func (k *kit) relist() {
 	k.fake.exited()
 	k.fake.started(ids.New())
@@ -75,7 +75,7 @@ func TestListedHistoriesAreImportedUnasked(t *testing.T) {
 	})
 }
 
-// A search through the store goes on page by page until nothing is missing.
+// A search through the store continues page by page until no history is missing.
 func TestMissingHistoriesArePaged(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		k.fake.mu.Lock()
@@ -92,8 +92,8 @@ func TestMissingHistoriesArePaged(t *testing.T) {
 	})
 }
 
-// A read does not ask the runtime itself, however many come, and answers in time and says what is missing while the
-// runtime is slow.
+// Reads never ask the runtime themselves, however many arrive. While the runtime is slow, they answer in time and
+// report what is missing.
 func TestAReadDoesNotWaitForASlowHistory(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		k.importer.imports.patience = 10 * time.Millisecond
@@ -128,7 +128,7 @@ func TestAReadDoesNotWaitForASlowHistory(t *testing.T) {
 	})
 }
 
-// While a runtime is down its conversations are shown as they are stored, at once.
+// While a runtime is down, reads show its conversations as stored, immediately.
 func TestAReadWhileTheRuntimeIsDown(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		k.importer.imports.patience = patience
@@ -150,7 +150,7 @@ func TestAReadWhileTheRuntimeIsDown(t *testing.T) {
 	})
 }
 
-// commitHistoryMissing makes a session one whose history changed while this server did not watch.
+// commitHistoryMissing marks a session whose history changed while this server was not watching.
 func (k *kit) commitHistoryMissing(sessionID string) error {
 	_, err := k.log.Commit(k.t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		return nil, store.UpdateSession(ctx, tx, sessionID, `history_at = 0`)

@@ -14,7 +14,7 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// slots bounds the running turns and the sessions in memory.
+// slots limits the running turns and the sessions in memory.
 type slots struct {
 	db      *database.DB
 	journal *journal.Journal
@@ -26,7 +26,7 @@ type slots struct {
 }
 
 // makeRoom keeps the view from growing with every session ever used. It evicts a session only once the store has the
-// same state. That is so after everything queued before is committed, as an empty unit confirms.
+// same state. An empty unit confirms that: everything queued before it is then committed.
 func (s *slots) makeRoom(ctx context.Context) {
 	spare := s.index.Spare()
 	if len(spare) == 0 {
@@ -43,7 +43,7 @@ func (s *slots) makeRoom(ctx context.Context) {
 	}
 }
 
-// Load is the current load of a runtime of this server.
+// Load returns the current load of a runtime.
 func (s *slots) Load(runtimeName string) session.Load { return s.index.Limits.Load(runtimeName) }
 
 // countTurns counts the turns in processes that an earlier server left.
@@ -60,8 +60,8 @@ func (s *slots) countTurns(ctx context.Context) error {
 	return nil
 }
 
-// reserveSlot counts a message until its release: *LimitError when too many are on their way. Later checks report
-// errors of the session.
+// reserveSlot counts a message until its release. It returns *LimitError if too many messages are being sent. Later
+// checks report errors of the session.
 func (s *slots) reserveSlot(ctx context.Context, sessionID string) (leave func(), err error) {
 	t, inView := s.index.Peek(sessionID)
 	if !inView || !t.Stored {
@@ -77,7 +77,7 @@ func (s *slots) reserveSlot(ctx context.Context, sessionID string) (leave func()
 	return s.index.Limits.Reserve(t.Runtime, sessionID)
 }
 
-// needsSlot reports whether a message to a session begins a turn that needs a slot.
+// needsSlot reports whether a message to a session starts a turn that needs a slot.
 func (s *slots) needsSlot(session session.Session) bool {
 	return s.index.Limits.BoundsTurns(session.Runtime) && s.index.ActiveTurn(session.ID) == ""
 }

@@ -19,13 +19,13 @@ import (
 	"harness/stream"
 )
 
-// ingest stores the meaning of one native line. It updates the view and queues the events with their state changes as
-// one unit. It waits for room in the journal's queue, not for the commit: a slow store slows the runtime, and nothing
-// is dropped. It returns the session to store the native line with, "" for none.
+// ingest stores the changes that one native line describes. It updates the view and queues the events with their state
+// changes as one unit. It waits for room in the journal's queue, not for the commit: a slow store slows the runtime,
+// and nothing is dropped. It returns the session to store the native line with, "" for none.
 func (s *Service) ingest(runtimeName string, batch runtime.Batch) (nativeOf string) {
 	named := s.resolver.preload(runtimeName, batch)
 	s.resolver.ignoreStrange(runtimeName, batch)
-	for s.order.Lock(); !s.index.Has(named...); s.order.Lock() { // one was evicted meanwhile
+	for s.order.Lock(); !s.index.Has(named...); s.order.Lock() { // a session was evicted in between
 		s.order.Unlock()
 		named = s.resolver.preload(runtimeName, batch)
 	}
@@ -66,8 +66,8 @@ func (s *Service) ingest(runtimeName string, batch runtime.Batch) (nativeOf stri
 	return nativeOf
 }
 
-// isDuplicate reports whether this server has ingested a batch before: an attachment to its process reads it again.
-// Service.order is held.
+// isDuplicate reports whether this server has already ingested a batch: after an attachment, the process's output is
+// read again. Service.order is held.
 func (s *Service) isDuplicate(runtimeName string, batch runtime.Batch) bool {
 	if batch.Offset == 0 {
 		return false
@@ -102,7 +102,7 @@ func (s *Service) unitOf(runtimeName string, signal runtime.Signal) journal.Unit
 	default:
 		s.WantBackground(signal)
 		a = s.prepareSignal(runtimeName, signal)
-		s.stopper.watchSilence(signal) // once the index has the turn, which a stop needs
+		s.stopper.watchSilence(signal) // after the index has the turn, which a stop needs
 		if _, began := change.(runtime.TurnStarted); began {
 			s.adoption.wantDescription(runtimeName, signal.ThreadID)
 		}
@@ -132,7 +132,7 @@ func inSequence(units []journal.Unit) journal.Unit {
 	}
 }
 
-// after is a unit whose events follow native lines, those of this node's sessions.
+// after returns a unit that puts the events of native lines of this node's sessions before its own.
 func (s *Service) after(events []journal.Event, unit journal.Unit) journal.Unit {
 	if len(events) == 0 {
 		return unit
@@ -156,7 +156,7 @@ func (s *Service) after(events []journal.Event, unit journal.Unit) journal.Unit 
 
 func nothing(context.Context, database.Tx) ([]journal.Event, error) { return nil, nil }
 
-// submit queues the unit of a batch; the batch's own Stored is called after the commit.
+// submit queues the unit of a batch; the batch's Stored is called after the commit.
 func (s *Service) submit(runtimeName string, batch runtime.Batch, unit journal.Unit) {
 	report := func(_ []journal.Record, err error) {
 		if err == nil && batch.Stored != nil {
@@ -170,7 +170,7 @@ func (s *Service) submit(runtimeName string, batch runtime.Batch, unit journal.U
 			failure.Msg("what a runtime said could not be stored; the transcript of this turn may miss it")
 		}
 	}
-	// No deadline: only the journal's own end may refuse a signal.
+	// Set no deadline: only the end of the journal may refuse a signal.
 	if err := s.journal.Submit(context.Background(), unit, report); err != nil {
 		report(nil, err)
 	}
@@ -183,10 +183,10 @@ type arrival struct {
 	thread     live.Session
 	meta       stream.Meta
 	receivedAt int64
-	requestID  string // our id for an interactive request
+	requestID  string // this server's id for an interactive request
 }
 
-// usageReport is the signal in the form of package usage.
+// usageReport converts the signal for package usage.
 func (a arrival) usageReport() usage.Report {
 	return usage.Report{Runtime: a.runtime, SessionID: a.signal.ThreadID, TurnID: a.meta.TurnID, Method: a.signal.Method,
 		Params: a.meta.Layout.Params.Of(a.signal.Raw), At: a.receivedAt, Running: a.thread.ActiveTurn != ""}
@@ -206,7 +206,7 @@ func (s *Service) prepareSignal(runtimeName string, signal runtime.Signal) arriv
 		a.thread, _ = s.index.Get(signal.ThreadID)
 		a.meta = a.thread.Meta(signal.ThreadID)
 		if signal.Method == wire.MethodThreadStarted && a.meta.Session != nil {
-			a.meta.Session.Title = "" // it begins without a name, also if it has one by now
+			a.meta.Session.Title = "" // it starts unnamed, even if it has a name by now
 		}
 		s.index.Update(signal.ThreadID, func(t *live.Session) {
 			t.Stored = true // this unit makes a missing row
@@ -237,7 +237,7 @@ func (s *Service) prepareSignal(runtimeName string, signal runtime.Signal) arriv
 	return a
 }
 
-// LoadView loads a session into the view. After a read error the session stays absent: the unit reads the rows itself.
+// LoadView loads a session into the view. After a read error it stays absent, and the unit reads the rows itself.
 func (s *Service) LoadView(runtimeName, id string) {
 	if err := s.tryLoad(runtimeName, id); err != nil {
 		s.opts.Logger.Warn().Err(err).Str("session", id).
@@ -291,7 +291,7 @@ func (s *Service) storedThread(ctx context.Context, runtimeName, id string) (liv
 	return t, err
 }
 
-// event is the event of a signal, without its meta.
+// event returns the event of a signal, without its meta.
 func (a arrival) event() journal.Event {
 	event := journal.Event{SessionID: a.signal.ThreadID, TurnID: a.meta.TurnID, ItemID: a.signal.ItemID,
 		Type: stream.EventNotification, Time: a.receivedAt, Source: a.runtime, Payload: a.signal.Raw,
@@ -317,8 +317,8 @@ func (s *Service) apply(ctx context.Context, tx database.Tx, a arrival) ([]journ
 		var gone *session.DeletedError
 		switch {
 		case errors.As(err, &gone):
-			// Deleted while the signal was queued: the journal keeps it as one of a purged session, and it changes
-			// nothing.
+			// The session was deleted while the signal was queued. The journal stores the signal as one of a purged
+			// session, and it changes nothing.
 			meta.Purged, meta.Session, meta.SystemOwned = true, nil, gone.SystemOwned
 		case err != nil:
 			return nil, err
@@ -341,7 +341,7 @@ func (s *Service) apply(ctx context.Context, tx database.Tx, a arrival) ([]journ
 	return append(events, decided...), err
 }
 
-// change stores the state of a signal. Its events precede the signal's own, as clients had them from codex-manager.
+// change stores the state of a signal. Its events precede the signal's own, as in codex-manager.
 func (s *Service) change(ctx context.Context, tx database.Tx, a arrival, meta *stream.Meta) ([]journal.Event, error) {
 	id := a.signal.ThreadID
 	switch change := a.signal.Change.(type) {
@@ -390,8 +390,8 @@ func (s *Service) change(ctx context.Context, tx database.Tx, a arrival, meta *s
 	return nil, nil
 }
 
-// moment corrects the time (ms) of a runtime that counts whole seconds. Uncorrected, a turn would precede one accepted
-// earlier in the same second. Its end would precede its last items.
+// moment corrects the time (ms) of a runtime that counts whole seconds. Uncorrected, a turn would sort before one
+// accepted earlier in the same second. Its end would sort before its last items.
 func (a arrival) moment(said int64) int64 {
 	switch since := a.receivedAt - said; {
 	case said == 0 || since >= 0 && since < 1000:
@@ -407,7 +407,7 @@ func (s *Service) turnCompleted(ctx context.Context, tx database.Tx, a arrival, 
 	turn := store.Turn{SessionID: a.signal.ThreadID, TurnID: change.TurnID, Status: change.Status, Error: change.Error,
 		Generation: a.signal.Generation, NodeID: s.opts.NodeID, StartedAt: change.StartedAt,
 		CompletedAt: a.moment(change.CompletedAt), Native: change.Native}
-	turn.CutOff = turn.Status == runtime.TurnInterrupted && turn.Error != "" // a stop needs no reason
+	turn.CutOff = turn.Status == runtime.TurnInterrupted && turn.Error != "" // a stop has no error text
 	events, err := s.endRetry(ctx, tx, turn)
 	if err != nil {
 		return nil, err
@@ -419,8 +419,8 @@ func (s *Service) turnCompleted(ctx context.Context, tx database.Tx, a arrival, 
 	if err != nil {
 		return nil, err
 	}
-	// Requests of this turn can no longer be answered; not every runtime reports so for every kind. Its calls of this
-	// server's tools are void as well.
+	// Requests of this turn can no longer be answered; not every runtime reports that for every kind. Its calls to
+	// this server's tools are void as well.
 	pending, err := store.PendingRequests(ctx, tx, turn.SessionID)
 	if err != nil {
 		return nil, err
@@ -462,7 +462,7 @@ func (s *Service) requested(ctx context.Context, tx database.Tx, a arrival, chan
 	if err != nil {
 		return err
 	}
-	// A runtime asks again after an attachment: same request, same id.
+	// A runtime repeats its request after an attachment: the request and its id stay the same.
 	meta.RequestID = &request.ID
 	meta.Request = &stream.RequestRef{ID: request.ID, Kind: string(request.Kind), Summary: request.Summary,
 		ThreadID: request.SessionID, TurnID: request.TurnID, ItemID: request.ItemID, CreatedAt: request.CreatedAt,
@@ -477,13 +477,13 @@ func params(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// resolvedElsewhere: the runtime closed a request. Our own answer has settled it already; without one, no client can
-// answer it anymore.
+// resolvedElsewhere handles a request that the runtime closed. If this server answered it, it is already settled;
+// otherwise no client can answer it any longer.
 func (s *Service) resolvedElsewhere(ctx context.Context, tx database.Tx, a arrival, change runtime.RequestResolved,
 	meta *stream.Meta) ([]journal.Event, error) {
 	request, err := store.ReadNativeRequest(ctx, tx, a.signal.Generation, change.RequestID)
 	if errors.Is(err, session.ErrRequestNotFound) {
-		return nil, nil // it was refused
+		return nil, nil // the request was refused
 	}
 	if err != nil {
 		return nil, err

@@ -13,21 +13,21 @@ import (
 )
 
 const (
-	// lateTurn bounds how long a runtime may not know a turn that it has accepted.
+	// lateTurn limits how long a runtime may report a turn it has accepted as unknown.
 	lateTurn = time.Second
-	// stopPatience is how long an agent has to end a turn after a stop. Then its process is ended.
+	// stopPatience is how long an agent has to end a turn after a stop. After that, the server ends its process.
 	stopPatience = 10 * time.Second
-	// endPatience bounds the end of a process, and the wait for a message on its way to the agent.
+	// endPatience limits the end of a process, and the wait for a message that is being sent to the agent.
 	endPatience = 2 * time.Second
 )
 
-// Interrupt is StopTurn that also ends the background work of the turn, and returns the turn.
+// Interrupt is StopTurn that also ends the turn's background work, and returns the turn's id.
 func (s *stopper) Interrupt(ctx context.Context, sessionID, turnID string) (string, error) {
 	stopped, err := s.StopTurn(ctx, sessionID, turnID, false)
 	return stopped.TurnID, err
 }
 
-// toInterrupt finds the running turn of a session, and the runtime that can end it; errors are those of Interrupt.
+// toInterrupt finds the running turn of a session, and the runtime that can end it. Errors are those of Interrupt.
 func (s *stopper) toInterrupt(ctx context.Context, sessionID, turnID string) (sess session.Session, adapter runtime.Adapter,
 	active string, err error) {
 	row, err := store.ReadSession(ctx, s.options.DB.Read(), sessionID)
@@ -52,8 +52,8 @@ func (s *stopper) toInterrupt(ctx context.Context, sessionID, turnID string) (se
 	return row.Session, adapter, active, err
 }
 
-// holdBriefly locks a session, so that messages to it wait. A longer holder is itself waiting for the runtime, and does
-// not prevent the stop; held reports whether the lock was taken.
+// holdBriefly locks a session, so that messages to it wait. A caller that holds the lock for longer is waiting for the
+// runtime, and must not prevent the stop. held reports whether holdBriefly took the lock.
 func (s *stopper) holdBriefly(ctx context.Context, sessionID string) (release func(), held bool) {
 	ctx, cancel := context.WithTimeout(ctx, endPatience)
 	defer cancel()
@@ -64,7 +64,8 @@ func (s *stopper) holdBriefly(ctx context.Context, sessionID string) (release fu
 	return release, true
 }
 
-// stopTurn ends a turn and returns after its end. ErrNoActiveTurn when it ended by itself, *NotStoppedError.
+// stopTurn ends a turn and returns after its end. It returns ErrNoActiveTurn if the turn ended by itself, or
+// *NotStoppedError.
 func (s *stopper) stopTurn(ctx context.Context, adapter runtime.Adapter, sess session.Session, turnID string) error {
 	idle := s.options.Index.WhenIdle(sess.ID)
 	if s.options.Index.ActiveTurn(sess.ID) != turnID {
@@ -88,12 +89,12 @@ func (s *stopper) stopTurn(ctx context.Context, adapter runtime.Adapter, sess se
 			return err
 		}
 	}
-	return s.commit(ctx, nothing) // its end is stored first, so that later readers see it
+	return s.commit(ctx, nothing) // store its end first, so that later readers see it
 }
 
-// stoppedAlready reports whether an ended turn was stopped by another request just before.
+// stoppedAlready reports whether another request stopped an ended turn just before.
 func (s *stopper) stoppedAlready(ctx context.Context, sessionID, turnID string) error {
-	if err := s.commit(ctx, nothing); err != nil { // its end is stored first
+	if err := s.commit(ctx, nothing); err != nil { // store its end first
 		return err
 	}
 	turn, known, err := store.ReadTurn(ctx, s.options.DB.Read(), sessionID, turnID)
@@ -103,8 +104,8 @@ func (s *stopper) stoppedAlready(ctx context.Context, sessionID, turnID string) 
 	return err
 }
 
-// askToEnd asks a runtime to end a turn, until ctx ends or the turn is over. A runtime may not know a turn yet that it
-// has just accepted. It is asked again while the turn runs here.
+// askToEnd asks a runtime to end a turn, until ctx ends or the turn has ended. A runtime may not know a turn yet that
+// it has just accepted. askToEnd repeats the request while the turn runs here.
 func (s *stopper) askToEnd(ctx context.Context, adapter runtime.Adapter, threadID, turnID string, idle <-chan struct{}) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

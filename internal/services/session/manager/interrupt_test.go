@@ -10,7 +10,7 @@ import (
 	"harness/internal/services/session"
 )
 
-// A stop answers when the turn has ended. A message that comes meanwhile waits for that, and becomes a turn of its own.
+// A stop returns when the turn has ended. A message sent in between waits for that, and starts a new turn.
 func TestAMessageAfterAStopIsNoPartOfTheStoppedTurn(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -48,7 +48,7 @@ func TestAMessageAfterAStopIsNoPartOfTheStoppedTurn(t *testing.T) {
 	})
 }
 
-// Two stops at once are both answered when the turn has ended.
+// Two concurrent stops both return when the turn has ended.
 func TestTwoStopsAtOnce(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -69,7 +69,7 @@ func TestTwoStopsAtOnce(t *testing.T) {
 	})
 }
 
-// The process of an agent that does not end its turn is ended, unless it also runs turns of other sessions.
+// If an agent does not end its turn, its process is ended, unless it also runs turns of other sessions.
 func TestAnAgentThatDoesNotStop(t *testing.T) {
 	eachPair(t, func(t *testing.T, p pair) {
 		p.stopPatience = 20 * time.Millisecond

@@ -24,7 +24,7 @@ import (
 	"harness/transcript"
 )
 
-// patience bounds every wait; only a fault uses it up.
+// patience limits every wait; only a bug exhausts it.
 const patience = time.Minute
 
 // kit is a Service with real parts around it and a scripted runtime.
@@ -33,7 +33,7 @@ type kit struct {
 	t    *testing.T
 	fake *fake
 	log  *journal.Journal
-	// ahead is how far (ns) the Service's clock is before the real one.
+	// ahead is how far (ns) the Service's clock is ahead of the real one.
 	ahead atomic.Int64
 }
 
@@ -46,11 +46,11 @@ func each(t *testing.T, test func(t *testing.T, k *kit)) {
 	dbtest.Each(t, func(t *testing.T, db *database.DB) { test(t, open(t, db, "node")) })
 }
 
-// actorKey is where a test's context says on whose behalf it is.
+// actorKey is the context key of a test's actor.
 type actorKey struct{}
 
-// open builds a Service on a store that may have been used before: a restarted server, whose runtime process may be one
-// that survived.
+// open builds a Service on a store that may have been used before: a restarted server, whose runtime process may have
+// survived.
 func open(t *testing.T, db *database.DB, node string, surviving ...string) *kit {
 	t.Helper()
 	return openWith(t, db, node, func(o *Options) { o.Surviving = surviving })
@@ -79,7 +79,7 @@ func openWith(t *testing.T, db *database.DB, node string, edit func(*Options)) *
 		f.generation = opts.Surviving[0]
 	}
 	k.Service = New(opts)
-	k.Unusable = func(string) string { return "" } // the folders of these tests are names
+	k.Unusable = func(string) string { return "" } // the folders of these tests do not exist
 	f.sink = k.Sink("codex")
 	if err := k.Start(t.Context()); err != nil {
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func openWith(t *testing.T, db *database.DB, node string, edit func(*Options)) *
 	return k
 }
 
-// close ends the Service as a killed process would: nothing open is settled.
+// close ends the Service like a killed process: it settles nothing.
 func (k *kit) close() {
 	k.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -105,14 +105,14 @@ func (k *kit) close() {
 	}
 }
 
-// reopen is kill -9 and a new start.
+// reopen is kill -9 followed by a new start.
 func (k *kit) reopen() *kit {
 	k.t.Helper()
 	k.close()
 	return open(k.t, k.db, k.opts.NodeID)
 }
 
-// reopenKnown is reopen beside a runtime that still has its conversations.
+// reopenKnown is reopen with a runtime that still has its conversations.
 func (k *kit) reopenKnown() *kit {
 	k.t.Helper()
 	k.close()
@@ -123,7 +123,7 @@ func (k *kit) reopenKnown() *kit {
 	})
 }
 
-// flush waits until everything said so far is committed.
+// flush waits until all signals so far are committed.
 func (k *kit) flush() {
 	k.t.Helper()
 	k.order.Lock()
@@ -146,7 +146,7 @@ func (k *kit) create() session.Session {
 	return session
 }
 
-// turnOf is the turn of a message that was sent.
+// turnOf returns the turn of a message that was sent.
 func turnOf(sent session.Sent, err error) (string, error) { return sent.TurnID, err }
 
 func (k *kit) send(sessionID string) string {
@@ -178,7 +178,7 @@ func (k *kit) records() []journal.Record {
 	}
 }
 
-// laidOut checks that the meta of a stored line records where its parts stand.
+// laidOut checks that the meta of a stored line records the positions of its parts.
 func laidOut(t *testing.T, record *journal.Record) {
 	t.Helper()
 	if record.Type != stream.EventNotification && record.Type != stream.EventRequest {
@@ -187,7 +187,7 @@ func laidOut(t *testing.T, record *journal.Record) {
 	var decoded struct{ Method, Params, ID json.RawMessage }
 	err := json.Unmarshal(record.Payload, &decoded)
 	if err != nil || decoded.Method == nil {
-		return // a line that no client can show
+		return // a line that clients cannot show
 	}
 	meta := metaOf(t, *record)
 	parts, ok := stream.LineOf(&record.Event, &meta)
@@ -197,7 +197,7 @@ func laidOut(t *testing.T, record *journal.Record) {
 	}
 }
 
-// events are the records of one type.
+// events returns the records of one type.
 func (k *kit) events(kind string) []journal.Record {
 	k.t.Helper()
 	var out []journal.Record
@@ -209,7 +209,7 @@ func (k *kit) events(kind string) []journal.Record {
 	return out
 }
 
-// one is the payload of the only event of a type.
+// one returns the payload of the only event of a type.
 func (k *kit) one(kind string) string {
 	k.t.Helper()
 	events := k.events(kind)
@@ -249,7 +249,7 @@ func (k *kit) pending(sessionID string, kind runtime.RequestKind) []session.Requ
 	return requests
 }
 
-// eventually waits for what a background worker does.
+// eventually waits for the result of a background worker.
 func (k *kit) eventually(what string, ok func() bool) {
 	k.t.Helper()
 	if !polling.Until(patience, ok) {
@@ -266,7 +266,7 @@ func metaOf(t *testing.T, record journal.Record) stream.Meta {
 	return meta
 }
 
-// end ends a turn as its runtime does.
+// end ends a turn like its runtime.
 func (k *kit) end(sessionID, turnID string) {
 	k.t.Helper()
 	k.fake.end(sessionID, turnID, runtime.TurnDone)

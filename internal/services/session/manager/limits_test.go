@@ -26,7 +26,7 @@ func openLimited(t *testing.T, db *database.DB, limits session.RuntimeLimits, su
 	})
 }
 
-// later sends a message that may have to wait; its turn, or the error, comes over the channel.
+// sendLater sends a message that may have to wait; the channel receives its turn, or the error.
 func (k *kit) sendLater(ctx context.Context, sessionID string) <-chan any {
 	out := make(chan any, 1)
 	go func() {
@@ -49,7 +49,7 @@ func (k *kit) onTheirWay(messages, places int) {
 	})
 }
 
-// A runtime that has its turns lets further ones wait in order, whatever ends the turn before; what is steered does not
+// At a runtime's limit of turns, further turns wait in order, however the turn before ends. Steered messages do not
 // wait. RA-28
 func TestTurnsOfARuntimeAreBounded(t *testing.T) {
 	eachLimited(t, session.RuntimeLimits{Turns: 1}, func(t *testing.T, k *kit) {
@@ -94,7 +94,7 @@ func TestTurnsOfARuntimeAreBounded(t *testing.T) {
 	})
 }
 
-// A turn that goes on in a process of the server before counts.
+// A turn that continues in a process of the previous server counts.
 func TestTurnsThatSurvivedCount(t *testing.T) {
 	eachLimited(t, session.RuntimeLimits{Turns: 1}, func(t *testing.T, k *kit) {
 		one, two := k.create().ID, k.create().ID
@@ -113,7 +113,8 @@ func TestTurnsThatSurvivedCount(t *testing.T) {
 	})
 }
 
-// More messages than may be on their way are refused at once, with the reason, and nothing is done of them. RA-28
+// If too many messages are being sent, further ones are refused immediately, with the reason and without any effect.
+// RA-28
 func TestMessagesOnTheirWayAreBounded(t *testing.T) {
 	eachLimited(t, session.RuntimeLimits{Turns: 1, Messages: 3, SessionMessages: 2}, func(t *testing.T, k *kit) {
 		one, two, three, four := k.create().ID, k.create().ID, k.create().ID, k.create().ID

@@ -10,8 +10,8 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// A long message and a long request are stored in parts: a reader gets them byte for byte, the runtime that
-// asked gets its own parameters back with the answer, and nothing is left when they go, or are said again in few words.
+// A long message and a long request are stored in parts. A reader gets them byte for byte, and the runtime gets its
+// own parameters back with the answer. No parts remain after a deletion, or after a shorter version replaces them.
 func TestLongMessagesAndRequestsAreStoredInParts(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -26,7 +26,7 @@ func TestLongMessagesAndRequestsAreStoredInParts(t *testing.T) {
 			k.flush()
 		}
 		parts := func(table string) int { return k.number(`select count(*) from ` + table) }
-		for range 2 { // said twice
+		for range 2 { // reported twice
 			say(native(long))
 			messages, err := store.ReadMessages(t.Context(), k.db.Read(), s.ID, []string{"m"})
 			k.do(err)

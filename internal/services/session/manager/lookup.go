@@ -24,9 +24,9 @@ type findAnswer struct {
 	err     error
 }
 
-// Lookup finds a session in the stored rows, or adopts one that only a runtime knows. It asks runtimes only about ids
-// that are not stored here, and only runtimes that are ready. *DeletedError for a deleted session; ErrNotFound for an
-// unknown one, as *UnknownError when runtimes could not be asked.
+// Lookup finds a session in the stored rows, or adopts one that only a runtime knows. It asks only runtimes that are
+// ready, and only about ids that are not stored here. It returns *DeletedError for a deleted session and ErrNotFound
+// for an unknown one. If some runtimes could not be asked, the latter is an *UnknownError.
 func (s *conversations) Lookup(ctx context.Context, sessionID string) (session.Session, error) {
 	sess, err := s.reader.Stored(ctx, sessionID)
 	if !errors.Is(err, session.ErrNotFound) {
@@ -48,7 +48,7 @@ func (s *conversations) Lookup(ctx context.Context, sessionID string) (session.S
 			s.imports.want(sessionID)
 			return s.reader.Stored(ctx, sessionID)
 		case one.err == nil, errors.Is(one.err, runtime.ErrThreadNotFound):
-		case errors.As(one.err, new(*runtime.Error)): // it refuses the id: not an id of this runtime
+		case errors.As(one.err, new(*runtime.Error)): // the runtime refuses the id: it is not one of its own
 		default:
 			return session.Session{}, one.err
 		}
@@ -59,7 +59,7 @@ func (s *conversations) Lookup(ctx context.Context, sessionID string) (session.S
 	return session.Session{}, session.ErrNotFound
 }
 
-// findInRuntimes asks all ready runtimes with conversations for one, concurrently.
+// findInRuntimes asks all ready runtimes that store conversations for one, concurrently.
 func (s *conversations) findInRuntimes(ctx context.Context, sessionID string) (answers []findAnswer, notAsked []session.NotAsked) {
 	ctx, cancel := context.WithTimeout(ctx, lookupPatience)
 	defer cancel()
@@ -83,7 +83,7 @@ func (s *conversations) findInRuntimes(ctx context.Context, sessionID string) (a
 	return answers, notAsked
 }
 
-// notAskedReason is the reason why an unavailable runtime is not asked.
+// notAskedReason returns why an unavailable runtime is not asked.
 func notAskedReason(name string, status runtime.Status) session.NotAsked {
 	if status.State == runtime.StateReady {
 		return session.NotAsked{Runtime: name, State: runtime.StateUnresponsive,

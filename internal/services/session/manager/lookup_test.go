@@ -11,8 +11,8 @@ import (
 	"harness/internal/services/session"
 )
 
-// A session that is not stored is unknown at once, whatever a runtime does that cannot be asked for it; the error names
-// that runtime.
+// A session that is not stored is unknown immediately, whatever an unavailable runtime does; the error names that
+// runtime.
 func TestAnUnknownSessionWaitsForNoRuntime(t *testing.T) {
 	eachPair(t, func(t *testing.T, p pair) {
 		defer p.other.freeze()()
@@ -50,7 +50,7 @@ func TestAnUnknownSessionWaitsForNoRuntime(t *testing.T) {
 	})
 }
 
-// A runtime that is ready and does not answer is named, too, after a bounded time; one whose caller left is not.
+// The error also names a ready runtime that does not answer within a limited time, unless the caller canceled.
 func TestASilentRuntimeIsNamed(t *testing.T) {
 	eachPair(t, func(t *testing.T, p pair) {
 		defer p.other.freeze()()
@@ -67,7 +67,7 @@ func TestASilentRuntimeIsNamed(t *testing.T) {
 	})
 }
 
-// What a runtime does to a conversation that is not stored here is asked of it only while it is ready.
+// An operation on a conversation that is not stored here reaches the runtime only while the runtime is ready.
 func TestAnUnknownConversationOfARuntimeThatIsDown(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		k.fake.exited()

@@ -41,13 +41,13 @@ func (s *organizer) commit(ctx context.Context, unit journal.Unit) error {
 	return err
 }
 
-// Rename changes a session's title, here and in its runtime, if that stores names.
+// Rename changes a session's title here, and in its runtime if the runtime stores names.
 func (s *organizer) Rename(ctx context.Context, sessionID, title string) (session.Session, error) {
 	return s.RenameFrom(ctx, sessionID, title, "")
 }
 
-// RenameFrom is Rename of a session with a certain title, or with any for "". *TitleError when the session has another
-// title, which stays.
+// RenameFrom is Rename of a session that has the given title, or any title for "". It returns *TitleError, and changes
+// nothing, if the title differs.
 func (s *organizer) RenameFrom(ctx context.Context, sessionID, title, from string) (session.Session, error) {
 	return s.manage(ctx, sessionID, func(ctx context.Context, sess session.Session, adapter runtime.Adapter) (change, error) {
 		if from != "" && sess.Title != from {
@@ -55,7 +55,7 @@ func (s *organizer) RenameFrom(ctx context.Context, sessionID, title, from strin
 		}
 		librarian, notified := runtime.Has[runtime.Archiver](adapter, runtime.OpArchive)
 		if notified {
-			// A conversation that the runtime lost keeps its row and title.
+			// If the runtime lost the conversation, the row and its title stay.
 			err := librarian.NameThread(ctx, sess.RuntimeSessionID, title)
 			if err != nil && !errors.Is(err, runtime.ErrThreadNotFound) {
 				return nil, err
@@ -64,8 +64,8 @@ func (s *organizer) RenameFrom(ctx context.Context, sessionID, title, from strin
 		s.index.Update(sessionID, func(t *live.Session) { t.SetTitle(title) })
 		return func(ctx context.Context, tx database.Tx, at int64) ([]journal.Event, error) {
 			if from != "" {
-				// Other calls on the session wait for this one. Another title now is the runtime's own, set after it
-				// had accepted this one.
+				// Other calls on the session wait for this one. If the title differs now, the runtime changed it after
+				// accepting this one.
 				stored, err := store.ReadSession(ctx, tx, sessionID)
 				if err == nil && stored.Title != from && stored.Title != title {
 					err = &session.TitleError{SessionID: sessionID, Title: stored.Title}
@@ -86,8 +86,9 @@ func (s *organizer) RenameFrom(ctx context.Context, sessionID, title, from strin
 	})
 }
 
-// Archive archives a session, in its runtime too if that has an archive; ErrNotMaterialized when its runtime has
-// nothing stored to archive. It ends everything that runs in the session, and holds its queued messages.
+// Archive archives a session, and also in its runtime if that has an archive. It returns ErrNotMaterialized if the
+// runtime has nothing stored to archive. It ends everything that runs in the session, and marks its queued messages as
+// held.
 func (s *organizer) Archive(ctx context.Context, sessionID string) (session.Session, error) {
 	return s.manage(ctx, sessionID, func(ctx context.Context, session session.Session, adapter runtime.Adapter) (change, error) {
 		s.stopper.endWork(ctx, adapter, session)
@@ -98,7 +99,7 @@ func (s *organizer) Archive(ctx context.Context, sessionID string) (session.Sess
 		}
 		var t runtime.Thread
 		if historian, ok := runtime.Has[runtime.History](adapter, runtime.OpHistory); ok {
-			// Its file has moved. A failure to read the new place does not fail the call.
+			// The conversation's file has moved. A failure to read its new path does not fail the call.
 			t, _ = historian.ReadThread(ctx, session.RuntimeSessionID, false)
 		}
 		return func(ctx context.Context, tx database.Tx, _ int64) ([]journal.Event, error) {
@@ -126,8 +127,8 @@ func (s *organizer) Unarchive(ctx context.Context, sessionID string) (session.Se
 	}))
 }
 
-// Resume loads the conversation in its runtime, so that its events flow; turns do this by themselves. *ToolsError for
-// client tools that are not the session's, *FolderError.
+// Resume loads the conversation in its runtime, so that the runtime sends its events; turns do this themselves. Errors
+// include *ToolsError for client tools that differ from the session's, and *FolderError.
 func (s *organizer) Resume(ctx context.Context, sessionID string, dynamicTools json.RawMessage) (session.Session, error) {
 	var t runtime.Thread
 	resumed, err := withReportedThread(&t)(
@@ -157,7 +158,8 @@ func (s *organizer) Resume(ctx context.Context, sessionID string, dynamicTools j
 	return resumed, err
 }
 
-// withReportedThread returns a session with the runtime's latest description, including the history that is not stored.
+// withReportedThread returns a session with the runtime's latest description, including the history that is not
+// stored.
 func withReportedThread(t *runtime.Thread) func(session.Session, error) (session.Session, error) {
 	return func(session session.Session, err error) (session.Session, error) {
 		if err == nil && len(t.Raw) > 0 {
@@ -167,15 +169,15 @@ func withReportedThread(t *runtime.Thread) func(session.Session, error) (session
 	}
 }
 
-// change is a management call's change of a session's row.
+// change changes a session's row for a management call.
 type change func(ctx context.Context, tx database.Tx, at int64) ([]journal.Event, error)
 
-// manage runs every such call: it finds the session, calls the runtime, and stores the result. Calls on one session run
-// in sequence, so that the store and the runtime end with the same state.
+// manage runs every management call: it finds the session, calls the runtime, and stores the result. Calls on one
+// session run in sequence, so that the store and the runtime end with the same state.
 func (s *organizer) manage(ctx context.Context, sessionID string,
 	act func(context.Context, session.Session, runtime.Adapter) (change, error)) (session.Session, error) {
 	if err := s.journal.AwaitWrites(ctx); err != nil {
-		return session.Session{}, err // before any call of the runtime
+		return session.Session{}, err // before any call to the runtime
 	}
 	release, err := s.locks.Acquire(ctx, sessionID)
 	if err != nil {
@@ -186,7 +188,7 @@ func (s *organizer) manage(ctx context.Context, sessionID string,
 	if err != nil {
 		return session.Session{}, err
 	}
-	// From here on a canceled caller does not matter: the row must show the runtime's change.
+	// From here on, ignore cancellation: the row must show the runtime's change.
 	ctx = context.WithoutCancel(ctx)
 	apply, err := act(ctx, sess, adapter)
 	if err != nil {
@@ -220,12 +222,12 @@ func storeThread(ctx context.Context, tx database.Tx, sessionID string, t runtim
 	if len(t.Raw) == 0 {
 		return nil
 	}
-	// Every read of the session would load the history that some answers contain.
+	// Strip the history that some answers contain: otherwise every read of the session would load it.
 	return store.UpdateSession(ctx, tx, sessionID, `thread = $2`, string(withoutTurns(t.Raw)))
 }
 
-// AssignProject puts a session into a project, or removes it (nil). It checks the project before the session, but a
-// deleted session first of all. An unchanged project is not announced.
+// AssignProject puts a session into a project, or removes it from one (nil). It checks first whether the session was
+// deleted, then the project, then the session. If nothing changes, it publishes no event.
 func (s *organizer) AssignProject(ctx context.Context, sessionID string, projectID *string) (session.Session, error) {
 	var gone *session.DeletedError
 	if err := store.CheckTombstone(ctx, s.db.Read(), sessionID); errors.As(err, &gone) {

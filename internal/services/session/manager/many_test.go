@@ -12,9 +12,9 @@ import (
 	"harness/tests/dbtest"
 )
 
-// Sessions come and are left alone: the memory they take does not grow with their number. 100,000 are looked at, as by
-// who reads them, and some thousands have a turn.
-func TestManySessionsComeAndGo(t *testing.T) { // not beside others, whose memory would count
+// Sessions that are used and then left idle do not take memory in proportion to their number. The test reads 100,000
+// sessions, and runs a turn in some thousands of them.
+func TestManySessionsComeAndGo(t *testing.T) { // not in parallel: other tests' memory would count
 	k := open(t, dbtest.Open(t, database.SQLite), "node")
 	look := func() { k.LoadView("codex", ids.New()) }
 	running := func() {
@@ -26,7 +26,7 @@ func TestManySessionsComeAndGo(t *testing.T) { // not beside others, whose memor
 	come := func(count int, act func()) (heap uint64) {
 		for range count {
 			act()
-			k.ahead.Add(int64(100 * time.Millisecond)) // there is room by the second
+			k.ahead.Add(int64(100 * time.Millisecond)) // room is made at most once a second
 		}
 		k.eventually("there is room", func() bool {
 			k.ahead.Add(int64(time.Second))

@@ -19,8 +19,8 @@ func (k *kit) sendKeyed(sessionID, key string) (string, error) {
 	return turnOf(k.Send(k.t.Context(), sessionID, session.Message{Text: "keyed", Key: key}))
 }
 
-// breakOff has the runtime give no answer to messages, as for a server that dies while it sends them; began says
-// whether the runtime begins their turns all the same.
+// breakOff makes the runtime leave messages unanswered, as if the server died while sending them. began says whether
+// the runtime starts their turns anyway.
 func (k *kit) breakOff(began bool) {
 	k.fake.mu.Lock()
 	defer k.fake.mu.Unlock()
@@ -32,7 +32,7 @@ func (k *kit) breakOff(began bool) {
 	}
 }
 
-// made is what a message with a key made.
+// made returns the result of a message with a key.
 func (k *kit) made(sessionID, key string) string {
 	k.t.Helper()
 	made, err := k.TurnForKey(k.t.Context(), sessionID, key)
@@ -40,8 +40,8 @@ func (k *kit) made(sessionID, key string) string {
 	return made
 }
 
-// What a message with a key made is stored with its turn, steered or not, and with the message that waits: it is found
-// by the next server too, for a day. Nothing of it is left with a deleted session.
+// The result of a message with a key is stored with its turn, steered or not, or with the queue. The next server also
+// finds it, for a day. Nothing of it remains when the session is deleted.
 func TestWhatAMessageWithAKeyMade(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -56,7 +56,7 @@ func TestWhatAMessageWithAKeyMade(t *testing.T) {
 		k.do(err)
 		k = k.reopenKnown()
 		a, b, c := k.made(s.ID, "a"), k.made(s.ID, "b"), k.made(s.ID, "c")
-		sent := strings.HasPrefix(c, "turn-") && c != turn // the next server may have begun with what waits
+		sent := strings.HasPrefix(c, "turn-") && c != turn // the next server may have sent the queued message
 		if a != turn || b != steered || c != waits && !sent || b != a {
 			t.Errorf("they made %q, %q and %q, want %q, %q and %q", a, b, c, turn, steered, waits)
 		}
@@ -94,8 +94,8 @@ func TestWhatAMessageWithAKeyMade(t *testing.T) {
 	})
 }
 
-// A server that dies while it sends a message with a key: the next one finds the turn that began, or that none did, and
-// then it may be sent again.
+// A server dies while it sends a message with a key. The next one finds the turn that started, or finds that none did;
+// then the message may be sent again.
 func TestAMessageWithAKeyIsFoundOut(t *testing.T) {
 	for name, began := range map[string]bool{"began": true, "not begun": false} {
 		t.Run(name, func(t *testing.T) {
@@ -127,7 +127,8 @@ func TestAMessageWithAKeyIsFoundOut(t *testing.T) {
 	}
 }
 
-// What became of it is found out before another message is sent, whose turn would be taken for its own.
+// The result of such a message is resolved before the next message is sent. Otherwise the next message's turn could be
+// mistaken for it.
 func TestAMessageIsNotTakenForOneWithAKey(t *testing.T) {
 	for name, began := range map[string]bool{"began": true, "not begun": false} {
 		t.Run(name, func(t *testing.T) {
@@ -147,8 +148,9 @@ func TestAMessageIsNotTakenForOneWithAKey(t *testing.T) {
 	}
 }
 
-// The server cannot know whether a message was steered into a turn, which turn of several it began, or whether the
-// runtime of a former owner took it. It is not sent again, and blocks no other message.
+// The server cannot know whether a message was steered into a turn, or which of several turns it started. It cannot
+// know either whether a former owner's runtime accepted a message. It does not send the message again, and the message
+// blocks no other.
 func TestAMessageWithAKeyThatCannotBeFoundOut(t *testing.T) {
 	for _, name := range []string{"steered", "several turns", "another owner"} {
 		t.Run(name, func(t *testing.T) {
@@ -184,7 +186,7 @@ func TestAMessageWithAKeyThatCannotBeFoundOut(t *testing.T) {
 	}
 }
 
-// A message that the runtime refused made nothing: nothing is to be found out.
+// A message that the runtime refused has no result, and nothing to resolve.
 func TestAMessageWithAKeyThatWasRefused(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()

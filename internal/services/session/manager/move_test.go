@@ -24,12 +24,12 @@ import (
 	"harness/tests/polling"
 )
 
-// portableFake remembers each conversation in a file below a folder of its node.
+// portableFake stores each conversation in a file below a folder of its node.
 type portableFake struct {
 	*fake
 	folder string
 	node   string
-	// behind: it has not written down what it said.
+	// behind means that it has not written its output yet.
 	behind atomic.Bool
 }
 
@@ -42,7 +42,7 @@ func (f *portableFake) SnapshotWritten(context.Context, runtime.ResumeThread) (b
 	return !f.behind.Load(), nil
 }
 
-// SnapshotPath has the files of sessions in a folder that each node names for itself.
+// SnapshotPath returns a path in a folder that each node chooses for itself.
 func (f *portableFake) SnapshotPath(_ runtime.ResumeThread, _, name string) (string, error) {
 	return "sessions-of-" + f.node + "/" + filepath.Base(name), nil
 }
@@ -51,7 +51,7 @@ func (f *portableFake) file(id string) string {
 	return filepath.Join(f.folder, "sessions-of-"+f.node, id+".jsonl")
 }
 
-// openPortable opens a node with such a runtime; over names the nodes that are not alive.
+// openPortable opens a node with such a runtime; over lists the nodes that are dead.
 func openPortable(t *testing.T, db *database.DB, node string, over *[]string) (*kit, *portableFake) {
 	t.Helper()
 	portable := &portableFake{folder: t.TempDir(), node: node}
@@ -69,7 +69,7 @@ func openPortable(t *testing.T, db *database.DB, node string, over *[]string) (*
 	return k, portable
 }
 
-// remember runs a turn that the runtime notes, and waits until that is stored.
+// remember runs a turn that the runtime records, and waits until the record is stored.
 func (k *kit) remember(file, content string, s session.Session) {
 	k.t.Helper()
 	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
@@ -86,8 +86,8 @@ func (k *kit) remember(file, content string, s session.Session) {
 	}
 }
 
-// What a runtime remembers is stored as it grows, also when the runtime writes its file anew, whole lines of it; and a
-// node that takes the session has the same, in place of what it had.
+// A runtime's growing state is stored in whole lines, even when the runtime rewrites its file. A node that takes over
+// the session has the same state, in place of its old one.
 func TestWhatARuntimeRemembersIsStoredAndRestored(t *testing.T) {
 	t.Parallel()
 	db := dbtest.Open(t, database.Postgres)
@@ -118,7 +118,7 @@ func TestWhatARuntimeRemembersIsStoredAndRestored(t *testing.T) {
 	if taken := two.one(session.EventTaken); !strings.Contains(taken, `"memory":"restored"`) {
 		t.Errorf("it was taken as %s", taken)
 	}
-	// The former owner learns of it, lets go of the conversation, and stores nothing more of it.
+	// The former owner learns of the takeover, unloads the conversation, and stores no more of it.
 	if !polling.Until(patience, func() bool {
 		one.fake.mu.Lock()
 		defer one.fake.mu.Unlock()
@@ -131,8 +131,8 @@ func TestWhatARuntimeRemembersIsStoredAndRestored(t *testing.T) {
 	}
 }
 
-// A file that the runtime gives another name, and puts another one in its place, is stored under both; what has no name
-// any more is not written at the next node.
+// If the runtime renames a file and creates another one under its name, both are stored. A file that no longer has a
+// name is not written on the next node.
 func TestWhatARuntimeRemembersGetsAnotherName(t *testing.T) {
 	t.Parallel()
 	db := dbtest.Open(t, database.Postgres)
@@ -165,7 +165,7 @@ func TestWhatARuntimeRemembersGetsAnotherName(t *testing.T) {
 	}
 }
 
-// What is written for a runtime that is another user belongs to that user, who owns its home.
+// If the runtime runs as another user, restored files belong to that user, who owns its home.
 func TestWhatIsRestoredBelongsToTheRuntimesUser(t *testing.T) {
 	t.Parallel()
 	db := dbtest.Open(t, database.Postgres)
@@ -176,7 +176,7 @@ func TestWhatIsRestoredBelongsToTheRuntimesUser(t *testing.T) {
 	one.do(err)
 	one.remember(memory.file(s.ID), "first\n", s)
 	user := os.Geteuid()
-	if user == 0 { // no other one can start a runtime as another user
+	if user == 0 { // only root can start a runtime as another user
 		user = 4711
 		if err := os.Chown(copied.folder, user, user); err != nil {
 			t.Fatal(err)
@@ -195,8 +195,8 @@ func TestWhatIsRestoredBelongsToTheRuntimesUser(t *testing.T) {
 	}
 }
 
-// The end of a turn counts as remembered once the runtime has written down what it said in it: a node that takes the
-// session before that sends it the conversation again, if it accepts one, and has what was written since otherwise.
+// The end of a turn counts as stored only after the runtime has written the turn's output. A node that takes over the
+// session earlier replays the conversation if the runtime accepts that. Otherwise it waits for the output.
 func TestWhatARuntimeHasNotWrittenDownIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	db := dbtest.Open(t, database.Postgres)
@@ -229,7 +229,7 @@ func TestWhatARuntimeHasNotWrittenDownIsWaitedFor(t *testing.T) {
 	}
 }
 
-// What is not complete here is not taken.
+// A session with incomplete state here is not taken over.
 func TestASessionThatWouldNotBeWholeIsNotTaken(t *testing.T) {
 	t.Parallel()
 	db := dbtest.Open(t, database.Postgres)
@@ -242,12 +242,12 @@ func TestASessionThatWouldNotBeWholeIsNotTaken(t *testing.T) {
 		one.do(err)
 		return s
 	}
-	two.fake.forgets = true // it does not accept a conversation again
+	two.fake.forgets = true // it does not accept a replay
 	never, behind, running, elsewhere := create(), create(), create(), create()
 	for _, s := range []session.Session{behind, running, elsewhere} {
 		one.remember(memory.file(s.ID), "said\n", s)
 	}
-	one.do(os.Remove(memory.file(behind.ID))) // what it remembers of the next turn cannot be stored
+	one.do(os.Remove(memory.file(behind.ID))) // its memory of the next turn cannot be stored
 	one.fake.end(behind.ID, one.send(behind.ID), runtime.TurnDone)
 	one.send(running.ID)
 	one.flush()
@@ -272,7 +272,7 @@ func TestASessionThatWouldNotBeWholeIsNotTaken(t *testing.T) {
 			t.Errorf("the session is of %s in epoch %d, %v", got.NodeID, got.Epoch, err)
 		}
 	}
-	// A runtime that accepts the conversation gets it with the next message, once.
+	// A runtime that accepts a replay gets it with the next message, once.
 	two.fake.forgets = false
 	one.do(os.Rename(away, place))
 	two.do(two.Own(t.Context(), behind))
@@ -288,8 +288,8 @@ func TestASessionThatWouldNotBeWholeIsNotTaken(t *testing.T) {
 	}
 }
 
-// Nothing is done for the sessions of a dead node until a client asks, and then for that one: it takes no longer beside
-// 10,000 others than beside ten.
+// A session of a dead node moves only once a client asks for it, and no other session moves then. Among 10,000 others
+// this takes no longer than among ten.
 func TestOneOfTenThousandSessionsIsTakenAtOnce(t *testing.T) {
 	t.Parallel()
 	db := dbtest.Open(t, database.Postgres)
@@ -328,7 +328,7 @@ func TestOneOfTenThousandSessionsIsTakenAtOnce(t *testing.T) {
 		if longest > time.Second {
 			t.Errorf("taking one lasted %s", longest)
 		}
-		return took[0] // what else runs on this machine only adds to it
+		return took[0] // the fastest: other load only adds time
 	}
 	few, many := taken("few-", 10), taken("many-", 10_000)
 	if ratio := float64(many) / float64(few); ratio > 2.5 {

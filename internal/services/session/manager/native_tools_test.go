@@ -9,8 +9,8 @@ import (
 	"harness/internal/services/session"
 )
 
-// Whether an agent has tools of its own is chosen when its session is opened and known after a restart. A runtime that
-// has no such setting refuses; a session opened without the choice has them.
+// Whether an agent has native tools is set when its session is opened and known after a restart. A runtime without
+// such a setting refuses it; a session opened without the setting has native tools.
 func TestNativeToolsOfASession(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		var refused *runtime.ControlError

@@ -15,8 +15,7 @@ import (
 	"harness/tests/dbtest"
 )
 
-// speakNative says what a translated agent says: lines that mean something, text deltas, and lines that mean
-// nothing.
+// speakNative emits the output of a translated agent: lines with a meaning, text deltas, and lines without a meaning.
 func (p *speaker) speakNative(t *testing.T, sessionID, turnID string) (lines []string) {
 	t.Helper()
 	say := func(line string, signals ...runtime.Signal) {
@@ -41,14 +40,14 @@ func eachNative(t *testing.T, keep string, test func(t *testing.T, k *kit, ring 
 	})
 }
 
-// The lines of a translated agent are kept with the session they name or their process is for, until that is deleted.
-// Nothing is kept of an agent whose lines are the signals themselves.
+// The lines of a translated agent are stored with the session that they name, or that their process serves. They stay
+// until that session is deleted. The lines of an agent whose lines are signals themselves are not stored.
 func TestNativeLinesAreKeptInARing(t *testing.T) {
 	eachNative(t, session.NativeRing, func(t *testing.T, k *kit, ring *nativelog.Ring) {
 		s, own := k.create(), k.create()
 		p := &speaker{fake: k.fake}
 		said := p.speakNative(t, s.ID, "u")
-		// no session is known for this line
+		// This line belongs to no known session.
 		said = slices.DeleteFunc(said, func(line string) bool { return line == `{"native":"nothing"}` })
 		if lines, err := ring.Tail(s.ID); err != nil || !slices.Equal(lines, said) {
 			t.Errorf("kept %q, %v, want %q", lines, err, said)
@@ -81,7 +80,7 @@ func TestNativeLinesAreKeptInARing(t *testing.T) {
 			t.Errorf("of the deleted session %q is kept, %v", lines, err)
 		}
 
-		// What was left of a session that was deleted while the server did not watch goes with the next start.
+		// The next start removes the lines of a session that was deleted while the server was down.
 		k.do(ring.Append("gone", []byte("{}"), func() bool { return false }))
 		k.close()
 		again := openWith(t, k.db, "node", func(o *Options) { o.KeepNative, o.NativeLines = session.NativeRing, ring })
@@ -92,7 +91,7 @@ func TestNativeLinesAreKeptInARing(t *testing.T) {
 	})
 }
 
-// All lines are events of the journal, in the order they came and once, which no client sees.
+// All lines are journal events, in order of arrival and only once, and no client sees them.
 func TestNativeLinesAreKeptInTheJournal(t *testing.T) {
 	eachNative(t, session.NativeAll, func(t *testing.T, k *kit, ring *nativelog.Ring) {
 		s := k.create()
@@ -121,7 +120,7 @@ func TestNativeLinesAreKeptInTheJournal(t *testing.T) {
 	})
 }
 
-// Nothing is kept when that is switched off.
+// No lines are stored if storage is off.
 func TestNativeLinesAreNotKept(t *testing.T) {
 	eachNative(t, nativelog.Off, func(t *testing.T, k *kit, ring *nativelog.Ring) {
 		s := k.create()

@@ -11,7 +11,7 @@ import (
 	"harness/internal/services/session"
 )
 
-// demand gives the second runtime of a pair processes on demand, as many at once as there may be.
+// demand makes the second runtime of a pair start processes on demand, up to a maximum number.
 func demand(p pair, most int) (set *processes.Set[string], over func(sessionID, turnID string)) {
 	var (
 		mu   sync.Mutex
@@ -50,8 +50,8 @@ func demand(p pair, most int) (set *processes.Set[string], over func(sessionID, 
 	}
 }
 
-// With one process at most, idle sessions make room for each other and come back with their next message, and a message
-// to a second session waits for the turn of the first, which is not cut short.
+// With at most one process, idle sessions release it for each other and get it back with their next message. A message
+// to a second session waits for the turn of the first, which is not cut off.
 func TestProcessesOnDemand(t *testing.T) {
 	eachPair(t, func(t *testing.T, p pair) {
 		set, over := demand(p, 1)

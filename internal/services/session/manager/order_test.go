@@ -21,7 +21,7 @@ func TestReadingASessionDelaysNoOtherSession(t *testing.T) {
 		taken := make(chan struct{})
 		go func() {
 			defer close(taken)
-			k.fake.notify(ids.New(), "", "thread/status/changed", nil) // of a session that has to be looked for in the store
+			k.fake.notify(ids.New(), "", "thread/status/changed", nil) // about a session that must be searched in the store
 		}()
 		if !k.othersAreReceived(s) {
 			release()
@@ -38,8 +38,8 @@ func TestReadingASessionDelaysNoOtherSession(t *testing.T) {
 	})
 }
 
-// A session that was left out of the view, or belongs to another runtime, between the moment a runtime's signal about it
-// came and its turn in the order: no other session waits for that read either.
+// After a signal arrives, and before it is processed in order, its session may be evicted. The session may also turn
+// out to belong to another runtime. No other session waits for that read either.
 func TestReadingASessionAgainDelaysNoOtherSession(t *testing.T) {
 	for name, of := range map[string]func(p pair) (about session.Session, drop bool){
 		"left out":          func(p pair) (session.Session, bool) { return p.create(), true },
@@ -54,7 +54,7 @@ func TestReadingASessionAgainDelaysNoOtherSession(t *testing.T) {
 				between := make(chan struct{})
 				said := runtime.Signal{Kind: runtime.SignalNotification, Method: "thread/status/changed", ThreadID: about.ID,
 					Raw: encode(map[string]string{"method": "thread/status/changed"})}
-				strange := line("", "t", "i", 1)[2] // a request of no session is refused just before the order is entered
+				strange := line("", "t", "i", 1)[2] // a request without a session is refused just before the order lock
 				batch := runtime.Batch{Signals: []runtime.Signal{said, strange}}
 				batch.Refuse = func(context.Context, runtime.Signal) error {
 					if drop {
@@ -100,7 +100,7 @@ func (k *kit) othersAreReceived(about session.Session) bool {
 	return true
 }
 
-// occupyReaders has the store's connections for reading all in use until release is called.
+// occupyReaders uses all read connections of the store until release is called.
 func occupyReaders(t *testing.T, db *database.DB) (release func()) {
 	t.Helper()
 	done := make(chan struct{})
@@ -118,7 +118,7 @@ func occupyReaders(t *testing.T, db *database.DB) (release func()) {
 		select {
 		case <-entered:
 			continue
-		case <-time.After(500 * time.Millisecond): // none is left
+		case <-time.After(500 * time.Millisecond): // no connection is left
 		}
 		return func() {
 			close(done)

@@ -18,7 +18,7 @@ import (
 	"harness/transcript"
 )
 
-// openFull is a Service on a store that can be made to refuse writes as a full disk does.
+// openFull opens a Service on a store that can be made to refuse writes like a full disk.
 func openFull(t *testing.T) (k *kit, refuse, mend func()) {
 	t.Helper()
 	role := dbtest.NewRole(t)
@@ -37,8 +37,8 @@ func openFull(t *testing.T) (k *kit, refuse, mend func()) {
 		}
 }
 
-// While the store refuses, a runtime gets nothing that could not be stored; what it got before is stored
-// afterwards, and its caller learns that it must not be asked for again.
+// While the store refuses writes, a runtime receives nothing that could not be stored. Calls that it received earlier
+// are stored afterwards, and their callers learn not to repeat them.
 func TestARuntimeGetsNothingThatCannotBeStored(t *testing.T) {
 	t.Parallel()
 	k, refuse, mend := openFull(t)
@@ -88,8 +88,8 @@ func TestARuntimeGetsNothingThatCannotBeStored(t *testing.T) {
 	}
 }
 
-// A runtime that says more than fits between it and a store that refuses waits; who changes a session does not wait
-// with it.
+// A runtime blocks if its output exceeds the buffer in front of a store that refuses writes. Clients that change a
+// session do not block with it.
 func TestABlockedRuntimeBlocksNoCaller(t *testing.T) {
 	t.Parallel()
 	k, refuse, mend := openFull(t)
@@ -104,7 +104,7 @@ func TestABlockedRuntimeBlocksNoCaller(t *testing.T) {
 			sent <- n
 		}
 	})
-	// It is held up when it says nothing more for a while.
+	// The runtime is blocked once it has emitted nothing for a while.
 	for last := -1; last < 0 || len(sent) != last; <-time.After(200 * time.Millisecond) {
 		last = len(sent)
 	}
@@ -129,7 +129,7 @@ func TestABlockedRuntimeBlocksNoCaller(t *testing.T) {
 	}
 }
 
-// say is a notification that means nothing.
+// say sends a notification without a meaning.
 func (f *fake) say(sessionID string, n int) {
 	raw := fmt.Sprintf(`{"method":"said","params":{"n":%d}}`, n)
 	f.emit(runtime.Signal{Kind: runtime.SignalNotification, ThreadID: sessionID, Method: "said", Raw: []byte(raw)})

@@ -15,7 +15,7 @@ func (s outboxSessions) Owned(ctx context.Context, sessionID string) (session.Se
 	return s.owned(ctx, sessionID)
 }
 
-// CheckMessage refuses now what the runtime would refuse when the message is sent.
+// CheckMessage refuses a message now if the runtime would refuse it later.
 func (s outboxSessions) CheckMessage(ctx context.Context, session session.Session, adapter runtime.Adapter, message session.Message) error {
 	if len(message.Images) > 0 && !runtime.CapabilitiesOf(adapter).Images {
 		return &runtime.UnsupportedError{Runtime: session.Runtime, Operation: runtime.OpImages}

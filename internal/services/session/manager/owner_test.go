@@ -13,7 +13,7 @@ import (
 	"harness/tests/dbtest"
 )
 
-// twoNodes are two servers on one store, with a session and a turn of the first.
+// twoNodes opens two servers on one store, with a session and a turn on the first.
 func twoNodes(t *testing.T, test func(t *testing.T, owner, other *kit, s session.Session, turnID string)) {
 	t.Helper()
 	t.Parallel()
@@ -27,14 +27,14 @@ func twoNodes(t *testing.T, test func(t *testing.T, owner, other *kit, s session
 	})
 }
 
-// What needs the owner's runtime is refused at another node, before anything is stored, published or asked.
+// Another node refuses an operation that needs the owner's runtime, before it stores, publishes or asks anything.
 func TestAnotherNodesSessionIsRefused(t *testing.T) {
 	twoNodes(t, func(t *testing.T, owner, other *kit, s session.Session, turnID string) {
 		project, err := owner.CreateProject(t.Context(), "p", nil)
 		owner.do(err)
 		_, err = owner.AssignProject(t.Context(), s.ID, &project.ID)
 		owner.do(err)
-		// Even a runtime that has the conversation, as with a shared folder, is not asked.
+		// Even a runtime that has the conversation, as with a shared folder, gets no call.
 		other.fake.mu.Lock()
 		other.fake.threads = append(other.fake.threads, runtime.Thread{ID: s.ID, Preview: "theirs"})
 		other.fake.mu.Unlock()
@@ -91,7 +91,7 @@ func TestAnotherNodesSessionIsRefused(t *testing.T) {
 	})
 }
 
-// Each node lists its conversations; one that both have belongs to the first that did.
+// Each node lists its conversations; a conversation that both have belongs to the first node that listed it.
 func TestTheFirstNodeThatListsAConversationOwnsIt(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -105,8 +105,8 @@ func TestTheFirstNodeThatListsAConversationOwnsIt(t *testing.T) {
 	})
 }
 
-// A server takes the sessions of nodes that are gone when a setting names them, or when the store is its own, and settles what
-// they left open.
+// A server adopts the sessions of lost nodes if a setting names the nodes. It also does if it is the only server of
+// the store. It settles the work that they left open.
 func TestTheSessionsOfGoneNodesAreAdopted(t *testing.T) {
 	for name, adopt := range map[string]func(*Options){
 		"named":     func(o *Options) { o.AdoptNodes = []string{"one", "unknown", "two"} },

@@ -12,7 +12,7 @@ import (
 	"harness/transcript"
 )
 
-// Pages from either end, of any size, are the transcript; turns that were taken back are not counted.
+// Pages from either end, of any size, add up to the transcript; rolled-back turns do not count.
 func TestPagesAreTheTranscript(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -60,8 +60,8 @@ func TestPagesAreTheTranscript(t *testing.T) {
 	})
 }
 
-// A page of a transcript of 3,600 entries costs about what one of 30 does, from either end: only their number, which is
-// counted in an index, grows with it.
+// A page of a transcript of 3,600 entries costs about as much as one of 30, from either end. Only counting the
+// entries, which uses an index, grows with the transcript.
 func TestPagesAreFlat(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -72,7 +72,7 @@ func TestPagesAreFlat(t *testing.T) {
 		k.analyze()
 		measure := func(newestFirst bool) float64 {
 			took := map[string]time.Duration{short: time.Hour, long: time.Hour}
-			for range 30 { // the fastest of many: what the machine does beside costs time, never saves any
+			for range 30 { // the fastest of many: other load only adds time
 				for id, fastest := range took {
 					start := time.Now()
 					page, err := k.TranscriptPage(t.Context(), id, 0, 20, newestFirst)

@@ -31,8 +31,8 @@ func (k *kit) back(sessionID string, limit int, between func()) (pages []transcr
 	}
 }
 
-// A client that pages back while the runtime is restarted sees every entry once: 156 of 160 were seen when the windows before
-// the restart were cut from what is stored and those after it from what the runtime remembers.
+// A client that pages back while the runtime restarts sees every entry once. It saw 156 of 160 when windows before the
+// restart came from the store and later ones from the runtime.
 func TestPagingBackAcrossARuntimeRestartLosesNothing(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -48,7 +48,7 @@ func TestPagingBackAcrossARuntimeRestartLosesNothing(t *testing.T) {
 			k.end(s.ID, turn)
 			history = append(history, one)
 		}
-		for n := range 20 { // what others add later belongs into its turn, too
+		for n := range 20 { // entries that others add later belong to the turn, too
 			for _, kind := range []string{"note", "insight"} {
 				k.do(k.UpsertTranscript(t.Context(), s.ID, transcript.Entry{MessageID: fmt.Sprint(kind, n), TurnID: history[n].ID,
 					Role: "system", Type: kind, Status: transcript.Complete}))
@@ -68,9 +68,9 @@ func TestPagingBackAcrossARuntimeRestartLosesNothing(t *testing.T) {
 	})
 }
 
-// After any history (upserts into any turn, anchored ones, items, crashes of the runtime and of the server,
-// conversations from elsewhere, forks, things done behind this server's back), windows of any size show exactly the
-// whole, byte by byte, and both describe the session alike.
+// After any history, windows of any size equal the full transcript byte for byte, and both describe the session alike.
+// A history has upserts into any turn, anchored entries, items, and crashes of the runtime and the server. It also has
+// conversations from elsewhere, forks, and changes made without this server.
 func TestWindowsAreCutsOfTheWhole(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		rapid.Check(t, func(rt *rapid.T) {
@@ -94,7 +94,7 @@ type pager struct {
 
 func (p *pager) pick(what string, of ...string) string { return rapid.SampledFrom(of).Draw(p.rt, what) }
 
-// item is one of the runtime, with a new id.
+// item returns an item of the runtime with a new id.
 func (p *pager) item() runtime.Item {
 	p.n++
 	role := p.pick("role", "user", "assistant", "system")
@@ -105,7 +105,7 @@ func (p *pager) item() runtime.Item {
 	return item
 }
 
-// elsewhere makes a conversation the runtime knows and this server does not, with some turns and those given.
+// elsewhere creates a conversation that only the runtime knows, with some turns and the given ones.
 func (p *pager) elsewhere(turns []runtime.Turn) (id string) {
 	id = ids.New()
 	for range rapid.IntRange(0, 3).Draw(p.rt, "turns elsewhere") {
@@ -191,8 +191,8 @@ func (p *pager) check() {
 	}
 }
 
-// same reads a session as a whole and in windows, back from the end and on from anywhere. What the runtime's listing
-// reports in the background may change it meanwhile; then it is read again.
+// same reads a session in full and in windows, back from the end and forward from any entry. If the runtime's
+// background listing changes the session in between, it reads again.
 func (p *pager) same(id string) {
 	limit := rapid.IntRange(1, 7).Draw(p.rt, "limit")
 	draw := rapid.IntRange(0, 1000).Draw(p.rt, "from")

@@ -13,7 +13,7 @@ import (
 	"harness/internal/services/session"
 )
 
-// fakeWorkers is what keeps worker sessions, as far as this package needs it.
+// fakeWorkers stores worker sessions, as far as this package needs that.
 type fakeWorkers struct{ k *kit }
 
 func (f fakeWorkers) WorkerSessions(ctx context.Context, owner string) (found []session.AgentSession, err error) {
@@ -59,7 +59,7 @@ func (f fakeWorkers) add(owner, agent, sessionID string) {
 	}))
 }
 
-// worker gives an owner a worker session.
+// worker creates a worker session for an owner.
 func (k *kit) worker(f fakeWorkers, owner string) string {
 	k.t.Helper()
 	s, err := k.Create(k.t.Context(), session.Create{SystemOwned: true})
@@ -88,7 +88,7 @@ func (k *kit) isDeleted(sessionID string) bool {
 	return errors.As(err, &gone)
 }
 
-// payloads are the payloads of all events of a type since the n-th.
+// payloads returns the payloads of all events of a type from the n-th on.
 func (k *kit) payloads(kind string, since int) (out []string) {
 	k.t.Helper()
 	for _, event := range k.events(kind)[since:] {

@@ -16,10 +16,10 @@ import (
 
 const day = 24 * time.Hour
 
-// later puts the Service's clock ahead of what happened so far.
+// later moves the Service's clock ahead of all earlier events.
 func (k *kit) later(by time.Duration) { k.ahead.Add(int64(by)) }
 
-// prune prunes and returns what went by kind.
+// prune prunes and returns the number of removed rows by kind.
 func (k *kit) prune(keep retention.Policy) map[string]int64 {
 	k.t.Helper()
 	k.flush()
@@ -28,7 +28,7 @@ func (k *kit) prune(keep retention.Policy) map[string]int64 {
 	return gone
 }
 
-// number is what a query counts.
+// number returns the result of a counting query.
 func (k *kit) number(query string, args ...any) (n int) {
 	k.t.Helper()
 	k.do(k.db.Read().QueryRowContext(k.t.Context(), query, args...).Scan(&n))
@@ -47,12 +47,12 @@ func (k *kit) played(session string, i int) (turn string) {
 	return turn
 }
 
-// defaults are those of the settings.
+// defaults returns the default policy of the settings.
 func defaults() retention.Policy {
 	return retention.Policy{Records: 90 * day, MaxRecords: 100_000, Archived: 365 * day}
 }
 
-// With the defaults of the settings nothing of a session that is not archived goes, however old it is.
+// With the default settings, nothing is removed from a session that is not archived, however old it is.
 func TestLiveSessionsAreKept(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -72,8 +72,8 @@ func TestLiveSessionsAreKept(t *testing.T) {
 	})
 }
 
-// What was said in a session goes when it has been archived for long, counted from its archiving, and comes back from
-// its runtime when read.
+// The transcript of a session is removed a long time after it was archived. It comes back from the runtime when a
+// client reads it.
 func TestArchivedTranscriptsGo(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s, other := k.create(), k.create()
@@ -126,8 +126,8 @@ func TestArchivedTranscriptsGo(t *testing.T) {
 	})
 }
 
-// Of archived sessions the number may be bounded, too: those archived last keep their transcripts. One that was taken
-// back is none of them.
+// The number of archived transcripts may be limited, too: the sessions archived last keep theirs. An unarchived
+// session does not count.
 func TestArchivedTranscriptsGoByNumber(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		var all []string
@@ -140,7 +140,7 @@ func TestArchivedTranscriptsGoByNumber(t *testing.T) {
 		for _, id := range all[:3] {
 			_, err := k.Archive(t.Context(), id)
 			k.do(err)
-			k.prune(retention.Policy{MaxArchived: 100}) // notes the time
+			k.prune(retention.Policy{MaxArchived: 100}) // records the time
 			k.later(time.Minute)
 		}
 		_, err := k.Unarchive(t.Context(), all[0])
@@ -158,8 +158,8 @@ func TestArchivedTranscriptsGoByNumber(t *testing.T) {
 	})
 }
 
-// Turns go by age or number when the operator asks for it, a session's oldest first, with everything stored of them;
-// one that is counted on just now, and the newest one, do not.
+// If the operator sets a limit, turns are removed by age or number, with all their rows. The oldest of a session are
+// removed first. A turn still in use and the newest turn stay.
 func TestTurnsGoOnRequest(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -204,7 +204,7 @@ func TestTurnsGoOnRequest(t *testing.T) {
 		if got := entryIDs(k.read(s.ID, session.Reading{}).Transcript); !slices.Equal(got, append(want[4:], "timeless")) {
 			t.Errorf("shows %v", got)
 		}
-		// The session goes on as ever.
+		// The session continues as before.
 		k.played(s.ID, 99)
 		if got := entryIDs(k.read(s.ID, session.Reading{}).Transcript); !slices.Equal(got,
 			append(want[4:], "user-99", "assistant-99", "timeless")) {
@@ -213,8 +213,8 @@ func TestTurnsGoOnRequest(t *testing.T) {
 	})
 }
 
-// What is over goes: settled requests (not those of a running turn), turns that were rolled back, and those of workers'
-// sessions.
+// Finished records are removed: settled requests (except those of a running turn), rolled-back turns, and turns of
+// workers' sessions.
 func TestRecordsGo(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -259,7 +259,7 @@ func TestRecordsGo(t *testing.T) {
 	})
 }
 
-// Of deleted sessions their tombstones stay; the counter of their events goes with the last of those.
+// Deleted sessions keep their tombstones; their event counter is removed with the last of their events.
 func TestCountersOfDeletedSessionsGo(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s, other := k.create(), k.create()

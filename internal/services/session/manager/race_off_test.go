@@ -2,5 +2,5 @@
 
 package manager
 
-// slowness is how many times longer than promised something may take.
+// slowness is the factor by which an operation may exceed its promised time.
 const slowness = 1

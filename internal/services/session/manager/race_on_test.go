@@ -2,6 +2,6 @@
 
 package manager
 
-// slowness: the race detector makes everything several times slower, and it runs beside everything else; promised times
-// are for neither.
+// slowness allows for the race detector, which makes everything several times slower and runs beside other tests. The
+// promised times cover neither.
 const slowness = 5

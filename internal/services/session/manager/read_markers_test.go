@@ -11,7 +11,7 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// The read marker of a user only goes forward and is that user's own. Lists and windows show what is behind it.
+// A user's read marker only moves forward and belongs to that user. Lists and windows show later entries as unread.
 func TestReadMarkers(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		older := k.create()
@@ -64,7 +64,7 @@ func TestReadMarkers(t *testing.T) {
 		expect("nothing is said in it", "ann")
 		turn = k.send(younger.ID)
 		say(younger.ID, turn, "three")
-		k.do(k.db.Update(t.Context(), func(tx database.Tx) error { // a runtime's own word replaces ours: it counts in seconds
+		k.do(k.db.Update(t.Context(), func(tx database.Tx) error { // the runtime's time replaces ours: it counts in seconds
 			return store.UpdateSession(t.Context(), tx, younger.ID, `created_at = created_at / 1000 * 1000`)
 		}))
 		expect("never opened", "ann", younger.ID)
@@ -93,7 +93,7 @@ func TestReadMarkers(t *testing.T) {
 	})
 }
 
-// version is what a reader's copy of a session is known by.
+// version returns the version of a reader's copy of a session.
 func (k *kit) version(sess, reader string) string {
 	k.t.Helper()
 	detail, err := k.Read(k.t.Context(), sess, session.Reading{Figures: true, Reader: reader})

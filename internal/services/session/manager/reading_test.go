@@ -27,18 +27,18 @@ func (k *kit) read(sessionID string, want session.Reading) session.Detail {
 	return detail
 }
 
-// historyReads is how often the runtime was asked for a whole history.
+// historyReads returns how often the runtime was asked for a full history.
 func (f *fake) historyReads() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.histories
 }
 
-// Reads of a session created here ask the runtime nothing; a window shows what the whole shows.
+// Reads of a session created here do not call the runtime; a window shows the same as a full read.
 func TestWindowNeedsNoRuntime(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
-		<-k.importer.imports.want(s.ID) // listed before it was stored as ours, it may have been asked for
+		<-k.importer.imports.want(s.ID) // the runtime listed it before the row was stored, so an import may be requested
 		asked := k.fake.historyReads()
 		turn := k.send(s.ID)
 		for _, id := range []string{"a", "b", "c"} {
@@ -72,8 +72,8 @@ func TestWindowNeedsNoRuntime(t *testing.T) {
 	})
 }
 
-// A conversation that began elsewhere is imported by its first read, whole or not; afterwards reads ask its runtime
-// nothing, whatever becomes of it. A change that this server did not watch is imported once more.
+// The first read, full or not, imports a conversation that began elsewhere. Later reads do not call its runtime,
+// whatever happens to it. After a change that this server did not observe, it is imported once more.
 func TestHistoryFromElsewhereIsImportedOnce(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		item := func(id string) runtime.Item {
@@ -129,7 +129,7 @@ func TestHistoryFromElsewhereIsImportedOnce(t *testing.T) {
 	})
 }
 
-// The server imports what was done in a conversation behind its back once the conversation is resumed here.
+// After changes without this server, the server imports them once the conversation is resumed here.
 func TestResumingImportsWhatWasMissed(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -139,7 +139,7 @@ func TestResumingImportsWhatWasMissed(t *testing.T) {
 		thread.Turns = []runtime.Turn{
 			{ID: "t", Status: runtime.TurnDone, Items: []runtime.Item{{ID: "a", Role: "user", Type: "userMessage"}}}}
 		k.fake.mu.Unlock()
-		// Before, it shows or not: the list that is asked for when a runtime starts may show the change as well.
+		// Before that, the change may or may not show: the listing at a runtime's start may already contain it.
 		_, err := k.Resume(t.Context(), s.ID, nil)
 		k.do(err)
 		if got := k.read(s.ID, session.Reading{}); !slices.Equal(entryIDs(got.Transcript), []string{"a"}) {
@@ -148,7 +148,7 @@ func TestResumingImportsWhatWasMissed(t *testing.T) {
 	})
 }
 
-// A runtime that refuses its history is not asked by every reader.
+// If a runtime refuses its history, not every reader asks for it again.
 func TestHistoryInVain(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		id := ids.New()
@@ -174,7 +174,7 @@ func TestHistoryInVain(t *testing.T) {
 	})
 }
 
-// Whatever changes makes another version; while nothing does, a reader who has the version gets no transcript.
+// Every change creates another version; without one, a reader who has the version gets no transcript.
 func TestVersionFollowsEveryChange(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()

@@ -11,10 +11,10 @@ import (
 	"harness/transcript"
 )
 
-// pieces gathers a whole read.
+// pieces collects a full read.
 type pieces struct {
 	entries []string
-	most    int // it fails beyond
+	most    int // it fails beyond this number
 }
 
 var errEnough = errors.New("enough")
@@ -29,8 +29,8 @@ func (p *pieces) Entries(encoded []byte) error {
 
 func (p *pieces) Item(int, []byte) error { return nil }
 
-// A whole read in pieces shows what one in memory shows, at the same position and in the same version, page by page:
-// also entries that are written meanwhile, and after turns were taken back.
+// A full read in chunks equals one in memory, at the same position, in the same version and page by page. That
+// includes entries written during the read, and reads after a rollback.
 func TestAWholeReadInPieces(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()

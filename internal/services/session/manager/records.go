@@ -43,7 +43,7 @@ func (s *Service) onRecords(records []journal.Record) {
 			ProjectID *string `json:"projectId"`
 		}
 		if err := json.Unmarshal(record.Payload, &news); err != nil {
-			continue // an event of ours that cannot be decoded
+			continue // an event of this package that cannot be decoded
 		}
 		known, ok := s.index.Peek(news.SessionID)
 		switch {

@@ -14,8 +14,8 @@ import (
 	"harness/transcript"
 )
 
-// The runtime dies in a turn: what it asked expires, the turn is interrupted, clients are notified in this order, and the
-// next message works.
+// If the runtime dies in a turn, its requests expire, then the turn is interrupted. Clients are notified in this
+// order. The next message works.
 func TestRuntimeExit(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s, idle := k.create(), k.create()
@@ -46,7 +46,7 @@ func TestRuntimeExit(t *testing.T) {
 			t.Errorf("stored %+v", turn)
 		}
 
-		// The reader sees a finished turn although no runtime can be asked.
+		// The reader sees a finished turn although no runtime is available.
 		detail, err := k.Get(t.Context(), s.ID)
 		k.do(err)
 		if len(detail.Transcript) != 5 || detail.Transcript[4].Type != "turn.error" ||
@@ -92,7 +92,8 @@ func checkInterruptedFrame(t *testing.T, raw json.RawMessage, threadID, turnID, 
 	}
 }
 
-// The server is killed in a turn: at its next start, before anything else, the same, once, and only for its own node.
+// If the server is killed in a turn, its next start does the same before anything else. It does so once, and only for
+// its own node.
 func TestServerRestart(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -128,7 +129,7 @@ func TestServerRestart(t *testing.T) {
 	})
 }
 
-// The live process of a runtime that started before the Service is not swept away.
+// Start does not sweep the live process of a runtime that started before the Service.
 func TestStartKeepsLiveGeneration(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -137,7 +138,7 @@ func TestStartKeepsLiveGeneration(t *testing.T) {
 		if turn := k.turn(s.ID, turnID); turn.Status != runtime.TurnInProgress {
 			t.Errorf("stored %+v", turn)
 		}
-		// A process that follows without a word about the end of the one before it.
+		// A new process starts, and the end of the previous one was never reported.
 		k.fake.started(ids.New())
 		if turn := k.turn(s.ID, turnID); turn.Status != runtime.TurnInterrupted {
 			t.Errorf("stored %+v", turn)
@@ -153,7 +154,7 @@ func TestStopTwice(t *testing.T) {
 	})
 }
 
-// Stored conversations of the runtime become sessions when it starts, page by page, archived ones too.
+// Stored conversations of the runtime, including archived ones, become sessions when it starts, page by page.
 func TestAdoption(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		var adopted []string
@@ -185,7 +186,7 @@ func TestAdoption(t *testing.T) {
 	})
 }
 
-// A conversation that was started elsewhere shows up with its first signal, and gets its description from the runtime.
+// A conversation that was started elsewhere appears with its first signal, and gets its description from the runtime.
 func TestUnknownThreadIsAdopted(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		known, ephemeral := ids.New(), ids.New()
@@ -213,7 +214,7 @@ func TestUnknownThreadIsAdopted(t *testing.T) {
 	})
 }
 
-// A listing that was asked for before a client archived the session does not take it out of the archive.
+// A listing requested before a client archived the session does not unarchive it.
 func TestLateListingUndoesNothing(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()

@@ -8,8 +8,8 @@ import (
 	"harness/internal/services/session"
 )
 
-// A rename that is to replace a certain title replaces no other one, regardless of who gave that one and when: a person
-// who renames at the same time, or the runtime itself.
+// A rename that expects a certain title replaces no other title. It does not matter when the other title was set, or
+// whether a user or the runtime set it.
 func TestRenameFrom(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		refused := func(err error, title string) {
@@ -35,7 +35,7 @@ func TestRenameFrom(t *testing.T) {
 		_, err := k.RenameFrom(t.Context(), s.ID, "again", session.NewChatTitle)
 		refused(err, "auto")
 
-		// A person's rename is under way when the other one begins.
+		// A user's rename is in progress when the other one starts.
 		s = k.create()
 		naming, goOn := make(chan struct{}), make(chan struct{})
 		k.fake.onName = func(_, name string) {
@@ -56,7 +56,7 @@ func TestRenameFrom(t *testing.T) {
 			t.Errorf("it is called %q", got)
 		}
 
-		// The runtime gives it another name at the same moment.
+		// The runtime sets another title at the same moment.
 		s = k.create()
 		k.fake.onName = func(id, _ string) {
 			k.fake.notify(id, "", "thread/name/updated", runtime.ThreadNamed{Name: "theirs"})

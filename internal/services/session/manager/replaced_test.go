@@ -7,8 +7,8 @@ import (
 	"harness/internal/runtime"
 )
 
-// A runtime process that is replaced without having reported its end takes its turns with it: in the rows and for who
-// asks what runs.
+// If a runtime process is replaced and its end was never reported, its turns end. They end in the rows and in the live
+// index.
 func TestAReplacedProcessTakesItsTurnsWithIt(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -20,7 +20,7 @@ func TestAReplacedProcessTakesItsTurnsWithIt(t *testing.T) {
 		if active := k.ActiveTurn(s.ID); active != "" {
 			t.Errorf("turn %s still runs as far as the view knows", active)
 		}
-		// The next message begins a turn of its own: there is nothing to steer it into.
+		// The next message starts a new turn: there is no turn to steer it into.
 		second := k.send(s.ID)
 		if turns, _ := k.fake.seen(); second == first || turns[1].ActiveTurnID != "" {
 			t.Errorf("turn %s, steered into %q", second, turns[1].ActiveTurnID)

@@ -12,8 +12,8 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// Steer adds a text to a running turn. ErrNoActiveTurn when no turn runs, ErrWrongTurn when another one does,
-// ErrNotFound, *DeletedError, *NotOwnerError, *FolderError, *runtime.UnsupportedError.
+// Steer adds text to a running turn. It returns ErrNoActiveTurn if no turn runs and ErrWrongTurn if another one does.
+// Other errors are ErrNotFound, *DeletedError, *NotOwnerError, *FolderError and *runtime.UnsupportedError.
 func (s *Service) Steer(ctx context.Context, sessionID, turnID, text string) error {
 	row, err := store.ReadSession(ctx, s.db.Read(), sessionID)
 	if err == nil {
@@ -44,7 +44,7 @@ func (s *Service) Steer(ctx context.Context, sessionID, turnID, text string) err
 	message := session.Message{Text: text}
 	err = steerer.SteerTurn(ctx, row.ID, turnID, message.InputParts())
 	if errors.Is(err, runtime.ErrNoActiveTurn) || errors.Is(err, runtime.ErrThreadNotFound) {
-		return session.ErrNoActiveTurn // it ended meanwhile
+		return session.ErrNoActiveTurn // it has ended since
 	}
 	if err != nil {
 		return err

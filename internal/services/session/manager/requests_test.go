@@ -51,7 +51,7 @@ var kinds = []struct {
 	},
 }
 
-// SE-11 and the recorded words: a request is a row, one transcript entry that turns into its end, and one answer.
+// SE-11 and the recorded texts: a request is a row, one transcript entry that later shows the outcome, and one answer.
 func TestRequestIsSettled(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -102,14 +102,14 @@ func TestRequestIsSettled(t *testing.T) {
 			if len(k.pending(s.ID, want.kind)) != 0 {
 				t.Error("still pending")
 			}
-			// The runtime's own word that it is closed changes nothing any more.
+			// The runtime's later report that it is closed changes nothing.
 			k.fake.notify(s.ID, "", "serverRequest/resolved", runtime.RequestResolved{RequestID: json.RawMessage(fmt.Sprint(i))})
 			published := k.events(stream.EventNotification)
 			if meta := metaOf(t, published[len(published)-1]); meta.RequestID == nil || *meta.RequestID != request.ID {
 				t.Errorf("%s: the signal of its end names %v, not %s", want.kind, meta.RequestID, request.ID)
 			}
 		}
-		// One that was refused, or asked before this server knew: there is no id of ours, and the signal says so.
+		// A request that was refused, or that arrived before this server started, has no id here. The signal says so.
 		k.fake.notify(s.ID, "", "serverRequest/resolved", runtime.RequestResolved{RequestID: json.RawMessage("99")})
 		published := k.events(stream.EventNotification)
 		if meta := metaOf(t, published[len(published)-1]); meta.RequestID == nil || *meta.RequestID != "" {
@@ -130,7 +130,7 @@ func TestRequestIsSettled(t *testing.T) {
 	})
 }
 
-// SE-10: 64 at once: one winner, one answer, and all others learn who won.
+// SE-10: of 64 concurrent decisions, one wins, one answer is sent, and all others learn who won.
 func TestDecidersHaveOneWinner(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -181,8 +181,8 @@ func TestDecidersHaveOneWinner(t *testing.T) {
 	})
 }
 
-// A client that hangs up while its decision is under way either decided nothing or has its decision sent: never a
-// settled request that keeps the runtime waiting.
+// If a client disconnects while its decision is in progress, either nothing is decided or the decision is sent. The
+// runtime never waits for a settled request.
 func TestADeciderWhoHangsUpLeavesNoTurnWaiting(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -218,7 +218,7 @@ func TestAnswerThatComesTooLate(t *testing.T) {
 	})
 }
 
-// The runtime drops a request with its turn; some kinds it does not even mention.
+// The runtime drops a request with its turn; for some kinds it does not report that.
 func TestRequestsEndWithTheirTurn(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -250,7 +250,7 @@ func TestRequestsEndWithTheirTurn(t *testing.T) {
 		if _, answers := k.fake.seen(); len(answers) != 0 {
 			t.Errorf("answers %+v", answers)
 		}
-		// The end of the turn is published after the end of what it asked.
+		// The end of the turn is published after the end of its requests.
 		records := k.records()
 		if last := records[len(records)-1]; last.Type != stream.EventNotification {
 			t.Errorf("the last event is %s", last.Type)
@@ -258,7 +258,7 @@ func TestRequestsEndWithTheirTurn(t *testing.T) {
 	})
 }
 
-// A native id that comes again with another process is another request; with the same one it is the same.
+// A native id that comes again from another process is a new request; from the same process it is the same request.
 func TestNativeIDsRepeat(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -279,8 +279,8 @@ func TestNativeIDsRepeat(t *testing.T) {
 	})
 }
 
-// What a runtime would not take is refused before anything is stored; a reason is kept with the decision; what the
-// runtime offered is kept with the request, and sent to it again with the answer.
+// A reply that the runtime would not accept is refused before anything is stored. A reason is stored with the
+// decision. The runtime's options are stored with the request, and sent back with the answer.
 func TestADecisionIsCheckedAndMayHaveAReason(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()

@@ -12,12 +12,13 @@ import (
 const (
 	// restartPatience is how long a message waits for the process that replaces a dead one.
 	restartPatience = 10 * time.Second
-	// restartPause is between two checks for it.
+	// restartPause is the time between two checks for that process.
 	restartPause = 100 * time.Millisecond
 )
 
-// beginTurn has a runtime begin a turn with a message, or steer it into the running one. If the message's process died
-// before a turn began, the next process gets it. runtime.ErrProcessGone when none starts in time.
+// beginTurn makes a runtime start a turn with a message, or steer it into the running one. If the process died before
+// it started a turn, the next process gets the message. It returns runtime.ErrProcessGone if no process starts in
+// time.
 func (s *Service) beginTurn(ctx context.Context, adapter runtime.Adapter, session session.Session, in runtime.StartTurn) (
 	runtime.StartedTurn, error) {
 	before, _ := s.index.Get(session.ID)
@@ -37,7 +38,8 @@ func (s *Service) beginTurn(ctx context.Context, adapter runtime.Adapter, sessio
 	}
 }
 
-// awaitExit waits until a dead process's output is stored, and a moment more. False when that takes too long.
+// awaitExit waits until a dead process's output is stored, and briefly after that. It returns false if that takes too
+// long.
 func (s *Service) awaitExit(ctx context.Context, session session.Session, generation string) bool {
 	for {
 		select {

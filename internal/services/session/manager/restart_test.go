@@ -11,10 +11,10 @@ import (
 	"harness/internal/services/session"
 )
 
-// gone is how a call fails whose process has just ended.
+// gone returns the error of a call whose process has just ended.
 func gone() error { return fmt.Errorf("%w: the test ended it", runtime.ErrProcessGone) }
 
-// A message that comes while a process ends is for the next one, and begins one turn.
+// A message sent while a process ends goes to the next process, and starts one turn.
 func TestAMessageBesideTheDeathOfAnAgent(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		k.fake.started(ids.New())
@@ -35,7 +35,7 @@ func TestAMessageBesideTheDeathOfAnAgent(t *testing.T) {
 	})
 }
 
-// A message whose turn had begun when the process ended is not sent again: that turn is its answer.
+// A message whose turn had started when the process ended is not sent again: that turn is its result.
 func TestAMessageThatBeganATurnBeforeTheDeathOfItsAgent(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		k.fake.started(ids.New())
@@ -52,7 +52,7 @@ func TestAMessageThatBeganATurnBeforeTheDeathOfItsAgent(t *testing.T) {
 	})
 }
 
-// Without another process the message is refused, for now.
+// If no other process starts, the message is refused with a temporary error.
 func TestAMessageToAnAgentThatStaysDead(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		k.restartPatience = 3 * restartPause
@@ -61,7 +61,7 @@ func TestAMessageToAnAgentThatStaysDead(t *testing.T) {
 		k.fake.onTurn = func(runtime.StartTurn, string) (runtime.StartedTurn, error) { return runtime.StartedTurn{}, gone() }
 		k.fake.exited()
 		k.fake.mu.Lock()
-		k.fake.down = false // a call reaches the adapter, which says that the process is gone
+		k.fake.down = false // a call reaches the adapter, which reports that the process has ended
 		k.fake.mu.Unlock()
 		began := time.Now()
 		if _, err := k.Send(t.Context(), s.ID, session.Message{Text: "hi"}); !errors.Is(err, runtime.ErrProcessGone) ||

@@ -17,23 +17,23 @@ import (
 	"harness/transcript/window"
 )
 
-// typeRestored is the type of the transcript entry of a restored conversation, restoredPrefix begins its id; the turn's
-// follows.
+// typeRestored is the type of the transcript entry of a restored conversation. restoredPrefix starts its id; the
+// turn's id follows.
 const (
 	typeRestored   = "conversation.restored"
 	restoredPrefix = "restored-"
 )
 
-// errMemoryElsewhere means that the runtime's state of a session stayed at another node.
+// errMemoryElsewhere means that the runtime's state of a session remained on another node.
 var errMemoryElsewhere = fmt.Errorf("%w: what the runtime remembered stayed at another node", runtime.ErrThreadNotFound)
 
-// historyBytes bounds the replay of a lost conversation to its runtime, unless Options set another bound. It is about
-// 50,000 tokens, which the smallest models in use accept beside their own instructions.
+// historyBytes limits the replay of a lost conversation to its runtime, unless Options set another limit. It is about
+// 50,000 tokens, which the smallest models in use accept together with their own instructions.
 const historyBytes = 200_000
 
-// startTurn has the runtime start a turn. It replays a conversation that the runtime has lost from its transcript, if
-// the runtime can; replay is nil otherwise. It does not replay sessions of the server's own workers: their owner opens
-// another.
+// startTurn makes the runtime start a turn. If the runtime has lost the conversation and supports it, startTurn
+// replays it from the transcript; replay is nil otherwise. It does not replay sessions of the server's own workers:
+// their owner opens another session.
 func (s *Service) startTurn(ctx context.Context, adapter runtime.Adapter, sess session.Session, in runtime.StartTurn) (
 	started runtime.StartedTurn, replay *session.Restored, err error) {
 	if in.Continues, err = hasTurns(ctx, s.db.Read(), sess.ID); err != nil {
@@ -71,7 +71,7 @@ func (s *Service) startTurn(ctx context.Context, adapter runtime.Adapter, sess s
 	return started, replay, nil
 }
 
-// conversationText is a session's transcript as text for an agent.
+// conversationText returns a session's transcript as text for an agent.
 func (s *Service) conversationText(ctx context.Context, sessionID string, replay *session.Restored) (history string, err error) {
 	var entries []transcript.Entry
 	err = s.db.Snapshot(ctx, func(q database.Querier) error {
@@ -116,7 +116,7 @@ func hasTurns(ctx context.Context, q database.Querier, sessionID string) (bool, 
 	return len(found) > 0, err
 }
 
-// restored records the replay of a conversation to a runtime, and its new native id ("" for the old one).
+// restored records the replay of a conversation to a runtime, and its new native id ("" if unchanged).
 func (s *Service) restored(ctx context.Context, tx database.Tx, sessionID string, started runtime.StartedTurn,
 	replay *session.Restored, at int64) ([]journal.Event, error) {
 	if started.NativeID != "" {
@@ -131,7 +131,7 @@ func (s *Service) restored(ctx context.Context, tx database.Tx, sessionID string
 	return s.UpsertTranscriptIn(ctx, tx, sessionID, entryOfRestored(started.TurnID, replay, at))
 }
 
-// entryOfRestored is the transcript entry of a replay: the agent knows the conversation only from its record.
+// entryOfRestored returns the transcript entry of a replay: the agent knows the conversation only from its record.
 func entryOfRestored(turnID string, replay *session.Restored, at int64) transcript.Entry {
 	said := []string{fmt.Sprintf("The runtime had lost this conversation. The agent was sent the %d messages of its record "+
 		"again and goes on from there; it knows nothing else of what was before.", replay.Messages)}

@@ -14,8 +14,8 @@ import (
 	"harness/transcript"
 )
 
-// forgetful makes the runtime lose what was said before: it takes messages to such a conversation only with a history,
-// and calls it native from then on ("" for as before).
+// forgetful makes the runtime lose its conversations. It then accepts messages to one only with a history. native is
+// the conversation's new id ("" keeps the old one).
 func (k *kit) forgetful(native string) (sent *[]runtime.StartTurn) {
 	sent = &[]runtime.StartTurn{}
 	k.fake.onTurn = func(in runtime.StartTurn, turnID string) (runtime.StartedTurn, error) {
@@ -29,8 +29,8 @@ func (k *kit) forgetful(native string) (sent *[]runtime.StartTurn) {
 	return sent
 }
 
-// SE-02, SE-04: a session whose runtime has lost its conversation goes on: the runtime gets what the transcript says,
-// results of tools too, in the transcript and in the journal stands that it was, and by which name it knows it now.
+// SE-02, SE-04: a session continues although its runtime has lost the conversation. The runtime gets the transcript,
+// including results of tools. The transcript and the journal record the replay, and the conversation's new id.
 func TestALostConversationIsSentAgain(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -105,7 +105,7 @@ func TestALostConversationIsSentAgain(t *testing.T) {
 	})
 }
 
-// A lost conversation of a runtime that does not accept it again stays lost, and the refusal says so.
+// A lost conversation stays lost if the runtime does not accept a replay, and the refusal says so.
 func TestALostConversationStaysLost(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {

@@ -17,15 +17,15 @@ import (
 	"harness/transcript"
 )
 
-// Retry sends the messages of a session's last turn once more, in a new turn whose id it returns. The end of its
-// runtime or of the server must have cut the turn off, and no tool may have run. It returns *NotRetryableError with the
-// reason otherwise. It is Send of a message with this key (Message.Key).
+// Retry sends the messages of a session's last turn again, in a new turn whose id it returns. The end of the runtime
+// or the server must have cut the turn off, and no tool may have run. Otherwise it returns *NotRetryableError with the
+// reason. It works like Send of a message with this key (Message.Key).
 func (s *Service) Retry(ctx context.Context, sessionID, turnID, key string) (string, error) {
 	sent, err := s.Send(ctx, sessionID, session.Message{Retries: turnID, Key: key})
 	return sent.TurnID, err
 }
 
-// again is the message that retries a turn. The session is locked.
+// again returns the message that retries a turn. The session is locked.
 func (s *Service) again(ctx context.Context, sessionID, turnID, key string) (session.Message, error) {
 	refuse := func(reason string) (session.Message, error) {
 		return session.Message{}, &session.NotRetryableError{SessionID: sessionID, TurnID: turnID, Reason: reason}
@@ -75,7 +75,7 @@ func (s *Service) again(ctx context.Context, sessionID, turnID, key string) (ses
 	return message, nil
 }
 
-// lastTurn is the last turn of a session that was not rolled back; "" for none.
+// lastTurn returns the last turn of a session that was not rolled back; "" for none.
 func lastTurn(ctx context.Context, q database.Querier, sessionID string) (string, error) {
 	var last string
 	err := q.QueryRowContext(ctx, `select turn_id from turns t where session_id = $1
@@ -109,13 +109,14 @@ func (s *Service) settleInput(ctx context.Context, tx database.Tx, turn store.Tu
 	return nil
 }
 
-// harmless are the types of entries without the work of a tool.
+// harmless lists the types of entries that involve no tool.
 func harmless() []string {
 	return []string{wire.ItemUserMessage, wire.ItemAgentMessage, wire.ItemReasoning, wire.ItemPlan, "turn.error", retryEntry,
 		typeTurnStopped, wire.ItemCleared, "approval.request", "approval.resolved", "tool_input.request", "tool_input.resolved"}
 }
 
-// toolsRan reports whether a tool may have run in a turn: any entry except messages and calls that no one approved.
+// toolsRan reports whether a tool may have run in a turn. Any entry counts except messages and calls that were not
+// approved.
 func (s *Service) toolsRan(ctx context.Context, q database.Querier, sessionID, turnID string) (bool, error) {
 	entries, err := s.entries.ListTurn(ctx, q, sessionID, turnID)
 	if err != nil {

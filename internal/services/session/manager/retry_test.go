@@ -75,8 +75,8 @@ func TestATurnThatWasCutOffIsTriedAgain(t *testing.T) {
 	})
 }
 
-// A turn that may have had an effect is not offered: its tool ran, or was allowed to. A call without approval did not
-// run.
+// A turn that may have had an effect is not offered for retry: its tool ran, or was approved. A call without approval
+// did not run.
 func TestWhatIsNotTriedAgain(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		tool := runtime.Item{ID: "item", Role: "system", Type: "commandExecution"}

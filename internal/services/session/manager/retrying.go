@@ -19,7 +19,7 @@ import (
 // retryEntry is the type of the entry of a retrying turn. Its status is error while the model does not answer.
 const retryEntry = "turn.retrying"
 
-// retryDetails are the parts of the entry's text.
+// retryDetails are the values in the entry's text.
 type retryDetails struct {
 	Attempt int    `json:"attempt"`
 	Of      int    `json:"of,omitempty"`
@@ -27,7 +27,7 @@ type retryDetails struct {
 	Remedy  string `json:"remedy"`
 }
 
-// count is the text of the attempt's number.
+// count formats the number of the attempt.
 func (r retryDetails) count() string {
 	if r.Of == 0 {
 		return fmt.Sprintf("attempt %d", r.Attempt)
@@ -35,7 +35,8 @@ func (r retryDetails) count() string {
 	return fmt.Sprintf("attempt %d of %d", r.Attempt, r.Of)
 }
 
-// answersAgain reports and records that a signal is the first output of a retrying turn's agent. Service.order is held.
+// answersAgain reports and records that a signal is the first output of an agent whose turn was retrying.
+// Service.order is held.
 func (s *Service) answersAgain(signal runtime.Signal) bool {
 	known, _ := s.index.Peek(signal.ThreadID)
 	if known.Retrying == "" || !goesOn(signal.Change) {
@@ -55,7 +56,7 @@ func (s *Service) retrying(batch runtime.Batch) bool {
 	return false
 }
 
-// loadRetrying sets whether the running turn of a session from the store cannot reach its model.
+// loadRetrying loads from the store whether the running turn of a session cannot reach its model.
 func (s *Service) loadRetrying(ctx context.Context, sessionID string, t *live.Session) error {
 	entry, found, err := s.entries.Find(ctx, s.db.Read(), sessionID, session.TurnRetryPrefix+t.ActiveTurn)
 	if found && entry.Status == transcript.Failed {
@@ -64,7 +65,7 @@ func (s *Service) loadRetrying(ctx context.Context, sessionID string, t *live.Se
 	return err
 }
 
-// goesOn reports whether a change proves an answer of the model.
+// goesOn reports whether a change proves that the model answered.
 func goesOn(change runtime.Change) bool {
 	switch change := change.(type) {
 	case runtime.TextDelta, runtime.InteractiveRequested:
@@ -119,7 +120,7 @@ func (s *Service) modelAnswers(signal runtime.Signal, turnID string) journal.Uni
 	}
 }
 
-// endRetry ends the entry of a turn's attempts to reach its model: the model answers, or the turn is over.
+// endRetry ends the entry about a turn's attempts to reach its model: the model answers, or the turn has ended.
 func (s *Service) endRetry(ctx context.Context, tx database.Tx, turn store.Turn) ([]journal.Event, error) {
 	entry, found, err := s.entries.Find(ctx, tx, turn.SessionID, session.TurnRetryPrefix+turn.TurnID)
 	if err != nil || !found || entry.Type != retryEntry || entry.Status != transcript.Failed {
@@ -133,7 +134,7 @@ func (s *Service) endRetry(ctx context.Context, tx database.Tx, turn store.Turn)
 		return nil, err
 	}
 	said := detailsOfRetry(entry)
-	entry.Content, _, _ = strings.Cut(entry.Content, "\n\n"+said.Remedy) // the agent stops trying
+	entry.Content, _, _ = strings.Cut(entry.Content, "\n\n"+said.Remedy) // the agent no longer tries
 	switch turn.Status {
 	case runtime.TurnInterrupted:
 		entry.Status = transcript.Canceled

@@ -11,8 +11,8 @@ import (
 	"harness/transcript"
 )
 
-// A turn that cannot reach its model says so in one entry, which each attempt changes in place, and in the session's
-// last error until the model answers.
+// A turn that cannot reach its model shows that in one entry, which each attempt updates. The session's last error
+// shows it until the model answers.
 func TestRetriesAreOneEntry(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -32,19 +32,20 @@ func TestRetriesAreOneEntry(t *testing.T) {
 		if published := len(k.events(session.EventTranscriptUpdated)); published != 2 {
 			t.Errorf("clients received it %d times", published)
 		}
-		k.close() // a server that is killed beside its runtime
+		k.close() // a killed server whose runtime survives
 		k = open(t, k.db, k.opts.NodeID, k.fake.generation)
 		k.fake.notify(s.ID, turn, "item/started", runtime.ItemChanged{TurnID: turn,
 			Item: runtime.Item{ID: "answer", Role: "assistant", Type: wire.ItemAgentMessage}})
 		k.retries(s.ID, turn, transcript.Complete, "The model answered after attempt 2 of 5. Before, it failed: timed out")
-		k.fake.notify(s.ID, turn, "error", runtime.TurnRetrying{TurnID: turn, Reason: "cut"}) // one that does not count
+		k.fake.notify(s.ID, turn, "error", runtime.TurnRetrying{TurnID: turn, Reason: "cut"}) // an attempt without a number
 		k.retries(s.ID, turn, transcript.Failed, "The model does not answer (attempt 3): cut\n\n")
 		k.fake.end(s.ID, turn, runtime.TurnInterrupted)
 		k.retries(s.ID, turn, transcript.Canceled, "The model does not answer (attempt 3): cut")
 	})
 }
 
-// retries checks the entry of a turn's retries, and that the session's last error says it while the model is awaited.
+// retries checks the entry of a turn's retries. It also checks that the session's last error shows them while the
+// model does not answer.
 func (k *kit) retries(sess, turn string, status transcript.Status, content string) {
 	k.t.Helper()
 	entries := slices.DeleteFunc(k.stored(sess), func(e transcript.Entry) bool { return e.Type != retryEntry })
@@ -60,7 +61,7 @@ func (k *kit) retries(sess, turn string, status transcript.Status, content strin
 	}
 }
 
-// A turn that fails after all its attempts leaves their entry as it was, without the words that more come.
+// A turn that fails after all its attempts leaves their entry as it was, without the announcement of further attempts.
 func TestRetriesOfATurnThatFails(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()

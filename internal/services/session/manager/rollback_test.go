@@ -14,7 +14,7 @@ import (
 	"harness/transcript"
 )
 
-// LastTurns and RollBack make the fake a Reverter, whose history is what a test put into it.
+// LastTurns and RollBack make the fake a Reverter, whose history is set by the test.
 func (f *fake) LastTurns(_ context.Context, threadID string, limit int) ([]runtime.Turn, error) {
 	t, err := f.withThread(threadID, nil)
 	turns := slices.Clone(t.Turns)
@@ -36,7 +36,7 @@ func (f *fake) RollBack(_ context.Context, threadID string, numTurns int, last [
 	})
 }
 
-// turns has a session with turns of one message each, all over.
+// turns creates a session whose turns have one message each and have ended.
 func (k *kit) turns(n int) (sessionID string, turns []string) {
 	k.t.Helper()
 	sessionID = k.create().ID
@@ -59,8 +59,8 @@ func (k *kit) shows(sessionID string) []string {
 	return entryIDs(k.read(sessionID, wholeWindow).Transcript)
 }
 
-// A refused rollback changes nothing; one whose answer never came is settled by what the runtime's history says once it
-// can be asked, in this server or the next.
+// A refused rollback changes nothing. If the runtime never answered, its history settles the rollback once it is
+// available, on this server or the next.
 func TestARollbackOfUnknownOutcomeIsSettled(t *testing.T) {
 	lost := fmt.Errorf("%w: the test killed it", runtime.ErrUnavailable)
 	for name, test := range map[string]struct {
@@ -114,8 +114,8 @@ func TestARollbackOfUnknownOutcomeIsSettled(t *testing.T) {
 	}
 }
 
-// A rollback changes the version, hides what was and will be written to its turns, and shows in lists: an error that
-// went is no last error.
+// A rollback changes the version, and hides all entries of its turns, including later ones. Lists reflect it: an error
+// in a rolled-back turn is no longer the last error.
 func TestARollbackShowsEverywhere(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		sess, turns := k.turns(2)

@@ -46,7 +46,7 @@ func deleteBulk(ctx context.Context, tx database.Tx, id string) error {
 	return err
 }
 
-// readBulks reads the requests of this node that are stored only in part.
+// readBulks reads this node's requests that are only partly stored.
 func (s *upserter) readBulks(ctx context.Context) ([]*upsert, error) {
 	return database.ReadAll(ctx, s.db.Read(), "read the upserts to complete", func(row database.Row) (*upsert, error) {
 		u := &upsert{ctx: ctx, result: make(chan error, 1)}

@@ -13,7 +13,7 @@ import (
 	"harness/tests/sessiontest"
 )
 
-// A session of an agent that is not codex asks, is answered and remembers as one of codex does.
+// A session of an agent that is not codex asks, receives answers and remembers like a codex session.
 func TestTheScriptedAgentHasItsSessions(t *testing.T) {
 	sessiontest.Each(t, func(t *testing.T, s *sessiontest.Site) {
 		confined := "read-only"
@@ -58,7 +58,7 @@ func TestTheScriptedAgentHasItsSessions(t *testing.T) {
 	})
 }
 
-// A process that dies ends its own turn and no other one. Its session continues in another process.
+// A process that dies ends only its own turn. Its session continues in another process.
 func TestTheScriptedAgentIsKilled(t *testing.T) {
 	sessiontest.Each(t, func(t *testing.T, s *sessiontest.Site) {
 		hit, spared := s.NewSession(), s.NewSession()
@@ -90,7 +90,7 @@ func TestTheScriptedAgentIsKilled(t *testing.T) {
 	})
 }
 
-// A session that is stopped has no process any more, and the next message gives it one.
+// A stopped session has no process, and the next message starts one.
 func TestAStoppedSessionHasNoProcess(t *testing.T) {
 	sessiontest.Each(t, func(t *testing.T, s *sessiontest.Site) {
 		id := s.NewSession()

@@ -14,15 +14,17 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// Send starts a turn with a message, or steers it into the running one, and returns which. If the runtime cannot steer,
-// the message first waits for the running turn's end. Sends to one session run one after the other, so two at once make
-// one turn. Its options become the session's controls once the runtime accepted the message. *ToolsError for client
-// tools that are not the session's, *runtime.ControlError for levels its runtime does not enforce,
-// *runtime.UnsupportedError for images it does not accept, *BackgroundError for options it cannot use while background
-// work runs, *LimitError when too many messages are on their way.
+// Send starts a turn with a message, or steers it into the running one, and returns which. If the runtime cannot
+// steer, the message first waits for the running turn to end. Sends to one session run one by one, so two concurrent
+// sends make one turn. The message's options become the session's controls once the runtime has accepted the message.
+//
+// *ToolsError refuses client tools that differ from the session's. *runtime.ControlError refuses levels that the
+// runtime does not enforce. *runtime.UnsupportedError means that the runtime does not accept images. *BackgroundError
+// refuses options that cannot change while background work runs. *LimitError means that too many messages are being
+// sent.
 func (s *Service) Send(ctx context.Context, sessionID string, message session.Message) (session.Sent, error) {
 	if err := s.journal.AwaitWrites(ctx); err != nil {
-		return session.Sent{}, err // before any call of the runtime
+		return session.Sent{}, err // before any call to the runtime
 	}
 	leave, err := s.slots.reserveSlot(ctx, sessionID)
 	if err != nil {
@@ -43,7 +45,7 @@ func (s *Service) Send(ctx context.Context, sessionID string, message session.Me
 	}
 	s.tracer.sends(ctx, sessionID)
 	s.silence.end(sessionID)
-	// A canceled caller does not recall the message: the runtime may have it already. The call has its own deadline.
+	// A canceled caller does not cancel the message: the runtime may already have it. The call has its own deadline.
 	ctx = context.WithoutCancel(ctx)
 	start.ActiveTurnID = s.index.ActiveTurn(sessionID)
 	started, replay, err := s.startTurn(ctx, adapter, sess, start)
@@ -60,7 +62,7 @@ func (s *Service) Send(ctx context.Context, sessionID string, message session.Me
 	return session.Sent{}, err
 }
 
-// prepareTurn checks a message and makes the runtime's call of it. A message that retries a turn gets that turn's
+// prepareTurn checks a message and builds the runtime's call for it. A message that retries a turn gets that turn's
 // input. The session is locked.
 func (s *Service) prepareTurn(ctx context.Context, sess session.Session, adapter runtime.Adapter, message session.Message) (
 	session.Message, runtime.StartTurn, error) {
@@ -104,7 +106,7 @@ func (s *Service) beginning(ctx context.Context, session session.Session, messag
 		return nil
 	}
 	if message.Alone && s.index.ActiveTurn(session.ID) != "" {
-		return runtime.ErrTurnActive // no turn began
+		return runtime.ErrTurnActive // no turn was started
 	}
 	return s.InOrder(ctx, func() journal.Unit {
 		steers := s.index.ActiveTurn(session.ID) != ""
@@ -120,9 +122,9 @@ func (s *Service) beginning(ctx context.Context, session session.Session, messag
 	})
 }
 
-// acquireForTurn locks a session for a message. It locks at once if the message can be steered into a running turn.
-// Else it waits until no turn runs and its runtime has a free slot. Messages keep their order. A message with Alone is
-// refused with runtime.ErrTurnActive while a turn runs.
+// acquireForTurn locks a session for a message. It locks immediately if the message can be steered into a running
+// turn. Otherwise it waits until no turn runs and the runtime has a free slot. Messages keep their order. While a turn
+// runs, it refuses a message with Alone: runtime.ErrTurnActive.
 func (s *Service) acquireForTurn(ctx context.Context, sessionID string, alone bool) (sess session.Session,
 	adapter runtime.Adapter, release func(), err error) {
 	next, err := s.locks.Acquire(ctx, "message "+sessionID)
@@ -144,7 +146,7 @@ func (s *Service) acquireForTurn(ctx context.Context, sessionID string, alone bo
 		if sess, adapter, err = s.owned(ctx, sessionID); err == nil {
 			unsettled, err = s.Unsettled(ctx, sessionID)
 		}
-		if len(unsettled) > 0 { // an open message is settled before another one may begin a turn
+		if len(unsettled) > 0 { // settle an open message before another one may start a turn
 			release()
 			if err = s.Resolve(ctx, unsettled[0]); err == nil {
 				continue
@@ -180,7 +182,7 @@ func (s *Service) acquireForTurn(ctx context.Context, sessionID string, alone bo
 	}
 }
 
-// turnToAwait is closed at the end of the turn that a message has to wait for; nil for none.
+// turnToAwait returns a channel that is closed when the turn that blocks a message ends; nil if no turn blocks it.
 func (s *Service) turnToAwait(session session.Session, adapter runtime.Adapter, alone bool) (idle <-chan struct{}, err error) {
 	if _, steers := runtime.Has[runtime.Steerer](adapter, runtime.OpSteer); steers {
 		return nil, nil
@@ -195,8 +197,8 @@ func (s *Service) turnToAwait(session session.Session, adapter runtime.Adapter, 
 	return s.index.WhenIdle(session.ID), nil
 }
 
-// turnAccepted stores the turn of a reply before the caller gets it: an acknowledged turn is never lost. Its end may
-// have overtaken the reply, and so may the end of its process.
+// turnAccepted stores the turn of a reply before the caller gets the reply: an acknowledged turn is never lost. The
+// end of the turn, or of its process, may have arrived before the reply.
 func (s *Service) turnAccepted(ctx context.Context, sess session.Session, started runtime.StartedTurn, message session.Message,
 	replay *session.Restored) error {
 	turnID := started.TurnID
@@ -232,7 +234,7 @@ func (s *Service) turnAccepted(ctx context.Context, sess session.Session, starte
 	})
 }
 
-// storeSent stores a message that the runtime accepted, with its turn, unless the session is gone or another node's.
+// storeSent stores an accepted message with its turn, unless the session was deleted or belongs to another node.
 func (s *Service) storeSent(ctx context.Context, tx database.Tx, sess session.Session, turn store.Turn,
 	started runtime.StartedTurn, message session.Message) ([]journal.Event, error) {
 	if _, err := store.IsSystemOwned(ctx, tx, sess.ID); err != nil {

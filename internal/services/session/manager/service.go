@@ -49,21 +49,21 @@ type Options struct {
 	DB      *database.DB
 	// Runtimes are the adapters and the settings of their sessions.
 	Runtimes registry.Options
-	// Defaults are the controls of sessions without any, unless defaults are stored.
+	// Defaults are the controls of sessions without any, unless the store has defaults.
 	Defaults session.Controls
-	// RuntimeLimits bound the load of a runtime; nil is no bounds for any runtime.
+	// RuntimeLimits returns the load limits of a runtime; nil means no limits for any runtime.
 	RuntimeLimits func(runtime string) session.RuntimeLimits
-	// DefaultsLocked makes Defaults the only ones, which cannot be edited (SESSION_DEFAULTS_LOCKED).
+	// DefaultsLocked makes Defaults the only defaults; clients cannot edit them (SESSION_DEFAULTS_LOCKED).
 	DefaultsLocked bool
-	// WorkspaceRoot is the folder of sessions without one of their own, and the base of relative paths.
+	// WorkspaceRoot is the folder of sessions that name none, and the base of relative paths.
 	WorkspaceRoot string
-	// EnterFolder, when set, returns why the agents' user may not enter a folder, nil if it may. Otherwise agents run
+	// EnterFolder, when set, returns why the agents' user may not enter a folder, nil if it may. If unset, agents run
 	// as the server's user.
 	EnterFolder func(folder string) error
-	// HistoryBytes bounds the replay of a conversation to a runtime that has lost it (200,000).
+	// HistoryBytes limits the replay of a conversation to a runtime that has lost it (default 200,000).
 	HistoryBytes int
 	Logger       zerolog.Logger
-	// Clock is time.Now when nil.
+	// Clock defaults to time.Now.
 	Clock func() time.Time
 }
 
@@ -71,24 +71,24 @@ type Options struct {
 type NodeOptions struct {
 	// NodeID is this server's name among those that share the store; it must be the same after a restart.
 	NodeID string
-	// AdoptNodes are permanently lost nodes, whose sessions Start adopts. OnlyNode adopts every other one, for the only
-	// server of a store.
+	// AdoptNodes lists permanently lost nodes, whose sessions Start adopts. OnlyNode adopts the sessions of all other
+	// nodes, for the only server of a store.
 	AdoptNodes []string
 	OnlyNode   bool
-	// Sure, when set, returns why this node may not use its runtimes now: other nodes may consider it dead.
+	// Sure, when set, returns why this node may not use its runtimes now: other nodes may consider this node dead.
 	Sure func() error
-	// NoRuntimes is set on a node without agents: others run them.
+	// NoRuntimes is set on a node without agents; other nodes run them.
 	NoRuntimes bool
-	// Draining, when set, reports whether this node must not begin new work for people.
+	// Draining, when set, reports whether this node must not start new work for users.
 	Draining func() bool
-	// Movable lets sessions move to other nodes: the runtimes' state is stored. Lapsed reports, within a transaction or
-	// outside, whether a node's sessions may be taken over.
+	// Movable lets sessions move to other nodes, because the runtimes' state is stored. Lapsed reports whether another
+	// node's sessions may be taken over. It works inside or outside a transaction.
 	Movable bool
 	Lapsed  func(ctx context.Context, q database.Querier, node string) (bool, error)
-	// Folders, when set, stores the folders of sessions for Movable; without it all nodes share the folders.
+	// Folders, when set, stores the folders of sessions for Movable; if unset, all nodes share the folders.
 	Folders Folders
-	// Surviving are the runtime processes of an earlier server with readable output: a start does not settle their open
-	// state. An adapter must report each of them as started or exited.
+	// Surviving lists the runtime processes of an earlier server whose output is still readable; Start does not settle
+	// their open state. An adapter must report each of them as started or exited.
 	Surviving []string
 }
 
@@ -100,13 +100,13 @@ type NativeOptions struct {
 	NativeLines *nativelog.Ring
 }
 
-// ContentOptions store what is too large for a transcript.
+// ContentOptions store content that is too large for a transcript.
 type ContentOptions struct {
 	// Images, when set, stores the images of items.
 	Images items.Images
-	// Pictures, when set, makes pictures for a runtime from the images of a queued message.
+	// Pictures, when set, converts the images of a queued message for a runtime.
 	Pictures func(ctx context.Context, sessionID string, images []string) ([]string, error)
-	// Keep, when set, stores a runtime's input and returns a reference to it, as JSON.
+	// Keep, when set, stores a runtime's input and returns a reference to it in JSON.
 	Keep func(ctx context.Context, sessionID, name, contentType string, content []byte) (ref json.RawMessage, err error)
 }
 
@@ -121,11 +121,11 @@ type Service struct {
 	adoption   *adoption
 	delivery   *delivery
 	snapshots  *takeover.Snapshots
-	workspaces *takeover.EndedTurns // of sessions whose folder may have changed
+	workspaces *takeover.EndedTurns // of sessions with a possibly changed folder
 	questions  *questions
 	// background records which sessions have background work.
 	background *background.Watch
-	// deletions has runtimes delete what was deleted without them.
+	// deletions makes runtimes delete conversations whose deletion they missed.
 	deletions *deletionSender
 	// restartPatience is how long a message waits for the process that replaces a dead one.
 	restartPatience time.Duration
@@ -157,8 +157,8 @@ type Service struct {
 	*workspace.Checker
 	items *items.Items
 
-	// order makes a read of the view, its change and the queued unit one step: the view then follows the commit order.
-	// It is held while the journal's queue is full: that is the back-pressure of a slow store.
+	// order makes a read of the view, its change and the queueing of the unit one atomic step: the view then follows
+	// the commit order. It is held while the journal's queue is full, which creates the back-pressure of a slow store.
 	order   orderLock
 	texts   texts               // order guards it
 	natives *nativelog.Recorder // order guards it
@@ -169,7 +169,7 @@ type Service struct {
 	begun int64 // ms
 }
 
-// New builds a Service. Until Start it only accepts signals.
+// New builds a Service. Until Start, it only accepts signals.
 func New(opts Options) *Service {
 	if opts.Clock == nil {
 		opts.Clock = time.Now
@@ -259,25 +259,25 @@ func (s *Service) composeTakeover() {
 		Now: s.now})
 }
 
-// Sink accepts the signals of the named runtime. Its adapter needs it.
+// Sink returns the sink for the named runtime's signals, which its adapter needs.
 func (s *Service) Sink(runtimeName string) runtime.Sink {
 	return func(batch runtime.Batch) {
 		long := batch.Size() > longBatch
 		s.natives.Record(s.ingest(runtimeName, batch), batch.Native)
 		if long {
-			// Only the journal's end is an error here; submit reports the batch's own result.
+			// Only the end of the journal is an error here; submit reports the batch's own result.
 			_, _ = s.journal.Commit(context.Background(), nothing)
 		}
 	}
 }
 
-// longBatch is from how many bytes a batch is stored before the runtime's next one is read: the journal's queue has
-// room for a thousand.
+// longBatch is the size in bytes from which a batch must be stored before the runtime's next one is read: the
+// journal's queue holds a thousand units.
 const longBatch = 1 << 20
 
-// Start settles what an earlier process of this node left open: requests expire, turns are interrupted, and clients are
-// notified. It then begins to adopt the runtimes' stored conversations. It must run after the journal's start, and
-// before clients and adapters. Calling it twice is allowed.
+// Start settles the work that an earlier process of this node left open: requests expire, turns are interrupted, and
+// clients are notified. It then starts to adopt the runtimes' stored conversations. Call it after the journal's start,
+// and before clients and adapters start. Calling it twice is allowed.
 func (s *Service) Start(ctx context.Context) error {
 	return s.loops.Start(ctx, func(context.Context) error { return s.begin(ctx) })
 }
@@ -317,8 +317,8 @@ func (s *Service) begin(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends the background loops, stores the texts received so far, and waits for both. Adapters stop before it, the
-// journal after. Calling it twice is allowed.
+// Stop ends the background loops, stores the texts received so far, and waits for both. Stop the adapters before it
+// and the journal after it. Calling it twice is allowed.
 func (s *Service) Stop(ctx context.Context) error {
 	_, err := s.loops.Stop(ctx, "the session service")
 	return err
@@ -328,7 +328,7 @@ func (s *Service) Stop(ctx context.Context) error {
 func (s *Service) now() int64 { return s.opts.Clock().UnixMilli() }
 
 // InOrder changes the view and queues a unit as one step of the commit order, then waits for its commit. With
-// *journal.OutageError the unit may run later, after its caller returned.
+// *journal.OutageError, the unit may run later, after its caller has returned.
 func (s *Service) InOrder(ctx context.Context, prepare func() journal.Unit) error {
 	outcome := make(chan error, 1)
 	if _, err := journal.Await(ctx, s.journal, s.order); err != nil {
@@ -347,7 +347,7 @@ func (s *Service) InOrder(ctx context.Context, prepare func() journal.Unit) erro
 	return stored
 }
 
-// orderLock is a mutex for use in a select: it holds one token while it is free.
+// orderLock is a mutex that works in a select: it holds one token while it is unlocked.
 type orderLock chan struct{}
 
 func newOrderLock() orderLock {
@@ -356,14 +356,14 @@ func newOrderLock() orderLock {
 	return l
 }
 
-// Lock receives the token.
+// Lock takes the token.
 func (l orderLock) Lock() { <-l }
 
-// Unlock returns it.
+// Unlock returns the token.
 func (l orderLock) Unlock() { l <- struct{}{} }
 
-// errStoredLater words a failure to store a completed runtime call: the unit is held, and stored after the outage. A
-// repeated request would repeat the call.
+// errStoredLater describes a failure to store a completed runtime call: the journal holds the unit and stores it after
+// the outage. A repeated request would repeat the call.
 func errStoredLater(err error) error {
 	var outage *journal.OutageError
 	if errors.As(err, &outage) {
@@ -388,7 +388,7 @@ func (s *Service) record(ctx context.Context, done journal.Unit) error {
 	return err
 }
 
-// expected separates refusals that a client causes from our own faults.
+// expected separates refusals that clients cause from faults of this server.
 func expected(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, journal.ErrStopped)
 }

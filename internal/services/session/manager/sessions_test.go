@@ -153,7 +153,7 @@ func TestRenameAndResume(t *testing.T) {
 	})
 }
 
-// Deleting is for good: after a restart, and whatever signals still come.
+// A deletion is permanent: after a restart, and whatever signals still arrive.
 func TestDelete(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -162,7 +162,7 @@ func TestDelete(t *testing.T) {
 		k.fake.ask(s.ID, "another turn", 1, runtime.RequestToolCall, "m", "{}")
 		approval := k.pending(s.ID, runtime.RequestApproval)[0].ID
 		k.do(k.UpsertTranscript(t.Context(), s.ID, transcript.Entry{MessageID: "m", Status: "complete"}))
-		announced := map[string]int{} // published before the deletion of the session, which blanks it
+		announced := map[string]int{} // published before the deletion of the session, which redacts it
 		var mu sync.Mutex
 		_, stopListening := k.log.Subscribe(func(records []journal.Record) {
 			mu.Lock()
@@ -329,7 +329,7 @@ func TestProjects(t *testing.T) {
 			last.SessionID != "" {
 			t.Errorf("%d events, the last %s\nwant %s", len(upserted), last.Payload, want)
 		}
-		// Ids that are members of every JavaScript object are not ids here.
+		// Names of members of every JavaScript object are not valid ids here.
 		for _, id := range []string{"__proto__", "constructor", "no\x00pe"} {
 			_, rename := k.RenameProject(t.Context(), id, "x", nil, false)
 			_, remove := k.DeleteProject(t.Context(), id)
@@ -390,7 +390,7 @@ func TestProjectsOfSessions(t *testing.T) {
 	})
 }
 
-// A signal may name a session before its creation is stored: it is the one that was answered all the same.
+// A signal may name a session before its creation is stored; it is still the session in the caller's reply.
 func TestASessionIsAsItWasAnswered(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		id := ids.New()

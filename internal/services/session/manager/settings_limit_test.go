@@ -9,7 +9,7 @@ import (
 	"harness/internal/services/session"
 )
 
-// The settings of a scope have a bound in number and in bytes.
+// The settings of a scope are limited in number and in bytes.
 func TestSettingsHaveABound(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()

@@ -13,15 +13,17 @@ import (
 )
 
 // Settle decides a pending request exactly once, on any node. The decision is a compare-and-set on its row, committed
-// and announced before the runtime receives it. If its runtime is on this node, it has the decision when Settle
-// returns. Else its own node delivers the decision when it learns of it, or at its next start. *runtime.ReplyError for
-// a reply the runtime would not accept, ErrRequestNotFound for an unknown id, *SettledError for all later callers.
+// and published before the runtime receives it. If the runtime is on this node, it has the decision when Settle
+// returns. Otherwise its own node delivers the decision when it receives the event, or at its next start.
+//
+// It returns *runtime.ReplyError for a reply that the runtime would not accept, and ErrRequestNotFound for an unknown
+// id. All later callers get *SettledError.
 func (s *Service) Settle(ctx context.Context, requestID string, kind runtime.RequestKind, reply runtime.Reply,
 	decidedBy string) (session.Request, error) {
 	if kind == runtime.RequestApproval {
 		reply.Scope = entryof.Scope(&reply)
 	}
-	// A caller that is canceled after the commit must not keep the answer from the runtime.
+	// If the caller is canceled after the commit, the runtime must still get the answer.
 	ctx = context.WithoutCancel(ctx)
 	var settled store.Request
 	at := s.now()
@@ -60,7 +62,7 @@ func (s *Service) Settle(ctx context.Context, requestID string, kind runtime.Req
 				return nil, err
 			}
 		} else if request.NodeID == s.opts.NodeID {
-			// Ours to deliver from here on: the journal publishes the decision before this call continues.
+			// From here on, this call delivers it: the journal publishes the decision before this call continues.
 			ours = s.delivery.take(requestID) || ours
 		}
 		return []journal.Event{entryof.Resolved(request.Request, systemOwned, decidedBy)}, nil

@@ -13,8 +13,8 @@ import (
 // quietFor is how long (ms) after a stop an agent may not start a turn by itself.
 const quietFor = 60_000
 
-// silenceTimers are the stopped sessions without running work. Until the stored time (ms) their agents must not start a
-// turn.
+// silenceTimers holds the stopped sessions without running work. Until the stored time (ms), their agents must not
+// start a turn.
 type silenceTimers struct {
 	mu    sync.Mutex
 	until map[string]int64
@@ -48,8 +48,8 @@ func (q *silenceTimers) at(sessionID string, now int64) bool {
 	return is
 }
 
-// watchSilence stops a turn that an agent has begun by itself in a stopped session. It would act on events from before
-// the stop.
+// watchSilence stops a turn that an agent has started by itself in a stopped session. Such a turn would act on events
+// from before the stop.
 func (s *stopper) watchSilence(signal runtime.Signal) {
 	began, is := signal.Change.(runtime.TurnStarted)
 	if !is || !began.Own || !s.silence.at(signal.ThreadID, s.options.Now()) {

@@ -12,20 +12,22 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// recaller is an adapter whose processes outlive servers, with the calls these made. *codex.Codex implements it.
+// recaller is an adapter whose processes outlive servers, together with the calls of those servers. *codex.Codex
+// implements it.
 type recaller interface {
-	// Recalled reports on a call of an earlier server in a conversation. It may still be answered (open), or was given
-	// up while its process continues (lost).
+	// Recalled reports on an earlier server's call in a conversation. The call may still be answered (open), or it was
+	// dropped while its process continues (lost).
 	Recalled(threadID string) (open, lost bool)
 }
 
-// TurnMark reads the turns of a session. A sender that may crash before it learns of the turn stores it for TurnSince.
+// TurnMark reads the turns of a session. A sender that may crash before it receives the turn's id stores the mark for
+// TurnSince.
 func (f *turnFinder) TurnMark(ctx context.Context, sessionID string) (session.TurnMark, error) {
 	return store.TurnMark(ctx, f.db.Read(), sessionID)
 }
 
-// TurnSince is the turn that began after a mark, "" when none did and none will from earlier messages. ErrTurnUnsettled
-// while this is open, ErrTurnUnknown when it stays unknown.
+// TurnSince returns the turn that started after a mark. "" means that none did, and that earlier messages will start
+// none. It returns ErrTurnUnsettled while this is open, and ErrTurnUnknown if it will stay unknown.
 func (f *turnFinder) TurnSince(ctx context.Context, sessionID string, mark session.TurnMark) (turnID string, err error) {
 	sess, adapter, err := f.owned(ctx, sessionID)
 	if err != nil {
@@ -41,7 +43,7 @@ func (f *turnFinder) TurnSince(ctx context.Context, sessionID string, mark sessi
 			return "", session.ErrTurnUnsettled
 		}
 	}
-	// Its answer follows all earlier output of the runtime, and so does an empty unit in the journal.
+	// The runtime answers this only after all its earlier output; likewise an empty unit follows all queued units.
 	if historian, ok := runtime.Has[runtime.History](adapter, runtime.OpHistory); ok {
 		_, err = historian.ReadThread(ctx, sess.RuntimeSessionID, false)
 	}
@@ -61,7 +63,7 @@ func (f *turnFinder) TurnSince(ctx context.Context, sessionID string, mark sessi
 	return turnID, err
 }
 
-// turnAfter is the one stored turn after a mark, "" for none. ErrTurnUnknown when there are several.
+// turnAfter returns the one stored turn after a mark, "" for none. It returns ErrTurnUnknown if there are several.
 func (f *turnFinder) turnAfter(ctx context.Context, sessionID string, mark session.TurnMark) (string, error) {
 	now, err := f.TurnMark(ctx, sessionID)
 	switch {

@@ -11,8 +11,8 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// Sources lists the files that a session's agent reads by itself, and which of them changed since the session began.
-// Errors are those of Lookup, *NotOwnerError, and runtime.ErrUnavailable for a runtime this server does not have.
+// Sources lists the files that a session's agent reads without a request, and their changes since the session began.
+// Errors are those of Lookup, *NotOwnerError, and runtime.ErrUnavailable for a runtime that this server does not have.
 func (s *conversations) Sources(ctx context.Context, sessionID string) (session.Sources, error) {
 	sess, adapter, err := s.owned(ctx, sessionID)
 	if err != nil {

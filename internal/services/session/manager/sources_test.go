@@ -10,9 +10,9 @@ import (
 	"harness/internal/services/session"
 )
 
-// The service chooses what an agent reads by itself when it opens the session, and stores hashes of it. It shows these
-// sources with later changes, also after a restart. A fork has the same sources. A deleted session leaves none.
-// RA-16
+// When it opens a session, the service chooses the files that its agent reads without a request. It stores their
+// hashes. It shows these sources with later changes, also after a restart. A fork has the same sources. A deleted
+// session leaves none. RA-16
 func TestSourcesOfASession(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		file := func(name, hash string) runtime.Source {

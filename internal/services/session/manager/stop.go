@@ -13,9 +13,9 @@ import (
 	"harness/transcript"
 )
 
-// StopSession is StopTurn of the running turn, after which the runtime unloads the conversation and all followers of
-// the session are notified. The next message loads it again, as does a queued one: it begins after all of that. Without
-// anything to end it only notifies. GoesOn is the work that still runs.
+// StopSession runs StopTurn for the running turn. The runtime then unloads the conversation, and the server notifies
+// all followers of the session. The next message, also a queued one, starts after all of that and loads the
+// conversation again. If there is nothing to end, StopSession only notifies. GoesOn is the work that still runs.
 func (s *stopper) StopSession(ctx context.Context, sessionID string, keepBackground bool) (stopped session.Stopped, err error) {
 	release, locked := s.holdBriefly(ctx, sessionID)
 	defer release()
@@ -24,7 +24,7 @@ func (s *stopper) StopSession(ctx context.Context, sessionID string, keepBackgro
 		return session.Stopped{}, err
 	}
 	_, adapter, active, err := s.toInterrupt(ctx, sessionID, "")
-	// A canceled caller does not revoke the stop.
+	// A canceled caller does not cancel the stop.
 	ctx = context.WithoutCancel(ctx)
 	if err == nil {
 		stopped.TurnID, err = active, s.stopTurn(ctx, adapter, stored, active)
@@ -52,8 +52,8 @@ func (s *stopper) StopSession(ctx context.Context, sessionID string, keepBackgro
 	})
 }
 
-// closeThread has the runtime unload a session. After a failure the runtime unloads it once the session has been idle
-// for long enough.
+// closeThread makes the runtime unload a session. If that fails, the runtime unloads the session once it has been idle
+// long enough.
 func (s *stopper) closeThread(ctx context.Context, session session.Session) {
 	ctx, cancel := context.WithTimeout(ctx, endPatience)
 	defer cancel()
@@ -70,7 +70,7 @@ func (s *stopper) closeThread(ctx context.Context, session session.Session) {
 // typeTurnStopped is the type of the entry that records who stopped a turn, and when.
 const typeTurnStopped = "turn.stopped"
 
-// turnStoppedPrefix begins the message id of that entry; the turn's id follows.
+// turnStoppedPrefix starts the message id of that entry; the turn's id follows.
 const turnStoppedPrefix = "turn-stopped-"
 
 // recordStop records a stopped turn: as an event, and as a transcript entry.
@@ -94,7 +94,7 @@ func (s *stopper) recordStop(ctx context.Context, sessionID, turnID string) erro
 	})
 }
 
-// entryOfStop is the entry that records who stopped a turn; actor is "" for the server itself.
+// entryOfStop returns the entry that records who stopped a turn; actor is "" for the server itself.
 func entryOfStop(turnID, actor string, at int64) transcript.Entry {
 	content := "Stopped"
 	if actor != "" {
@@ -108,14 +108,16 @@ func entryOfStop(turnID, actor string, at int64) transcript.Entry {
 		Content: content, Details: &details, StartedAt: &at, CompletedAt: &at, Status: transcript.Complete}
 }
 
-// stopBackground bounds the time of a stop to end the background work of its turn.
+// stopBackground limits how long a stop waits for its turn's background work to end.
 const stopBackground = 10 * time.Second
 
-// StopTurn stops the running turn and returns after its end; TurnID "" means any turn. It ends the process of an agent
-// that does not end the turn within stopPatience. The turn's background work ends with it, unless that is to be kept;
-// the work of earlier turns continues. Messages wait meanwhile, so none joins a turn that is being stopped.
-// ErrNoActiveTurn when none runs, ErrWrongTurn when another one does, *NotStoppedError. GoesOn includes background work
-// that could not be ended.
+// StopTurn stops the running turn and returns after its end; TurnID "" means any turn. If the agent does not end the
+// turn within stopPatience, StopTurn ends the agent's process. It also ends the turn's background work, unless the
+// caller keeps it; the work of earlier turns continues. Messages wait during the stop, so none joins a turn that is
+// being stopped.
+//
+// It returns ErrNoActiveTurn if no turn runs, ErrWrongTurn if another one does, or *NotStoppedError. GoesOn includes
+// background work that it could not end.
 func (s *stopper) StopTurn(ctx context.Context, sessionID, turnID string, keepBackground bool) (session.Stopped, error) {
 	sess, adapter, active, err := s.toInterrupt(ctx, sessionID, turnID)
 	if err != nil {
@@ -123,7 +125,7 @@ func (s *stopper) StopTurn(ctx context.Context, sessionID, turnID string, keepBa
 	}
 	release, _ := s.holdBriefly(ctx, sessionID)
 	defer release()
-	// A canceled caller does not revoke the stop.
+	// A canceled caller does not cancel the stop.
 	ctx = context.WithoutCancel(ctx)
 	if err := s.stopTurn(ctx, adapter, sess, active); err != nil {
 		return session.Stopped{TurnID: active}, err
@@ -131,8 +133,8 @@ func (s *stopper) StopTurn(ctx context.Context, sessionID, turnID string, keepBa
 	return s.endBackgroundOfTurn(ctx, sessionID, active, keepBackground), nil
 }
 
-// endBackgroundOfTurn ends the background work of a stopped turn, unless it is to be kept. Its earlier events then
-// begin no turn.
+// endBackgroundOfTurn ends the background work of a stopped turn, unless the caller keeps it. Earlier events of that
+// work then start no turn.
 func (s *stopper) endBackgroundOfTurn(ctx context.Context, sessionID, turnID string, keep bool) session.Stopped {
 	ctx, cancel := context.WithTimeout(ctx, stopBackground)
 	defer cancel()

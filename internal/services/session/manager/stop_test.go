@@ -9,8 +9,8 @@ import (
 	"harness/internal/services/session"
 )
 
-// To stop a session interrupts its turn and publishes the stop. When the turn has ended, the runtime frees what it keeps of
-// the conversation. A second stop does no harm, and a message continues the session.
+// Stopping a session interrupts its turn and publishes the stop. When the turn has ended, the runtime unloads the
+// conversation. A second stop does no harm, and a message continues the session.
 func TestASessionIsStopped(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -45,7 +45,7 @@ func (k *kit) stopSession(id string) session.Stopped {
 	return stopped
 }
 
-// A queued message is the next turn of a session that is stopped. It begins when the stop is published, and that stop
+// A queued message becomes the next turn of a stopped session. It starts after the stop is published, and that stop
 // does not end it.
 func TestAStoppedSessionGoesOnWithWhatWaits(t *testing.T) {
 	eachPlain(t, func(t *testing.T, k *kit) {

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { scripted.Main(m) }
 
-// openScripted is a kit with a second runtime that is a real process with a folder, and the first one a fake.
+// openScripted opens a kit with two runtimes: a fake, and a real process with a folder.
 func openScripted(t *testing.T, db *database.DB) (k *kit, dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -41,8 +41,8 @@ func (k *kit) scripted() session.Session {
 	return own
 }
 
-// An agent that asks for another session, for a deleted one or for none is refused, and its turn continues. No client is
-// asked, and only an agent's own requests change its session.
+// An agent's request for another session, for a deleted one or for none is refused, and the agent's turn continues. No
+// client is asked, and only an agent's own requests change its session.
 func TestAStrangeRequestIsAnswered(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -75,7 +75,7 @@ func TestAStrangeRequestIsAnswered(t *testing.T) {
 	})
 }
 
-// An agent whose names are too long to be stored receives them in full, from every adapter.
+// An agent whose names are too long for the store gets them back in full, from every adapter.
 func TestLongNamesAreGivenBack(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {

@@ -11,8 +11,9 @@ import (
 	"harness/tests/dbtest"
 )
 
-// A message to a busy session whose runtime cannot steer is queued at once. It is kept when its client disconnects and over
-// a kill. The queue is sent in order, and a client that repeats a message with its key gets the turn of the message.
+// A message to a busy session whose runtime cannot steer is queued immediately. It survives a disconnect of its client
+// and a kill of the server. The queue is sent in order. A client that repeats a message with its key gets the turn of
+// the message.
 func TestAMessageToABusySessionIsQueued(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -60,7 +61,7 @@ func TestAMessageToABusySessionIsQueued(t *testing.T) {
 	})
 }
 
-// A runtime that steers gets the message into its turn, as before.
+// If the runtime steers, the message joins the running turn, as before.
 func TestAMessageIsSteeredWhereItCanBe(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()

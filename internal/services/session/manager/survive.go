@@ -14,8 +14,8 @@ import (
 	"harness/transcript"
 )
 
-// Resumption returns the stored state of a runtime process that outlived the previous server. It has the offset read so
-// far, the running turns and the pending requests. It is empty for an unknown process.
+// Resumption returns the stored state of a runtime process that outlived the previous server: the offset read so far,
+// the running turns and the pending requests. It is empty for an unknown process.
 func (s *Service) Resumption(ctx context.Context, generation string) (runtime.Resumption, error) {
 	q := s.db.Read()
 	var r runtime.Resumption
@@ -68,8 +68,8 @@ func (s *Service) Resumption(ctx context.Context, generation string) (runtime.Re
 	return r, nil
 }
 
-// once makes a batch's unit idempotent. In the same transaction it moves the position of its process, and stores the
-// state after it. The unit does nothing if the position is there already, or the process was declared over.
+// once makes a batch's unit idempotent. In the same transaction it advances the position of the process, and stores
+// the state after it. The unit does nothing if the position is already reached, or the process was declared dead.
 // Service.order is held.
 func (s *Service) once(runtimeName string, batch runtime.Batch, unit journal.Unit) journal.Unit {
 	if batch.Offset == 0 && batch.State != nil {
@@ -98,7 +98,7 @@ func (s *Service) once(runtimeName string, batch runtime.Batch, unit journal.Uni
 	}
 }
 
-// keepState makes a unit also store the translator's state of a process whose output is not read again.
+// keepState also stores, in a unit, the translator's state of a process whose output is not read again.
 func (s *Service) keepState(runtimeName string, batch runtime.Batch, unit journal.Unit) journal.Unit {
 	at := s.now()
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
@@ -113,14 +113,14 @@ func (s *Service) keepState(runtimeName string, batch runtime.Batch, unit journa
 	}
 }
 
-// LastState is the last runtime.Batch.State of the processes that ran a session's turns; nil for none. For session ""
-// it is that of all processes of a runtime on this node. The store keeps it for a week after the end of the process.
-// All output of the runtime so far counts.
+// LastState returns the last runtime.Batch.State of the processes that ran a session's turns; nil for none. For
+// session "", it covers all processes of a runtime on this node. The store keeps it for a week after the end of the
+// process. It includes all output of the runtime so far.
 func (s *Service) LastState(ctx context.Context, runtimeName, sessionID string) (json.RawMessage, error) {
 	if err := s.InOrder(ctx, func() journal.Unit { return nothing }); err != nil {
 		return nil, err
 	}
-	// A process may have ended before it stored a state: the last turns are read.
+	// A process may have ended before it stored a state, so read several of the last turns.
 	query, key := `select s.state from (select generation, started_at, turn_id from turns where session_id = $3
 			order by started_at desc, turn_id desc limit 16) t join runtime_spools s on s.generation = t.generation
 		where s.runtime = $1 and s.node_id = $2 and s.state <> '' order by t.started_at desc, t.turn_id desc limit 1`, database.EncodeText(
@@ -140,7 +140,7 @@ func (s *Service) LastState(ctx context.Context, runtimeName, sessionID string) 
 	return json.RawMessage(state), nil
 }
 
-// endSpool records the end of a process's output. False when it is recorded already.
+// endSpool records the end of a process's output. It returns false if the end is already recorded.
 func endSpool(ctx context.Context, tx database.Tx, generation string) (first bool, err error) {
 	var ended int64
 	err = tx.QueryRowContext(ctx, `select ended from runtime_spools where generation = $1`, generation).Scan(&ended)
@@ -166,8 +166,8 @@ func (s *Service) forgetSpools(ctx context.Context, tx database.Tx, at int64) er
 	return nil
 }
 
-// unanswered records a runtime call of a dead server that has no answer. Later signals show whether it took effect; its
-// caller can ask again.
+// unanswered records that a dead server's call to a runtime has no answer. Later signals show whether the call took
+// effect; its caller can ask again.
 func (s *Service) unanswered(runtimeName string, signal runtime.Signal) journal.Unit {
 	at := s.now()
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {

@@ -40,12 +40,12 @@ func (s *Service) releaseToOwner(ctx context.Context, session session.Session, t
 	}
 }
 
-// eventNodeEnded records that another node was declared dead; it shows no frame.
+// eventNodeEnded records that another node was declared dead; clients receive no frame for it.
 const eventNodeEnded = "node.ended"
 
-// EndNode ends the open state of a dead node, in one unit with claim, which may refuse. It interrupts the node's turns,
-// expires its requests and declares its runtime processes over. The node keeps its sessions: their conversations are in
-// files of that machine.
+// EndNode ends the open state of a dead node, in one unit with claim, which may refuse. It interrupts the node's
+// turns, expires its requests and declares its runtime processes dead. The node keeps its sessions: their
+// conversations are in files on that machine.
 func (s *Service) EndNode(ctx context.Context, node string, claim func(ctx context.Context, tx database.Tx) error) error {
 	reason := fmt.Sprintf("The server that ran this turn (node %s) did not answer for too long.", node)
 	return s.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
@@ -69,7 +69,8 @@ func (s *Service) EndNode(ctx context.Context, node string, claim func(ctx conte
 	})
 }
 
-// toStore queues the storage of state that a runtime's signal changed: its memory, and at the end of a turn the folder.
+// toStore queues the storage of state that a runtime's signal changed: its memory, and at the end of a turn the
+// folder.
 func (s *Service) toStore(signal runtime.Signal) {
 	switch change := signal.Change.(type) {
 	case runtime.TurnCompleted:
@@ -104,7 +105,7 @@ type movedWorkspaces struct{ *Service }
 // Obtain implements takeover.Workspaces.
 func (s movedWorkspaces) Obtain(ctx context.Context, sess session.Session, kept store.Snapshot) (from string, release func(), err error) {
 	if s.opts.Folders != nil {
-		// A canceled caller does no harm: the next try finds the folder.
+		// A canceled caller does no harm: the next attempt finds the folder.
 		if release, err = s.locks.Acquire(ctx, "folder "+sess.Cwd); err != nil {
 			return "", nil, err
 		}

@@ -12,14 +12,14 @@ import (
 	"harness/internal/runtime"
 )
 
-// Bounds of received texts that are not queued for the store: their age and their size.
+// Limits of received texts that are not queued for the store: their age and their size.
 const (
 	textWait    = 50 * time.Millisecond
 	textBatches = 512
 	textBytes   = 64 << 10
 )
 
-// texts are the unfinished texts of runtimes. Each delta is published at once; the deltas of one text are stored
+// texts holds the unfinished texts of runtimes. Each delta is published immediately; the deltas of one text are stored
 // together.
 type texts struct {
 	buffers   map[string]*textBuffer // by generation
@@ -32,24 +32,24 @@ func newTexts(now time.Time) texts {
 	return texts{buffers: map[string]*textBuffer{}, lastGroup: now.UnixNano(), wake: wake.New()}
 }
 
-// textBuffer has the unfinished texts of one runtime process. All its deltas are stored at once, because its output has
-// one position.
+// textBuffer holds the unfinished texts of one runtime process. All its deltas are stored together, because the
+// process's output has one position.
 type textBuffer struct {
 	runtime string
-	// known are the texts that may continue; changed says that their stored state is out of date.
+	// known holds the texts that may continue; changed reports that their stored state is out of date.
 	known   map[textKey]*knownText
 	changed bool
 	open    []*textGroup    // with deltas not yet queued, in the order of their first ones
 	natives []journal.Event // not yet queued
 	batches int             // not yet queued
 	bytes   int             // of text in them
-	since   time.Time       // when the first of them came
-	// last is the last of them, without its signals but with the state after it.
+	since   time.Time       // when the first of them arrived
+	// last is the last of those batches, without its signals but with the state after it.
 	last   runtime.Batch
 	readTo int64 // the offset up to which the process was read
 }
 
-// textKey names a text.
+// textKey identifies a text.
 type textKey struct{ session, item, key string }
 
 // knownText is the received part of a text; length is in UTF-16 code units.
@@ -60,7 +60,7 @@ type knownText struct {
 	group    *textGroup // nil when none is open
 }
 
-// textGroup are deltas of a text that are stored as one event: the first one with the others' text.
+// textGroup holds deltas of a text that are stored as one event: the first delta with the text of all.
 type textGroup struct {
 	of         *knownText
 	first      arrival
@@ -78,7 +78,7 @@ func (s *Service) textBuffer(runtimeName, generation string) *textBuffer {
 	return known
 }
 
-// end forgets finished texts.
+// end drops finished texts.
 func (p *textBuffer) end(over func(textKey, *knownText) bool) {
 	for key, text := range p.known {
 		if over(key, text) {
@@ -98,7 +98,7 @@ type storedText struct {
 	Outlives bool   `json:"outlives,omitempty"`
 }
 
-// changedTexts are the known texts to store, "" if unchanged.
+// changedTexts encodes the known texts for the store, "" if unchanged.
 func (p *textBuffer) changedTexts() string {
 	if !p.changed {
 		return ""
@@ -114,8 +114,8 @@ func (p *textBuffer) changedTexts() string {
 	return string(encode(stored))
 }
 
-// resumeTexts restores the unfinished texts of a surviving process, whose output was read up to an offset. A known
-// buffer is newer.
+// resumeTexts restores the unfinished texts of a surviving process whose output was read up to an offset. If the
+// process already has a buffer, that is newer.
 func (s *Service) resumeTexts(generation string, readTo int64, stored string) error {
 	if readTo == 0 {
 		return nil

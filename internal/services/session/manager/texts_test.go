@@ -15,7 +15,7 @@ import (
 	"harness/stream"
 )
 
-// speaker emits deltas of text as a runtime process with a spool does.
+// speaker emits text deltas like a runtime process with a spool.
 type speaker struct {
 	*fake
 	offset int64
@@ -39,11 +39,11 @@ func (p *speaker) delta(threadID, turnID, itemID, key, text string) runtime.Sign
 			Into: into[key], Outlives: key == "output"}}
 }
 
-// into is where the speaker's texts show.
+// into maps the speaker's texts to the fields that show them.
 var into = map[string]string{"text": runtime.TextContent, "output": runtime.TextDetails + "aggregatedOutput",
 	"summary": runtime.TextDetails + "summary/1"}
 
-// emitAt is emit with the place in the spool.
+// emitAt is emit with the position in the spool.
 func (p *speaker) emitAt(signals ...runtime.Signal) { p.emitState(nil, signals...) }
 
 // emitState is emitAt with the state after it.
@@ -100,7 +100,7 @@ func (k *kit) deltas() []delta {
 	return all
 }
 
-// texts folds deltas by the clients' rule; every delta must begin where the text ends.
+// textsOf folds deltas by the clients' rule; every delta must start where the text ends.
 func textsOf(t *testing.T, all []delta) map[string]string {
 	t.Helper()
 	texts := map[string]string{}
@@ -147,7 +147,8 @@ func (k *kit) listen() func() []delta {
 	}
 }
 
-// Deltas are published one by one and stored joined, one event per text and group, before the next signal of their process.
+// Deltas are published one by one. Before the next signal of their process, they are stored as one event per text and
+// group.
 func TestTextsArePublishedAtOnceAndStoredJoined(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		p, published := &speaker{fake: k.fake}, k.listen()
@@ -191,7 +192,7 @@ func TestTextsArePublishedAtOnceAndStoredJoined(t *testing.T) {
 			t.Errorf("last stored: %s", last.Payload)
 		}
 
-		// The same item again is a new text.
+		// The same item starting again is a new text.
 		k.fake.item(s.ID, turn, runtime.Item{ID: "m", Role: "assistant", Type: "agentMessage"}, false)
 		p.say(s.ID, turn, "m", "text", "again")
 		k.fake.end(s.ID, turn, runtime.TurnDone)
@@ -201,7 +202,7 @@ func TestTextsArePublishedAtOnceAndStoredJoined(t *testing.T) {
 	})
 }
 
-// What nothing else flushes is stored in time; much is stored before.
+// Text that nothing else flushes is stored in time; a large text is stored earlier.
 func TestTextsAreStoredInTime(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		p := &speaker{fake: k.fake}
@@ -230,7 +231,7 @@ func (k *kit) unqueued() int {
 	return k.textBuffer("codex", k.fake.generation).batches
 }
 
-// The end of a process, and the end of the server, come after all that was received.
+// The end of a process, and the end of the server, come after all text that was received.
 func TestTextsEndWithTheirProcess(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		p := &speaker{fake: k.fake}
@@ -258,8 +259,8 @@ func TestTextsEndWithTheirProcess(t *testing.T) {
 	})
 }
 
-// A server that is killed has stored neither the text nor its place in the spool: the next one receives it again, and
-// knows how long the text was before.
+// A killed server has stored neither the text nor its position in the spool. The next server receives the text again,
+// and knows its earlier length.
 func TestTextsSurviveTheirServer(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		p := &speaker{fake: k.fake}
@@ -273,7 +274,7 @@ func TestTextsSurviveTheirServer(t *testing.T) {
 		k.flush()
 		kept := p.offset
 		p.say(s.ID, turn, "m", "text", " two")
-		// Killed: nothing it still holds can be written.
+		// Killed: the server cannot write what it still holds.
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		k.order.Lock()
@@ -310,7 +311,7 @@ func TestTextsSurviveTheirServer(t *testing.T) {
 	})
 }
 
-// An unknown conversation is stored with its text. None of it is published before it is clear who may see it.
+// An unknown conversation is stored with its text. None of it is published before the server knows who may see it.
 func TestTextOfAnUnknownConversation(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		p, published := &speaker{fake: k.fake}, k.listen()

@@ -7,8 +7,8 @@ import (
 	"harness/internal/services/session"
 )
 
-// EV-30: what happens in the turn of a message that waited is in the trace of the request it came with, also when
-// another server sends it; so is the end of the turn before it, whose server died.
+// EV-30: a queued message's turn has the trace of the request that queued it, even if another server sends it. The
+// same holds for the end of the turn before it, whose server died.
 func TestAWaitingMessageKeepsItsTrace(t *testing.T) {
 	const first, second = "4bf92f3577b34da6a3ce929d0e0e4736", "0af7651916cd43dd8448eb211c80319c"
 	each(t, func(t *testing.T, k *kit) {

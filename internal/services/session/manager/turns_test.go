@@ -112,7 +112,7 @@ func TestLateItemsAndUnknownTurns(t *testing.T) {
 	})
 }
 
-// Options given become the session's controls, except the effort; they are what the turn runs with.
+// A message's options become the session's controls, except the effort; its turn runs with them.
 func TestMessageOptionsAreKept(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -138,7 +138,7 @@ func TestMessageOptionsAreKept(t *testing.T) {
 	})
 }
 
-// A signal without a turn belongs to the running one; the session's title and project are those of the moment.
+// A signal without a turn belongs to the running one; it has the session's title and project at that time.
 func TestMetaOfSignals(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -157,7 +157,7 @@ func TestMetaOfSignals(t *testing.T) {
 				broadcasts++
 			}
 		}
-		// thread/started, name, turn/started, then those above.
+		// thread/started, the name, turn/started, then the signals above.
 		for _, begun := range []stream.Meta{notes[0], notes[8]} {
 			if ref := begun.Session; ref == nil || ref.ID != s.ID || ref.Title != "" {
 				t.Errorf("thread/started names %+v", ref)
@@ -181,7 +181,7 @@ func TestMetaOfSignals(t *testing.T) {
 	})
 }
 
-// A process that died between taking the message and our storing the turn leaves no turn running.
+// If a process dies after it accepts the message and before the turn is stored, no turn stays running.
 func TestProcessEndsBeforeReplyIsStored(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()

@@ -16,7 +16,7 @@ import (
 	"harness/transcript"
 )
 
-// pair is a kit with a second runtime that has a process for each conversation, and names them itself.
+// pair is a kit with a second runtime that has a process for each conversation, and chooses their ids.
 type pair struct {
 	*kit
 	other *fake
@@ -32,7 +32,7 @@ func (p pair) session(natives ...string) session.Session {
 	return s
 }
 
-// running is the turn a session is in, "" for none.
+// running returns the running turn of a session, "" for none.
 func (p pair) running(s session.Session) string {
 	p.t.Helper()
 	p.flush()
@@ -64,7 +64,7 @@ func eachPair(t *testing.T, test func(t *testing.T, p pair)) {
 	dbtest.Each(t, func(t *testing.T, db *database.DB) { test(t, openPair(t, db)) })
 }
 
-// A start or an exit of one conversation's process is nothing to the others', nor to those of another runtime.
+// The start or exit of one conversation's process does not affect other conversations, or another runtime.
 func TestProcessesOfOneRuntimeAreApart(t *testing.T) {
 	eachPair(t, func(t *testing.T, p pair) {
 		one, two, codex := p.session("a"), p.session("b"), p.create()
@@ -88,7 +88,7 @@ func TestProcessesOfOneRuntimeAreApart(t *testing.T) {
 			t.Error("the requests of the one that ended expire, and no other")
 		}
 
-		// The one that ended is resumed by its next message; the other is steered.
+		// The session whose process ended is resumed by its next message; the other is steered.
 		p.other.serve(one.ID, ids.New())
 		if next := p.send(one.ID); next == first || p.running(one) != next {
 			t.Errorf("turn %q runs after %q was sent", p.running(one), next)
@@ -100,7 +100,7 @@ func TestProcessesOfOneRuntimeAreApart(t *testing.T) {
 			t.Errorf("the runtime received %+v", turns[2])
 		}
 
-		// A process that follows without a word about the end of the one before it replaces that one alone.
+		// A new process replaces only the previous one, whose end was never reported.
 		again := p.running(one)
 		p.other.serve(one.ID, ids.New())
 		if turn := p.turn(one.ID, again); turn.Status != runtime.TurnInterrupted || p.running(two) != second {
@@ -113,7 +113,7 @@ func TestProcessesOfOneRuntimeAreApart(t *testing.T) {
 	})
 }
 
-// The end of a process arrives before its answer to a message. Its turn is interrupted, those of others continue.
+// The end of a process arrives before its answer to a message. Its turn is interrupted; other turns continue.
 func TestExitBeforeTheAnswer(t *testing.T) {
 	eachPair(t, func(t *testing.T, p pair) {
 		one, two := p.session("a"), p.session("b")
@@ -130,17 +130,17 @@ func TestExitBeforeTheAnswer(t *testing.T) {
 	})
 }
 
-// Two runtimes call their conversations the same: each word goes to its own runtime's session, and one about the
-// other's to none.
+// Two runtimes use the same id for their conversations: each signal goes to the session of its own runtime, and a
+// signal about the other's session goes to none.
 func TestEqualIDsNeverMeet(t *testing.T) {
 	eachPair(t, func(t *testing.T, p pair) {
 		codex := p.create()
-		other := p.session(codex.ID) // which the other runtime calls as codex calls its own
+		other := p.session(codex.ID) // which the other runtime names by codex's id
 		if other.ID == codex.ID || other.RuntimeSessionID != codex.ID || other.Runtime != "other" {
 			t.Fatalf("created %+v beside %s", other, codex.ID)
 		}
 		began := p.send(codex.ID)
-		p.other.begin(codex.ID, "t1") // by its own name for it
+		p.other.begin(codex.ID, "t1") // by the runtime's own id for it
 		if p.running(other) != "t1" || p.running(codex) != began {
 			t.Errorf("%q runs in the other's, %q in codex's", p.running(other), p.running(codex))
 		}
@@ -149,7 +149,7 @@ func TestEqualIDsNeverMeet(t *testing.T) {
 			t.Errorf("%q runs in the other's, %q in codex's", p.running(other), p.running(codex))
 		}
 
-		// After a restart the store says the same as the view did.
+		// After a restart, the store has the same data as the view had.
 		p.index.Forget(codex.ID)
 		p.index.Forget(other.ID)
 		p.other.item(codex.ID, "t1", runtime.Item{ID: "i", Role: "assistant", Type: "agentMessage", Content: "mine"}, true)
@@ -159,8 +159,8 @@ func TestEqualIDsNeverMeet(t *testing.T) {
 			t.Errorf("stored %+v and %+v", a, b)
 		}
 
-		// A signal about the other runtime's session has no effect: not by its id, not in a listing, not by a new conversation
-		// of that name.
+		// A signal about the other runtime's session has no effect: not by its id, not in a listing, not by a new
+		// conversation with that id.
 		before := len(p.records())
 		entries := len(p.stored(other.ID))
 		p.fake.end(other.ID, "t1", runtime.TurnDone)
@@ -197,8 +197,8 @@ func TestEqualIDsNeverMeet(t *testing.T) {
 	})
 }
 
-// What one runtime says of a conversation that was deleted brings nothing back, whatever it calls it; the same name is
-// free for another one.
+// A runtime's signals about a deleted conversation restore nothing, whichever id it uses; the same id is free for a
+// new conversation.
 func TestLateWordsOfADeletedConversation(t *testing.T) {
 	eachPair(t, func(t *testing.T, p pair) {
 		gone := p.session("a")
@@ -214,7 +214,7 @@ func TestLateWordsOfADeletedConversation(t *testing.T) {
 			t.Errorf("it is back: %+v", page.Sessions)
 		}
 		again := p.session("a")
-		p.index.Forget(gone.ID) // its name is another's by now
+		p.index.Forget(gone.ID) // another session has its id by now
 		p.other.item("a", "t", runtime.Item{ID: "i", Role: "user", Type: "userMessage"}, true)
 		if stored := p.stored(again.ID); len(stored) != 1 {
 			t.Errorf("of the new conversation of that name are stored %+v", stored)
@@ -227,7 +227,7 @@ func TestLateWordsOfADeletedConversation(t *testing.T) {
 	})
 }
 
-// A restart goes on with the surviving processes of all runtimes, and settles what ran in the others.
+// A restart continues with the surviving processes of all runtimes, and settles the work of the others.
 func TestRestartAdoptsBoth(t *testing.T) {
 	eachPair(t, func(t *testing.T, p pair) {
 		one, two, codex := p.session("a"), p.session("b"), p.create()
@@ -264,7 +264,7 @@ func said(text string) transcript.Entry {
 	return transcript.Entry{MessageID: "m", Role: "user", Type: "message", Content: text, Status: "complete"}
 }
 
-// Who opens a session names its runtime, and lists are of one runtime when asked for.
+// A client names the runtime of a session when it opens one, and can list the sessions of one runtime.
 func TestRuntimeOfASession(t *testing.T) {
 	eachPair(t, func(t *testing.T, p pair) {
 		model := "a-model-of-codex"
@@ -310,7 +310,7 @@ func TestRuntimeOfASession(t *testing.T) {
 	})
 }
 
-// The sessions of a runtime that is not configured any more stay readable, and say what would bring them back to life.
+// The sessions of a runtime that is no longer configured stay readable. The error says how to enable the runtime.
 func TestSessionsOfAFormerRuntime(t *testing.T) {
 	eachPair(t, func(t *testing.T, p pair) {
 		s := p.session("a")
@@ -336,13 +336,13 @@ func TestSessionsOfAFormerRuntime(t *testing.T) {
 	})
 }
 
-// Every frame of what another runtime said names it: its lines, its texts, and lines of ours that speak for it. Those
-// of codex name none.
+// Every frame about another runtime names it: its lines, its texts, and this server's lines in its name. Frames of
+// codex name none.
 func TestFramesNameTheirRuntime(t *testing.T) {
 	eachPair(t, func(t *testing.T, p pair) {
 		other, codex := p.session("a"), p.create()
 		turn := p.send(other.ID)
-		p.other.leave(other.ID) // its turn is ended by us
+		p.other.leave(other.ID) // this server ends its turn
 		_, err := p.Rename(t.Context(), other.ID, "mine")
 		p.do(err)
 		p.end(codex.ID, p.send(codex.ID))
@@ -367,8 +367,7 @@ func TestFramesNameTheirRuntime(t *testing.T) {
 	})
 }
 
-// A session that is put away or deleted gives its process back; the one process for all of another runtime is left
-// alone.
+// An archived or deleted session ends its process; a process that serves a whole runtime keeps running.
 func TestWhatIsPutAwayKeepsNoProcess(t *testing.T) {
 	eachPair(t, func(t *testing.T, p pair) {
 		away, gone, codex := p.session("a"), p.session("b"), p.create()

@@ -11,8 +11,8 @@ import (
 	"harness/stream"
 )
 
-// RA-18: a session without a person declines each request at once and answers the runtime, also when the server ended in
-// between. A client's tool is called as usual. Every other session asks its person, with any policy.
+// RA-18: a session without a user declines each request immediately and answers the runtime, even if the server died
+// in between. A client's tool is called as usual. Every other session asks its user, with any policy.
 func TestWhatIsAskedIsDeclinedWithoutAPerson(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s, err := k.Create(t.Context(), session.Create{NonInteractive: true})
@@ -68,7 +68,7 @@ func TestWhatIsAskedIsDeclinedWithoutAPerson(t *testing.T) {
 	})
 }
 
-// RA-18: a fork of a session without a person has no person to ask either, under the controls of its source. A fork of any
+// RA-18: a fork of a session without a user has no user either, and has the controls of its source. A fork of any
 // other session has the controls that codex-manager gives one.
 func TestAForkHasNoPersonToAskEither(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {

@@ -12,7 +12,7 @@ import (
 	"harness/internal/services/session/live"
 )
 
-// callingWait bounds how long a call waits for its turn.
+// callingWait limits how long a call waits for its turn.
 const callingWait = 10 * time.Second
 
 // turnFinder finds the running and the new turns of sessions.
@@ -24,11 +24,11 @@ type turnFinder struct {
 	owned   func(ctx context.Context, sessionID string) (session.Session, runtime.Adapter, error)
 }
 
-// ActiveTurn is the turn that runs in a session according to this node, "" for none.
+// ActiveTurn returns the turn that runs in a session according to this node, "" for none.
 func (f *turnFinder) ActiveTurn(sessionID string) string { return f.index.ActiveTurn(sessionID) }
 
-// CallingTurn is ActiveTurn for a call by a runtime, which may arrive before the signal of its turn. While a message to
-// the session is on its way, it waits for the result, at most callingWait.
+// CallingTurn is ActiveTurn for a call by a runtime, which may arrive before the signal of its turn. While a message
+// to the session is being sent, it waits for the result, at most callingWait.
 func (f *turnFinder) CallingTurn(ctx context.Context, sessionID string) string {
 	if turn := f.ActiveTurn(sessionID); turn != "" {
 		return turn

@@ -22,16 +22,16 @@ import (
 )
 
 // upserts joins concurrent single entries of clients into one unit. While one transaction commits, the next upserts
-// wait for the following one anyway. Together they need a few statements, and each alone four. Upserts of several
-// entries have a queue of their own (bulkUpserts).
+// have to wait anyway. Together they need only a few statements; separately, each needs four. Upserts of several
+// entries have a separate queue (bulkUpserts).
 type upserts struct {
 	many *semaphore.Weighted // maxManyEntries
 
 	mu   sync.Mutex
-	open *upsertBatch // on its way to the writer, and still open
-	// company is how many upserts were under way when the last unit ended; running is how many of them the open unit
-	// lacks. Clients that write one entry after the other return in a moment. A unit of all of them costs little more
-	// than one of half. If a fast commit overlaps the next unit, the halves alternate.
+	open *upsertBatch // submitted to the writer, and still open
+	// company is how many upserts were in progress when the last unit ended; running is how many of them the open unit
+	// lacks. Clients that write entries one by one send their next one shortly. A unit of all of them costs little
+	// more than one of half. If a fast commit overlaps the next unit, the halves alternate.
 	company, running int
 }
 
@@ -56,11 +56,12 @@ func (s *upserter) commit(ctx context.Context, unit journal.Unit) error {
 	return err
 }
 
-// maxManyEntries bounds the encoded entries of queued upserts of several; further callers wait before they encode.
+// maxManyEntries limits the encoded entries of queued upserts of several entries. Further callers wait before they
+// encode.
 const maxManyEntries = 2048
 
-// maxGathered and maxGatheredBytes bound the single entries and the bytes of events of one unit, unless one entry alone
-// has more. The journal puts several units into one transaction.
+// maxGathered and maxGatheredBytes limit the single entries and the event bytes of one unit, unless one entry alone
+// exceeds them. The journal puts several units into one transaction.
 const (
 	maxGathered      = 256
 	maxGatheredBytes = 512 << 10
@@ -71,12 +72,12 @@ type upsert struct {
 	ctx       context.Context //nolint:containedctx // its caller's, who may leave while it waits
 	sessionID string
 	entries   []transcript.Entry
-	events    []journal.Event // encoded by their caller: the writer has no time for it
+	events    []journal.Event // the caller encodes them: the writer has no time for it
 	bytes     int             // of the events
-	weight    int64           // of what it was admitted with
-	err       error           // this upsert's own refusal, set after its unit ran
+	weight    int64           // of the admitted entries
+	err       error           // why this upsert alone is refused, set after its unit ran
 	result    chan error
-	// Of an upsert of several entries: the number of stored ones, and the row that completes it.
+	// stored is the number of stored entries of an upsert of several; the next field is the row that completes it.
 	stored int
 	row    string
 }
@@ -94,7 +95,7 @@ func (u *upsert) encode(at int64) (sent []json.RawMessage) {
 	return sent
 }
 
-// errAlone: the unit failed, perhaps because of another upsert.
+// errAlone means that the unit failed, perhaps because of another upsert.
 var errAlone = errors.New("try alone")
 
 // UpsertTranscript is UpsertTranscripts of one entry.
@@ -103,10 +104,12 @@ func (s *upserter) UpsertTranscript(ctx context.Context, sessionID string, entry
 	return err
 }
 
-// UpsertTranscripts stores entries one after the other by the rules of package transcript and announces each as it was
-// sent. It stores all of them or, with an error, none. Of very many, readers may see the first before the last. It
-// returns each as JSON. It makes no runtime call: an unknown session is ErrNotFound, a deleted one *DeletedError. After
-// the end of ctx or a store failure during the call, entries may still be stored.
+// UpsertTranscripts stores entries one by one by the rules of package transcript and publishes each as it was sent. It
+// stores all of them or, with an error, none. With very many entries, readers may see the first before the last. It
+// returns each as JSON.
+//
+// It calls no runtime: an unknown session is ErrNotFound, a deleted one *DeletedError. If ctx ends or the store fails
+// during the call, entries may still be stored.
 func (s *upserter) UpsertTranscripts(ctx context.Context, sessionID string, entries []transcript.Entry) (
 	[]json.RawMessage, error) {
 	if err := s.journal.AwaitWrites(ctx); err != nil {
@@ -142,7 +145,7 @@ func (s *upserter) submitSingle(u *upsert) {
 	now := time.Now()
 	s.bulk.single.Store(&now)
 	if batch, first := s.upserts.join(s, u, s.journal.Overlaps()); first {
-		// Not this caller's context: the unit belongs to all callers that join it.
+		// Do not use this caller's context: the unit belongs to all callers that join it.
 		if err := s.journal.SubmitOpen(context.Background(), batch.run, batch.done, batch.whole); err != nil {
 			batch.done(nil, err)
 		}
@@ -158,8 +161,8 @@ func (q *upserts) admit(ctx context.Context, u *upsert) error {
 	return q.many.Acquire(ctx, u.weight)
 }
 
-// join adds an upsert to the open unit, or opens one, which its caller must submit. overlaps says that units of half
-// the company are better than units of all (journal.Overlaps).
+// join adds an upsert to the open unit, or opens one, which its caller must submit. overlaps reports that units with
+// half of the company are faster than units with all (journal.Overlaps).
 func (q *upserts) join(s *upserter, u *upsert, overlaps bool) (batch *upsertBatch, first bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -182,7 +185,7 @@ func (q *upserts) join(s *upserter, u *upsert, overlaps bool) (batch *upsertBatc
 	return batch, first
 }
 
-// ended records how many upserts are under way at the end of a unit: those of it and those of the next.
+// ended records how many upserts are in progress at the end of a unit: those in it and those in the next.
 func (q *upserts) ended(b *upsertBatch) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -195,19 +198,19 @@ func (q *upserts) ended(b *upsertBatch) {
 	}
 }
 
-// upsertBatch is one unit. It accepts upserts until it first runs, and keeps the same ones in a second run.
+// upsertBatch is one unit. It accepts upserts until it first runs; a second run has the same upserts.
 type upsertBatch struct {
 	service *upserter
 	// upserts.mu guards these until the batch is closed.
 	all       []*upsert
 	bytes     int
 	completed bool
-	left      bool // it is closed for more
+	left      bool // it accepts no more
 
 	whole chan struct{} // closed when no more upserts are expected
 }
 
-// complete lets the writer begin the unit at once. The caller holds upserts.mu.
+// complete lets the writer start the unit immediately. The caller holds upserts.mu.
 func (b *upsertBatch) complete() {
 	if !b.completed {
 		b.completed = true
@@ -239,7 +242,7 @@ func (b *upsertBatch) run(ctx context.Context, tx database.Tx) ([]journal.Event,
 }
 
 func (b *upsertBatch) done(_ []journal.Record, err error) {
-	b.close() // a unit that never ran still owes its callers a result
+	b.close() // callers of a unit that never ran still need a result
 	b.service.upserts.ended(b)
 	if err != nil && len(b.all) > 1 && !expected(err) {
 		err = errAlone
@@ -253,8 +256,8 @@ func (b *upsertBatch) done(_ []journal.Record, err error) {
 	}
 }
 
-// upsertAll stores the upserts of existing sessions; it sets the errors of the others. Its events are the first of the
-// unit: entries refer to them by position.
+// upsertAll stores the upserts of existing sessions, and sets the errors of the others. Its events must be the first
+// of the unit: entries refer to them by position.
 func (s *upserter) upsertAll(ctx context.Context, tx database.Tx, all []*upsert) ([]journal.Event, error) {
 	owned, err := presences(ctx, tx, all)
 	if err != nil {
@@ -353,7 +356,7 @@ func readPresences(ctx context.Context, tx database.Tx, ids []string, owned map[
 }
 
 // UpsertTranscriptIn is UpsertTranscript as part of another package's unit: entry and event commit with that package's
-// rows. It skips a missing session, and does not announce an unchanged entry.
+// rows. It skips a missing session, and publishes no event for an unchanged entry.
 func (s *upserter) UpsertTranscriptIn(ctx context.Context, tx database.Tx, sessionID string, entry transcript.Entry) (
 	[]journal.Event, error) {
 	systemOwned, err := store.IsSystemOwned(ctx, tx, sessionID)

@@ -24,7 +24,7 @@ import (
 	"harness/transcript"
 )
 
-// randomEntries are of few messages, so that most meet an earlier one.
+// randomEntries returns entries of few messages, so that most update an earlier one.
 func randomEntries(random *rand.Rand, n int) []transcript.Entry {
 	entries := make([]transcript.Entry, n)
 	for i := range entries {
@@ -42,8 +42,7 @@ func randomEntries(random *rand.Rand, n int) []transcript.Entry {
 	return entries
 }
 
-// Many entries at once leave the transcript and the events that the same entries leave one by one, but for names and
-// times.
+// Many concurrent entries leave the same transcript and events as sequential ones, except for names and times.
 func TestUpsertsAtOnceEqualUpsertsOneByOne(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		for _, systemOwned := range []bool{false, true} {
@@ -89,7 +88,7 @@ func TestUpsertsAtOnceEqualUpsertsOneByOne(t *testing.T) {
 	})
 }
 
-// hold makes the writer wait: what is submitted meanwhile runs together after release.
+// hold blocks the writer: everything submitted until release runs together.
 func hold(t *testing.T, log *journal.Journal) (release func()) {
 	t.Helper()
 	begun, end := make(chan struct{}), make(chan struct{})
@@ -105,7 +104,7 @@ func hold(t *testing.T, log *journal.Journal) (release func()) {
 	return func() { close(end) }
 }
 
-// joined waits until so many single upserts are in the open unit.
+// joined waits until the open unit has this many single upserts.
 func (k *kit) joined(entries int) {
 	k.t.Helper()
 	k.eventually("the upserts join", func() bool {
@@ -115,7 +114,7 @@ func (k *kit) joined(entries int) {
 	})
 }
 
-// fates is how upserts ended of a session that is there, one that was deleted and one that never was.
+// fates holds the results of upserts to an existing, a deleted and an unknown session.
 type fates struct {
 	kept, deleted, unknown string
 	ends                   map[string]chan error
@@ -129,7 +128,7 @@ func (k *kit) fates() fates {
 	return f
 }
 
-// upsert puts the entries into each session, one after the other: after the n-th one it waits.
+// upsert writes the entries to each session, one by one; it waits after the n-th one.
 func (f fates) upsert(k *kit, entries []transcript.Entry, wait func(n int)) {
 	k.t.Helper()
 	for i, id := range []string{f.kept, f.deleted, f.unknown} {
@@ -143,7 +142,7 @@ func (f fates) upsert(k *kit, entries []transcript.Entry, wait func(n int)) {
 	}
 }
 
-// check waits for all and fails unless each had its own fate.
+// check waits for all upserts and fails unless each had its own result.
 func (f fates) check(k *kit) {
 	k.t.Helper()
 	k.do(<-f.ends[f.kept])
@@ -156,8 +155,8 @@ func (f fates) check(k *kit) {
 	}
 }
 
-// Upserts that share a unit share no fate: one for a session that is not there is refused as a whole, and when the unit
-// fails each is tried alone.
+// Upserts that share a unit succeed or fail separately. An upsert for a missing session is refused as a whole; if the
+// unit fails, each is tried alone.
 func TestUpsertsOfOneUnitShareNoFate(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		fates := k.fates()
@@ -183,7 +182,7 @@ func TestUpsertsOfOneUnitShareNoFate(t *testing.T) {
 	})
 }
 
-// A unit of single upserts takes no more than its bound, unless one alone has more.
+// A unit of single upserts stays within its limit, unless one upsert alone exceeds it.
 func TestUnitsOfUpsertsAreBounded(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -215,7 +214,7 @@ func TestUnitsOfUpsertsAreBounded(t *testing.T) {
 	})
 }
 
-// Of upserts that share a unit, each keeps its own trace and actor (EV-01).
+// Upserts that share a unit each keep their own trace and actor (EV-01).
 func TestUpsertsOfOneUnitKeepTheirTraces(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {

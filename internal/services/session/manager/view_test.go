@@ -17,8 +17,8 @@ import (
 	"harness/tests/dbtest"
 )
 
-// The view holds as many sessions as it may, and those in which something runs or is not committed yet; what was left
-// out is as it was when it is needed again.
+// The view holds at most its maximum of sessions, plus those with running or uncommitted work. An evicted session is
+// unchanged when it is loaded again.
 func TestViewIsBounded(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		const keep = 16
@@ -38,7 +38,7 @@ func TestViewIsBounded(t *testing.T) {
 			t.Fatalf("%d sessions are held: those just used must stay", n)
 		}
 
-		// The store stands still: the end of a turn is known here and to no other server.
+		// The store is blocked: only this server knows the end of the turn.
 		standing, goOn := make(chan struct{}), make(chan struct{})
 		k.do(k.log.Submit(t.Context(), func(context.Context, database.Tx) ([]journal.Event, error) {
 			close(standing)
@@ -62,7 +62,7 @@ func TestViewIsBounded(t *testing.T) {
 			t.Errorf("turn %s runs again", active)
 		}
 
-		// Looking at many makes room by itself, and what comes back is what was there.
+		// Reading many sessions makes room automatically, and reloaded sessions are unchanged.
 		k.ahead.Store(int64(10 * time.Minute))
 		for _, s := range quiet {
 			k.fake.notify(s.ID, "", "thread/status/changed", nil)
@@ -82,7 +82,7 @@ func TestViewIsBounded(t *testing.T) {
 	})
 }
 
-// What another node does to a session, its owner or not, shows in this node's events.
+// Changes by another node to a session, whether it is the owner or not, show in this node's events.
 func TestViewFollowsOtherNodes(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -113,7 +113,7 @@ func TestViewFollowsOtherNodes(t *testing.T) {
 
 		other.LoadView("codex", s.ID)
 		known := func() live.Session {
-			other.fake.notify("", "", "account/updated", nil) // on SQLite a journal learns of others when it writes
+			other.fake.notify("", "", "account/updated", nil) // on SQLite, a journal receives other nodes' commits when it writes
 			other.flush()
 			known, _ := other.index.Get(s.ID)
 			return known
@@ -127,8 +127,8 @@ func TestViewFollowsOtherNodes(t *testing.T) {
 	})
 }
 
-// An event's meta names the project its session had at the event's place in the journal, however assignments and events
-// come together.
+// An event's meta names the project that its session had at the event's position in the journal. That holds however
+// assignments and events interleave.
 func TestMetaIsTrueAtItsPlace(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		var projects []session.Project

@@ -9,7 +9,7 @@ import (
 	"harness/internal/services/session"
 )
 
-// A waiting message is steered into the running turn, from behind one that is held as well.
+// A queued message is steered into the running turn, even from behind a held one.
 func TestAWaitingMessageIsSteered(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -47,7 +47,7 @@ func TestAWaitingMessageIsSteered(t *testing.T) {
 	})
 }
 
-// Where the runtime does not steer, a waiting message interrupts the running turn and is the next one.
+// If the runtime does not steer, a queued message interrupts the running turn and becomes the next one.
 func TestAWaitingMessageInterrupts(t *testing.T) {
 	eachPlain(t, func(t *testing.T, k *kit) {
 		s := k.create()

@@ -14,7 +14,7 @@ import (
 	"harness/tests/dbtest"
 )
 
-// awaitTurns waits until the runtime was asked for a number of turns, and returns their messages.
+// awaitTurns waits until the runtime has received a number of turns, and returns their messages.
 func (k *kit) awaitTurns(n int) (said []string) {
 	k.t.Helper()
 	k.eventually(fmt.Sprintf("turn %d", n), func() bool {
@@ -28,7 +28,7 @@ func (k *kit) awaitTurns(n int) (said []string) {
 	return said
 }
 
-// awaitWaiting waits until that many messages wait.
+// awaitWaiting waits until the queue has this many messages.
 func (k *kit) awaitWaiting(sessionID string, n int) (now []session.QueuedMessage) {
 	k.t.Helper()
 	k.eventually(fmt.Sprintf("a queue of %d", n), func() bool {
@@ -40,7 +40,7 @@ func (k *kit) awaitWaiting(sessionID string, n int) (now []session.QueuedMessage
 	return now
 }
 
-// Messages wait for the turn that runs, and are sent one after the other in their order, as edited, each once.
+// Queued messages wait for the running turn, and are sent one by one in order, as edited, each once.
 func TestWaitingMessages(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -78,7 +78,7 @@ func TestWaitingMessages(t *testing.T) {
 	})
 }
 
-// A message that a server was sending when it died is not sent twice, and not lost.
+// A message that a server was sending when it died is neither sent twice nor lost.
 func TestWaitingMessagesSurvive(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s, other := k.create(), k.create()
@@ -97,7 +97,7 @@ func TestWaitingMessagesSurvive(t *testing.T) {
 		}))
 		again := k.reopenKnown()
 		again.awaitWaiting(s.ID, 0)     // its turn is stored
-		again.awaitWaiting(other.ID, 0) // it had none, and is sent now
+		again.awaitWaiting(other.ID, 0) // it had no turn, and is sent now
 		turns, _ := again.fake.seen()
 		if len(turns) != 1 || turns[0].ThreadID != other.ID {
 			t.Errorf("after the restart it received %+v", turns)
@@ -105,7 +105,7 @@ func TestWaitingMessagesSurvive(t *testing.T) {
 	})
 }
 
-// A message that comes before the outcome of a queued one is known is not taken for it.
+// A message that arrives before the outcome of a queued one is known is not mistaken for it.
 func TestAMessageIsNotTakenForAWaitingOne(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		s := k.create()
@@ -124,7 +124,7 @@ func TestAMessageIsNotTakenForAWaitingOne(t *testing.T) {
 	})
 }
 
-// awaitHeld waits until the first waiting message is held, with a reason.
+// awaitHeld waits until the first queued message is held, with a reason.
 func (k *kit) awaitHeld(sessionID string) {
 	k.t.Helper()
 	k.eventually("that the first waiting message is held", func() bool {
@@ -134,8 +134,8 @@ func (k *kit) awaitHeld(sessionID string) {
 	})
 }
 
-// A waiting message is sent with the pictures that it names; when they cannot be read any more it is held, with the
-// reason, until a person changes it.
+// A queued message is sent with the pictures that it names. If they are no longer readable, the message is held with
+// the reason until a user changes it.
 func TestWaitingMessagesBringTheirPictures(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {

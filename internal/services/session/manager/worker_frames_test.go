@@ -15,9 +15,9 @@ import (
 	"harness/transcript"
 )
 
-// ST-15, ST-16, ST-17: every frame of a worker's thread, and of its sub-agent's, is for who subscribed to exactly that
-// thread: from the first signal of the runtime about it, for every signal and every change, published early or
-// stored, after a kill, and after the worker is deleted.
+// ST-15, ST-16, ST-17: only clients that subscribed to exactly that thread receive the frames of a worker's thread,
+// and of its sub-agent's. That holds from the runtime's first signal about it, for every signal and change, published
+// early or stored. It also holds after a kill, and after the worker is deleted.
 func TestEveryFrameOfAWorkerIsSystemOwned(t *testing.T) {
 	for _, apart := range []bool{false, true} {
 		t.Run(fmt.Sprintf("apart=%t", apart), func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestEveryFrameOfAWorkerIsSystemOwned(t *testing.T) {
 				k.requireHidden(worker.ID, child)
 				early.requireHidden(t, k, worker.ID, child)
 				k.fake.begin(worker.ID, "cut off")
-				next := k.reopenKnown() // its turns end with the process it does not find
+				next := k.reopenKnown() // its turns end because their process is missing
 				next.fake.apart = apart
 				for _, id := range []string{worker.ID, child} {
 					saysEverything(next, id, "after")
@@ -65,8 +65,8 @@ func TestEveryFrameOfAWorkerIsSystemOwned(t *testing.T) {
 	}
 }
 
-// ST-15: what a runtime says of a conversation before the answer that names it is for its subscribers alone while a worker's
-// is being opened. A session that was there before stays visible to all.
+// ST-15: while a worker's conversation is being opened, signals about an unnamed conversation reach only its
+// subscribers. A session that existed before stays visible to all.
 func TestWordsBeforeAWorkersNameAreSystemOwned(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		chat, err := k.Create(t.Context(), session.Create{})
@@ -97,7 +97,7 @@ func TestWordsBeforeAWorkersNameAreSystemOwned(t *testing.T) {
 	})
 }
 
-// A worker's conversation that could not be opened leaves no session, and a person's session never becomes a worker.
+// If a worker's conversation cannot be opened, no session remains. A user's session never becomes a worker.
 func TestAWorkerThatCannotBeOpenedLeavesNothing(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		k.fake.apart = true
@@ -116,8 +116,8 @@ func TestAWorkerThatCannotBeOpenedLeavesNothing(t *testing.T) {
 	})
 }
 
-// saysEverything has the runtime say of a thread what it may say: each method the vocabulary has, those that change
-// something, texts, a request of each kind, and unknown methods.
+// saysEverything makes the runtime emit everything it can about a thread: each known method, changes, texts, a request
+// of each kind, and unknown methods.
 func saysEverything(k *kit, id, turn string) {
 	k.t.Helper()
 	f := k.fake
@@ -167,7 +167,7 @@ func (k *kit) requireHidden(ids ...string) {
 	}
 }
 
-// requireHidden fails for each frame of these threads that others would receive, and counts the frames.
+// requireHidden fails for each frame of these threads that other clients would receive, and counts the frames.
 func requireHidden(t *testing.T, records []journal.Record, ids []string) (seen int) {
 	t.Helper()
 	of := map[string]bool{}

@@ -13,7 +13,7 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// workerOpener makes the sessions of workers, and the rows of conversations known only from a signal.
+// workerOpener creates the sessions of workers, and the rows of conversations known only from a signal.
 type workerOpener struct {
 	journal  *journal.Journal
 	index    *live.Index
@@ -28,8 +28,8 @@ func (w *workerOpener) commit(ctx context.Context, unit journal.Unit) error {
 	return err
 }
 
-// expectWorker makes a conversation a worker's before its first signal, also for the next server. abandon is for a
-// conversation that could not be opened. A runtime that chooses its conversations' ids reports itself which one it is
+// expectWorker marks a conversation as a worker's before its first signal, also for the next server. Call abandon if
+// the conversation could not be opened. If a runtime chooses the ids of its conversations, it reports the id itself
 // (workerOpened).
 func (w *workerOpener) expectWorker(ctx context.Context, adapter runtime.Adapter, id string, systemOwned bool) (
 	abandon func() error, err error) {
@@ -69,7 +69,7 @@ func (w *workerOpener) workerOpened(runtimeName, id string) journal.Unit {
 		case errors.Is(err, session.ErrNotFound):
 			return nil, store.InsertPlaceholder(ctx, tx, store.Placeholder{ID: id, Runtime: runtimeName, Node: w.nodeID,
 				SystemOwned: true, At: at})
-		case session.Absent(err): // deleted meanwhile
+		case session.Absent(err): // deleted since
 			return nil, nil
 		case err != nil || stored.Runtime != runtimeName || stored.SystemOwned:
 			return nil, err
@@ -78,8 +78,8 @@ func (w *workerOpener) workerOpened(runtimeName, id string) journal.Unit {
 	}
 }
 
-// updateView updates the view for a signal before its event's meta is made. A turn's end comes after (signalUnit),
-// because the event of the end still belongs to the turn.
+// updateView updates the view for a signal before its event's meta is built. The end of a turn is applied later
+// (signalUnit), because the event of the end still belongs to the turn.
 func (w *workerOpener) updateView(signal runtime.Signal) {
 	inherits := false
 	if opened, is := signal.Change.(runtime.ThreadOpened); is && opened.ParentID != "" {
@@ -101,7 +101,7 @@ func (w *workerOpener) updateView(signal runtime.Signal) {
 	})
 }
 
-// ensureRow returns whether the session is system-owned, and makes a row for an unknown one.
+// ensureRow returns whether the session is system-owned, and creates a row for an unknown one.
 func (w *workerOpener) ensureRow(ctx context.Context, tx database.Tx, a arrival) (systemOwned bool, err error) {
 	systemOwned, err = store.IsSystemOwned(ctx, tx, a.signal.ThreadID)
 	if !errors.Is(err, session.ErrNotFound) {

@@ -13,8 +13,8 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// A server killed between the end of an owner and that of its workers' sessions, or while it made one, leaves sessions
-// that work for no owner. The next start removes them and nothing else, and shows none of them as a chat.
+// A kill between the deletion of an owner and that of its workers' sessions leaves sessions without an owner. So does
+// a kill during the creation of such a session. The next start removes only those, and shows none of them as a chat.
 func TestKillLeavesNoWorkers(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		f := fakeWorkers{k}
@@ -23,9 +23,10 @@ func TestKillLeavesNoWorkers(t *testing.T) {
 		working := k.worker(f, p.ID)
 		orphan, err := k.Create(t.Context(), session.Create{SystemOwned: true})
 		k.do(err)
-		_, err = k.Rename(t.Context(), chat.ID, session.DraftTitle) // a person may call a chat as they like
+		_, err = k.Rename(t.Context(), chat.ID, session.DraftTitle) // a user may give a chat any title
 		k.do(err)
-		// As listed by a runtime that outlived its server: one without a row, one of which only the id was stored.
+		// As listed by a runtime that outlived its server: one session without a row, and one of which only the id was
+		// stored.
 		unborn, noted := ids.New(), ids.New()
 		draft := func(id string) runtime.Thread {
 			return runtime.Thread{ID: id, Name: session.DraftTitle, CreatedAt: 1000, UpdatedAt: 1000,
@@ -64,8 +65,7 @@ func TestKillLeavesNoWorkers(t *testing.T) {
 	})
 }
 
-// What an owner's end and its workers' dismissal have in common is one commit: nothing is dismissed when the owner
-// stays.
+// The deletion of an owner and the dismissal of its workers are one commit: no worker is dismissed if the owner stays.
 func TestWorkersStayWithTheirOwner(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		f := fakeWorkers{k}

@@ -10,7 +10,7 @@ import (
 	"harness/internal/services/session/workspace"
 )
 
-// A session is opened in a folder that an agent can work in, and in no other: the rule knows no runtime.
+// A session can be opened only in a folder that an agent can work in; the rule is independent of the runtime.
 func TestTheFolderOfANewSession(t *testing.T) {
 	root := t.TempDir()
 	file, below, closed := filepath.Join(root, "file"), filepath.Join(root, "below"), filepath.Join(root, "closed")
@@ -52,7 +52,8 @@ func TestTheFolderOfANewSession(t *testing.T) {
 	})
 }
 
-// A session whose folder is gone takes no message until the folder is back; nothing reaches its runtime meanwhile.
+// A session whose folder is missing accepts no message until the folder is back; until then, nothing reaches its
+// runtime.
 func TestASessionWithoutItsFolderWaitsForIt(t *testing.T) {
 	each(t, func(t *testing.T, k *kit) {
 		folder := filepath.Join(t.TempDir(), "work")

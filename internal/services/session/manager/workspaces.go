@@ -25,7 +25,7 @@ import (
 
 // Folders stores the folders of sessions for other nodes.
 type Folders interface {
-	// Store stores a folder under a name, in place of an earlier copy, and returns the id of the snapshot. refusal is
+	// Store stores a folder under a name, replacing an earlier copy, and returns the id of the snapshot. refusal is
 	// why the folder cannot be stored, "" if it was.
 	Store(ctx context.Context, name, folder string) (snapshot, refusal string, err error)
 	// Restore restores a folder from a snapshot. It moves an existing folder aside, and returns its new name as aside.
@@ -37,11 +37,11 @@ type Folders interface {
 const (
 	// folderAgain is the pause after a failure.
 	folderAgain = 5 * time.Second
-	// unstoredFor bounds the age (ms) of turns whose folder this server stores at its start.
+	// unstoredFor limits the age (ms) of turns whose folder this server stores when it starts.
 	unstoredFor = 24 * 3600 * 1000
 )
 
-// workspaceName is the name of a session's stored folder, by its owner: a former owner uses another name.
+// workspaceName is the name of a session's stored folder. It contains the owner: a former owner uses another name.
 func workspaceName(session session.Session) string {
 	return session.ID + "/" + strconv.FormatInt(session.Epoch, 10)
 }
@@ -154,8 +154,8 @@ func (f *folderKeeper) deleteUnneededWorkspaces(ctx context.Context) error {
 }
 
 // restoreWorkspace restores the folder of a session before its takeover, and returns the node that had it. It returns
-// "" if the folder is here already, with another session that was taken over. *PinnedError when it is unavailable,
-// *NotOwnerError when it is at another node by now.
+// "" if the folder is already here, with another session that was taken over. It returns *PinnedError if the folder is
+// unavailable, and *NotOwnerError if another node has it by now.
 func (f *folderKeeper) restoreWorkspace(ctx context.Context, sess session.Session) (from string, err error) {
 	pinned := func(reason string) error {
 		return &session.PinnedError{SessionID: sess.ID, Owner: sess.NodeID, Memory: false, Reason: reason}
@@ -203,7 +203,7 @@ func (f *folderKeeper) restoreWorkspace(ctx context.Context, sess session.Sessio
 }
 
 // clearFor reports whether the folder of a session may be restored here: the path is free, or has an old unused copy.
-// *PinnedError otherwise.
+// Otherwise it returns *PinnedError.
 func (f *folderKeeper) clearFor(ctx context.Context, sess session.Session, stored store.Workspace) error {
 	pinned := func(reason string) error {
 		return &session.PinnedError{SessionID: sess.ID, Owner: sess.NodeID, Memory: false, Reason: reason}
@@ -235,7 +235,7 @@ func (f *folderKeeper) clearFor(ctx context.Context, sess session.Session, store
 	return nil
 }
 
-// typeFolderRestored is the type of the entry that names what a folder lacks, folderPrefix begins its id; the turn's
+// typeFolderRestored is the type of the entry that says what a folder lacks. folderPrefix starts its id; the turn's id
 // follows.
 const (
 	typeFolderRestored = "folder.restored"
@@ -259,8 +259,8 @@ func (f *folderKeeper) workspaceMoved(ctx context.Context, tx database.Tx, sessi
 			"changed there is in " + session.Cwd + " at node " + from + " only."})
 }
 
-// CheckWorkspace refuses an operation on the folder of a session that no agent can work in: *FolderError. Other errors
-// are those of Lookup.
+// CheckWorkspace refuses an operation on a session's folder if no agent can work there: *FolderError. Other errors are
+// those of Lookup.
 func (f *folderKeeper) CheckWorkspace(ctx context.Context, sessionID string) error {
 	session, err := f.lookup(ctx, sessionID)
 	if err == nil {

@@ -39,8 +39,8 @@ type Options struct {
 // Recorder stores the lines of agents, in the ring or as events of the journal.
 type Recorder struct {
 	options Options
-	// serving is the session of each process with only one; it changes in commit order. failed says that the last line
-	// was not stored.
+	// serving maps each process with only one session to that session; it changes in commit order. failed reports that
+	// the last line was not stored.
 	serving map[string]string
 	failed  atomic.Bool
 }
@@ -48,9 +48,9 @@ type Recorder struct {
 // NewRecorder builds a Recorder.
 func NewRecorder(o Options) *Recorder { return &Recorder{options: o, serving: map[string]string{}} }
 
-// SessionOf is the session to store a native line with: the one its signals name, else its process's, else its
-// adapter's; "" if unknown. ours says which of the signals are about sessions of this runtime. The caller holds the
-// commit order.
+// SessionOf returns the session to store a native line with, "" if unknown. It tries the session that its signals
+// name, then the session of its process, then that of its adapter. ours marks the signals about sessions of this
+// runtime. The caller holds the commit order.
 func (r *Recorder) SessionOf(batch runtime.Batch, ours []bool) (sessionID string) {
 	for i, signal := range batch.Signals {
 		switch {
@@ -76,7 +76,7 @@ func (r *Recorder) SessionOf(batch runtime.Batch, ours []bool) (sessionID string
 	return sessionID
 }
 
-// Record stores the line of a batch in the ring of its session.
+// Record stores the line of a batch in its session's ring.
 func (r *Recorder) Record(sessionID string, line json.RawMessage) {
 	if r.options.Keep != session.NativeRing || r.options.Ring == nil || line == nil || sessionID == "" {
 		return
@@ -85,13 +85,13 @@ func (r *Recorder) Record(sessionID string, line json.RawMessage) {
 		known, ok := r.options.Index.Peek(sessionID)
 		return ok && known.Deleted
 	})
-	// Once for an outage: the next line fails in the same way.
+	// Log once per outage: the next line fails in the same way.
 	if failed := err != nil; r.failed.Swap(failed) != failed && failed {
 		r.options.Logger.Warn().Err(err).Msg("what agents write is not kept (HARNESS_KEEP_NATIVE); sessions go on without it")
 	}
 }
 
-// Events returns the events of a batch's line, none unless all lines are stored so.
+// Events returns the events for a batch's line, none unless the setting stores all lines as events.
 func (r *Recorder) Events(runtimeName, sessionID string, line json.RawMessage) []journal.Event {
 	if r.options.Keep != session.NativeAll || line == nil {
 		return nil
@@ -104,7 +104,7 @@ func (r *Recorder) Events(runtimeName, sessionID string, line json.RawMessage) [
 		Payload: payload}}
 }
 
-// Stored returns the lines of a session's agents in the journal (NativeAll), oldest first, unchanged.
+// Stored returns the lines of a session's agents from the journal (NativeAll), oldest first, unchanged.
 func Stored(ctx context.Context, j *journal.Journal, sessionID string) ([]string, error) {
 	var lines []string
 	for after := int64(0); ; {

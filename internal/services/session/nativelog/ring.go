@@ -1,6 +1,6 @@
 // Package nativelog keeps the last native lines of each session in files of this node, to debug a translation.
 //
-// It is no record: it syncs nothing, and only debugging misses a lost line.
+// It is not a durable record: it never syncs, and a lost line affects only debugging.
 package nativelog
 
 import (
@@ -14,14 +14,14 @@ import (
 	"sync"
 )
 
-// Bounds of a session's lines. A file is full at either. The previous file stays, so that at least Lines lines or
-// FileBytes of them remain.
+// Limits of a session's lines. A file is full when it reaches either one. The previous file stays, so that at least
+// Lines lines or FileBytes of them remain.
 const (
-	// Lines is how many of the last lines stay.
+	// Lines is the number of last lines to keep.
 	Lines = 2000
-	// FileBytes bounds each of a session's two files. A longer line is replaced by its length.
+	// FileBytes limits each of a session's two files. A longer line is replaced by its length.
 	FileBytes = 4 << 20
-	// knownFiles is how many files' sizes are cached; others are counted again.
+	// knownFiles is the number of files whose sizes are cached; the ring counts other files again.
 	knownFiles = 1024
 )
 
@@ -30,8 +30,8 @@ const (
 	previous = ".lines.1"
 )
 
-// plainName reports whether an id can be the name of a file. A regular expression would cost every process of the
-// program memory at its start.
+// plainName reports whether an id can be a file name. It uses no regular expression, which would cost memory at the
+// start of every process.
 func plainName(id string) bool {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
 	return id != "" && len(id) <= 128 && strings.ContainsRune(letters, rune(id[0])) && strings.Trim(id, letters+".-") == ""
@@ -48,10 +48,11 @@ type Ring struct {
 // size is the content of a session's current file.
 type size struct{ lines, bytes int }
 
-// New makes a ring in a folder, which the first line creates.
+// New returns a ring in a folder; the first line creates the folder.
 func New(dir string) *Ring { return &Ring{dir: dir, sizes: map[string]size{}} }
 
-// Append adds a line of a session, unless the session is gone by then. It refuses a session whose id is no plain name.
+// Append adds a line of a session, unless gone reports that the session is deleted. It refuses an id that is no plain
+// file name.
 func (r *Ring) Append(sessionID string, line []byte, gone func() bool) error {
 	if !plainName(sessionID) {
 		return fmt.Errorf("native lines of session %q are not kept: its id can not name a file", sessionID)

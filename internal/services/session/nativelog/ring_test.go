@@ -49,7 +49,7 @@ func onDisk(t *testing.T, dir string) (bytes int64) {
 	return bytes
 }
 
-// The last 2,000 lines of each session are there, also after a restart in between, and files do not grow beyond them.
+// The ring keeps the last 2,000 lines of each session, also after a restart, and its files do not grow beyond them.
 func TestTheLastLinesAreKept(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "native")
@@ -73,8 +73,8 @@ func TestTheLastLinesAreKept(t *testing.T) {
 	}
 }
 
-// Long lines are bounded in bytes. Of a line that alone is too long, the ring keeps the length. A line end within a line
-// does not make two.
+// Long lines are limited in bytes. For a single line over the limit, the ring keeps only the length. A newline within
+// a line does not split it.
 func TestNativeLinesAreBoundedInBytes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -101,7 +101,7 @@ func TestNativeLinesAreBoundedInBytes(t *testing.T) {
 	}
 }
 
-// Lines go with their session, and a line that comes too late brings nothing back. No id leads out of the folder.
+// Deleting a session deletes its lines, and a late line restores nothing. No id escapes the folder.
 func TestNativeLinesGoWithTheirSession(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "native")
@@ -128,7 +128,7 @@ func TestNativeLinesGoWithTheirSession(t *testing.T) {
 			t.Errorf("kept lines of %q", id)
 		}
 	}
-	// A folder that cannot be made is an error.
+	// A folder that cannot be created is an error.
 	file := filepath.Join(dir, "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)

@@ -13,12 +13,12 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// errKeyStored: what a message with this key made is to be looked up (TurnForKey) before it is sent.
+// errKeyStored means that the caller must look up a message's earlier result (TurnForKey) before sending it again.
 var errKeyStored = fmt.Errorf("%w: what became of a message with this key is not known here yet", runtime.ErrUnavailable)
 
-// TurnForKey is the result of an earlier message with a key (Message.Key): the turn it began or joined, or its id in
-// the queue. "" says that it had no result, and will have none. ErrTurnUnknown when that stays unknown;
-// runtime.ErrUnavailable while it is unknown.
+// TurnForKey returns the result of an earlier message with a key (Message.Key): the turn it started or joined, or its
+// id in the queue. "" means that the message had no result, and will have none. It returns ErrTurnUnknown if the
+// result will stay unknown, and runtime.ErrUnavailable while it is unknown.
 func (o *Outbox) TurnForKey(ctx context.Context, sessionID, key string) (string, error) {
 	for settled := false; ; settled = true {
 		var mark, made string
@@ -42,7 +42,7 @@ func (o *Outbox) TurnForKey(ctx context.Context, sessionID, key string) (string,
 	}
 }
 
-// NoteKey records that a message with a key is about to be sent to the runtime of its session.
+// NoteKey records that a message with a key is about to be sent to its session's runtime.
 func (o *Outbox) NoteKey(ctx context.Context, tx database.Tx, sess session.Session, key string, steers bool) error {
 	mine, err := o.sessions.Mine(ctx, tx, sess.ID, sess.Epoch)
 	if err != nil {
@@ -60,13 +60,13 @@ func (o *Outbox) NoteKey(ctx context.Context, tx database.Tx, sess session.Sessi
 	return insertKey(ctx, tx, messageKey{key: key, sessionID: sess.ID, mark: mark, at: o.opts.Now()})
 }
 
-// messageKey is the key of a message with the mark of its sending, or with its result.
+// messageKey is a message's key with the mark of its sending, or with its result.
 type messageKey struct {
 	key, sessionID, mark, made string
 	at                         int64 // ms
 }
 
-// insertKey stores a key that is new, or older than keys are kept.
+// insertKey stores a key if it is new, or if the stored one has expired.
 func insertKey(ctx context.Context, tx database.Tx, one messageKey) error {
 	inserted, err := tx.ExecContext(ctx, `insert into message_keys as k (key, session_id, mark, made, created_at)
 		values ($1, $2, $3, $4, $5)
@@ -83,7 +83,7 @@ func insertKey(ctx context.Context, tx database.Tx, one messageKey) error {
 }
 
 // ForgetKey deletes the key of a message that its runtime refused. After any other failure the runtime may have
-// accepted it. A later query of the key or the next message resolves that.
+// accepted the message. Then a later look-up of the key or the next message resolves it.
 func (o *Outbox) ForgetKey(ctx context.Context, key string, failure error) error {
 	var refused *runtime.Error
 	if key == "" || !errors.As(failure, &refused) && !errors.Is(failure, runtime.ErrTurnActive) {
@@ -106,7 +106,8 @@ func StoreKeyResult(ctx context.Context, tx database.Tx, key, made string) error
 	return nil
 }
 
-// keysInFlight lists the messages with keys on their way to the runtime of a session, or whose sending was interrupted.
+// keysInFlight lists the messages with keys that are being sent to a session's runtime, or whose sending was
+// interrupted.
 func (o *Outbox) keysInFlight(ctx context.Context, sessionID string) ([]InFlight, error) {
 	return database.ReadAll(ctx, o.opts.DB.Read(), "read the messages that were being sent", func(row database.Row) (InFlight, error) {
 		var key, mark string
@@ -117,8 +118,8 @@ func (o *Outbox) keysInFlight(ctx context.Context, sessionID string) ([]InFlight
 	}, `select key, mark from message_keys where session_id = $1 and mark <> ''`, database.EncodeText(sessionID))
 }
 
-// settleKey stores the result of a message with a key whose sending was interrupted. It deletes the key of one without
-// a result.
+// settleKey stores the result of a message with a key whose sending was interrupted. It deletes the key if the message
+// had no result.
 func (o *Outbox) settleKey(ctx context.Context, key, mark, turnID string, unknown bool) error {
 	return o.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		var err error

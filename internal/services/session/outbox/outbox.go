@@ -1,4 +1,4 @@
-// Package outbox keeps the unsent messages of sessions, and determines the result of those whose sending was
+// Package outbox stores the unsent messages of sessions, and determines the result of messages whose sending was
 // interrupted.
 //
 // It owns the queue of each session, the keys of messages and the markers of those in flight. It must never know HTTP
@@ -24,7 +24,7 @@ type Sessions interface {
 	// Owned finds a session of this node and its runtime.
 	Owned(ctx context.Context, sessionID string) (session.Session, runtime.Adapter, error)
 	CheckWorkspace(ctx context.Context, sessionID string) error
-	// CheckMessage refuses now what the runtime would refuse when the message is sent.
+	// CheckMessage refuses a message now if the runtime would refuse it later.
 	CheckMessage(ctx context.Context, sess session.Session, adapter runtime.Adapter, message session.Message) error
 	// Mine reports within a unit whether this node owns a session under an epoch.
 	Mine(ctx context.Context, tx database.Tx, sessionID string, epoch int64) (bool, error)
@@ -32,11 +32,11 @@ type Sessions interface {
 	LoadView(runtimeName, sessionID string)
 }
 
-// Turns begins and ends turns.
+// Turns starts and ends turns.
 type Turns interface {
 	Send(ctx context.Context, sessionID string, message session.Message) (session.Sent, error)
 	StopTurn(ctx context.Context, sessionID, turnID string, keepBackground bool) (session.Stopped, error)
-	// TurnSince is the turn that began after a mark.
+	// TurnSince returns the turn that started after a mark.
 	TurnSince(ctx context.Context, sessionID string, mark session.TurnMark) (turnID string, err error)
 }
 
@@ -49,16 +49,16 @@ type Options struct {
 	Sessions Sessions
 	Turns    Turns
 	NodeID   string
-	// Pictures makes pictures for a runtime of the images of a queued message.
+	// Pictures converts the images of a queued message for a runtime.
 	Pictures func(ctx context.Context, sessionID string, images []string) ([]string, error)
-	// Trace is the trace of the caller, zero for none.
+	// Trace returns the trace of the caller, zero for none.
 	Trace  func(ctx context.Context) session.Trace
 	Logger zerolog.Logger
 	// Now returns the time in ms.
 	Now func() int64
 }
 
-// Outbox keeps the messages of sessions until their runtimes accept them.
+// Outbox stores the messages of sessions until their runtimes accept them.
 type Outbox struct {
 	opts     Options
 	sessions Sessions
@@ -66,7 +66,7 @@ type Outbox struct {
 	sender   *queueSender
 }
 
-// New makes an Outbox. It sends nothing until SendQueued runs.
+// New returns an Outbox that sends nothing until SendQueued runs.
 func New(opts Options) *Outbox {
 	return &Outbox{opts: opts, sessions: opts.Sessions, turns: opts.Turns, sender: newQueueSender()}
 }

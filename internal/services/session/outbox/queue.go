@@ -16,7 +16,7 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// toSend is a queued message as it is sent, with the pictures that it names.
+// toSend returns a queued message in the form to send, with the pictures that it names.
 func (o *Outbox) toSend(ctx context.Context, one session.QueuedMessage) (session.Message, error) {
 	if one.Damaged {
 		return session.Message{}, session.ErrQueuedDamaged
@@ -31,15 +31,15 @@ func (o *Outbox) toSend(ctx context.Context, one session.QueuedMessage) (session
 	return message, err
 }
 
-// EventQueue publishes what is queued in a session.
+// EventQueue publishes the queue of a session.
 const EventQueue = "message_queue_updated"
 
-// Queued lists the messages that wait in a session, in the order they will be sent.
+// Queued lists the queued messages of a session, in sending order.
 func (o *Outbox) Queued(ctx context.Context, sessionID string) ([]session.QueuedMessage, error) {
 	return store.ReadQueued(ctx, o.opts.DB.Read(), `session_id = $1`, database.EncodeText(sessionID))
 }
 
-// changeQueue edits a session's queued messages in one unit, and notifies every client what waits then.
+// changeQueue edits a session's queue in one unit, and sends all clients the new queue.
 func (o *Outbox) changeQueue(ctx context.Context, sessionID string,
 	edit func(ctx context.Context, tx database.Tx) error) (now []session.QueuedMessage, err error) {
 	_, err = o.opts.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
@@ -59,7 +59,7 @@ func (o *Outbox) changeQueue(ctx context.Context, sessionID string,
 	return now, err
 }
 
-// queueUpdated reports what waits in a session, and which message was sent, nil for none.
+// queueUpdated is the event with a session's queue, and with the message that was just sent (nil for none).
 func queueUpdated(sessionID string, now []session.QueuedMessage, systemOwned bool, at int64, sent *sentMessage) journal.Event {
 	queued := make([]json.RawMessage, len(now))
 	for i, one := range now {
@@ -72,8 +72,8 @@ func queueUpdated(sessionID string, now []session.QueuedMessage, systemOwned boo
 	}{sessionID, queued, sent}))
 }
 
-// Wait has a message sent when the turns of its session that run and the messages before it are over. ErrQueueFull,
-// *FolderError.
+// Wait queues a message. It is sent once the session's running turns and all earlier messages have ended. Errors
+// include ErrQueueFull and *FolderError.
 func (o *Outbox) Wait(ctx context.Context, sessionID string, message session.Message) (id string, now []session.QueuedMessage, err error) {
 	if err := o.sessions.CheckWorkspace(ctx, sessionID); err != nil {
 		return "", nil, err
@@ -106,7 +106,8 @@ func (o *Outbox) Wait(ctx context.Context, sessionID string, message session.Mes
 	return id, now, err
 }
 
-// EditQueued gives a queued message another text; one that was held waits again. ErrQueuedNotFound, ErrQueuedSent.
+// EditQueued changes the text of a queued message; a held message becomes sendable again. Errors include
+// ErrQueuedNotFound and ErrQueuedSent.
 func (o *Outbox) EditQueued(ctx context.Context, sessionID, id, text string) ([]session.QueuedMessage, error) {
 	return o.changeQueue(ctx, sessionID, func(ctx context.Context, tx database.Tx) error {
 		one, err := store.ReadUnsent(ctx, tx, sessionID, id)
@@ -121,7 +122,7 @@ func (o *Outbox) EditQueued(ctx context.Context, sessionID, id, text string) ([]
 	})
 }
 
-// DropQueued takes a queued message out. ErrQueuedNotFound, ErrQueuedSent.
+// DropQueued removes a queued message. Errors include ErrQueuedNotFound and ErrQueuedSent.
 func (o *Outbox) DropQueued(ctx context.Context, sessionID, id string) ([]session.QueuedMessage, error) {
 	return o.changeQueue(ctx, sessionID, func(ctx context.Context, tx database.Tx) error {
 		one, err := store.ReadUnsent(ctx, tx, sessionID, id)
@@ -133,7 +134,8 @@ func (o *Outbox) DropQueued(ctx context.Context, sessionID, id string) ([]sessio
 	})
 }
 
-// MoveQueued puts a queued message before another one, or with "" behind all. ErrQueuedNotFound, ErrQueuedSent.
+// MoveQueued moves a queued message before another one, or to the end for "". Errors include ErrQueuedNotFound and
+// ErrQueuedSent.
 func (o *Outbox) MoveQueued(ctx context.Context, sessionID, id, before string) ([]session.QueuedMessage, error) {
 	return o.changeQueue(ctx, sessionID, func(ctx context.Context, tx database.Tx) error {
 		moved, err := store.ReadUnsent(ctx, tx, sessionID, id)
@@ -170,8 +172,9 @@ func (o *Outbox) MoveQueued(ctx context.Context, sessionID, id, before string) (
 	})
 }
 
-// SendNow sends a queued message at once: into the turn that runs where the runtime steers, else as a turn of its
-// own, for which a running turn is interrupted. One that was held is sent again. ErrQueuedNotFound, ErrQueuedSent.
+// SendNow sends a queued message immediately. If the runtime steers, the message joins the running turn; otherwise
+// SendNow interrupts that turn and starts a new one. A held message is sent again. Errors include ErrQueuedNotFound
+// and ErrQueuedSent.
 func (o *Outbox) SendNow(ctx context.Context, sessionID, id string) ([]session.QueuedMessage, error) {
 	sess, adapter, err := o.sessions.Owned(ctx, sessionID)
 	if err != nil {
@@ -181,14 +184,14 @@ func (o *Outbox) SendNow(ctx context.Context, sessionID, id string) ([]session.Q
 	active := o.opts.Index.ActiveTurn(sessionID)
 	now, err := o.moveToFront(ctx, sessionID, id)
 	if err != nil || active == "" {
-		return now, err // who sends what waits sends it
+		return now, err // the loop that sends the queue sends it
 	}
 	if _, steers := runtime.Has[runtime.Steerer](adapter, runtime.OpSteer); steers {
 		err = o.steerQueued(ctx, now[0])
 	} else {
-		_, err = o.turns.StopTurn(ctx, sessionID, active, true) // the message goes on with what the turn has begun
+		_, err = o.turns.StopTurn(ctx, sessionID, active, true) // the message continues the work of that turn
 		if errors.Is(err, session.ErrNoActiveTurn) || errors.Is(err, session.ErrWrongTurn) {
-			err = nil // that turn is over
+			err = nil // that turn has ended
 		}
 	}
 	if err != nil {
@@ -197,7 +200,7 @@ func (o *Outbox) SendNow(ctx context.Context, sessionID, id string) ([]session.Q
 	return o.Queued(ctx, sessionID)
 }
 
-// moveToFront puts a queued message before all others, to be sent even if it was held.
+// moveToFront moves a queued message before all others and makes it sendable, even if it was held.
 func (o *Outbox) moveToFront(ctx context.Context, sessionID, id string) ([]session.QueuedMessage, error) {
 	return o.changeQueue(ctx, sessionID, func(ctx context.Context, tx database.Tx) error {
 		if _, err := store.ReadUnsent(ctx, tx, sessionID, id); err != nil {
@@ -210,10 +213,10 @@ func (o *Outbox) moveToFront(ctx context.Context, sessionID, id string) ([]sessi
 	})
 }
 
-// steerQueued reports a queued message as any other is queued, into the turn that runs. A failure that leaves open
-// whether the runtime took it holds it (settle).
+// steerQueued sends a queued message into the running turn, and records it like any other queued message. If a failure
+// leaves open whether the runtime accepted the message, settling holds it (settle).
 func (o *Outbox) steerQueued(ctx context.Context, one session.QueuedMessage) error {
-	var begun atomic.Bool // also set if the unit runs after Send gave up
+	var begun atomic.Bool // also set if the unit runs after Send returned
 	message, err := o.toSend(ctx, one)
 	if err != nil {
 		return err
@@ -236,7 +239,7 @@ func (o *Outbox) steerQueued(ctx context.Context, one session.QueuedMessage) err
 	var refused *runtime.Error
 	switch {
 	case errors.Is(err, session.ErrQueuedNotFound), errors.Is(err, session.ErrQueuedSent), errors.Is(err, errQueuedChanged):
-		return nil // the turn ended and it is sent as one of its own, or a client edited or dropped it meanwhile
+		return nil // the turn ended and the message starts one, or a client edited or dropped it
 	case err == nil || !begun.Load():
 		return err
 	case errors.As(err, &refused):

@@ -20,7 +20,7 @@ import (
 // waitingAgain is the pause after a failed attempt to send a queued message.
 const waitingAgain = time.Second
 
-// queueSender knows which sessions have a client who sends their queued messages.
+// queueSender tracks which sessions have a goroutine that sends their queued messages.
 type queueSender struct {
 	mu   sync.Mutex
 	busy map[string]bool
@@ -52,7 +52,8 @@ func (w *queueSender) release(sessionID string) {
 	w.mu.Unlock()
 }
 
-// SendQueued sends the queued messages of this node's sessions, each session's one after the other, until ctx ends.
+// SendQueued sends the queued messages of this node's sessions until ctx ends. Messages of one session are sent one by
+// one.
 func (o *Outbox) SendQueued(ctx context.Context) {
 	var senders sync.WaitGroup
 	defer senders.Wait()
@@ -96,7 +97,7 @@ func (o *Outbox) sendQueued(ctx context.Context, senders *sync.WaitGroup) (found
 	return len(sessions) > 0, nil
 }
 
-// errQueuedChanged: a client edited, moved or dropped the message just before it was sent.
+// errQueuedChanged means that a client edited, moved or dropped the message just before it was sent.
 var errQueuedChanged = errors.New("the message changed")
 
 // sendFirst sends a session's queued messages until none is left, or one is held.
@@ -118,8 +119,8 @@ func (o *Outbox) sendFirst(ctx context.Context, sessionID string) error {
 	return ctx.Err()
 }
 
-// sendWhenIdle sends a queued message as a turn of its own. It stores the attempt first, and the acceptance with the
-// turn. A server that restarts in between resolves the rest (settleInFlight).
+// sendWhenIdle sends a queued message as a new turn. It stores the attempt first, and stores the acceptance with the
+// turn. If the server restarts in between, settleInFlight resolves the rest.
 func (o *Outbox) sendWhenIdle(ctx context.Context, first session.QueuedMessage) error {
 	id := first.SessionID
 	sess, err := o.sessions.Stored(ctx, id)
@@ -140,7 +141,7 @@ func (o *Outbox) sendWhenIdle(ctx context.Context, first session.QueuedMessage) 
 		return o.markQueued(ctx, first, session.QueuedHeld, err.Error())
 	}
 	message.Alone = true
-	var begun atomic.Bool // also set if the unit runs after Send gave up
+	var begun atomic.Bool // also set if the unit runs after Send returned
 	message.Begin = func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		all, err := store.ReadQueued(ctx, tx, `session_id = $1`, database.EncodeText(id))
 		if err != nil {
@@ -196,7 +197,7 @@ func (o *Outbox) settleQueued(ctx context.Context, one session.QueuedMessage, tu
 	return o.markQueued(ctx, one, session.QueuedReady, "")
 }
 
-// markQueued is Enqueue as a unit of its own.
+// markQueued runs Enqueue in a separate unit.
 func (o *Outbox) markQueued(ctx context.Context, one session.QueuedMessage, state session.QueuedState, failure string) error {
 	_, err := o.opts.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		return o.Enqueue(ctx, tx, one, state, "", failure)
@@ -204,7 +205,7 @@ func (o *Outbox) markQueued(ctx context.Context, one session.QueuedMessage, stat
 	return err
 }
 
-// Enqueue gives a message another state, and notifies every client.
+// Enqueue sets the state of a message, and notifies all clients.
 func (o *Outbox) Enqueue(ctx context.Context, tx database.Tx, one session.QueuedMessage, state session.QueuedState, mark, failure string) (
 	[]journal.Event, error) {
 	systemOwned, err := store.IsSystemOwned(ctx, tx, one.SessionID)
@@ -223,7 +224,7 @@ func (o *Outbox) Enqueue(ctx context.Context, tx database.Tx, one session.Queued
 	return []journal.Event{queueUpdated(one.SessionID, now, systemOwned, o.opts.Now(), nil)}, err
 }
 
-// inTrace returns a context in a stored trace, "" for none.
+// inTrace returns a context that continues a stored trace, "" for none.
 func inTrace(ctx context.Context, stored string) context.Context {
 	of := session.ParseTrace("", stored)
 	return telemetry.WithTrace(ctx, telemetry.Trace{TraceID: of.TraceID, SpanID: of.SpanID})

@@ -12,8 +12,8 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// Submit is Send that never waits for a running turn. If the runtime cannot steer, it queues the message behind the
-// turn and earlier messages. A later server may send it. Errors are those of Send, ErrQueueFull and *FolderError.
+// Submit is Send that never waits for a running turn. If the runtime cannot steer, Submit queues the message behind
+// the turn and earlier messages. A later server may send it. Errors are those of Send, ErrQueueFull and *FolderError.
 func (o *Outbox) Submit(ctx context.Context, sessionID string, message session.Message) (session.Sent, error) {
 	sess, adapter, err := o.sessions.Owned(ctx, sessionID)
 	if err != nil {
@@ -27,7 +27,7 @@ func (o *Outbox) Submit(ctx context.Context, sessionID string, message session.M
 	if err != nil {
 		return session.Sent{}, err
 	}
-	behind := len(waiting) > 0 && waiting[0].State != session.QueuedHeld // a held one waits for a person
+	behind := len(waiting) > 0 && waiting[0].State != session.QueuedHeld // a held one waits for a user
 	if !behind && o.opts.Index.ActiveTurn(sessionID) == "" {
 		alone := message
 		alone.Alone = true
@@ -49,7 +49,7 @@ func (o *Outbox) Submit(ctx context.Context, sessionID string, message session.M
 	return session.Sent{QueuedID: id, Position: session.PositionOf(now, id)}, nil
 }
 
-// dequeueSent removes a sent message from the queue, and publishes the turn it became.
+// dequeueSent removes a sent message from the queue, and publishes the turn that it started or joined.
 func (o *Outbox) dequeueSent(ctx context.Context, tx database.Tx, one session.QueuedMessage, turnID string) ([]journal.Event, error) {
 	systemOwned, err := store.IsSystemOwned(ctx, tx, one.SessionID)
 	if session.Absent(err) {
@@ -58,7 +58,7 @@ func (o *Outbox) dequeueSent(ctx context.Context, tx database.Tx, one session.Qu
 	if err == nil {
 		_, err = tx.ExecContext(ctx, `delete from queued_messages where id = $1`, one.ID)
 	}
-	if err == nil { // a repeated request with its key gets the turn
+	if err == nil { // a repeated request with the message's key gets the turn
 		_, err = tx.ExecContext(ctx, `update message_keys set made = $2 where session_id = $3 and made = $1`,
 			database.EncodeText(one.ID), database.EncodeText(turnID), database.EncodeText(one.SessionID))
 	}
@@ -69,7 +69,7 @@ func (o *Outbox) dequeueSent(ctx context.Context, tx database.Tx, one session.Qu
 	return []journal.Event{queueUpdated(one.SessionID, now, systemOwned, o.opts.Now(), &sentMessage{one.ID, turnID})}, err
 }
 
-// sentMessage is a queued message and the turn it became.
+// sentMessage is a queued message and the turn that it started or joined.
 type sentMessage struct {
 	ID     string `json:"id"`
 	TurnID string `json:"turnId"`

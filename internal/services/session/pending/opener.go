@@ -1,4 +1,4 @@
-// Package pending opens sessions behind a temporary id, which a client has before the runtime has answered.
+// Package pending opens sessions behind a temporary id, which the client gets before the runtime answers.
 //
 // It owns the meaning of a temporary id. It must never know how a session is opened.
 package pending
@@ -32,7 +32,7 @@ type Options struct {
 // Opener opens sessions behind temporary ids.
 type Opener struct {
 	options Options
-	// pending are the ids of this process.
+	// pending holds the ids of this process.
 	pending pendingSessions
 }
 

@@ -25,7 +25,8 @@ const (
 	temporaryFailed   = "failed"
 )
 
-// pendingSessions are the ids whose sessions this process is opening, each with a channel that is closed afterwards.
+// pendingSessions holds the ids of sessions that this process is opening. Each has a channel that is closed when its
+// id is settled.
 type pendingSessions struct {
 	mu   sync.Mutex
 	open map[string]chan struct{}
@@ -59,7 +60,7 @@ func (o *Opener) PromiseSession(ctx context.Context, runtimeName, projectID stri
 }
 
 // KeepPromise opens the session of a temporary id and publishes the result: EventIDResolved or EventIDFailed, exactly
-// once. word makes an error's text for clients.
+// once. word formats an error for clients.
 func (o *Opener) KeepPromise(ctx context.Context, t session.Temporary, in session.Create, word func(error) string) error {
 	defer o.pending.end(t.ID)
 	ctx = context.WithoutCancel(ctx)
@@ -75,7 +76,8 @@ func (o *Opener) KeepPromise(ctx context.Context, t session.Temporary, in sessio
 	return errors.Join(err, o.settlePending(ctx, t, made.ID, why))
 }
 
-// settlePending publishes the result of a temporary id. It publishes the id of an existing session even after an error.
+// settlePending publishes the result for a temporary id. If the session exists, it publishes its id even after an
+// error.
 func (o *Opener) settlePending(ctx context.Context, t session.Temporary, realID, why string) error {
 	news := session.IDNews{TemporaryID: t.ID, RealID: realID, Runtime: t.Runtime, ProjectID: t.ProjectID}
 	state, kind := temporaryResolved, session.EventIDResolved
@@ -97,7 +99,7 @@ func (o *Opener) settlePending(ctx context.Context, t session.Temporary, realID,
 	})
 }
 
-// SettlePending publishes the results of unsettled ids of an earlier process of this node.
+// SettlePending publishes the results for unsettled ids of an earlier process of this node.
 func (o *Opener) SettlePending(ctx context.Context) error {
 	left, err := database.ReadAll(ctx, o.options.DB.Read(), "list temporary sessions",
 		func(row database.Row) (t session.Temporary, err error) {
@@ -125,8 +127,8 @@ func (o *Opener) SettlePending(ctx context.Context) error {
 	return nil
 }
 
-// RealID returns the session's id for a temporary one, and waits while the session is being opened here. It returns any
-// other id unchanged. ErrNotFound for an expired id, or whose session was never opened.
+// RealID returns the session's id for a temporary one, and waits while this process is opening the session. It returns
+// any other id unchanged. It returns ErrNotFound for an expired id, or if the session was never opened.
 func (o *Opener) RealID(ctx context.Context, id string) (string, error) {
 	if !strings.HasPrefix(id, temporaryPrefix) {
 		return id, nil
@@ -169,7 +171,7 @@ func (t *pendingSessions) end(id string) {
 	}
 }
 
-// over is closed once an id is settled here.
+// over returns a channel that is closed once an id is settled by this process.
 func (t *pendingSessions) over(id string) <-chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()

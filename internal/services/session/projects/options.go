@@ -21,7 +21,7 @@ import (
 type Sessions interface {
 	Archive(ctx context.Context, sessionID string) (session.Session, error)
 	CheckOwner(one session.Session) error
-	// DeleteBy deletes a session and does not call its runtime after a time.
+	// DeleteBy deletes a session; after the given time it calls no runtime.
 	DeleteBy(ctx context.Context, sessionID string, by time.Time) (session.Deleted, error)
 	// InOrder changes the live index and queues a unit as one step of the commit order.
 	InOrder(ctx context.Context, prepare func() journal.Unit) error
@@ -35,7 +35,7 @@ type Options struct {
 	Sessions Sessions
 	Index    *live.Index
 	Runtimes *registry.Registry
-	// Refetch makes the live index read a session again.
+	// Refetch makes the live index reload a session.
 	Refetch func(sessionID string)
 	Agents  *Agents
 	Logger  zerolog.Logger

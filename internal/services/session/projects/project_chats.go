@@ -14,9 +14,9 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// MoveChats removes all sessions of people from a project, in the order they joined it, and archives them first if
-// archive is set. ErrProjectNotFound; *NotMaterializedError, or *NotOwnerError for a session to archive, before
-// anything is moved.
+// MoveChats removes all user sessions from a project, in the order they joined it. If archive is set, it archives them
+// first. Errors are ErrProjectNotFound, and for a session to archive *NotMaterializedError or *NotOwnerError, before
+// anything moves.
 func (p *Catalog) MoveChats(ctx context.Context, projectID string, archive bool) (session.MovedChats, error) {
 	chats, err := p.chats(ctx, p.options.DB.Read(), projectID)
 	if err != nil {
@@ -53,9 +53,9 @@ func (p *Catalog) MoveChats(ctx context.Context, projectID string, archive bool)
 	return counts, nil
 }
 
-// DeleteChats deletes all sessions of people in a project, in the order they joined it. All of them share the time that
-// Delete waits for a runtime. skipped are those that another client deleted meanwhile. ErrProjectNotFound,
-// *NotOwnerError before anything is deleted.
+// DeleteChats deletes all user sessions in a project, in the order they joined it. All of them share the time that
+// Delete waits for a runtime. skipped counts the sessions that another client deleted during the call. Errors are
+// ErrProjectNotFound, and *NotOwnerError before anything is deleted.
 func (p *Catalog) DeleteChats(ctx context.Context, projectID string) (deleted, skipped int, err error) {
 	chats, err := p.chats(ctx, p.options.DB.Read(), projectID)
 	if err != nil {
@@ -79,7 +79,7 @@ func (p *Catalog) DeleteChats(ctx context.Context, projectID string) (deleted, s
 	return deleted, skipped, nil
 }
 
-// chats lists a project's sessions of people, in the order they joined it.
+// chats lists a project's user sessions, in the order they joined it.
 func (p *Catalog) chats(ctx context.Context, q database.Querier, projectID string) ([]session.Session, error) {
 	if _, err := store.ReadProject(ctx, q, projectID); err != nil {
 		return nil, err
@@ -91,11 +91,10 @@ func (p *Catalog) chats(ctx context.Context, q database.Querier, projectID strin
 		database.EncodeText(projectID))
 }
 
-// release removes a project's chats from it, and returns their number. It removes only the one of the given id unless
-// that is "".
+// release removes a project's chats from it and returns their number. With an id in only, it removes just that chat.
 func (p *Catalog) release(ctx context.Context, projectID, only string) (int, error) {
 	at := p.options.Now()
-	var released atomic.Int64 // the unit may run after this call returned
+	var released atomic.Int64 // the unit may still run after this call returns
 	unit := func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		released.Store(0)
 		chats, err := p.chats(ctx, tx, projectID)
@@ -119,7 +118,7 @@ func (p *Catalog) release(ctx context.Context, projectID, only string) (int, err
 		return events, nil
 	}
 	var placed []string
-	// Not canceled halfway: the unit writes the result.
+	// Do not cancel halfway: the unit writes the result.
 	err := p.options.Sessions.InOrder(context.WithoutCancel(ctx), func() journal.Unit {
 		placed = p.options.Index.ReleaseProject(projectID, only)
 		return unit
@@ -160,7 +159,7 @@ func (p *Catalog) allMaterialized(ctx context.Context, projectID string, chats [
 	return nil
 }
 
-// hasContent reports whether a session has a message, here or in its runtime from before its adoption.
+// hasContent reports whether a session has a message, here or in its runtime since before its adoption.
 func (p *Catalog) hasContent(ctx context.Context, session session.Session) (bool, error) {
 	turns, err := store.ReadTurns(ctx, p.options.DB.Read(), session.ID)
 	if err != nil || len(turns) > 0 {

@@ -6,7 +6,8 @@ import (
 	"harness/internal/services/session"
 )
 
-// sessionReleased is the event for clients when all chats leave a project at once: no status, no previous project.
+// sessionReleased is the event for clients when all chats leave a project together; it has no status and no previous
+// project.
 func sessionReleased(sessionID string, at int64) journal.Event {
 	event := session.NewEvent(sessionID, session.EventProjectUpdated, at, false, javascript.MustEncode(struct {
 		SessionID string  `json:"sessionId"`

@@ -13,7 +13,7 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// Projects lists all projects by name, in the order people sort names (case and accents last).
+// Projects lists all projects by name, in human sort order (case and accents compare last).
 func (p *Catalog) Projects(ctx context.Context) ([]session.Project, error) {
 	return store.ListProjects(ctx, p.options.DB.Read())
 }
@@ -30,7 +30,8 @@ func (p *Catalog) ProjectsAt(ctx context.Context) (projects []session.Project, p
 	return projects, pos, err
 }
 
-// CreateProject makes a project; *DuplicateNameError when another has the name (case and surrounding space aside).
+// CreateProject creates a project. It returns *DuplicateNameError if another project has the name, ignoring case and
+// surrounding space.
 func (p *Catalog) CreateProject(ctx context.Context, name string, workingDirectory *string) (session.Project, error) {
 	at := p.options.Now()
 	project := session.Project{ID: ids.New(), Name: name, WorkingDirectory: workingDirectory, CreatedAt: at, UpdatedAt: at}
@@ -46,8 +47,8 @@ func (p *Catalog) CreateProject(ctx context.Context, name string, workingDirecto
 	return project, err
 }
 
-// RenameProject changes the name and, with setDirectory, the working directory (nil clears it). It announces an
-// unchanged project, too. A new directory removes the project's worker sessions.
+// RenameProject changes the name and, with setDirectory, the working directory (nil clears it). It publishes the
+// project even if nothing changed. A new directory removes the project's worker sessions.
 func (p *Catalog) RenameProject(ctx context.Context, projectID, name string, workingDirectory *string,
 	setDirectory bool) (session.Project, error) {
 	var (
@@ -94,8 +95,8 @@ func (p *Catalog) RenameProject(ctx context.Context, projectID, name string, wor
 	return project, err
 }
 
-// DeleteProject removes a project without sessions of people, and its worker sessions; *ProjectNotEmptyError has the
-// number of sessions otherwise.
+// DeleteProject removes a project that has no user sessions, and removes its worker sessions. Otherwise it returns
+// *ProjectNotEmptyError with the number of user sessions.
 func (p *Catalog) DeleteProject(ctx context.Context, projectID string) (session.Project, error) {
 	var (
 		project   session.Project

@@ -14,7 +14,7 @@ import (
 // WorkerStore assigns worker sessions to owners. An owner is a project's id, or "session:<id>" for a session outside
 // projects.
 type WorkerStore interface {
-	// WorkerSessions lists the owner's workers by agent; an owner without workers has none.
+	// WorkerSessions lists the owner's workers by agent; the list is empty for an owner without workers.
 	WorkerSessions(ctx context.Context, owner string) ([]session.AgentSession, error)
 	// DismissWorkersIn removes the owner's workers from the mapping, as part of a unit of this package, and returns
 	// their sessions. The next job gets a new worker.
@@ -23,8 +23,8 @@ type WorkerStore interface {
 	Works(ctx context.Context, sessionID string) (bool, error)
 }
 
-// SetWorkers sets the store of worker sessions. That needs this package, so it comes after New; until then no owner has
-// workers.
+// SetWorkers sets the store of worker sessions. The store needs this package, so it is set after New; until then no
+// owner has workers.
 func (a *Agents) SetWorkers(workers WorkerStore) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -37,8 +37,8 @@ func (a *Agents) workerStore() WorkerStore {
 	return a.store
 }
 
-// AgentSessions lists an owner's worker sessions by agent. ErrProjectNotFound for a project that is not there; a
-// session's owner is not checked, as clients expect.
+// AgentSessions lists an owner's worker sessions by agent. It returns ErrProjectNotFound for a missing project. It
+// does not check a session that owns workers, as clients expect.
 func (a *Agents) AgentSessions(ctx context.Context, owner string) ([]session.AgentSession, error) {
 	if !session.IsSession(owner) {
 		if _, err := store.ReadProject(ctx, a.options.DB.Read(), owner); err != nil {
@@ -60,8 +60,8 @@ func (a *Agents) AgentSessions(ctx context.Context, owner string) ([]session.Age
 	}), nil
 }
 
-// DismissIn removes an owner's workers in the unit that changes the owner: no job gets a worker that is being removed.
-// After a crash SweepWorkers finds the ownerless sessions. The caller removes the sessions after the commit.
+// DismissIn removes an owner's workers in the unit that changes the owner. No job then gets a worker that is being
+// removed. The caller removes the sessions after the commit. After a crash, SweepWorkers finds the ownerless sessions.
 func (a *Agents) DismissIn(ctx context.Context, tx database.Tx, owner string) ([]string, error) {
 	workers := a.workerStore()
 	if workers == nil {
@@ -70,9 +70,9 @@ func (a *Agents) DismissIn(ctx context.Context, tx database.Tx, owner string) ([
 	return workers.DismissWorkersIn(ctx, tx, owner)
 }
 
-// RemoveWorkers deletes worker sessions without an owner, and does not call runtimes after a time. A session stays,
-// hidden as all workers' sessions are, if its runtime refuses or another node owns it. Its node's next start retries.
-// It does not prevent the change of its owner.
+// RemoveWorkers deletes worker sessions without an owner; after the time by it calls no runtime. A session stays,
+// hidden like all worker sessions, if its runtime refuses or another node owns it. That node retries at its next
+// start. The owner changes in any case.
 func (a *Agents) RemoveWorkers(ctx context.Context, sessionIDs []string, by time.Time) {
 	for _, id := range sessionIDs {
 		var foreign *session.NotOwnerError
@@ -84,14 +84,14 @@ func (a *Agents) RemoveWorkers(ctx context.Context, sessionIDs []string, by time
 }
 
 // SweepWorkers removes ownerless worker sessions of this node, left by a crash during their creation or removal. It
-// skips sessions made since the start, which get an owner in a moment. It skips those with a running turn: a sub-agent
-// may work for a worker.
+// skips sessions created since the start, which get an owner shortly. It skips sessions with a running turn: a
+// sub-agent may work for a worker.
 func (a *Agents) SweepWorkers(ctx context.Context, begun int64) error {
 	workers := a.workerStore()
 	if workers == nil {
 		return nil
 	}
-	// Runtimes count in seconds.
+	// Runtimes report times in seconds.
 	ids, err := database.ReadTexts(ctx, a.options.DB.Read(), "list worker sessions", `select id from sessions
 		where system_owned = 1 and node_id = $1 and created_at < $2 and not exists (select 1 from turns
 			where turns.session_id = sessions.id and turns.status = 'inProgress') order by id`, a.options.NodeID, begun/1000*1000)

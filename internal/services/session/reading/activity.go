@@ -79,8 +79,8 @@ func scanActivity(row database.Row) (id string, now session.Activity, err error)
 	return database.DecodeText(id), now, nil
 }
 
-// activityOf is the query of the activity of sessions, whose ids are n arguments. Its limit keeps Postgres from reading
-// the last turn again for each use of it.
+// activityOf is the query for the activity of n sessions, whose ids are its arguments. Its limit keeps Postgres from
+// reading the last turn again for each use of it.
 func activityOf(ids string, n int) string {
 	const failure = ` from transcript_entries where session_id = a.id and message_id = case a.running
 		when '' then '` + session.TurnErrorPrefix + `' || a.last else '` + session.TurnRetryPrefix + `' || a.running end
@@ -97,8 +97,8 @@ func activityOf(ids string, n int) string {
 		from sessions s where s.id in (` + ids + `) limit ` + strconv.Itoa(n) + `) as a`
 }
 
-// unresponsive reports whether the runtime of a session of this node does not answer. Other nodes' runtimes are unknown
-// here.
+// unresponsive reports whether the runtime of a session of this node does not answer. This node does not know the
+// state of other nodes' runtimes.
 func (r *Reader) unresponsive(session session.Session) bool {
 	if !r.owns(session) {
 		return false

@@ -11,8 +11,8 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// DefaultControls are the controls of a session without any: the stored ones, else the configured ones. Locked ones are
-// the configured ones, whatever is stored.
+// DefaultControls returns the controls of sessions without any: the stored ones, else the configured ones. If Locked
+// is set, it always returns the configured ones.
 func (r *Reader) DefaultControls(ctx context.Context, q database.Querier) (session.Controls, error) {
 	if r.options.Locked {
 		return r.options.Defaults.Complete(), nil
@@ -28,7 +28,7 @@ func (r *Reader) DefaultControls(ctx context.Context, q database.Querier) (sessi
 	return store.DecodeControls(stored, r.options.Defaults)
 }
 
-// Controls reads a session's controls and those of new sessions. *DeletedError, ErrNotFound.
+// Controls reads a session's controls and those of new sessions. Errors are *DeletedError and ErrNotFound.
 func (r *Reader) Controls(ctx context.Context, sessionID string) (controls, defaults session.Controls, err error) {
 	_, controls, defaults, err = r.ControlsIn(ctx, r.db.Read(), sessionID)
 	return controls, defaults, err
@@ -39,7 +39,7 @@ func (r *Reader) Defaults(ctx context.Context) (session.Controls, error) {
 	return r.DefaultControls(ctx, r.db.Read())
 }
 
-// ControlsIn is Controls within a read of the store, with the runtime of the session.
+// ControlsIn is Controls within a read of the store; it also returns the session's runtime.
 func (r *Reader) ControlsIn(ctx context.Context, q database.Querier, sessionID string) (runtime string, controls,
 	defaults session.Controls, err error) {
 	stored, err := store.ReadSession(ctx, q, sessionID)

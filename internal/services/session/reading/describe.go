@@ -18,24 +18,24 @@ import (
 // describer is an adapter that derives its runtime's description of a conversation from the stored state.
 type describer interface {
 	Describe(raw json.RawMessage, state runtime.ThreadState) json.RawMessage
-	// DescribeParts is Describe without the items of the turns, DescribeItem one of those, nil for none.
+	// DescribeParts is Describe without the items of the turns. DescribeItem describes one item, nil for none.
 	DescribeParts(raw json.RawMessage, state runtime.ThreadState) []runtime.DescribedPart
 	DescribeItem(item runtime.Item) json.RawMessage
 }
 
-// describerOf is the describer of a session, nil if its stored description is complete.
+// describerOf returns the describer of a session, nil if its stored description is complete.
 func (r *Reader) describerOf(session session.Session) describer {
 	if string(session.Thread) == store.PlaceholderThread {
 		return nil
 	}
 	var words describer
 	if adapter, err := r.runtimes.Adapter(session.Runtime); err == nil {
-		words, _ = adapter.(describer) // one that is no longer configured adds nothing
+		words, _ = adapter.(describer) // a runtime that is no longer configured adds nothing
 	}
 	return words
 }
 
-// threadState is a describer's input about a session, without its turns.
+// threadState returns a describer's input about a session, without its turns.
 func (r *Reader) threadState(ctx context.Context, q database.Querier, sess session.Session) (runtime.ThreadState, error) {
 	now := sess.Activity
 	state := runtime.ThreadState{ID: sess.RuntimeSessionID, Title: sess.Title, UpdatedAt: sess.UpdatedAt,
@@ -56,7 +56,7 @@ func (r *Reader) threadState(ctx context.Context, q database.Querier, sess sessi
 	return state, err
 }
 
-// opening is the first message of a session, "" if it began otherwise.
+// opening returns the first message of a session, "" if the session started otherwise.
 func (r *Reader) opening(ctx context.Context, q database.Querier, sessionID string) (string, error) {
 	first, there, err := r.entries.First(ctx, q, sessionID)
 	if err != nil || !there || first.Role != "user" {
@@ -76,7 +76,7 @@ func messageIDs(ctx context.Context, q database.Querier, sessionID string) (map[
 	return found, err
 }
 
-// turnList gathers a session's turns in the order of its transcript.
+// turnList collects a session's turns in the order of its transcript.
 type turnList struct {
 	stored map[string]store.Turn
 	at     map[string]int
@@ -97,7 +97,7 @@ func (l *turnList) add(row store.Turn) {
 		CompletedAt: row.CompletedAt, Native: row.Native})
 }
 
-// see adds the turn of the next entry and returns its index; false for an entry of no stored turn.
+// see adds the turn of the next entry and returns its index; it returns false if the entry belongs to no stored turn.
 func (l *turnList) see(turnID string) (int, bool) {
 	row, known := l.stored[turnID]
 	if !known {
@@ -109,7 +109,7 @@ func (l *turnList) see(turnID string) (int, bool) {
 	return l.at[turnID], true
 }
 
-// all returns the turns, those without an entry last.
+// all returns the turns; turns without an entry come last.
 func (l *turnList) all() []runtime.Turn {
 	rest := slices.SortedFunc(maps.Values(l.stored), func(a, b store.Turn) int {
 		return cmp.Or(cmp.Compare(a.StartedAt, b.StartedAt), strings.Compare(a.TurnID, b.TurnID))
@@ -122,7 +122,8 @@ func (l *turnList) all() []runtime.Turn {
 	return l.turns
 }
 
-// nativeItem is an entry as the runtime describes it; false for an entry that is no ended item of the runtime.
+// nativeItem returns an entry in the runtime's form; it returns false if the entry is not a finished item of the
+// runtime.
 func nativeItem(entry *transcript.Entry, message json.RawMessage) (runtime.Item, bool) {
 	if entry.Status != transcript.Complete {
 		return runtime.Item{}, false

@@ -15,11 +15,11 @@ import (
 	"harness/transcript"
 )
 
-// findText narrows a page of sessions (where and args as page has them) down to those that contain query.Text. It
-// returns the added condition with its arguments, and the cursor of the next page, "" for none. No engine folds the
-// case of every script, and they differ, so this function compares texts. It reads titles and first messages in the
-// order of the list, until the page is full. It searches a first message among the first 10 entries, and its first
-// 1,000 characters.
+// findText narrows a page of sessions (where and args as in page) to those that contain query.Text. It returns the
+// added condition with its arguments, and the cursor of the next page, "" for none. No engine folds the case of every
+// script, and engines differ, so this function compares texts itself. It reads titles and first messages in list order
+// until the page is full. It looks for a first message in the first 10 entries, and searches its first 1,000
+// characters.
 func (r *Reader) findText(ctx context.Context, q database.Querier, query session.ListQuery, where string, args []any) (
 	condition, next string, extended []any, err error) {
 	const opening = ` from (select role, content, ` + transcript.CheckedEntry + ` as stored from transcript_entries
@@ -69,7 +69,7 @@ func (r *Reader) findText(ctx context.Context, q database.Querier, query session
 	return " and id in (" + strings.Join(places, ", ") + ")", next, args, nil
 }
 
-// beginning is the searched part of a message.
+// beginning returns the searched part of a message.
 func beginning(message string) string {
 	most := 1000 // characters
 	for n := range message {

@@ -14,12 +14,12 @@ import (
 	"harness/stream"
 )
 
-// listed selects the sessions of a list. It excludes system-owned sessions here, not after paging, so that a page is
-// full while there are more.
+// listed selects the sessions of a list. It excludes system-owned sessions before paging, so that every page but the
+// last is full.
 const listed = `archived = $1 and system_owned <= $2`
 
-// List returns a page of sessions from the stored rows, newest first. ErrBadCursor for an invalid cursor,
-// *UnknownRuntimeError for a runtime that neither this server nor a stored session has.
+// List returns a page of sessions from the stored rows, newest first. It returns ErrBadCursor for an invalid cursor.
+// It returns *UnknownRuntimeError for a runtime that neither this server nor a stored session has.
 func (r *Reader) List(ctx context.Context, query session.ListQuery) (page session.Page, err error) {
 	err = r.db.Snapshot(ctx, func(q database.Querier) error {
 		if page, err = r.list(ctx, q, query); err != nil {
@@ -31,7 +31,7 @@ func (r *Reader) List(ctx context.Context, query session.ListQuery) (page sessio
 	return page, err
 }
 
-// CursorOf is the cursor of the event stream for a read of the store.
+// CursorOf returns the cursor of the event stream that matches a read of the store.
 func CursorOf(ctx context.Context, q database.Querier) (int64, error) {
 	_, head, err := journal.Bounds(ctx, q)
 	return stream.CursorAfter(head), err
@@ -56,8 +56,8 @@ func (r *Reader) list(ctx context.Context, q database.Querier, query session.Lis
 	return page, store.FillReadMarkers(ctx, q, query.Reader, pointers(page.Sessions)...)
 }
 
-// inState is a page of the sessions in a state. A session must be read for its state, so they are read in list order
-// until the page is full. An index finds those with a running turn.
+// inState returns a page of the sessions in a state. The state is known only after reading a session, so inState reads
+// in list order until the page is full. For sessions with a running turn, it uses an index.
 func (r *Reader) inState(ctx context.Context, q database.Querier, query session.ListQuery) (session.Page, error) {
 	page, limit := session.Page{Sessions: []session.Session{}}, query.Limit
 	query.Limit = largestPage
@@ -169,12 +169,12 @@ func pointers(sessions []session.Session) []*session.Session {
 	return all
 }
 
-// Usage adds up the reports of sessions' runtimes.
+// Usage adds up the usage that sessions' runtimes reported.
 func (r *Reader) Usage(ctx context.Context, want session.UsageQuery) (rows []session.Usage, total session.Usage, err error) {
 	return usage.Sum(ctx, r.db, want)
 }
 
-// projectsAtOnce is the number of sessions in one statement.
+// projectsAtOnce is the number of sessions in one query.
 const projectsAtOnce = 500
 
 // ProjectsOf returns the projects of stored sessions, by session. It omits missing sessions and those without a

@@ -11,8 +11,8 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// MarkRead records that a reader has read a transcript up to an entry, and reports whether that is further than before.
-// Errors are those of Lookup, and ErrNoEntry.
+// MarkRead records that a reader has read a transcript up to an entry. It reports whether that is later than the
+// previous marker. Errors are those of Lookup, and ErrNoEntry.
 func (r *Reader) MarkRead(ctx context.Context, reader, sessionID, messageID string) (further bool, err error) {
 	if _, err := r.sessions.Lookup(ctx, sessionID); err != nil {
 		return false, err
@@ -52,7 +52,7 @@ type marker struct {
 	place, ordinal               int64
 }
 
-// markRead stores a marker, if the previous one allows it.
+// markRead stores a marker if the previous one allows it.
 func (r *Reader) markRead(ctx context.Context, tx database.Tx, m marker, unless string) (changed bool, err error) {
 	const insert = `insert into read_markers (reader, session_id, message_id, place, ordinal, at)
 		values ($1, $2, $3, $4, $5, $6) on conflict (reader, session_id) do `
@@ -69,7 +69,7 @@ func (r *Reader) markRead(ctx context.Context, tx database.Tx, m marker, unless 
 	return rows > 0, err
 }
 
-// readTo is the last entry that a reader has read, "" for none.
+// readTo returns the last entry that a reader has read, "" for none.
 func readTo(ctx context.Context, q database.Querier, reader, sessionID string) (string, error) {
 	all, err := database.ReadTexts(ctx, q, "read what was read", `select message_id from read_markers
 		where reader = $1 and session_id = $2`, database.EncodeText(reader), database.EncodeText(sessionID))

@@ -1,4 +1,4 @@
-// Package reading reads sessions: one with its transcript, lists of them, and pending requests.
+// Package reading reads sessions: single sessions with their transcripts, lists, and pending requests.
 //
 // It owns the clients' view of a stored session. It must never know how a session runs or changes.
 package reading
@@ -16,9 +16,9 @@ import (
 
 // Sessions is a Reader's view of the session manager.
 type Sessions interface {
-	// Lookup finds a session, also one that only a runtime has.
+	// Lookup finds a session, including one that only a runtime has.
 	Lookup(ctx context.Context, sessionID string) (session.Session, error)
-	// AwaitHistory waits, within bounds, until the history of a session from elsewhere is here.
+	// AwaitHistory waits for a limited time until the history of a session from elsewhere is imported.
 	AwaitHistory(ctx context.Context, session session.Session) error
 	// LoadView loads a session into the live index.
 	LoadView(runtimeName, sessionID string)
@@ -55,5 +55,5 @@ func New(o Options) *Reader {
 	return &Reader{options: o, journal: o.Journal, db: o.DB, index: o.Index, runtimes: o.Runtimes, sessions: o.Sessions}
 }
 
-// owns reports whether a session is this node's.
+// owns reports whether this node owns a session.
 func (r *Reader) owns(one session.Session) bool { return one.NodeID == r.options.NodeID }

@@ -15,15 +15,15 @@ import (
 	"harness/transcript"
 )
 
-// Get reads a session with its whole transcript.
+// Get reads a session with its full transcript.
 func (r *Reader) Get(ctx context.Context, sessionID string) (session.Detail, error) {
 	return r.Read(ctx, sessionID, session.Reading{})
 }
 
 // Read reads a session with its transcript, or a window of it: the same entries in the same order, at one position of
 // the event stream. It reads the store and calls no runtime. It waits at most 5 s for the import of a history; without
-// it the result says HistoryPending. The cost of a window does not depend on the length of the transcript. Errors are
-// those of Lookup, and transcript.ErrBadCursor.
+// the history, the result has HistoryPending set. The cost of a window does not depend on the length of the
+// transcript. Errors are those of Lookup, and transcript.ErrBadCursor.
 func (r *Reader) Read(ctx context.Context, sessionID string, want session.Reading) (session.Detail, error) {
 	sess, err := r.sessions.Lookup(ctx, sessionID)
 	if err != nil {
@@ -110,8 +110,9 @@ func (r *Reader) readWindow(ctx context.Context, q database.Querier, detail *ses
 	return nil
 }
 
-// version identifies a reader's result. It costs three look-ups by key, whatever the length of the transcript. Every
-// change of an entry comes with an event, which moves the session's sequence number, or is a new entry or an import.
+// version identifies a reader's result. It costs three look-ups by key, regardless of the transcript's length. A
+// change of an entry either is a new entry or an import, or comes with an event. The event advances the session's
+// sequence number.
 func (r *Reader) version(ctx context.Context, q database.Querier, sess session.Session, want session.Reading) (string, error) {
 	seq, err := journal.Sequence(ctx, q, sess.ID)
 	if err != nil {
@@ -121,7 +122,7 @@ func (r *Reader) version(ctx context.Context, q database.Querier, sess session.S
 	if err != nil {
 		return "", err
 	}
-	// A read from before a trim of the journal has a cursor that may be lost by now.
+	// After a trim of the journal, the cursor of an earlier read may be lost.
 	oldest, _, err := journal.Bounds(ctx, q)
 	if err != nil {
 		return "", err

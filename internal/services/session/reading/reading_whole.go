@@ -11,7 +11,7 @@ import (
 	"harness/transcript"
 )
 
-// readWhole reads the whole transcript, a page at a time. Without chunks it collects it in detail.
+// readWhole reads the full transcript one page at a time. Without chunks, it collects the transcript in detail.
 func (r *Reader) readWhole(ctx context.Context, q database.Querier, detail *session.Detail, chunks session.Chunks) error {
 	id := detail.Session.ID
 	turns, err := store.ReadTurns(ctx, q, id)
@@ -67,13 +67,13 @@ func (r *Reader) readWhole(ctx context.Context, q database.Querier, detail *sess
 	return nil
 }
 
-// wholeReading is the state of a whole read between pages.
+// wholeReading is the state of a full read between pages.
 type wholeReading struct {
 	chunks session.Chunks
 	words  describer // nil: no descriptions
 	times  map[string]transcript.TurnTimes
 	turns  *turnList
-	// described are the messages with a stored description of their runtime.
+	// described holds the messages whose runtime description is stored.
 	described map[string]bool
 	encoded   []byte
 }

@@ -13,12 +13,12 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// Pending lists the pending interactive requests of a session, oldest first. An unknown session has none.
+// Pending lists the pending interactive requests of a session, oldest first; none for an unknown session.
 func (r *Reader) Pending(ctx context.Context, sessionID string) ([]session.Request, error) {
 	return r.pending(ctx, sessionID, func(session.Request) bool { return true })
 }
 
-// AllPending is Pending of every session that is no worker's.
+// AllPending is Pending for all sessions except workers' sessions.
 func (r *Reader) AllPending(ctx context.Context) (requests []session.Request, err error) {
 	err = r.db.Snapshot(ctx, func(q database.Querier) error {
 		requests = []session.Request{}
@@ -35,7 +35,7 @@ func (r *Reader) AllPending(ctx context.Context) (requests []session.Request, er
 	return requests, err
 }
 
-// PendingApprovals counts the pending approvals, including workers' and those on all servers of the store. It returns
+// PendingApprovals counts the pending approvals on all servers of the store, including workers' approvals. It returns
 // the time (ms) of the oldest, 0 for none.
 func (r *Reader) PendingApprovals(ctx context.Context) (n, oldest int64, err error) {
 	err = r.db.Read().QueryRowContext(ctx, `select count(*), coalesce(min(created_at), 0) from interactive_requests
@@ -46,7 +46,7 @@ func (r *Reader) PendingApprovals(ctx context.Context) (n, oldest int64, err err
 	return n, oldest, nil
 }
 
-// Requests is Pending of one kind.
+// Requests is Pending for one kind of request.
 func (r *Reader) Requests(ctx context.Context, sessionID string, kind runtime.RequestKind) ([]session.Request, error) {
 	return r.pending(ctx, sessionID, func(r session.Request) bool { return r.Kind == kind })
 }
@@ -67,14 +67,15 @@ func (r *Reader) pending(ctx context.Context, sessionID string, wanted func(sess
 	return requests, err
 }
 
-// SessionOfRequest is the session of an interactive request in any state. ErrRequestNotFound for an unknown id.
+// SessionOfRequest returns the session of an interactive request in any state. It returns ErrRequestNotFound for an
+// unknown id.
 func (r *Reader) SessionOfRequest(ctx context.Context, requestID string, kind runtime.RequestKind) (sessionID string,
 	err error) {
 	request, err := store.ReadRequest(ctx, r.db.Read(), requestID, kind)
 	return request.SessionID, err
 }
 
-// Request reads an interactive request in any state. ErrRequestNotFound for an unknown id.
+// Request reads an interactive request in any state. It returns ErrRequestNotFound for an unknown id.
 func (r *Reader) Request(ctx context.Context, requestID string, kind runtime.RequestKind) (session.Request, error) {
 	row, err := store.ReadRequest(ctx, r.db.Read(), requestID, kind)
 	if err == nil {
@@ -83,9 +84,9 @@ func (r *Reader) Request(ctx context.Context, requestID string, kind runtime.Req
 	return row.Request, err
 }
 
-// DenialReasons are people's reasons for denying requests of a session's last turn, as a text for its agent; "" for
+// DenialReasons returns users' reasons for denying requests of a session's last turn, as a text for its agent; "" for
 // none. It serves runtimes whose denials take no reason (Capabilities.DenyReason): the next message contains the
-// reasons. That message begins a new last turn, so each reason is sent once.
+// reasons. That message starts a new last turn, so each reason is sent once.
 func (r *Reader) DenialReasons(ctx context.Context, adapter runtime.Adapter, sessionID string) (string, error) {
 	if runtime.CapabilitiesOf(adapter).DenyReason {
 		return "", nil

@@ -16,7 +16,7 @@ const (
 	largestPage = 200
 )
 
-// Keeps reports whether a session is stored, without a runtime call.
+// Keeps reports whether a session is stored; it calls no runtime.
 func (r *Reader) Keeps(ctx context.Context, sessionID string) (bool, error) {
 	_, err := store.ReadSession(ctx, r.db.Read(), sessionID)
 	var deleted *session.DeletedError
@@ -44,8 +44,8 @@ func (r *Reader) StoredIn(ctx context.Context, q database.Querier, sessionID str
 	return row.Effective(r.runtimes.DefaultsFor(row.Runtime, defaults))
 }
 
-// TranscriptPage reads at most limit entries after the first offset ones, in the order of Read or, newest first,
-// reversed. It reads only the page; an index counts the transcript's length. Errors are those of Lookup.
+// TranscriptPage reads at most limit entries after the first offset ones. The order is that of Read or, if reversed,
+// newest first. It reads only that page, and counts the transcript's length in an index. Errors are those of Lookup.
 func (r *Reader) TranscriptPage(ctx context.Context, sessionID string, offset, limit int, newestFirst bool) (
 	page session.TranscriptPage, err error) {
 	session, err := r.sessions.Lookup(ctx, sessionID)
@@ -72,7 +72,7 @@ func (r *Reader) TranscriptPage(ctx context.Context, sessionID string, offset, l
 	return page, err
 }
 
-// MessageCounts is the number of entries of sessions' transcripts, by session.
+// MessageCounts returns the number of entries in each session's transcript.
 func (r *Reader) MessageCounts(ctx context.Context, sessionIDs []string) (map[string]int64, error) {
 	counts := map[string]int64{}
 	err := r.db.Snapshot(ctx, func(q database.Querier) error {

@@ -15,8 +15,8 @@ import (
 	"harness/transcript"
 )
 
-// ShowTexts adds the current texts to the entries of running items. It reads them from the journal with q, so that a
-// delta costs no write to its entry. It changes entries in place.
+// ShowTexts adds the current texts to the entries of running items. It reads the texts from the journal with q, so
+// that deltas need no write to the entry. It changes entries in place.
 func (r *Reader) ShowTexts(ctx context.Context, q database.Querier, sessionID string,
 	entries []transcript.Entry) error {
 	runs, err := runningIDs(ctx, q, sessionID)
@@ -63,7 +63,7 @@ func (r *Reader) Grow(ctx context.Context, q database.Querier, sessionID string,
 	for _, text := range texts {
 		path, inDetails := strings.CutPrefix(text.Into, runtime.TextDetails)
 		switch {
-		// Events of older servers lack the place of a text; only answers are certainly content.
+		// Events of older servers lack the position of a text; only answers are certain to be content.
 		case text.Into == runtime.TextContent, text.Into == "" && entry.Role == "assistant":
 			entry.Content += text.Text
 		case inDetails && entry.Details != nil:
@@ -74,16 +74,16 @@ func (r *Reader) Grow(ctx context.Context, q database.Querier, sessionID string,
 	return nil
 }
 
-// withText appends a text to the string at a path in a JSON value: member names and, for lists, indexes.
+// withText appends a text to the string at a path in a JSON value. The path has member names and, for lists, indexes.
 func withText(value json.RawMessage, path []string, text string) json.RawMessage {
 	if len(path) == 0 {
 		var before string
 		if json.Unmarshal(value, &before) != nil {
-			before = "" // null, or nothing: the text begins here
+			before = "" // null or missing: the text starts here
 		}
 		return javascript.MustEncode(before + text)
 	}
-	const longest = 1024 // no index makes a list longer
+	const longest = 1024 // limits the list length that an index can create
 	var list []json.RawMessage
 	index, err := strconv.Atoi(path[0])
 	if err == nil && index >= 0 && index < longest && json.Unmarshal(value, &list) == nil {

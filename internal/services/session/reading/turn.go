@@ -12,7 +12,7 @@ import (
 	"harness/transcript"
 )
 
-// Turn reads the state of a turn; false for an unknown one.
+// Turn reads the state of a turn; it returns false for an unknown turn.
 func (r *Reader) Turn(ctx context.Context, sessionID, turnID string) (session.TurnState, bool, error) {
 	turn, known, err := store.ReadTurn(ctx, r.db.Read(), sessionID, turnID)
 	if err != nil || !known {
@@ -22,8 +22,8 @@ func (r *Reader) Turn(ctx context.Context, sessionID, turnID string) (session.Tu
 	return session.TurnState{Status: turn.Status, Error: turn.Error, Kind: kind, Native: turn.Native}, true, err
 }
 
-// TurnEntries reads the stored entries of one turn in reading order, with the texts that are still growing. Its cost,
-// as that of Turn, does not depend on the number of turns. *DeletedError, ErrNotFound.
+// TurnEntries reads the stored entries of one turn in reading order, with texts that are still growing. Its cost, like
+// that of Turn, does not depend on the number of turns. Errors are *DeletedError and ErrNotFound.
 func (r *Reader) TurnEntries(ctx context.Context, sessionID, turnID string) (entries []transcript.Entry, err error) {
 	return entries, r.db.Snapshot(ctx, func(q database.Querier) error {
 		if _, err := store.IsSystemOwned(ctx, q, sessionID); err != nil {
@@ -36,8 +36,8 @@ func (r *Reader) TurnEntries(ctx context.Context, sessionID, turnID string) (ent
 	})
 }
 
-// FailureKind is the failure of a stored turn (runtime.TurnCompleted.Kind), nil if it did not fail or the kind is
-// unknown. It depends only on stored data, so that it survives a restart.
+// FailureKind returns the failure of a stored turn (runtime.TurnCompleted.Kind), nil if it did not fail or the kind is
+// unknown. It depends only on stored data, so the result is the same after a restart.
 func (r *Reader) FailureKind(ctx context.Context, turn store.Turn) (error, error) {
 	if turn.Status != runtime.TurnFailed {
 		return nil, nil
@@ -53,7 +53,7 @@ func (r *Reader) FailureKind(ctx context.Context, turn store.Turn) (error, error
 	}
 	adapter, err := r.runtimes.Adapter(sess.Runtime)
 	if err != nil {
-		return described.Kind, nil // a runtime this server does not have adds nothing
+		return described.Kind, nil // an unconfigured runtime adds nothing
 	}
 	if reader, known := adapter.(runtime.FailureReader); known {
 		return reader.FailureKind(described), nil

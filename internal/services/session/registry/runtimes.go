@@ -18,18 +18,18 @@ import (
 
 // Options configure Registry.
 type Options struct {
-	// Adapters are the runtimes to drive. More may be added with Attach.
+	// Adapters are the runtimes to run. Attach may add more.
 	Adapters []runtime.Adapter
-	// Default names the runtime of sessions without a named one, to which the stored default model belongs; "" is the
-	// first one.
+	// Default names the runtime of sessions that name none; "" is the first one. The stored default model belongs to
+	// this runtime.
 	Default string
-	// Levels are the levels of a runtime's sessions that replace the general defaults. nil is none for any runtime.
+	// Levels returns the levels that replace the general defaults for a runtime's sessions. Nil replaces none.
 	Levels func(runtime string) session.RuntimeLevels
-	// NativeToolsOff forbids agents' own tools in all sessions.
+	// NativeToolsOff disables agents' native tools in all sessions.
 	NativeToolsOff bool
 }
 
-// Registry has the runtimes of a server.
+// Registry holds the runtimes of a server.
 type Registry struct {
 	db      *database.DB
 	options Options
@@ -51,7 +51,7 @@ func (r *Registry) Attach(adapter runtime.Adapter) {
 	r.adapters = append(r.adapters, adapter)
 }
 
-// Runtimes lists the names of this server's runtimes, the default one first.
+// Runtimes lists the names of this server's runtimes, starting with the default.
 func (r *Registry) Runtimes() []string {
 	var names []string
 	for _, adapter := range r.Adapters() {
@@ -64,7 +64,7 @@ func (r *Registry) Runtimes() []string {
 	return names
 }
 
-// Chosen finds a runtime by its name, the default one for "". *UnknownRuntimeError.
+// Chosen finds a runtime by its name, the default one for "". Its error is *UnknownRuntimeError.
 func (r *Registry) Chosen(name string) (runtime.Adapter, error) {
 	if name == "" {
 		name = r.options.Default
@@ -78,7 +78,7 @@ func (r *Registry) Chosen(name string) (runtime.Adapter, error) {
 	return nil, &session.UnknownRuntimeError{Runtime: name, Known: r.Runtimes()}
 }
 
-// Adapter finds the runtime of an existing session. runtime.ErrUnavailable if this server no longer has it.
+// Adapter finds the runtime of an existing session. It returns runtime.ErrUnavailable if this server no longer has it.
 func (r *Registry) Adapter(name string) (runtime.Adapter, error) {
 	for _, adapter := range r.Adapters() {
 		if adapter.Name() == name {
@@ -116,7 +116,7 @@ func (r *Registry) DefaultsFor(runtimeName string, defaults session.Controls) se
 	return defaults
 }
 
-// CheckRuntime refuses the name of a runtime that neither this server nor any stored session has.
+// CheckRuntime refuses a runtime name that neither this server nor any stored session has.
 func (r *Registry) CheckRuntime(ctx context.Context, q database.Querier, name string) error {
 	if known := r.Runtimes(); !slices.Contains(known, name) {
 		var n int64

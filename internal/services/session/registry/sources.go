@@ -10,7 +10,7 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// narrowest is a runtime's most restrictive choice, "" if unknown.
+// narrowest returns a runtime's most restrictive choice, "" if unknown.
 func narrowest(choices []string) string {
 	for _, one := range []string{runtime.ImplicitNone, runtime.ImplicitHome, runtime.ImplicitAll} {
 		if slices.Contains(choices, one) {
@@ -20,8 +20,8 @@ func narrowest(choices []string) string {
 	return ""
 }
 
-// ChosenSources is the allowed scope of a new session's implicit sources: *runtime.ControlError for one that its
-// runtime cannot enforce.
+// ChosenSources returns the allowed scope of a new session's implicit sources. It returns *runtime.ControlError for a
+// scope that the runtime cannot enforce.
 func ChosenSources(adapter runtime.Adapter, wish string) (string, error) {
 	choices := runtime.CapabilitiesOf(adapter).ImplicitSources
 	switch {
@@ -35,7 +35,7 @@ func ChosenSources(adapter runtime.Adapter, wish string) (string, error) {
 	return wish, nil
 }
 
-// SourcesAt lists the files an agent reads by itself now; none for a runtime without that knowledge.
+// SourcesAt lists the files that an agent reads without a request now; none if the runtime cannot list them.
 func SourcesAt(adapter runtime.Adapter, sessionID, cwd, implicit string) ([]runtime.Source, error) {
 	sourcer, knows := adapter.(runtime.Sourcer)
 	if !knows {
@@ -48,7 +48,7 @@ func SourcesAt(adapter runtime.Adapter, sessionID, cwd, implicit string) ([]runt
 	return found, nil
 }
 
-// ImplicitSources is the allowed scope of a session's implicit sources, "" if unset, and the session's folder.
+// ImplicitSources returns the allowed scope of a session's implicit sources, "" if unset, and the session's folder.
 func (r *Registry) ImplicitSources(ctx context.Context, sessionID string) (implicit, cwd string, err error) {
 	if implicit, _, _, err = store.ReadSources(ctx, r.db.Read(), sessionID); err != nil || implicit == "" {
 		return "", "", err

@@ -22,7 +22,7 @@ type clientTool struct {
 	InputSchema any    `json:"inputSchema"`
 }
 
-// parseTools reads a list of tools by name; none of nil.
+// parseTools parses a list of tools and sorts it by name; nil yields none.
 func parseTools(raw []byte) ([]clientTool, error) {
 	tools := []clientTool{}
 	if len(raw) > 0 {
@@ -34,7 +34,7 @@ func parseTools(raw []byte) ([]clientTool, error) {
 	return tools, nil
 }
 
-// CheckTools refuses client tools that differ from the session's: *ToolsError. wanted nil accepts any.
+// CheckTools refuses client tools that differ from the session's: *ToolsError. A nil wanted accepts any.
 func (r *Registry) CheckTools(ctx context.Context, sessionID string, wanted json.RawMessage) error {
 	if len(wanted) == 0 {
 		return nil
@@ -54,7 +54,7 @@ func (r *Registry) CheckTools(ctx context.Context, sessionID string, wanted json
 		return fmt.Errorf("session %s: %w", sessionID, err)
 	}
 	if reflect.DeepEqual(want, has) {
-		return nil // a session made elsewhere has none, unless a client asks for some
+		return nil // a session created elsewhere has none, unless a client requests some
 	}
 	refused := &session.ToolsError{SessionID: sessionID, Known: stored.Valid}
 	for _, tool := range has {
@@ -63,8 +63,8 @@ func (r *Registry) CheckTools(ctx context.Context, sessionID string, wanted json
 	return refused
 }
 
-// ChosenNativeTools is whether the agent of a new session has tools of its own. *runtime.ControlError if its runtime
-// cannot disable them, or must.
+// ChosenNativeTools returns whether the agent of a new session has native tools. It returns *runtime.ControlError if
+// the runtime cannot disable them. It also does so if the client requests them but the server disables them.
 func (r *Registry) ChosenNativeTools(adapter runtime.Adapter, wish string) (string, error) {
 	refused := &runtime.ControlError{Runtime: adapter.Name(), Field: "nativeTools", Value: wish}
 	if r.options.NativeToolsOff {
@@ -90,8 +90,8 @@ func (r *Registry) ChosenNativeTools(adapter runtime.Adapter, wish string) (stri
 	return "", refused
 }
 
-// NativeToolsOff reports whether the agent of a session must have no tools of its own; false for an unstored one where
-// only some must.
+// NativeToolsOff reports whether the agent of a session must not have native tools. It returns false for a session
+// that is not stored, unless the server disables them in all sessions.
 func (r *Registry) NativeToolsOff(ctx context.Context, sessionID string) (bool, error) {
 	if r.options.NativeToolsOff {
 		return true, nil

@@ -27,7 +27,7 @@ func (p pruner) archived(ctx context.Context) error {
 			return err
 		}
 	}
-	// Sessions without entries and turns are done. Sessions with a running turn are skipped.
+	// Sessions without entries and turns need no pruning. Skip sessions with a running turn.
 	ids, err = database.ReadTexts(ctx, p.db.Read(), "find sessions archived long ago",
 		`select id from (select id, archived_at, row_number() over (order by archived_at desc, updated_at desc, id desc)
 		as place from sessions where archived = 1) s where (archived_at < $1 or ($2 > 0 and place > $2)) and (`+

@@ -1,4 +1,4 @@
-// Package retention removes the rows of sessions that are over: settled requests, old turns, archived transcripts.
+// Package retention removes rows that are no longer needed: settled requests, old turns, archived transcripts.
 //
 // It runs beside the manager and only through the journal and the store. It must never know a running runtime or the
 // live index.
@@ -17,32 +17,32 @@ import (
 	"harness/transcript"
 )
 
-// Policy says how long rows are kept, and how many; 0 keeps all. The oldest go first.
+// Policy sets how long rows are kept, and how many; 0 keeps all. The oldest rows are removed first.
 type Policy struct {
-	// Records is the age and MaxRecords the number of settled requests. Turns that were rolled back, and those of workers'
-	// sessions, go by age alone.
+	// Records is the maximum age and MaxRecords the maximum number of settled requests. Turns that were rolled back
+	// and turns of workers' sessions are removed by age alone.
 	Records    time.Duration
 	MaxRecords int
-	// Archived is the age since the archiving, and MaxArchived the number of archived sessions, that keep a transcript. The
-	// session stays. A read imports again what its runtime still has.
+	// Archived is how long after archiving a session keeps its transcript. MaxArchived is how many archived sessions
+	// keep one. The session itself stays. A later read imports again what its runtime still has.
 	Archived    time.Duration
 	MaxArchived int
-	// Turns is the age of the turns of all other sessions, and of the entries that clients wrote. MaxTurns is how many turns
-	// a session keeps. The newest turn always stays.
+	// Turns is the maximum age of the turns of all other sessions, and of entries that clients wrote. MaxTurns is the
+	// maximum number of turns per session. The newest turn always stays.
 	Turns    time.Duration
 	MaxTurns int
-	// InUse reports that a job still needs the turns of a session; nil for none.
+	// InUse reports whether a job still needs the turns of a session; nil means never.
 	InUse func(ctx context.Context, q database.Querier, sessionID string) (bool, error)
 }
 
-// maxTombstones is how many tombstones of deleted sessions are kept, whatever their age. A runtime may still have a
+// maxTombstones is the number of tombstones of deleted sessions to keep, regardless of age. A runtime may still have a
 // conversation that it was asked to delete; the tombstone prevents its import.
 const maxTombstones = 1_000_000
 
 // usageKept is how long the usage of a day is kept.
 const usageKept = 365 * 24 * time.Hour
 
-// Prune removes what a retention no longer keeps, in small transactions. It reports the removed rows by kind.
+// Prune removes the rows that the policy no longer keeps, in small transactions. It reports the removed rows by kind.
 func Prune(ctx context.Context, j *journal.Journal, db *database.DB, now time.Time, keep Policy,
 	pruned func(kind string, rows int64)) error {
 	p := pruner{Pruner: journal.Pruner{Journal: j, Now: now, Pruned: pruned}, db: db, keep: keep, at: now.UnixMilli()}
@@ -54,7 +54,7 @@ func Prune(ctx context.Context, j *journal.Journal, db *database.DB, now time.Ti
 	return nil
 }
 
-// pruner is one run of prune.
+// pruner is one run of Prune.
 type pruner struct {
 	journal.Pruner
 	db      *database.DB
@@ -63,7 +63,7 @@ type pruner struct {
 	at      int64 // ms
 }
 
-// before is the time (ms) that is an age ago, 0 for no age.
+// before returns the time (ms) one age ago, 0 if age is 0.
 func (p pruner) before(age time.Duration) int64 {
 	if age == 0 {
 		return 0
@@ -87,7 +87,7 @@ func (p pruner) requests(ctx context.Context) error {
 			t.turn_id = interactive_requests.turn_id and t.status = 'inProgress')`})
 }
 
-// spools prunes the offsets of processes that exited long ago, also those of dead nodes.
+// spools prunes the offsets of processes that exited long ago, including those of dead nodes.
 func (p pruner) spools(ctx context.Context) error {
 	return p.Rows(ctx, "runtime_spools", "generation", `ended = 1 and updated_at < $1`, p.at-store.SpoolsKept)
 }
@@ -102,7 +102,7 @@ func (p pruner) gone(ctx context.Context) error {
 	if err := p.Rows(ctx, "usage_days", "day", `day < $1`, p.at-usageKept.Milliseconds()); err != nil {
 		return err
 	}
-	// A moved workspace matters while its former node still owns sessions in it.
+	// A moved workspace is needed while its former node still owns sessions in it.
 	if err := p.Rows(ctx, "moved_folders", "node_id || ' ' || folder", `not exists (select 1 from sessions s
 			where s.node_id = moved_folders.node_id and
 			substr(s.cwd || '/', 1, length(moved_folders.folder) + 1) = moved_folders.folder || '/')`); err != nil {
@@ -112,8 +112,8 @@ func (p pruner) gone(ctx context.Context) error {
 	return p.report("journal_sequences", rows, err)
 }
 
-// sweepSession runs a removal in a session until it removes nothing. find reports that rows remain, without blocking
-// writers.
+// sweepSession repeats a removal in a session until nothing is removed. find reports whether rows remain, without
+// blocking writers.
 func (p pruner) sweepSession(ctx context.Context, kind, sessionID string,
 	find func(ctx context.Context, q database.Querier) (bool, error),
 	remove func(ctx context.Context, tx database.Tx) (int64, error)) error {
@@ -135,8 +135,8 @@ func (p pruner) sweepSession(ctx context.Context, kind, sessionID string,
 	return p.report(kind, rows, err)
 }
 
-// transcriptPruned says that entries left a session's transcript: earlier reads of it are out of date. Clients get no
-// frame.
+// transcriptPruned is the event for entries removed from a session's transcript: earlier reads of it are out of date.
+// Clients get no frame.
 func transcriptPruned(sessionID, kind string, rows, at int64) journal.Event {
 	return journal.Event{SessionID: sessionID, Type: session.EventTranscriptPruned, Time: at, Source: session.EventSource,
 		Payload: javascript.MustEncode(struct {

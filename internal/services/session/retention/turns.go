@@ -11,14 +11,15 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// EntriesPerUnit and TurnsPerUnit bound what one transaction removes, prunePage how many sessions one read lists.
+// EntriesPerUnit and TurnsPerUnit limit the rows that one transaction removes; prunePage limits the sessions that one
+// read lists.
 const (
 	EntriesPerUnit = 200
 	TurnsPerUnit   = 10
 	prunePage      = 200
 )
 
-// rolledBack prunes turns that were rolled back and no longer show.
+// rolledBack prunes turns that were rolled back and are no longer visible.
 func (p pruner) rolledBack(ctx context.Context) error {
 	if p.keep.Records == 0 {
 		return nil
@@ -41,7 +42,7 @@ func (p pruner) rolledBack(ctx context.Context) error {
 	return nil
 }
 
-// turns prunes the turns of workers' sessions, and of all other sessions when the policy bounds them.
+// turns prunes the turns of workers' sessions, and those of all other sessions if the policy limits them.
 func (p pruner) turns(ctx context.Context) error {
 	all := p.keep.Turns > 0 || p.keep.MaxTurns > 0
 	if !all && p.keep.Records == 0 {
@@ -75,7 +76,7 @@ func (p pruner) turns(ctx context.Context) error {
 	}
 }
 
-// turnsOf prunes a session's turns that ended more than an age ago (0: by number alone), and entries outside turns.
+// turnsOf prunes a session's turns that ended more than age ago (0: by number alone), and entries outside turns.
 func (p pruner) turnsOf(ctx context.Context, sessionID string, age time.Duration) error {
 	err := p.sweepTurns(ctx, "turns", sessionID, func(ctx context.Context, q database.Querier) ([]string, error) {
 		return p.oldTurns(ctx, q, sessionID, age)
@@ -91,7 +92,7 @@ func (p pruner) turnsOf(ctx context.Context, sessionID string, age time.Duration
 		})
 }
 
-// oldTurns lists some turns to prune, the oldest first. The newest turn always stays.
+// oldTurns lists some turns to prune, oldest first. The newest turn always stays.
 func (p pruner) oldTurns(ctx context.Context, q database.Querier, sessionID string, age time.Duration) (
 	[]string, error) {
 	key, what := database.EncodeText(sessionID), "find the old turns of session "+sessionID
@@ -137,7 +138,7 @@ func (p pruner) sweepTurns(ctx context.Context, kind, sessionID string,
 	})
 }
 
-// removeTurn removes all rows of a turn that ended.
+// removeTurn removes all rows of a turn that has ended.
 func (p pruner) removeTurn(ctx context.Context, tx database.Tx, sessionID, turnID string) error {
 	entries, err := p.entries.DeleteTurn(ctx, tx, sessionID, turnID)
 	if err != nil {

@@ -26,7 +26,7 @@ type Options struct {
 	Runtimes *registry.Registry
 	// Owned finds a session of this node and its runtime.
 	Owned func(ctx context.Context, sessionID string) (session.Session, runtime.Adapter, error)
-	// Refetch has all that is not settled in a runtime settled.
+	// Refetch settles everything that is still unsettled in a runtime.
 	Refetch func(runtimeName string)
 	// Now returns the time in ms.
 	Now func() int64

@@ -16,12 +16,12 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// RollBack takes back the last turns of a session, in its runtime and in its transcript, and returns the runtime's
-// answer. What belongs to those turns is read no more, and stays in the journal. *runtime.UnsupportedError, the
-// runtime's refusals, *runtime.TooFewTurnsError, *NotOwnerError, and errors as of Lookup.
+// RollBack takes back the last turns of a session, in its runtime and its transcript, and returns the runtime's
+// answer. Reads then skip everything that belongs to those turns; the journal keeps it. Errors are
+// *runtime.UnsupportedError, the runtime's refusals, *runtime.TooFewTurnsError, *NotOwnerError, and those of Lookup.
 //
-// What is to be taken back is stored before the runtime is asked, so that a server or runtime that dies meanwhile
-// leaves no doubt: whether it was done shows in the runtime's history (SettleRollback).
+// The turns to take back are stored before the runtime is called. If the server or the runtime dies during the call,
+// the runtime's history shows the outcome (SettleRollback).
 func (r *Rollbacks) RollBack(ctx context.Context, sessionID string, numTurns int) (json.RawMessage, error) {
 	if err := r.options.Journal.AwaitWrites(ctx); err != nil {
 		return nil, err // before the runtime is sent anything
@@ -39,7 +39,7 @@ func (r *Rollbacks) RollBack(ctx context.Context, sessionID string, numTurns int
 	if err != nil {
 		return nil, err
 	}
-	// A caller who goes away does not leave it half done.
+	// A caller that disconnects must not leave the rollback half done.
 	ctx = context.WithoutCancel(ctx)
 	if err := r.SettleRollback(ctx, session, false); err != nil {
 		return nil, err
@@ -69,12 +69,12 @@ func (r *Rollbacks) RollBack(ctx context.Context, sessionID string, numTurns int
 	case errors.As(err, &refused), errors.As(err, &tooFew):
 		return nil, errors.Join(err, r.rolledBack(ctx, sessionID, nil))
 	}
-	r.options.Refetch(session.Runtime) // whether it did is asked there
+	r.options.Refetch(session.Runtime) // Refetch asks the runtime for the outcome
 	return nil, err
 }
 
-// Loaded makes a call about a conversation. A runtime that was restarted has to load it first; should that fail, its
-// first words say more.
+// Loaded makes a call about a conversation. A restarted runtime must load the conversation first; if loading fails,
+// the error of the first call says more.
 func Loaded(ctx context.Context, adapter runtime.Adapter, session session.Session, call func() error) error {
 	err := call()
 	if !errors.Is(err, runtime.ErrThreadNotFound) {
@@ -87,7 +87,7 @@ func Loaded(ctx context.Context, adapter runtime.Adapter, session session.Sessio
 	return call()
 }
 
-// openRollback notes the turns that are about to be taken back.
+// openRollback stores the turns that are about to be taken back.
 func (r *Rollbacks) openRollback(ctx context.Context, sessionID string, last []runtime.Turn) error {
 	ids := make([]string, len(last))
 	for i, turn := range last {
@@ -104,8 +104,8 @@ func (r *Rollbacks) openRollback(ctx context.Context, sessionID string, last []r
 	})
 }
 
-// rolledBack stores which turns the runtime took back: they leave the transcript, with everything else that was stored
-// under them, and clients are notified. None: it took none.
+// rolledBack stores which turns the runtime took back. It removes them from the transcript, with everything else
+// stored under them, and notifies clients. An empty list means that the runtime took back none.
 func (r *Rollbacks) rolledBack(ctx context.Context, sessionID string, turns []string) error {
 	at := r.options.Now()
 	return r.commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
@@ -118,7 +118,7 @@ func (r *Rollbacks) rolledBack(ctx context.Context, sessionID string, turns []st
 		}
 		systemOwned, err := store.IsSystemOwned(ctx, tx, sessionID)
 		if session.Absent(err) {
-			return nil, nil // deleted meanwhile, with all its turns
+			return nil, nil // deleted since, with all its turns
 		}
 		if err != nil {
 			return nil, err
@@ -134,8 +134,8 @@ func (r *Rollbacks) rolledBack(ctx context.Context, sessionID string, turns []st
 	})
 }
 
-// withForgotten are turns that were taken back, newest first, in the order they ran, and with those that ran after the
-// first of them and that the runtime's history does not have, as of some that failed.
+// withForgotten takes the turns that were taken back, newest first, and returns them in the order they ran. It adds
+// later turns that are missing from the runtime's history, such as failed ones.
 func (r *Rollbacks) withForgotten(ctx context.Context, q database.Querier, sessionID string, turns []string) (
 	[]string, error) {
 	gone := slices.Clone(turns)
@@ -157,8 +157,8 @@ func (r *Rollbacks) withForgotten(ctx context.Context, q database.Querier, sessi
 	return gone, nil
 }
 
-// SettleRollback finds out what became of a rollback whose outcome was not stored, from the runtime's history; the
-// session's lock is held. One that was not carried out is forgotten, unless it may still be on its way.
+// SettleRollback determines the outcome of a rollback from the runtime's history, if none was stored. The caller holds
+// the session's lock. It drops a rollback that did not happen, unless the call may still be in progress.
 func (r *Rollbacks) SettleRollback(ctx context.Context, session session.Session, onItsWay bool) error {
 	var noted string
 	err := r.options.DB.Read().QueryRowContext(ctx, `select turns from open_rollbacks where session_id = $1`,
@@ -201,7 +201,7 @@ func (r *Rollbacks) SettleRollback(ctx context.Context, session session.Session,
 	return r.rolledBack(ctx, session.ID, turns)
 }
 
-// SettleRollbacks settles those of a runtime that this node asked for.
+// SettleRollbacks settles the rollbacks of a runtime that this node requested.
 func (r *Rollbacks) SettleRollbacks(ctx context.Context, runtimeName string) error {
 	ids, err := r.OpenRollbacks(ctx, runtimeName)
 	if err != nil {
@@ -230,14 +230,15 @@ func (r *Rollbacks) SettleRollbacks(ctx context.Context, runtimeName string) err
 	return nil
 }
 
-// OpenRollbacks are the sessions of a runtime whose rollback this node asked for, and whose outcome is not stored.
+// OpenRollbacks lists the sessions of a runtime with a rollback that this node requested and that has no stored
+// outcome.
 func (r *Rollbacks) OpenRollbacks(ctx context.Context, runtimeName string) ([]string, error) {
 	return database.ReadTexts(ctx, r.options.DB.Read(), "list open rollbacks",
 		`select o.session_id from open_rollbacks o join sessions s on s.id = o.session_id
 		where o.node_id = $1 and s.runtime = $2 order by o.session_id`, r.options.NodeID, runtimeName)
 }
 
-// rolledBackEvent reports which turns left the transcript, in the order they ran.
+// rolledBackEvent is the event that lists the turns that left the transcript, in the order they ran.
 func rolledBackEvent(sessionID string, turnIDs []string, at int64, systemOwned bool) journal.Event {
 	return session.NewEvent(sessionID, "session_rolled_back", at, systemOwned, javascript.MustEncode(struct {
 		Status    string   `json:"status"`

@@ -10,7 +10,7 @@ import (
 // BackgroundColumns are the columns that ReadBackground reads, in its order.
 const BackgroundColumns = `task_id, kind, command, turn_id, started_at, can_end`
 
-// ReadBackground reads the background work of sessions, the oldest first.
+// ReadBackground reads the background work of sessions, oldest first.
 func ReadBackground(ctx context.Context, q database.Querier, where string, args ...any) (map[string][]session.BackgroundTask, error) {
 	all := map[string][]session.BackgroundTask{}
 	return all, database.ReadEach(ctx, q, "read the background work of sessions", func(row database.Row) error {
@@ -27,7 +27,7 @@ func ReadBackground(ctx context.Context, q database.Querier, where string, args 
 	}, `select session_id, `+BackgroundColumns+` from background_tasks where `+where+` order by started_at, task_id`, args...)
 }
 
-// ReadBackgroundOf reads the background work of one session, the oldest first.
+// ReadBackgroundOf reads the background work of one session, oldest first.
 func ReadBackgroundOf(ctx context.Context, q database.Querier, sessionID string) ([]session.BackgroundTask, error) {
 	all, err := ReadBackground(ctx, q, `session_id = $1`, database.EncodeText(sessionID))
 	return all[sessionID], err

@@ -10,7 +10,7 @@ import (
 	"harness/internal/runtime"
 )
 
-// checksumOf is the checksum of stored texts, one after the other.
+// checksumOf returns the checksum of stored texts in order.
 func checksumOf(texts []string) (sum database.Checksum) {
 	for _, one := range texts {
 		sum = sum.Add(strconv.Itoa(len(one))).Add(":").Add(one)
@@ -21,13 +21,13 @@ func checksumOf(texts []string) (sum database.Checksum) {
 // RequestDamaged is the summary of a request whose row is damaged.
 const RequestDamaged = "What this asks is damaged in the database of the server. It can be declined, and not accepted."
 
-// damage keeps the part of a request that suffices to decline it.
+// damage reduces a damaged request to the parts that are needed to decline it.
 func (r *Request) damage() {
 	r.damaged = true
 	r.Summary, r.Params, r.Decisions, r.Questions, r.Asked = RequestDamaged, json.RawMessage("{}"), nil, nil, runtime.Asked{}
 }
 
-// checkDamage refuses to accept a damaged request.
+// checkDamage refuses a reply that accepts a damaged request.
 func (r *Request) checkDamage() error {
 	if !r.damaged || r.Reply == nil || r.Reply.Refusal != "" || r.Kind == runtime.RequestToolCall && !r.Reply.Success {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"harness/internal/services/session"
 )
 
-// Effective completes a row for the rest of the product: title and controls are always set.
+// Effective completes a row for the other packages: title and controls are always set.
 func (stored Session) Effective(defaults session.Controls) (session.Session, error) {
 	sess := stored.Session
 	if sess.Title == "" {
@@ -28,7 +28,7 @@ func (stored Session) Effective(defaults session.Controls) (session.Session, err
 	return sess, nil
 }
 
-// EncodeControls makes the column of controls; nil is null.
+// EncodeControls encodes controls for their column; nil is null.
 func EncodeControls(controls *session.Controls) (sql.NullString, error) {
 	if controls == nil {
 		return sql.NullString{}, nil
@@ -41,7 +41,7 @@ func EncodeControls(controls *session.Controls) (sql.NullString, error) {
 	return sql.NullString{String: string(javascript.MustEncode(session.PlainControls(controls.Complete()))), Valid: true}, nil
 }
 
-// DecodeControls reads stored controls; fields an older version did not store come from the defaults.
+// DecodeControls decodes stored controls; fields that an older version did not store come from the defaults.
 func DecodeControls(stored string, defaults session.Controls) (session.Controls, error) {
 	controls := defaults
 	controls.Settings = nil

@@ -8,19 +8,19 @@ import (
 	"harness/internal/platform/database"
 )
 
-// keptTables have a session id and keep their rows when the session is deleted: other packages delete them, or they
-// outlive it.
+// keptTables lists tables with a session id that keep their rows when the session is deleted. Other packages delete
+// those rows, or the rows outlive the session.
 func keptTables() []string {
 	return []string{
-		"agent_workers", "suggested_requests", // package queue ends its own
+		"agent_workers", "suggested_requests", // package queue deletes its own
 		"artifacts",               // package artifact deletes them
-		"audit_log", "usage_days", // they are about what happened
-		"deleted_sessions", "thread_deletions", "unneeded_folders", // they are about the deletion
-		"extension_actions", "extension_dispatches", "extension_file_changes", // package extensions ends its own
+		"audit_log", "usage_days", // they record what happened
+		"deleted_sessions", "thread_deletions", "unneeded_folders", // they record the deletion
+		"extension_actions", "extension_dispatches", "extension_file_changes", // package extensions deletes its own
 		"journal_archive_sessions", "journal_events", "journal_sequences", // journal.Redact
-		"task_marks", "task_sessions", "tasks", // package tasks ends its own
+		"task_marks", "task_sessions", "tasks", // package tasks deletes its own
 		"temporary_sessions",        // clients may still use the id
-		"tool_calls", "tool_grants", // package tools ends its own
+		"tool_calls", "tool_grants", // package tools deletes its own
 		"transcript_entries", "transcript_turns", "rolled_back_turns", // transcript.Store.Delete
 	}
 }

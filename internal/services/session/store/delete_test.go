@@ -9,8 +9,8 @@ import (
 	"harness/tests/dbtest"
 )
 
-// The deletion of a session empties a table that a later migration adds, and leaves the rows of other sessions. What is
-// kept by name is a table of the schema.
+// Deleting a session also empties tables that a later migration adds, and keeps the rows of other sessions. Every name
+// in keptTables is a table of the schema.
 func TestADeletionEmptiesTablesThatAreAddedLater(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {

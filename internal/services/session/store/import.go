@@ -11,30 +11,30 @@ import (
 	"harness/transcript"
 )
 
-// Imported is a session of another control plane. Its runtime has the conversation, whose history is imported when the
+// Imported is a session of another control plane. Its runtime has the conversation; the history is imported once the
 // runtime runs.
 type Imported struct {
-	// ID is the runtime's own id of the conversation.
+	// ID is the runtime's id of the conversation.
 	ID, Runtime, NodeID, Title string
 	ProjectID                  *string
 	// Controls are nil for the server's defaults.
 	Controls    *session.Controls
 	SystemOwned bool
-	// CreatedAt and UpdatedAt are in ms; the runtime's own values replace them.
+	// CreatedAt and UpdatedAt are in ms; the runtime's values replace them.
 	CreatedAt, UpdatedAt int64
 	Entries              []transcript.Entry
 }
 
 // ImportResult is the result of an import.
 type ImportResult struct {
-	// New reports that it was not here before. An existing one keeps its name, project and controls.
+	// New reports that the session was not here before. An existing one keeps its name, project and controls.
 	New bool
 	// Entries is the number of new entries.
 	Entries int
 }
 
-// Import stores a session of another control plane, or adds its missing entries. *DeletedError for one that was deleted
-// here, ErrForeignConversation when another runtime has a session of this id.
+// Import stores a session of another control plane, or adds its missing entries. It returns *DeletedError for a
+// session that was deleted here. It returns ErrForeignConversation if another runtime has a session with this id.
 func Import(ctx context.Context, tx database.Tx, in Imported) (result ImportResult, err error) {
 	stored, err := ReadSession(ctx, tx, in.ID)
 	switch {
@@ -68,8 +68,8 @@ func Import(ctx context.Context, tx database.Tx, in Imported) (result ImportResu
 	return result, err
 }
 
-// ImportProject stores a project of another control plane unless it exists here. *DuplicateNameError if another one has
-// its name.
+// ImportProject stores a project of another control plane unless it exists here. It returns *DuplicateNameError if
+// another project has its name.
 func ImportProject(ctx context.Context, tx database.Tx, project session.Project) (imported bool, err error) {
 	_, err = ReadProject(ctx, tx, project.ID)
 	if err == nil || !errors.Is(err, session.ErrProjectNotFound) {
@@ -81,7 +81,7 @@ func ImportProject(ctx context.Context, tx database.Tx, project session.Project)
 	return true, InsertProject(ctx, tx, project)
 }
 
-// ImportDefaults stores the controls of new sessions, unless some are stored.
+// ImportDefaults stores the controls of new sessions, unless some are already stored.
 func ImportDefaults(ctx context.Context, tx database.Tx, controls session.Controls) (imported bool, err error) {
 	encoded, err := EncodeControls(&controls)
 	if err != nil {
@@ -96,7 +96,7 @@ func ImportDefaults(ctx context.Context, tx database.Tx, controls session.Contro
 	return rows > 0, err
 }
 
-// IsItem reports whether an entry of this type is an item of a turn, whose times its runtime reports.
+// IsItem reports whether entries of a type are items of a turn, whose times the runtime reports.
 func IsItem(entryType string) bool {
 	switch entryType {
 	case wire.ItemUserMessage, wire.ItemAgentMessage, wire.ItemReasoning, wire.ItemPlan, wire.ItemCommand,

@@ -7,7 +7,7 @@ import (
 	"harness/internal/platform/database"
 )
 
-// RunningItem is an unfinished item of a runtime. One that outlives its turn may continue after it.
+// RunningItem is an unfinished item of a runtime. An item that outlives its turn may continue after it.
 type RunningItem struct {
 	SessionID, MessageID, TurnID, Generation string
 	Outlives                                 bool

@@ -11,7 +11,7 @@ import (
 	"harness/internal/runtime"
 )
 
-// ReadMessages reads messages of a session as their runtime describes them, by id.
+// ReadMessages reads messages of a session in their runtime's form, by id.
 func ReadMessages(ctx context.Context, q database.Querier, sessionID string, ids []string) (map[string]json.RawMessage, error) {
 	messages := map[string]json.RawMessage{}
 	if len(ids) == 0 {
@@ -40,7 +40,7 @@ func ReadMessages(ctx context.Context, q database.Querier, sessionID string, ids
 	return messages, err
 }
 
-// StoreMessage stores a message as the runtime describes it. Other items are described by their entries' details.
+// StoreMessage stores a message in its runtime's form. The details of entries describe all other items.
 func StoreMessage(ctx context.Context, tx database.Tx, sessionID string, item runtime.Item) error {
 	if len(item.Native) == 0 {
 		return nil
@@ -56,7 +56,7 @@ func StoreMessage(ctx context.Context, tx database.Tx, sessionID string, item ru
 		return fmt.Errorf("store message %s as its runtime describes it: %w", item.ID, err)
 	}
 	if native != "" {
-		return nil // parts of an earlier version are not read
+		return nil // parts from an earlier version are not read
 	}
 	if err := database.DeleteParts(ctx, tx, parts); err != nil {
 		return err
@@ -64,7 +64,7 @@ func StoreMessage(ctx context.Context, tx database.Tx, sessionID string, item ru
 	return database.WriteParts(ctx, tx, parts, database.Parts(item.Native))
 }
 
-// messageParts names the parts of a message by its key in runtime_messages.
+// messageParts returns the key of a message's parts, given its key in runtime_messages.
 func messageParts(key []any) database.PartKey {
 	return database.PartKey{Table: "message_parts", Columns: []string{"session", "message"}, Values: key}
 }

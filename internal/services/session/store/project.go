@@ -45,12 +45,12 @@ func InsertProject(ctx context.Context, tx database.Tx, project session.Project)
 	return nil
 }
 
-// NameKey is the normalized form of a name: equal for names that people consider the same.
+// NameKey normalizes a name: names that people consider the same have equal keys.
 func NameKey(name string) string {
 	return database.EncodeText(strings.ToLower(strings.TrimSpace(name)))
 }
 
-// UniqueName refuses the name of another project with an error; except is a project that may have it.
+// UniqueName returns an error if another project has the name; except is a project that may have it.
 func UniqueName(ctx context.Context, q database.Querier, name, except string) error {
 	var id string
 	err := q.QueryRowContext(ctx, `select id from projects where name_key = $1`, NameKey(name)).Scan(&id)

@@ -42,10 +42,10 @@ func ReadQueued(ctx context.Context, q database.Querier, where string, args ...a
 	}, `select `+QueuedColumns+` from queued_messages where `+where+` order by session_id, place`, args...)
 }
 
-// QueuedChecksum is the checksum of a stored message.
+// QueuedChecksum returns the checksum of a stored message.
 func QueuedChecksum(text string) int64 { return database.Checksum(0).Add(text).Column(0) }
 
-// ReadUnsent reads a waiting message that is not being sent.
+// ReadUnsent reads a queued message that is not being sent.
 func ReadUnsent(ctx context.Context, tx database.Tx, sessionID, id string) (session.QueuedMessage, error) {
 	found, err := ReadQueued(ctx, tx, `session_id = $1 and id = $2`, database.EncodeText(sessionID), database.EncodeText(id))
 	switch {

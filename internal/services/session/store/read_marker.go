@@ -19,8 +19,8 @@ func MarkerError(sessionID string, err error) error {
 	return fmt.Errorf("note what was read of session %s: %w", sessionID, err)
 }
 
-// FillReadMarkers sets how far a reader has read sessions with figures, in one query. A session the reader never opened
-// is unread if it is newer than the reader's first marker. Runtimes count in seconds.
+// FillReadMarkers sets how far a reader has read sessions with figures, in one query. A session that the reader never
+// opened is unread if it is newer than the reader's first marker. Runtimes report times in seconds.
 func FillReadMarkers(ctx context.Context, q database.Querier, reader string, sessions ...*session.Session) error {
 	if len(sessions) == 0 {
 		return nil

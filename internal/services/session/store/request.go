@@ -14,12 +14,12 @@ import (
 	"harness/internal/services/session"
 )
 
-// Request is a Request with the data needed to answer it.
+// Request is a session.Request with the data needed to answer it.
 type Request struct {
 	session.Request
 	Runtime, Generation, NodeID string
 	NativeID                    json.RawMessage
-	// damaged: the row was changed outside the program. kept is its checksum.
+	// damaged reports that the row was changed outside the program. kept is its stored checksum.
 	damaged bool
 	kept    sql.NullInt64
 }
@@ -33,7 +33,7 @@ func (r Request) Ref() runtime.RequestRef {
 const requestColumns = `id, kind, session_id, turn_id, item_id, method, summary, params, runtime, generation, native_id, node_id, status,
 	reply, decided_by, created_at, settled_at, decisions, questions, asked, native_request, checksum`
 
-// InsertRequest stores a pending request; parameters longer than a part go to a table of their own.
+// InsertRequest stores a pending request; parameters longer than a part go to a separate table.
 func InsertRequest(ctx context.Context, tx database.Tx, r Request) error {
 	known, long := runtime.KnownID(string(r.NativeID)), ""
 	if known != string(r.NativeID) {
@@ -61,7 +61,7 @@ func InsertRequest(ctx context.Context, tx database.Tx, r Request) error {
 	return database.WriteParts(ctx, tx, r.parts(), database.Parts(r.Params))
 }
 
-// parts is the key of long parameters.
+// parts returns the key of long parameters.
 func (r Request) parts() database.PartKey {
 	return database.PartKey{Table: "request_parts", Columns: []string{"request"}, Values: []any{database.EncodeText(r.ID)}}
 }
@@ -80,8 +80,8 @@ func (r Request) WithParams(ctx context.Context, q database.Querier) (Request, e
 	return r, err
 }
 
-// SettleRequest is the compare-and-set: false when the request is no longer pending. Only an expiry revokes a decision,
-// if the runtime has not received it.
+// SettleRequest is the compare-and-set: it returns false if the request is no longer pending. Only an expiry can
+// revoke a decision, if the runtime has not received it.
 func SettleRequest(ctx context.Context, tx database.Tx, r Request) (bool, error) {
 	if err := r.checkDamage(); err != nil {
 		return false, err
@@ -105,7 +105,7 @@ func SettleRequest(ctx context.Context, tx database.Tx, r Request) (bool, error)
 	return affected == 1, err
 }
 
-// ReadRequest reads a request without long parameters. ErrRequestNotFound for an unknown id.
+// ReadRequest reads a request without long parameters. It returns ErrRequestNotFound for an unknown id.
 func ReadRequest(ctx context.Context, q database.Querier, id string, kind runtime.RequestKind) (Request, error) {
 	row, err := scanRequest(
 		q.QueryRowContext(ctx, `select `+requestColumns+` from interactive_requests where id = $1 and kind = $2`,
@@ -113,7 +113,7 @@ func ReadRequest(ctx context.Context, q database.Querier, id string, kind runtim
 	return found(row, err)
 }
 
-// ReadNativeRequest finds a request by its runtime's id.
+// ReadNativeRequest finds a request by the runtime's id for it.
 func ReadNativeRequest(ctx context.Context, q database.Querier, generation string, nativeID json.RawMessage) (
 	Request, error) {
 	row, err := scanRequest(q.QueryRowContext(ctx, `select `+requestColumns+` from interactive_requests
@@ -137,13 +137,13 @@ func PendingRequests(ctx context.Context, q database.Querier, sessionID string) 
 		database.EncodeText(sessionID))
 }
 
-// PendingRequestsOfNode lists those of all sessions of a node.
+// PendingRequestsOfNode lists the pending requests of all sessions of a node.
 func PendingRequestsOfNode(ctx context.Context, q database.Querier, nodeID string) ([]Request, error) {
 	return QueryRequests(ctx, q, `where node_id = $1 and status = 'pending' order by created_at, id`, nodeID)
 }
 
-// UndeliveredRequests lists the decided requests of a node whose runtimes may not know the decision: their turns still
-// wait. A decision of an ended turn needs no delivery.
+// UndeliveredRequests lists the decided requests of a node whose runtimes may not have the decision: their turns still
+// wait. A decision for an ended turn needs no delivery.
 func UndeliveredRequests(ctx context.Context, q database.Querier, nodeID string) ([]Request, error) {
 	return QueryRequests(ctx, q,
 		`where node_id = $1 and status = 'resolved' and delivered_at = 0 and (turn_id = '' or exists (select 1 from turns t
@@ -151,7 +151,7 @@ func UndeliveredRequests(ctx context.Context, q database.Querier, nodeID string)
 		order by created_at, id`, nodeID)
 }
 
-// IsUndelivered reports whether a request is decided and its runtime may not know the decision yet.
+// IsUndelivered reports whether a request is decided and its runtime may not have the decision yet.
 func IsUndelivered(ctx context.Context, q database.Querier, id string) (bool, error) {
 	var count int
 	err := q.QueryRowContext(ctx,

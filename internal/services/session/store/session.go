@@ -57,7 +57,8 @@ func ScanSession(row database.Row) (Session, error) {
 	return stored, nil
 }
 
-// ReadSession returns a session's row: *DeletedError for a deleted session, ErrNotFound when there is no row.
+// ReadSession reads a session's row. It returns *DeletedError for a deleted session and ErrNotFound if there is no
+// row.
 func ReadSession(ctx context.Context, q database.Querier, id string) (Session, error) {
 	key := database.EncodeText(id)
 	stored, err := ScanSession(q.QueryRowContext(ctx, `select `+SessionColumns+` from sessions where id = $1`, key))
@@ -73,7 +74,7 @@ func ReadSession(ctx context.Context, q database.Querier, id string) (Session, e
 	return Session{}, session.ErrNotFound
 }
 
-// CheckTombstone returns *DeletedError when the session was deleted, nil when not.
+// CheckTombstone returns *DeletedError if the session was deleted, nil otherwise.
 func CheckTombstone(ctx context.Context, q database.Querier, id string) error {
 	gone := &session.DeletedError{SessionID: id}
 	var owned int64
@@ -90,8 +91,8 @@ func CheckTombstone(ctx context.Context, q database.Querier, id string) error {
 	return gone
 }
 
-// IsSystemOwned reports whether a session has a row, and whether it is system-owned; *DeletedError and ErrNotFound as
-// ReadSession.
+// IsSystemOwned reports whether a session has a row, and whether it is system-owned. It returns *DeletedError and
+// ErrNotFound like ReadSession.
 func IsSystemOwned(ctx context.Context, q database.Querier, id string) (systemOwned bool, err error) {
 	var owned int64
 	err = q.QueryRowContext(ctx, `select system_owned from sessions where id = $1`, database.EncodeText(id)).Scan(&owned)
@@ -107,7 +108,7 @@ func IsSystemOwned(ctx context.Context, q database.Querier, id string) (systemOw
 	return owned != 0, nil
 }
 
-// InsertSession writes a row, over a placeholder if a signal made one already.
+// InsertSession writes a row, replacing a placeholder if a signal created one.
 func InsertSession(ctx context.Context, tx database.Tx, s session.Session, controls *session.Controls) error {
 	encoded, err := EncodeControls(controls)
 	if err != nil {
@@ -135,17 +136,17 @@ func InsertSession(ctx context.Context, tx database.Tx, s session.Session, contr
 	return nil
 }
 
-// PlaceholderThread is stored until the runtime has described the conversation.
+// PlaceholderThread is stored until the runtime describes the conversation.
 const PlaceholderThread = "null"
 
-// Placeholder is a conversation known only by its id, and whether it is a worker's.
+// Placeholder is a conversation known only by its id; it may be a worker's.
 type Placeholder struct {
 	ID, Runtime, Node string
 	SystemOwned       bool
 	At                int64 // ms
 }
 
-// InsertPlaceholder makes a row for a conversation from a signal or of a future worker.
+// InsertPlaceholder creates a row for a conversation that a signal named, or for a future worker.
 func InsertPlaceholder(ctx context.Context, tx database.Tx, p Placeholder) error {
 	id := p.ID
 	_, err := tx.ExecContext(ctx, `insert into sessions (`+SessionColumns+`)
@@ -157,7 +158,7 @@ func InsertPlaceholder(ctx context.Context, tx database.Tx, p Placeholder) error
 	return nil
 }
 
-// UpdateSession changes one column set of a row; assignments are fixed text of ours.
+// UpdateSession sets columns of a row; assignments must be constant SQL text.
 func UpdateSession(ctx context.Context, tx database.Tx, id, assignments string, args ...any) error {
 	_, err := tx.ExecContext(ctx, `update sessions set `+assignments+` where id = $1`,
 		append([]any{database.EncodeText(id)}, args...)...)
@@ -172,7 +173,8 @@ func TouchSession(ctx context.Context, tx database.Tx, id string, at int64) erro
 	return UpdateSession(ctx, tx, id, `updated_at = case when updated_at < $2 then $2 else updated_at end`, at)
 }
 
-// StoreThread writes the runtime's description of its conversation into a row (insert or refresh); changed rows only.
+// StoreThread writes the runtime's description of a conversation into a row (insert or refresh). It writes only
+// changed rows.
 func StoreThread(ctx context.Context, tx database.Tx, runtimeName, nodeID string, t runtime.Thread, at int64) error {
 	stored, err := ReadConversation(ctx, tx, runtimeName, t)
 	var gone *session.DeletedError
@@ -184,7 +186,7 @@ func StoreThread(ctx context.Context, tx database.Tx, runtimeName, nodeID string
 	case err != nil:
 		return err
 	case stored.NodeID != nodeID:
-		return nil // another node's, whose runtime shares our runtime's files
+		return nil // another node owns it, and its runtime shares files with ours
 	}
 	next := SessionOfThread(stored.Runtime, stored.NodeID, t, at)
 	next.ID = stored.ID
@@ -214,8 +216,8 @@ func StoreThread(ctx context.Context, tx database.Tx, runtimeName, nodeID string
 		next.CreatedAt, next.UpdatedAt, Flag(next.SystemOwned), next.HistoryAt, database.EncodeText(next.RuntimeSessionID))
 }
 
-// SessionOfThread is the row of a conversation without a title from here. Its title is its name, else its preview, else
-// none.
+// SessionOfThread returns the row for a conversation that has no title from this server. The row's title is the
+// conversation's name, else its preview, else none.
 func SessionOfThread(runtimeName, nodeID string, t runtime.Thread, at int64) session.Session {
 	title := t.Name
 	if title == "" {
@@ -245,7 +247,7 @@ func threadText(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// NullText is a text for a nullable column.
+// NullText converts a text for a nullable column.
 func NullText(text *string) sql.NullString {
 	if text == nil {
 		return sql.NullString{}
@@ -253,7 +255,7 @@ func NullText(text *string) sql.NullString {
 	return sql.NullString{String: database.EncodeText(*text), Valid: true}
 }
 
-// Flag is a boolean in the form that both engines store.
+// Flag encodes a boolean in the form that both engines store.
 func Flag(on bool) int64 {
 	if on {
 		return 1
@@ -261,7 +263,7 @@ func Flag(on bool) int64 {
 	return 0
 }
 
-// SessionOfNative is the session, stored or deleted, of a runtime's own conversation id, "" for none.
+// SessionOfNative returns the session, stored or deleted, with a runtime's conversation id, "" for none.
 func SessionOfNative(ctx context.Context, q database.Querier, runtimeName, nativeID string) (id string, err error) {
 	err = q.QueryRowContext(ctx, `select id from sessions where runtime = $1 and runtime_session_id = $2
 		union all select session_id from deleted_sessions where runtime = $1 and runtime_session_id = $2 limit 1`,
@@ -272,8 +274,8 @@ func SessionOfNative(ctx context.Context, q database.Querier, runtimeName, nativ
 	return database.DecodeText(id), nil
 }
 
-// ReadConversation reads the session of a runtime's description of a conversation. Errors are those of ReadSession, and
-// ErrForeignConversation.
+// ReadConversation reads the session that belongs to a runtime's description of a conversation. Errors are those of
+// ReadSession, and ErrForeignConversation.
 func ReadConversation(ctx context.Context, q database.Querier, runtimeName string, t runtime.Thread) (
 	Session, error) {
 	id, err := SessionOfNative(ctx, q, runtimeName, t.Native())
@@ -305,7 +307,7 @@ func IsBusy(ctx context.Context, q database.Querier, sessionID string) (bool, er
 	return busy > 0, nil
 }
 
-// ArchivedIn reports within a unit whether a session is archived; false for an unstored one.
+// ArchivedIn reports within a unit whether a session is archived; false if it is not stored.
 func ArchivedIn(ctx context.Context, q database.Querier, sessionID string) (bool, error) {
 	found, err := ReadSession(ctx, q, sessionID)
 	if session.Absent(err) {
@@ -314,7 +316,7 @@ func ArchivedIn(ctx context.Context, q database.Querier, sessionID string) (bool
 	return found.Archived, err
 }
 
-// MoveToProject puts a session last in a project, or removes it from its project (nil).
+// MoveToProject moves a session to the end of a project, or out of its project (nil).
 func MoveToProject(ctx context.Context, tx database.Tx, sessionID string, projectID *string) error {
 	var rank int64
 	if projectID != nil {

@@ -11,7 +11,7 @@ import (
 	"harness/internal/platform/database"
 )
 
-// Snapshot is the stored state of a session for another node: with its last turn, and the marker of its folder.
+// Snapshot is a session's stored state for another node, with its last turn and the marker of its folder.
 type Snapshot struct {
 	TurnID, Workspace string
 	StoredAt          int64
@@ -24,7 +24,7 @@ type SnapshotPart struct {
 	Content      []byte
 }
 
-// ReadSnapshot returns false if none is stored.
+// ReadSnapshot reads a session's snapshot; it returns false if none is stored.
 func ReadSnapshot(ctx context.Context, q database.Querier, sessionID string) (row Snapshot, known bool, err error) {
 	err = q.QueryRowContext(ctx, `select turn_id, workspace, stored_at from session_custody where session_id = $1`,
 		database.EncodeText(sessionID)).Scan(&row.TurnID, &row.Workspace, &row.StoredAt)
@@ -51,7 +51,7 @@ func WriteSnapshot(ctx context.Context, tx database.Tx, sessionID string, row Sn
 	return nil
 }
 
-// SetReplay sets whether the runtime of a session gets a replay of the conversation with the next message.
+// SetReplay sets whether the next message replays the conversation to the session's runtime.
 func SetReplay(ctx context.Context, tx database.Tx, sessionID string, again bool) error {
 	_, err := tx.ExecContext(ctx, `update session_custody set tell_again = $2 where session_id = $1`,
 		database.EncodeText(sessionID), Flag(again))
@@ -61,7 +61,7 @@ func SetReplay(ctx context.Context, tx database.Tx, sessionID string, again bool
 	return nil
 }
 
-// NeedsReplay reports whether it gets one.
+// NeedsReplay reports whether the next message must replay the conversation.
 func NeedsReplay(ctx context.Context, q database.Querier, sessionID string) (bool, error) {
 	found, err := database.ReadTexts(ctx, q, "read whether the runtime of session "+sessionID+" gets it again",
 		`select session_id from session_custody where session_id = $1 and tell_again = 1`, database.EncodeText(sessionID))
@@ -79,7 +79,7 @@ func WriteSnapshotPart(ctx context.Context, tx database.Tx, sessionID string, pa
 	return nil
 }
 
-// DeleteSnapshotFile deletes a stored file, all files for name "".
+// DeleteSnapshotFile deletes a stored file; name "" deletes all files.
 func DeleteSnapshotFile(ctx context.Context, tx database.Tx, sessionID, name string) error {
 	_, err := tx.ExecContext(ctx, `delete from session_memory where session_id = $1 and (name = $2 or $2 = '')`,
 		database.EncodeText(sessionID), database.EncodeText(name))
@@ -107,7 +107,7 @@ func DeleteOtherSnapshotFiles(ctx context.Context, tx database.Tx, sessionID str
 	return nil
 }
 
-// LastSnapshotPart is the last stored part of a file, the zero one for none.
+// LastSnapshotPart returns the last stored part of a file, the zero value if there is none.
 func LastSnapshotPart(ctx context.Context, q database.Querier, sessionID, name string) (part SnapshotPart, err error) {
 	err = eachSnapshotPart(ctx, q, func(found SnapshotPart) error { part = found; return nil },
 		`session_id = $1 and name = $2 order by starts desc limit 1`, database.EncodeText(sessionID), database.EncodeText(name))
@@ -135,7 +135,7 @@ func eachSnapshotPart(ctx context.Context, q database.Querier, take func(Snapsho
 	}, `select name, starts, ends, part from session_memory where `+where, args...)
 }
 
-// LastEndedTurn is the last turn of a session whose end its runtime reported, "" for none.
+// LastEndedTurn returns the last turn of a session whose end its runtime reported, "" for none.
 func LastEndedTurn(ctx context.Context, q database.Querier, sessionID string) (string, error) {
 	found, err := database.ReadTexts(ctx, q, "read the last turn of session "+sessionID,
 		`select coalesce((`+lastEnded+`), '') from sessions s where s.id = $1`, database.EncodeText(sessionID))
@@ -150,7 +150,7 @@ func LastEndedTurn(ctx context.Context, q database.Querier, sessionID string) (s
 const lastEnded = `select h.turn_id from turns h where h.session_id = s.id and h.status <> 'inProgress'
 	and not (h.status = 'interrupted' and h.error <> '') order by h.started_at desc, h.turn_id desc limit 1`
 
-// LastCutTurn is the last turn of a session if its runtime never reported its end, else "".
+// LastCutTurn returns the last turn of a session if its runtime never reported its end, else "".
 func LastCutTurn(ctx context.Context, q database.Querier, sessionID string) (string, error) {
 	found, err := database.ReadTexts(ctx, q, "read how the last turn of session "+sessionID+" ended", `select t.turn_id from turns t
 		join sessions s on s.id = t.session_id where s.id = $1 and t.turn_id = (select l.turn_id from turns l

@@ -36,7 +36,7 @@ func InheritSources(ctx context.Context, tx database.Tx, from, sessionID string)
 	return nil
 }
 
-// ReadSources reads the recorded sources of a session; known is false without a record.
+// ReadSources reads the recorded sources of a session; known is false if there is no record.
 func ReadSources(ctx context.Context, q database.Querier, sessionID string) (implicit string, began []runtime.Source,
 	known bool, err error) {
 	var stored string

@@ -16,22 +16,23 @@ import (
 	"harness/transcript"
 )
 
-// Turn is one stored turn. Times are in ms, 0 when unknown.
+// Turn is one stored turn. Times are in ms, 0 if unknown.
 type Turn struct {
 	SessionID, TurnID string
 	Status            runtime.TurnStatus
 	Error             string
-	Native            json.RawMessage // the runtime's description of it
-	// Input is the stored input (Message.StoredInput), written with its start; cutOff keeps it after its end.
+	Native            json.RawMessage // the runtime's description of the turn
+	// Input is the stored input (Message.StoredInput), written when the turn starts. cutOff keeps it after the turn's
+	// end.
 	Input  string
 	CutOff bool
-	// Trace is in the form of Trace.String, written with its start.
+	// Trace has the form of Trace.String; it is written when the turn starts.
 	Trace                  string
 	Generation, NodeID     string
 	StartedAt, CompletedAt int64
 }
 
-// OpenTurn records that a turn runs. A stored turn keeps its state: its end may have overtaken its start.
+// OpenTurn records that a turn runs. A stored turn keeps its state: its end may have arrived before its start.
 func OpenTurn(ctx context.Context, tx database.Tx, turn Turn) error {
 	_, err := tx.ExecContext(ctx, `insert into turns
 		(session_id, turn_id, status, error, generation, node_id, started_at, completed_at, native, input, trace)
@@ -50,7 +51,7 @@ func OpenTurn(ctx context.Context, tx database.Tx, turn Turn) error {
 	return nil
 }
 
-// AddInput adds one more input message of a running turn.
+// AddInput adds another input message to a running turn.
 func AddInput(ctx context.Context, tx database.Tx, sessionID, turnID string, message session.Message) error {
 	if _, err := tx.ExecContext(ctx, `update turns set input = input || $3
 		where session_id = $1 and turn_id = $2 and status = 'inProgress'`, database.EncodeText(sessionID),
@@ -60,8 +61,8 @@ func AddInput(ctx context.Context, tx database.Tx, sessionID, turnID string, mes
 	return nil
 }
 
-// CloseTurn stores a turn's end, whether or not its start was stored. A start time that is stored to the millisecond
-// stays when the runtime reports only the second.
+// CloseTurn stores a turn's end, even if its start was not stored. A start time stored in milliseconds stays if the
+// runtime reports only the second.
 func CloseTurn(ctx context.Context, tx database.Tx, turn Turn) error {
 	_, err := tx.ExecContext(ctx, `insert into turns
 		(session_id, turn_id, status, error, generation, node_id, started_at, completed_at, native)
@@ -93,7 +94,7 @@ func ReadTurns(ctx context.Context, q database.Querier, sessionID string) ([]Tur
 	return queryTurns(ctx, q, `session_id = $1`, database.EncodeText(sessionID))
 }
 
-// ReadTurn reads one turn; false when it is not stored.
+// ReadTurn reads one turn; it returns false if the turn is not stored.
 func ReadTurn(ctx context.Context, q database.Querier, sessionID, turnID string) (turn Turn, known bool, err error) {
 	found, err := queryTurns(ctx, q, `session_id = $1 and turn_id = $2`, database.EncodeText(sessionID),
 		database.EncodeText(turnID))
@@ -103,7 +104,7 @@ func ReadTurn(ctx context.Context, q database.Querier, sessionID, turnID string)
 	return found[0], true, nil
 }
 
-// ReadTurnsOf lists the turns of some entries.
+// ReadTurnsOf lists the turns of the given entries.
 func ReadTurnsOf(ctx context.Context, q database.Querier, sessionID string, entries []transcript.Entry) (
 	[]Turn, error) {
 	const most = 200
@@ -130,7 +131,7 @@ func ReadTurnsOf(ctx context.Context, q database.Querier, sessionID string, entr
 	return turns, nil
 }
 
-// RunningTurn is the running turn of a session, "" for none, and its trace. Of several it is the newest.
+// RunningTurn returns the running turn of a session, "" for none, and its trace. If several run, it is the newest.
 func RunningTurn(ctx context.Context, q database.Querier, sessionID string) (string, session.Trace, error) {
 	var turnID, traced string
 	err := q.QueryRowContext(ctx, `select turn_id, trace from turns where session_id = $1 and status = 'inProgress'
@@ -157,7 +158,7 @@ func scanTurn(row database.Row) (turn Turn, err error) {
 	return turn, err
 }
 
-// TurnTimes are the turns' times for package transcript: a completion only for ended turns.
+// TurnTimes converts the turns' times for package transcript; only ended turns have a completion time.
 func TurnTimes(turns []Turn) map[string]transcript.TurnTimes {
 	out := make(map[string]transcript.TurnTimes, len(turns))
 	for _, turn := range turns {
@@ -171,7 +172,7 @@ func TurnTimes(turns []Turn) map[string]transcript.TurnTimes {
 	return out
 }
 
-// Ended reports whether a runtime process was declared over: by its own end, or by another node when its node was
+// Ended reports whether a runtime process was declared dead: at its own exit, or by another node when its node was
 // declared dead. Later output of the process is ignored.
 func Ended(ctx context.Context, q database.Querier, generation string) (bool, error) {
 	var ended int

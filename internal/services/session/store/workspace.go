@@ -13,7 +13,7 @@ import (
 // Workspace is the stored copy of a folder outside its node, with one of its sessions.
 type Workspace struct {
 	Name, Snapshot string
-	TurnID         string // the turn that left it so, of that session
+	TurnID         string // the turn of that session after which it was copied
 	StoredAt       int64  // ms, the start of the copy
 	Mark           string
 	Refusal        string // why the last copy failed
@@ -21,7 +21,7 @@ type Workspace struct {
 
 // WriteWorkspace records the stored copy of a session's folder, or why there is none.
 func WriteWorkspace(ctx context.Context, tx database.Tx, sessionID string, row Workspace) error {
-	if row.Refusal != "" { // the stored copy stays
+	if row.Refusal != "" { // keep the stored copy
 		_, err := tx.ExecContext(ctx, `insert into session_custody (session_id, turn_id, workspace, stored_at, folder_refusal)
 			values ($1, '', $2, $3, $4) on conflict (session_id) do update set folder_refusal = excluded.folder_refusal`,
 			database.EncodeText(sessionID), row.Mark, row.StoredAt, database.EncodeText(row.Refusal))
@@ -44,7 +44,7 @@ func WriteWorkspace(ctx context.Context, tx database.Tx, sessionID string, row W
 }
 
 // EachWorkspace visits the stored copies of sessions' folders. Each comes with the last turn whose end its runtime
-// reported, "" for none. where may name sessions s.
+// reported, "" for none. where may refer to sessions as s.
 func EachWorkspace(ctx context.Context, q database.Querier, take func(sessionID, after string, row Workspace), where string,
 	args ...any) error {
 	return database.ReadEach(ctx, q, "read what is stored of folders", func(row database.Row) error {
@@ -61,7 +61,7 @@ func EachWorkspace(ctx context.Context, q database.Querier, take func(sessionID,
 		from sessions s left join session_custody c on c.session_id = s.id where `+where, args...)
 }
 
-// LastWorkspace is the last stored copy of a node's folder, from any of its sessions. missing is why it lacks the
+// LastWorkspace returns the last stored copy of a node's folder, from any of its sessions. missing is why it lacks the
 // result of the last turns, "" if it is complete.
 func LastWorkspace(ctx context.Context, q database.Querier, node, folder string) (last Workspace, missing string, err error) {
 	err = EachWorkspace(ctx, q, func(_, after string, row Workspace) {
@@ -78,7 +78,7 @@ func LastWorkspace(ctx context.Context, q database.Querier, node, folder string)
 	return last, missing, err
 }
 
-// WorkspaceMovedTo is the node to which a folder of a lost node moved, by itself or with a parent; "" for none.
+// WorkspaceMovedTo returns the node to which a folder of a lost node moved, by itself or with a parent; "" for none.
 func WorkspaceMovedTo(ctx context.Context, q database.Querier, node, folder string) (to string, err error) {
 	nearest := ""
 	err = database.ReadEach(ctx, q, "read where the folders of node "+node+" went on", func(row database.Row) error {
@@ -94,12 +94,12 @@ func WorkspaceMovedTo(ctx context.Context, q database.Querier, node, folder stri
 	return to, err
 }
 
-// isWithin reports whether a folder is another one or below it.
+// isWithin reports whether a folder equals another folder or is below it.
 func isWithin(folder, other string) bool {
 	return folder == other || strings.HasPrefix(folder, strings.TrimSuffix(other, "/")+"/")
 }
 
-// MoveWorkspace records that a folder of a lost node moved to another one, which owns it from now on.
+// MoveWorkspace records that a folder of a lost node moved to another node, which owns it from now on.
 func MoveWorkspace(ctx context.Context, tx database.Tx, from, folder, to string, at int64) error {
 	if err := KeepWorkspace(ctx, tx, to, folder); err != nil {
 		return err
@@ -113,7 +113,7 @@ func MoveWorkspace(ctx context.Context, tx database.Tx, from, folder, to string,
 	return nil
 }
 
-// KeepWorkspace records that a node works in a folder, wherever that moved before.
+// KeepWorkspace records that a node works in a folder, regardless of earlier moves.
 func KeepWorkspace(ctx context.Context, tx database.Tx, node, folder string) error {
 	_, err := tx.ExecContext(ctx, `delete from moved_folders where node_id = $1 and folder = $2`, node, database.EncodeText(folder))
 	if err != nil {
@@ -122,7 +122,7 @@ func KeepWorkspace(ctx context.Context, tx database.Tx, node, folder string) err
 	return nil
 }
 
-// SessionsIn lists other sessions of a node that work in a folder, below it or above it.
+// SessionsIn lists the node's other sessions that work in a folder, below it or above it.
 func SessionsIn(ctx context.Context, q database.Querier, node, folder, but string) (ids []string, err error) {
 	err = database.ReadEach(ctx, q, "look who works in "+folder, func(row database.Row) error {
 		var id, cwd string
@@ -138,8 +138,8 @@ func SessionsIn(ctx context.Context, q database.Querier, node, folder, but strin
 	return ids, err
 }
 
-// UnstoredWorkspaces visits the sessions of a node whose folders lack a copy of their last turns, with those turns.
-// They ended after a time (ms).
+// UnstoredWorkspaces visits the sessions of a node whose folders lack a copy of their last turns, with those turns. It
+// visits only turns that ended after a time (ms).
 func UnstoredWorkspaces(ctx context.Context, q database.Querier, node string, after int64, take func(sessionID, turnID string)) error {
 	return EachWorkspace(ctx, q, func(id, after string, row Workspace) {
 		if after != "" && after != row.TurnID {
@@ -159,7 +159,7 @@ func MarkWorkspaceUnneeded(ctx context.Context, tx database.Tx, sessionID string
 	return nil
 }
 
-// WorkspaceDeleted records that a session's folder has no stored copy anymore.
+// WorkspaceDeleted records that a session's folder no longer has a stored copy.
 func WorkspaceDeleted(sessionID string) journal.Unit {
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		_, err := tx.ExecContext(ctx, `delete from unneeded_folders where session_id = $1`, database.EncodeText(sessionID))

@@ -28,19 +28,19 @@ func (e *EndedTurns) Want(sessionID, endedTurn string) {
 	e.Signal()
 }
 
-// WantAgain returns a session that could not be stored, unless a newer entry exists, and sends no signal.
+// WantAgain puts back a session that could not be stored, unless a newer entry exists; it sends no signal.
 func (e *EndedTurns) WantAgain(sessionID, endedTurn string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.due[sessionID] = cmp.Or(e.due[sessionID], endedTurn)
 }
 
-// Signal wakes the caller that stores.
+// Signal wakes the loop that stores sessions.
 func (e *EndedTurns) Signal() {
 	e.Wake.Set()
 }
 
-// Take empties the list.
+// Take returns and clears the list.
 func (e *EndedTurns) Take() map[string]string {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -20,10 +20,10 @@ import (
 
 // Workspaces restores the workspace of a session on this node.
 type Workspaces interface {
-	// Obtain restores the workspace of a session before its takeover: *session.PinnedError on failure. from is the node
-	// that had it, "" if the same one is here. No other call restores it until release.
+	// Obtain restores the workspace of a session before its takeover: *session.PinnedError on failure. from is the
+	// node that had it, "" if this node already has it. No other call restores it until release.
 	Obtain(ctx context.Context, sess session.Session, kept store.Snapshot) (from string, release func(), err error)
-	// Restored records within a unit that a node's workspace moved here.
+	// Restored records within a unit that another node's workspace moved to this node.
 	Restored(ctx context.Context, tx database.Tx, sess session.Session, from string) ([]journal.Event, error)
 }
 
@@ -36,7 +36,7 @@ type MoverOptions struct {
 	Snapshots  *Snapshots
 	Sessions   Sessions
 	Workspaces Workspaces
-	// Taken is called after a session was taken over.
+	// Taken is called after each takeover of a session.
 	Taken  func()
 	Logger zerolog.Logger
 	// Now returns the time in ms.
@@ -49,9 +49,9 @@ type Mover struct{ opts MoverOptions }
 // NewMover makes a Mover.
 func NewMover(opts MoverOptions) *Mover { return &Mover{opts: opts} }
 
-// Own is CheckOwner that also takes over an idle session of a dead node, with its runtime's state. *PinnedError if it
-// cannot run here, *LeftOpenError while its turn may still run there, *ElsewhereError at a node that refuses takeovers,
-// for another one that accepts them.
+// Own is CheckOwner that also takes over an idle session of a dead node, with its runtime's state. It returns
+// *PinnedError if the session cannot run here, and *LeftOpenError while its turn may still run there. A node that
+// refuses takeovers returns *ElsewhereError, so that another node can take the session over.
 func (m *Mover) Own(ctx context.Context, sess session.Session) error {
 	err := m.opts.Owner.CheckOwner(sess)
 	if elsewhere := (*session.NotOwnerError)(nil); !errors.As(err, &elsewhere) || !m.opts.Owner.node.Movable {
@@ -84,14 +84,14 @@ func (m *Mover) Own(ctx context.Context, sess session.Session) error {
 	return m.takeOver(ctx, sess)
 }
 
-// move is a session during its takeover by this node.
+// move is the state of a takeover of one session by this node.
 type move struct {
 	sess    session.Session
 	adapter runtime.Adapter
 	kept    store.Snapshot
-	// movable is nil if the runtime gets the conversation from the transcript.
+	// movable is nil if the runtime receives the conversation as a transcript replay.
 	movable runtime.Movable
-	// from is the node that had the workspace, "" if the same one is here.
+	// from is the node that had the workspace, "" if this node already has it.
 	from string
 }
 
@@ -107,7 +107,7 @@ func (m *Mover) takeOver(ctx context.Context, sess session.Session) error {
 	}
 	defer release()
 	one.from = from
-	// This node may have owned it before, and have an old state loaded.
+	// This node may have owned the session before, and may still have an old state loaded.
 	if err := one.adapter.Threads().CloseThread(ctx, sess.ID); err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func (m *Mover) takeOver(ctx context.Context, sess session.Session) error {
 	return nil
 }
 
-// prepare checks that a session can run here, and chooses how its runtime gets the conversation.
+// prepare checks that a session can run here, and chooses how its runtime receives the conversation.
 func (m *Mover) prepare(ctx context.Context, sess session.Session) (move, error) {
 	if busy, err := store.IsBusy(ctx, m.opts.DB.Read(), sess.ID); err != nil || busy {
 		return move{}, cmp.Or(err, error(&session.LeftOpenError{SessionID: sess.ID, Owner: sess.NodeID}))
@@ -159,7 +159,7 @@ func (m *Mover) prepare(ctx context.Context, sess session.Session) (move, error)
 	return one, nil
 }
 
-// store makes a session this node's within a unit, unless it changed since prepare.
+// store makes this node the owner of a session within a unit, unless the session changed since prepare.
 func (m *Mover) store(ctx context.Context, tx database.Tx, one move) ([]journal.Event, error) {
 	sess := one.sess
 	if err := m.checkUnchanged(ctx, tx, one); err != nil {
@@ -191,14 +191,15 @@ func (m *Mover) store(ctx context.Context, tx database.Tx, one move) ([]journal.
 			From  string `json:"from"`
 			By    string `json:"by"`
 			Epoch int64  `json:"epoch"`
-			// Memory is the runtime's source of the conversation: the snapshot of its own state, or a replay.
+			// Memory is where the runtime got the conversation: a snapshot of its own state, or a replay.
 			Memory string `json:"memory"`
-			// Folder is the source of its files: the same folder, or the copy from the end of its last turn.
+			// Folder is where the session's files came from: the same folder, or the copy from the end of its last
+			// turn.
 			Folder string `json:"folder"`
 		}{sess.NodeID, m.opts.Owner.node.NodeID, sess.Epoch + 1, memory, folder})}), nil
 }
 
-// checkUnchanged refuses with *session.NotOwnerError a session that changed since prepare.
+// checkUnchanged returns *session.NotOwnerError if a session changed since prepare.
 func (m *Mover) checkUnchanged(ctx context.Context, tx database.Tx, one move) error {
 	sess := one.sess
 	now, err := store.ReadSession(ctx, tx, sess.ID)
@@ -223,8 +224,8 @@ func (m *Mover) checkUnchanged(ctx context.Context, tx database.Tx, one move) er
 	return nil
 }
 
-// storedSnapshot reads the stored snapshot of a session, and whether it has all of the runtime's state: *PinnedError
-// without one.
+// storedSnapshot reads the stored snapshot of a session, and whether it has all of the runtime's state. Without a
+// snapshot it returns *PinnedError.
 func (m *Mover) storedSnapshot(ctx context.Context, sess session.Session) (kept store.Snapshot, whole bool, err error) {
 	kept, known, err := store.ReadSnapshot(ctx, m.opts.DB.Read(), sess.ID)
 	if err != nil {
@@ -241,7 +242,7 @@ func (m *Mover) storedSnapshot(ctx context.Context, sess session.Session) (kept 
 	return kept, kept.TurnID == released, nil
 }
 
-// forgetRuntimeMemory deletes this node's old runtime state of a session, which gets a replay.
+// forgetRuntimeMemory deletes this node's old runtime state of a session, because the session gets a replay.
 func forgetRuntimeMemory(ctx context.Context, adapter runtime.Adapter, session session.Session) error {
 	forgetter, is := adapter.(runtime.Forgetter)
 	if !is {

@@ -22,21 +22,21 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// Node is a server among those that share the store.
+// Node describes this server among those that share the store.
 type Node struct {
 	// NodeID is the same after a restart.
 	NodeID string
-	// NoRuntimes is set on a node without agents: others run them.
+	// NoRuntimes is set on a node without agents; other nodes run them.
 	NoRuntimes bool
-	// Draining, when set, reports whether this node must not begin new work for people.
+	// Draining, when set, reports whether this node must not start new work for users.
 	Draining func() bool
-	// Lease, when set, returns why this node may not use its runtimes now: other nodes may consider it dead.
+	// Lease, when set, returns why this node may not use its runtimes now: other nodes may consider this node dead.
 	Lease func() error
-	// AdoptNodes are permanently lost nodes. OnlyNode stands for all others.
+	// AdoptNodes lists permanently lost nodes. OnlyNode means all other nodes.
 	AdoptNodes []string
 	OnlyNode   bool
-	// Movable lets sessions move to other nodes. Lapsed reports, within a transaction or outside, whether the sessions
-	// of a node may be taken over.
+	// Movable lets sessions move to other nodes. Lapsed reports whether a node's sessions may be taken over. It works
+	// inside or outside a transaction.
 	Movable bool
 	Lapsed  func(ctx context.Context, q database.Querier, node string) (bool, error)
 }
@@ -54,13 +54,13 @@ type OwnershipOptions struct {
 type Ownership struct {
 	opts  OwnershipOptions
 	node  Node
-	fence fence // of the journal's writer, which runs units one after the other
+	fence fence // only the journal's writer uses it, which runs units one by one
 }
 
 // NewOwnership makes the Ownership of a node.
 func NewOwnership(opts OwnershipOptions) *Ownership { return &Ownership{opts: opts, node: opts.Node} }
 
-// CheckRuns reports whether this node runs agents: *ElsewhereError.
+// CheckRuns returns *ElsewhereError if this node runs no agents.
 func (o *Ownership) CheckRuns() error {
 	if o.node.NoRuntimes {
 		return &session.ElsewhereError{Node: o.node.NodeID, Why: session.NoRuntimes}
@@ -68,7 +68,7 @@ func (o *Ownership) CheckRuns() error {
 	return nil
 }
 
-// CheckNew reports whether this node makes sessions for people: *ElsewhereError.
+// CheckNew returns *ElsewhereError if this node does not create sessions for users.
 func (o *Ownership) CheckNew() error {
 	if err := o.CheckRuns(); err != nil {
 		return err
@@ -79,13 +79,14 @@ func (o *Ownership) CheckNew() error {
 	return nil
 }
 
-// drainedWhy is the reason of a draining node, after its name.
+// drainedWhy is the reason for a draining node; it follows the node's name.
 const drainedWhy = "is being drained and begins nothing new; turns that run go on. " +
 	"Send it again when its server has been started anew"
 
-// CheckOwner is the one rule about the use of a session's runtime: only the node that created or adopted the session
-// may use it. *NotOwnerError at every other one. Every node may do what needs no runtime (reads, entries, controls,
-// projects, decisions). *journal.OutageError while this node's ownership is uncertain; nothing changed.
+// CheckOwner is the only rule for the use of a session's runtime: only the node that created or adopted the session
+// may use it. On every other node it returns *NotOwnerError. Every node may do operations that need no runtime (reads,
+// entries, controls, projects, decisions). It returns *journal.OutageError while this node's ownership is uncertain;
+// nothing changed.
 func (o *Ownership) CheckOwner(sess session.Session) error {
 	if o.Owns(sess) {
 		return o.CheckLease()
@@ -104,7 +105,7 @@ func (o *Ownership) CheckLease() error {
 	return nil
 }
 
-// CheckDrained refuses a message on a draining node: runtime.ErrUnavailable. Workers continue.
+// CheckDrained refuses a message on a draining node with runtime.ErrUnavailable. Workers continue.
 func (o *Ownership) CheckDrained(systemOwned bool) error {
 	if systemOwned || o.node.Draining == nil || !o.node.Draining() {
 		return nil
@@ -115,7 +116,7 @@ func (o *Ownership) CheckDrained(systemOwned bool) error {
 // Owns reports whether this node owns a session.
 func (o *Ownership) Owns(session session.Session) bool { return session.NodeID == o.node.NodeID }
 
-// AdoptNodes makes this node the owner of lost nodes' sessions, before their open state is settled as its own.
+// AdoptNodes makes this node the owner of lost nodes' sessions, before it settles their open state as its own.
 func (o *Ownership) AdoptNodes(ctx context.Context, tx database.Tx) error {
 	gone := o.node.AdoptNodes
 	if o.node.OnlyNode {
@@ -156,19 +157,19 @@ func otherNodes(ctx context.Context, tx database.Tx, own string) ([]string, erro
 		`select distinct node_id from sessions where node_id <> $1`, own)
 }
 
-// fence caches the epochs of written sessions until any node takes over a session. It is NotOwned for those of other
-// nodes.
+// fence caches the epochs of written sessions until any node takes over a session. For sessions of other nodes the
+// epoch is NotOwned.
 type fence struct {
 	takeovers int64
 	epochs    map[string]int64
 }
 
-// Mine reports within a unit whether this node owns a session under the epoch of the runtime's signal. It is true for
-// an unstored one. Only the journal's writer calls it.
+// Mine reports within a unit whether this node owns a session under the epoch of the runtime's signal. It returns true
+// for a session that is not stored. Only the journal's writer calls it.
 func (o *Ownership) Mine(ctx context.Context, tx database.Tx, sessionID string, epoch int64) (bool, error) {
 	takeovers := journal.Takeovers(ctx)
 	if takeovers == 0 || sessionID == "" {
-		return true, nil // no other node writes, or it has no session
+		return true, nil // no other node writes, or the signal has no session
 	}
 	if takeovers != o.fence.takeovers || len(o.fence.epochs) > live.MaxSessions {
 		o.fence = fence{takeovers, map[string]int64{}}

@@ -27,12 +27,12 @@ import (
 )
 
 const (
-	// PartBytes bounds a stored part of a runtime's state.
+	// PartBytes limits a stored part of a runtime's state.
 	PartBytes = 512 << 10
 	// snapshotAgain is the pause after a failure.
 	snapshotAgain = 2 * time.Second
-	// A runtime with unwritten output is asked again after writtenAgain, until writtenLimit. A replay elsewhere
-	// contains the output it never wrote.
+	// The loop asks a runtime with unwritten output again after writtenAgain, up to writtenLimit. A replay on another
+	// node contains output that the runtime never wrote.
 	writtenAgain = 50 * time.Millisecond
 	writtenLimit = 10 * time.Second
 )
@@ -43,7 +43,7 @@ var errUnwritten = errors.New("the runtime has not written down what it said")
 // errAnotherFile means that a file was replaced.
 var errAnotherFile = errors.New("it is another file than before")
 
-// memoryFiles are the files with a runtime's state of a session, for an epoch and a native id.
+// memoryFiles lists the files with a runtime's state of a session, for an epoch and a native id.
 type memoryFiles struct {
 	epoch  int64
 	native string
@@ -62,7 +62,7 @@ type SnapshotOptions struct {
 	DB       *database.DB
 	Sessions Sessions
 	Owner    *Ownership
-	// WorkspaceRoot is the workspace of sessions without one of their own.
+	// WorkspaceRoot is the workspace of sessions that name none.
 	WorkspaceRoot string
 	Logger        zerolog.Logger
 	// Now returns the time in ms.
@@ -75,19 +75,19 @@ type Snapshots struct {
 	turns *EndedTurns
 }
 
-// NewSnapshots makes Snapshots. They store nothing until Run.
+// NewSnapshots returns Snapshots that store nothing until Run.
 func NewSnapshots(opts SnapshotOptions) *Snapshots {
 	return &Snapshots{opts: opts, turns: NewEndedTurns()}
 }
 
-// Want requests a snapshot of a session, with the turn that ended, "" for none.
+// Want requests a snapshot of a session, with the turn that ended ("" for none).
 func (s *Snapshots) Want(sessionID, endedTurn string) { s.turns.Want(sessionID, endedTurn) }
 
-// Run stores the runtimes' state of this node's sessions as it grows, until ctx ends.
+// Run stores the growing runtime state of this node's sessions until ctx ends.
 func (s *Snapshots) Run(ctx context.Context) {
 	var again <-chan time.Time
-	files := map[string]memoryFiles{} // where they were found: finding them walks a folder of all sessions
-	behind := map[string]time.Time{}  // since when a runtime has unwritten output
+	files := map[string]memoryFiles{} // caches paths: finding them walks a folder of all sessions
+	behind := map[string]time.Time{}  // start time of unwritten output
 	for {
 		select {
 		case <-s.turns.Wake:
@@ -126,7 +126,7 @@ func (s *Snapshots) Run(ctx context.Context) {
 	}
 }
 
-// snapshotSession stores the new content of a session's runtime files, and finally its progress.
+// snapshotSession stores the new content of a session's runtime files, and then its progress.
 func (s *Snapshots) snapshotSession(ctx context.Context, sessionID, endedTurn string, files map[string]memoryFiles) error {
 	sess, err := s.opts.Sessions.Stored(ctx, sessionID)
 	if session.Absent(err) || err == nil && !s.opts.Owner.Owns(sess) {
@@ -141,7 +141,7 @@ func (s *Snapshots) snapshotSession(ctx context.Context, sessionID, endedTurn st
 	}
 	movable, is := runtime.Has[runtime.Movable](adapter, runtime.OpMove)
 	if !is && endedTurn == "" {
-		return nil // the end of a turn marks its folder
+		return nil // the folder is marked at the end of a turn
 	}
 	written := true
 	if is && endedTurn != "" {
@@ -164,7 +164,7 @@ func (s *Snapshots) snapshotSession(ctx context.Context, sessionID, endedTurn st
 	}
 	row := store.Snapshot{TurnID: endedTurn, Workspace: marked, StoredAt: s.opts.Now()}
 	if !written {
-		row.TurnID = "" // the previous one stays: if this node dies now, the session gets a replay
+		row.TurnID = "" // keep the previous turn: if this node dies now, the session gets a replay
 	}
 	err = s.opts.Owner.CommitOwned(ctx, sess, func(ctx context.Context, tx database.Tx) error {
 		return store.WriteSnapshot(ctx, tx, sessionID, row)
@@ -201,16 +201,16 @@ func (s *Snapshots) snapshotFiles(ctx context.Context, session session.Session, 
 	if known {
 		return len(found.names), nil
 	}
-	// Earlier files have another name here, or belong to a replayed conversation.
+	// Earlier files have another name on this node, or belong to a replayed conversation.
 	return len(found.names), s.opts.Owner.CommitOwned(ctx, session, func(ctx context.Context, tx database.Tx) error {
 		return store.DeleteOtherSnapshotFiles(ctx, tx, session.ID, found.names)
 	})
 }
 
-// snapshotFile stores the complete lines appended to a file. It stores a replaced file from the start if mayBeAnew
-// allows it, else it returns errAnotherFile. The former file may have another name by now.
+// snapshotFile stores the complete lines that were appended to a file. It stores a replaced file from the start if
+// mayBeAnew allows it; otherwise it returns errAnotherFile. The former file may have another name by now.
 func (s *Snapshots) snapshotFile(ctx context.Context, session session.Session, folder, name string, mayBeAnew bool) (err error) {
-	file, err := os.OpenInRoot(folder, filepath.FromSlash(name)) // an agent's link must not lead out of it
+	file, err := os.OpenInRoot(folder, filepath.FromSlash(name)) // an agent's symlink must not lead out of it
 	if err != nil {
 		return fmt.Errorf("read what the runtime remembers: %w", err)
 	}
@@ -263,7 +263,7 @@ func (s *Snapshots) snapshotFile(ctx context.Context, session session.Session, f
 	}
 }
 
-// Restore writes the stored state of a session into the files of this node's runtime, in place of old ones.
+// Restore writes the stored state of a session into the files of this node's runtime, replacing old ones.
 func (s *Snapshots) Restore(ctx context.Context, movable runtime.Movable, session session.Session) (err error) {
 	folder, had, err := movable.SnapshotFiles(session.Resume())
 	if err != nil {
@@ -289,7 +289,7 @@ func (s *Snapshots) Restore(ctx context.Context, movable runtime.Movable, sessio
 			if place, err = movable.SnapshotPath(session.Resume(), cwd, part.Name); err != nil {
 				return err
 			}
-			if !slices.Contains(slices.Collect(maps.Values(places)), place) { // else it is one file that had two names
+			if !slices.Contains(slices.Collect(maps.Values(places)), place) { // otherwise it is one file that had two names
 				if err := emptyPlace(root, place); err != nil {
 					return err
 				}
@@ -300,7 +300,7 @@ func (s *Snapshots) Restore(ctx context.Context, movable runtime.Movable, sessio
 	})
 }
 
-// emptyPlace makes the folder of a file, and removes the file.
+// emptyPlace creates the folder of a file, and removes the file.
 func emptyPlace(root *os.Root, place string) error {
 	if err := root.MkdirAll(filepath.FromSlash(path.Dir(place)), 0o700); err != nil {
 		return err

@@ -1,4 +1,4 @@
-// Package usage stores the runtimes' reports of a session's plan and tokens, and adds up tokens by day.
+// Package usage stores the runtimes' reports of a session's plan and tokens, and sums tokens by day.
 //
 // It must never know a running runtime or the live index.
 package usage
@@ -19,7 +19,7 @@ import (
 	"harness/internal/services/session"
 )
 
-// largestFigure bounds a stored plan: a longer one stands in the journal alone.
+// largestFigure limits a stored plan; a longer plan is stored only in the journal.
 const largestFigure = 64 << 10
 
 // Report is a notification of a runtime about a session.
@@ -27,11 +27,11 @@ type Report struct {
 	Runtime, SessionID, TurnID, Method string
 	Params                             []byte
 	At                                 int64 // ms
-	// Running says that a turn of the session runs.
+	// Running reports that a turn of the session is running.
 	Running bool
 }
 
-// Record stores the plan or the usage of a report; it ignores all other methods.
+// Record stores the plan or the usage in a report; it ignores reports of all other methods.
 func Record(ctx context.Context, tx database.Tx, r Report) error {
 	if r.Method != wire.MethodTurnPlan && r.Method != wire.MethodTokenUsage {
 		return nil
@@ -41,7 +41,7 @@ func Record(ctx context.Context, tx database.Tx, r Report) error {
 		from sessions s left join session_figures f on f.session_id = s.id where s.id = $1`,
 		database.EncodeText(r.SessionID)).Scan(&row.project, &row.plan, &row.planTurn, &row.usage)
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil // deleted meanwhile
+		return nil // deleted since
 	}
 	if err != nil {
 		return fmt.Errorf("read the figures of session %s: %w", r.SessionID, err)
@@ -80,14 +80,14 @@ type figuresRow struct {
 	plan, planTurn, usage string
 }
 
-// usageFigure is the usage that a runtime reports. The server adds TurnID, the turn of the report, before it stores it.
+// usageFigure is the usage that a runtime reports. Before storing it, the server adds TurnID, the turn of the report.
 type usageFigure struct {
 	Total  wire.Tokens `json:"total"`
 	Last   wire.Tokens `json:"last"`
 	TurnID string      `json:"turnId"`
 }
 
-// add stores the usage that a runtime reports, and adds what is new to the day's row.
+// add stores the usage that a runtime reports, and adds the increase to the day's row.
 func (f *figuresRow) add(ctx context.Context, tx database.Tx, r Report, reported json.RawMessage) error {
 	var now, before usageFigure
 	if len(reported) == 0 || len(reported) > largestFigure || json.Unmarshal(reported, &now) != nil {
@@ -104,11 +104,11 @@ func (f *figuresRow) add(ctx context.Context, tx database.Tx, r Report, reported
 	used := now.since(before)
 	if another := !known || now.TurnID != before.TurnID; another && (!known || less(used, now.Last)) {
 		if used = now.Last; !r.Running {
-			return nil // an imported history was used earlier
+			return nil // an imported history is from earlier use
 		}
 	}
 	if used == (wire.Tokens{}) {
-		return nil // reported before
+		return nil // already reported
 	}
 	const day = 24 * 60 * 60 * 1000
 	_, err := tx.ExecContext(ctx, `insert into usage_days
@@ -125,8 +125,8 @@ func (f *figuresRow) add(ctx context.Context, tx database.Tx, r Report, reported
 	return nil
 }
 
-// since is the usage between two reports. After a runtime restarted its count, it is the usage of its last request. The
-// first total of a turn after such a restart may exceed the one before, but by less than that turn used.
+// since returns the usage between two reports. If the runtime restarted its count, it returns the usage of the last
+// request. After such a restart, a turn's first total may exceed the previous total, but by less than the turn used.
 func (u usageFigure) since(before usageFigure) wire.Tokens {
 	all, was := u.Total, before.Total
 	if all.Total < was.Total || all.Input < was.Input || all.Cached < was.Cached || all.Output < was.Output ||
@@ -137,12 +137,12 @@ func (u usageFigure) since(before usageFigure) wire.Tokens {
 		Output: all.Output - was.Output, Reasoning: all.Reasoning - was.Reasoning}
 }
 
-// less reports whether a is less than b, in any way they are counted.
+// less reports whether any count of a is less than that of b.
 func less(a, b wire.Tokens) bool {
 	return a.Total < b.Total || a.Input < b.Input || a.Output < b.Output
 }
 
-// FillFigures fills in sessions' figures with one query, whose cost does not depend on the lengths of the sessions.
+// FillFigures sets the figures of sessions with one query, whose cost does not depend on the lengths of the sessions.
 func FillFigures(ctx context.Context, q database.Querier, sessions ...*session.Session) error {
 	if len(sessions) == 0 {
 		return nil
@@ -176,7 +176,7 @@ func FillFigures(ctx context.Context, q database.Querier, sessions ...*session.S
 		strings.Join(marks, ", ")+`)`, args...)
 }
 
-// orNone is a stored JSON text, nil for none.
+// orNone returns a stored JSON text, nil if it is empty.
 func orNone(stored string) json.RawMessage {
 	if stored == "" {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"harness/internal/services/session"
 )
 
-// Sum adds up the reports of sessions' runtimes. Deleted sessions count.
+// Sum adds up the reports of sessions' runtimes, including those of deleted sessions.
 func Sum(ctx context.Context, db *database.DB, want session.UsageQuery) (rows []session.Usage, total session.Usage, err error) {
 	where, args := `1 = 1`, []any{}
 	add := func(text string, value any) {

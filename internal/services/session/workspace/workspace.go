@@ -1,6 +1,7 @@
 // Package workspace checks and marks the folders that sessions work in.
 //
-// It owns where a relative folder is and why an agent cannot work in one. It must never know what a session does there.
+// It owns how relative folders resolve and why an agent cannot work in a folder. It must never know what a session
+// does there.
 package workspace
 
 import (
@@ -21,13 +22,14 @@ import (
 
 // Checker checks folders.
 type Checker struct {
-	// Root is the folder of sessions without a named one, and the base of relative paths.
+	// Root is the folder of sessions that name none, and the base of relative paths.
 	Root string
-	// Unusable is why an agent cannot work in a folder, "" when it can.
+	// Unusable returns why an agent cannot work in a folder, "" if it can.
 	Unusable func(folder string) string
 }
 
-// CheckFolder returns the absolute path of a new session's folder, the server's workspace for "". *FolderError.
+// CheckFolder returns the absolute path of a new session's folder, the server's workspace for "". Its error is
+// *FolderError.
 func (c *Checker) CheckFolder(cwd string) (string, error) {
 	folder, reason := c.folderAt(cwd)
 	if reason == "" {
@@ -39,7 +41,8 @@ func (c *Checker) CheckFolder(cwd string) (string, error) {
 	return folder, nil
 }
 
-// Workspace is the folder of a session, "" if only its runtime knows it. *FolderError when an agent cannot work there.
+// Workspace returns the folder of a session, "" if only its runtime knows it. It returns *FolderError if an agent
+// cannot work there.
 func (c *Checker) Workspace(sess session.Session) (string, error) {
 	if sess.Cwd == "" {
 		return "", nil
@@ -54,7 +57,8 @@ func (c *Checker) Workspace(sess session.Session) (string, error) {
 	return folder, nil
 }
 
-// folderAt is the absolute path of a folder, or why there is none: relative ones are below the server's workspace.
+// folderAt returns the absolute path of a folder, or why there is none. Relative folders are below the server's
+// workspace.
 func (c *Checker) folderAt(cwd string) (folder, reason string) {
 	switch {
 	case cwd == "":
@@ -69,8 +73,8 @@ func (c *Checker) folderAt(cwd string) (folder, reason string) {
 	return "", "a relative path is below the server's workspace " + c.Root + ", and this one leaves it"
 }
 
-// Unusable is why an agent cannot work in a folder, "" when it can. enter says whether the agents' user may
-// enter it; nil when they are the server's user.
+// Unusable returns why an agent cannot work in a folder, "" if it can. enter checks whether the agents' user may enter
+// it; nil if the agents run as the server's user.
 func Unusable(folder string, enter func(string) error) string {
 	info, err := os.Stat(folder)
 	switch {
@@ -90,17 +94,17 @@ func Unusable(folder string, enter func(string) error) string {
 	return ""
 }
 
-// MarkerFolder has the marker of a folder: two nodes that read the same id share the folder. Its .gitignore hides it
-// from git.
+// MarkerFolder contains the marker of a folder: two nodes that read the same id share the folder. Its .gitignore hides
+// it from git.
 const (
 	MarkerFolder = ".harness-workspace"
 	markerFile   = "id"
 	maxMarker    = 1 << 10
 )
 
-// ReadMarker is the marker of a folder, "" for none or a missing folder.
+// ReadMarker returns the marker of a folder, "" if the folder or the marker is missing.
 func ReadMarker(folder string) (string, error) {
-	file, err := os.OpenInRoot(folder, MarkerFolder+"/"+markerFile) // an agent may have put a link there
+	file, err := os.OpenInRoot(folder, MarkerFolder+"/"+markerFile) // an agent may have put a symlink there
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
@@ -114,7 +118,7 @@ func ReadMarker(folder string) (string, error) {
 	return strings.TrimSpace(string(raw)), nil
 }
 
-// EnsureMarker creates the marker of a folder, unless it exists, and returns it.
+// EnsureMarker creates the marker of a folder if it does not exist, and returns it.
 func EnsureMarker(folder string) (string, error) {
 	known, err := ReadMarker(folder)
 	if known != "" || err != nil {
@@ -126,14 +130,14 @@ func EnsureMarker(folder string) (string, error) {
 	return ReadMarker(folder)
 }
 
-// ReplaceMarker sets the marker of a folder, unless it has one.
+// ReplaceMarker sets the marker of a folder if it has none.
 func ReplaceMarker(folder, id string) (err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("mark %s: %w", folder, err)
 		}
 	}()
-	root, err := os.OpenRoot(folder) // an agent's link must not lead elsewhere
+	root, err := os.OpenRoot(folder) // an agent's symlink must not lead elsewhere
 	if err != nil {
 		return err
 	}
@@ -144,7 +148,7 @@ func ReplaceMarker(folder, id string) (err error) {
 	if err := root.WriteFile(MarkerFolder+"/.gitignore", []byte("*\n"), 0o644); err != nil {
 		return err
 	}
-	// Linked after it is written: a reader finds all of it, and the first of two stays.
+	// Link the file after writing it: a reader then sees all of it, and the first of two writers wins.
 	made := MarkerFolder + "/" + rand.Text()
 	if err := root.WriteFile(made, []byte(id+"\n"), 0o644); err != nil {
 		return err
