@@ -1,8 +1,8 @@
 // Package queue is the durable job queue: the contract of a job, the decisions about jobs, and the runner that executes
 // them.
 //
-// It owns the tables jobs and job_lanes, the order in which jobs run, and the `orchestrator_job_*` events. It must not
-// depend on what a job does (see Definition and queue/jobs), on HTTP, or on a runtime.
+// It owns the tables jobs and job_lanes, the order in which jobs run, and the `orchestrator_job_*` events. It must never
+// know what a job does (see Definition and queue/jobs), HTTP, or a runtime.
 //
 // Every decision is a journal.Unit. Units of all processes run one after the other under the lock of the journal's head
 // row, on both engines. That lock is the queue's only decision lock; there is no advisory lock. State rows, transcript

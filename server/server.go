@@ -1,8 +1,7 @@
 // Package server is the whole program as one value: it makes every part, starts them in order, and stops them in the
 // reverse order. Programs that embed Harness call Run.
 //
-// It is the only package that wires packages together. It must not contain rules of its own, nor depend on a command
-// line.
+// It is the only package that wires packages together. It must never hold rules of its own, nor know a command line.
 package server
 
 import (

@@ -2,7 +2,7 @@
 // instruction. In suggest_request a worker session proposes the next message of a chat.
 //
 // It owns worker sessions (agent_workers), suggested requests (suggested_requests), and the final state of the
-// transcript entries that a job promised. It must not depend on HTTP, a provider's protocol, or how an extension runs.
+// transcript entries that a job promised. It must never know HTTP, a provider's protocol, or how an extension runs.
 package jobs
 
 import (

@@ -1,7 +1,7 @@
 // Package datadir opens a data directory: who may use it, its lock, its node id, its database.
 //
-// It owns the operator's consent to files that act for a server (a .env, a data directory, extensions). It must not
-// depend on what a server does with them.
+// It owns the operator's consent to files that act for a server (a .env, a data directory, extensions). It must never
+// know what a server does with them.
 package datadir
 
 import (

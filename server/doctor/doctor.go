@@ -1,6 +1,6 @@
 // Package doctor examines a configuration on this machine, and suggests repairs.
 //
-// It changes nothing, takes no lock and must not depend on how its findings are shown.
+// It changes nothing, takes no lock and must never know how its findings are shown.
 package doctor
 
 import (

@@ -1,6 +1,6 @@
 // Package metrics has the metrics of the server that no other package registers itself.
 //
-// It owns their names, labels and help texts. It must not depend on who reads them, nor on how a counted part works.
+// It owns their names, labels and help texts. It must never know who reads them, nor how a counted part works.
 package metrics
 
 import (

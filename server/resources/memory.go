@@ -1,6 +1,6 @@
 // Package resources keeps the server's use of memory and descriptors within the limits of the machine.
 //
-// It must not depend on what the memory is used for.
+// It must never know what the memory is used for.
 package resources
 
 import (
