@@ -12,8 +12,8 @@ import (
 	"harness/tests/disktest"
 )
 
-// A job that runs while SQLite refuses writes for longer than a lease continues as the same attempt, and its end is
-// stored once there is space.
+// A job that runs while SQLite refuses writes for longer than a lease continues as the same attempt. Its end is stored
+// once there is space.
 func TestAJobOutlivesAFullDisk(t *testing.T) {
 	t.Parallel()
 	disk := disktest.New(t, "4m")

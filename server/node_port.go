@@ -152,8 +152,8 @@ func (s *nodes) stopNodePort(ctx context.Context) error {
 	return err
 }
 
-// carryLiveText makes the carrier of text that is not stored yet, nil without a node port, and returns the function by
-// which the journal passes such text to it.
+// carryLiveText makes the carrier of text that is not stored yet, nil without a node port. It returns the function by
+// which the journal passes such text to the carrier.
 func (s *nodes) carryLiveText() func(after int64, events []journal.Event) {
 	if s.nodePort == nil {
 		return nil

@@ -37,7 +37,7 @@ func requireCommand(s *programtest.Site, code int, says string, args ...string) 
 }
 
 // The server neither uses nor changes a data directory that came with the folder, even a complete one from another
-// folder of this user, until the operator names it or consents to it.
+// folder of this user. That holds until the operator names it or consents to it.
 func TestTheDataDirectoryOfACloneIsNotUsed(t *testing.T) {
 	t.Parallel()
 	made := withoutDataDir(t)

@@ -1,6 +1,6 @@
-// Package hosting is the shared part of the hosts of extensions. It owns the queue of an extension's events, the
-// lifecycle of the worker that runs its handlers (a JavaScript machine, a child process), and the tools that handlers
-// call.
+// Package hosting is the shared part of the hosts of extensions. It owns the queue of an extension's events and the
+// tools that handlers call. It also owns the lifecycle of the worker that runs the handlers (a JavaScript machine, a
+// child process).
 //
 // It must never know what a worker is, or what events mean.
 package hosting

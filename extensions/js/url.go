@@ -9,8 +9,8 @@ import (
 // maxURL is the longest valid URL in bytes.
 const maxURL = 128 << 10
 
-// askURL serves web/url.js. The requests ["parse", url, base or null] and ["set", href, member, value] return the URL's
-// members as JSON, in the order of url.js, and "" for an invalid URL.
+// askURL serves web/url.js. The requests are ["parse", url, base or null] and ["set", href, member, value]. The answer
+// is the URL's members as JSON, in the order of url.js, and "" for an invalid URL.
 func askURL(text string) string {
 	var request []*string
 	if len(text) > maxURL || json.Unmarshal([]byte(text), &request) != nil || len(request) < 3 || request[1] == nil {
