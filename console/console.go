@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// dist has the stub, and in app what `make build` made of web.
+// dist contains the stub, and in app the files that `make build` made from web.
 //
 //go:embed all:dist
 var dist embed.FS

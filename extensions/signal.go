@@ -52,7 +52,7 @@ func (n *names) of(request bool, method []byte) string {
 	return name
 }
 
-// read holds the parts of a runtime's line: its meta, its parts, and the method without its quotes. An invalid line
+// read returns the parts of a runtime's line: its meta, its parts, and the method without its quotes. An invalid line
 // has none.
 func read(rec *journal.Record) (meta *stream.Meta, line stream.Line, method []byte, err error) {
 	if meta, err = stream.MetaOf(&rec.Event); err != nil {

@@ -226,7 +226,7 @@ func (m *Module[W, S]) Finish(inv *Invocation[W, S], o Outcome) {
 	inv.out <- o
 }
 
-// Retire stops further events to a worker. Mu is held.
+// Retire makes the module send a worker no further events. Mu is held.
 func (m *Module[W, S]) Retire(worker W) {
 	if m.Serving == worker {
 		var none W

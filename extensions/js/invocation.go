@@ -12,7 +12,7 @@ import (
 	"harness/extensions/hosting"
 )
 
-// begin is the first turn of an invocation.
+// begin returns the first turn of an invocation.
 func begin(inv *invocation) turn {
 	return turn{inv: inv, run: func(e *engine) error {
 		return e.call(e.invoke, inv.ID, inv.Subscription, string(inv.Event.JSON()), inv.Tools.HasSettings())

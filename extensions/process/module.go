@@ -70,7 +70,7 @@ func (m *module) Expired(inv *invocation) {
 	c.send(outgoing{Type: "end", ID: inv.ID})
 }
 
-// retire stops further events to a child.
+// retire makes the module send a child no further events.
 func (m *module) retire(c *child) {
 	m.Mu.Lock()
 	defer m.Mu.Unlock()

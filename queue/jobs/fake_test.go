@@ -427,7 +427,7 @@ func (b *bench) entry(id string) transcript.Entry {
 	return entry
 }
 
-// failure is a job's error, "" when it has none.
+// failure returns a job's error, "" for none.
 func failure(job queue.Job) string {
 	if job.Error == nil {
 		return ""

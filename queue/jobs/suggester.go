@@ -71,7 +71,7 @@ func (s *Suggester) RequestAndWait(ctx context.Context, in SuggestPayload) (Sugg
 // settleSlack is the extra time that a job at its deadline gets to write its fallback before its caller gets "queued".
 const settleSlack = time.Second
 
-// suggestionPoll is how often the store is polled for missed notifications.
+// suggestionPoll is the interval at which the store is polled for missed notifications.
 const suggestionPoll = time.Second
 
 // Await waits until a suggestion of a job is stored: by the job, its worker, or an extension through the upsert route.

@@ -23,7 +23,7 @@ import (
 type Timing struct {
 	// Turn bounds one turn.
 	Turn time.Duration
-	// Poll is how often the store is polled for missed notifications.
+	// Poll is the interval at which the store is polled for missed notifications.
 	Poll time.Duration
 	// IncludeTurns bounds the wait for the text of a finished turn.
 	IncludeTurns time.Duration
