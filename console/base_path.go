@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Under lets a server stand below a path of its host: what a proxy passes on with the path still in front is served as
-// without it. "" changes nothing.
+// Under lets a server work below a path of its host: it strips the path from requests that a proxy passes on unchanged.
+// "" changes nothing.
 func Under(basePath string, next http.Handler) http.Handler {
 	if basePath == "" {
 		return next

@@ -1,8 +1,8 @@
-// Package console serves the web console: the pages people open in a browser.
+// Package console serves the web console: the pages that people open in a browser.
 //
-// It owns which requests are for a page, and the headers pages have. It must never know what the pages show, nor ask the
-// server anything: they do so themselves, over the API, as any client. Its files are built from the folder web and are
-// embedded; a program that was built without them says how to get them.
+// It owns which requests are for a page, and the headers of pages. It must never know the content of the pages, and
+// never call the server: the pages do that themselves, over the API, like any client. Its files are built from the
+// folder web and embedded; a program built without them says how to get them.
 package console
 
 import (
@@ -15,24 +15,25 @@ import (
 	"strings"
 )
 
-// dist has the stub, and in app what `make build` made of web.
+// dist contains the stub, and in app the files that `make build` made from web.
 //
 //go:embed all:dist
 var dist embed.FS
 
-// policy is what pages may do: nothing but with this server. Radix-like libraries and the virtual list set styles of
-// elements from scripts, which needs no 'unsafe-inline'.
+// policy limits what pages may do: they may contact only this server. Radix-like libraries and the virtual list set
+// styles of elements from scripts, which does not need 'unsafe-inline'.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; " +
 	"connect-src 'self'; manifest-src 'self'; worker-src 'self'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
 
-// Console is the files of one build.
+// Console holds the files of one build.
 type Console struct {
 	page  []byte
 	files map[string]file
 	built bool
 }
 
-// New reads the files that are in the program. basePath is where a proxy shows the server, "" for the root of its host.
+// New reads the embedded files. basePath is the path under which a proxy publishes the server, "" for the root of its
+// host.
 func New(basePath string) (*Console, error) {
 	app, err := fs.Sub(dist, "dist/app")
 	if err != nil {
@@ -45,10 +46,10 @@ func New(basePath string) (*Console, error) {
 	return read(app, stub, basePath)
 }
 
-// Built reports whether the program has the console, and not only its stub.
+// Built reports whether the program contains the console, and not only its stub.
 func (c *Console) Built() bool { return c.built }
 
-// read makes a Console of a folder; without an index.html in it the stub is the page.
+// read makes a Console from a folder; without an index.html in it the stub is the page.
 func read(app fs.FS, stub []byte, basePath string) (*Console, error) {
 	c := &Console{page: stub, files: map[string]file{}}
 	if page, err := fs.ReadFile(app, "index.html"); err == nil {
@@ -57,7 +58,7 @@ func read(app fs.FS, stub []byte, basePath string) (*Console, error) {
 			return nil, err
 		}
 	}
-	// Everything a page names is relative to this, whichever of its addresses it was opened by.
+	// All URLs in a page are relative to this, regardless of the address by which the page was opened.
 	base := fmt.Sprintf(`<head><base href="%s/">`, html.EscapeString(basePath))
 	if bytes.Contains(c.page, []byte("<head>")) {
 		c.page = bytes.Replace(c.page, []byte("<head>"), []byte(base), 1)
@@ -65,8 +66,8 @@ func read(app fs.FS, stub []byte, basePath string) (*Console, error) {
 	return c, nil
 }
 
-// Serves reports whether a request is for the console: for one of its files, or from a browser for a page
-// where there is no API.
+// Serves reports whether a request is for the console: for one of its files, or from a browser for a page outside the
+// API.
 func (c *Console) Serves(r *http.Request) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead || r.Header.Get("Upgrade") != "" {
 		return false
@@ -77,7 +78,7 @@ func (c *Console) Serves(r *http.Request) bool {
 	return !ofAPI(r.URL.Path) && strings.Contains(r.Header.Get("Accept"), "text/html")
 }
 
-// ofAPI reports whether a path belongs to the API, also when nothing is there.
+// ofAPI reports whether a path belongs to the API, even if nothing exists there.
 func ofAPI(path string) bool {
 	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	switch first {
@@ -87,7 +88,7 @@ func ofAPI(path string) bool {
 	return false
 }
 
-// Beside serves the console, and everything else by next.
+// Beside serves the console; next serves all other requests.
 func (c *Console) Beside(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !c.Serves(r) {

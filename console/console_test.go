@@ -12,7 +12,7 @@ import (
 
 const browser = "text/html,application/xhtml+xml,*/*;q=0.8"
 
-// site is a Console of a build with one script, beside an API that answers everything.
+// site makes a Console from a build with one script, beside an API that answers every request.
 func site(t *testing.T, basePath string) http.Handler {
 	t.Helper()
 	c, err := read(fstest.MapFS{
@@ -42,7 +42,7 @@ func ask(handler http.Handler, method, target string, headers ...string) *httpte
 	return w
 }
 
-// A browser gets the page at every address of the console and nowhere in the API; programs get what they always did.
+// A browser gets the page at every address of the console and nowhere in the API; programs get the API's responses.
 func TestWhoGetsThePage(t *testing.T) {
 	t.Parallel()
 	handler := site(t, "")
@@ -77,7 +77,7 @@ func TestWhoGetsThePage(t *testing.T) {
 	}
 }
 
-// Pages may talk to this server alone, and may not be framed by others.
+// Pages may contact only this server, and other sites may not frame them.
 func TestHeadersOfPages(t *testing.T) {
 	t.Parallel()
 	for _, target := range []string{"/", "/assets/app-1.js"} {
@@ -94,8 +94,8 @@ func TestHeadersOfPages(t *testing.T) {
 	}
 }
 
-// Files are sent in the smallest encoding the browser accepts, and those with a hash in their names are
-// cached forever.
+// Files are sent in the smallest encoding that the browser accepts, and files with a hash in their names are cached
+// forever.
 func TestFiles(t *testing.T) {
 	t.Parallel()
 	handler := site(t, "")
@@ -119,7 +119,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// Below a path of its host the server answers with and without the path in front, and pages name everything below it.
+// Below a path of its host the server responds with and without the path in front, and all URLs in pages are below it.
 func TestBelowAPath(t *testing.T) {
 	t.Parallel()
 	handler := site(t, "/tools/harness")
@@ -140,7 +140,7 @@ func TestBelowAPath(t *testing.T) {
 	}
 }
 
-// Without a build the page says how to get one; a broken build is an error at once.
+// Without a build the page says how to get one; a broken build is an error immediately.
 func TestWithoutABuild(t *testing.T) {
 	t.Parallel()
 	stub, err := dist.ReadFile("dist/stub.html")

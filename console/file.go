@@ -12,19 +12,19 @@ import (
 	"strings"
 )
 
-// file is one file of the console, with what the build compressed it to.
+// file is one file of the console, with its compressed versions from the build.
 type file struct {
 	contentType string
-	// codings are by their name in Accept-Encoding, "" is the file as it is.
+	// codings are by their name in Accept-Encoding; "" is the uncompressed file.
 	codings map[string][]byte
-	// tag is the version of one that has none in its name; those of /assets never change.
+	// tag is the version of a file without one in its name; files in /assets never change.
 	tag string
 }
 
-// codings are what the build makes, the smallest first, by the ending of their names.
+// codings are the encodings that the build makes, smallest first, by file extension.
 var codings = [...]struct{ name, ending string }{{"br", ".br"}, {"gzip", ".gz"}}
 
-// readFiles reads all files but the page itself, by the paths they are asked for.
+// readFiles reads all files but the page itself, by their URL paths.
 func readFiles(app fs.FS) (map[string]file, error) {
 	files := map[string]file{}
 	err := fs.WalkDir(app, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -64,7 +64,7 @@ func readFiles(app fs.FS) (map[string]file, error) {
 	return files, nil
 }
 
-// typeOf does not depend on what the machine thinks of an ending.
+// typeOf returns a file's content type, regardless of the machine's MIME settings.
 func typeOf(name string) string {
 	switch ending := path.Ext(name); ending {
 	case ".js", ".mjs":
@@ -83,7 +83,7 @@ func typeOf(name string) string {
 	}
 }
 
-// serve answers with the smallest encoding the browser accepts.
+// serve responds with the smallest encoding that the browser accepts.
 func (f file) serve(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header.Add("Vary", "Accept-Encoding")
@@ -108,7 +108,7 @@ func (f file) serve(w http.ResponseWriter, r *http.Request) {
 	write(w, r, f.contentType, body)
 }
 
-// accepts reports whether a client accepts a coding; one with a weight of 0 it does not.
+// accepts reports whether a client accepts an encoding; it does not accept one with a weight of 0.
 func accepts(r *http.Request, coding string) bool {
 	for part := range strings.SplitSeq(strings.Join(r.Header.Values("Accept-Encoding"), ","), ",") {
 		name, parameters, _ := strings.Cut(strings.TrimSpace(part), ";")
@@ -127,6 +127,6 @@ func write(w http.ResponseWriter, r *http.Request, contentType string, body []by
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(http.StatusOK)
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(body) // the browser went away
+		_, _ = w.Write(body) // the browser may have disconnected
 	}
 }

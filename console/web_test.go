@@ -10,7 +10,8 @@ import (
 	"harness/tests/outside"
 )
 
-// The core of the page, without a browser: console/web/src/core/*.test.ts, and that all of its sources have types.
+// The core of the page, without a browser: console/web/src/core/*.test.ts, and the check that all of its sources have
+// types.
 func TestTheCoreOfThePage(t *testing.T) {
 	t.Parallel()
 	outside.Needs(t, "Node.js")
@@ -18,7 +19,7 @@ func TestTheCoreOfThePage(t *testing.T) {
 	if _, err := os.Stat(runner); err != nil {
 		t.Fatalf("%v: run scripts/console.sh, which needs Node.js 20.19 or newer and npm", err)
 	}
-	read := 0 // what go test remembers of a run counts for the same sources only
+	read := 0 // reading the sources makes go test's cache depend on them
 	err := filepath.WalkDir("web/src", func(path string, entry os.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
@@ -38,7 +39,7 @@ func TestTheCoreOfThePage(t *testing.T) {
 	}
 }
 
-// The page is built with the types that api/openapi.yaml makes now; HARNESS_UPDATE=1 makes them again.
+// The page is built with the types that api/openapi.yaml generates now; HARNESS_UPDATE=1 regenerates them.
 func TestTypesOfTheAPI(t *testing.T) {
 	t.Parallel()
 	outside.Needs(t, "Node.js")
@@ -58,10 +59,10 @@ func TestTypesOfTheAPI(t *testing.T) {
 	}
 }
 
-// largestChunk is what a part of the page may have that is loaded when it is needed, in bytes of gzip.
+// largestChunk is the maximum size of a chunk that is loaded on demand, in bytes of gzip.
 const largestChunk = 90 << 10
 
-// What is loaded when it is needed is small. What is loaded first is held in the browser (tests/e2e/clients).
+// Chunks loaded on demand are small. The browser tests limit the size of the chunks loaded first (tests/e2e/clients).
 func TestChunksAreSmall(t *testing.T) {
 	t.Parallel()
 	outside.Needs(t, "Node.js")

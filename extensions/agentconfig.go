@@ -21,7 +21,7 @@ type TurnPolicy struct {
 	FilesystemSandbox, NetworkAccess, ApprovalPolicy, Effort string
 }
 
-// over replaces fields of base by those that p sets.
+// over replaces fields of base with those that p sets.
 func (p TurnPolicy) over(base TurnPolicy) TurnPolicy {
 	lay := func(text, under string) string {
 		if text == "" {
@@ -34,31 +34,31 @@ func (p TurnPolicy) over(base TurnPolicy) TurnPolicy {
 }
 
 // AgentConfig is an agent.config.json, which configures the hidden worker sessions of an extension's agent. The zero
-// value stands for no file.
+// value means no file.
 type AgentConfig struct {
-	// Runtime and Model are the server's default when "".
+	// Runtime and Model default to the server's when "".
 	Runtime, Model string
-	// Start is the policy of a new worker session, Prepare that of its orientation and bootstrap instructions,
-	// Instruct that of a job.
+	// Start is the policy of a new worker session, Prepare the policy of its orientation and bootstrap instructions,
+	// Instruct the policy of a job.
 	Start, Prepare, Instruct TurnPolicy
-	// Orientation is the first prompt of a worker; "" is the server's own text.
+	// Orientation is the first prompt of a worker; "" means the server's built-in text.
 	Orientation string
-	// TurnTimeout bounds a turn; 0 is ORCHESTRATOR_AGENT_TURN_TIMEOUT_MS.
+	// TurnTimeout bounds a turn; 0 means ORCHESTRATOR_AGENT_TURN_TIMEOUT_MS.
 	TurnTimeout time.Duration
 }
 
-// maxTurnTimeout bounds turnTimeoutMs: a worker that hangs must not hold its owner's queue for a day.
+// maxTurnTimeout limits turnTimeoutMs: a worker that hangs must not block its owner's queue for a day.
 const maxTurnTimeout = time.Hour
 
-// agentPolicy is the configuration of an agent's workers. With err they do not run at all.
+// agentPolicy is the configuration of an agent's workers. If err is set, they do not run.
 type agentPolicy struct {
 	config AgentConfig
 	err    error
 	folder string
 }
 
-// readAgentConfig reads the file of an extension's folder; nil when there is none. An invalid value is an error and
-// never becomes a default: a misspelled sandbox must not become a wider one. runtimes are the server's runtimes.
+// readAgentConfig reads the file of an extension's folder; nil without a file. An invalid value is an error and never
+// becomes a default: a misspelled sandbox must not become a wider one. runtimes are the server's runtimes.
 func readAgentConfig(root string, runtimes []string) *agentPolicy {
 	file := filepath.Join(root, agentConfigFile)
 	raw, err := readSmall(file, os.Lstat)
@@ -75,8 +75,8 @@ func readAgentConfig(root string, runtimes []string) *agentPolicy {
 	return &agentPolicy{config: config}
 }
 
-// parseAgentConfig reads one of two shapes: codex-manager's (turnPolicy and its refinements), or ours, which has the
-// members of one policy at the top. Both at once would be ambiguous.
+// parseAgentConfig reads one of two shapes: codex-manager's (turnPolicy and its refinements), or this server's, which
+// has the members of one policy at the top. Both shapes in one file would be ambiguous.
 func parseAgentConfig(raw []byte, runtimes []string) (AgentConfig, error) {
 	top, err := objectMembers(raw)
 	if err != nil {
@@ -117,7 +117,7 @@ func parseAgentConfig(raw []byte, runtimes []string) (AgentConfig, error) {
 	return config, nil
 }
 
-// given are the names that the object has as members.
+// given returns the names that are members of the object.
 func given(members map[string]json.RawMessage, names ...string) (found []string) {
 	for _, name := range names {
 		if _, is := members[name]; is {
@@ -134,7 +134,7 @@ type policyReader struct {
 	problems []string
 }
 
-// text reads a member that is one of known, or any text when known is nil.
+// text reads a member with a value from known, or any text if known is nil.
 func (p *policyReader) text(name string, into *string, known []string) {
 	raw, given := p.unread[name]
 	if !given {
@@ -205,7 +205,7 @@ func (p *policyReader) timeout(name string) time.Duration {
 	return time.Duration(ms) * time.Millisecond
 }
 
-// done reports every error found; a member that was not read is unknown.
+// done reports every error found, including unknown members.
 func (p *policyReader) done(allowed string) error {
 	for name := range p.unread {
 		p.problems = append(p.problems, fmt.Sprintf("%s%s is unknown; it may have %s", p.path, name, allowed))
@@ -217,7 +217,7 @@ func (p *policyReader) done(allowed string) error {
 	return errors.New(strings.Join(p.problems, "; "))
 }
 
-// objectMembers are the members of a JSON object. A duplicate name is an error, because parsers disagree about it.
+// objectMembers returns the members of a JSON object. A duplicate name is an error, because parsers disagree about it.
 func objectMembers(raw []byte) (map[string]json.RawMessage, error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &members); err != nil || members == nil {

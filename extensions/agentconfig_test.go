@@ -12,7 +12,7 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Both shapes are read to the letter, what is not understood is refused with what may stand there.
+// Both shapes are parsed strictly. An invalid value is refused, and the error lists the valid ones.
 func TestAgentConfig(t *testing.T) {
 	t.Parallel()
 	all := func(p TurnPolicy) AgentConfig { return AgentConfig{Start: p, Prepare: p, Instruct: p} }
@@ -96,8 +96,8 @@ func TestAgentConfig(t *testing.T) {
 	}
 }
 
-// A file holds for the agent of its folder's name and of its manifest, whether or not the extension loads; where it is
-// open which file holds, no worker runs.
+// A file applies to the agent of its folder's name and to the agent of its manifest, even if the extension does not
+// load. If it is unclear which file applies, no worker runs.
 func TestAgentPoliciesAreFoundAndFailClosed(t *testing.T) {
 	t.Parallel()
 	const narrow, manifest = `{"sandbox":"read-only"}`, `{"name":"n","version":"1","displayName":"d","agentId":"`

@@ -51,7 +51,7 @@ func readAgentPolicies(roots []Root, runtimes []string) agentPolicies {
 	return policies
 }
 
-// policyFolders are a root and the folders in it, by their real paths; a root that does not exist has none.
+// policyFolders returns a root and the folders in it, by their real paths; none for a root that does not exist.
 func policyFolders(root string) ([]string, error) {
 	real, err := realPath(root)
 	if errors.Is(err, os.ErrNotExist) {
@@ -87,7 +87,7 @@ func (p agentPolicies) add(agent string, policy agentPolicy) {
 	}
 }
 
-// problems are the errors of refused agents, each once, in the order of the agents' names.
+// problems returns the errors of refused agents, each once, sorted by the agents' names.
 func (p agentPolicies) problems() []error {
 	var found []error
 	for _, agent := range slices.Sorted(maps.Keys(p)) {
@@ -99,14 +99,14 @@ func (p agentPolicies) problems() []error {
 	return found
 }
 
-// AgentConfigProblems are the errors of the agent.config.json files below roots. Each refuses the workers of an
-// agent.
+// AgentConfigProblems returns the errors of the agent.config.json files below roots. Each error disables the workers of
+// an agent.
 func AgentConfigProblems(roots []Root, runtimes []string) []error {
 	return readAgentPolicies(roots, runtimes).problems()
 }
 
-// AgentConfig is the configuration of an agent's workers when the extensions were loaded; the zero AgentConfig
-// without a file. An error means that the file is invalid, and no worker of the agent may run.
+// AgentConfig returns the configuration of an agent's workers as read when the extensions were loaded; the zero
+// AgentConfig without a file. An error means that the file is invalid, and no worker of the agent may run.
 func (r *Registry) AgentConfig(agent string) (AgentConfig, error) {
 	policies := r.active.Load().agents
 	policy, found := policies[agent]

@@ -9,16 +9,15 @@ import (
 	"time"
 )
 
-// Tool is a tool for agents: the manifest of an extension declares it, and one of its handlers runs it.
+// Tool is a tool for agents: the manifest of an extension declares it, and one of the extension's handlers runs it.
 type Tool struct {
-	// Extension is the manifest's name. Name has a namespace; Class says what the tool may do, as in package
-	// tools.
+	// Extension is the manifest's name. Name has a namespace; Class says what the tool may do (see package tools).
 	Extension, Name, Description, Class string
 	// Input and Output are JSON Schemas of objects.
 	Input, Output json.RawMessage
 	Timeout       time.Duration
-	// Run calls the handler in the tool's own set of extensions, and fails once another set is active. Its error is
-	// the handler's error.
+	// Run calls the handler in the tool's own set of extensions, and fails once another set is active. It returns the
+	// handler's error.
 	Run func(ctx context.Context, call ToolCall) (json.RawMessage, error)
 
 	handler string
@@ -32,23 +31,24 @@ type ToolCall struct {
 	Input     json.RawMessage
 }
 
-// AgentTools gives the tools of extensions to agents.
+// AgentTools offers the tools of extensions to agents.
 type AgentTools interface {
-	// Gives reports whether an extension, named as in its manifest, may have tools.
+	// Gives reports whether an extension, named as in its manifest, may offer tools.
 	Gives(extension string) bool
 	// Check validates the whole set of tools.
 	Check(all []Tool) error
-	// Use replaces the extensions' tools by those of another, checked set. It must not block.
+	// Use replaces the extensions' tools with another, checked set. It must not block.
 	Use(all []Tool)
 }
 
-// toolEvent is the event a tool's handler is registered for when the manifest names none.
+// toolEvent is the prefix of the event that a tool's handler subscribes to if the manifest names none.
 const toolEvent = "tool."
 
 // errReloaded ends a call of a tool that a reload replaced.
 var errReloaded = errors.New("the extension was reloaded or unloaded since the call was made; nothing was run, call it again")
 
-// declaredTools reads the tools of a manifest. It skips nothing: the rights of a tool depend on every member.
+// declaredTools reads the tools of a manifest. It ignores no member, because the rights of a tool depend on every
+// member.
 func declaredTools(extension string, raw json.RawMessage) ([]Tool, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil, nil
@@ -89,7 +89,7 @@ func declaredTools(extension string, raw json.RawMessage) ([]Tool, error) {
 	return all, nil
 }
 
-// handled returns an error for a tool without a handler among the events of an extension.
+// handled returns an error if a tool has no handler among the events of an extension.
 func handled(tools []Tool, events []string) error {
 	for _, tool := range tools {
 		if !slices.Contains(events, tool.handler) {
@@ -99,7 +99,7 @@ func handled(tools []Tool, events []string) error {
 	return nil
 }
 
-// checkTools refuses the extensions whose tools cannot be given to agents beside those before them.
+// checkTools refuses extensions whose tools conflict with those of earlier extensions.
 func (r *Registry) checkTools(modules []loaded) (fit, refused []loaded, problems []*LoadError) {
 	var before []Tool
 	for _, m := range modules {
@@ -119,14 +119,14 @@ func (r *Registry) checkTools(modules []loaded) (fit, refused []loaded, problems
 	return fit, refused, problems
 }
 
-// toolsOf are the tools of a snapshot, which alone runs them.
+// toolsOf returns the tools of a snapshot; they run only in that snapshot.
 func (r *Registry) toolsOf(s *snapshot, modules []loaded) []Tool {
 	var all []Tool
 	for _, m := range modules {
 		for _, tool := range m.tools {
 			b := slices.IndexFunc(s.byEvent[tool.handler], func(b binding) bool { return b.module == m.module })
 			if b < 0 {
-				continue // admit refuses it
+				continue // admit refuses this module
 			}
 			run := s.byEvent[tool.handler][b]
 			run.timeout = tool.Timeout
@@ -139,7 +139,7 @@ func (r *Registry) toolsOf(s *snapshot, modules []loaded) []Tool {
 	return all
 }
 
-// runTool runs a tool's handler. Its set is not closed before it ends.
+// runTool runs a tool's handler. The handler's set stays open until the handler ends.
 func (r *Registry) runTool(ctx context.Context, s *snapshot, b *binding, tool Tool, call ToolCall) (json.RawMessage,
 	error) {
 	if !s.acquire() {

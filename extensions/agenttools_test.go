@@ -13,11 +13,11 @@ import (
 	"harness/extensions"
 )
 
-// offered are the tools that agents would be given.
+// offered holds the tools that agents would get.
 type offered struct {
 	mu    sync.Mutex
 	all   []extensions.Tool
-	taken []string // by the server's own
+	taken []string // names of the server's own tools
 }
 
 func (*offered) Gives(extension string) bool { return extension != "@t/private" }
@@ -68,8 +68,8 @@ func toolIn(name, more string) string {
 
 var someCall = extensions.ToolCall{SessionID: "s", TurnID: "t", Workspace: "/w", Input: json.RawMessage(`{"a":1}`)}
 
-// A tool declared by a manifest: its handler gets the input and where the call belongs, and an answer that is
-// not an object becomes one. An extension without permission for tools has none, and a diagnostic says so.
+// A manifest declares a tool: its handler gets the input, session and turn of the call, and a result that is not an
+// object becomes one. An extension without permission offers no tools, and a diagnostic says so.
 func TestToolsOfManifests(t *testing.T) {
 	t.Parallel()
 	root, agents := folder(t), &offered{}
@@ -109,7 +109,7 @@ func TestToolsOfManifests(t *testing.T) {
 	}
 }
 
-// What is wrong with the tools of an extension is an extension that is not loaded, and says what.
+// An extension with an invalid tool is not loaded, and the error names the problem.
 func TestToolsThatCannotBe(t *testing.T) {
 	t.Parallel()
 	for name, one := range map[string]struct {
@@ -139,8 +139,8 @@ func TestToolsThatCannotBe(t *testing.T) {
 	}
 }
 
-// A reload replaces all tools or none. A call under way ends by what it began with; one of the set before is refused and
-// runs nothing.
+// A reload replaces all tools or none. A call in progress ends in the set in which it started; a call in a replaced set
+// is refused and runs nothing.
 func TestToolsAreReloadedAllOrNone(t *testing.T) {
 	t.Parallel()
 	root, agents := folder(t), &offered{}
@@ -175,7 +175,7 @@ func TestToolsAreReloadedAllOrNone(t *testing.T) {
 		_, err := waits.Run(ctx, someCall)
 		ended <- err
 	}()
-	<-host.waiting // it is under way
+	<-host.waiting // the call is in progress
 	put("b", toolIn("b.look", ""), "tool.b.look - - {\"set\":2}")
 	if result := r.Reload(t.Context(), ""); result.Code != extensions.Reloaded {
 		t.Fatal(result.Errors)

@@ -13,10 +13,11 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// EventReload is the journal event of every attempt to reload; its payload is an AuditRecord. It shows no frame.
+// EventReload is the journal event of every attempt to reload; its payload is an AuditRecord. Clients get no frame for
+// it.
 const EventReload = "extension.reload"
 
-// The results an AuditRecord has.
+// The results of an AuditRecord.
 const (
 	AuditSuccess   = "success"
 	AuditFailed    = "failed"
@@ -27,7 +28,7 @@ const (
 type AuditRecord struct {
 	ReloadID       string        `json:"reloadId"`
 	RecordedAt     string        `json:"recordedAt"` // ISO 8601
-	ActorRole      string        `json:"actorRole"`  // "unknown" when the caller was not identified
+	ActorRole      string        `json:"actorRole"`  // "unknown" if the caller was not identified
 	ActorID        *string       `json:"actorId"`
 	RequestOrigin  RequestOrigin `json:"requestOrigin"`
 	Result         string        `json:"result"`
@@ -38,7 +39,7 @@ type AuditRecord struct {
 	Impacted       []string      `json:"impactedExtensions"`
 }
 
-// RequestOrigin is the origin of an attempt.
+// RequestOrigin describes where an attempt came from.
 type RequestOrigin struct {
 	IP        *string `json:"ip"`
 	UserAgent *string `json:"userAgent"`
@@ -64,14 +65,14 @@ func (a *AuditRecord) Complete(result ReloadResult) {
 	a.ErrorSummary = &summary
 }
 
-// Audit stores the record of reloads: a row and a journal event in one transaction.
+// Audit stores the records of reloads: a row and a journal event in one transaction.
 type Audit struct {
 	journal Journal
 	db      *database.DB
 	clock   func() time.Time
 }
 
-// NewAudit makes the audit of a store. clock may be nil.
+// NewAudit makes the audit on a store. clock may be nil.
 func NewAudit(source Journal, db *database.DB, clock func() time.Time) *Audit {
 	if clock == nil {
 		clock = time.Now
@@ -79,7 +80,7 @@ func NewAudit(source Journal, db *database.DB, clock func() time.Time) *Audit {
 	return &Audit{journal: source, db: db, clock: clock}
 }
 
-// Append records one attempt; RecordedAt is set here. It returns after the commit.
+// Append records one attempt and sets RecordedAt. It returns after the commit.
 func (a *Audit) Append(ctx context.Context, record AuditRecord) error {
 	at := a.clock().UnixMilli()
 	record.RecordedAt = javascript.ISOTime(at)

@@ -22,7 +22,7 @@ type CompatibilitySummary struct {
 	Reasons         []string `json:"reasons"`
 }
 
-// compatibility checks a manifest's requirements against a profile. Without a runtime member every profile fits.
+// compatibility checks a manifest's requirements against a profile. Without a runtime member it accepts every profile.
 func compatibility(manifest *Manifest, profile sdk.Profile) CompatibilitySummary {
 	summary := CompatibilitySummary{RuntimeVersion: profile.CoreAPIVersion, ProfileID: profile.RuntimeProfileID,
 		ProfileVersion: profile.RuntimeProfileVersion, Reasons: []string{}}
@@ -62,12 +62,12 @@ func fitProfile(profiles []ProfileRequirement, profile sdk.Profile, refuse func(
 		if required.VersionRange != "" && !inRange(profile.RuntimeProfileVersion, required.VersionRange) {
 			refuse("requires profile versionRange %s; runtime=%s", required.VersionRange, profile.RuntimeProfileVersion)
 		}
-		return // the first entry of that name counts
+		return // only the first entry with that name counts
 	}
 	refuse("profile %s is not declared in manifest runtime.profiles", profile.RuntimeProfileID)
 }
 
-// firstVersion finds something like a version in any text, as node-semver's coerce does.
+// firstVersion finds a version in any text, like coerce of node-semver.
 var firstVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\d{1,16}(\.\d{1,16}(\.\d{1,16})?)?`) })
 
 func version(text string) *semver.Version {

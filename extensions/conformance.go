@@ -14,7 +14,7 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// ConformanceReport says whether an extension behaves the same in every runtime profile, and why not. It has
+// ConformanceReport says whether an extension behaves the same in every runtime profile, and if not, why. It has
 // codex-manager's keys and more.
 type ConformanceReport struct {
 	GeneratedAt string           `json:"generatedAt"`
@@ -22,11 +22,11 @@ type ConformanceReport struct {
 	FixturePath string           `json:"fixturePath"`
 	Profiles    []ConformanceRun `json:"profiles"`
 	Movable     bool             `json:"portableExtension"`
-	// Reasons say why it is not portable.
+	// Reasons say why the extension is not portable.
 	Reasons []string `json:"reasons"`
 }
 
-// ConformanceRun is an extension under one profile.
+// ConformanceRun is the result of an extension under one profile.
 type ConformanceRun struct {
 	ProfileID         string             `json:"profileId"`
 	ProfileVersion    string             `json:"profileVersion"`
@@ -38,14 +38,14 @@ type ConformanceRun struct {
 	Events            []ConformanceEvent `json:"events"`
 }
 
-// ConformanceEvent is what an extension answered to one event it subscribes to.
+// ConformanceEvent is an extension's answer to one event that it subscribes to.
 type ConformanceEvent struct {
 	Type    string           `json:"type"`
 	Results []sdk.EmitResult `json:"results"`
 }
 
-// conformanceProfiles are the two profiles of a conformance run. No runtime has the second one, so only the contract
-// works there.
+// conformanceProfiles returns the two profiles of a conformance run. No runtime has the second profile, so an extension
+// can rely only on the contract there.
 func conformanceProfiles() []sdk.Profile {
 	return []sdk.Profile{
 		{RuntimeProfileID: "codex-manager", RuntimeProfileVersion: "1.0.0", CoreAPIVersion: sdk.AgentRuntimeCoreAPIVersion},
@@ -116,7 +116,7 @@ func conformanceRun(ctx context.Context, folder string, hosts []Host, processAll
 	return run
 }
 
-// check records invalid answers of a handler.
+// check records a handler's invalid answers.
 func (c *ConformanceRun) check(eventType string, results []sdk.EmitResult) {
 	for i := range results {
 		result := &results[i]
@@ -136,7 +136,7 @@ func (c *ConformanceRun) check(eventType string, results []sdk.EmitResult) {
 	}
 }
 
-// SampleEvent is an event of a type with a payload that follows the contract.
+// SampleEvent returns an event of a type with a payload that follows the contract.
 func SampleEvent(eventType string) *Event {
 	about := eventContext{ProjectID: "sample-project", SourceSessionID: "sample-session", ThreadID: "sample-session",
 		TurnID: "sample-turn", ItemID: "sample-item", ApprovalID: "sample-approval", AnchorItemID: "sample-item",

@@ -7,7 +7,7 @@ import (
 	"harness/extensions"
 )
 
-// An extension is portable when it loads and answers alike under both profiles; the report says why one is not.
+// An extension is portable if it loads and answers the same under both profiles; otherwise the report says why not.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	everything := `,"capabilities":{"events":["*"],"actions":["*"]}`

@@ -13,8 +13,8 @@ import (
 type Root struct {
 	Type OriginType
 	Path string
-	// Consent requires the operator's consent to the whole root for each of its extensions, even one without a process
-	// of its own (see TrustPolicy.Consent).
+	// Consent requires the operator's consent to the whole root for each of its extensions, even for one that runs no
+	// process (see TrustPolicy.Consent).
 	Consent bool
 }
 
@@ -27,7 +27,7 @@ type candidate struct {
 	consent    bool // see Root
 }
 
-// precedence orders origins; a folder found twice belongs to the first one.
+// precedence orders origins; a folder found twice belongs to the origin that comes first.
 func precedence(origin OriginType) int {
 	switch origin {
 	case NativeModule:
@@ -40,10 +40,10 @@ func precedence(origin OriginType) int {
 	return 2
 }
 
-// eventFiles are the default entrypoints, for a manifest that names none that exists.
+// eventFiles returns the default entrypoints, for a manifest whose entrypoint does not exist.
 func eventFiles() []string { return []string{"events.js", "events.mjs", "events.ts"} }
 
-// discover finds the extensions under the roots in an order that depends on names only: origin, module name, path. A
+// discover finds the extensions under the roots in an order that depends only on names: origin, module name, path. A
 // folder reached from two roots belongs to the stronger origin. It skips missing roots and reports unreadable ones.
 func discover(roots []Root) (found []candidate, problems []error) {
 	roots = slices.Clone(roots)
@@ -78,7 +78,7 @@ func discover(roots []Root) (found []candidate, problems []error) {
 	return found, problems
 }
 
-// Holds reports whether a folder contains extensions in its folders.
+// Holds reports whether a folder contains extensions in its subfolders.
 func Holds(folder string) (bool, error) {
 	found, err := discoverRoot(Root{Path: folder})
 	real, linkErr := realPath(folder)
@@ -140,8 +140,8 @@ func isFile(path string) bool {
 	return err == nil && !info.IsDir()
 }
 
-// entrypoint finds the file to load: the manifest's, else the first usual one. It skips a file outside the folders
-// for imports and names it in the diagnostics.
+// entrypoint finds the file to load: the manifest's, otherwise the first default one that exists. It skips a file
+// outside the folders for imports and names it in the diagnostics.
 func entrypoint(c candidate, manifest *Manifest, trust TrustMode) (path string, diagnostics []string) {
 	var names []string
 	if manifest != nil && manifest.Events != "" {
@@ -171,7 +171,7 @@ func entrypoint(c candidate, manifest *Manifest, trust TrustMode) (path string, 
 	return "", diagnostics
 }
 
-// within reports whether a real path lies in a real folder.
+// within reports whether a real path is inside a real folder.
 func within(folder, path string) bool {
 	relative, err := filepath.Rel(folder, path)
 	return err == nil && filepath.IsLocal(relative)

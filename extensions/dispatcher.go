@@ -21,7 +21,7 @@ type Journal interface {
 	Bounds(ctx context.Context) (oldest, head int64, err error)
 	Read(ctx context.Context, query journal.Query) ([]journal.Record, error)
 	Commit(ctx context.Context, unit journal.Unit) ([]journal.Record, error)
-	// Reading returns a context that tracks reads. Settled waits until their data may be shown, or returns an error.
+	// Reading returns a context that tracks reads. Settled waits until the read rows are durable, or returns an error.
 	Reading(ctx context.Context) context.Context
 	Settled(ctx context.Context) error
 	// Head is the last position passed to subscribers.
@@ -30,7 +30,7 @@ type Journal interface {
 
 // Sessions is the part of package session that synthesised events use; package server adapts it.
 type Sessions interface {
-	// Describe returns the stored session, ErrSessionGone when it was deleted or never existed.
+	// Describe returns the stored session, or ErrSessionGone if it was deleted or never existed.
 	Describe(ctx context.Context, sessionID string) (SessionInfo, error)
 	// RequestPending reports whether an interactive request of a session still needs a decision.
 	RequestPending(ctx context.Context, sessionID, requestID string) (bool, error)
@@ -43,7 +43,7 @@ type SessionInfo struct {
 	SystemOwned bool
 }
 
-// ErrSessionGone says that the session was deleted or is not known.
+// ErrSessionGone reports that the session was deleted or is unknown.
 var ErrSessionGone = errors.New("session is gone")
 
 // DispatcherOptions configure a Dispatcher. Registry, Journal, DB, Sessions and NodeID are required.
@@ -52,24 +52,25 @@ type DispatcherOptions struct {
 	Journal  Journal
 	DB       *database.DB
 	Sessions Sessions
-	// NodeID names this server among those that share the store; it must be the same after a restart.
+	// NodeID identifies this server among the servers that share the store; it must be the same after a restart.
 	NodeID string
-	// Owns, when set, reports whether this node dispatches the events of a session. Events without a session
-	// are dispatched by the node whose runtime emitted them. With nil this node dispatches all.
+	// Owns, if set, reports whether this node dispatches the events of a session. The node whose runtime emitted an
+	// event without a session dispatches that event. If Owns is nil, this node dispatches all events.
 	Owns func(ctx context.Context, sessionID string) (bool, error)
-	// Taken, when set, reports whether a record moved a session from one node to another. The new owner's
-	// dispatcher then dispatches what the former owner's has not.
+	// Taken, if set, reports whether a record moved a session from one node to another. The new owner's dispatcher then
+	// dispatches the events that the former owner's did not.
 	Taken func(event *journal.Event) (from, by string, is bool)
-	// Lanes is how many sessions' events are dispatched concurrently (4); one session's events stay in order. It also
-	// bounds concurrent retries.
+	// Lanes is the number of sessions whose events are dispatched concurrently (4); one session's events stay in order.
+	// It also bounds concurrent retries.
 	Lanes int
-	// Queue bounds the queued records of one lane (256); beyond it the lane reads the journal from its position.
+	// Queue bounds the queued records of one lane (256); when it overflows, the lane reads the journal from its
+	// position.
 	Queue int
 	// Retry are the pauses before each retry of a turn.completed that no handler acted on (0.5 s, 2 s, 8 s).
 	Retry []time.Duration
-	// SaveEvery is how often a changed cursor is stored (5 s).
+	// SaveEvery is the interval at which a changed cursor is stored (5 s).
 	SaveEvery time.Duration
-	// Observe, when set, is called each time a lane falls back to reading the journal. It must not block.
+	// Observe, if set, is called each time a lane falls back to reading the journal. It must not block.
 	Observe func(lane int)
 	Logger  zerolog.Logger
 	Clock   func() time.Time
@@ -97,10 +98,9 @@ func (o *DispatcherOptions) setDefaults() {
 }
 
 // Dispatcher sends extensions the app-server signals of the journal, and the events synthesised from them. It accepts
-// records without blocking and works on goroutines of its own, so the stream never waits for an extension. A lane
-// that cannot keep up reads the journal from its cursor, so no signal is lost. After a crash, synthesised events are
-// caught up from the stored cursor; plain signals of the time in between are not dispatched, since they are out of
-// date.
+// records without blocking and works in separate goroutines, so the stream never waits for an extension. A lane that
+// falls behind reads the journal from its cursor, so no signal is lost. After a crash, synthesised events are caught up
+// from the stored cursor. Plain signals from before the restart are not dispatched, because they are out of date.
 type Dispatcher struct {
 	opts  DispatcherOptions
 	names names
@@ -123,7 +123,7 @@ func NewDispatcher(opts DispatcherOptions) *Dispatcher {
 	return d
 }
 
-// Start subscribes to the journal and resumes what an earlier run of this node left. Calling it twice is
+// Start subscribes to the journal and resumes the dispatches that an earlier run of this node left. Calling it twice is
 // allowed.
 func (d *Dispatcher) Start(ctx context.Context) error {
 	return d.loops.Start(ctx, func(context.Context) error { return d.begin(ctx) })
@@ -139,19 +139,19 @@ func (d *Dispatcher) begin(ctx context.Context) error {
 		return err
 	}
 	if !known {
-		// The first run begins at the head and stores its cursor at once. Otherwise a run that ended before its first
-		// record would make the next one a first run again, and skip the events in between.
+		// The first run starts at the head and stores its cursor immediately. Otherwise, if that run ended before its
+		// first record, the next run would start as a first run again and skip the events in between.
 		cursor = d.opts.Journal.Head()
 		if err := d.writeCursor(ctx, cursor); err != nil {
 			return err
 		}
 	}
-	// No record may get lost between the head and the first publish, so lanes are closed until they know their start.
+	// Lanes stay closed until they know their start, so that no record is lost between the head and the first publish.
 	for _, l := range d.lanes {
 		l.mu.Lock()
 	}
 	head, unsubscribe := d.opts.Journal.Subscribe(d.publish)
-	cursor = min(cursor, head) // a cursor ahead of the journal comes from a store that was replaced
+	cursor = min(cursor, head) // a cursor beyond the end of the journal comes from a store that was replaced
 	d.saved, d.liveAfter = cursor, head
 	for _, l := range d.lanes {
 		l.seen, l.cursor, l.behind = head, cursor, cursor < head
@@ -169,7 +169,7 @@ func (d *Dispatcher) begin(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends dispatching and aborts running handlers. The next start repeats their synthesised events. Calling it
+// Stop stops the dispatcher and cancels running handlers. The next start repeats their synthesised events. Calling it
 // twice is allowed.
 func (d *Dispatcher) Stop(ctx context.Context) error {
 	if ended, err := d.loops.Stop(ctx, "the dispatching to extensions"); !ended {
@@ -216,7 +216,7 @@ func (d *Dispatcher) save(ctx context.Context) {
 	}
 }
 
-// saveCursor stores the position up to which every lane is done.
+// saveCursor stores the position up to which every lane has dispatched.
 func (d *Dispatcher) saveCursor(ctx context.Context) error {
 	done := d.lanes[0].position()
 	for _, l := range d.lanes[1:] {

@@ -23,17 +23,17 @@ import (
 	"harness/transcript"
 )
 
-// patience bounds a wait that a correct program ends long before.
+// patience bounds a wait that a correct program ends much earlier.
 const patience = 60 * time.Second
 
-// seen is one event a listener got.
+// seen is one event that a listener received.
 type seen struct {
 	Type    string
 	Payload map[string]any
 	raw     string
 }
 
-// listener is a native extension that sends every event to a channel and gives the answer it was made with.
+// listener is a native extension that sends every event to a channel and returns a fixed answer.
 type listener struct {
 	events chan seen
 	mu     sync.Mutex
@@ -93,7 +93,7 @@ func queued(string, int) any {
 	return sdk.EnqueueOutcome{Status: sdk.Enqueued, Job: sdk.Job{ID: "j", Type: "t", ProjectID: "p", State: "queued"}}
 }
 
-// hosted are the sessions known to a dispatcher.
+// hosted holds the sessions that a dispatcher knows.
 type hosted struct {
 	mu      sync.Mutex
 	infos   map[string]extensions.SessionInfo
@@ -115,7 +115,7 @@ func (r *hosted) RequestPending(_ context.Context, _, id string) (bool, error) {
 	return !r.settled[id], nil
 }
 
-// site is a journal with a dispatcher on it.
+// site is a journal with a dispatcher.
 type site struct {
 	t       *testing.T
 	db      *database.DB
@@ -135,7 +135,7 @@ func newSite(t *testing.T, db *database.DB) *site {
 		}}}
 }
 
-// start runs a dispatcher; stop ends it early, the test's end does otherwise.
+// start runs a dispatcher; stop ends it early, otherwise it ends with the test.
 func (s *site) start(l *listener, change func(*extensions.DispatcherOptions), types ...string) (
 	d *extensions.Dispatcher, r *extensions.Registry, stop func()) {
 	s.t.Helper()
@@ -204,7 +204,7 @@ func (s *site) entry(session string, entry transcript.Entry) {
 
 const marker = "app_server.marker"
 
-// mark appends a signal whose dispatch proves that everything before it was dispatched.
+// mark appends a signal. Once it is dispatched, everything before it was dispatched.
 func (s *site) mark(session string) {
 	s.append(notification(session, "", `{"method":"marker"}`, stream.Meta{}))
 }
@@ -253,7 +253,7 @@ func TestSignals_AS13_AS14_AS15(t *testing.T) {
 	})
 }
 
-// EX-36, EX-37, EX-38, EX-39, EX-40: what is synthesised from a turn with file changes, and that one without has no
+// EX-36, EX-37, EX-38, EX-39, EX-40: the events synthesised from a turn with file changes; a turn without them has no
 // turn.completed.
 func TestFileChangesAndTurnEnd_EX36_EX37_EX38_EX39_EX40(t *testing.T) {
 	t.Parallel()
@@ -287,7 +287,7 @@ func TestFileChangesAndTurnEnd_EX36_EX37_EX38_EX39_EX40(t *testing.T) {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 		l.expect(t, marker)
-		// Sessions without a project and workers' are not reviewed.
+		// Sessions without a project and workers' sessions are not reviewed.
 		s.fileChange("s2", "t1", "i", "req-3")
 		s.turnEnd("s2", "t1")
 		s.fileChange("worker", "t1", "i", "req-4")
@@ -302,7 +302,7 @@ func TestFileChangesAndTurnEnd_EX36_EX37_EX38_EX39_EX40(t *testing.T) {
 	})
 }
 
-// EX-41: a turn that began before this server did is known to change files by its stored approval.request rows.
+// EX-41: for a turn that started before this server did, the stored approval.request rows show that it changes files.
 func TestGatingIsRecovered_EX41(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -325,8 +325,8 @@ func TestGatingIsRecovered_EX41(t *testing.T) {
 	})
 }
 
-// EX-42: without a handler that acts the event is dispatched again, a bounded number of times; once a handler
-// acts, no more.
+// EX-42: if no handler acts on the event, it is dispatched again, a bounded number of times. Once a handler acts, there
+// are no more retries.
 func TestTurnEndIsRetried_EX42(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -340,12 +340,12 @@ func TestTurnEndIsRetried_EX42(t *testing.T) {
 		s.start(l, nil, extensions.EventTurnCompleted)
 		s.fileChange("s1", "t1", "i", "r1")
 		s.turnEnd("s1", "t1")
-		for range 3 { // the first and two retries, then it is given up
+		for range 3 { // the first attempt and two retries, then the dispatcher abandons it
 			l.expect(t, extensions.EventTurnCompleted)
 		}
 		s.fileChange("s1", "t2", "i", "r2")
 		s.turnEnd("s1", "t2")
-		for range 2 { // the fifth is acted on
+		for range 2 { // a handler acts on the fifth
 			if got := l.expect(t, extensions.EventTurnCompleted); got.Payload["context"].(map[string]any)["turnId"] != "t2" {
 				t.Fatalf("got %s", got.raw)
 			}
@@ -369,8 +369,8 @@ func (s *site) waitFor(query string, want int) {
 	}
 }
 
-// Synthesised events that were not dispatched before the server stopped are dispatched after the next start;
-// plain signals are not.
+// Synthesised events that were not dispatched before the server stopped are dispatched after the next start; plain
+// signals are not.
 func TestSynthesisedEventsSurviveARestart_EX41(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -380,7 +380,7 @@ func TestSynthesisedEventsSurviveARestart_EX41(t *testing.T) {
 		s.mark("s1")
 		first.expect(t, marker)
 		stop()
-		// The dispatcher is down, the journal still grows.
+		// The dispatcher is stopped, but the journal still grows.
 		s.fileChange("s1", "t1", "i", "r1")
 		s.turnEnd("s1", "t1")
 		s.mark("s1")
@@ -396,8 +396,8 @@ func TestSynthesisedEventsSurviveARestart_EX41(t *testing.T) {
 	})
 }
 
-// EX-38: a file change that came without a subscriber is reconciled once there is one, unless it was decided
-// or acted on meanwhile.
+// EX-38: a file change that arrived without a subscriber is reconciled once there is one, unless it was decided or
+// acted on in between.
 func TestReconcile_EX38(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -426,7 +426,7 @@ func TestReconcile_EX38(t *testing.T) {
 	})
 }
 
-// A lane that cannot keep up loses nothing and keeps the order, and the journal's publisher never waits for it.
+// A lane that falls behind loses nothing and keeps the order, and the journal's publisher never waits for it.
 func TestSlowExtensionLosesNoSignal(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -444,7 +444,8 @@ func TestSlowExtensionLosesNoSignal(t *testing.T) {
 		}, "app_server.n")
 		const total = 200
 		for i := range total {
-			// Append returns after the subscribers had the records: it would hang here if publishing waited for the handler.
+			// Append returns after the subscribers got the records: it would hang here if publishing waited for the
+			// handler.
 			s.append(notification("s1", "", fmt.Sprintf(`{"method":"n","params":%d}`, i), stream.Meta{}))
 		}
 		<-fellBehind

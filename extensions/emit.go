@@ -12,14 +12,14 @@ import (
 	"harness/extensions/sdk"
 )
 
-// Scope is the subject of an event: project, source session, turn. A handler's actions may only touch these; an empty
+// Scope is the subject of an event: project, source session, turn. A handler's actions may touch only these; an empty
 // field allows any.
 type Scope struct {
 	ProjectID, SessionID, TurnID string
 }
 
-// Outside describes a request about something other than the event; "" for one within the scope. An empty bound
-// allows any.
+// Outside describes a request about something other than the event's subject; "" for a request within the scope. An
+// empty bound allows any.
 func Outside(what, bound, asked string) string {
 	if bound == "" || bound == asked {
 		return ""
@@ -27,11 +27,11 @@ func Outside(what, bound, asked string) string {
 	return fmt.Sprintf("the event is about %s %s, the action about %s", what, bound, asked)
 }
 
-// JobOutside is Outside for a job: its owner and the session it comes from.
+// JobOutside is Outside for a job: its owner and the session that it comes from.
 func (s Scope) JobOutside(job sdk.EnqueueInput) string {
 	owner := s.ProjectID
 	if owner == "" && s.SessionID != "" {
-		owner = "session:" + s.SessionID // as the queue has it (session.Session.Owner)
+		owner = "session:" + s.SessionID // as in the queue (session.Session.Owner)
 	}
 	problem := Outside("project", owner, job.ProjectID)
 	if problem == "" && job.SourceSessionID != nil {
@@ -52,7 +52,7 @@ type Settings interface {
 
 // Actions executes the action requests of handlers; extensions/action implements it.
 type Actions interface {
-	// Execute runs one request and returns its outcome, also as its only error.
+	// Execute runs one request. The result has its outcome, including errors.
 	Execute(ctx context.Context, call ActionCall) sdk.EmitResult
 }
 
@@ -69,12 +69,12 @@ type ActionCall struct {
 type Summary struct {
 	EventType                                  string
 	Handlers, Enqueues, Actions, HandlerErrors int
-	// Winner is the status and action of the authoritative action, "" when there was none.
+	// Winner is the status and action of the authoritative action, "" without one.
 	Winner string
 	Took   time.Duration
 }
 
-// details of results that the dispatcher itself makes.
+// Details of results that the dispatcher makes itself.
 const (
 	codeWinnerSelected  = "action_winner_already_selected"
 	codeUndeclared      = "undeclared_capability"
@@ -138,7 +138,7 @@ func (p *emission) run(ctx context.Context, b *binding) {
 	p.results = append(p.results, result)
 }
 
-// invoke runs one handler within its timeout. The caller continues afterwards, even if the module hangs.
+// invoke runs one handler within its timeout. invoke returns at the timeout even if the module hangs.
 func (p *emission) invoke(ctx context.Context, b *binding) (json.RawMessage, error) {
 	bounded, cancel := context.WithTimeout(ctx, b.timeout)
 	defer cancel()
@@ -153,7 +153,7 @@ func (p *emission) invoke(ctx context.Context, b *binding) (json.RawMessage, err
 	return raw, err
 }
 
-// act decides about one action request.
+// act handles one action request.
 func (p *emission) act(ctx context.Context, b *binding, request sdk.ActionRequest) sdk.EmitResult {
 	result := sdk.EmitResult{Kind: sdk.ActionResult, ModuleName: b.moduleName, ActionType: request.ActionType,
 		RequestID: request.RequestID, IdempotencyKey: request.IdempotencyKey}

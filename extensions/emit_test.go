@@ -15,7 +15,7 @@ import (
 	"harness/extensions/sdk"
 )
 
-// EX-10, EX-11, EX-12: priority (100 without one), module name, registration index; all of them run.
+// EX-10, EX-11, EX-12: handlers run by priority (default 100), module name, registration index; all of them run.
 func TestOrderAndFanout_EX10_EX11_EX12(t *testing.T) {
 	t.Parallel()
 	r := ofScripts(t, extensions.Options{}, map[string]string{
@@ -64,7 +64,7 @@ func TestResultsOfHandlers_EX13_EX15_EX18(t *testing.T) {
 	}
 }
 
-// EX-14: a handler slower than its timeout is cut off there and later ones run.
+// EX-14: a handler slower than its timeout is cut off, and later ones run.
 func TestSlowHandlerIsCutOff_EX14(t *testing.T) {
 	t.Parallel()
 	r := ofScripts(t, extensions.Options{}, map[string]string{"a": "e - 900 @wait", "b": "e - - 1"})
@@ -80,7 +80,7 @@ func TestSlowHandlerIsCutOff_EX14(t *testing.T) {
 	}
 }
 
-// actor is an executor that answers by the payload's "status" and notes what it was asked.
+// actor is an executor that answers with the payload's "status" and records the requests.
 type actor struct {
 	mu    sync.Mutex
 	calls []extensions.ActionCall
@@ -100,8 +100,8 @@ func request(actionType, status string) string {
 		`"},"requestId":"r","idempotencyKey":"k"}`
 }
 
-// EX-21, EX-22, EX-25, EX-26: requests are executed by the core in order until one is performed; a handler cannot
-// report one itself.
+// EX-21, EX-22, EX-25, EX-26: the core executes requests in order until one is performed; a handler cannot report a
+// performed action itself.
 func TestActionsAreReconciled_EX21_EX22_EX25_EX26(t *testing.T) {
 	t.Parallel()
 	executor := &actor{}
@@ -203,7 +203,7 @@ func (s settings) SessionSettings(_ context.Context, id string) (map[string]json
 	return nil, errors.New("unknown session")
 }
 
-// EX-06, EX-07, EX-08, EX-16, EX-17 and the refusal of late calls, through a native extension.
+// EX-06, EX-07, EX-08, EX-16, EX-17, and late calls are refused, through a native extension.
 func TestTools_EX06_EX07_EX08_EX16_EX17(t *testing.T) {
 	t.Parallel()
 	kept := make(chan sdk.Tools, 1)

@@ -6,7 +6,7 @@ import (
 	"harness/internal/lib/javascript"
 )
 
-// encodeEvent writes {"type","payload","emittedAt"?,"correlationId"?} without touching the payload's bytes.
+// encodeEvent writes {"type","payload","emittedAt"?,"correlationId"?} and does not change the payload's bytes.
 func encodeEvent(e *Event) []byte {
 	out := make([]byte, 0, len(e.Payload)+len(e.Type)+96)
 	out = append(out, `{"type":`...)
@@ -28,7 +28,7 @@ func encodeEvent(e *Event) []byte {
 	return append(out, '}')
 }
 
-// encode is for values that always encode: texts, numbers and JSON that was parsed before.
+// encode is for values that always encode: texts, numbers and parsed JSON.
 func encode(value any) json.RawMessage { return javascript.MustEncode(value) }
 
 func quote(text string) []byte { return encode(text) }

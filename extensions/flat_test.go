@@ -14,7 +14,7 @@ import (
 	"harness/transcript"
 )
 
-// The events of a turn cost the same whether its session had 10 turns or 1,200.
+// The events of a turn cost the same whether its session has 10 turns or 1,200.
 func TestEventsOfATurnAreFlat(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -29,7 +29,7 @@ func TestEventsOfATurnAreFlat(t *testing.T) {
 			s.live(id, turns)
 		}
 		s.start(l, nil, extensions.EventFileChange, extensions.EventTurnCompleted)
-		// Others are at work on the machine: what costs more costs more in each try.
+		// Other processes load the machine, but a real cost shows in every attempt.
 		ratio := s.eventsOfATurn(l, "1")
 		for _, try := range []string{"2", "3"} {
 			if ratio > 2 {
@@ -42,12 +42,12 @@ func TestEventsOfATurnAreFlat(t *testing.T) {
 	})
 }
 
-// eventsOfATurn is the ratio of the time of two events of a turn in the long session to that in the short
+// eventsOfATurn returns the ratio of the time for two events of a turn in the long session to the time in the short
 // one.
 func (s *site) eventsOfATurn(l *listener, try string) float64 {
 	s.t.Helper()
 	took := map[string]time.Duration{"short": time.Hour, "long": time.Hour}
-	for n := range 10 { // of the turns both have
+	for n := range 10 { // turns that both sessions have
 		turn := fmt.Sprint("turn-", n)
 		for length, fastest := range took {
 			id, start := length+try, time.Now()
@@ -65,7 +65,7 @@ func (s *site) eventsOfATurn(l *listener, try string) float64 {
 	return ratio
 }
 
-// live gives a session turns of three entries each.
+// live gives a session turns with three entries each.
 func (s *site) live(session string, turns int) {
 	s.t.Helper()
 	_, err := s.journal.Commit(s.t.Context(), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {

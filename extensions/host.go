@@ -12,9 +12,10 @@ import (
 // Host loads extensions of one kind: embedded (extensions/js), process (extensions/process) or native (Go modules
 // compiled in).
 //
-// Contract every host keeps:
-//   - Load starts one extension and returns its subscriptions; it ends when ctx ends (the registry sets a deadline). When Load fails, it
-//     stops everything it started. Load never touches another extension and may run concurrently with other Loads.
+// Every host keeps this contract:
+//   - Load starts one extension and returns its subscriptions; it ends when ctx ends (the registry sets a deadline).
+//     When Load fails, it stops everything it started. Load never touches another extension and may run concurrently
+//     with other Loads.
 //   - Errors of Load are *LoadError with one of the codes below and the extension's own message where it threw
 //     ("boom", not "Error: boom at events.js:3"), as codex-manager's clients expect. Other errors become
 //     import_failed.
@@ -31,41 +32,42 @@ type Module interface {
 	// Subscriptions are the handlers in registration order; the position in the slice is the number Handle takes. They
 	// never change.
 	Subscriptions() []Subscription
-	// Handle runs one handler and returns its result as JSON (nil for undefined). An error is the one
-	// the handler threw: its text becomes handler_error.error unchanged.
+	// Handle runs one handler and returns its result as JSON (nil for undefined). An error is the one that the handler
+	// threw: its text becomes handler_error.error unchanged.
 	//
 	// It MUST return ctx's error at most 50 ms after ctx ends, whatever the extension does (endless loop, native loop,
-	// a child that hangs). It abandons work that it cannot stop and cleans it up in the background, and the next
-	// Handle must work. After Handle returned, no call of this invocation may reach tools: the extension rejects late
-	// calls with the text LateCall, and tools refuses them, too.
+	// a child that hangs). It abandons work that it cannot stop and cleans it up in the background, and the next Handle
+	// must work. After Handle returned, no call of this invocation may reach tools: the extension rejects late calls
+	// with the text LateCall, and tools refuses them, too.
 	Handle(ctx context.Context, subscription int, event *Event, tools Tools) (json.RawMessage, error)
 	// Health returns the state of the module, without blocking.
 	Health() Health
-	// Close stops the extension and frees its resources. No Handle runs at that time or later. It is called once.
+	// Close stops the extension and frees its resources. No Handle runs during Close or later. The registry calls it
+	// once.
 	Close(ctx context.Context) error
 }
 
 // Missing is a name that an extension's code uses and its host lacks.
 type Missing struct {
-	// Name is a global, a member of one or a module; Position is file:line:column below the folder of allowed imports.
+	// Name is a global, a member of one, or a module; Position is file:line:column below the folder of allowed imports.
 	Name, Position string
-	// Guarded is true when the code checks first whether the name exists, so nothing breaks.
+	// Guarded is true if the code first checks whether the name exists, so nothing breaks.
 	Guarded bool
-	// Remedy says what is wrong with Name and how to fix it.
+	// Remedy describes the problem with Name and how to fix it.
 	Remedy string
 }
 
-// String is "position: name remedy".
+// String returns "position: name remedy".
 func (m Missing) String() string { return fmt.Sprintf("%s: %s %s", m.Position, m.Name, m.Remedy) }
 
 // Inspected is a Module whose host analyzed its code.
 type Inspected interface {
-	// Missing are the names that the code uses and the host lacks.
+	// Missing returns the names that the code uses and the host lacks.
 	Missing() []Missing
 }
 
 // NeedsNodeError is the Reason of a LoadError of the embedded host: the extension names no host and uses names that
-// only Node has. The registry then runs it in Node, if that is allowed.
+// only Node has. The registry then runs it in Node, if the operator allows that.
 type NeedsNodeError struct{ Missing []Missing }
 
 // Error implements error.
@@ -77,15 +79,15 @@ func (e *NeedsNodeError) Error() string {
 	return "it uses " + strings.Join(texts, ", ") + ", which only Node has"
 }
 
-// ErrNoNode is the Reason of a LoadError of the process host: there is no Node on this server.
+// ErrNoNode is the Reason of a LoadError of the process host: this server has no Node.
 var ErrNoNode = errors.New("node is not installed on this server")
 
 // ErrNoConsent is the Reason of a LoadError: the extension runs in a process, and the operator did not consent to it.
 var ErrNoConsent = errors.New("the operator did not consent to it")
 
-// Subscription is one registration: on(eventType, handler, {priority, timeoutMs}). A host passes the values of
-// JavaScript on (missing or invalid: zero value and HasPriority false); the registry applies the defaults (priority
-// 100, timeout 30 s).
+// Subscription is one registration: on(eventType, handler, {priority, timeoutMs}). A host passes on the JavaScript
+// values (missing or invalid: zero value and HasPriority false); the registry applies the defaults (priority 100,
+// timeout 30 s).
 type Subscription struct {
 	EventType   string
 	Priority    int
@@ -97,9 +99,9 @@ type Subscription struct {
 type Source struct {
 	// ModuleName is the folder's name: the ordering key and the identity in results. Name and Version are the manifest's.
 	ModuleName, Name, Version, AgentID string
-	// Root is the extension's folder, SourceRoot the discovery root it was found under (the same when a root is itself an
-	// extension), Entrypoint the file exporting registerAgentEvents. Imports are confined to Root, or to SourceRoot when
-	// Trust is not enforced.
+	// Root is the extension's folder. SourceRoot is the discovery root under which it was found (the same when a root
+	// is itself an extension). Entrypoint is the file that exports registerAgentEvents. Imports are confined to Root,
+	// or to SourceRoot when Trust is not enforced.
 	Root, SourceRoot, Entrypoint string
 	Origin                       Origin
 	Trust                        TrustMode
@@ -108,16 +110,16 @@ type Source struct {
 	// HostCapabilities is capabilities.host: the machine access that a process requests ("fs.read:.",
 	// "net:api.example.com", "exec").
 	HostCapabilities []string
-	// Consent checks that the operator consented to the present content of the extension's folder and of further
-	// files. A host that runs a process calls it after it read the code and before each start, and starts nothing on
-	// an error. nil: no check is needed.
+	// Consent checks that the operator consented to the current content of the extension's folder and of further files.
+	// A host that runs a process calls it after it read the code and before each start, and starts nothing if it
+	// returns an error. nil: no check is needed.
 	Consent func(further []string) error
 }
 
 // RuntimeChoice is the host part of a manifest's runtime object; codex-manager ignores these keys, so a manifest
 // stays compatible.
 type RuntimeChoice struct {
-	// Host is "" (embedded, or Node when the code needs it), "embedded", "node" or "process".
+	// Host is "" (embedded, or Node if the code needs it), "embedded", "node" or "process".
 	Host string `json:"host,omitempty"`
 	// Command is the program and arguments of a process extension, relative to Root; empty with host "node" means the
 	// built-in script.
@@ -139,20 +141,20 @@ type Tools interface {
 	EnqueueJob(ctx context.Context, input json.RawMessage) (json.RawMessage, error)
 	// HasSettings reports whether the two getters exist.
 	HasSettings() bool
-	// GetSessionSettings returns the session's settings as one object.
+	// GetSessionSettings returns all settings of a session as one object.
 	GetSessionSettings(ctx context.Context, sessionID string) (json.RawMessage, error)
-	// GetSessionSetting returns one top-level value, nil when there is none.
+	// GetSessionSetting returns one top-level value, nil if it is not set.
 	GetSessionSetting(ctx context.Context, sessionID, key string) (json.RawMessage, error)
 	// Log writes one line of the extension's log. level is debug, info, warn or error; fields is any JSON or nil. It never
 	// blocks.
 	Log(level string, fields json.RawMessage, message string)
 }
 
-// Event is the input of handlers: type, payload and, when set, emittedAt and correlationId. It is encoded at most
-// once, and only if there is a handler.
+// Event is the input of handlers: type, payload and, if set, emittedAt and correlationId. It is encoded at most once,
+// and only if there is a handler.
 type Event struct {
 	Type          string
-	EmittedAt     string // ISO 8601, "" when not set
+	EmittedAt     string // ISO 8601, "" if not set
 	CorrelationID string
 	// Payload is one JSON object.
 	Payload json.RawMessage
@@ -161,7 +163,7 @@ type Event struct {
 	encoded    []byte
 }
 
-// JSON is the whole event object for handlers; the slice is shared and must not be changed.
+// JSON returns the whole event object for handlers; the slice is shared and must not be changed.
 func (e *Event) JSON() []byte {
 	e.encodeOnce.Do(func() { e.encoded = encodeEvent(e) })
 	return e.encoded
@@ -174,11 +176,11 @@ type HealthState string
 const (
 	HealthOK          HealthState = "ok"
 	HealthRestarting  HealthState = "restarting"  // its VM or child is being restarted
-	HealthQuarantined HealthState = "quarantined" // a VM is stuck in a native loop and was abandoned; a fresh one serves
-	HealthFailed      HealthState = "failed"      // gave up; only a reload restarts it
+	HealthQuarantined HealthState = "quarantined" // a VM is stuck in a native loop and was abandoned; a new one serves
+	HealthFailed      HealthState = "failed"      // stopped permanently; only a reload restarts it
 )
 
-// Health describes a module now.
+// Health describes the current state of a module.
 type Health struct {
 	State     HealthState `json:"state"`
 	Restarts  int         `json:"restarts"`
@@ -188,8 +190,8 @@ type Health struct {
 // LoadCode says why an extension could not be loaded; the codes are codex-manager's.
 type LoadCode string
 
-// The codes of a LoadError. A host uses ImportFailed, MissingRegister,
-// RegistrationFailed and, for capabilities.host, InvalidManifest; the rest is the registry's.
+// The codes of a LoadError. A host uses ImportFailed, MissingRegister, RegistrationFailed and, for capabilities.host,
+// InvalidManifest; the registry uses the others.
 const (
 	MissingEntrypoint   LoadCode = "missing_entrypoint"
 	InvalidManifest     LoadCode = "invalid_manifest"
@@ -204,13 +206,13 @@ const (
 // MissingRegisterText is the message of MissingRegister.
 const MissingRegisterText = "module does not export registerAgentEvents"
 
-// LoadError says why one extension is not loaded.
+// LoadError says why one extension could not be loaded.
 type LoadError struct {
-	// Extension is the manifest's name, or the folder's when there is none to read. A host may leave it empty.
+	// Extension is the manifest's name, or the folder's name without a readable manifest. A host may leave it empty.
 	Extension string   `json:"extension"`
 	Code      LoadCode `json:"code"`
 	Message   string   `json:"message"`
-	// Reason lets the registry react: *NeedsNodeError, ErrNoNode or ErrNoConsent, mostly nil.
+	// Reason lets the registry react: *NeedsNodeError, ErrNoNode or ErrNoConsent, usually nil.
 	Reason error `json:"-"`
 }
 

@@ -10,7 +10,7 @@ import (
 	"harness/stream"
 )
 
-// said is a record of a line as the journal hands it on in the process that stored it.
+// said makes a record of a line as the journal publishes it in the process that stored it.
 func said(tb testing.TB, line string) *journal.Record {
 	tb.Helper()
 	event := stream.Upcast(1, journal.Event{Type: stream.EventNotification, Payload: json.RawMessage(line)})
@@ -22,7 +22,7 @@ func said(tb testing.TB, line string) *journal.Record {
 	return &journal.Record{Event: event}
 }
 
-// A record without a subscriber is dropped without decoding and without garbage.
+// The dispatcher drops a record without a subscriber without decoding it and without allocation.
 func TestUninterestingRecordsCostNothing(t *testing.T) {
 	d := NewDispatcher(DispatcherOptions{Registry: New(Options{Logger: zerolog.Nop()})})
 	rec := said(t, `{"method":"item/agentMessage/delta","params":{"delta":"x"}}`)

@@ -14,8 +14,8 @@ import (
 	"harness/extensions/sdk"
 )
 
-// script is what the test host makes of an entrypoint: one line per handler, "<event> <priority|-> <timeoutMs|-> <JSON
-// result | !error | @wait>".
+// script is the test host's parsed entrypoint: one line per handler, "<event> <priority|-> <timeoutMs|-> <JSON result |
+// !error | @wait>".
 type script struct {
 	subscriptions []extensions.Subscription
 	answers       []string
@@ -23,10 +23,10 @@ type script struct {
 	waiting       chan<- struct{}
 }
 
-// scriptHost stands in for an engine in tests of the registry: it knows nothing but the seam.
+// scriptHost replaces an engine in tests of the registry: it implements only the Host interface.
 type scriptHost struct {
 	open, closed atomic.Int64
-	waiting      chan struct{} // receives when a handler begins to wait; nil: unused
+	waiting      chan struct{} // receives when a handler starts to wait; nil: unused
 }
 
 func (*scriptHost) Kind() string { return extensions.HostEmbedded }
@@ -95,7 +95,7 @@ func (m *script) Close(context.Context) error {
 	return nil
 }
 
-// write puts files into a folder; keys are paths.
+// write writes files into a folder; keys are paths.
 func write(t *testing.T, folder string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
@@ -109,7 +109,7 @@ func write(t *testing.T, folder string, files map[string]string) {
 	}
 }
 
-// folder is a fresh folder with its symbolic links resolved.
+// folder returns a new folder with its symbolic links resolved.
 func folder(t *testing.T) string {
 	t.Helper()
 	real, err := filepath.EvalSymlinks(t.TempDir())
@@ -123,7 +123,7 @@ func manifest(name string, more string) string {
 	return `{"name":"@t/` + name + `","version":"1.0.0","agentId":"` + name + `","displayName":"` + name + `"` + more + `}`
 }
 
-// registry makes one over a root, closed at the end of the test.
+// registry makes a registry on a root and closes it at the end of the test.
 func registry(t *testing.T, opts extensions.Options) *extensions.Registry {
 	t.Helper()
 	if opts.Hosts == nil {

@@ -18,9 +18,9 @@ type lane struct {
 
 	mu     sync.Mutex
 	queue  []journal.Record
-	behind bool  // records after cursor are to be read from the journal
-	seen   int64 // last position published
-	cursor int64 // last position done
+	behind bool  // read the records after cursor from the journal
+	seen   int64 // last published position
+	cursor int64 // last dispatched position
 	busy   bool
 }
 
@@ -28,12 +28,12 @@ func newLane(number, limit int) *lane {
 	return &lane{number: number, limit: limit, wake: wake.New()}
 }
 
-// push queues a record; true when the lane just fell behind.
+// push queues a record; it returns true if the lane just fell behind.
 func (l *lane) push(rec journal.Record) (overflowed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case l.behind: // the lane reads it from the journal once it knows of it
+	case l.behind: // the lane reads this record from the journal
 		l.seen = max(l.seen, rec.Pos)
 	case len(l.queue) < l.limit:
 		l.queue = append(l.queue, rec)
@@ -55,7 +55,7 @@ func (l *lane) advance(pos int64) {
 	}
 }
 
-// position is the position up to which the lane is done.
+// position returns the position up to which the lane has dispatched.
 func (l *lane) position() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -76,7 +76,7 @@ func (l *lane) next() (rec journal.Record, ok bool) {
 	return rec, true
 }
 
-// done records that a record was dispatched.
+// done records that the lane dispatched a record.
 func (l *lane) done(pos int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -110,10 +110,10 @@ func (d *Dispatcher) work(ctx context.Context, l *lane) {
 	}
 }
 
-// readPause is how long a lane waits after a failed read of the journal.
+// readPause is the time that a lane waits after a failed read of the journal.
 const readPause = time.Second
 
-// catchUp reads the records that the queue dropped; false when the dispatcher ends.
+// catchUp reads the records that the queue dropped; it returns false when the dispatcher stops.
 func (d *Dispatcher) catchUp(ctx context.Context, l *lane) bool {
 	for {
 		l.mu.Lock()
@@ -147,7 +147,7 @@ func (d *Dispatcher) catchUp(ctx context.Context, l *lane) bool {
 			}
 			l.done(records[i].Pos)
 		}
-		if len(records) == 0 { // pruned up to the head
+		if len(records) == 0 { // the journal was pruned up to the head
 			l.done(target)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"harness/extensions/sdk"
 )
 
-// loadsAtOnce bounds how many extensions load concurrently.
+// loadsAtOnce is the maximum number of extensions that load concurrently.
 const loadsAtOnce = 4
 
 // build finds and loads all extensions concurrently and admits them in a deterministic order. The caller closes the
@@ -39,7 +39,7 @@ func (r *Registry) build(ctx context.Context) ([]loaded, []*LoadError) {
 	return modules, problems
 }
 
-// loadOutcome is a loaded extension or the reason why it is not.
+// loadOutcome is a loaded extension or the reason why it did not load.
 type loadOutcome struct {
 	loaded  loaded
 	problem *LoadError
@@ -168,7 +168,7 @@ func (r *Registry) loadCandidate(ctx context.Context, c candidate) (loaded, *Loa
 	return r.admit(info, declared, tools, module, err)
 }
 
-// describe copies what the manifest at path declares.
+// describe copies the declarations of the manifest at path.
 func (m *Manifest) describe(path string, info *ModuleInfo, source *Source) {
 	info.ManifestPath = &path
 	info.Name, info.Version, info.AgentID, info.DisplayName = m.Name, m.Version, m.AgentID, m.DisplayName
@@ -180,7 +180,7 @@ func (m *Manifest) describe(path string, info *ModuleInfo, source *Source) {
 	}
 }
 
-// toolsFor returns the tools of a manifest, if the server gives them to agents.
+// toolsFor returns the tools of a manifest, if the server offers them to agents.
 func (r *Registry) toolsFor(manifest *Manifest, info *ModuleInfo) ([]Tool, error) {
 	if manifest == nil || len(manifest.Tools) == 0 {
 		return nil, nil
@@ -202,7 +202,8 @@ func (r *Registry) consent(name, why, folder string, further []string) *LoadErro
 	return nil
 }
 
-// processConsent returns what a host calls before it starts a process for a folder, nil when no consent is needed.
+// processConsent returns the function that a host calls before it starts a process for a folder, nil if no consent is
+// needed.
 func (r *Registry) processConsent(name, folder string) func(further []string) error {
 	if r.opts.Trust.Consent == nil {
 		return nil
@@ -215,11 +216,11 @@ func (r *Registry) processConsent(name, folder string) func(further []string) er
 	}
 }
 
-// nodeRemedy ends the refusal of an extension that needs Node and may not have it.
+// nodeRemedy ends the error for an extension that needs Node but may not use it.
 const nodeRemedy = `; or take that out and keep it in the server: "runtime": {"host": "embedded"} in its manifest`
 
-// loadInNode loads an extension that names no host and needs Node, with the consent that a manifest naming Node would
-// need.
+// loadInNode loads an extension that names no host and needs Node. It needs the same consent as an extension whose
+// manifest names Node.
 func (r *Registry) loadInNode(ctx context.Context, source Source, needs *NeedsNodeError) (Module, error) {
 	source.Runtime.Host = "node"
 	host, problem := r.hostFor(source)
@@ -236,7 +237,7 @@ func (r *Registry) loadInNode(ctx context.Context, source Source, needs *NeedsNo
 	return module, err
 }
 
-// commandFile is the file in a process extension's command, for extensions without one of the usual entrypoints.
+// commandFile returns the file in a process extension's command, for extensions without a default entrypoint.
 func commandFile(source Source) string {
 	for _, word := range source.Runtime.Command {
 		if real, err := realPath(filepath.Join(source.Root, word)); err == nil && isFile(real) && within(source.Root, real) {
@@ -252,8 +253,8 @@ const (
 	HostProcess  = "process"
 )
 
-// hostFor chooses the host of an extension: the one its manifest names, else the embedded engine (loadInNode handles
-// extensions that cannot run there).
+// hostFor chooses the host of an extension: the one that its manifest names, otherwise the embedded engine (loadInNode
+// handles extensions that cannot run there).
 func (r *Registry) hostFor(source Source) (Host, *LoadError) {
 	kind := HostEmbedded
 	switch source.Runtime.Host {
@@ -279,7 +280,7 @@ func (r *Registry) hostFor(source Source) (Host, *LoadError) {
 		Message: fmt.Sprintf("this server has no %s host", kind)}
 }
 
-// admit checks a loaded module and closes it when it is refused.
+// admit checks a loaded module and closes it if it is refused.
 func (r *Registry) admit(info ModuleInfo, declared *Capabilities, tools []Tool, module Module, err error) (loaded, *LoadError) {
 	if err != nil {
 		var problem *LoadError
@@ -307,7 +308,7 @@ func (r *Registry) admit(info ModuleInfo, declared *Capabilities, tools []Tool, 
 		r.closeAll([]Module{module})
 		return loaded{}, &LoadError{Extension: info.Name, Code: RegistrationFailed, Message: err.Error()}
 	}
-	// The declaration of a tool includes its handler.
+	// The declaration of a tool covers the registration of its handler.
 	registered := slices.DeleteFunc(slices.Clone(info.Events), func(event string) bool {
 		return slices.ContainsFunc(tools, func(t Tool) bool { return t.handler == event })
 	})

@@ -11,8 +11,8 @@ import (
 	"harness/extensions/sdk"
 )
 
-// LC-02, EX-34: origins, what is skipped, one folder through two roots, and an order that does not depend on how files
-// were made.
+// LC-02, EX-34: origins, skipped folders, one folder through two roots, and an order that does not depend on the order
+// of file creation.
 func TestDiscovery_LC02_EX34(t *testing.T) {
 	t.Parallel()
 	agents, packages, configured := folder(t), folder(t), folder(t)
@@ -21,7 +21,7 @@ func TestDiscovery_LC02_EX34(t *testing.T) {
 		"runtime/events.js": script, ".hidden/events.js": script, "notes/readme.md": "", "file.js": ""})
 	write(t, packages, map[string]string{"lib/events.mjs": script, "a2/events.mjs": script,
 		"node_modules/x/events.js": script})
-	// Its path comes after that of packages, its module before theirs.
+	// Its path sorts after the packages' path, its module name before theirs.
 	later := packages + "-later"
 	write(t, later, map[string]string{"a1/events.js": script})
 	write(t, configured, map[string]string{"events.js": script, "inner/extension.manifest.json": manifest("inner", ""),
@@ -58,7 +58,7 @@ func TestDiscovery_LC02_EX34(t *testing.T) {
 	}
 }
 
-// LC-05 and every code of a failed load; the manifest's problems are named precisely.
+// LC-05 and every code of a failed load; errors name the manifest's problems precisely.
 func TestLoadErrors_LC05(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -129,7 +129,7 @@ func TestLoadErrors_LC05(t *testing.T) {
 			if host.open.Load()-host.closed.Load() != 1 {
 				t.Errorf("%d modules left open by the failed reload", host.open.Load()-host.closed.Load()-1)
 			}
-			// At start the broken one is left out, the rest serves.
+			// At startup the broken extension is skipped, and the others serve.
 			if problems := r.Load(t.Context()); len(problems) != 1 || len(r.List().Modules) != 1 {
 				t.Errorf("start: %v, %d modules", problems, len(r.List().Modules))
 			}
@@ -137,7 +137,7 @@ func TestLoadErrors_LC05(t *testing.T) {
 	}
 }
 
-// EX-03, EX-04: versions and ranges that fit.
+// EX-03, EX-04: versions and ranges that match.
 func TestCompatible_EX03_EX04(t *testing.T) {
 	t.Parallel()
 	for _, requirement := range []string{
@@ -156,7 +156,7 @@ func TestCompatible_EX03_EX04(t *testing.T) {
 	}
 }
 
-// agentIds are unique: the second in order is refused.
+// agentIds are unique: the second extension in order is refused.
 func TestAgentIDConflict(t *testing.T) {
 	t.Parallel()
 	root := folder(t)
@@ -171,7 +171,7 @@ func TestAgentIDConflict(t *testing.T) {
 	}
 }
 
-// LC-01, LC-03: the listing has the keys and values of codex-manager's.
+// LC-01, LC-03: the listing has codex-manager's keys and values.
 func TestListing_LC01_LC03(t *testing.T) {
 	t.Parallel()
 	root := folder(t)
@@ -203,7 +203,7 @@ func TestListing_LC01_LC03(t *testing.T) {
 	}
 }
 
-// EX-35: a native extension is written with the SDK alone.
+// EX-35: a native extension uses only the SDK.
 func TestNativeExtensionFailsToRegister(t *testing.T) {
 	t.Parallel()
 	r := registry(t, extensions.Options{

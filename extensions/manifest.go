@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// manifestFile is the manifest's name in an extension's folder.
+// manifestFile is the manifest's file name in an extension's folder.
 const manifestFile = "extension.manifest.json"
 
 // maxManifest bounds the size of a manifest in bytes.
@@ -20,13 +20,13 @@ const maxManifest = 1 << 20
 // appear in the diagnostics, as in codex-manager.
 type Manifest struct {
 	Name, Version, AgentID, DisplayName string
-	// Runtime is nil when there is no runtime member: compatible with everything.
+	// Runtime is nil without a runtime member: compatible with everything.
 	Runtime *Compatibility
 	// Events is entrypoints.events, relative to the extension's folder.
 	Events string
-	// Capabilities is nil when none were declared.
+	// Capabilities is nil if the manifest declares none.
 	Capabilities *Capabilities
-	// Tools is the raw member of that name, nil when there is none.
+	// Tools is the raw member of that name, nil without one.
 	Tools json.RawMessage
 }
 
@@ -38,7 +38,7 @@ type Compatibility struct {
 	Choice              RuntimeChoice
 }
 
-// ProfileRequirement names a runtime profile an extension runs in.
+// ProfileRequirement names a runtime profile in which an extension runs.
 type ProfileRequirement struct{ Name, Version, VersionRange string }
 
 // Capabilities are the declared events and actions, "*" means any; Host is the requested access to the machine.
@@ -48,8 +48,8 @@ type Capabilities struct {
 	Host    []string `json:"host,omitempty"`
 }
 
-// readManifest reads the manifest of an extension's folder; nil and no error when there is none. diagnostics
-// name the parts that were skipped.
+// readManifest reads the manifest of an extension's folder; nil and no error without a manifest. diagnostics name the
+// skipped parts.
 func readManifest(root string) (manifest *Manifest, diagnostics []string, err error) {
 	raw, err := readSmall(filepath.Join(root, manifestFile), os.Stat)
 	if raw == nil || err != nil {
@@ -58,8 +58,8 @@ func readManifest(root string) (manifest *Manifest, diagnostics []string, err er
 	return parseManifest(raw)
 }
 
-// readSmall reads a JSON file of an extension without its byte order mark; nil when there is none. stat decides whether
-// a link will do.
+// readSmall reads a JSON file of an extension without its byte order mark; nil without a file. stat decides whether a
+// link is accepted.
 func readSmall(file string, stat func(string) (os.FileInfo, error)) ([]byte, error) {
 	info, err := stat(file)
 	if errors.Is(err, os.ErrNotExist) {
@@ -118,7 +118,7 @@ func parseManifest(raw []byte) (*Manifest, []string, error) {
 	return manifest, r.diagnostics, nil
 }
 
-// syntaxProblem names the position where the text stops being JSON.
+// syntaxProblem adds the position at which the text stops being JSON.
 func syntaxProblem(raw []byte, err error) error {
 	var syntax *json.SyntaxError
 	if !errors.As(err, &syntax) {

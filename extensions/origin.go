@@ -1,6 +1,6 @@
 package extensions
 
-// Origin is the place where an extension was found.
+// Origin describes where an extension was found.
 type Origin struct {
 	Type OriginType `json:"type"`
 	Path string     `json:"path"`
@@ -17,7 +17,7 @@ const (
 	NativeModule     OriginType = "native"            // compiled into this binary
 )
 
-// TrustMode decides about undeclared events and actions of an extension (AGENT_EXTENSION_TRUST_MODE).
+// TrustMode controls undeclared events and actions of an extension (AGENT_EXTENSION_TRUST_MODE).
 type TrustMode string
 
 // The trust modes.

@@ -10,9 +10,9 @@ import (
 	"harness/tests/dbtest"
 )
 
-// Of several nodes one dispatches: the owner of a session, for its signals and the events synthesised from
-// them. Events without a session are dispatched by the node whose runtime emitted them; without a node's
-// name, by all.
+// Of several nodes one dispatches: the owner of a session, for its signals and the events synthesised from them. The
+// node whose runtime emitted an event without a session dispatches that event. All nodes dispatch an event without a
+// node's name.
 func TestOneNodeDispatches(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -21,7 +21,7 @@ func TestOneNodeDispatches(t *testing.T) {
 			o.Lanes = 1
 			o.Owns = func(_ context.Context, session string) (bool, error) { return session == "s1", nil }
 		}, "app_server.config_warning", extensions.EventFileChange, extensions.EventTurnCompleted, marker)
-		for _, session := range []string{"s2", "s1"} { // the first is another node's
+		for _, session := range []string{"s2", "s1"} { // the first belongs to another node
 			s.fileChange(session, "t-"+session, "i", "r-"+session)
 			s.turnEnd(session, "t-"+session)
 			s.mark(session)

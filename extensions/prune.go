@@ -10,12 +10,12 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// keepRows is how long finished dispatches and actions are kept. A repeated event or key after that time is
-// new.
+// keepRows is the time for which finished dispatches and actions are kept. A repeated event or key after that time
+// counts as new.
 const keepRows = 30 * 24 * time.Hour
 
-// Prune removes rows that are no longer needed, and reload records past their retention. A dispatch that
-// stayed pending for the whole retention belongs to a node that did not come back.
+// Prune removes rows that are no longer needed, and reload records past their retention. A dispatch that stayed pending
+// for the whole retention belongs to a node that did not return.
 func Prune(ctx context.Context, p journal.Pruner, keep journal.Retention) error {
 	before := p.Now.Add(-keepRows).UnixMilli()
 	err := errors.Join(p.Rows(ctx, "extension_actions", "key", `created_at < $1`, before),
@@ -50,7 +50,7 @@ func Prune(ctx context.Context, p journal.Pruner, keep journal.Retention) error 
 		Over: "recorded_at > 0"})
 }
 
-// changedSessions lists some sessions with file changes from before a time (ms).
+// changedSessions lists some sessions with file changes older than a time (ms).
 func changedSessions(ctx context.Context, q database.Querier, before int64) (sessions []any, err error) {
 	const atOnce = 10
 	return database.ReadAll(ctx, q, "find old file changes", func(row database.Row) (any, error) {

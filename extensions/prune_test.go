@@ -12,8 +12,8 @@ import (
 	"harness/tests/lifecycletest"
 )
 
-// Records of dispatches and actions are pruned after 30 days, while the server runs, and reloads by their age
-// and number.
+// Records of dispatches and actions are pruned after 30 days, while the server runs; records of reloads are pruned by
+// their age and number.
 func TestWhatExtensionsDidIsForgotten(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {

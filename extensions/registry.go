@@ -13,42 +13,42 @@ import (
 	"harness/extensions/sdk"
 )
 
-// Options configure a Registry. Zero fields mean the defaults named.
+// Options configure a Registry. Zero fields select the defaults named here.
 type Options struct {
-	// Roots are searched for extensions, Native are those compiled in. Only, when set, is the one folder (its
-	// real path) that is read.
+	// Roots are searched for extensions; Native are the compiled-in ones. Only, if set, is the only folder (its real
+	// path) that is read.
 	Roots  []Root
 	Only   string
 	Native []sdk.Extension
-	// Hosts run what was found, by Kind; one of kind "embedded" serves extensions that name none.
+	// Hosts run the extensions, by Kind; the host of kind "embedded" serves extensions that name none.
 	Hosts []Host
-	// Runtimes are the names agent.config.json may choose a worker's runtime from.
+	// Runtimes are the names from which agent.config.json may choose a worker's runtime.
 	Runtimes []string
 	Trust    TrustPolicy
-	// Profile is codex-manager 1.0.0 when empty.
+	// Profile defaults to codex-manager 1.0.0.
 	Profile sdk.Profile
-	// HandlerTimeout bounds a handler without a timeout of its own (30 s), LoadTimeout the load of one extension (10 s).
+	// HandlerTimeout bounds a handler that sets no timeout (30 s), LoadTimeout the load of one extension (10 s).
 	HandlerTimeout, LoadTimeout time.Duration
 	// Jobs, Settings and Actions serve handlers. Each may be nil: enqueueJob then fails, the getters are absent,
 	// actions fail.
 	Jobs     Jobs
 	Settings Settings
 	Actions  Actions
-	// AgentTools receives the tools that manifests declare; nil: they are ignored.
+	// AgentTools receives the tools that manifests declare; if nil, they are ignored.
 	AgentTools AgentTools
-	// Observe, when set, is called with every dispatch that had handlers. It must not block.
+	// Observe, if set, is called with every dispatch that had handlers. It must not block.
 	Observe func(Summary)
 	Logger  zerolog.Logger
 }
 
-// TrustPolicy says what extensions may run.
+// TrustPolicy decides which extensions may run.
 type TrustPolicy struct {
-	// Mode is warn when empty.
+	// Mode defaults to warn.
 	Mode TrustMode
 	// ProcessAllowed are the manifest names that may run in a process when Mode is enforced.
 	ProcessAllowed []string
-	// Consent returns an error with the remedy unless the operator consented to a folder that runs in a process,
-	// and to further files outside of it. It is called before each start, in every mode; nil consents to all.
+	// Consent returns an error with the remedy unless the operator consented to a folder that runs in a process, and to
+	// further files outside it. It is called before each start, in every mode; nil consents to all.
 	Consent func(folder string, further []string) error
 }
 
@@ -82,10 +82,10 @@ type Registry struct {
 
 	lifecycle sync.Mutex
 	closed    bool
-	closing   sync.WaitGroup // one per snapshot being closed
+	closing   sync.WaitGroup // one per snapshot that is closing
 }
 
-// New makes a registry with nothing loaded. Load fills it.
+// New makes an empty registry. Load fills it.
 func New(opts Options) *Registry {
 	opts.setDefaults()
 	r := &Registry{opts: opts, hosts: map[string]Host{}}
@@ -101,13 +101,13 @@ type Listing struct {
 	SnapshotVersion string
 	LoadedAt        time.Time
 	Modules         []ModuleInfo
-	// Health is each module's state, in the order of Modules.
+	// Health is the state of each module, in the order of Modules.
 	Health []Health
-	// Untrusted are the extensions that the last load or reload did not run for lack of the operator's consent.
+	// Untrusted are the extensions that the last load or reload did not run because the operator's consent is missing.
 	Untrusted []*LoadError
 }
 
-// List describes what is loaded now.
+// List describes the loaded extensions.
 func (r *Registry) List() Listing {
 	s := r.acquire()
 	defer s.release()
@@ -121,18 +121,18 @@ func (r *Registry) List() Listing {
 	return listing
 }
 
-// TrustMode is the trust mode of all extensions.
+// TrustMode returns the trust mode of all extensions.
 func (r *Registry) TrustMode() TrustMode { return r.opts.Trust.Mode }
 
-// SnapshotVersion names the active snapshot.
+// SnapshotVersion returns the version of the active snapshot.
 func (r *Registry) SnapshotVersion() string { return r.active.Load().version }
 
-// Subscribed reports whether a handler is registered for events of a type. It costs one map look-up.
+// Subscribed reports whether a handler is registered for events of a type. It costs one map lookup.
 func (r *Registry) Subscribed(eventType string) bool {
 	return len(r.active.Load().byEvent[eventType]) > 0
 }
 
-// Load fills the registry at start: it reports and skips extensions that cannot be loaded.
+// Load fills the registry at startup: it reports and skips extensions that cannot be loaded.
 func (r *Registry) Load(ctx context.Context) []*LoadError {
 	modules, problems := r.build(ctx)
 	r.swap(r.newSnapshot(modules))
@@ -157,7 +157,7 @@ const (
 type ReloadResult struct {
 	Code     ReloadCode
 	ReloadID string
-	// SnapshotBefore was active when the reload began, SnapshotVersion is active after it.
+	// SnapshotBefore was active when the reload started; SnapshotVersion is active after it.
 	SnapshotBefore, SnapshotVersion string
 	LoadedAt                        time.Time
 	Modules                         []ModuleInfo
@@ -165,7 +165,7 @@ type ReloadResult struct {
 }
 
 // Reload loads all extensions and swaps them in as one set. If any cannot be loaded, the active set stays. Only one
-// runs at a time; a second call is refused at once. reloadID may be empty.
+// reload runs at a time; a second call is refused immediately. reloadID may be empty.
 func (r *Registry) Reload(ctx context.Context, reloadID string) ReloadResult {
 	if reloadID == "" {
 		reloadID = uuid.NewString()
@@ -206,7 +206,7 @@ func (r *Registry) acquire() *snapshot {
 		if s := r.active.Load(); s.acquire() {
 			return s
 		}
-		// Replaced between the two steps: the pointer holds its successor.
+		// The snapshot was replaced between the two steps: the pointer now holds its successor.
 	}
 }
 
@@ -263,8 +263,8 @@ func (r *Registry) closeAll(modules []Module) {
 	group.Wait()
 }
 
-// Close unloads everything and waits for it, at most until ctx ends. Emits after it find no handlers. Calling it twice
-// is allowed.
+// Close unloads all extensions and waits for that, at most until ctx ends. Later emits find no handlers. Calling it
+// twice is allowed.
 func (r *Registry) Close(ctx context.Context) error {
 	r.lifecycle.Lock()
 	if !r.closed {

@@ -81,7 +81,7 @@ func TestReloadIsAtomicUnderEmits_LC04(t *testing.T) {
 	}
 }
 
-// slowHost holds loads until the test releases it.
+// slowHost blocks loads until the test releases them.
 type slowHost struct {
 	scriptHost
 	loading, go_ chan struct{}
@@ -100,7 +100,7 @@ func (h *slowHost) Load(ctx context.Context, source extensions.Source) (extensio
 	return h.scriptHost.Load(ctx, source)
 }
 
-// LC-06: one reload at a time; and a load that does not end is cut off.
+// LC-06: one reload at a time; a load that does not end is cut off.
 func TestReloadInProgress_LC06(t *testing.T) {
 	t.Parallel()
 	root := folder(t)
@@ -195,8 +195,7 @@ func TestAudit(t *testing.T) {
 	})
 }
 
-// BenchmarkEmitUnsubscribed is the cost of an event without a subscriber; the promise is 0.3 µs and no
-// allocation.
+// BenchmarkEmitUnsubscribed measures an event without a subscriber; the promise is 0.3 µs and no allocation.
 func BenchmarkEmitUnsubscribed(b *testing.B) {
 	r := extensions.New(
 		extensions.Options{Logger: zerolog.Nop(), Native: []sdk.Extension{newListener(nil).extension("e")}})
@@ -208,7 +207,7 @@ func BenchmarkEmitUnsubscribed(b *testing.B) {
 	}
 }
 
-// BenchmarkEmitNative is one subscribed event answered by a native handler.
+// BenchmarkEmitNative measures one subscribed event that a native handler answers.
 func BenchmarkEmitNative(b *testing.B) {
 	native := sdk.Extension{ModuleName: "n", Register: func(on *sdk.Registry) {
 		on.On("e", func(context.Context, sdk.Event, sdk.Tools) (any, error) { return nil, nil })

@@ -12,7 +12,7 @@ import (
 	"harness/transcript"
 )
 
-// retries are the dispatches that are due for a retry later.
+// retries holds the dispatches to retry later.
 type retries struct {
 	mu    sync.Mutex
 	items []retry
@@ -52,11 +52,11 @@ func (r *retries) due(now time.Time) (due []dispatch, wait time.Duration) {
 	return due, wait
 }
 
-// retryLoop resumes the dispatches of an earlier run, then retries those that are due. As many as there are lanes run
-// concurrently, so that a slow handler does not delay the others.
+// retryLoop resumes the dispatches of an earlier run, then retries the ones that are due. It runs as many concurrently
+// as there are lanes, so that a slow handler does not delay the others.
 func (d *Dispatcher) retryLoop(ctx context.Context, left []dispatch) {
 	var tries errgroup.Group
-	defer func() { _ = tries.Wait() }() // a try logs its failure itself
+	defer func() { _ = tries.Wait() }() // try logs its failures itself
 	tries.SetLimit(d.opts.Lanes)
 	d.tryAll(ctx, &tries, left)
 	for {
@@ -89,7 +89,7 @@ func (d *Dispatcher) tryAll(ctx context.Context, tries *errgroup.Group, jobs []d
 // change that still needs a decision.
 func (d *Dispatcher) try(ctx context.Context, job dispatch) {
 	if d.dispatchedElsewhere(ctx, job.sessionID, "") {
-		return // it took the dispatch over with the session
+		return // the other node took over the dispatch with the session
 	}
 	switch job.kind {
 	case EventTurnCompleted:
@@ -99,9 +99,9 @@ func (d *Dispatcher) try(ctx context.Context, job dispatch) {
 	}
 }
 
-// Reconcile emits each file change again that needs a decision and that no extension acted on (sourceEvent
-// approvals_reconcile). Call it after a reload, so that a new extension gets earlier events. A change with an action
-// is never emitted twice.
+// Reconcile emits each file change again that still needs a decision and on which no extension acted (sourceEvent
+// approvals_reconcile). Call it after a reload, so that a new extension gets earlier events. It never emits a change
+// again that has an action.
 func (d *Dispatcher) Reconcile(ctx context.Context) error {
 	left, err := pendingDispatches(ctx, d.opts.DB.Read(), d.opts.NodeID)
 	if err != nil {
@@ -110,7 +110,7 @@ func (d *Dispatcher) Reconcile(ctx context.Context) error {
 	var tries errgroup.Group
 	tries.SetLimit(d.opts.Lanes)
 	d.tryAll(ctx, &tries, slices.DeleteFunc(left, func(job dispatch) bool { return job.kind != EventFileChange }))
-	_ = tries.Wait() // a try logs its failure itself
+	_ = tries.Wait() // try logs its failures itself
 	return ctx.Err()
 }
 

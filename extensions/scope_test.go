@@ -10,8 +10,8 @@ import (
 	"harness/extensions/sdk"
 )
 
-// In trust mode enforced tools reach as far as actions: the project and session the event is about. An event of no
-// session binds nothing, and in the other modes tools reach everything, as codex-manager's do.
+// In trust mode enforced, tools have the scope of actions: the project and session of the event. An event without a
+// session limits nothing. In the other modes tools reach everything, like codex-manager's.
 func TestToolsStayInTheirScope(t *testing.T) {
 	t.Parallel()
 	from := func(session string) *string { return &session }

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { scripted.Main(m) }
 
-// sessions are those of a site for extensions and their actions.
+// sessions adapts a site's sessions for extensions and their actions.
 type sessions struct{ *sessiontest.Site }
 
 func (s sessions) Describe(ctx context.Context, id string) (extensions.SessionInfo, error) {

@@ -11,11 +11,11 @@ import (
 	"harness/tests/dbtest"
 )
 
-// unsettledJournal is one behind whose reads something stands that may not be shown yet.
+// unsettledJournal is a journal whose reads include rows that are not durable yet.
 type unsettledJournal struct {
 	*journal.Journal
 	asked   chan struct{}
-	settled chan struct{} // closed once it may
+	settled chan struct{} // closed once the rows are durable
 	reading atomic.Int32
 }
 
@@ -37,8 +37,8 @@ func (u *unsettledJournal) Settled(ctx context.Context) error {
 	}
 }
 
-// An event is dispatched to extensions only once the rows it was read from may be shown: the first time, at a
-// retry, and when a client asks for a suggestion.
+// An event is dispatched to extensions only once its source rows are durable: the first time, at a retry, and when a
+// client requests a suggestion.
 func TestEventsWaitForTheReplica(t *testing.T) {
 	t.Parallel()
 	db := dbtest.Open(t, database.SQLite)

@@ -13,7 +13,7 @@ import (
 	"harness/stream"
 )
 
-// names caches the event name of every known method, so that a signal without a subscriber costs a look-up.
+// names caches the event name of every known method, so that a signal without a subscriber costs one lookup.
 type names struct {
 	mu    sync.Mutex
 	known atomic.Pointer[map[nameKey]string]
@@ -24,7 +24,7 @@ type nameKey struct {
 	method  string
 }
 
-// maxNames bounds the cache against a runtime with invented methods; beyond it names are derived each time.
+// maxNames limits the cache in case a runtime invents methods; beyond it, names are derived each time.
 const maxNames = 1024
 
 func (n *names) of(request bool, method []byte) string {
@@ -52,7 +52,7 @@ func (n *names) of(request bool, method []byte) string {
 	return name
 }
 
-// read holds the parts of a runtime's line: its meta, its parts, and the method without its quotes. An invalid line
+// read returns the parts of a runtime's line: its meta, its parts, and the method without its quotes. An invalid line
 // has none.
 func read(rec *journal.Record) (meta *stream.Meta, line stream.Line, method []byte, err error) {
 	if meta, err = stream.MetaOf(&rec.Event); err != nil {
@@ -93,8 +93,8 @@ func (d *Dispatcher) interesting(rec *journal.Record) bool {
 		(!request && string(method) == wire.MethodTurnCompleted)
 }
 
-// handle dispatches one record: the signal itself, then the synthesised events. Purged and system-owned threads make
-// no events; stream.Frames knows, because the time of the event decided it.
+// handle dispatches one record: the signal itself, then the synthesised events. Purged and system-owned threads produce
+// no events; stream.Frames knows them, because that is decided when the event is stored.
 func (d *Dispatcher) handle(ctx context.Context, rec *journal.Record) {
 	if from, taken := d.takenOverHere(rec); taken {
 		d.inherit(ctx, rec, from)
@@ -128,8 +128,8 @@ func (d *Dispatcher) synthesise(ctx context.Context, rec *journal.Record) {
 	}
 }
 
-// dispatchedElsewhere reports whether another node dispatches a record: the owner of its session or, without a
-// session, the node of its runtime. When the owner is unknown this node dispatches: twice is better than never.
+// dispatchedElsewhere reports whether another node dispatches a record: the owner of its session or, without a session,
+// the node of its runtime. If the owner is unknown, this node dispatches: twice is better than never.
 func (d *Dispatcher) dispatchedElsewhere(ctx context.Context, sessionID, node string) bool {
 	if d.opts.Owns == nil {
 		return false

@@ -13,8 +13,8 @@ const (
 	defaultTimeout  = 30 * time.Second
 )
 
-// ModuleInfo describes one loaded module in the listing. Keys and their order are codex-manager's; health and host come
-// after them.
+// ModuleInfo describes one loaded module in the listing. Keys and their order match codex-manager's; health and host
+// follow them.
 type ModuleInfo struct {
 	ModuleName     string               `json:"moduleName"`
 	Name           string               `json:"name"`
@@ -29,7 +29,7 @@ type ModuleInfo struct {
 	Capabilities   Capabilities         `json:"capabilities"`
 	Trust          TrustEvaluation      `json:"trust"`
 	Diagnostics    []string             `json:"diagnostics"`
-	// Missing are the names that the code uses and its host lacks; Diagnostics repeats those that break the code.
+	// Missing are the names that the code uses and its host lacks; Diagnostics repeats the names that break the code.
 	Missing []Missing `json:"-"`
 }
 
@@ -41,11 +41,11 @@ type binding struct {
 	declared     *Capabilities
 	subscription int
 	priority     int
-	registration int // over all modules, in load order
+	registration int // index over all modules, in load order
 	timeout      time.Duration
 }
 
-// snapshot is an immutable set of loaded extensions. It is closed after it was replaced and its last emit has ended.
+// snapshot is an immutable set of loaded extensions. It is closed after its replacement, once its last emit has ended.
 type snapshot struct {
 	version  string
 	loadedAt time.Time
@@ -55,11 +55,11 @@ type snapshot struct {
 	agents   agentPolicies
 	tools    []Tool
 
-	refs    atomic.Int64 // emits under way, plus one while it is the active one
-	retired func()       // called once, when refs reached zero
+	refs    atomic.Int64 // emits in progress, plus one while the snapshot is active
+	retired func()       // called once, when refs reaches zero
 }
 
-// acquire takes a reference; false when the snapshot is already retired.
+// acquire takes a reference; it returns false if the snapshot is already retired.
 func (s *snapshot) acquire() bool {
 	for {
 		refs := s.refs.Load()
@@ -83,7 +83,7 @@ type loaded struct {
 	info     ModuleInfo
 	module   Module
 	declared *Capabilities
-	tools    []Tool // without Run
+	tools    []Tool // the tools, with Run unset
 }
 
 // newSnapshot sorts the handlers of all modules into dispatch order: priority, module name, registration index. Names
@@ -126,8 +126,8 @@ func newSnapshot(version string, at time.Time, modules []loaded, timeout time.Du
 	return s
 }
 
-// moduleOf is the module of an agent's name in a job: the one with that agent id, else the one with that name; nil
-// for none.
+// moduleOf returns the module for an agent's name in a job: the one with that agent id, otherwise the one with that
+// module name; nil for none.
 func (s *snapshot) moduleOf(agent string) *ModuleInfo {
 	for _, name := range []func(*ModuleInfo) string{
 		func(m *ModuleInfo) string { return m.AgentID }, func(m *ModuleInfo) string { return m.ModuleName },
@@ -139,7 +139,7 @@ func (s *snapshot) moduleOf(agent string) *ModuleInfo {
 	return nil
 }
 
-// events are the distinct types a module subscribed to, in the order of registration.
+// events returns the distinct types to which a module subscribed, in registration order.
 func events(subscriptions []Subscription) []string {
 	out := []string{}
 	for _, s := range subscriptions {

@@ -9,7 +9,7 @@ import (
 	"harness/internal/platform/database"
 )
 
-// readCursor is the position up to which a node dispatched; known is false when it never did.
+// readCursor returns the position up to which a node dispatched; known is false if it never did.
 func readCursor(ctx context.Context, q database.Querier, nodeID string) (pos int64, known bool, err error) {
 	err = q.QueryRowContext(ctx, `select pos from extension_cursors where node_id = $1`, nodeID).Scan(&pos)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -27,7 +27,8 @@ func writeCursor(ctx context.Context, tx database.Tx, nodeID string, pos int64) 
 	return err
 }
 
-// noteFileChange records that a turn asked to change a file. An anchor counts once, whatever the number of requests.
+// noteFileChange records that a turn asked to change a file. An anchor counts once, regardless of the number of
+// requests.
 func noteFileChange(ctx context.Context, tx database.Tx, d dispatch, anchorID string) error {
 	_, err := tx.ExecContext(ctx,
 		`insert into extension_file_changes (session_id, turn_id, anchor_id, request_id, created_at)
@@ -45,7 +46,7 @@ func countFileChanges(ctx context.Context, q database.Querier, sessionID, turnID
 	return count, nil
 }
 
-// The states of a dispatch. Pending is the only one that is not final.
+// The states of a dispatch. All but pending are final.
 const (
 	dispatchPending   = "pending"
 	dispatchDone      = "done"
@@ -61,7 +62,7 @@ type dispatch struct {
 	createdAt                    int64
 }
 
-// openDispatch stores a dispatch unless it exists; opened is false then.
+// openDispatch stores a dispatch unless it exists; then opened is false.
 func openDispatch(ctx context.Context, tx database.Tx, d dispatch) (opened bool, err error) {
 	result, err := tx.ExecContext(ctx,
 		`insert into extension_dispatches (key, kind, node_id, session_id, turn_id, request_id, state, attempts,
@@ -85,12 +86,12 @@ func updateDispatch(ctx context.Context, tx database.Tx, d dispatch, at int64) e
 	return nil
 }
 
-// pendingDispatches are a node's dispatches without an action, oldest first.
+// pendingDispatches returns a node's dispatches without an action, oldest first.
 func pendingDispatches(ctx context.Context, q database.Querier, nodeID string) ([]dispatch, error) {
 	return queryDispatches(ctx, q, `node_id = $1`, nodeID)
 }
 
-// sessionDispatches are a node's dispatches of one session without an action.
+// sessionDispatches returns a node's dispatches of one session without an action.
 func sessionDispatches(ctx context.Context, q database.Querier, nodeID, sessionID string) ([]dispatch, error) {
 	return queryDispatches(ctx, q, `node_id = $1 and session_id = $2`, nodeID, database.EncodeText(sessionID))
 }

@@ -13,7 +13,7 @@ import (
 	"harness/transcript"
 )
 
-// ErrNoJob says that no extension queued the job for a route's answer; the wire has 409 job_conflict.
+// ErrNoJob reports that no extension queued the job for a route's response; the route responds 409 job_conflict.
 var ErrNoJob = errors.New("no extension queued a job")
 
 // SuggestRequest is the payload of suggest_request.requested.
@@ -31,8 +31,8 @@ type SuggestRequest struct {
 	Draft          string `json:"draft,omitempty"`
 }
 
-// Suggest asks extensions for a suggestion job and returns the first enqueued, else the first already queued.
-// ErrNoJob when there is none; results are the handlers' answers.
+// Suggest asks extensions for a suggestion job and returns the first enqueued, otherwise the first already queued. It
+// returns ErrNoJob if there is none; results are the handlers' answers.
 func (r *Registry) Suggest(ctx context.Context, request SuggestRequest) (job sdk.EmitResult, results []sdk.EmitResult,
 	err error) {
 	event := &Event{Type: EventSuggestRequest, EmittedAt: javascript.ISOTime(time.Now().UnixMilli()),
@@ -45,11 +45,11 @@ func (r *Registry) Suggest(ctx context.Context, request SuggestRequest) (job sdk
 	return *winner, results, nil
 }
 
-// noTurn is the turn of a suggestion that is requested while no turn runs, as in codex-manager.
+// noTurn is the turn id of a suggestion requested while no turn runs, as in codex-manager.
 const noTurn = "suggest-request"
 
 // Suggest is Registry.Suggest with the stored chat: the last user message, and the numbered messages of user and
-// assistant, cut to the end of a long chat. TurnID is the running turn, if any.
+// assistant. Of a long chat it passes only the end. TurnID is the running turn, if any.
 func (d *Dispatcher) Suggest(ctx context.Context, request SuggestRequest) (job sdk.EmitResult, results []sdk.EmitResult,
 	err error) {
 	ctx = d.opts.Journal.Reading(ctx)

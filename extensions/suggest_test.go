@@ -10,7 +10,7 @@ import (
 	"harness/tests/dbtest"
 )
 
-// EX-32, EX-33, EX-43, EX-44: a suggestion's event and the job its route answers with.
+// EX-32, EX-33, EX-43, EX-44: a suggestion's event and the job that its route returns.
 func TestSuggest_EX33_EX43_EX44(t *testing.T) {
 	t.Parallel()
 	l := newListener(queued)
@@ -33,7 +33,7 @@ func TestSuggest_EX33_EX43_EX44(t *testing.T) {
 	}
 }
 
-// A slow handler of one retried event does not delay the others, neither at the start nor later.
+// A slow handler of one retried event does not delay the others, neither at startup nor later.
 func TestRetriesRunSideBySide(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {

@@ -45,8 +45,7 @@ type eventContext struct {
 	TurnTranscript  string `json:"turnTranscript,omitempty"`
 }
 
-// fileChangeRequested records that the turn changes files (without a change there is no turn.completed), and emits
-// the event.
+// fileChangeRequested records that the turn changes files (otherwise it has no turn.completed), and emits the event.
 func (d *Dispatcher) fileChangeRequested(ctx context.Context, rec *journal.Record, request stream.RequestRef,
 	params json.RawMessage) {
 	anchor := request.ItemID
@@ -93,7 +92,7 @@ func (d *Dispatcher) fileChange(ctx context.Context, job dispatch, change fileCh
 		return
 	}
 	if !d.opts.Registry.Subscribed(EventFileChange) {
-		return // a later reload may bring a handler that reconciles it
+		return // a later reload may load a handler, which reconciles it
 	}
 	turn := d.turnText(ctx, job.sessionID, job.turnID)
 	payload := struct {
@@ -118,7 +117,7 @@ func (d *Dispatcher) fileChange(ctx context.Context, job dispatch, change fileCh
 	d.settle(ctx, job)
 }
 
-// turnCompleted opens the dispatch of a turn's end when the turn asked to change files.
+// turnCompleted opens the dispatch of a turn's end if the turn asked to change files.
 func (d *Dispatcher) turnCompleted(ctx context.Context, rec *journal.Record, meta *stream.Meta) {
 	turnID := rec.TurnID
 	if turnID == "" {
@@ -147,8 +146,8 @@ func (d *Dispatcher) turnCompleted(ctx context.Context, rec *journal.Record, met
 	d.turnEnd(ctx, job)
 }
 
-// fileChanges counts a turn's requested file changes: from its records, else from the transcript (a turn that began
-// under another server).
+// fileChanges counts a turn's requested file changes: from its records, otherwise from the transcript (for a turn that
+// started under another server).
 func (d *Dispatcher) fileChanges(ctx context.Context, job dispatch) (int, error) {
 	count, err := countFileChanges(ctx, d.opts.DB.Read(), job.sessionID, job.turnID)
 	if err != nil || count > 0 {
@@ -170,7 +169,7 @@ func (d *Dispatcher) fileChanges(ctx context.Context, job dispatch) (int, error)
 	return count, nil
 }
 
-// turnEnd emits turn.completed once and schedules a retry when no handler acted on it.
+// turnEnd emits turn.completed once and schedules a retry if no handler acted on it.
 func (d *Dispatcher) turnEnd(ctx context.Context, job dispatch) {
 	ctx = d.opts.Journal.Reading(ctx)
 	info, ok := d.describe(ctx, job)
@@ -199,7 +198,7 @@ func (d *Dispatcher) turnEnd(ctx context.Context, job dispatch) {
 	results, err := d.emit(ctx, job, EventTurnCompleted, encode(payload), *info.ProjectID)
 	if err != nil || ctx.Err() != nil {
 		d.logFailure(ctx, err, job)
-		return // aborted by Stop: the next start retries
+		return // canceled by Stop: the next start retries
 	}
 	job.attempts++
 	switch {
@@ -216,7 +215,7 @@ func (d *Dispatcher) turnEnd(ctx context.Context, job dispatch) {
 	}
 }
 
-// emit dispatches an event to extensions once its source rows may be shown.
+// emit dispatches an event to extensions once its source rows are durable.
 func (d *Dispatcher) emit(ctx context.Context, job dispatch, eventType string, payload json.RawMessage,
 	projectID string) ([]sdk.EmitResult, error) {
 	if err := d.opts.Journal.Settled(ctx); err != nil {
@@ -258,10 +257,10 @@ func (d *Dispatcher) logFailure(ctx context.Context, err error, job dispatch) {
 
 func (d *Dispatcher) now() int64 { return d.opts.Clock().UnixMilli() }
 
-// turnText is a turn's text for extensions.
+// turnText is the text of a turn for extensions.
 type turnText struct{ request, transcript string }
 
-// turnText reads a turn's text from the stored transcript, cut to the end of a long text. It needs no call to the
+// turnText reads a turn's text from the stored transcript; of a long text it returns only the end. It does not call the
 // runtime.
 func (d *Dispatcher) turnText(ctx context.Context, sessionID, turnID string) turnText {
 	entries, err := transcript.Store{}.ListTurn(ctx, d.opts.DB.Read(), sessionID, turnID)

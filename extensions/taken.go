@@ -8,7 +8,7 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// takenOverHere reports whether a record moved a session to this node, and from which one.
+// takenOverHere reports whether a record moved a session to this node, and from which node.
 func (d *Dispatcher) takenOverHere(rec *journal.Record) (from string, is bool) {
 	if d.opts.Taken == nil {
 		return "", false
@@ -17,9 +17,9 @@ func (d *Dispatcher) takenOverHere(rec *journal.Record) (from string, is bool) {
 	return from, is && by == d.opts.NodeID
 }
 
-// inherit dispatches the events that a session's former node has not: its records from that node's cursor up to the
-// takeover, and its pending dispatches. The former node dispatches neither when it returns. A crash repeats inherit,
-// because the takeover is then after this node's cursor.
+// inherit dispatches the events that a session's former node did not: its records from that node's cursor up to the
+// takeover, and its pending dispatches. If the former node returns, it dispatches none of them. After a crash inherit
+// runs again, because the takeover is then after this node's cursor.
 func (d *Dispatcher) inherit(ctx context.Context, taking *journal.Record, from string) {
 	for ctx.Err() == nil {
 		err := d.adopt(ctx, taking.SessionID, from)
@@ -61,7 +61,7 @@ func (d *Dispatcher) adopt(ctx context.Context, sessionID, from string) error {
 func (d *Dispatcher) catchUpSession(ctx context.Context, taking *journal.Record, from string) error {
 	after, known, err := readCursor(ctx, d.opts.DB.Read(), from)
 	if err != nil || !known {
-		return err // it never dispatched, or its cursor was pruned
+		return err // the former node never dispatched, or its cursor was pruned
 	}
 	for after < taking.Pos-1 {
 		records, err := d.opts.Journal.Read(ctx, journal.Query{After: after, Session: taking.SessionID})
@@ -76,7 +76,7 @@ func (d *Dispatcher) catchUpSession(ctx context.Context, taking *journal.Record,
 			if rec.SessionID != taking.SessionID {
 				continue
 			}
-			if before, _, taken := d.opts.Taken(&rec.Event); taken { // and that node had not dispatched all records of its former node
+			if before, _, taken := d.opts.Taken(&rec.Event); taken { // the former node had not dispatched all records of its own predecessor
 				d.inherit(ctx, rec, before)
 			} else if d.interesting(rec) {
 				d.synthesise(ctx, rec)

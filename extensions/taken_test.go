@@ -16,14 +16,14 @@ import (
 	"harness/tests/dbtest"
 )
 
-// taking is a record of a session that moved from one node to another.
+// taking returns a record of a session that moved from one node to another.
 func taking(session, from, by string) journal.Event {
 	payload, _ := json.Marshal(map[string]string{"from": from, "by": by})
 	return journal.Event{SessionID: session, Type: "session.taken", Payload: payload}
 }
 
-// The new owner of a session dispatches, once, what the dead node has not: pending dispatches and records
-// before the takeover. If the new owner dies meanwhile, the next one does. A former node that is back
+// The new owner of a session dispatches, once, the events that the dead node did not: pending dispatches and records
+// before the takeover. If the new owner dies first, the next owner dispatches them. A former node that returns
 // dispatches nothing.
 func TestANewOwnerDispatchesWhatTheFormerOwnerDidNot(t *testing.T) {
 	t.Parallel()
@@ -56,11 +56,11 @@ func TestANewOwnerDispatchesWhatTheFormerOwnerDidNot(t *testing.T) {
 		first.expect(t, extensions.EventTurnCompleted)
 		s.waitFor(`select count(*) from extension_dispatches where node_id = 'n1' and attempts = 1 and state = 'pending'`, 2)
 		stopFirst()
-		s.fileChange("s1", "t2", "i2", "r2") // by then the node is dead
+		s.fileChange("s1", "t2", "i2", "r2") // the node is dead by then
 		s.turnEnd("s1", "t2")
 		stopSecond()
 		own("n2")
-		s.append(taking("s1", "n1", "n2")) // and so is this one, with nothing of it dispatched
+		s.append(taking("s1", "n1", "n2")) // this node is dead too, and has dispatched none of it
 		s.turnEnd("s1", "t2")
 		own("n3")
 		s.append(taking("s1", "n2", "n3"))

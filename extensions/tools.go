@@ -12,7 +12,7 @@ import (
 	"harness/extensions/sdk"
 )
 
-// invocation is the tools of one handler run; after it every call is refused.
+// invocation implements the tools of one handler run; after the run every call is refused.
 type invocation struct {
 	registry *Registry
 	binding  *binding
@@ -23,7 +23,8 @@ type invocation struct {
 
 var errLate = errors.New(LateCall)
 
-// EnqueueJob implements Tools. In trust mode enforced it needs queue.enqueue declared, like the action of that name.
+// EnqueueJob implements Tools. In trust mode enforced, the manifest must declare queue.enqueue, as for the action of
+// that name.
 func (t *invocation) EnqueueJob(ctx context.Context, input json.RawMessage) (json.RawMessage, error) {
 	if !t.open.Load() {
 		return nil, errLate
@@ -59,8 +60,8 @@ func (t *invocation) EnqueueJob(ctx context.Context, input json.RawMessage) (jso
 	return encode(outcome), nil
 }
 
-// within refuses calls outside the event's scope in trust mode enforced, as for actions; codex-manager's tools have
-// no scope.
+// within refuses calls outside the event's scope in trust mode enforced, as for actions; codex-manager's tools have no
+// scope.
 func (t *invocation) within(problem string) error {
 	if problem == "" || t.registry.opts.Trust.Mode != TrustEnforced {
 		return nil

@@ -19,7 +19,7 @@ const (
 	TrustRefused          TrustStatus = "denied"
 )
 
-// TrustEvaluation is shown in the listing.
+// TrustEvaluation is the part of the listing about trust.
 type TrustEvaluation struct {
 	Mode     TrustMode   `json:"mode"`
 	Status   TrustStatus `json:"status"`
@@ -68,8 +68,7 @@ func mayAct(mode TrustMode, extension string, declared *Capabilities, actionType
 		actionType)
 }
 
-// perform executes an action if its requester declared it and, for a job, if the job is for the requester's own
-// agent.
+// perform executes an action if the requester's manifest declares it. A job must be for the requester's own agent.
 func (r *Registry) perform(ctx context.Context, declared *Capabilities, call ActionCall) sdk.EmitResult {
 	refuse := func(status sdk.ActionStatus, details map[string]string) sdk.EmitResult {
 		return sdk.EmitResult{Kind: sdk.ActionResult, ModuleName: call.ModuleName, ActionType: call.Request.ActionType,
@@ -103,7 +102,7 @@ func (r *Registry) perform(ctx context.Context, declared *Capabilities, call Act
 }
 
 // PerformForWorker executes an action from the answer of an agent's worker. The declarations of the agent's extension
-// limit it like a handler's action; an agent without a loaded extension declared nothing.
+// limit it like a handler's action; an agent without a loaded extension has no declarations.
 func (r *Registry) PerformForWorker(ctx context.Context, agent string, call ActionCall) sdk.EmitResult {
 	s := r.acquire()
 	defer s.release()
@@ -115,7 +114,7 @@ func (r *Registry) PerformForWorker(ctx context.Context, agent string, call Acti
 }
 
 // mayInstruct reports whether a module may queue a job. The declarations of an agent's extension limit its worker, so
-// no other extension may instruct it. reason is set for another extension's agent, allowed or not.
+// no other extension may instruct it. reason is set for another extension's agent, whether or not the job is allowed.
 func (r *Registry) mayInstruct(moduleName string, job sdk.EnqueueInput) (allowed bool, reason string) {
 	var instruction struct {
 		Agent string `json:"agent"`

@@ -19,7 +19,7 @@ import (
 	"harness/tests/outside"
 )
 
-// realHosts are the hosts of a server; node is the Node program, "" for the one in PATH.
+// realHosts makes the hosts of a server; node is the Node program, "" for the one in PATH.
 func realHosts(t *testing.T, node string) []extensions.Host {
 	t.Helper()
 	children, err := process.New(t.Context(), process.Options{Dir: filepath.Join(t.TempDir(), "children"), Node: node,
@@ -37,8 +37,8 @@ func unchanged(t *testing.T, options extensions.Options) (*extensions.Registry, 
 	return r, r.Load(t.Context())
 }
 
-// Extensions written for codex-manager, where they ran in Node, run as they are: those that need Node in a Node
-// process, the others in the server. Their manifests say nothing about it.
+// Extensions written for codex-manager, where they ran in Node, run unchanged: those that need Node in a Node process,
+// the others in the server. Their manifests do not name a host.
 func TestExtensionsWrittenForNodeRunUnchanged(t *testing.T) {
 	t.Parallel()
 	outside.Needs(t, "Node.js")
@@ -77,10 +77,11 @@ func TestExtensionsWrittenForNodeRunUnchanged(t *testing.T) {
 	}
 }
 
-// sampleHash is what audit makes of the sample's transcript.
+// sampleHash is the hash that the extension audit computes for the sample's transcript.
 const sampleHash = "3a5a00d17870"
 
-// What needs Node and may not have it is refused with what it uses, why, and what to do; the others serve.
+// An extension that needs Node but may not use it is refused. The error lists the names it uses, the reason, and the
+// remedy; the other extensions serve.
 func TestWhatNeedsNodeAndMayNotHaveIt(t *testing.T) {
 	t.Parallel()
 	outside.Needs(t, "Node.js")
@@ -114,7 +115,8 @@ func TestWhatNeedsNodeAndMayNotHaveIt(t *testing.T) {
 	}
 }
 
-// A manifest that names a host is obeyed: what says embedded stays in the server and loses only what is not there.
+// A manifest that names a host decides: an extension with host "embedded" stays in the server and only lacks the
+// missing names.
 func TestTheManifestDecidesTheHost(t *testing.T) {
 	t.Parallel()
 	outside.Needs(t, "Node.js")
@@ -151,7 +153,7 @@ func TestTheManifestDecidesTheHost(t *testing.T) {
 			t.Errorf("host %q: results %s, missing %s", host, strings.Join(results, ","), missing)
 		}
 	}
-	// Modules can not be done without.
+	// Modules are indispensable.
 	root := folder(t)
 	write(t, root, map[string]string{"m/events.mjs": `import "fs"; export const registerAgentEvents = () => Buffer`,
 		"m/extension.manifest.json": manifest("m", `,"runtime":{"host":"embedded"}`)})
@@ -166,7 +168,7 @@ func TestTheManifestDecidesTheHost(t *testing.T) {
 	}
 }
 
-// recorder is a queue and an executor of actions that keep what they are asked for.
+// recorder implements a queue and an executor of actions that record their requests.
 type recorder struct {
 	mu       sync.Mutex
 	payloads []string
@@ -192,8 +194,8 @@ func (r *recorder) Execute(_ context.Context, call extensions.ActionCall) sdk.Em
 		Status: string(sdk.Performed)}
 }
 
-// Every host keeps the contract alike: the conformance report of one extension is the same wherever it runs, and so are
-// order, errors and timeouts.
+// Every host implements the same contract: one extension gets the same conformance report in each, and the same order,
+// errors and timeouts.
 func TestConformanceInEveryHost(t *testing.T) {
 	t.Parallel()
 	outside.Needs(t, "Node.js")

@@ -5,14 +5,14 @@ import (
 	"fmt"
 )
 
-// Backlog counts the queued and the running jobs of all servers of the store.
+// Backlog counts the queued and running jobs of all servers that share the store.
 type Backlog struct {
 	Queued, Running int64
-	// Oldest is when the oldest queued job was enqueued, in ms; 0 without queued jobs.
+	// Oldest is the time when the oldest queued job was enqueued, in ms; 0 without queued jobs.
 	Oldest int64
 }
 
-// Backlog counts the queued and the running jobs now.
+// Backlog counts the jobs that are queued or running now.
 func (q *Queue) Backlog(ctx context.Context) (b Backlog, err error) {
 	err = q.db.Read().QueryRowContext(ctx, `select coalesce(sum(case when state = 'queued' then 1 else 0 end), 0),
 		coalesce(sum(case when state = 'running' then 1 else 0 end), 0),

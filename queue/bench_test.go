@@ -50,7 +50,7 @@ func percentile(sorted []time.Duration, p float64) float64 {
 	return float64(sorted[int(p*float64(len(sorted)-1))].Microseconds()) / 1000
 }
 
-// BenchmarkEnqueueToStart is an idle queue: from the call of Enqueue to the first line of the handler.
+// BenchmarkEnqueueToStart measures an idle queue: from the call of Enqueue to the first line of the handler.
 func BenchmarkEnqueueToStart(b *testing.B) {
 	for _, engine := range dbtest.Engines() {
 		b.Run(string(engine), func(b *testing.B) {
@@ -81,8 +81,8 @@ func BenchmarkEnqueueToStart(b *testing.B) {
 	}
 }
 
-// BenchmarkDecisions is a full queue: 500 active jobs of 50 projects; one operation is one job through its three
-// decisions (enqueue, start, finish), eight clients keeping the queue full.
+// BenchmarkDecisions measures a full queue: 500 active jobs of 50 projects. One operation takes one job through its
+// three decisions (enqueue, start, finish). Eight clients keep the queue full.
 func BenchmarkDecisions(b *testing.B) {
 	for _, engine := range dbtest.Engines() {
 		b.Run(string(engine), func(b *testing.B) {
@@ -99,7 +99,7 @@ func BenchmarkDecisions(b *testing.B) {
 					queue.Request{Type: "work", ProjectID: fmt.Sprint(n % 50), Payload: json.RawMessage(`{}`)})
 				return err
 			}
-			// A thousand jobs ahead would be over the bound; 500 waiting ones are what the contract allows.
+			// A thousand waiting jobs would exceed the limit; the contract allows 500.
 			ahead := make(chan struct{}, 500)
 			failed := make(chan error, 8)
 			stop, cancel := context.WithCancel(b.Context())

@@ -16,34 +16,34 @@ import (
 type Filter struct {
 	State                    State
 	Type, ProjectID, Session string
-	// Since and Before bound when a job was enqueued, in ms: at Since or later, and before Before.
+	// Since and Before bound the time when a job was enqueued, in ms: at Since or later, and before Before.
 	Since, Before int64
 }
 
 // Browse selects a page of jobs.
 type Browse struct {
 	Filter
-	// Cursor is a JobPage.NextCursor, "" begins with the youngest.
+	// Cursor is a JobPage.NextCursor; "" starts with the youngest job.
 	Cursor string
 	// Limit is the maximum number of jobs on a page.
 	Limit int
 }
 
-// JobPage is a page of jobs, the youngest first; NextCursor is "" on the last one.
+// JobPage is a page of jobs, youngest first; NextCursor is "" on the last page.
 type JobPage struct {
 	Jobs       []Job
 	NextCursor string
-	// Counts are all jobs of the filter by state, including states that it does not select.
+	// Counts is the number of jobs that match the filter, by state. It includes states that the filter does not select.
 	Counts map[State]int
 }
 
-// ErrBadCursor says that a cursor is not one of ours.
+// ErrBadCursor reports a cursor that this server did not issue.
 var ErrBadCursor = errors.New("cursor is not one this server gave out")
 
-// ErrNotOver says that a job has not ended, so it cannot run again.
+// ErrNotOver reports that a job has not ended, so it cannot run again.
 var ErrNotOver = errors.New("the job has not ended")
 
-// condition is a filter in SQL, without its state.
+// condition returns the filter as SQL, without its state.
 func (f Filter) condition() (where string, args []any) {
 	where = `1 = 1`
 	add := func(text string, value any) {
@@ -64,7 +64,7 @@ func (f Filter) condition() (where string, args []any) {
 	return where, args
 }
 
-// Browse lists jobs of all projects. ErrBadCursor.
+// Browse lists jobs of all projects. It returns ErrBadCursor for an invalid cursor.
 func (q *Queue) Browse(ctx context.Context, want Browse) (page JobPage, err error) {
 	before, beforeID, err := parseCursor(want.Cursor)
 	if err != nil {
@@ -104,7 +104,7 @@ func (q *Queue) Browse(ctx context.Context, want Browse) (page JobPage, err erro
 	return page, err
 }
 
-// parseCursor reads "<ms>|<id>"; "" begins with the youngest.
+// parseCursor reads "<ms>|<id>"; "" starts with the youngest job.
 func parseCursor(cursor string) (before int64, id string, err error) {
 	if cursor == "" {
 		return math.MaxInt64, "", nil
@@ -117,8 +117,8 @@ func parseCursor(cursor string) (before int64, id string, err error) {
 	return before, database.EncodeText(id), nil
 }
 
-// Again enqueues an ended job once more, with the same input. While a job of its dedupe key is queued or runs, that
-// job is the result. ErrNotFound, ErrNotOver, *Error as for Enqueue.
+// Again enqueues an ended job once more, with the same input. If a job with its dedupe key is queued or running, it
+// returns that job. Errors are ErrNotFound, ErrNotOver, and *Error as for Enqueue.
 func (q *Queue) Again(ctx context.Context, id string) (result EnqueueResult, err error) {
 	_, err = q.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) (events []journal.Event, err error) {
 		job, err := readJob(ctx, tx, database.EncodeText(id))
@@ -138,11 +138,11 @@ func (q *Queue) Again(ctx context.Context, id string) (result EnqueueResult, err
 	return result, err
 }
 
-// mostCanceled bounds the jobs of one CancelAll.
+// mostCanceled is the maximum number of jobs that one CancelAll cancels.
 const mostCanceled = 200
 
-// CancelAll cancels the open jobs of a filter, the oldest first and mostCanceled at most. It reports whether
-// there are more.
+// CancelAll cancels the open jobs of a filter, oldest first and at most mostCanceled. It reports whether more jobs
+// remain.
 func (q *Queue) CancelAll(ctx context.Context, filter Filter, reason string) (canceled []Job, more bool, err error) {
 	where, args := filter.condition()
 	where += ` and ` + activeStates + ` and cancel_requested_at is null`
@@ -165,7 +165,7 @@ func (q *Queue) CancelAll(ctx context.Context, filter Filter, reason string) (ca
 		job, err := q.Cancel(ctx, database.DecodeText(id), reason)
 		var over *TerminalError
 		if errors.Is(err, ErrNotFound) || errors.As(err, &over) {
-			continue // it ended meanwhile
+			continue // the job ended in between
 		}
 		if err != nil {
 			return canceled, true, err

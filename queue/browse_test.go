@@ -10,11 +10,11 @@ import (
 	"harness/queue"
 )
 
-// Jobs of all projects are listed by filter, in full pages from the youngest on, with how many there are by state.
+// Browse lists jobs of all projects by filter, in full pages from the youngest on, with the number of jobs by state.
 func TestBrowse(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *store) {
-		q := s.open("n", []queue.Definition{{Type: "a", Run: done}, {Type: "b", Run: done}}) // it runs none
+		q := s.open("n", []queue.Definition{{Type: "a", Run: done}, {Type: "b", Run: done}}) // this queue runs no jobs
 		var all []string
 		for i := range 6 {
 			job := queue.Job{ID: fmt.Sprint("j-", i), Type: string("ab"[i%2]), Version: 1, ProjectID: fmt.Sprint("p-", i%3),
@@ -61,7 +61,7 @@ func TestBrowse(t *testing.T) {
 	})
 }
 
-// A job that ended runs again as a new one; one that did not is refused, and so are two at once.
+// An ended job runs again as a new one. A job that has not ended is refused, and so is a second concurrent repetition.
 func TestAgain(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *store) {
@@ -92,7 +92,7 @@ func TestAgain(t *testing.T) {
 	})
 }
 
-// Many jobs are canceled by filter: those that are over stay as they are.
+// CancelAll cancels many jobs by filter and does not change ended ones.
 func TestCancelAll(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *store) {

@@ -11,21 +11,21 @@ import (
 	"harness/tests/dbtest"
 )
 
-// cancelCase is one cell of the cancel matrix and what must come of it.
+// cancelCase is one cell of the cancel matrix and its expected outcome.
 type cancelCase struct {
 	name    string
 	mode    queue.CancelMode
 	handler string // polite, deaf, or succeeds (returns success once interrupted)
 	state   queue.State
 	reason  string
-	// answered is the state of the job in the answer to the cancel.
+	// answered is the job's state in the response to the cancel.
 	answered queue.State
-	// forced: the end comes after the grace, not before.
+	// forced: the job ends after the grace period, not before.
 	forced bool
 }
 
-// The cancel matrix: queued, running here and running on another node; handlers that cooperate, that are deaf, that
-// succeed all the same; and after the end. Every cell ends within the grace and a quarter of a second.
+// The cancel matrix: queued, running here and running on another node; handlers that cooperate, that ignore the cancel,
+// or that succeed anyway; and cancels after the end. Every job ends within the grace period and a quarter of a second.
 func TestQU06CancelMatrix(t *testing.T) {
 	t.Parallel()
 	cases := []cancelCase{
@@ -52,7 +52,7 @@ func TestQU06CancelMatrix(t *testing.T) {
 	}
 }
 
-// Under the race detector, beside everything else, what ends by itself may need longer for it.
+// Under the race detector and parallel load, a handler that cooperates may need longer to end.
 const (
 	slowness = 1 + 3*min(1, queue.Shortened-1)
 	grace    = slowness * 1500 * time.Millisecond
@@ -92,7 +92,7 @@ func cancelRunning(t *testing.T, s *store, c cancelCase, elsewhere bool) {
 	job := enqueue(t, runner, queue.Request{Type: "work"}).Job
 	<-began
 	if elsewhere {
-		// A second process on the same store: another journal and a queue of its own that never runs the job.
+		// A second process on the same store: another journal and another queue, which never runs the job.
 		canceler = s.openOn(startJournal(t, s.db), "other", []queue.Definition{definition}, full)
 		if err := canceler.Start(t.Context()); err != nil {
 			t.Fatal(err)
@@ -128,7 +128,8 @@ func cancelRunning(t *testing.T, s *store, c cancelCase, elsewhere bool) {
 	}
 }
 
-// Canceling what waits ends it at once; what is over says so; what is unknown is unknown.
+// Canceling a queued job ends it immediately. Canceling an ended job reports that it ended, and an unknown job is an
+// error.
 func TestCancelQueuedAndOver(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *store) {

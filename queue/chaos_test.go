@@ -28,12 +28,12 @@ const (
 	chaosPath = "QUEUE_CHAOS_PATH"
 	chaosNode = "QUEUE_CHAOS_NODE"
 
-	chaosJobs     = 400 / (1 + queue.Shortened/4) // 133 under -race, where a process takes most of its life to begin
+	chaosJobs     = 400 / (1 + queue.Shortened/4) // 133 under -race, where a process spends most of its life starting
 	chaosProjects = 20
 	chaosLimit    = 4
 )
 
-// TestMain lets this binary be one node of the chaos test.
+// TestMain lets this binary act as one node of the chaos test.
 func TestMain(m *testing.M) {
 	if node := os.Getenv(chaosNode); node != "" {
 		if err := runNode(node); err != nil {
@@ -45,8 +45,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// runNode runs jobs until its stdin ends or it is killed. The store may be cut off while it begins: then it begins
-// again.
+// runNode runs jobs until its stdin ends or it is killed. It starts again if the store is cut off while it starts.
 func runNode(node string) error {
 	ctx := context.Background()
 	tick := time.Tick(20 * time.Millisecond)
@@ -103,10 +102,10 @@ func chaosOptions(db *database.DB, j *journal.Journal, node string, log zerolog.
 		}}
 }
 
-// Chaos: processes run 400 jobs of 20 projects while one of them is killed every half second in which a job
-// ended, and another one replaces it; on Postgres all their connections are cut for half a second in between.
-// All jobs end, none twice, each with its events complete and in order; an observer never finds two jobs of a
-// project or more than the limit running.
+// Chaos: processes run 400 jobs of 20 projects. Every half second in which a job ended, the test kills one of them and
+// starts a replacement. On Postgres it also cuts all their connections for half a second in between. All jobs end, none
+// twice, each with its events complete and in order. An observer never finds two running jobs of a project, or more
+// running jobs than the limit.
 func TestChaosOfKilledProcesses(t *testing.T) {
 	for engine, processes := range map[database.Engine]int{database.Postgres: 4, database.SQLite: 2} {
 		t.Run(string(engine), func(t *testing.T) {
@@ -118,7 +117,7 @@ func TestChaosOfKilledProcesses(t *testing.T) {
 			ids := fill(t, db)
 			watching, stopWatching := context.WithCancel(t.Context())
 			observed := observe(watching, t, db)
-			// On Postgres every connection of the processes is cut now and then, and restored; the observer
+			// On Postgres the test cuts every connection of the processes now and then, and restores it. The observer
 			// and the checker keep theirs.
 			var wire *cutter
 			if engine == database.Postgres {
@@ -145,7 +144,7 @@ func TestChaosOfKilledProcesses(t *testing.T) {
 				case <-deadline:
 					t.Fatalf("%d jobs are not over", left)
 				}
-				if before == left { // a process may need longer than a tick to begin: kill none without effect
+				if before == left { // a process may take longer than a tick to start: kill none before it had an effect
 					left = count()
 					continue
 				}
@@ -159,7 +158,7 @@ func TestChaosOfKilledProcesses(t *testing.T) {
 				i := kills % processes
 				nodes[i].kill(t)
 				name := nodes[i].name
-				if kills%2 == 1 { // half of the dead never come back: their jobs are recovered by lease, not by name
+				if kills%2 == 1 { // half of the killed nodes never return: their jobs are recovered by lease, not by name
 					name = fmt.Sprintf("node-%d-%d", i, kills)
 				}
 				nodes[i] = startNode(t, opts, name)
@@ -178,7 +177,7 @@ func TestChaosOfKilledProcesses(t *testing.T) {
 	}
 }
 
-// fill puts the jobs in while one job of another project holds the only slot.
+// fill enqueues the jobs while one job of another project occupies the only slot.
 func fill(t *testing.T, db *database.DB) map[string]bool {
 	t.Helper()
 	j := startJournal(t, db)
@@ -203,7 +202,7 @@ func fill(t *testing.T, db *database.DB) map[string]bool {
 	return ids
 }
 
-// observe polls the store all the time, in one statement each: every result was true at one moment.
+// observe polls the store continuously, in one statement each time: every result is a consistent snapshot.
 func observe(ctx context.Context, t *testing.T, db *database.DB) <-chan int {
 	reads := make(chan int, 1)
 	go func() {
@@ -228,8 +227,8 @@ func observe(ctx context.Context, t *testing.T, db *database.DB) <-chan int {
 	return reads
 }
 
-// checkLives reads the journal from the beginning: each job was queued, started, and ended once, and nothing of it
-// follows.
+// checkLives reads the journal from the start: each job was queued, started, and ended once, with no event after its
+// end.
 func checkLives(t *testing.T, j *journal.Journal, ids map[string]bool) (again int) {
 	t.Helper()
 	lives := map[string][]string{}

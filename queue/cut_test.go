@@ -12,7 +12,7 @@ import (
 	"harness/internal/platform/database"
 )
 
-// cutter stands between processes and their Postgres, so that a test can cut every connection and restore the way.
+// cutter is a proxy between processes and their Postgres, so that a test can cut every connection and restore access.
 type cutter struct {
 	listener net.Listener
 	network  string
@@ -24,7 +24,7 @@ type cutter struct {
 	conns map[net.Conn]struct{}
 }
 
-// newCutter starts one and returns it with the options of a store reached through it.
+// newCutter starts a cutter and returns it with the options of a store reached through it.
 func newCutter(t *testing.T, direct database.Options) (*cutter, database.Options) {
 	t.Helper()
 	parsed, err := url.Parse(direct.URL)
@@ -72,7 +72,7 @@ func (c *cutter) accept() {
 	}
 }
 
-// keep remembers a pair of connections; false means the way is cut.
+// keep remembers a pair of connections; false means that access is cut.
 func (c *cutter) keep(pair ...net.Conn) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -93,7 +93,7 @@ func (c *cutter) pipe(from, to net.Conn) {
 	delete(c.conns, from)
 }
 
-// cut ends every connection, whatever it is in the middle of, and refuses new ones.
+// cut closes every connection, even in the middle of an exchange, and refuses new ones.
 func (c *cutter) cut() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -18,12 +18,13 @@ import (
 type decider struct {
 	policy      Policy
 	definitions registry
-	// hooks is false after one failed: decisions then run without hooks, and an ended job owes its own (reconcile.go).
+	// hooks is false after a hook failed: decisions then run without hooks, and an ended job owes its reconciliation
+	// (reconcile.go).
 	hooks bool
 	newID func() string
 }
 
-// claimant is the claimer of a job: a process (owner) of a node, until its lease ends.
+// claimant identifies who claims a job: a process (owner) of a node, until its lease ends.
 type claimant struct {
 	node, owner string
 	leaseUntil  int64
@@ -34,17 +35,17 @@ type Request struct {
 	Type            string
 	ProjectID       string
 	SourceSessionID *string
-	// Priority is the definition's when empty.
+	// Priority defaults to the definition's priority when empty.
 	Priority  Priority
 	DedupeKey *string
 	Payload   json.RawMessage
-	// MaxAttempts is the queue's when 0.
+	// MaxAttempts defaults to the queue's limit when 0.
 	MaxAttempts int
-	// again runs a job once more: ended jobs are no duplicates.
+	// again runs a job once more: an ended job then does not count as a duplicate.
 	again bool
 }
 
-// maxProject is how many bytes a project's id may have: it shares an index row with the dedupe key.
+// maxProject is the maximum length of a project's id, in bytes: the id shares an index row with the dedupe key.
 const maxProject = 600
 
 func (r Request) checkKeys() error {
@@ -60,21 +61,22 @@ func (r Request) checkKeys() error {
 // EnqueueStatus says whether an enqueue created a job.
 type EnqueueStatus string
 
-// The outcomes of an enqueue.
+// The results of an enqueue.
 const (
 	Enqueued      EnqueueStatus = "enqueued"
 	AlreadyQueued EnqueueStatus = "already_queued"
 )
 
-// EnqueueResult is the job of an enqueue. MergeError says why a duplicate could not be merged; the job is then
-// unchanged.
+// EnqueueResult is the job that an enqueue created or found. MergeError says why a duplicate could not be merged; the
+// job is then unchanged.
 type EnqueueResult struct {
 	Status     EnqueueStatus
 	Job        Job
 	MergeError error
 }
 
-// enqueue checks type, payload, duplicate and capacity, and inserts. It returns a duplicate even when the queue is full.
+// enqueue checks type, payload, duplicates and capacity, and inserts the job. It returns a duplicate even when the
+// queue is full.
 func (d decider) enqueue(ctx context.Context, tx database.Tx, in Request, now int64) (EnqueueResult,
 	[]journal.Event, error) {
 	definition, known := d.definitions[in.Type]
@@ -178,9 +180,9 @@ func (d decider) capacity(ctx context.Context, tx database.Tx, projectID string)
 	return nil
 }
 
-// claim starts jobs of this node while there are free slots, and returns them; it ends a job that cannot run. When
-// the next job in the order is another node's, claim leaves the slot to that node, unless yields says that its time
-// is over. yielded are the jobs with such a slot, by node.
+// claim starts jobs of this node while there are free slots, and returns them. It ends a job that cannot run. When the
+// next job in the order belongs to another node, claim leaves the slot to that node, until yields reports that its time
+// has expired. yielded lists the jobs with such a slot, by node.
 func (d decider) claim(ctx context.Context, tx database.Tx, who claimant, yields func(c Candidate) bool, now int64) (
 	started []Job, yielded map[string]string, events []journal.Event, err error) {
 	taken, err := count(ctx, tx, `state = 'running'`)
@@ -188,7 +190,7 @@ func (d decider) claim(ctx context.Context, tx database.Tx, who claimant, yields
 		return nil, nil, nil, err
 	}
 	yielded = map[string]string{}
-	passed, reserved := map[string]bool{}, map[string]bool{} // nodes that let their time pass, projects that are left to a node
+	passed, reserved := map[string]bool{}, map[string]bool{} // passed: nodes that let their time expire; reserved: projects left to a node
 	for taken < d.policy.Concurrency {
 		candidates, err := readCandidates(ctx, tx, d.definitions, who.node, now)
 		if err != nil {
@@ -252,12 +254,12 @@ func (d decider) start(ctx context.Context, tx database.Tx, id string, who claim
 type outcome struct {
 	result json.RawMessage
 	err    error
-	// progress is the last report without an event.
+	// progress is the last report that was not yet published as an event.
 	progress json.RawMessage
 }
 
-// finish records an attempt's outcome, fenced by owner and attempt: a process that lost the job gets
-// errFenced, and nothing is written. A requested cancel wins over every outcome.
+// finish records an attempt's outcome, fenced by owner and attempt. A process that lost the job gets errFenced, and
+// finish writes nothing. A requested cancel takes precedence over every outcome.
 func (d decider) finish(ctx context.Context, tx database.Tx, by attempt, out outcome, now int64) (Job, []journal.Event, error) {
 	job, err := d.owned(ctx, tx, by)
 	if err != nil {
@@ -295,7 +297,7 @@ type attempt struct {
 	number       int
 }
 
-// owned reads the running job of an attempt.
+// owned reads the running job that an attempt owns.
 func (d decider) owned(ctx context.Context, tx database.Tx, by attempt) (Job, error) {
 	job, err := readJob(ctx, tx, by.jobID)
 	if errors.Is(err, ErrNotFound) {
@@ -310,7 +312,7 @@ func (d decider) owned(ctx context.Context, tx database.Tx, by attempt) (Job, er
 	return job, nil
 }
 
-// requeue gives a job another attempt. It has no event: for clients the job is still running.
+// requeue gives a job another attempt. It publishes no event: clients still see the job as running.
 func (d decider) requeue(ctx context.Context, tx database.Tx, job Job, reason string, next int64) (Job,
 	[]journal.Event, error) {
 	job.State, job.Error, job.NextAttemptAt = Queued, &reason, &next
@@ -319,21 +321,21 @@ func (d decider) requeue(ctx context.Context, tx database.Tx, job Job, reason st
 	return job, nil, saveJob(ctx, tx, job)
 }
 
-// ending is a job's final state: with its result when completed, else with the reason.
+// ending is a job's final state, with the result of a completed job or the reason for any other state.
 type ending struct {
 	state  State
 	reason string
 	result json.RawMessage
 }
 
-// end moves a job into a final state, publishes its event, lets the definition reconcile, and prunes.
+// end moves a job into a final state, publishes its event, runs the definition's reconciliation, and prunes.
 func (d decider) end(ctx context.Context, tx database.Tx, job *Job, final ending, now int64) ([]journal.Event, error) {
 	job.State, job.CompletedAt, job.NextAttemptAt, job.leaseUntil = final.state, &now, nil, 0
 	job.Result, job.Error, job.checkpoint = final.result, nil, nil
 	if final.state != Completed {
 		job.Error = &final.reason
 	}
-	// Another node, of a newer version, may know a type that is unknown here.
+	// A node of a newer version may know a type that is unknown here.
 	if definition, known := d.definitions[job.Type]; !known || !d.hooks && definition.OnTerminal != nil {
 		job.reconcileAt = &now
 	}
@@ -347,8 +349,8 @@ func (d decider) end(ctx context.Context, tx database.Tx, job *Job, final ending
 	return events, prune(ctx, tx, job.ProjectID, d.policy.Retention)
 }
 
-// announce stores the definition's contribution before the event of the job's new state, so that a subscriber of the
-// event finds the contribution stored.
+// announce stores the definition's contribution before it publishes the event of the job's new state. A subscriber of
+// the event therefore finds the contribution stored.
 func (d decider) announce(ctx context.Context, tx database.Tx, hook Contribution, job Job, now int64) (
 	[]journal.Event, error) {
 	var events []journal.Event
@@ -366,7 +368,7 @@ func (d decider) announce(ctx context.Context, tx database.Tx, hook Contribution
 	return append(events, event), nil
 }
 
-// hookError is the error of a contribution.
+// hookError is the error that a contribution returned.
 type hookError struct {
 	job string
 	err error
@@ -375,7 +377,7 @@ type hookError struct {
 func (e *hookError) Error() string { return "contribution to job " + e.job + ": " + e.err.Error() }
 func (e *hookError) Unwrap() error { return e.err }
 
-// cancel ends a queued job, or a running one whose definition allows it, and asks any other running one to end.
+// cancel ends a queued job, or a running one if its definition allows that. It asks any other running job to end.
 func (d decider) cancel(ctx context.Context, tx database.Tx, id, reason string, now int64) (Job,
 	[]journal.Event, error) {
 	job, err := readJob(ctx, tx, id)
@@ -394,7 +396,7 @@ func (d decider) cancel(ctx context.Context, tx database.Tx, id, reason string, 
 	case job.CancelRequestedAt == nil:
 		job.CancelRequestedAt, job.cancelReason = &now, reason
 	}
-	// For a job of an unknown type, its own node decides.
+	// For a job of an unknown type, the node that runs it decides.
 	if definition, known := d.definitions[job.Type]; known && definition.Cancel != InterruptTurn {
 		events, err := d.end(ctx, tx, &job, ending{state: Canceled, reason: reason}, now)
 		return job, events, err
@@ -406,7 +408,7 @@ func (d decider) cancel(ctx context.Context, tx database.Tx, id, reason string, 
 	return job, []journal.Event{wake}, saveJob(ctx, tx, job)
 }
 
-// settleOverdue ends canceled jobs after their grace, and recovers jobs with an expired lease.
+// settleOverdue ends canceled jobs after their grace period, and recovers jobs with an expired lease.
 func (d decider) settleOverdue(ctx context.Context, tx database.Tx, now int64, expired func(*Job) bool) ([]Job, []journal.Event, error) {
 	running, err := readJobs(ctx, tx, `state = 'running'`)
 	if err != nil {
@@ -419,7 +421,7 @@ func (d decider) settleOverdue(ctx context.Context, tx database.Tx, now int64, e
 	return d.settle(ctx, tx, overdue, nil, now)
 }
 
-// settle recovers jobs. claimer takes over those that can resume; it is nil at a stop.
+// settle recovers jobs. claimer takes over jobs that can resume; it is nil at a stop.
 func (d decider) settle(ctx context.Context, tx database.Tx, jobs []Job, who *claimant, now int64) ([]Job,
 	[]journal.Event, error) {
 	var all []journal.Event
@@ -433,7 +435,8 @@ func (d decider) settle(ctx context.Context, tx database.Tx, jobs []Job, who *cl
 	return jobs, all, nil
 }
 
-// recoverJob decides about a job whose process is gone. An accepted cancel stays accepted; the original lost it.
+// recoverJob decides what happens to a job after its process exited. An accepted cancel stays accepted; codex-manager
+// lost it.
 func (d decider) recoverJob(ctx context.Context, tx database.Tx, job *Job, who *claimant, now int64) (
 	[]journal.Event, error) {
 	definition, known := d.definitions[job.Type]
@@ -465,8 +468,8 @@ func (d decider) recoverJob(ctx context.Context, tx database.Tx, job *Job, who *
 	return nil, err
 }
 
-// recoverNode settles the jobs that an earlier process of this node left running, and queued jobs whose payload is
-// invalid. A queued job of an unknown type is unchanged; a running one is queued again, which frees its project.
+// recoverNode settles the jobs that an earlier process of this node left running, and queued jobs with an invalid
+// payload. It does not change a queued job of an unknown type. It queues a running one again, which frees its project.
 func (d decider) recoverNode(ctx context.Context, tx database.Tx, who claimant, now int64) ([]Job,
 	[]journal.Event, error) {
 	jobs, err := readJobs(ctx, tx, `state = 'queued' or (state = 'running' and node_id = $1 and owner <> $2)`,

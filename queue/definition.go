@@ -14,7 +14,7 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// DedupeMode says what an enqueue does when a job of the same project, type and key exists. A job without a key is
+// DedupeMode selects what an enqueue does when a job of the same project, type and key exists. A job without a key is
 // never a duplicate.
 type DedupeMode string
 
@@ -24,7 +24,7 @@ const (
 	DedupeNone DedupeMode = "none"
 	// SingleFlight returns the queued or running job.
 	SingleFlight DedupeMode = "single_flight"
-	// DropDuplicate returns the job in any state, as long as it is retained.
+	// DropDuplicate returns the existing job in any state, while it is retained.
 	DropDuplicate DedupeMode = "drop_duplicate"
 	// MergeDuplicate merges the payload into the queued or running job and returns it.
 	MergeDuplicate DedupeMode = "merge_duplicate"
@@ -35,9 +35,9 @@ type CancelMode string
 
 // The cancel modes.
 const (
-	// MarkCanceled ends the job at once and aborts its handler.
+	// MarkCanceled ends the job immediately and cancels its handler's context.
 	MarkCanceled CancelMode = "mark_canceled"
-	// InterruptTurn interrupts the handler's turn and gives it a grace to end.
+	// InterruptTurn interrupts the handler's turn and gives the handler a grace period to end.
 	InterruptTurn CancelMode = "interrupt_turn"
 )
 
@@ -45,40 +45,40 @@ const (
 // and must have no effect except through tx.
 type Contribution func(ctx context.Context, tx database.Tx, job Job) ([]journal.Event, error)
 
-// Definition is one type of job and its rules. Type and Run are required.
+// Definition describes one type of job and its rules. Type and Run are required.
 type Definition struct {
 	Type string
 	// Version is stored with each job; 0 means 1.
 	Version int
-	// Priority is Interactive when empty.
+	// Priority defaults to Interactive.
 	Priority Priority
-	// Dedupe is DedupeNone when empty.
+	// Dedupe defaults to DedupeNone.
 	Dedupe DedupeMode
-	// Timeout bounds one attempt; 0 is the queue's default.
+	// Timeout bounds one attempt; 0 means the queue's default.
 	Timeout time.Duration
-	// Validate returns the payload to store, or why it is invalid. nil accepts every JSON object.
+	// Validate returns the payload to store, or an error if it is invalid. nil accepts every JSON object.
 	Validate func(payload json.RawMessage) (json.RawMessage, error)
-	// Merge is required for MergeDuplicate.
+	// Merge merges a new payload into an existing one. It is required for MergeDuplicate.
 	Merge func(existing, incoming json.RawMessage) (json.RawMessage, error)
-	// Run does the work of one attempt and returns the job's result. ctx ends at the timeout, on a forced cancel, and
-	// when another node took the job over; context.Cause says which.
+	// Run executes one attempt and returns the job's result. ctx ends at the timeout, on a forced cancel, and when
+	// another node took over the job; context.Cause returns the reason.
 	Run func(ctx context.Context, run *Run) (json.RawMessage, error)
-	// Retryable classifies an attempt's error; nil is the shared classification (see Retryable).
+	// Retryable classifies an attempt's error; nil means the shared classification (see Retryable).
 	Retryable func(err error) bool
-	// Delay is the wait before the attempt after the n-th; nil is exponential (see BackoffDelay).
+	// Delay returns the wait after the n-th attempt; nil means exponential (see BackoffDelay).
 	Delay func(attempt int) time.Duration
-	// Resumable: a handler that stored a checkpoint (Run.SetCheckpoint) resumes from it when its process is
-	// gone, as the same attempt. An attempt without one is recovered like that of any other type.
+	// Resumable: after its process exited, a handler that stored a checkpoint (Run.SetCheckpoint) resumes from it, as
+	// the same attempt. An attempt without a checkpoint is recovered like an attempt of any other type.
 	Resumable bool
-	// Cancel is MarkCanceled when empty; Interrupt is called, best effort, on a cancel with InterruptTurn.
+	// Cancel defaults to MarkCanceled. A cancel with InterruptTurn calls Interrupt, best effort.
 	Cancel    CancelMode
 	Interrupt func(ctx context.Context, job Job) error
 
 	OnQueued, OnStarted, OnTerminal Contribution
 }
 
-// registry holds the definitions by type; it is immutable. Another node with another version or other settings may
-// know a type that is missing here. This node neither starts nor ends jobs of such a type.
+// registry holds the definitions by type; it is immutable. Another node with another version or other settings may know
+// a type that is missing here. This node neither starts nor ends jobs of such a type.
 type registry map[string]Definition
 
 func newRegistry(definitions []Definition) registry {
@@ -110,7 +110,7 @@ func newRegistry(definitions []Definition) registry {
 	return known
 }
 
-// condition is true of jobs of these types; its parameters are numbered from first on.
+// condition returns a SQL condition that matches jobs of these types; its parameters are numbered from first.
 func (r registry) condition(first int) (text string, args []any) {
 	if len(r) == 0 {
 		return `1 = 0`, nil

@@ -11,8 +11,7 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// dispatch is the one goroutine that polls for work: after each event, at the next known deadline, and every
-// Poll.
+// dispatch is the only goroutine that polls for work: after each event, at the next known deadline, and every Poll.
 func (q *Queue) dispatch(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -31,15 +30,15 @@ func (q *Queue) dispatch(ctx context.Context) {
 	}
 }
 
-// overview is read without the decision lock.
+// overview is a summary of the store that the dispatcher reads without the decision lock.
 type overview struct {
 	running []Job
-	// queued counts the queued jobs that could run here, unrunnable those of types unknown here.
+	// queued counts the queued jobs that can run here; unrunnable counts jobs of types unknown here.
 	queued     int
 	unrunnable map[string]int
-	// ready is when the next queued job may start, 0 at once; in ms.
+	// ready is the time when the next queued job may start, in ms; 0 means now.
 	ready int64
-	// owed is when the next reconciliation is due, 0 for none; in ms.
+	// owed is the time when the next reconciliation is due, in ms; 0 for none.
 	owed int64
 }
 
@@ -83,8 +82,8 @@ func (q *Queue) readQueued(ctx context.Context, view *overview) error {
 	}, `select type, count(*), min(coalesce(next_attempt_at, 0)) from jobs where state = 'queued' group by type`)
 }
 
-// Unrunnable counts the queued jobs of types unknown to this node, by type, at the last poll. They need a node that
-// knows the type.
+// Unrunnable counts the queued jobs of types unknown to this node, by type, at the last poll. Only a node that knows
+// the type can run them.
 func (q *Queue) Unrunnable() map[string]int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -151,8 +150,8 @@ func (q *Queue) poll(ctx context.Context) (time.Duration, error) {
 	return time.Duration(max(wait, 1)) * time.Millisecond, nil
 }
 
-// settleOverdue recovers jobs with expired leases. This process keeps its own jobs when the store refused its
-// renewals, unless another process claimed them.
+// settleOverdue recovers jobs with expired leases. If the store refused this process's renewals, the process keeps its
+// jobs unless another process claimed them.
 func (q *Queue) settleOverdue(ctx context.Context, expired map[string]int64) error {
 	return q.decide(ctx, func(ctx context.Context, tx database.Tx, d decider) ([]journal.Event, error) {
 		if err := q.renew(ctx, tx); err != nil {
@@ -166,8 +165,7 @@ func (q *Queue) settleOverdue(ctx context.Context, expired map[string]int64) err
 	})
 }
 
-// renew extends the leases of the jobs that run here. A lost job is left to the node that finds its lease
-// expired.
+// renew extends the leases of the jobs that run here. It leaves a lost job to the node that finds the lease expired.
 func (q *Queue) renew(ctx context.Context, tx database.Tx) error {
 	for id, attempt := range q.ownRuns() {
 		_, err := tx.ExecContext(ctx,
@@ -204,8 +202,9 @@ func (q *Queue) claim(ctx context.Context) error {
 	return nil
 }
 
-// follow brings the local runs in line with the store. It aborts runs that ended elsewhere, cancels those to
-// be canceled, and starts a run for a job of ours that has none (the answer to its claim was lost).
+// follow synchronizes the local runs with the store. It stops runs of jobs that ended elsewhere and cancels runs of
+// jobs that must be canceled. It starts a run for a job of this process that has none, because the answer to its claim
+// was lost.
 func (q *Queue) follow(running []Job) {
 	stored := map[string]Job{}
 	for _, job := range running {
@@ -225,7 +224,8 @@ func (q *Queue) follow(running []Job) {
 		}
 	}
 	for id, job := range stored {
-		// An older read may show a run as running that just ended. Only an attempt that never began here is an orphan.
+		// An older read may show a job as running that just ended. Only an attempt that never started here is an
+		// orphan.
 		if q.begun[id] != job.Attempts {
 			orphans = append(orphans, job)
 		}
@@ -241,8 +241,8 @@ func (q *Queue) follow(running []Job) {
 	}
 }
 
-// renewLeases renews the leases of this process's jobs. When a shared store was out of reach for a whole
-// lease, other nodes may have claimed them.
+// renewLeases renews the leases of this process's jobs. If a shared store was unreachable for a whole lease, other
+// nodes may have claimed the jobs.
 func (q *Queue) renewLeases(ctx context.Context) {
 	ticker := time.Tick(q.opts.Lease / 3)
 	for {
@@ -264,7 +264,7 @@ func (q *Queue) renewLeases(ctx context.Context) {
 	}
 }
 
-// ownRuns are the attempts that run here, by job, without lost ones.
+// ownRuns returns the attempts that run here, by job, without lost ones.
 func (q *Queue) ownRuns() map[string]int {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -32,7 +32,7 @@ func dedupes() []queue.Definition {
 	return all
 }
 
-// slow keeps jobs queued: one running job of another project holds the only slot.
+// slow keeps jobs queued: one running job of another project occupies the only slot.
 func slow(s *store, definitions []queue.Definition, options ...option) (*queue.Queue, *gate) {
 	s.t.Helper()
 	g := newGate()
@@ -106,7 +106,7 @@ func TestCapacityAndWhatComesBeforeIt(t *testing.T) {
 			err) != queue.CodeInvalidPayload {
 			t.Errorf("a bad payload got %v", err)
 		}
-		// Dedupe comes before capacity.
+		// The duplicate check precedes the capacity check.
 		if got := enqueue(t, q,
 			queue.Request{Type: "single_flight", ProjectID: "p", DedupeKey: key}); got.Status != queue.AlreadyQueued {
 			t.Errorf("a duplicate at full capacity is %s", got.Status)
@@ -114,7 +114,7 @@ func TestCapacityAndWhatComesBeforeIt(t *testing.T) {
 	})
 }
 
-// 40 enqueues of one key on two nodes at once make one job; 40 of no key fill the ten places exactly.
+// 40 concurrent enqueues with one key on two nodes make one job; 40 without a key fill the ten places exactly.
 func TestConcurrentEnqueuesOnTwoNodes(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *store) {
@@ -177,7 +177,7 @@ func TestEnqueueNeedsAStartedQueue(t *testing.T) {
 	})
 }
 
-// Text no database likes comes back as it was.
+// Text that databases reject is stored and returned unchanged.
 func TestStrangeTexts(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *store) {
@@ -196,7 +196,7 @@ func TestStrangeTexts(t *testing.T) {
 	})
 }
 
-// A key that Postgres could not find a job by is refused on both engines, one that it just can is not.
+// Both engines refuse a key that is too long for a Postgres index, and accept the longest one that fits.
 func TestKeysHaveASize(t *testing.T) {
 	t.Parallel()
 	long := func(n int) string {
@@ -223,7 +223,8 @@ func TestKeysHaveASize(t *testing.T) {
 	})
 }
 
-// Of 200 kept final jobs failed ones outlive canceled ones, those completed ones; within a state the newest stay.
+// Of 200 retained final jobs, failed ones outlive canceled ones, and canceled ones outlive completed ones. Within a
+// state the newest stay.
 func TestRetention(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *store) {

@@ -7,10 +7,10 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// eventCancelRequested wakes the node that runs a job. Its name has a dot, so clients get no frame.
+// eventCancelRequested wakes the node that runs a job. Its name contains a dot, so clients get no frame for it.
 const eventCancelRequested = "queue.cancel_requested"
 
-// eventName is the event that clients get when a job enters a state.
+// eventName returns the name of the event that clients get when a job enters a state.
 func eventName(state State) string {
 	switch state {
 	case Running:
@@ -22,7 +22,7 @@ func eventName(state State) string {
 
 const eventProgress = "orchestrator_job_progress"
 
-// jobEvent is an event about a job, in the session the job came from.
+// jobEvent returns an event about a job, in the session from which the job was enqueued.
 func jobEvent(name string, job Job, at int64, progress json.RawMessage) (journal.Event, error) {
 	payload := struct {
 		JobID           string          `json:"jobId"`

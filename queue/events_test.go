@@ -62,8 +62,8 @@ func TestJobOnTheWire(t *testing.T) {
 	}
 }
 
-// QU-03: progress is announced with what the handler reported; reports in quick succession become few events, the last
-// one among them.
+// QU-03: progress events contain the handler's reports. Reports in quick succession become few events, including the
+// last report.
 func TestQU03ProgressIsBoundedAndCoalesced(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *store) {
@@ -103,7 +103,7 @@ func TestQU03ProgressIsBoundedAndCoalesced(t *testing.T) {
 	})
 }
 
-// QU-05: a job that fails for good says why.
+// QU-05: the event of a permanently failed job contains the reason.
 func TestQU05Failure(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *store) {
@@ -129,7 +129,7 @@ func TestQU05Failure(t *testing.T) {
 	})
 }
 
-// QU-06: a canceled job says so, and nothing of it follows, whatever its handler still does.
+// QU-06: a canceled job is reported as canceled, and no event of it follows, whatever its handler still does.
 func TestQU06NothingFollowsACancel(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *store) {
@@ -158,7 +158,7 @@ func TestQU06NothingFollowsACancel(t *testing.T) {
 	})
 }
 
-// enqueueAndWait passes a second job through, so that whatever a first one had under way is committed before.
+// enqueueAndWait runs a second job to its end, so that all pending writes of the first one are committed before.
 func enqueueAndWait(t *testing.T, s *store, q *queue.Queue) {
 	t.Helper()
 	job := enqueue(t, q, queue.Request{Type: "work", ProjectID: "flush"}).Job

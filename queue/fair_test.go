@@ -12,8 +12,8 @@ import (
 	"harness/tests/dbtest"
 )
 
-// Jobs of three nodes begin in the order in which one node would have begun them, also when each can run at
-// its own node only: no node is skipped because another one found a free slot first.
+// Jobs of three nodes start in the order in which one node would start them, even if each can run only on its own node:
+// no node is skipped because another one found a free slot first.
 func TestNodesTakeTurnsInTheOrderOfTheirJobs(t *testing.T) {
 	t.Parallel()
 	first := newStore(t, dbtest.Open(t, database.Postgres))
@@ -46,7 +46,7 @@ func TestNodesTakeTurnsInTheOrderOfTheirJobs(t *testing.T) {
 			SourceSessionID: pointer(fmt.Sprintf("of-node-%d", i%nodes))})
 		jobs = append(jobs, made.Job.ID)
 	}
-	close(open) // the first one has waited
+	close(open) // the first job has waited
 	for _, id := range jobs {
 		if job := waitFinal(t, queues[0], id); job.State != queue.Completed || job.Attempts != 1 {
 			t.Errorf("job %s is %s after %d attempts", id, job.State, job.Attempts)

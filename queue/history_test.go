@@ -14,14 +14,14 @@ import (
 	"harness/tests/dbtest"
 )
 
-// errRollback ends a history without leaving anything in the store.
+// errRollback ends a history and leaves nothing in the store.
 var errRollback = errors.New("the history is over")
 
 // TestRandomHistoriesOfDecisionsAgreeWithTheModel runs seeded random histories of enqueue, claim, finish, fail, cancel,
-// lease renewal, crash recovery and clock moves through the very decisions and SQL of the product, each history in one
-// transaction of a real store that is rolled back at its end, and compares jobs and events with the model after every
-// step: 4,700 histories on SQLite, 300 on Postgres (a tenth under -race). The journal and the runner are not
-// part of it: their histories are the chaos test's.
+// lease renewal, crash recovery and clock moves through the product's own decisions and SQL. Each history is one
+// transaction of a real store, rolled back at its end. After every step the test compares jobs and events with the
+// model: 4,700 histories on SQLite, 300 on Postgres (a tenth under -race). It excludes the journal and the runner: the
+// chaos test covers their histories.
 func TestRandomHistoriesOfDecisionsAgreeWithTheModel(t *testing.T) {
 	t.Parallel()
 	for engine, histories := range map[database.Engine]uint64{database.SQLite: 4700, database.Postgres: 300} {
@@ -54,7 +54,7 @@ func TestRandomHistoriesOfDecisionsAgreeWithTheModel(t *testing.T) {
 	}
 }
 
-// history is one random life of a queue, on both sides.
+// history is one random life of a queue, in the store and in the model.
 type history struct {
 	ctx     context.Context
 	tx      database.Tx
@@ -116,7 +116,7 @@ func newHistory(ctx context.Context, tx database.Tx, seed uint64) *history {
 
 func pick[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
 
-// step does one random thing on both sides and compares what they answer.
+// step does one random operation in the store and in the model and compares the results.
 func (h *history) step() (string, error) {
 	h.now += pick[int64](h.random, 0, 0, 1, 50, 700, 2000, 15000, 16000)
 	node := pick(h.random, "a", "b")
@@ -204,7 +204,7 @@ func (h *history) step() (string, error) {
 	return name, h.compareEvents(events)
 }
 
-// target is a job to act on: mostly a running one by its own owner, sometimes as a zombie would.
+// target picks a job to act on: mostly a running one by its own owner, sometimes one that its process already lost.
 func (h *history) target(owner string) (id, by string, attempt int) {
 	if len(h.model.jobs) == 0 {
 		return modelID(1), owner, 1

@@ -1,13 +1,13 @@
-// Package queue is the durable job queue: the contract of a job, the decisions over jobs, and the runner that carries
-// them out.
+// Package queue is the durable job queue: the contract of a job, the decisions about jobs, and the runner that executes
+// them.
 //
-// It owns the tables jobs and job_lanes, the order in which jobs run, and the `orchestrator_job_*` events. It must
-// never know what a job does (see Definition and queue/jobs), HTTP, or a runtime.
+// It owns the tables jobs and job_lanes, the order in which jobs run, and the `orchestrator_job_*` events. It must never
+// know what a job does (see Definition and queue/jobs), HTTP, or a runtime.
 //
-// Every decision is a journal.Unit. Units of all processes run one after the other under the lock of the journal's
-// head row, on both engines. That lock is the queue's only decision lock; there is no advisory lock. State rows,
-// transcript rows and events of one change are therefore one transaction. Partial unique indexes also enforce the two
-// invariants: single-flight, and one running job per project.
+// Every decision is a journal.Unit. Units of all processes run one after the other under the lock of the journal's head
+// row, on both engines. That lock is the queue's only decision lock; there is no advisory lock. State rows, transcript
+// rows and events of one change are therefore one transaction. Partial unique indexes also enforce the two invariants:
+// single-flight, and one running job per project.
 package queue
 
 import (
@@ -31,7 +31,7 @@ const (
 // Final reports whether a job in this state never changes again.
 func (s State) Final() bool { return s == Completed || s == Failed || s == Canceled }
 
-// Priority decides which job starts first.
+// Priority determines which job starts first.
 type Priority string
 
 // The priorities.
@@ -40,7 +40,7 @@ const (
 	Background  Priority = "background"
 )
 
-// Job is one stored job. Times are in ms, nil means never; absent texts are nil.
+// Job is one stored job. Times are in ms, nil for never; absent texts are nil.
 type Job struct {
 	ID              string
 	Type            string
@@ -51,7 +51,7 @@ type Job struct {
 	State           State
 	DedupeKey       *string
 	Payload         json.RawMessage
-	// Result is nil until the job completed.
+	// Result is nil until the job is completed.
 	Result            json.RawMessage
 	Error             *string
 	Attempts          int
@@ -62,7 +62,8 @@ type Job struct {
 	CancelRequestedAt *int64
 	NextAttemptAt     *int64
 	LastAttemptAt     *int64
-	// ThreadID and TurnID are the thread and turn of a job's last work; while it runs, its runningContext on the wire.
+	// ThreadID and TurnID identify the thread and turn of a job's last work. On the wire they are the runningContext of
+	// a running job.
 	ThreadID, TurnID *string
 
 	dedupeMode   DedupeMode
@@ -74,7 +75,7 @@ type Job struct {
 	checkpoint   json.RawMessage // nil for none
 }
 
-// MarshalJSON is the job on the wire: members and their order are codex-manager's (golden recording "jobs").
+// MarshalJSON encodes the job for the wire: members and their order match codex-manager (golden recording "jobs").
 func (j Job) MarshalJSON() ([]byte, error) {
 	type runningContext struct {
 		ThreadID *string `json:"threadId"`
@@ -114,7 +115,7 @@ func (j Job) MarshalJSON() ([]byte, error) {
 		isoTime(j.CancelRequestedAt), isoTime(j.NextAttemptAt), isoTime(j.LastAttemptAt), where})
 }
 
-// isoTime is a time in ms in its wire format, nil for none.
+// isoTime formats a time in ms for the wire, nil for none.
 func isoTime(ms *int64) *string {
 	if ms == nil {
 		return nil
@@ -123,7 +124,7 @@ func isoTime(ms *int64) *string {
 	return &text
 }
 
-// Counts are the health figures of a store's jobs.
+// Counts are the health figures of the jobs in a store.
 type Counts struct {
 	Queued, Running, Completed, Failed, Canceled int
 	// Projects is the number of projects that have jobs.

@@ -18,7 +18,7 @@ import (
 	"harness/tests/polling"
 )
 
-// patience bounds every wait of these tests; it is only used up by a fault.
+// patience bounds every wait of these tests; only a fault uses it up.
 const patience = 60 * time.Second
 
 // store is one store with a journal of this process.
@@ -42,7 +42,7 @@ func startJournal(t *testing.T, db *database.DB) *journal.Journal {
 
 type option func(*queue.Options)
 
-// open makes a queue on the store that is stopped at the end.
+// open makes a queue on the store and stops it at the end of the test.
 func (s *store) open(node string, definitions []queue.Definition, options ...option) *queue.Queue {
 	s.t.Helper()
 	return s.openOn(s.journal, node, definitions, options...)
@@ -80,7 +80,7 @@ func stop(t *testing.T, q *queue.Queue) {
 	}
 }
 
-// jobEvents are the stored events of one job so far, in order; whichever process appended them.
+// jobEvents returns the stored events of one job so far, in order, from any process.
 func (s *store) jobEvents(id string) []journal.Record {
 	s.t.Helper()
 	var own []journal.Record
@@ -158,7 +158,7 @@ func waitFinal(t *testing.T, q *queue.Queue, id string) queue.Job {
 	return job
 }
 
-// gate is a handler that reports when it began and waits until the test releases it.
+// gate is a handler that reports its start and waits until the test releases it.
 type gate struct {
 	began chan string
 	open  chan struct{}

@@ -2,22 +2,23 @@ package queue
 
 import "time"
 
-// leases is one process's view of the leases of running jobs. The clock of the job's node, which may be wrong, sets
-// the stored end of a lease. A lease therefore ends when this process observed no renewal for its whole length.
+// leases is one process's view of the leases of running jobs. The clock of the job's node sets the stored end of a
+// lease, and that clock may be wrong. A lease therefore ends when this process observed no renewal for the length of a
+// lease.
 type leases struct {
 	lease  time.Duration
 	seen   map[string]observation // by job
 	polled time.Time
 }
 
-// observation is when this process first saw the present state of a lease.
+// observation is the time when this process first saw the current state of a lease.
 type observation struct {
 	until int64
 	since time.Time
 }
 
-// expired returns the running jobs whose leases ended, with their stored lease times. After half a lease
-// without a poll all leases are timed anew: a process that could not read could not renew either.
+// expired returns the running jobs whose leases ended, with their stored lease times. After half a lease without a poll
+// it restarts the timers of all leases: a process that could not read could not renew either.
 func (l *leases) expired(running []Job, now time.Time) map[string]int64 {
 	anew := now.Sub(l.polled) > l.lease/2
 	before, expired := l.seen, map[string]int64{}

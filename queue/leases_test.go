@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A lease is over when no renewal was observed here for its whole length, whatever the stored time says.
+// A lease ends when this process observed no renewal for the length of a lease, whatever the stored time is.
 func TestALeaseExpiresWithoutRenewal(t *testing.T) {
 	t.Parallel()
 	const lease, hour = 15 * time.Second, int64(time.Hour / time.Millisecond)
@@ -14,7 +14,7 @@ func TestALeaseExpiresWithoutRenewal(t *testing.T) {
 	now := began.UnixMilli()
 	type poll struct {
 		after   time.Duration
-		until   int64 // what the lease says, 0 when the job does not run
+		until   int64 // the stored end of the lease, 0 when the job does not run
 		expired bool
 	}
 	for name, polls := range map[string][]poll{

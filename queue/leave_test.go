@@ -10,12 +10,12 @@ import (
 	"harness/queue"
 )
 
-// A stop leaves jobs to the next process: one with a checkpoint stays running and resumes there as the same
-// attempt, one without is queued again. Neither loses an attempt.
+// A stop leaves jobs to the next process. A job with a checkpoint stays running and resumes there as the same attempt;
+// a job without one is queued again. Neither loses an attempt.
 func TestAStopLeavesJobsToTheNextProcess(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *store) {
-		const several = 50 // so that some handlers return before the stop has gone on to the next run
+		const several = 50 // so that some handlers return before the stop reaches the next run
 		begun := make(chan struct{}, several+1)
 		wait := func(ctx context.Context, run *queue.Run) (json.RawMessage, error) {
 			if run.Job().Type == "somewhere" {

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// model is the contract of the queue once more, in memory and as plainly as possible: what the store must agree with
-// after every step.
+// model is a second implementation of the queue's contract, in memory and as plain as possible. The store must agree
+// with it after every step.
 type model struct {
 	policy Policy
 	modes  map[string]DedupeMode
-	asks   map[string]bool // types whose running jobs are asked to end
+	asks   map[string]bool // types whose running jobs must be asked to end
 	jobs   []*modelJob
 	burst  map[string]int
 	events []string
@@ -25,7 +25,7 @@ type modelJob struct {
 	priority                        Priority
 	state                           State
 	attempts, max                   int
-	created, next, cancelAt, done   int64 // next and cancelAt: -1 is none
+	created, next, cancelAt, done   int64 // next and cancelAt: -1 for none
 	reason, err, node, owner        string
 	lease                           int64
 }
@@ -79,7 +79,7 @@ func (m *model) running(project string) (n int) {
 	return n
 }
 
-// claim follows the contract: what each idle project would run, then the best of those.
+// claim follows the contract: each idle project selects a job, then claim takes the best of those.
 func (m *model) claim(node, owner string, lease, now int64) {
 	for m.running("") < m.policy.Concurrency {
 		type choice struct {
@@ -252,7 +252,7 @@ func (m *model) recoverNode(node, owner string, now int64) {
 	}
 }
 
-// show is everything of a job the two sides are compared by.
+// show formats the fields of a job by which the store and the model are compared.
 func (j *modelJob) show() string {
 	at := func(ms int64) string {
 		if ms < 0 {

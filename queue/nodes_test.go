@@ -9,8 +9,8 @@ import (
 	"harness/queue"
 )
 
-// A job about a session runs on the node that owns the session, no matter which node queued it; any node runs
-// the others.
+// A job about a session runs on the node that owns the session, regardless of which node queued it; any node runs the
+// others.
 func TestAJobIsRunWhereItsSessionIs(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *store) {
@@ -20,7 +20,7 @@ func TestAJobIsRunWhereItsSessionIs(t *testing.T) {
 		left := enqueue(t, first, queue.Request{Type: "work", ProjectID: "p", SourceSessionID: pointer("of-one")})
 		free := enqueue(t, first, queue.Request{Type: "work", ProjectID: "p"})
 		gone := enqueue(t, first, queue.Request{Type: "work", ProjectID: "q", SourceSessionID: pointer("deleted")})
-		// The younger ones pass the one that waits for its node.
+		// Younger jobs pass a job that waits for its node.
 		began := map[string]bool{two.waitBegun(t): true, two.waitBegun(t): true}
 		if !began[free.Job.ID] || !began[gone.Job.ID] {
 			t.Errorf("node two began %v", began)

@@ -12,8 +12,8 @@ import (
 	"harness/tests/disktest"
 )
 
-// A job that runs while SQLite refuses writes for longer than a lease continues as the same attempt, and its
-// end is stored when there is space.
+// A job that runs while SQLite refuses writes for longer than a lease continues as the same attempt. Its end is stored
+// once there is space.
 func TestAJobOutlivesAFullDisk(t *testing.T) {
 	t.Parallel()
 	disk := disktest.New(t, "4m")
@@ -36,7 +36,7 @@ func TestAJobOutlivesAFullDisk(t *testing.T) {
 			t.Fatal("the store never refused")
 		}
 	}
-	<-time.After(3 * lease) // time itself is what this is about
+	<-time.After(3 * lease) // this test depends on real time
 	disk.Free()
 	if err := s.journal.AwaitWrites(t.Context()); err != nil {
 		t.Fatal(err)

@@ -8,26 +8,27 @@ import (
 	"harness/internal/runtime"
 )
 
-// Policy are the bounds of the queue (ORCHESTRATOR_QUEUE_*).
+// Policy holds the limits of the queue (ORCHESTRATOR_QUEUE_*).
 type Policy struct {
-	// Concurrency is how many jobs run at once in the whole store; a project never runs more than one.
+	// Concurrency is the maximum number of jobs that run concurrently in the whole store; a project never runs more
+	// than one.
 	Concurrency int
-	// MaxGlobal and MaxPerProject bound the queued and running jobs.
+	// MaxGlobal and MaxPerProject limit the number of queued and running jobs.
 	MaxGlobal, MaxPerProject int
-	// MaxAttempts is the maximum number of attempts at a job.
+	// MaxAttempts is the maximum number of attempts per job.
 	MaxAttempts int
 	// BackgroundAging is the age from which a background job passes interactive ones after MaxBurst of them.
 	BackgroundAging time.Duration
 	MaxBurst        int
-	// DefaultTimeout bounds an attempt whose definition names none.
+	// DefaultTimeout bounds an attempt if its definition sets no timeout.
 	DefaultTimeout time.Duration
-	// Retention is how many final jobs a project keeps.
+	// Retention is the number of final jobs that a project keeps.
 	Retention int
-	// CancelGrace is the time for a canceled or timed-out handler to end by itself.
+	// CancelGrace is the time that a canceled or timed-out handler has to return.
 	CancelGrace time.Duration
 }
 
-// DefaultPolicy are codex-manager's defaults.
+// DefaultPolicy returns codex-manager's defaults.
 func DefaultPolicy() Policy {
 	return Policy{Concurrency: 2, MaxGlobal: 500, MaxPerProject: 100, MaxAttempts: 2, BackgroundAging: 15 * time.Second,
 		MaxBurst: 3, DefaultTimeout: time.Minute, Retention: 200, CancelGrace: 1500 * time.Millisecond}
@@ -58,16 +59,16 @@ type Candidate struct {
 	ProjectID string
 	Priority  Priority
 	CreatedAt int64
-	// Node is the other node that the job is left to, "" for one that may run here.
+	// Node is the other node to which the job is left, "" for a job that may run here.
 	Node string
-	// Burst counts the interactive jobs the project started since its last background job.
+	// Burst counts the interactive jobs that the project started since its last background job.
 	Burst int
 }
 
-// Pick chooses the next job to start at now (ms). Each project first prefers one of its own. Then forced jobs precede
+// Pick chooses the next job to start at now (ms). Each project first selects one of its jobs. Then forced jobs precede
 // interactive ones, interactive ones precede background ones, and older ones precede younger ones. An aged background
-// job is forced once its project had a full burst of interactive ones. Pick is a pure function; candidates hold at
-// most one job per project, priority and node. false means there is none.
+// job is forced once its project ran a full burst of interactive ones. Pick is a pure function; candidates hold at most
+// one job per project, priority and node. It returns false if there is no candidate.
 func (p Policy) Pick(candidates []Candidate, now int64) (Candidate, bool) {
 	var (
 		best     Candidate
@@ -92,7 +93,7 @@ const (
 	rankBackground
 )
 
-// rank is the candidate's class across projects; false when its project prefers another job.
+// rank returns the candidate's class across projects; false when its project prefers another job.
 func (p Policy) rank(c Candidate, all []Candidate, now int64) (int, bool) {
 	if c.Priority == Background && p.forced(c, now) {
 		return rankForced, true
@@ -122,7 +123,7 @@ func before(a, b Candidate) bool {
 	return a.ID < b.ID
 }
 
-// transient is an error that keeps its message.
+// transient wraps an error and keeps its message.
 type transient struct{ error }
 
 // Transient wraps the error of an attempt that may succeed on a retry.
@@ -131,8 +132,8 @@ func Transient(err error) error { return transient{err} }
 // Unwrap makes errors.Is match the wrapped error.
 func (t transient) Unwrap() error { return t.error }
 
-// Retryable is the shared classification of an attempt's error: transient failures of the store, of a runtime or its
-// conversations, and timeouts.
+// Retryable is the shared classification of an attempt's error. It accepts timeouts, and transient failures of the
+// store, a runtime, or its conversations.
 func Retryable(err error) bool {
 	if errors.As(err, new(transient)) || database.Transient(err) {
 		return true
@@ -146,13 +147,13 @@ func Retryable(err error) bool {
 	return errors.As(err, &timed) && timed.Timeout()
 }
 
-// Bounds of BackoffDelay.
+// Limits of BackoffDelay.
 const (
 	backoffBase = 100 * time.Millisecond
 	backoffMax  = 30 * time.Second
 )
 
-// BackoffDelay is the wait before the attempt after the n-th: 100 ms, doubled each time, at most 30 s.
+// BackoffDelay returns the wait after the n-th attempt: 100 ms, doubled each time, at most 30 s.
 func BackoffDelay(attempt int) time.Duration {
 	if attempt > 9 {
 		return backoffMax
@@ -160,7 +161,7 @@ func BackoffDelay(attempt int) time.Duration {
 	return min(backoffMax, backoffBase<<max(0, attempt-1))
 }
 
-// LinearDelay is the wait agents use: 0, 60, 120 ms and so on after the first, second, third attempt.
+// LinearDelay returns the wait that agents use: 0, 60, 120 ms and so on after the first, second, third attempt.
 func LinearDelay(attempt int) time.Duration {
 	return time.Duration(max(0, attempt-1)) * 60 * time.Millisecond
 }

@@ -9,8 +9,8 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// Prune removes ended jobs of the whole store by a retention, in addition to the bound of each project
-// (Policy.Retention). Jobs with an owed reconciliation stay.
+// Prune removes ended jobs of the whole store by a retention rule, in addition to the limit of each project
+// (Policy.Retention). It keeps jobs with an owed reconciliation.
 func Prune(ctx context.Context, p journal.Pruner, keep journal.Retention) error {
 	err := p.Ended(ctx, keep, journal.Ended{Table: "jobs", Key: "id", At: "completed_at",
 		Over: `state in ('completed', 'failed', 'canceled')`, Only: "reconcile_at is null"})

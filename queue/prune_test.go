@@ -11,8 +11,8 @@ import (
 	"harness/tests/lifecycletest"
 )
 
-// Ended jobs go by age and by number, the oldest first; those that are under way or owe something stay, and so do the
-// lanes of their projects.
+// Ended jobs are removed by age and by number, oldest first. Open jobs and jobs with an owed reconciliation stay, and
+// so do the lanes of their projects.
 func TestEndedJobsGo(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {

@@ -24,31 +24,31 @@ import (
 type Options struct {
 	Journal *journal.Journal
 	DB      *database.DB
-	// NodeID names this server among those that share the store; it is the same after a restart, and no two live processes
-	// share it.
+	// NodeID identifies this server among the servers that share the store. It stays the same after a restart, and no
+	// two live processes share it.
 	NodeID      string
 	Policy      Policy
 	Definitions []Definition
-	// Lease is how long a running job survives without a renewal by its process (default 15 s); the renewal interval
-	// is a third of it. It does not depend on clocks of other nodes: a lease ends when another process observed no
-	// renewal for this long.
+	// Lease is the time that a running job survives without a renewal by its process (default 15 s); the renewal
+	// interval is a third of it. It does not depend on clocks of other nodes: a lease ends when another process
+	// observed no renewal for this long.
 	Lease time.Duration
-	// Poll is how often the store is polled for missed notifications (default 1 s).
+	// Poll is the interval at which the queue polls the store for missed notifications (default 1 s).
 	Poll time.Duration
-	// Drain is how long Stop lets running jobs finish by themselves (default 2 s).
+	// Drain is the time that Stop gives running jobs to finish (default 2 s).
 	Drain time.Duration
-	// Draining, when set, reports that this node must not start further jobs.
+	// Draining, if set, reports that this node must not start further jobs.
 	Draining func() bool
-	// LeaveRunning lets Stop leave resumable jobs (Definition.Resumable) to this node's next process.
+	// LeaveRunning makes Stop leave resumable jobs (Definition.Resumable) to this node's next process.
 	LeaveRunning bool
-	// ProgressInterval is the least time between two progress events of a job (default 250 ms).
+	// ProgressInterval is the minimum time between two progress events of a job (default 250 ms).
 	ProgressInterval time.Duration
 	Logger           zerolog.Logger
-	// Clock is time.Now when nil.
+	// Clock defaults to time.Now.
 	Clock func() time.Time
 }
 
-// Queue is the job queue of one process: it accepts jobs, and after Start it runs the jobs that it claims.
+// Queue is the job queue of one process. It accepts jobs; after Start it runs the jobs that it claims.
 type Queue struct {
 	opts        Options
 	policy      Policy
@@ -62,27 +62,27 @@ type Queue struct {
 
 	lifecycle sync.Mutex
 	state     lifeState
-	accepts   atomic.Bool     // jobs are accepted; for reads inside units, which must not lock lifecycle
+	accepts   atomic.Bool     // whether jobs are accepted; for reads inside units, which must not lock lifecycle
 	stopped   chan struct{}   // closed when Stop has finished
 	running   context.Context //nolint:containedctx // of runs
 	loops     lifecycle.Loops
 
-	claiming sync.Mutex       // from the claim of jobs until their runs are known
-	draining bool             // under claiming
-	yielded  map[string]yield // by node; under claiming
+	claiming sync.Mutex       // locked from the claim of jobs until their runs are registered
+	draining bool             // guarded by claiming
+	yielded  map[string]yield // by node; guarded by claiming
 
-	leases leases // the dispatcher's
+	leases leases // only the dispatcher uses it
 
 	mu       sync.Mutex
 	runs     map[string]*Run
-	begun    map[string]int // the last attempt begun here, by job, while the store shows it running
+	begun    map[string]int // the last attempt started here, by job, while the store shows it running
 	runsDone *sync.Cond
 	waiters  map[string]map[wake.Signal]struct{}
 	renewed  time.Time
 	handlers sync.WaitGroup
 
 	unrunnable map[string]int
-	warned     map[string]bool // unknown types that were logged
+	warned     map[string]bool // unknown types that were already logged
 }
 
 type lifeState int
@@ -93,7 +93,7 @@ const (
 	stopping
 )
 
-// New makes a queue. It runs nothing until Start.
+// New makes a queue. It runs no job before Start.
 func New(opts Options) *Queue {
 	if opts.Clock == nil {
 		opts.Clock = time.Now
@@ -126,7 +126,7 @@ func (q *Queue) claimant() claimant {
 	return claimant{node: q.opts.NodeID, owner: q.owner, leaseUntil: q.now() + q.opts.Lease.Milliseconds()}
 }
 
-// Start settles the jobs of an earlier process of this node and begins to run jobs. Calling it twice is allowed.
+// Start settles the jobs of an earlier process of this node and starts to run jobs. Calling it twice is allowed.
 func (q *Queue) Start(ctx context.Context) error {
 	q.lifecycle.Lock()
 	defer q.lifecycle.Unlock()
@@ -160,8 +160,8 @@ func (q *Queue) recover(ctx context.Context) error {
 	})
 }
 
-// decide commits decisions. When a contribution fails, it decides without any: contributions never delay a job, and a
-// job that ended without them owes them.
+// decide commits decisions. When a contribution fails, decide repeats the decision without contributions: they never
+// delay a job, and a job that ended without them owes them.
 func (q *Queue) decide(ctx context.Context, unit func(ctx context.Context, tx database.Tx, d decider) ([]journal.Event,
 	error)) error {
 	d := q.decider()
@@ -182,7 +182,7 @@ func (q *Queue) decide(ctx context.Context, unit func(ctx context.Context, tx da
 	return err
 }
 
-// accepting returns an error unless jobs are accepted.
+// accepting returns an error if the queue does not accept jobs.
 func (q *Queue) accepting() error {
 	if !q.accepts.Load() {
 		return &Error{CodeConflict, "orchestrator queue is not started"}
@@ -190,7 +190,7 @@ func (q *Queue) accepting() error {
 	return nil
 }
 
-// Enqueue accepts a job or returns its duplicate. *Error says why it was refused.
+// Enqueue accepts a job or returns its duplicate. *Error gives the reason for a refusal.
 func (q *Queue) Enqueue(ctx context.Context, in Request) (EnqueueResult, error) {
 	var result EnqueueResult
 	_, err := q.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) (events []journal.Event, err error) {
@@ -207,7 +207,7 @@ func (q *Queue) Enqueue(ctx context.Context, in Request) (EnqueueResult, error) 
 	return result, nil
 }
 
-// EnqueueIn is Enqueue as part of the caller's own journal unit. The unit must return its error unchanged.
+// EnqueueIn is Enqueue within the caller's journal unit. The unit must return its error unchanged.
 func (q *Queue) EnqueueIn(ctx context.Context, tx database.Tx, in Request) (EnqueueResult, []journal.Event, error) {
 	if err := q.accepting(); err != nil {
 		return EnqueueResult{}, nil, journal.Refuse(err)
@@ -215,8 +215,8 @@ func (q *Queue) EnqueueIn(ctx context.Context, tx database.Tx, in Request) (Enqu
 	return q.decider().enqueue(ctx, tx, in, q.now())
 }
 
-// Cancel ends a queued job, or asks a running one to end. The returned job may still be running, with
-// CancelRequestedAt set; it ends after the grace at the latest, on any node. ErrNotFound, *TerminalError.
+// Cancel ends a queued job, or asks a running one to end. The returned job may still be running, with CancelRequestedAt
+// set; it ends after the grace period at the latest, on any node. Errors are ErrNotFound and *TerminalError.
 func (q *Queue) Cancel(ctx context.Context, id, reason string) (Job, error) {
 	var job Job
 	err := q.decide(ctx, func(ctx context.Context, tx database.Tx, d decider) (events []journal.Event, err error) {
@@ -229,7 +229,7 @@ func (q *Queue) Cancel(ctx context.Context, id, reason string) (Job, error) {
 	return job, nil
 }
 
-// Job reads a job: ErrNotFound.
+// Job reads a job. It returns ErrNotFound if the job does not exist.
 func (q *Queue) Job(ctx context.Context, id string) (Job, error) {
 	return readJob(ctx, q.db.Read(), database.EncodeText(id))
 }
@@ -239,7 +239,7 @@ func (q *Queue) RunningIn(ctx context.Context, sessionID string) (Job, bool, err
 	return runningIn(ctx, q.db.Read(), sessionID)
 }
 
-// Jobs lists a project's jobs, oldest first, of one state or of all ("").
+// Jobs lists a project's jobs, oldest first, in one state or in all ("").
 func (q *Queue) Jobs(ctx context.Context, projectID string, state State) ([]Job, error) {
 	if state == "" {
 		return readJobs(ctx, q.db.Read(), `project_id = $1`, database.EncodeText(projectID))
@@ -250,7 +250,7 @@ func (q *Queue) Jobs(ctx context.Context, projectID string, state State) ([]Job,
 // Counts reads the health figures.
 func (q *Queue) Counts(ctx context.Context) (Counts, error) { return readCounts(ctx, q.db.Read()) }
 
-// WaitForTerminal waits until a job is over. When ctx ends first it returns the job as it is, with ctx's error.
+// WaitForTerminal waits until a job ends. If ctx ends first, it returns the current job with ctx's error.
 func (q *Queue) WaitForTerminal(ctx context.Context, id string) (Job, error) {
 	ended := wake.New()
 	q.watch(id, ended)
@@ -263,7 +263,7 @@ func (q *Queue) WaitForTerminal(ctx context.Context, id string) (Job, error) {
 		}
 		select {
 		case <-ended:
-		case <-tick: // SQLite has no notifications of other processes
+		case <-tick: // SQLite does not notify of changes by other processes
 		case <-ctx.Done():
 			return job, ctx.Err()
 		}
@@ -288,8 +288,8 @@ func (q *Queue) unwatch(id string, ended wake.Signal) {
 	}
 }
 
-// onRecords is the journal subscriber for events of all processes: it wakes callers that wait for a job, and the
-// dispatcher.
+// onRecords is the journal subscriber for events of all processes. It wakes the dispatcher and the callers that wait
+// for a job.
 func (q *Queue) onRecords(records []journal.Record) {
 	news := false
 	for _, record := range records {
@@ -316,7 +316,7 @@ func (q *Queue) notifyWaiters(payload json.RawMessage) {
 		ID string `json:"jobId"`
 	}
 	if err := json.Unmarshal(payload, &job); err != nil {
-		return // not an event of ours
+		return // not an event of this package
 	}
 	for ended := range q.waiters[job.ID] {
 		ended.Set()

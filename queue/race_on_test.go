@@ -2,5 +2,5 @@
 
 package queue
 
-// shortened: the race detector makes SQLite several times slower; it looks for races here, not for differences.
+// shortened: the race detector makes SQLite several times slower. Its runs search for races here, not for differences.
 const shortened = 10

@@ -10,14 +10,14 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// A failed reconciliation is retried with growing delays within these bounds, and dropped after this time.
+// The queue retries a failed reconciliation with growing delays within these limits, and drops it after this time.
 const (
 	soonestReconciliation = time.Second
 	latestReconciliation  = 5 * time.Minute
 	reconciliationKept    = 24 * time.Hour
 )
 
-// reconcile runs owed reconciliations of ended jobs, whose Definition.OnTerminal failed. Each has a unit of its own,
+// reconcile runs owed reconciliations of ended jobs, whose Definition.OnTerminal failed. Each runs in a separate unit,
 // so that one does not block another. Any node may run it: the transaction that ended the job stored the debt in its
 // row.
 func (q *Queue) reconcile(ctx context.Context) error {
@@ -34,7 +34,7 @@ func (q *Queue) reconcile(ctx context.Context) error {
 	return nil
 }
 
-// owing selects the jobs whose reconciliation this node may run: those of types it knows, and all overdue ones.
+// owing selects the jobs whose reconciliation this node may run: jobs of types it knows, and all overdue ones.
 func (q *Queue) owing(first int) (condition string, args []any) {
 	types, args := q.definitions.condition(first + 1)
 	return `(` + types + ` or completed_at < $` + strconv.Itoa(first) +
@@ -54,13 +54,13 @@ func (q *Queue) reconcileJob(ctx context.Context, id string) error {
 	return err
 }
 
-// reconcile lets the definition reconcile an ended job. Without hooks it is postponed, and dropped once it is too
-// old.
+// reconcile runs the definition's reconciliation of an ended job. Without hooks it is postponed, and dropped after the
+// time limit.
 func (d decider) reconcile(ctx context.Context, tx database.Tx, id string, now int64) (events []journal.Event,
 	dropped bool, err error) {
 	job, err := readJob(ctx, tx, id)
 	if errors.Is(err, ErrNotFound) || err == nil && job.reconcileAt == nil {
-		return nil, false, nil // another node was faster
+		return nil, false, nil // another node ran it first
 	}
 	if err != nil {
 		return nil, false, err

@@ -14,8 +14,8 @@ import (
 	"harness/queue"
 )
 
-// A reconciliation that fails when its job ends is owed: it is done as soon as it can be, once, also by another process
-// after a kill, and the job is kept until then.
+// A reconciliation that fails when its job ends is owed. It runs once, as soon as it can, possibly in another process
+// after a kill; the job is kept until then.
 func TestFailedReconciliationIsOwed(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *store) {
@@ -47,7 +47,7 @@ func TestFailedReconciliationIsOwed(t *testing.T) {
 				t.Fatalf("ended %s", job.State)
 			}
 		}
-		// Without its journal the process can change nothing any more, as if it had been killed.
+		// Without its journal the process can no longer change anything, as if it had been killed.
 		if err := deadJournal.Stop(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -68,8 +68,8 @@ func TestFailedReconciliationIsOwed(t *testing.T) {
 				t.Errorf("reconciled as %v", event["state"])
 			}
 		}
-		stop(t, ignorant) // it would end the next jobs, if it were the first to see them
-		// Nothing is owed any more: more jobs, and more time than until the next try, bring no second reconciliation.
+		stop(t, ignorant) // so that it does not end the next jobs first
+		// No debt remains: more jobs, and more time than the retry delay, cause no second reconciliation.
 		for range 2 {
 			ids = append(ids, enqueue(t, second, queue.Request{Type: "work", ProjectID: "p"}).Job.ID)
 			waitFinal(t, second, ids[len(ids)-1])

@@ -13,8 +13,8 @@ import (
 	"harness/queue"
 )
 
-// What a crashed process left is settled at its next start, with an event and the definition's reconciliation for
-// everything that ends.
+// The next start settles the jobs that a crashed process left, with an event and the definition's reconciliation for
+// every job that ends.
 func TestRecoveryAtStart(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *store) {
@@ -32,7 +32,7 @@ func TestRecoveryAtStart(t *testing.T) {
 			g.waitBegun(t)
 		}
 		ids["strict"] = enqueue(t, crashed, queue.Request{Type: "strict", ProjectID: "strict"}).Job.ID
-		// Without its journal the process can change nothing any more, as if it had been killed.
+		// Without its journal the process can no longer change anything, as if it had been killed.
 		if err := deadJournal.Stop(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -69,8 +69,8 @@ func TestRecoveryAtStart(t *testing.T) {
 	})
 }
 
-// A process without renewals for longer than its lease loses its job to another node; its later results are
-// refused.
+// A process that does not renew for longer than its lease loses its job to another node, which refuses its later
+// results.
 func TestLeaseExpiryAndFencing(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *store) {
@@ -97,7 +97,7 @@ func TestLeaseExpiryAndFencing(t *testing.T) {
 	})
 }
 
-// A held lease is renewed: a job that runs for several leases is not claimed by another node.
+// The owner renews its lease: a job that runs for several leases is not claimed by another node.
 func TestLeaseIsRenewed(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *store) {
@@ -111,7 +111,7 @@ func TestLeaseIsRenewed(t *testing.T) {
 		if err := other.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		<-time.After(5 * time.Second) // two and a half leases: time itself is what this is about
+		<-time.After(5 * time.Second) // two and a half leases: this test depends on real time
 		close(g.open)
 		if ended := waitFinal(t, other, job.ID); ended.State != queue.Completed || ended.Attempts != 1 {
 			t.Errorf("ended as %+v", ended)

@@ -81,7 +81,7 @@ func insertJob(ctx context.Context, tx database.Tx, job Job) error {
 	return nil
 }
 
-// saveJob writes all mutable columns of a job. The caller read it in the same unit, so no other write happened in
+// saveJob writes all mutable columns of a job. The caller read the job in the same unit, so no other write happened in
 // between.
 func saveJob(ctx context.Context, tx database.Tx, job Job) error {
 	all := values(job)
@@ -108,17 +108,17 @@ func readJob(ctx context.Context, q database.Querier, id string) (Job, error) {
 	return job, nil
 }
 
-// readJobs reads the jobs a condition selects, oldest first.
+// readJobs reads the jobs that match a condition, oldest first.
 func readJobs(ctx context.Context, q database.Querier, condition string, args ...any) ([]Job, error) {
 	return database.ReadAll(ctx, q, "read jobs", scanJob, `select `+jobColumns+` from jobs where `+condition+
 		` order by created_at, id`, args...)
 }
 
-// ownerElsewhere is the other node that must run a job about a session, because its directory and runtime are there;
-// empty for none. $2 is this node's id.
+// ownerElsewhere selects the other node that must run a job about a session, because the session's directory and
+// runtime are there; empty for none. $2 is this node's id.
 const ownerElsewhere = `coalesce((select s.node_id from sessions s where s.id = jobs.source_session_id and s.node_id <> $2), '')`
 
-// readCandidates reads the oldest ready job of known types of each idle project and priority, for this node and for
+// readCandidates reads the oldest ready job of known types for each idle project and priority, for this node and for
 // each other node.
 func readCandidates(ctx context.Context, tx database.Tx, known registry, node string, now int64) ([]Candidate, error) {
 	types, args := known.condition(3)
@@ -143,7 +143,7 @@ func count(ctx context.Context, q database.Querier, condition string, args ...an
 	return n, nil
 }
 
-// noteStart stores the project's burst, so that restarts do not starve a background job.
+// noteStart stores the project's burst counter, so that restarts do not starve a background job.
 func noteStart(ctx context.Context, tx database.Tx, job Job) error {
 	project := database.EncodeText(job.ProjectID)
 	statement := `insert into job_lanes (project_id, burst) values ($1, 1) on conflict (project_id) do update set burst = job_lanes.burst + 1`

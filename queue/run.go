@@ -17,12 +17,12 @@ import (
 // maxProgress bounds one progress report, in bytes.
 const maxProgress = 16 << 10
 
-// Run is one attempt at a job, for its handler. Methods are safe for concurrent use.
+// Run is one attempt at a job, as its handler sees it. Methods are safe for concurrent use.
 type Run struct {
 	queue *Queue
 	job   Job
 	begun time.Time
-	// since is when this process began it, by its monotonic clock.
+	// since is the time when this process started the attempt, by its monotonic clock.
 	since time.Time
 	ctx   context.Context //nolint:containedctx // the handler's context belongs to the attempt, which many goroutines end
 	abort context.CancelCauseFunc
@@ -38,13 +38,13 @@ type Run struct {
 	reported wake.Signal
 }
 
-// Job is the job's state when the attempt began.
+// Job returns the job as it was when the attempt started.
 func (r *Run) Job() Job { return r.job }
 
 func (r *Run) attempt() attempt { return attempt{r.job.ID, r.queue.owner, r.job.Attempts} }
 
 // Progress reports the attempt's progress, as any JSON of at most 16 KiB. Only the latest report within an interval
-// becomes an event; none is stored. An invalid report is dropped: progress never fails a job.
+// becomes an event; none is stored. Progress drops an invalid report, because progress never fails a job.
 func (r *Run) Progress(report json.RawMessage) {
 	if len(report) == 0 || len(report) > maxProgress || !json.Valid(report) {
 		r.queue.log.Warn().Str("job", r.job.ID).Int("bytes", len(report)).
@@ -66,19 +66,19 @@ func (r *Run) takeProgress() json.RawMessage {
 }
 
 // SetContext stores the attempt's thread and turn ("" for unknown), so that a cancel on any node finds the turn to
-// interrupt. It also stores the checkpoint (SetCheckpoint). ErrLost when the job no longer belongs to this attempt.
+// interrupt. It also stores the checkpoint (SetCheckpoint). It returns ErrLost if the job no longer belongs to this
+// attempt.
 func (r *Run) SetContext(ctx context.Context, threadID, turnID string, checkpoint json.RawMessage) error {
 	return r.change(ctx, checkpoint, func(job *Job) { job.ThreadID, job.TurnID = textOrNil(threadID), textOrNil(turnID) })
 }
 
-// SetCheckpoint stores how far the attempt got, nil for no progress. Another process or a later attempt of a
-// Resumable definition reads it with Checkpoint. It returns ErrLost when the job does not belong to this
-// attempt any more.
+// SetCheckpoint stores the attempt's progress, nil for none. Another process or a later attempt of a Resumable
+// definition reads it with Checkpoint. It returns ErrLost if the job no longer belongs to this attempt.
 func (r *Run) SetCheckpoint(ctx context.Context, checkpoint json.RawMessage) error {
 	return r.change(ctx, checkpoint, func(*Job) {})
 }
 
-// Checkpoint is the last stored checkpoint, nil for none.
+// Checkpoint returns the last stored checkpoint, nil for none.
 func (r *Run) Checkpoint() json.RawMessage {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -116,7 +116,7 @@ func textOrNil(text string) *string {
 
 func (r *Run) interruptOnce() { r.interrupt.Do(func() { close(r.interrupted) }) }
 
-// lose ends the attempt without an outcome: the job has ended or belongs to another process.
+// lose ends the attempt without an outcome, because the job has ended or belongs to another process.
 func (r *Run) lose(cause error) {
 	r.losing.Do(func() {
 		r.abort(cause)
@@ -124,7 +124,7 @@ func (r *Run) lose(cause error) {
 	})
 }
 
-// begin starts an attempt at a job this process has claimed.
+// begin starts an attempt at a job that this process claimed.
 func (q *Queue) begin(job Job) {
 	ctx, abort := context.WithCancelCause(q.running)
 	run := &Run{queue: q, job: job, begun: q.opts.Clock(), since: time.Now(), ctx: ctx, abort: abort, interrupted: make(chan struct{}),
@@ -151,8 +151,8 @@ func (q *Queue) release(run *Run) {
 	q.wake.Set()
 }
 
-// attempt runs the handler and records its outcome. A handler that does not end within the grace after its timeout is
-// abandoned: its job ends, and its later result is dropped.
+// attempt runs the handler and records its outcome. If a handler does not end within the grace period after its
+// timeout, attempt abandons it: the job ends, and a later result is dropped.
 func (q *Queue) attempt(r *Run) {
 	definition := q.definitions[r.job.Type]
 	done := make(chan outcome, 1) // buffered, so that an abandoned handler can end
@@ -174,7 +174,7 @@ func (q *Queue) attempt(r *Run) {
 		select {
 		case out := <-done:
 			if out.err != nil && errors.Is(context.Cause(r.ctx), ErrDetached) {
-				return // it ended because it was detached; a loss is logged elsewhere
+				return // the attempt was detached; a loss is logged elsewhere
 			}
 			if timedOut {
 				out = outcome{err: ErrTimeout}
@@ -207,8 +207,8 @@ func (q *Queue) attempt(r *Run) {
 	}
 }
 
-// left is the rest of an attempt's time, which counts from its start in any process. A turn that ended while
-// no process ran can still be read.
+// left returns the rest of an attempt's time, which counts from its start in any process. A turn that ended while no
+// process ran can still be read.
 func (r *Run) left(limit time.Duration) time.Duration {
 	if r.Checkpoint() == nil || r.job.LastAttemptAt == nil {
 		return limit
@@ -246,7 +246,7 @@ func (q *Queue) interrupt(r *Run, definition Definition) {
 	q.handlers.Go(func() {
 		ctx, cancel := context.WithTimeout(q.running, q.policy.CancelGrace)
 		defer cancel()
-		job, err := q.Job(ctx, r.job.ID) // with the running context stored meanwhile
+		job, err := q.Job(ctx, r.job.ID) // includes the running context that was stored since the start
 		if err == nil {
 			err = definition.Interrupt(ctx, job)
 		}
@@ -257,8 +257,8 @@ func (q *Queue) interrupt(r *Run, definition Definition) {
 	})
 }
 
-// report publishes the latest progress while the attempt owns the job. It does not wait: the journal keeps the order
-// of submissions.
+// report publishes the latest progress if the attempt owns the job. It does not wait: the journal keeps the order of
+// submissions.
 func (q *Queue) report(r *Run) {
 	report := r.takeProgress()
 	if report == nil {
@@ -278,8 +278,8 @@ func (q *Queue) report(r *Run) {
 	}
 }
 
-// finish records an attempt's outcome. It waits while the store is out of reach, and drops the outcome when the job
-// was lost meanwhile.
+// finish records an attempt's outcome. It waits while the store is unreachable, and drops the outcome if the job was
+// lost in between.
 func (q *Queue) finish(r *Run, out outcome) {
 	err := q.decide(q.running, func(ctx context.Context, tx database.Tx, d decider) ([]journal.Event, error) {
 		_, events, err := d.finish(ctx, tx, r.attempt(), out, q.now())

@@ -25,7 +25,7 @@ func fail(reason string) func(context.Context, *queue.Run) (json.RawMessage, err
 	return func(context.Context, *queue.Run) (json.RawMessage, error) { return nil, errors.New(reason) }
 }
 
-// deaf is a handler that ignores its context until it is released; the channels report what happened to it.
+// deaf is a handler that ignores its context until the test releases it; the channels report its progress.
 func deaf(began chan<- struct{}, release <-chan struct{}) func(context.Context, *queue.Run) (json.RawMessage, error) {
 	return func(context.Context, *queue.Run) (json.RawMessage, error) {
 		began <- struct{}{}
@@ -34,7 +34,7 @@ func deaf(began chan<- struct{}, release <-chan struct{}) func(context.Context, 
 	}
 }
 
-// A retryable error is tried again without an event, at once, as often as allowed; id and creation stay.
+// A retryable error is retried without an event, immediately, as often as allowed; id and creation time stay.
 func TestRetry(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *store) {
@@ -60,7 +60,7 @@ func TestRetry(t *testing.T) {
 	})
 }
 
-// A handler that ends at its timeout is tried again; one that ignores it is left behind, and its job ends all the same.
+// A handler that ends at its timeout is retried. One that ignores the timeout is abandoned, and its job still ends.
 func TestTimeoutIsEnforced(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *store) {
@@ -86,7 +86,7 @@ func TestTimeoutIsEnforced(t *testing.T) {
 	})
 }
 
-// One job per project and two in all, whatever claims.
+// At most one job per project and two in total run, whichever node claims.
 func TestConcurrencyOnThreeNodes(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *store) {
@@ -139,7 +139,7 @@ func TestConcurrencyOnThreeNodes(t *testing.T) {
 	})
 }
 
-// runtimeYield keeps a handler busy for a moment, so that runs overlap.
+// runtimeYield keeps a handler busy briefly, so that runs overlap.
 func runtimeYield() { <-time.After(2 * time.Millisecond) }
 
 // The order of a burst: three interactive jobs, the aged background one, the rest. The burst outlives a restart.
@@ -168,7 +168,7 @@ func TestBurstIsDurable(t *testing.T) {
 			waitFinal(t, q, put(name, queue.Interactive))
 		}
 		stop(t, q)
-		// All of these are waiting when the next process begins.
+		// All of these jobs are queued when the next process starts.
 		g := newGate()
 		q = s.start("n", append(definitions, queue.Definition{Type: "hold", Run: g.run}), aged)
 		hold := enqueue(t, q, queue.Request{Type: "hold", ProjectID: "holder"}).Job.ID
@@ -189,7 +189,8 @@ func TestBurstIsDurable(t *testing.T) {
 	})
 }
 
-// Stop lets a short job finish, ends a long one as "shutdown" and a deaf one as "shutdown_timeout"; queued ones stay.
+// Stop lets a short job finish, ends a long one as "shutdown" and one that ignores its context as "shutdown_timeout";
+// queued ones stay.
 func TestStop(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *store) {
@@ -209,7 +210,7 @@ func TestStop(t *testing.T) {
 				}
 			}},
 		}
-		// Both waits are long enough for a busy machine to do within what is to happen within them.
+		// Both waits are long enough even on a busy machine.
 		q := s.start("n", definitions, func(o *queue.Options) {
 			o.Policy.Concurrency, o.Drain, o.Policy.CancelGrace = 3, 2*time.Second, 2*time.Second
 		})
@@ -242,7 +243,7 @@ func TestStop(t *testing.T) {
 	})
 }
 
-// A contribution commits with its job or not at all; a failed one does not stop the job from ending.
+// A contribution commits with its job or is rolled back with it; a failed one does not keep the job from ending.
 func TestContributions(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *store) {

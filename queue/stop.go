@@ -10,10 +10,10 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// Stop accepts no more jobs, lets running ones finish for Drain, then asks them to end, and after the grace
-// ends them as canceled. Queued jobs stay queued; with Options.LeaveRunning resumable jobs stay running. Stop
-// waits for all of that; it logs and abandons a handler that ignores its context. Calling it twice is
-// allowed: later calls wait for the first, until their ctx ends.
+// Stop stops accepting jobs, lets running ones finish for Drain, then asks them to end. After the grace period it ends
+// them as canceled. Queued jobs stay queued; with Options.LeaveRunning resumable jobs stay running. Stop waits for all
+// of that; it logs and abandons a handler that ignores its context. Calling it twice is allowed: later calls wait for
+// the first, until their ctx ends.
 func (q *Queue) Stop(ctx context.Context) error {
 	q.lifecycle.Lock()
 	before := q.state
@@ -42,7 +42,7 @@ func (q *Queue) Stop(ctx context.Context) error {
 
 func (q *Queue) drain(ctx context.Context) error {
 	q.accepts.Store(false)
-	q.claiming.Lock() // a claim under way becomes a run to wait for
+	q.claiming.Lock() // a claim in progress becomes a run to wait for
 	q.draining = true
 	q.claiming.Unlock()
 	if q.idle(ctx, q.opts.Drain) {
@@ -83,8 +83,8 @@ func (q *Queue) drain(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// leaves reports whether this node's next process resumes a run's job after this one stops. A job that is
-// being canceled is not left.
+// leaves reports whether Stop leaves a run's job to this node's next process. It does not leave a job that is being
+// canceled.
 func (q *Queue) leaves(run *Run) bool {
 	select {
 	case <-run.interrupted:
@@ -94,8 +94,7 @@ func (q *Queue) leaves(run *Run) bool {
 	return q.opts.LeaveRunning && q.definitions[run.job.Type].Resumable
 }
 
-// leave keeps a job running for this node's next process. A job without progress is queued as if it had not
-// been started.
+// leave keeps a job running for this node's next process. It queues a job without progress as if the job never started.
 func (q *Queue) leave(ctx context.Context, run *Run) error {
 	_, err := q.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		d := q.decider()
@@ -120,7 +119,8 @@ func (q *Queue) localRuns() []*Run {
 	return runs
 }
 
-// requestEnd marks a run's job as canceled by the shutdown: it ends canceled, whatever the handler returns.
+// requestEnd marks a run's job as canceled by the shutdown: the job ends as canceled, regardless of the handler's
+// result.
 func (q *Queue) requestEnd(ctx context.Context, run *Run) ([]journal.Record, error) {
 	return q.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		job, err := q.decider().owned(ctx, tx, run.attempt())
@@ -149,7 +149,7 @@ func (q *Queue) forceEnd(ctx context.Context, run *Run) error {
 	return nil
 }
 
-// idle waits until no run is left here, at most for patience.
+// idle waits until this process has no runs, at most for patience.
 func (q *Queue) idle(ctx context.Context, patience time.Duration) bool {
 	bounded, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -169,7 +169,7 @@ func (q *Queue) idle(ctx context.Context, patience time.Duration) bool {
 
 func (q *Queue) handlersEnd(ctx context.Context) bool {
 	ended := make(chan struct{})
-	go func() { // it ends with the handlers it waits for
+	go func() { // this goroutine ends when the handlers end
 		q.handlers.Wait()
 		close(ended)
 	}()

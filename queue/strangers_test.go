@@ -18,7 +18,7 @@ import (
 	"harness/tests/polling"
 )
 
-// lines is a log that may be written by many and read meanwhile.
+// lines is a log that is safe for concurrent writes and reads.
 type lines struct {
 	mu  sync.Mutex
 	out bytes.Buffer
@@ -44,9 +44,9 @@ func eventually(t *testing.T, what string, condition func() bool) {
 	}
 }
 
-// A node that lacks a job type neither starts nor ends jobs of it: not at its start, not when it polls, not
-// when it is the only node. They wait for a node that has the type, use no capacity of other jobs and stay
-// visible; canceling them works.
+// A node that lacks a job type neither starts nor ends jobs of it: not when it starts, not when it polls, not when it
+// is the only node. Such jobs wait for a node that has the type, use no capacity of other jobs, and stay visible; they
+// can be canceled.
 func TestANodeLeavesTypesItLacksAlone(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *store) {
@@ -73,8 +73,8 @@ func TestANodeLeavesTypesItLacksAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		eventually(t, "the other node has seen them", func() bool { return other.Unrunnable()["x"] == 2 })
-		// Its own jobs run beside them, in the same project once that is free, and they do not use up its
-		// capacity.
+		// The node's own jobs run beside them, in the same project once it is free, and the waiting jobs do not use up
+		// their capacity.
 		if job := waitFinal(t, other, enqueue(t, other, queue.Request{Type: "y", ProjectID: "q"}).
 			Job.ID); job.State != queue.Completed {
 			t.Errorf("its own job ended %s", job.State)
@@ -87,7 +87,7 @@ func TestANodeLeavesTypesItLacksAlone(t *testing.T) {
 		if canceled, err := other.Cancel(t.Context(), doomed, "api_cancel"); err != nil || canceled.State != queue.Canceled {
 			t.Errorf("canceled as %s, %v", canceled.State, err)
 		}
-		s.waitEvent(doomed, "reconciled") // by the node that knows how
+		s.waitEvent(doomed, "reconciled") // by the node that knows the type
 		if asked, err := other.Cancel(t.Context(), running, "api_cancel"); err != nil || asked.State != queue.Running ||
 			asked.CancelRequestedAt == nil {
 			t.Errorf("a running one was canceled as %+v, %v", asked, err)
@@ -95,7 +95,7 @@ func TestANodeLeavesTypesItLacksAlone(t *testing.T) {
 		if job := waitFinal(t, other, running); job.State != queue.Canceled {
 			t.Errorf("the running one ended %s", job.State)
 		}
-		stop(t, first) // and with it what it runs: the project is free
+		stop(t, first) // this stops its run too: the project is free
 		if job := waitFinal(t, other, own); job.State != queue.Completed {
 			t.Errorf("its own job in their project ended %s", job.State)
 		}
@@ -115,8 +115,8 @@ func TestANodeLeavesTypesItLacksAlone(t *testing.T) {
 	})
 }
 
-// A job of an unknown type that a dead node left running is queued again, so that its project is free. With
-// no attempt left it ends, and its reconciliation is left to a node that knows the type.
+// A job of an unknown type that a dead node left running is queued again, so that its project is free. With no attempt
+// left it ends, and a node that knows the type reconciles it.
 func TestAbandonedJobsOfUnknownTypes(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s *store) {
@@ -135,7 +135,7 @@ func TestAbandonedJobsOfUnknownTypes(t *testing.T) {
 		g.waitBegun(t)
 		last := enqueue(t, dead, queue.Request{Type: "x", ProjectID: "q", MaxAttempts: 1}).Job.ID
 		g.waitBegun(t)
-		// Without its journal the process can change nothing any more, as if it had been killed.
+		// Without its journal the process can no longer change anything, as if it had been killed.
 		if err := deadJournal.Stop(t.Context()); err != nil {
 			t.Fatal(err)
 		}

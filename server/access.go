@@ -19,11 +19,11 @@ import (
 	"harness/server/datadir"
 )
 
-// access is how people get in.
+// access controls how people authenticate.
 type access struct {
 	*core
 	fencing *fencing
-	isLink  func(*http.Request) bool // whether a link opens what a request asks for
+	isLink  func(*http.Request) bool // whether a decision link alone authorizes a request
 
 	owner  *owner.Token
 	brake  *auth.Brake
@@ -34,12 +34,12 @@ type access struct {
 	providers *oidc.Set
 }
 
-// openAccess makes the owner's token at the first start. A server that cannot keep one serves all the same.
+// openAccess creates the owner's token at the first start. A server that cannot store one starts without it.
 func (s *access) openAccess() {
 	s.brake = auth.NewBrake(s.now)
 	s.owner = owner.Of(s.dir.Path, s.dir.NodeID, os.Getenv)
 	if s.embedded {
-		return // its program has the URL, and needs no token
+		return // the embedding program has the URL, and needs no token
 	}
 	made, err := s.owner.Ensure()
 	switch {
@@ -50,7 +50,7 @@ func (s *access) openAccess() {
 	}
 }
 
-// trustLocal reports whether programs of this machine need no token, and if not, why: an agent is one of them.
+// trustLocal reports whether programs on this machine need no token, and if they do, why: an agent is such a program.
 func (s *access) trustLocal() (trusted bool, why string) {
 	if s.cfg.TrustLocal {
 		return true, ""
@@ -58,7 +58,7 @@ func (s *access) trustLocal() (trusted bool, why string) {
 	if state := s.fencing.state(); !state.stands {
 		return false, state.why
 	}
-	// Programs start several daemons on a machine, each for itself.
+	// An embedding program may start several daemons on a machine, each for itself.
 	if others := s.fencing.others; len(others) > 0 && !s.embedded {
 		return false, fmt.Sprintf("another harness server (process %d, port %d) was here first, and its agents are not kept from this one's port",
 			others[0].PID, others[0].Port)
@@ -66,7 +66,7 @@ func (s *access) trustLocal() (trusted bool, why string) {
 	return true, ""
 }
 
-// localAccess returns for readiness whether programs of this machine need a token, and how to get access.
+// localAccess reports for readiness whether programs on this machine need a token, and how to get access.
 func (s *access) localAccess() (tokenNeeded bool, reason string) {
 	if s.cfg.AuthToken != "" {
 		return true, ""
@@ -77,7 +77,7 @@ func (s *access) localAccess() (tokenNeeded bool, reason string) {
 	return false, ""
 }
 
-// accessRules are the rules of access.
+// accessRules returns the rules of access.
 func (s *access) accessRules(pages pages) auth.Options {
 	return auth.Options{
 		BoundHost: s.cfg.Host, AllowedHosts: s.cfg.AllowedHosts, AllowedOrigins: s.cfg.AllowedOrigins,
@@ -89,8 +89,8 @@ func (s *access) accessRules(pages pages) auth.Options {
 	}
 }
 
-// sayAccess prints at the start what access programs of this machine need. A link that logs a browser in is a secret:
-// it is printed to the terminal, nil for none, and never logged.
+// sayAccess prints at startup which access programs on this machine need. A link that logs in a browser is a secret: it
+// is printed to the terminal (nil for none) and never logged.
 func (s *access) sayAccess(terminal io.Writer) {
 	needed, reason := s.localAccess()
 	switch {
@@ -118,7 +118,7 @@ func (s *access) sayAccess(terminal io.Writer) {
 	}
 }
 
-// reachable is the address by which a program of this machine reaches a listener.
+// reachable returns the address by which a program on this machine reaches a listener.
 func reachable(addr net.Addr) string {
 	if tcp, is := addr.(*net.TCPAddr); is && tcp.IP.IsUnspecified() {
 		return net.JoinHostPort("127.0.0.1", strconv.Itoa(tcp.Port))
@@ -126,11 +126,12 @@ func reachable(addr net.Addr) string {
 	return addr.String()
 }
 
-// keyringFolder is where keyrings of the desktop are kept as files, below the user's home.
+// keyringFolder is the folder, below the user's home, in which desktop keyrings are stored as files.
 const keyringFolder = ".local/share/keyrings"
 
-// hideSecrets are the folders of the server's user that let their reader in as that one, here or elsewhere: tokens of owners,
-// profiles of harness, and keyrings. What is to be hidden must exist, so the first two are made.
+// hideSecrets returns the folders of the server's user that contain credentials: tokens of owners, profiles of harness,
+// and keyrings. Their reader could act as that user, here or elsewhere. Only an existing folder can be hidden, so
+// hideSecrets creates the first two.
 func (s *access) hideSecrets() (places []string) {
 	folder, err := owner.ConfigFolder(os.Getenv)
 	if err == nil && !s.embedded {
@@ -141,7 +142,7 @@ func (s *access) hideSecrets() (places []string) {
 	}
 	folders := []string{folder}
 	if own, err := os.UserConfigDir(); err == nil {
-		folders = append(folders, filepath.Join(own, "harness")) // another one on macOS
+		folders = append(folders, filepath.Join(own, "harness")) // a different folder on macOS
 	}
 	if data := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(data) {
 		folders = append(folders, filepath.Join(data, "keyrings"))

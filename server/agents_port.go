@@ -22,7 +22,7 @@ import (
 	"harness/internal/services/tools/mcphost"
 )
 
-// agentsPort is where agents reach the server: a port of loopback that nothing opens but the bearer of a session.
+// agentsPort is the loopback port through which agents reach the server. Only the bearer of a session opens it.
 type agentsPort struct {
 	httpPort
 	grants *mcphost.Grants
@@ -30,10 +30,10 @@ type agentsPort struct {
 
 var _ runtime.Door = (*agentsPort)(nil)
 
-// agentsPortFile keeps the port's number in the data directory: agents outlive servers, and keep their URL.
+// agentsPortFile stores the port's number in the data directory: agents outlive servers, and keep their URL.
 const agentsPortFile = "agents.port"
 
-// GrantsFile keeps the secret that signs the bearers, for the same reason.
+// GrantsFile stores the secret that signs the bearers, for the same reason.
 const GrantsFile = "tools.key"
 
 func (s *Server) openAgentsPort(ctx context.Context) error {
@@ -54,7 +54,8 @@ func (s *Server) openAgentsPort(ctx context.Context) error {
 	return nil
 }
 
-// listenForAgents takes the port that the file names while it is free, and another one else, which the file names then.
+// listenForAgents listens on the port that the file names. If that port is in use, it takes another one and writes it
+// to the file.
 func (s *Server) listenForAgents(ctx context.Context, file string) (net.Listener, error) {
 	last, err := os.ReadFile(file) //nolint:gosec // in the data directory
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -98,17 +99,17 @@ func (p *agentsPort) Unnamed() (string, func(context.Context, string) error) {
 
 type agentsPortKey struct{}
 
-// open answers the requests that came in through the port.
+// open starts to answer the requests that arrive on the port.
 func (p *agentsPort) open(handler http.Handler) {
 	p.gate.Open(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		handler.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), agentsPortKey{}, true)))
 	}))
 }
 
-// throughAgentsPort reports whether a request came in through the port for agents.
+// throughAgentsPort reports whether a request arrived on the port for agents.
 func throughAgentsPort(r *http.Request) bool { return r.Context().Value(agentsPortKey{}) != nil }
 
-// guards guards either port by its own rules.
+// guards applies to each port its own rules.
 func (s *Server) guards(people auth.Options) func(http.Handler) http.Handler {
 	forPeople := auth.Guard(people)
 	forAgents := auth.AgentGuard(auth.AgentOptions{Session: s.agents.grants.Session, Refused: people.Refused})
@@ -124,13 +125,13 @@ func (s *Server) guards(people auth.Options) func(http.Handler) http.Handler {
 	}
 }
 
-// grantsSecret reads the secret, or makes it.
+// grantsSecret reads the secret, or creates it.
 func grantsSecret(path string) ([]byte, error) {
 	secret, err := os.ReadFile(path)
 	if err == nil && len(secret) == mcphost.SecretBytes {
 		return secret, nil
 	}
-	if err == nil && len(secret) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) { // a loss of power may leave it empty
+	if err == nil && len(secret) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) { // a power failure may leave it empty
 		return nil, fmt.Errorf(
 			"the secret %s cannot be read or is damaged; remove it, and agents that run are started anew: %w", path,
 			errors.Join(err))
@@ -142,7 +143,7 @@ func grantsSecret(path string) ([]byte, error) {
 	return secret, durable.Write(path, secret)
 }
 
-// agentScopes implements api.Agents: what agents may do.
+// agentScopes implements api.Agents: the permissions of agents.
 type agentScopes struct{ *Server }
 
 // AgentScope implements api.Agents.
@@ -154,7 +155,7 @@ func (a agentScopes) AgentScope(ctx context.Context, sessionID string) (api.Agen
 	if err != nil || !found || job.SourceSessionID == nil {
 		return api.AgentScope{}, false, err
 	}
-	// The agent of a session that moved to another node is the session's no more.
+	// After a session moved to another node, the agent here no longer belongs to it.
 	stored, err := a.sessions.Lookup(ctx, sessionID)
 	if err == nil {
 		err = a.sessions.CheckOwner(stored)

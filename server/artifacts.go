@@ -17,14 +17,14 @@ import (
 	"harness/internal/services/tasks"
 )
 
-// StoreCheck bounds how long the object store is asked at start, and by `harness doctor`.
+// StoreCheck bounds the check of the object store at startup and in `harness doctor`.
 const StoreCheck = 5 * time.Second
 
-// objectBytes is from which size on a content is an object; shorter ones are faster in the database.
+// objectBytes is the size from which content is stored as an object; the database is faster for shorter content.
 const objectBytes = 1 << 20
 
-// openArtifacts makes the store of what is too long for an event, or kept beside it. An object store that cannot be used
-// now is logged, and tried whenever it is needed.
+// openArtifacts opens the store for content that is too long for an event or stored separately. If the object store is
+// unavailable now, openArtifacts logs that; the server tries the store at each use.
 func (s *Server) openArtifacts(ctx context.Context) error {
 	options := artifact.Options{DB: s.db, Journal: s.journal, Now: s.now, Dir: filepath.Join(s.dir.Path, "artifacts"),
 		ObjectBytes: objectBytes,
@@ -45,18 +45,18 @@ func (s *Server) openArtifacts(ctx context.Context) error {
 	return nil
 }
 
-// redactArtifact takes the server's secrets out of what is kept as an artifact.
+// redactArtifact removes the server's secrets from the content of an artifact.
 func (s *Server) redactArtifact(content []byte) []byte {
 	return []byte(telemetry.NewRedactor(s.cfg.Secrets()...).String(string(content)))
 }
 
-// OpenObjects opens the store of objects that set names.
+// OpenObjects opens the configured store of objects.
 func OpenObjects(set config.S3) (*objectstore.Store, error) {
 	return objectstore.Open(objectstore.Options{Endpoint: set.Endpoint, Region: set.Region, Bucket: set.Bucket, Prefix: set.Prefix,
 		AccessKeyID: set.AccessKeyID, SecretAccessKey: set.SecretAccessKey})
 }
 
-// keep is manager.Options.Keep.
+// keep implements manager.Options.Keep.
 func (s *Server) keep(ctx context.Context, sessionID, name, contentType string, content []byte) (json.RawMessage,
 	error) {
 	ref, err := s.artifacts.Put(ctx, sessionID, name, contentType, content)
@@ -66,7 +66,7 @@ func (s *Server) keep(ctx context.Context, sessionID, name, contentType string, 
 	return json.Marshal(ref)
 }
 
-// givenTools are the tools of this server that agents are given, as the input of a model lists them.
+// givenTools returns the tools that this server gives to agents, as they appear in a model's input.
 func (s *Server) givenTools() (given []tasks.Tool) {
 	manifest := s.runtimes.tools.manifest()
 	if manifest == nil {
@@ -78,7 +78,7 @@ func (s *Server) givenTools() (given []tasks.Tool) {
 	return given
 }
 
-// itemImages is manager.Images.
+// itemImages implements manager.Images.
 type itemImages struct {
 	store *artifact.Store
 	log   zerolog.Logger

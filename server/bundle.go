@@ -25,13 +25,13 @@ import (
 	"harness/migrations"
 )
 
-// minSecret is the minimal length of a secret variable's value, in bytes: shorter ones are ordinary words.
+// minSecret is the minimum length of a secret variable's value, in bytes: shorter values are ordinary words.
 const minSecret = 6
 
-// bundles makes the support bundles of this server.
+// bundles creates the support bundles of this server.
 func (s *Server) bundles(ops *operations.Service, native *nativelog.Ring) *bundle.Service {
 	secrets := s.cfg.Secrets()
-	for _, set := range os.Environ() { // also those that are no setting
+	for _, set := range os.Environ() { // includes variables that are not settings
 		if name, value, _ := strings.Cut(set, "="); len(value) >= minSecret && bundle.NamesSecret(name) {
 			secrets = append(secrets, value)
 		}
@@ -58,17 +58,18 @@ type runtimeFacts struct {
 	Load    session.Load       `json:"load"`
 }
 
-// mcpFacts is how tools of this server reach an agent.
+// mcpFacts describes how tools of this server reach an agent.
 type mcpFacts struct {
-	// Supported is by runtime, "none" for one that takes no tools of ours; Chosen is that of the session's runtime.
+	// Supported is by runtime, "none" for a runtime that cannot use this server's tools. Chosen is the value of the
+	// session's runtime.
 	Supported map[string]string `json:"supported"`
 	Chosen    string            `json:"chosen"`
 	Tools     *tools.Manifest   `json:"tools"`
-	// Reached says how MCP servers are reached whose tools this server gives on.
+	// Reached lists how this server reaches the MCP servers whose tools it offers.
 	Reached []configured.Reached `json:"reached"`
 }
 
-// facts are this server's facts for a bundle.
+// facts returns this server's facts for a bundle.
 func (s *Server) facts(ctx context.Context, ops *operations.Service, sessionID string) ([]bundle.Fact, error) {
 	about, err := ops.Find(ctx, sessionID)
 	if err != nil {
@@ -93,7 +94,7 @@ func (s *Server) facts(ctx context.Context, ops *operations.Service, sessionID s
 	mcp.Chosen = cmp.Or(mcp.Supported[about.Runtime], runtime.OwnedNone)
 	sources, err := ops.Sources(ctx, sessionID)
 	if err != nil {
-		sources = session.Sources{} // a runtime that is off or broken is no reason to have no bundle
+		sources = session.Sources{} // make a bundle even if a runtime is off or broken
 	}
 	configuration := struct {
 		Settings []config.Setting `json:"settings"`
@@ -132,7 +133,7 @@ func reasonOf(err error) string {
 	return err.Error()
 }
 
-// AdapterOf returns the adapter that reads a runtime's lines again.
+// AdapterOf returns the adapter that replays a runtime's lines.
 func AdapterOf(name string) bundle.Adapter {
 	switch {
 	case name == codex.Name:
@@ -141,7 +142,7 @@ func AdapterOf(name string) bundle.Adapter {
 		return bundle.Adapter{Translate: claude.Replay}
 	case name == opencode.Name:
 		return bundle.Adapter{Translate: opencode.Replay}
-	case strings.HasPrefix(name, acp.ConfiguredPrefix): // its command line and its modes say nothing of its lines
+	case strings.HasPrefix(name, acp.ConfiguredPrefix): // its command line and its modes do not affect its lines
 		return bundle.Adapter{Translate: acp.Profile{Name: name}.Replay}
 	}
 	for _, profile := range acp.Shipped() {

@@ -15,14 +15,14 @@ import (
 	"harness/transcript"
 )
 
-// callLog writes a row of the audit log for each request that may change something.
+// callLog writes an audit row for each request that may change something.
 type callLog struct {
 	*core
 	*audit.Recorder
 	running lifecycle.Loops
 }
 
-// Start begins to write.
+// Start starts the writer.
 func (s *callLog) Start(ctx context.Context) error {
 	s.Recorder = audit.NewRecorder(s.journal, s.now, s.log.With().Str("package", "audit").Logger())
 	return s.running.Start(ctx, func(context.Context) error {
@@ -38,12 +38,12 @@ func (s *callLog) Stop(ctx context.Context) error {
 		return err
 	}
 	if err := s.Flush(ctx); err != nil {
-		s.log.Error().Err(err).Msg("the last requests have no row in the audit log") // a store that refuses keeps no server up
+		s.log.Error().Err(err).Msg("the last requests have no row in the audit log") // a store that refuses writes must not block the stop
 	}
 	return err
 }
 
-// recorded records what a handler beside the API is asked for, behind the same guard. Its routes have no parameters: the
+// recorded records the requests to a handler beside the API, behind the same guard. Its routes have no parameters: the
 // path of a link is a secret.
 func (s *callLog) recorded(guard func(http.Handler) http.Handler, protocol, path string, ownRecords bool,
 	next http.Handler) http.Handler {
@@ -61,7 +61,7 @@ func (s *Server) startSearch(ctx context.Context) error {
 
 func (s *Server) stopSearch(ctx context.Context) error { return s.search.Stop(ctx) }
 
-// origin is the actor and the trace of a change.
+// origin returns the actor and the trace of a change.
 func origin(ctx context.Context) journal.Origin {
 	trace := telemetry.IDsFrom(ctx).Trace
 	principal, _ := auth.PrincipalFrom(ctx)

@@ -17,21 +17,21 @@ import (
 	"harness/server/datadir"
 )
 
-// The stages of hiding files from runtimes, see package confine: the program's own subcommands.
+// The stages that hide files from runtimes (see package confine): subcommands of this program.
 const (
 	ConfineCommand    = "confine"
 	TryConfineCommand = "try-confine"
 )
 
-// Confinement is how runtimes are started.
+// Confinement describes how runtimes are started.
 type Confinement struct {
 	Plan  confine.Plan
 	stage []string
 	env   []string
 }
 
-// confinement decides what runtimes may not see, and logs one line when it cannot be hidden. An error is a
-// setting that cannot be obeyed.
+// confinement selects the files to hide from runtimes, and logs one line if they cannot be hidden. It returns an error
+// for a setting that it cannot honor.
 func (s *runtimes) confinement(ctx context.Context) (Confinement, error) {
 	own, err := os.Executable()
 	if err != nil {
@@ -60,8 +60,8 @@ func (s *runtimes) confinement(ctx context.Context) (Confinement, error) {
 	return c, nil
 }
 
-// exposed returns why sessions that are to have homes of their own would see each other's, and what to do; "" when they do
-// not, or it was consented to.
+// exposed returns why sessions with separate homes could read each other's homes, and the remedy. It returns "" if they
+// cannot, or if the operator consented.
 func (s *runtimes) exposed(name string, confined Confinement) string {
 	if name == codex.Name || environment.Level(s.cfg.CredentialLevel(name)) != environment.LevelEphemeral ||
 		len(confined.Plan.Hide) > 0 || s.cfg.RuntimeConfine == "off" {
@@ -71,8 +71,7 @@ func (s *runtimes) exposed(name string, confined Confinement) string {
 		"the others here: docs/security.md says what helps; HARNESS_RUNTIME_CONFINE=off has them see each other's"
 }
 
-// CanHide reports how this machine lets files be hidden from runtimes (see confine.Probe). An error is that it does not,
-// and why.
+// CanHide reports how this machine can hide files from runtimes (see confine.Probe). The error says why it cannot.
 func CanHide(ctx context.Context, cfg *config.Config, data, workspace, own string) (userNamespace bool, err error) {
 	if cfg.DetachGrace == 0 && os.Geteuid() != 0 {
 		return false, fmt.Errorf("%w: HARNESS_DETACH_GRACE_MS=0, and only root can do it without a shim",
@@ -90,8 +89,8 @@ func CanHide(ctx context.Context, cfg *config.Config, data, workspace, own strin
 	return userNamespace, err
 }
 
-// hide plans what runtimes do not see: the data directory and the server's settings. Of the data directory stays what
-// they need.
+// hide plans the files to hide from runtimes: the data directory, except the parts that runtimes need, and the server's
+// settings.
 func (s *runtimes) hide(ctx context.Context, plan *confine.Plan, own string) error {
 	data, err := datadir.RealPath(s.dir.Path)
 	if err != nil {
@@ -110,7 +109,7 @@ func (s *runtimes) hide(ctx context.Context, plan *confine.Plan, own string) err
 	for _, file := range slices.Concat(s.cfg.Files(), s.access.clientSecrets()) {
 		path, err := datadir.RealPath(file)
 		if errors.Is(err, os.ErrNotExist) {
-			path, err = datadir.EntryPlace(file) // for a runtime that is restarted once the path exists
+			path, err = datadir.EntryPlace(file) // protects a runtime that restarts once the path exists
 		}
 		if err == nil {
 			plan.Hide = append(plan.Hide, path)
@@ -129,7 +128,7 @@ func (s *runtimes) hide(ctx context.Context, plan *confine.Plan, own string) err
 	if err := s.fencing.protectPorts(plan); err != nil {
 		return err
 	}
-	// Created if missing: an agent must not create it. If it cannot be created, nothing is consented to.
+	// Create it if missing, so that an agent cannot. If that fails, nothing has consent.
 	if folder, err := s.consents.Store.MakeFolder(); err != nil {
 		s.log.Warn().Err(err).Msg("consent cannot be stored here; use --trust")
 	} else if path, err := datadir.RealPath(folder); err == nil {
@@ -138,7 +137,7 @@ func (s *runtimes) hide(ctx context.Context, plan *confine.Plan, own string) err
 	return nil
 }
 
-// outermost are the places that are in no other one.
+// outermost returns the places that are not inside another one.
 func outermost(places []string) (all []string) {
 	for _, place := range places {
 		if !slices.ContainsFunc(places, func(other string) bool { return other != place && datadir.Within(other, place) }) {
@@ -148,7 +147,7 @@ func outermost(places []string) (all []string) {
 	return all
 }
 
-// Exposure describes which files of the server agents can read if these cannot be hidden.
+// Exposure lists the server's files that agents can read if they cannot be hidden.
 func (c *Confinement) Exposure(dataDir string) string {
 	if info, err := os.Stat(dataDir); c.Plan.User && (err != nil || info.Mode().Perm()&0o077 == 0) {
 		return "the server's files cannot be hidden from agents on this machine; its data directory is closed to their " +
@@ -157,7 +156,7 @@ func (c *Confinement) Exposure(dataDir string) string {
 	return "agents can read the server's data directory and settings on this machine"
 }
 
-// BecomeUser makes runtimes run as the named user, "" for the server's own. That user must not own the data directory.
+// BecomeUser makes runtimes run as the named user, "" for the server's user. That user must not own the data directory.
 func (c *Confinement) BecomeUser(name, dataDir string) error {
 	if name == "" {
 		return nil

@@ -18,24 +18,24 @@ import (
 
 const (
 	scrubEvery = 24 * time.Hour
-	// scrubRate leaves disk bandwidth to clients.
+	// scrubRate leaves disk bandwidth for clients.
 	scrubRate = 20 << 20
 )
 
-// damage has the known damaged rows.
+// damage tracks the known damaged rows.
 type damage struct {
 	*core
 	scrub.Known
 	since  atomic.Int64 // ms
-	mended atomic.Int64 // frames of SQLite's log, at the start
-	// recorded are the rows in the audit log. Only the scrubber uses it.
+	mended atomic.Int64 // frames of SQLite's log that were repaired at startup
+	// recorded are the rows already in the audit log. Only the scrubber uses it.
 	recorded map[scrub.Row]bool
 }
 
-// recordedRows is how many damaged rows are recorded in the audit log at a time.
+// recordedRows is the maximum number of damaged rows that one scrub records in the audit log.
 const recordedRows = 100
 
-// damagedEvent is for the position of an event that a reader came across.
+// damagedEvent records the position of a damaged event that a reader found.
 func (s *damage) damagedEvent(pos int64) { s.foundDamage(scrub.Event(pos)) }
 
 func (s *damage) foundDamage(row scrub.Row) {
@@ -76,7 +76,7 @@ func (s *damage) scrub(ctx context.Context) error {
 	return nil
 }
 
-// register shows how many rows are damaged.
+// register registers the metric of damaged rows.
 func (s *damage) register(registry prometheus.Registerer) {
 	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: telemetry.MetricName("database", "damaged_rows"),
@@ -84,7 +84,7 @@ func (s *damage) register(registry prometheus.Registerer) {
 	}, func() float64 { return float64(s.Len()) }))
 }
 
-// storeRefused is the event of a store outage.
+// storeRefused returns the event for a store outage.
 func storeRefused(over journal.OutageError, until time.Time) journal.Event {
 	return internalEvent("store.refused", struct {
 		Engine string    `json:"engine"`
@@ -94,7 +94,7 @@ func storeRefused(over journal.OutageError, until time.Time) journal.Event {
 	}{string(over.Engine), over.Since.UTC(), until.UTC(), database.Reason(over.Cause)})
 }
 
-// storeMended is the event of a repaired SQLite log.
+// storeMended returns the event for a repaired SQLite log.
 func storeMended(frames int) journal.Event {
 	return internalEvent("store.mended", struct {
 		Frames int `json:"frames"`
@@ -109,7 +109,7 @@ func storeDamaged(row scrub.Row) journal.Event {
 	}{row.Table, row.Key, row.Missing})
 }
 
-// configurationLoaded is the event of a server's configuration: the settings and their sources, without secrets.
+// configurationLoaded returns the event for a server's configuration: the settings and their sources, without secrets.
 func configurationLoaded(cfg *config.Config, nodeID string) journal.Event {
 	return internalEvent("configuration.loaded", struct {
 		Version  string           `json:"version"`
@@ -118,7 +118,7 @@ func configurationLoaded(cfg *config.Config, nodeID string) journal.Event {
 	}{version.Program(), nodeID, cfg.Set()})
 }
 
-// internalEvent is an event that no client receives.
+// internalEvent returns an event that no client receives.
 func internalEvent(kind string, about any) journal.Event {
 	payload, err := json.Marshal(about)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"harness/internal/services/session"
 )
 
-// startLinks makes the signer of decision links, if they are switched on.
+// startLinks creates the signer of decision links, if they are enabled.
 func (s *notifications) startLinks(ctx context.Context) error {
 	if !s.cfg.Notify.DecideLinks {
 		return nil
@@ -30,7 +30,7 @@ func (s *notifications) startLinks(ctx context.Context) error {
 	return err
 }
 
-// linkFor is the decision link of news, "" for none.
+// linkFor returns the decision link of a notification, "" for none.
 func (s *notifications) linkFor(news notify.News) string {
 	if s.links == nil || news.Kind != notify.ApprovalWaits {
 		return ""
@@ -38,7 +38,7 @@ func (s *notifications) linkFor(news notify.News) string {
 	return s.cfg.Notify.PublicURL + s.links.PathOf(news.RequestID)
 }
 
-// isLink reports whether a request needs nothing but a link.
+// isLink reports whether a link alone authorizes a request.
 func (s *notifications) isLink(r *http.Request) bool {
 	return s.links != nil && strings.HasPrefix(r.URL.Path, decidelink.Path) && r.Header.Get("Upgrade") == ""
 }
@@ -60,13 +60,13 @@ func (s *notifications) besideLinks(guard func(http.Handler) http.Handler, all *
 	})
 }
 
-// linkApprovals are approvals as links decide them.
+// linkApprovals implements approvals for links.
 type linkApprovals struct {
 	*core
 	all *operations.Service
 }
 
-// Find implements decidelink.Approvals. An agent finds none: it is not to decide what it asked for.
+// Find implements decidelink.Approvals. An agent finds none: it must not decide its own requests.
 func (l linkApprovals) Find(ctx context.Context, id string) (decidelink.Approval, error) {
 	if principal, _ := auth.PrincipalFrom(ctx); principal.Role == auth.RoleAgent {
 		return decidelink.Approval{}, decidelink.ErrGone
@@ -99,7 +99,7 @@ func (l linkApprovals) Decide(ctx context.Context, id string, accept bool) (sett
 	return "", err
 }
 
-// settledWords say how a request was settled, "" while it waits.
+// settledWords describes how a request was settled, "" while it is pending.
 func settledWords(r session.Request) string {
 	switch {
 	case r.Status == session.RequestPending:
@@ -110,7 +110,7 @@ func settledWords(r session.Request) string {
 	return fmt.Sprintf("%s said %s.", r.DecidedBy, r.Reply.Decision)
 }
 
-// shownOf is all that a request asks for, as text; whole is false when what would be changed is only in the session.
+// shownOf returns the full content of a request as text. whole is false if only the session shows the change.
 func shownOf(r session.Request) (text string, whole bool) {
 	var out bytes.Buffer
 	if err := json.Indent(&out, r.Params, "", "  "); err != nil {

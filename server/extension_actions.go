@@ -8,15 +8,15 @@ import (
 	"harness/internal/services/session/manager"
 )
 
-// maxOwnership is of how many sessions it is remembered whose they are.
+// maxOwnership is the maximum number of sessions whose ownership is cached.
 const maxOwnership = 10_000
 
-// ownership remembers which sessions are this node's: they are needed for every signal.
+// ownership caches which sessions belong to this node, because every signal needs it.
 type ownership struct {
 	sessions *manager.Service
 	mu       sync.Mutex
 	known    map[string]bool
-	moved    int64 // Service.Moved when the first of them was read
+	moved    int64 // Service.Moved when the first entry was read
 }
 
 func newOwnership(sessions *manager.Service) *ownership {
@@ -48,20 +48,20 @@ func (o *ownership) owns(ctx context.Context, sessionID string) (bool, error) {
 	if len(o.known) >= maxOwnership {
 		clear(o.known)
 	}
-	if o.moved == moved { // else it may be of before
+	if o.moved == moved { // otherwise the result may predate the move
 		o.known[sessionID] = owns
 	}
 	return owns, nil
 }
 
-// reads delays what extensions and agents are shown of rows until it survives what an acknowledged write does,
-// as api does for clients; *journal.Journal implements it. They wait for as long as their contexts let them.
+// reads delays the rows that extensions and agents read until those rows are as durable as an acknowledged write, as
+// api does for clients. *journal.Journal implements it. A reader waits until its context ends.
 type reads interface {
 	Reading(ctx context.Context) context.Context
 	Settled(ctx context.Context) error
 }
 
-// settled returns the result or the error of a read, once it may be shown.
+// settled returns the result or the error of a read, once it is durable.
 func settled[T any](ctx context.Context, r reads, read func(ctx context.Context) (T, error)) (T, error) {
 	ctx = r.Reading(ctx)
 	found, err := read(ctx)
@@ -72,7 +72,8 @@ func settled[T any](ctx context.Context, r reads, read func(ctx context.Context)
 	return found, err
 }
 
-// done returns the result of a change: its reads were committed before it, and a refusal reveals them.
+// done returns the result of a change. The reads of a successful change were committed before it; an error reveals its
+// reads, so done delays it.
 func done(ctx context.Context, r reads, change func(ctx context.Context) error) error {
 	ctx = r.Reading(ctx)
 	if err := change(ctx); err != nil {

@@ -18,7 +18,7 @@ import (
 	"harness/tests/sessiontest"
 )
 
-// No call of an extension shows rows that the primary alone has: it waits for the standby.
+// No call of an extension shows rows that only the primary has: it waits for the standby.
 func TestExtensionsWaitForTheStandby(t *testing.T) {
 	t.Parallel()
 	pair := dbtest.NewPair(t)

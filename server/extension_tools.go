@@ -16,14 +16,14 @@ import (
 	"harness/internal/services/tools"
 )
 
-// ExtensionTools gives the tools of extensions to agents, beside the server's own.
+// ExtensionTools offers the tools of extensions to agents, beside the server's own.
 type ExtensionTools struct {
-	Names    []string // of extensions that may have tools, "*" for all
+	Names    []string // extensions that may offer tools, "*" for all
 	Registry *tools.Registry
 	Log      zerolog.Logger
 }
 
-// extensionTools are the tools of this server; nil if no extension may have tools.
+// extensionTools returns the tools of this server's extensions; nil if no extension may offer tools.
 func (s *extensionParts) extensionTools() extensions.AgentTools {
 	if s.runtimes.tools == nil || len(s.cfg.Tools.Extensions) == 0 {
 		return nil
@@ -55,7 +55,8 @@ func (e ExtensionTools) Use(all []extensions.Tool) {
 	}
 }
 
-// asTools are tools of extensions as the server's. They run where their extension does, and in no other sandbox.
+// asTools converts tools of extensions to tools of the server. They run where their extension runs, and in no other
+// sandbox.
 func asTools(all []extensions.Tool) []tools.Tool {
 	out := make([]tools.Tool, len(all))
 	for i, one := range all {
@@ -69,7 +70,7 @@ func asTools(all []extensions.Tool) []tools.Tool {
 	return out
 }
 
-// TemporaryHosts are hosts for one command.
+// TemporaryHosts makes extension hosts for one command.
 func TemporaryHosts(ctx context.Context, passEnv []string, do func([]extensions.Host) error) (err error) {
 	dir, err := os.MkdirTemp("", "harness-extensions-")
 	if err != nil {
@@ -110,7 +111,7 @@ func ProcessExtensions(ctx context.Context, roots []extensions.Root, only string
 		mu.Lock()
 		defer mu.Unlock()
 		for _, problem := range result.Errors {
-			if !errors.Is(problem, extensions.ErrNoConsent) { // that is our own refusal
+			if !errors.Is(problem, extensions.ErrNoConsent) { // the missing consent is a refusal of this server
 				problems = append(problems, problem)
 			}
 		}

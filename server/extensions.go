@@ -42,11 +42,11 @@ type extensionParts struct {
 	dispatcher *extensions.Dispatcher
 	actions    *action.Executor
 	catchUps   func(lane int)
-	// after are reconciliations under way after reloads.
+	// after are the reconciliations in progress after reloads.
 	after lifecycle.Loops
 }
 
-// startActions makes what executes actions, before the queue whose workers ask for them.
+// startActions makes the executor of actions before the queue starts, because workers of the queue request actions.
 func (s *extensionParts) startActions(ctx context.Context) error {
 	parts := actionParts{s.sessions, s.journal}
 	s.actions = action.New(action.Options{
@@ -60,7 +60,7 @@ func (s *extensionParts) startActions(ctx context.Context) error {
 	return nil
 }
 
-// loadExtensions loads the extensions before the queue: a recovered job's worker follows its extension's
+// loadExtensions loads the extensions before the queue starts: a recovered job's worker follows its extension's
 // agent.config.json. It logs and skips an extension that fails to load.
 func (s *extensionParts) loadExtensions(ctx context.Context) error {
 	log := s.log.With().Str("package", "extensions").Logger()
@@ -91,11 +91,11 @@ func (s *extensionParts) loadExtensions(ctx context.Context) error {
 	return nil
 }
 
-// stopActions unloads the extensions, after the queue that asks for their agents' policies.
+// stopActions unloads the extensions after the queue stopped, because the queue reads their agents' policies.
 func (s *extensionParts) stopActions(ctx context.Context) error { return s.registry.Close(ctx) }
 
-// workerPolicy is the policy of an agent's workers. Its agent.config.json comes first, then the DEFAULT_* settings, in
-// the default runtime with that runtime's own model.
+// workerPolicy returns the policy of an agent's workers. Its agent.config.json comes first, then the DEFAULT_*
+// settings, in the default runtime with that runtime's own model.
 func (s *extensionParts) workerPolicy(agent string) (jobs.AgentPolicy, error) {
 	found, err := s.registry.AgentConfig(agent)
 	if err != nil {
@@ -117,7 +117,7 @@ func (s *extensionParts) workerPolicy(agent string) (jobs.AgentPolicy, error) {
 		TurnTimeout: found.TurnTimeout, Orientation: found.Orientation}, nil
 }
 
-// startExtensions begins to dispatch events.
+// startExtensions starts the event dispatcher.
 func (s *extensionParts) startExtensions(ctx context.Context) error {
 	log := s.log.With().Str("package", "extensions").Logger()
 	options := extensions.DispatcherOptions{
@@ -136,12 +136,12 @@ func (s *extensionParts) stopExtensions(ctx context.Context) error {
 	return errors.Join(err, s.dispatcher.Stop(ctx))
 }
 
-// lifecycle is the lifecycle behind the extension routes.
+// lifecycle returns the lifecycle for the extension routes.
 func (s *extensionParts) lifecycle() *admin.Lifecycle {
 	return &admin.Lifecycle{RBAC: auth.NewRBAC(s.access.rbacOptions()), Lifecycle: operations.Lifecycle{
 		Extensions: s.registry, Audit: extensions.NewAudit(s.journal, s.db, s.now),
 		Reloaded: func() {
-			// Pending decisions are offered to the current extensions.
+			// Dispatch pending decisions to the current extensions.
 			s.after.Go(func(running context.Context) {
 				if err := s.dispatcher.Reconcile(running); err != nil && running.Err() == nil {
 					s.log.Warn().Err(err).Msg("pending file changes were not offered to the reloaded extensions")
@@ -157,7 +157,7 @@ func (s *access) rbacOptions() auth.RBACOptions {
 	return rules
 }
 
-// RBACOptions are the rules of the configuration; serve and doctor print their Warning.
+// RBACOptions returns the configured rules; serve and doctor print their Warning.
 func RBACOptions(cfg *config.Config) auth.RBACOptions {
 	rules := cfg.Extensions
 	var keys *auth.KeySet
@@ -171,7 +171,7 @@ func RBACOptions(cfg *config.Config) auth.RBACOptions {
 	}
 }
 
-// roleMap has only valid roles: the configuration refuses others.
+// roleMap contains only valid roles, because the configuration refuses others.
 func roleMap(cfg *config.Config) map[string]auth.Role {
 	roles := map[string]auth.Role{}
 	for name, word := range cfg.RoleTranslations() {
@@ -182,11 +182,11 @@ func roleMap(cfg *config.Config) map[string]auth.Role {
 	return roles
 }
 
-// nativeExtensions are the extensions compiled into this binary, none as it is shipped. docs/examples/agents/turn-counter
-// shows one.
+// nativeExtensions returns the extensions compiled into this binary, none in the shipped binary.
+// docs/examples/agents/turn-counter shows one.
 func nativeExtensions() []sdk.Extension { return nil }
 
-// ExtensionRoots are the folders searched for extensions: the workspace's agents folder and the configured roots.
+// ExtensionRoots returns the folders to search for extensions: the workspace's agents folder and the configured roots.
 func ExtensionRoots(cfg *config.Config, workspace string) []extensions.Root {
 	roots := []extensions.Root{{Type: extensions.RepoLocal, Path: filepath.Join(workspace, "agents")}}
 	for _, path := range cfg.Extensions.PackageRoots {
@@ -198,8 +198,8 @@ func ExtensionRoots(cfg *config.Config, workspace string) []extensions.Root {
 	return roots
 }
 
-// extensionHosts are what runs extensions; dir is a folder for the process host alone, passEnv what its children see of
-// the environment, own is where this server listens (nil: nowhere).
+// extensionHosts makes the hosts that run extensions. dir is a folder for the process host alone. passEnv lists the
+// environment variables that its children inherit. own is the address of this server (nil: none).
 func extensionHosts(ctx context.Context, dir string, passEnv []string, own func() string, log zerolog.Logger) (
 	[]extensions.Host, error) {
 	children, err := process.New(ctx, process.Options{Dir: dir, PassEnv: passEnv, Logger: log})
@@ -209,7 +209,7 @@ func extensionHosts(ctx context.Context, dir string, passEnv []string, own func(
 	return []extensions.Host{js.New(js.Options{Own: own, Logger: log}), children}, nil
 }
 
-// extensionMetrics registers the dispatch figures.
+// extensionMetrics registers the dispatch metrics.
 func (s *extensionParts) extensionMetrics() (dispatched func(extensions.Summary), behind func(lane int)) {
 	count := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: telemetry.MetricName("extensions", "results_total"), Help: "Results of extension handlers by kind.",
@@ -263,7 +263,7 @@ func gone(err error) bool {
 	return errors.Is(err, session.ErrNotFound) || errors.As(err, &deleted)
 }
 
-// extensionSettings gives handlers a session's settings.
+// extensionSettings gives handlers access to a session's settings.
 type extensionSettings struct {
 	sessions *manager.Service
 	reads    reads
@@ -275,7 +275,7 @@ func (e extensionSettings) SessionSettings(ctx context.Context, id string) (map[
 	return found.Controls.Settings, err
 }
 
-// extensionJobs queues jobs for extensions. The queue may be off.
+// extensionJobs queues jobs for extensions. The queue may be disabled.
 type extensionJobs struct{ queue *jobQueue }
 
 // EnqueueJob implements extensions.Jobs.
@@ -295,7 +295,7 @@ func (e extensionJobs) EnqueueJob(ctx context.Context, in sdk.EnqueueInput) (sdk
 		Job: sdk.Job{ID: out.Job.ID, Type: out.Job.Type, ProjectID: out.Job.ProjectID, State: string(out.Job.State)}}, nil
 }
 
-// actionParts are the parts that actions change.
+// actionParts are the services that actions change.
 type actionParts struct {
 	sessions *manager.Service
 	reads    reads
@@ -340,7 +340,8 @@ func (a actionParts) Rename(ctx context.Context, id, title, onlyFrom string) err
 	return asAction(err)
 }
 
-// asAction adds what an error means to an action. A session of another node is a conflict: its own extensions act there.
+// asAction translates an error for an action. A session of another node is a conflict: the extensions of that node act
+// on it.
 func asAction(err error) error {
 	var kind error
 	switch operations.Classify(err).Code {
@@ -358,7 +359,7 @@ func asAction(err error) error {
 	return fmt.Errorf("%w: %w", kind, err)
 }
 
-// workerActions executes what queue workers ask for as what their agents' extensions ask for.
+// workerActions executes the actions that queue workers request as if their agents' extensions requested them.
 type workerActions struct{ registry *extensions.Registry }
 
 // Execute implements jobs.ActionExecutor.

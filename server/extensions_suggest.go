@@ -14,8 +14,8 @@ import (
 	"harness/queue/jobs"
 )
 
-// extensionSuggester has extensions make suggestions when one of them handles suggest_request.requested; the built-in
-// job does otherwise.
+// extensionSuggester asks extensions for suggestions if one of them handles suggest_request.requested; otherwise the
+// built-in job makes them.
 type extensionSuggester struct {
 	extensions *extensionParts
 	sessions   *manager.Service
@@ -44,13 +44,13 @@ func (e extensionSuggester) RequestAndWait(ctx context.Context, in jobs.SuggestP
 	return e.builtIn.Await(ctx, in, out)
 }
 
-// broken reports whether a handler failed, rather than that none had anything to do.
+// broken reports whether a handler failed, as opposed to having nothing to do.
 func broken(results []sdk.EmitResult) bool {
 	return slices.ContainsFunc(results, func(r sdk.EmitResult) bool { return r.Kind == sdk.HandlerError })
 }
 
 // ask emits suggest_request.requested. handled is false if no extension subscribes, or a subscriber is broken: then the
-// built-in job serves.
+// built-in job makes the suggestion.
 func (e extensionSuggester) ask(ctx context.Context, in jobs.SuggestPayload) (out jobs.Suggested, handled bool,
 	err error) {
 	if !e.extensions.registry.Subscribed(extensions.EventSuggestRequest) {
@@ -65,7 +65,7 @@ func (e extensionSuggester) ask(ctx context.Context, in jobs.SuggestPayload) (ou
 		if broken(results) {
 			return out, false, nil
 		}
-		// The handlers decline, for example because the session has switched suggestions off: that is their answer.
+		// The handlers declined, for example because suggestions are off in the session. That is their answer.
 		return out, true, &queue.Error{Code: queue.CodeConflict, Message: "no agent handler enqueued a suggestion job"}
 	}
 	if err != nil {

@@ -19,27 +19,28 @@ import (
 	"harness/server/datadir"
 )
 
-// lookupLimit bounds the search for the addresses of a database's host.
+// lookupLimit bounds the DNS lookup of a database's host.
 const lookupLimit = 5 * time.Second
 
-// fenceState is whether this server's agents are kept from the port at which people come in. While they are, a
-// connection from this machine is not one of theirs.
+// fenceState reports whether the fence keeps this server's agents from the port for people. If it does, a connection
+// from this machine cannot come from an agent.
 type fenceState struct {
 	stands bool
-	// why it does not stand, and what helps; "" while it does.
+	// why is the reason why the fence is not effective, and the remedy; "" if it is effective.
 	why string
 }
 
 // fencing is the state of the fence around agents (confine.Fence).
 type fencing struct {
 	*core
-	// patterns are the folders of all servers that it may read, see doors.Folders.
+	// patterns are the folders of all servers that the fence may read, see doors.Folders.
 	patterns []string
 	release  func() error
-	// others are the servers that were registered when this one was: their agents may have been started before, and are
-	// not kept from its port.
+	// others are the servers that were registered before this one. Their agents may have started earlier, so their
+	// fence may not cover this server's port.
 	others []doors.Other
-	// missing is why it does not stand while this server runs, unfenced are runtimes that live since before it did.
+	// missing is the reason why the fence is not effective while this server runs; unfenced are runtimes that started
+	// before the fence.
 	missing  string
 	unfenced []shim.Found
 }
@@ -59,8 +60,8 @@ func (s *fencing) state() fenceState {
 	return fenceState{stands: true}
 }
 
-// Start registers the ports of clients and other nodes, so that servers of this machine keep their agents from them. A
-// failure does not fail the start: clients have to authenticate then.
+// Start registers the ports for clients and other nodes, so that servers on this machine keep their agents from them.
+// The server starts even if that fails: then clients have to authenticate.
 func (s *fencing) Start(context.Context) error {
 	own, patterns := doors.Folders(os.Getenv)
 	s.patterns, s.release = patterns, func() error { return nil }
@@ -73,10 +74,10 @@ func (s *fencing) Start(context.Context) error {
 	return nil
 }
 
-// Stop takes the registration back.
+// Stop removes the registration.
 func (s *fencing) Stop(context.Context) error { return s.release() }
 
-// ownPorts are the ports of this server that are not for agents.
+// ownPorts returns the ports of this server that are not for agents.
 func (s *fencing) ownPorts() []uint16 {
 	ports := []uint16{portOf(s.people.listener)}
 	if s.nodePort != nil {
@@ -88,16 +89,17 @@ func (s *fencing) ownPorts() []uint16 {
 func portOf(listener net.Listener) uint16 {
 	address, err := netip.ParseAddrPort(listener.Addr().String())
 	if err != nil {
-		return 0 // a port that nothing connects to
+		return 0 // a port that does not accept connections
 	}
 	return address.Port()
 }
 
-// everybodys reports whether a port cannot be fenced, since a fence applies to a port at all addresses. Agents reach
-// their models and packages there.
+// everybodys reports whether a port cannot be fenced. A fence applies to a port at all addresses, and agents reach
+// their models and packages on this one.
 func everybodys(port uint16) bool { return port == 80 || port == 443 }
 
-// plan puts the fence into the plan of runtimes, where there can be one. An error is that it was required.
+// plan adds the fence to the plan of runtimes, if this machine supports it. It returns an error if the fence is
+// required but not effective.
 func (s *fencing) plan(ctx context.Context, into *confine.Plan) error {
 	if err := confine.FenceSupported(); err != nil {
 		s.missing = err.Error()
@@ -113,8 +115,8 @@ func (s *fencing) plan(ctx context.Context, into *confine.Plan) error {
 		return err
 	}
 	ports := append(own, local...)
-	// Those that are known already do not depend on the folder: an agent that can write to it, where files cannot be
-	// protected, opens none of them.
+	// The fence contains the ports of known servers directly. If files cannot be protected, an agent may write to the
+	// folder, but cannot open these ports.
 	for _, other := range s.others {
 		ports = append(ports, other.Port)
 	}
@@ -127,7 +129,7 @@ func (s *fencing) plan(ctx context.Context, into *confine.Plan) error {
 	return s.check()
 }
 
-// check logs that the fence does not stand, if it does not; where it is required that is an error.
+// check logs why the fence is not effective. It returns an error if the fence is required.
 func (s *fencing) check() error {
 	state := s.state()
 	switch {
@@ -140,8 +142,8 @@ func (s *fencing) check() error {
 	return nil
 }
 
-// findUnfenced finds the living runtimes of earlier servers that are not fenced from a port: the fence is in the kernel
-// and stays what it was when they were started.
+// findUnfenced finds the living runtimes of earlier servers that are not fenced from a port. The kernel keeps the fence
+// that a runtime got when it started.
 func (s *fencing) findUnfenced(port uint16) error {
 	found, err := shim.Discover(s.shims.RunDir)
 	if err != nil {
@@ -151,7 +153,7 @@ func (s *fencing) findUnfenced(port uint16) error {
 		if !f.Alive {
 			continue
 		}
-		// One whose plan cannot be read counts as not fenced.
+		// A runtime with an unreadable plan counts as not fenced.
 		plan, err := f.Confined()
 		if err != nil || plan.Fence == nil || !slices.Contains(plan.Fence.Ports, port) {
 			s.unfenced = append(s.unfenced, f)
@@ -160,8 +162,8 @@ func (s *fencing) findUnfenced(port uint16) error {
 	return nil
 }
 
-// localPorts are the ports of a database that is on this machine. Agents have no business there; what their user may
-// read of its password would open it.
+// localPorts returns the ports of a database on this machine. Agents must not reach them: with a password that their
+// user can read, they could open the database.
 func localPorts(ctx context.Context, url string) (ports []uint16, err error) {
 	addresses, err := database.Addresses(url)
 	if err != nil {
@@ -179,7 +181,7 @@ func localPorts(ctx context.Context, url string) (ports []uint16, err error) {
 			return nil, err
 		}
 		found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
-		// A name that is not known at this moment may be this machine's.
+		// A name that cannot be resolved now may belong to this machine.
 		if err != nil || slices.ContainsFunc(found, func(ip netip.Addr) bool { return reach.Of(ip) == reach.Machine }) {
 			ports = append(ports, uint16(port))
 		}
@@ -187,7 +189,7 @@ func localPorts(ctx context.Context, url string) (ports []uint16, err error) {
 	return ports, nil
 }
 
-// protectPorts lets runtimes read the folders where servers are registered, and not change them.
+// protectPorts lets runtimes read, but not change, the folders where servers are registered.
 func (s *fencing) protectPorts(plan *confine.Plan) error {
 	folders, err := doors.Match(s.patterns)
 	for _, folder := range folders {

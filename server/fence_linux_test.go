@@ -15,7 +15,7 @@ import (
 	"harness/internal/runtime/process/shim"
 )
 
-// listening is a listener of which only the address counts.
+// listening is a listener that only provides an address.
 type listening struct {
 	net.Listener
 	at string
@@ -23,7 +23,7 @@ type listening struct {
 
 func (l listening) Addr() net.Addr { return net.TCPAddrFromAddrPort(netip.MustParseAddrPort(l.at)) }
 
-// fencingServer is a server that has its port and registers it in a folder.
+// fencingServer makes a server that has its port and registers it in a folder.
 func fencingServer(t *testing.T, cfg config.Config, folder, at string) *fencing {
 	t.Helper()
 	t.Setenv("XDG_RUNTIME_DIR", folder)
@@ -53,7 +53,7 @@ func TestWhichPortsAgentsAreKeptFrom(t *testing.T) {
 		!slices.Contains(plan.Fence.Doors, filepath.Join(folder, "harness")) {
 		t.Errorf("%+v: %+v", s.state(), plan.Fence)
 	}
-	// The one that starts later knows of the other, and does not depend on the folder for it.
+	// The later server knows the earlier one, and does not depend on the folder for it.
 	later := fencingServer(t, config.Config{}, folder, "127.0.0.1:3003")
 	if err := later.plan(t.Context(), &plan); err != nil {
 		t.Fatal(err)
@@ -69,7 +69,7 @@ func TestWhichPortsAgentsAreKeptFrom(t *testing.T) {
 	}
 }
 
-// A server whose port cannot be fenced, or not be registered, says so; where the fence is required it does not start.
+// A server reports a port that cannot be fenced or registered. If the fence is required, the server does not start.
 func TestAFenceThatDoesNotStand(t *testing.T) {
 	for says, place := range map[string]struct{ folder, at string }{
 		"set PORT to another":      {t.TempDir(), "127.0.0.1:443"},

@@ -11,8 +11,8 @@ import (
 	"harness/internal/services/session/manager"
 )
 
-// startFolders opens what stores the folders of sessions for other nodes (HARNESS_WORKSPACES=git). A server that could not
-// keep that up does not start.
+// startFolders opens the store of session folders for other nodes (HARNESS_WORKSPACES=git). If the store is unusable,
+// the server does not start.
 func (s *Server) startFolders(ctx context.Context) error {
 	if s.node == nil || s.cfg.Workspaces != config.WorkspacesGit || !s.cfg.Runs() {
 		return nil
@@ -52,12 +52,12 @@ func (s *Server) storedFolders() manager.Folders {
 	return s.folders
 }
 
-// SessionFolder is where sessions work whose creator named no folder.
+// SessionFolder returns the default working folder for sessions created without one.
 func SessionFolder(cfg *config.Config, workingDirectory string) string {
 	return cmp.Or(cfg.Workspace, workingDirectory)
 }
 
-// enterFolder returns why agents may not enter a folder, nil when they may.
+// enterFolder returns the reason why agents cannot enter a folder, nil if they can.
 func (s *runtimes) enterFolder(folder string) error {
 	plan := s.confined.Load()
 	if plan == nil {

@@ -36,7 +36,7 @@ func (h health) Runtimes() []api.RuntimeHealth {
 	return all
 }
 
-// Auth implements api.Health: codex-manager's clients ask about codex.
+// Auth implements api.Health: codex-manager's clients query codex.
 func (h health) Auth() api.AuthHealth {
 	if h.runtimes.codex == nil {
 		return api.AuthHealth{LikelyUnauthenticated: true}

@@ -9,7 +9,8 @@ import (
 	"harness/internal/platform/config"
 )
 
-// startLogins lets people log in at the providers of HARNESS_OIDC_FILE; none of them is asked before a person logs in.
+// startLogins enables logins at the providers of HARNESS_OIDC_FILE. The server contacts a provider only when a person
+// logs in.
 func (s *access) startLogins(ctx context.Context) error {
 	if s.cfg.OIDCFile == "" {
 		return nil
@@ -31,7 +32,7 @@ func (s *access) stopLogins(ctx context.Context) error {
 	return s.accounts.Stop(ctx)
 }
 
-// named are the secrets that this server gave out: named tokens and logins.
+// named returns the secrets that this server issued: named tokens and logins.
 func (s *access) named() auth.Named {
 	if s.accounts == nil {
 		return s.tokens
@@ -39,7 +40,7 @@ func (s *access) named() auth.Named {
 	return auth.NamedBy(s.tokens, s.accounts)
 }
 
-// bearers are the tokens of workloads, nil (and no nil pointer) without providers.
+// bearers returns the tokens of workloads, nil (not a nil pointer) without providers.
 func (s *access) bearers() auth.Bearers {
 	if s.providers == nil {
 		return nil
@@ -47,7 +48,7 @@ func (s *access) bearers() auth.Bearers {
 	return s.providers
 }
 
-// clientSecrets are the files by which this server is known to its providers.
+// clientSecrets returns the files with this server's client secrets for its providers.
 func (s *access) clientSecrets() []string {
 	if s.providers == nil {
 		return nil
@@ -55,7 +56,7 @@ func (s *access) clientSecrets() []string {
 	return s.providers.SecretFiles()
 }
 
-// holder is the principal of a named token's or login's id, false if it is not valid anymore.
+// holder returns the principal of the id of a named token or login, false if it is no longer valid.
 func (s *access) holder(id string) (auth.Principal, bool) {
 	if who, counts := s.tokens.Holder(id); counts || s.accounts == nil {
 		return who, counts

@@ -12,7 +12,7 @@ import (
 	"harness/tests/runtimetest/scripted"
 )
 
-// TestMain lets the test binary be the stages that a server starts itself as, and the scripted agent.
+// TestMain lets the test binary act as the stages that a server starts from its own program, and as the scripted agent.
 func TestMain(m *testing.M) {
 	if scripted.Play() {
 		return

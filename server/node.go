@@ -17,15 +17,15 @@ import (
 	"harness/internal/services/session/store"
 )
 
-// nodes are how this server works with others on its store. All but core is nil on SQLite.
+// nodes are the parts that work with other servers on the same store. All but core is nil on SQLite.
 type nodes struct {
 	*core
 	watch    *cluster.Watch
 	bus      *bus.Bus          // nil without HARNESS_NODE_ADDRESS
-	liveText *livetext.Carrier // nil as bus is
+	liveText *livetext.Carrier // nil if bus is nil
 }
 
-// startNode makes sure that no other server on this database has this one's node id: of two, each would settle what the
+// startNode ensures that no other server on this database uses this node id: each would settle jobs and turns that the
 // other one runs.
 func (s *nodes) startNode(ctx context.Context) error {
 	if s.db.Engine() == database.SQLite {
@@ -47,7 +47,8 @@ func (s *nodes) startNode(ctx context.Context) error {
 	if s.nodePort != nil {
 		opts.Address, opts.Certificate = s.nodePort.address, s.nodePort.identity.Fingerprint()
 	}
-	// Runtimes that are this process's children end with it, and nothing else stops them: such a node is left alone.
+	// Runtimes that are children of this process end with it, and nothing else stops them: other nodes do not take over
+	// such a node.
 	if s.cfg.DetachGrace > 0 {
 		opts.Guard = shim.Lease{RunDir: shims.RunDir}
 	}
@@ -57,8 +58,8 @@ func (s *nodes) startNode(ctx context.Context) error {
 	return err
 }
 
-// now is the time of all nodes of a store, for what is stored or compared with what is: this machine's date may be wrong.
-// On SQLite it is the machine's.
+// now returns the time shared by all nodes of a store. Stored times, and times compared with stored ones, need it
+// because this machine's clock may be wrong. On SQLite it is the machine's time.
 func (s *core) now() time.Time {
 	if s.node == nil {
 		return time.Now()
@@ -73,8 +74,8 @@ func (s *nodes) stopNode(ctx context.Context) error {
 	return s.node.Release(ctx)
 }
 
-// owned is the fence of the journal, sure the rule that a node which may have lost its lease begins nothing; nil on
-// SQLite.
+// owned returns the journal's fence; sure returns the check that a node starts nothing if it may have lost its lease.
+// Both are nil on SQLite.
 func (s *core) owned() func(ctx context.Context, tx database.Tx) error {
 	if s.node == nil || switchedOff("fence") {
 		return nil
@@ -82,7 +83,7 @@ func (s *core) owned() func(ctx context.Context, tx database.Tx) error {
 	return func(ctx context.Context, tx database.Tx) error {
 		err := s.node.Owned(ctx, tx)
 		if lost := (*cluster.LostError)(nil); errors.As(err, &lost) {
-			return &journal.OutageError{Engine: s.db.Engine(), Since: time.Now(), Cause: lost} // to clients it is one
+			return &journal.OutageError{Engine: s.db.Engine(), Since: time.Now(), Cause: lost} // clients see it as an outage
 		}
 		return err
 	}
@@ -95,7 +96,8 @@ func (s *core) sure() func() error {
 	return s.node.Sure
 }
 
-// announce makes the bus, nil without a node port, and is how the journal uses it.
+// announce makes the bus, nil without a node port, and returns the function by which the journal announces events on
+// it.
 func (s *nodes) announce() func() {
 	if s.nodePort == nil {
 		return nil
@@ -105,7 +107,8 @@ func (s *nodes) announce() func() {
 	return s.bus.Announce
 }
 
-// releasesEarly reports whether all nodes keep what is read from being shown too soon; nil when this one does not.
+// releasesEarly returns a function that reports whether all nodes delay reads until their rows are durable; nil if this
+// node does not.
 func (s *core) releasesEarly() func() bool {
 	if s.nodePort == nil {
 		return nil
@@ -127,10 +130,10 @@ func (s *nodes) stopBus(ctx context.Context) error {
 	return s.bus.Stop(ctx)
 }
 
-// draining reports whether this server is to begin nothing new (harness nodes drain).
+// draining reports whether this server must not start new work (harness nodes drain).
 func (s *core) draining() bool { return s.node != nil && s.node.Draining() }
 
-// startWatch settles open state of other nodes.
+// startWatch starts to settle open state of other nodes.
 func (s *nodes) startWatch(ctx context.Context) error {
 	if s.node == nil {
 		return nil
@@ -161,8 +164,8 @@ func (s *nodes) stopWatch(ctx context.Context) error {
 	return s.watch.Stop(ctx)
 }
 
-// endLost ends the runtimes of an earlier server here whose turns another node has ended: no server reads their output
-// anymore.
+// endLost ends the runtimes of an earlier server here if another node has ended their turns: no server reads their
+// output anymore.
 func (s *runtimes) endLost(ctx context.Context) error {
 	if s.node == nil {
 		return nil

@@ -20,18 +20,18 @@ import (
 	"harness/stream"
 )
 
-// nodePort is where other nodes ask this one, and how this one asks them.
+// nodePort is the port for requests from other nodes, and this node's identity for requests to them.
 type nodePort struct {
 	identity *forward.Identity
 	listener net.Listener
-	address  string // as others find it
+	address  string // the address for other nodes
 	client   *forward.Client
 	handler  http.Handler
 	server   *http.Server
-	served   chan struct{} // closed when server accepts no more
+	served   chan struct{} // closed when server stops accepting
 }
 
-// openNodePort opens the port, whose address is in the node's row. Early requests wait.
+// openNodePort opens the port and stores its address in the node's row. Early requests wait.
 func (s *nodes) openNodePort(ctx context.Context) error {
 	configured := s.cfg.Node
 	if err := checkRoles(s.cfg); err != nil {
@@ -46,7 +46,7 @@ func (s *nodes) openNodePort(ctx context.Context) error {
 		return config.Usagef("HARNESS_NODE_ADDRESS is for several servers on one Postgres: set DATABASE_URL, or unset it")
 	}
 	files := forward.Files{}
-	if dir := configured.TLSDir; dir != "" { // a TLS secret of Kubernetes has these names
+	if dir := configured.TLSDir; dir != "" { // a Kubernetes TLS secret has these names
 		files = forward.Files{Certificate: filepath.Join(dir, "tls.crt"), Key: filepath.Join(dir, "tls.key"), CA: filepath.Join(dir, "ca.crt")}
 	}
 	identity, err := forward.NewIdentity(s.dir.NodeID, files)
@@ -80,8 +80,8 @@ func (s *nodes) closeNodePort(context.Context) error {
 	return nil
 }
 
-// join lets what clients ask here go to its owner, and what other nodes ask come: of the API only what is about what
-// this node owns, which goes no further.
+// join forwards clients' requests to the owner of the session, and accepts requests from other nodes. It accepts only
+// API requests about sessions that this node owns, and forwards none of them.
 func (s *nodes) join(options *api.Options, rpc api.RPC) {
 	if s.nodePort == nil {
 		return
@@ -105,7 +105,7 @@ func (s *nodes) join(options *api.Options, rpc api.RPC) {
 	options.Owners = s.owners()
 }
 
-// owners is how this node asks others.
+// owners returns the client by which this node forwards requests to other nodes.
 func (s *nodes) owners() metrics.CountingOwners {
 	if s.nodePort.client == nil {
 		s.nodePort.client = &forward.Client{Identity: s.nodePort.identity, DB: s.db, Sure: s.sure()}
@@ -130,7 +130,8 @@ func (s *nodes) serveNodePort(context.Context) error {
 	return nil
 }
 
-// stopNodePort lets requests under way finish; what is left at the bound is cut off, as those of clients are.
+// stopNodePort lets requests in progress finish. At the time limit it cuts off the rest, as it does for requests of
+// clients.
 func (s *nodes) stopNodePort(ctx context.Context) error {
 	port := s.nodePort
 	if port == nil {
@@ -151,7 +152,8 @@ func (s *nodes) stopNodePort(ctx context.Context) error {
 	return err
 }
 
-// carryLiveText makes the carrier of text that is not stored yet, nil without a node port, and is how the journal uses it.
+// carryLiveText makes the carrier of text that is not stored yet, nil without a node port. It returns the function by
+// which the journal passes such text to the carrier.
 func (s *nodes) carryLiveText() func(after int64, events []journal.Event) {
 	if s.nodePort == nil {
 		return nil
@@ -172,7 +174,8 @@ func (s *nodes) carryLiveText() func(after int64, events []journal.Event) {
 	return s.liveText.Enqueue
 }
 
-// watchedChanged notifies the stream that other sessions are followed, nil as carryLiveText.
+// watchedChanged returns the function that notifies the carrier of a change of the followed sessions; nil if there is no
+// carrier.
 func (s *nodes) watchedChanged() func() {
 	if s.liveText == nil {
 		return nil

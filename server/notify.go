@@ -16,17 +16,17 @@ import (
 	"harness/stream"
 )
 
-// notifications are messages to people, and the links in them that decide.
+// notifications sends messages to people, with links that decide requests.
 type notifications struct {
 	*core
 	access   *access
 	calls    *callLog
 	notifier *notify.Notifier
-	links    *decidelink.Signer // nil unless links may decide
-	push     *pushAccess        // nil where no browser is notified
+	links    *decidelink.Signer // nil if decision links are disabled
+	push     *pushAccess        // nil if push is disabled
 }
 
-// Start begins to notify.
+// Start starts to send notifications.
 func (s *notifications) Start(ctx context.Context) error {
 	set := s.cfg.Notify
 	if err := s.startLinks(ctx); err != nil {
@@ -63,7 +63,7 @@ func (s *notifications) Start(ctx context.Context) error {
 	return s.notifier.Start(ctx)
 }
 
-// Stop ends it.
+// Stop stops the notifications.
 func (s *notifications) Stop(ctx context.Context) error { return s.notifier.Stop(ctx) }
 
 // requestWaits reports whether a request still waits for a decision.
@@ -82,7 +82,7 @@ func (s *notifications) requestWaits(ctx context.Context, news notify.News) (boo
 // eventJobFailed is the type of the queue's event.
 const eventJobFailed = "orchestrator_job_failed"
 
-// newsOf converts an event to news, false for none. Sessions of workers have none: their jobs do.
+// newsOf converts an event to news, false for none. Sessions of workers produce none: their jobs do.
 func newsOf(record *journal.Record) (news notify.News, is bool) {
 	if record.Type == eventJobFailed {
 		var job struct {
@@ -110,7 +110,7 @@ func newsOf(record *journal.Record) (news notify.News, is bool) {
 		case runtime.RequestToolInput:
 			news.Kind = notify.QuestionWaits
 		default:
-			return news, false // a program answers
+			return news, false // a program answers it
 		}
 		return news, true
 	}

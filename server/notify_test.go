@@ -8,7 +8,7 @@ import (
 	"harness/stream"
 )
 
-// The end of a turn is news also when its line is too long to be looked at; another long line is none.
+// The end of a turn is news even if its line is too long to parse; another long line is not.
 func TestNewsOfALongLine(t *testing.T) {
 	t.Parallel()
 	entries := int64(3)

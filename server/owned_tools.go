@@ -30,10 +30,10 @@ import (
 	"harness/server/datadir"
 )
 
-// MCPPath is where agents reach the tools of this server.
+// MCPPath is the path at which agents reach the tools of this server.
 const MCPPath = "/mcp"
 
-// RunToolCommand is the command as which this program runs a tool within a sandbox.
+// RunToolCommand is the subcommand of this program that runs a tool inside a sandbox.
 const RunToolCommand = "run-tool"
 
 // execTimeout bounds workspace.exec.
@@ -50,13 +50,13 @@ type ownedTools struct {
 	reached []configured.Reached
 }
 
-// AllTools are those there are, before anybody switched them on.
+// AllTools returns all tools, whether or not they are enabled.
 func AllTools(limits workspace.Limits, programs, hosts []string) ([]tools.Tool, error) {
 	exec, err := command.Tool(execTimeout, programs...)
 	return append(workspace.Tools(limits), fetch.Tool(fetch.Options{Hosts: hosts}), exec), err
 }
 
-// chosenTools are those that the configuration switches on.
+// chosenTools returns the tools that the configuration enables.
 func chosenTools(cfg config.Tools, limits workspace.Limits, further ...tools.Tool) (*tools.Registry, error) {
 	all, err := AllTools(limits, cfg.Programs, cfg.Hosts)
 	if err != nil {
@@ -80,7 +80,7 @@ func chosenTools(cfg config.Tools, limits workspace.Limits, further ...tools.Too
 		return nil, config.Usagef("HARNESS_TOOLS_COMMANDS: %w", err)
 	}
 	chosen = slices.Concat(chosen, own, further)
-	// To name one is to switch its class on.
+	// Naming a tool enables its class.
 	registry, err := tools.NewRegistry(tools.RegistryOptions{AllowDangerous: true, AllowNetwork: true}, chosen...)
 	if err != nil {
 		return nil, config.Usagef("HARNESS_TOOLS, _COMMANDS, _SERVERS: %w", err)
@@ -95,7 +95,7 @@ func namesOfTools(all []tools.Tool) (names []string) {
 	return names
 }
 
-// toolPolicy is the configured policy of calls.
+// toolPolicy returns the configured policy for calls.
 func toolPolicy(cfg config.Tools, yolo bool) (tools.Policy, error) {
 	policy := tools.Policy{Mode: tools.Mode(cfg.Mode)}
 	split := func(words []string) (names []string, classes []tools.Class, err error) {
@@ -121,7 +121,7 @@ func toolPolicy(cfg config.Tools, yolo bool) (tools.Policy, error) {
 	return policy, nil
 }
 
-// startTools settles the calls that an earlier server left, and makes the door to the tools.
+// startTools settles the calls that an earlier server left open, and makes the tools' endpoint.
 func (s *Server) startTools(ctx context.Context) error {
 	records := ledger.New(s.journal, s.dir.NodeID, s.now)
 	if err := records.Recover(ctx); err != nil {
@@ -176,8 +176,8 @@ func (s *Server) startTools(ctx context.Context) error {
 	return nil
 }
 
-// ownPlaces are those of the server that may stand within a workspace: its data, settings and tokens of people are hidden,
-// and what it runs is not changed.
+// ownPlaces returns the server's own files that may be inside a workspace. Its data, its settings and people's tokens
+// are hidden. The programs and files that it runs cannot be changed.
 func (s *Server) ownPlaces() (limits workspace.Limits, err error) {
 	for _, path := range append([]string{s.dir.Path, s.cfg.CredentialDir}, s.cfg.Files()...) {
 		if path == "" {
@@ -185,7 +185,7 @@ func (s *Server) ownPlaces() (limits workspace.Limits, err error) {
 		}
 		place, err := datadir.RealPath(path)
 		if errors.Is(err, fs.ErrNotExist) {
-			place, err = datadir.EntryPlace(path) // nothing is to make it
+			place, err = datadir.EntryPlace(path) // tools must not create it
 		}
 		if err != nil {
 			return limits, err
@@ -199,7 +199,7 @@ func (s *Server) ownPlaces() (limits workspace.Limits, err error) {
 			place, err = datadir.EntryPlace(root.Path)
 		}
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // nor is the folder above it
+			continue // its parent folder does not exist either
 		}
 		if err != nil {
 			return limits, err
@@ -209,14 +209,15 @@ func (s *Server) ownPlaces() (limits workspace.Limits, err error) {
 	return limits, nil
 }
 
-// ToolPlace describes to a process that runs tools as the agents' user who that is, and what is the server's.
+// ToolPlace describes the agents' user and the server's own files to a process that runs tools as that user.
 type ToolPlace struct {
 	User          confine.Plan
 	Hidden, Fixed []string
 }
 
-// sandboxes say in what tools run: those of ours that keep to the workspace in this process, or as
-// HARNESS_RUNTIME_USER, so that they can do to files what the agents can; programs in what the operator chose.
+// sandboxes returns the sandbox for each class of tools. The server's own tools, which keep to the workspace, run in
+// this process or as HARNESS_RUNTIME_USER: they can then do to files exactly what agents can. Programs run in the
+// sandbox that the operator chose.
 func (s *Server) sandboxes(limits workspace.Limits) (map[tools.Class]tools.Sandbox, error) {
 	program, err := sandbox.Program(RunToolCommand)
 	if err != nil {
@@ -267,8 +268,9 @@ func (o *ownedTools) session(ctx context.Context, id string) (mcphost.Session, e
 		Policy: narrowed(o.policy, stored.Controls), MaxCalls: runtime.CapabilitiesOf(adapter).MaxToolCalls()}, nil
 }
 
-// narrowed narrows a policy to what a session may do: no call is asked about where its policy asks for nothing, each one where
-// nothing is trusted, and what its sandbox does not let do no tool does.
+// narrowed restricts a policy to the permissions of a session. No call needs approval if the session's policy never
+// asks. Every call needs approval if the session trusts nothing. A tool may not do anything that the session's sandbox
+// forbids.
 func narrowed(policy tools.Policy, controls session.Controls) tools.Policy {
 	policy.DenyClasses = slices.Clone(policy.DenyClasses)
 	switch {
@@ -286,7 +288,7 @@ func narrowed(policy tools.Policy, controls session.Controls) tools.Policy {
 	return policy
 }
 
-// toolApprover asks by the approvals of sessions.
+// toolApprover requests approvals through sessions.
 type toolApprover struct{ *manager.Service }
 
 // Ask implements tools.Approver.
@@ -297,14 +299,14 @@ func (a toolApprover) Ask(ctx context.Context, call tools.Call, class tools.Clas
 	return tools.Answer(answer), err
 }
 
-// toolResults keeps results that are too long for an event, and has what inputs refer to.
+// toolResults stores results that are too long for an event, and reads the content that inputs refer to.
 type toolResults struct{ *artifact.Store }
 
 // Content implements tools.Artifacts.
 func (r toolResults) Content(ctx context.Context, call tools.Call, id string) ([]byte, error) {
 	ref, content, err := r.Open(ctx, id)
 	if err == nil && ref.SessionID != call.SessionID {
-		err = errors.Join(artifact.ErrNotFound, content.Close()) // another session's is none of the agent's business
+		err = errors.Join(artifact.ErrNotFound, content.Close()) // the agent may not read another session's content
 	}
 	if errors.Is(err, artifact.ErrNotFound) {
 		return nil, tools.Failf("this session has no artifact %s", id)
@@ -312,7 +314,7 @@ func (r toolResults) Content(ctx context.Context, call tools.Call, id string) ([
 	if err != nil {
 		return nil, err
 	}
-	all, err := io.ReadAll(content) // bounded when it was stored
+	all, err := io.ReadAll(content) // the size was limited when it was stored
 	return all, errors.Join(err, content.Close())
 }
 
@@ -326,7 +328,7 @@ func (r toolResults) Keep(ctx context.Context, call tools.Call, name, contentTyp
 	return json.Marshal(ref)
 }
 
-// nameFor is the tools' name for a runtime's agents, "" for none.
+// nameFor returns the tools' name for a runtime's agents, "" for none.
 func (o *ownedTools) nameFor(runtimeName string) string {
 	if o == nil || len(o.cfg.Tools.Runtimes) > 0 && !slices.Contains(o.cfg.Tools.Runtimes, runtimeName) {
 		return ""
@@ -334,7 +336,7 @@ func (o *ownedTools) nameFor(runtimeName string) string {
 	return mcphost.ServerName
 }
 
-// manifest describes the tools, nil where there are none.
+// manifest describes the tools, nil without tools.
 func (o *ownedTools) manifest() *tools.Manifest {
 	if o == nil {
 		return nil
@@ -343,7 +345,7 @@ func (o *ownedTools) manifest() *tools.Manifest {
 	return &m
 }
 
-// servers says how MCP servers are reached whose tools this server gives on.
+// servers returns how this server reaches the MCP servers whose tools it offers.
 func (o *ownedTools) servers() []configured.Reached {
 	if o == nil {
 		return nil
@@ -356,7 +358,7 @@ func (o *ownedTools) beside(guard func(http.Handler) http.Handler, next http.Han
 	if o == nil {
 		return next
 	}
-	door := o.calls.recorded(guard, "mcp", MCPPath, true, o.host) // calls of tools have rows of their own
+	door := o.calls.recorded(guard, "mcp", MCPPath, true, o.host) // tool calls have their own audit rows
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == MCPPath {
 			door.ServeHTTP(w, r)

@@ -10,8 +10,8 @@ import (
 	"harness/internal/services/tools/workspace"
 )
 
-// TL-07, TL-11, TL-15: what is switched on is what is named; a setting that means nothing, or is too much without
-// consent, refuses to start.
+// TL-07, TL-11, TL-15: exactly the named tools are enabled. The server refuses to start with an invalid setting, or one
+// that needs consent without it.
 func TestTheToolsThatAreSwitchedOn(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -47,7 +47,7 @@ func TestTheToolsThatAreSwitchedOn(t *testing.T) {
 	}
 }
 
-// RA-18, TL-24: the levels of a session hold for the tools of this server, whatever its policy allows.
+// RA-18, TL-24: the levels of a session apply to the tools of this server, whatever its policy allows.
 func TestTheLevelsOfASessionHoldForTools(t *testing.T) {
 	t.Parallel()
 	open := tools.Policy{Mode: tools.ModeYolo, Overrides: tools.Overrides{AllowTools: []string{"workspace.write"}}}

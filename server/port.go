@@ -12,16 +12,16 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// httpPort is a port that answers HTTP from before the parts behind it have started.
+// httpPort is a port that answers HTTP before the parts behind it have started.
 type httpPort struct {
 	listener net.Listener
 	limiter  *conns.Limiter
 	gate     *conns.StartupGate
 	http     *http.Server
-	served   chan struct{} // closed when http accepts no more
+	served   chan struct{} // closed when http stops accepting
 }
 
-// serve accepts connections; requests wait until the gate opens. failed is called when accepting ends by itself.
+// serve accepts connections; requests wait until the gate opens. serve calls failed if accepting ends unexpectedly.
 func (p *httpPort) serve(options conns.Options, failed func(error)) {
 	p.gate, p.limiter = conns.NewStartupGate(), conns.NewLimiter(options)
 	p.http, p.served = p.limiter.Server(p.gate), make(chan struct{})
@@ -44,16 +44,16 @@ func (p *httpPort) close() error {
 	return nil
 }
 
-// stop lets requests under way finish. What is left at the bound is cut off, which is an orderly end all the same: a
+// stop lets requests in progress finish. At the time limit it cuts off the rest, which is still an orderly end: a
 // client may wait for its turn or send its body as long as it likes. Sockets are hijacked and belong to the stream.
 func (p *httpPort) stop(ctx context.Context, log zerolog.Logger) error {
-	// The last tenth of the bound is for cutting off.
+	// The last tenth of the time is for the cutoff.
 	if deadline, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-time.Until(deadline)/10))
 		defer cancel()
 	}
-	// No new connections, and no idle ones: Shutdown would wait for a browser's spare connection.
+	// Close new and idle connections too: Shutdown would wait for a browser's spare connection.
 	if err := p.close(); err != nil || p.http == nil {
 		return err
 	}

@@ -21,13 +21,13 @@ import (
 	"harness/queue"
 )
 
-// The journal is kept near its number of events; the rest goes by days.
+// Intervals of pruning. The journal is pruned to its number of events; the rest is pruned by age in days.
 const (
 	pruneEvery  = time.Minute
 	retainEvery = 10 * time.Minute
-	// What is cut off the audit log is missed as far as it was signed.
+	// Signing limits undetected truncation: a removed part of the audit log is noticed only if it was signed.
 	signEvery = time.Minute
-	// Rarely, because each time what readers have of transcripts counts as old (a cursor in it may be lost).
+	// Infrequent, because each run makes readers' copies of transcripts stale (a cursor in them may be lost).
 	pruneOldEvery = time.Hour
 	sweepEvery    = time.Hour
 )
@@ -40,7 +40,7 @@ type maintenance struct {
 	archive *archive.Archiver // nil without one
 }
 
-// Start begins the loops.
+// Start starts the loops.
 func (s *maintenance) Start(ctx context.Context) error {
 	if err := s.makeArchive(); err != nil {
 		return err
@@ -56,7 +56,7 @@ func (s *maintenance) Start(ctx context.Context) error {
 	})
 }
 
-// every runs a function repeatedly until pruning ends.
+// every runs a function repeatedly until pruning stops.
 func (s *maintenance) every(pause time.Duration, what string, do func(context.Context) error) {
 	s.loops.Go(func(ctx context.Context) {
 		ticker := time.NewTicker(pause)
@@ -74,13 +74,13 @@ func (s *maintenance) every(pause time.Duration, what string, do func(context.Co
 	})
 }
 
-// Stop ends it.
+// Stop stops the loops.
 func (s *maintenance) Stop(ctx context.Context) error {
 	_, err := s.loops.Stop(ctx, "pruning")
 	return err
 }
 
-// pruned counts and logs what went.
+// pruned counts and logs the removed rows.
 func (s *maintenance) pruned(table string, rows int64) {
 	if rows == 0 {
 		return
@@ -89,7 +89,7 @@ func (s *maintenance) pruned(table string, rows int64) {
 	s.log.Info().Str("table", table).Int64("rows", rows).Msg("pruned expired rows")
 }
 
-// days is an age in the settings.
+// days converts an age in the settings.
 func days(n int) time.Duration { return time.Duration(n) * 24 * time.Hour }
 
 func (s *maintenance) pruneJournal(ctx context.Context) error {
@@ -140,7 +140,7 @@ func (s *maintenance) sweepArtifacts(ctx context.Context) error {
 	return err
 }
 
-// AuditKeyFile is where the key that signs the audit log is kept.
+// AuditKeyFile is the name of the file with the key that signs the audit log.
 const AuditKeyFile = "audit.key"
 
 func (s *maintenance) signAudit(ctx context.Context) error {
@@ -174,7 +174,7 @@ func OpenArchive(cfg *config.Config) (archive.Files, error) {
 	return archive.Folder{Dir: cfg.Archive}, nil
 }
 
-// makeArchive makes what archives events, where there is to be an archive.
+// makeArchive makes the archiver of events, if an archive is configured.
 func (s *maintenance) makeArchive() error {
 	if s.cfg.Archive == "" {
 		return nil

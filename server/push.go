@@ -13,9 +13,9 @@ import (
 	"harness/internal/services/notify"
 )
 
-// pushAccess is the access by which browsers are notified. The holder says how the access is found again: a
-// named token by its id, a signed one by its end, the owner's by what only its text gives; "local" and "remote" are
-// all clients of a server that asks for no token.
+// pushAccess is the access under which a browser subscribed to notifications. The holder identifies the access: a named
+// token by its id, a signed one by its expiry, the owner's token by a value derived from its text. "local" and "remote"
+// are all clients of a server that requires no token.
 type pushAccess struct {
 	*notify.Push
 	access *access
@@ -30,7 +30,7 @@ const (
 	holderSigned = "signed:"
 )
 
-// startPush makes what notifies browsers, unless HARNESS_NOTIFY_PUSH_SERVICES is none.
+// startPush makes the push notifier, unless HARNESS_NOTIFY_PUSH_SERVICES is none.
 func (s *notifications) startPush(ctx context.Context) error {
 	set := s.cfg.Notify
 	if slices.Contains(set.PushServices, "none") {
@@ -55,7 +55,7 @@ func (s *notifications) startPush(ctx context.Context) error {
 	return nil
 }
 
-// Subscriber is the principal of a request.
+// Subscriber returns the principal of a request.
 func (p *pushAccess) Subscriber(ctx context.Context) notify.Subscriber {
 	principal, _ := auth.PrincipalFrom(ctx)
 	who := notify.Subscriber{Holder: holderLocal, Projects: principal.Projects.IDs()}
@@ -76,14 +76,14 @@ func (p *pushAccess) Subscriber(ctx context.Context) notify.Subscriber {
 	return who
 }
 
-// ownersProof is another one after HARNESS_AUTH_TOKEN is changed or the owner's token is renewed.
+// ownersProof returns a value that changes when HARNESS_AUTH_TOKEN changes or the owner's token is renewed.
 func (p *pushAccess) ownersProof() string {
 	mac := hmac.New(sha256.New, p.key)
 	mac.Write([]byte(p.access.cfg.AuthToken + "\n" + p.access.owner.Fingerprint()))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:8])
 }
 
-// allows reports whether an access is still valid, and whether it covers the news.
+// allows reports whether an access is still valid and covers the news.
 func (p *pushAccess) allows(ctx context.Context, who notify.Subscriber, news notify.News) (counts, may bool, err error) {
 	var limit *auth.Projects
 	if who.Projects != nil {

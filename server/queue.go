@@ -14,24 +14,25 @@ import (
 	"harness/queue/jobs"
 )
 
-// jobQueue is the queue with what its jobs need.
+// jobQueue is the queue with the parts that its jobs need.
 type jobQueue struct {
 	*core
 	*queue.Queue
 	workers     *jobs.Workers
 	suggestions *jobs.Suggestions
 	suggester   *jobs.Suggester
-	// actions executes what workers ask for; the extensions set it before the queue starts. nil refuses it.
+	// actions executes the actions that workers request; the extensions set it before the queue starts. nil refuses
+	// them.
 	actions jobs.ActionExecutor
-	// policies report how an agent's workers run; the extensions set it before the queue starts.
+	// policies returns how an agent's workers run; the extensions set it before the queue starts.
 	policies jobs.Policies
 }
 
-// workerTurns bounds a worker's session: with more turns, each job reads a longer history.
+// workerTurns is the maximum number of turns in a worker's session: with more turns, each job reads a longer history.
 const workerTurns = 200
 
-// Start runs jobs from here on. With ORCHESTRATOR_QUEUE_ENABLED=false there is no queue: its routes answer 503,
-// only suggestions that others make are kept.
+// Start starts to run jobs. With ORCHESTRATOR_QUEUE_ENABLED=false there is no queue: its routes answer 503, and only
+// suggestions of other sources are stored.
 func (s *jobQueue) Start(ctx context.Context) error {
 	s.suggestions = jobs.NewSuggestions(s.db, s.journal, s.sessions, s.now)
 	s.workers = jobs.NewWorkers(jobs.WorkersOptions{DB: s.db, Journal: s.journal, Sessions: jobSessions(s.sessions),
@@ -79,7 +80,7 @@ func (u unrunnableJobs) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// jobDefinitions are the types of jobs this server runs.
+// jobDefinitions returns the types of jobs that this server runs.
 func (s *jobQueue) jobDefinitions() []queue.Definition {
 	agent := s.cfg.Agent
 	options := jobs.Options{
@@ -94,7 +95,7 @@ func (s *jobQueue) jobDefinitions() []queue.Definition {
 	return jobs.Definitions(options)
 }
 
-// Stop ends them.
+// Stop stops the queue and its suggestions.
 func (s *jobQueue) Stop(ctx context.Context) error {
 	if s.Queue == nil {
 		return nil
@@ -108,14 +109,14 @@ type waiting struct {
 	// asked is the time (ms) of the oldest pending approval; 0 for none.
 	asked int64
 	jobs  queue.Backlog
-	// queued and running are tasks.
+	// queued and running count tasks.
 	queued, running int64
 }
 
-// readBacklog reads what waits; there are no jobs without a queue.
+// readBacklog reads the pending work; there are no jobs without a queue.
 func (s *jobQueue) readBacklog(ctx context.Context) (w waiting, err error) {
 	if outage := s.journal.Outage(); outage != nil {
-		return w, outage // a status request must not wait for a store that does not answer
+		return w, outage // a status request must not wait for an unavailable store
 	}
 	if w.approvals, w.asked, err = s.sessions.PendingApprovals(ctx); err == nil && s.Queue != nil {
 		w.jobs, err = s.Backlog(ctx)
@@ -137,7 +138,7 @@ type backlog struct {
 	last waiting
 }
 
-// backlogPatience is how long a scrape waits for the store.
+// backlogPatience is the time that a scrape waits for the store.
 const backlogPatience = 2 * time.Second
 
 func newBacklog(read func(context.Context) (waiting, error)) *backlog {
@@ -183,7 +184,7 @@ func (b *backlog) Collect(to chan<- prometheus.Metric) {
 	show(b.jobAge, age(now.jobs.Oldest))
 }
 
-// age is how many seconds ago a time in ms was, 0 for none.
+// age returns how many seconds ago a time in ms was, 0 for none.
 func age(at int64) float64 {
 	if at == 0 {
 		return 0
@@ -191,7 +192,7 @@ func age(at int64) float64 {
 	return max(0, time.Since(time.UnixMilli(at)).Seconds())
 }
 
-// jobSessions are the sessions that jobs run in.
+// jobSessions returns the sessions that jobs run in.
 func jobSessions(s *manager.Service) jobs.Sessions {
 	return jobs.Sessions{Transcripts: s, SessionStore: s, Turns: s, Conversations: s}
 }

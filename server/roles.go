@@ -8,7 +8,7 @@ import (
 	"harness/internal/platform/config"
 )
 
-// checkRoles refuses roles with which the server would do nothing.
+// checkRoles refuses roles with which the server would have no work.
 func checkRoles(cfg *config.Config) error {
 	var role string
 	switch {
@@ -35,7 +35,7 @@ func checkRoles(cfg *config.Config) error {
 	return nil
 }
 
-// ofRole keeps clients from a server that does not answer them: it answers health checks and its own agents only.
+// ofRole rejects clients at a server whose roles do not include them: it answers only health checks and its own agents.
 func (s *core) ofRole(next http.Handler) http.Handler {
 	if s.cfg.Serves() {
 		return next

@@ -14,20 +14,20 @@ import (
 	"harness/server/resources"
 )
 
-// Options are a starter's choices besides the settings. The zero value is that of `harness serve`.
+// Options are the choices of the calling program besides the settings. The zero value matches `harness serve`.
 type Options struct {
-	// Ready, when set, is called with the URL once requests are served; its error stops the server.
+	// Ready, if set, is called with the URL once the server accepts requests; its error stops the server.
 	Ready func(url string) error
-	// Front, when set, wraps all other handlers.
+	// Front, if set, wraps all other handlers.
 	Front func(http.Handler) http.Handler
 	// Embedded servers belong to the program that started them and store nothing outside the data directory.
 	Embedded bool
-	// Terminal receives the link that logs a browser in; nil when no person reads it.
+	// Terminal receives the link that logs in a browser; nil if no person reads it.
 	Terminal io.Writer
 }
 
-// Run starts a server, runs it until ctx ends (SIGINT, SIGTERM) or a part fails, and stops it. The error is why it could
-// not start, or which part failed. Further runtimes are driven besides those that the program ships with.
+// Run starts a server, runs it until ctx ends (SIGINT, SIGTERM) or a part fails, and stops it. The error says why it
+// could not start, or which part failed. Run supports the further runtimes besides the built-in ones.
 func Run(ctx context.Context, cfg *config.Config, further []RuntimeMaker, as Options) error {
 	if err := auth.CheckBind(cfg.Host, cfg.AuthToken != "", cfg.InsecureNoAuth); err != nil {
 		return err

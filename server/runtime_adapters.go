@@ -22,10 +22,10 @@ func newOpenCode(s *runtimes, confined Confinement) (runtime.Adapter, error) {
 		Dir: SessionFolder(s.cfg, s.workspace)}), nil
 }
 
-// BridgeCommand is the process beside OpenCode: the program's own subcommand.
+// BridgeCommand is the subcommand of this program that runs beside OpenCode.
 const BridgeCommand = "opencode-bridge"
 
-// acpMaker makes the adapter of an agent of the Agent Client Protocol.
+// acpMaker makes the adapter for an agent of the Agent Client Protocol.
 func acpMaker(profile acp.Profile) RuntimeMaker {
 	return RuntimeMaker{name: profile.Name, unfit: oneForAll(profile.Name), preview: profile.Preview,
 		make: func(s *runtimes, confined Confinement) (runtime.Adapter, error) {

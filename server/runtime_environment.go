@@ -13,7 +13,7 @@ import (
 	"harness/server/datadir"
 )
 
-// environment is the part of the server's environment for runtimes.
+// environment returns the policy for the part of the server's environment that runtimes inherit.
 func (s *runtimes) environment() environment.Policy {
 	return environmentOf(s.cfg)
 }
@@ -28,7 +28,8 @@ func environmentOf(cfg *config.Config) environment.Policy {
 		}}
 }
 
-// ProvidersOf are the clouds in which a runtime can reach its models, with what it gets of the server's environment.
+// ProvidersOf returns the clouds in which a runtime can reach its models, with the variables of the server's
+// environment that it gets.
 func ProvidersOf(cfg *config.Config, name string) []environment.ProviderStatus {
 	environ := os.Environ()
 	if name != codex.Name && environment.Level(cfg.CredentialLevel(name)) != environment.LevelShared { // it has another home
@@ -38,7 +39,7 @@ func ProvidersOf(cfg *config.Config, name string) []environment.ProviderStatus {
 		environ = append(environ, "CODEX_HOME="+cfg.CodexHome)
 	}
 	profiles := acp.Shipped()
-	if own, err := acp.Configured(cfg.ACPAgents); err == nil { // an error is reported at the start
+	if own, err := acp.Configured(cfg.ACPAgents); err == nil { // startup reports an error
 		profiles = append(profiles, own...)
 	}
 	var families []string
@@ -50,7 +51,7 @@ func ProvidersOf(cfg *config.Config, name string) []environment.ProviderStatus {
 	return environmentOf(cfg).ProvidersOf(environ, name, families...)
 }
 
-// homes are the folders where runtimes keep their logins and state, and the level that a runtime's are at.
+// homes returns the folders where runtimes store their logins and state, and the credential level of a runtime.
 func (s *runtimes) homes(confined Confinement, runtime string) (environment.Homes, environment.Level, error) {
 	dir := s.cfg.CredentialDir
 	if dir == "" {
@@ -65,7 +66,7 @@ func (s *runtimes) homes(confined Confinement, runtime string) (environment.Home
 		environment.Level(s.cfg.CredentialLevel(runtime)), nil
 }
 
-// home makes the home of a runtime whose sessions share one, and the way of starting it that leaves the home visible.
+// home makes the home of a runtime whose sessions share one, and a confinement that leaves the home visible.
 func (s *runtimes) home(confined Confinement, runtime string) (environment.Home, Confinement, error) {
 	homes, level, err := s.homes(confined, runtime)
 	if err != nil {
@@ -79,8 +80,8 @@ func (s *runtimes) home(confined Confinement, runtime string) (environment.Home,
 	return home, confined, err
 }
 
-// sessionHome is the home of one session of a runtime whose sessions have one each, and the folder that has to stay
-// visible for it.
+// sessionHome returns the home of one session of a runtime whose sessions have separate homes, and the folder that has
+// to stay visible for it.
 func (s *runtimes) sessionHome(homes environment.Homes, confined Confinement, runtime, session string) (environment.Home,
 	[]string, error) {
 	home, err := homes.Of(environment.LevelEphemeral, runtime, "", session)
@@ -92,7 +93,7 @@ func (s *runtimes) sessionHome(homes environment.Homes, confined Confinement, ru
 	return home, confined.Plan.Keep, err
 }
 
-// keeping is a confinement in which a folder that may be in a hidden one stays visible, "" for none.
+// keeping returns a confinement in which a folder stays visible even inside a hidden one, "" for none.
 func (c Confinement) keeping(folder string) (Confinement, error) {
 	if folder == "" {
 		return c, nil

@@ -15,7 +15,8 @@ import (
 	"harness/internal/runtime/process/shim"
 )
 
-// CodexBin is CODEX_BIN. If it is unset and PATH has none, it is the one beside this program, from `make run`.
+// CodexBin returns CODEX_BIN. If it is unset and PATH has no codex, it returns the one beside this program, from `make
+// run`.
 func CodexBin(cfg *config.Config) string {
 	if cfg.Source("CODEX_BIN") != config.SourceDefault {
 		return cfg.CodexBin
@@ -34,14 +35,14 @@ func CodexBin(cfg *config.Config) string {
 	return beside
 }
 
-// noNativeToolsFile is in the data directory while the agents of this server have no tools of their own.
+// noNativeToolsFile is in the data directory while the agents of this server may not use native tools.
 const noNativeToolsFile = "no-native-tools"
 
-// nativeToolsOff reports whether no agent of this server may have tools of its own.
+// nativeToolsOff reports whether all agents of this server must run without native tools.
 func (s *runtimes) nativeToolsOff() bool { return s.cfg.Tools.Native == runtime.NativeToolsOff }
 
-// endWithNativeTools ends what still runs of agents that an earlier server started with tools of their own, where they
-// may have none now: most learn it when they start.
+// endWithNativeTools ends agents that an earlier server started with native tools, if agents may no longer have them:
+// most agents read that setting only when they start.
 func (s *runtimes) endWithNativeTools(ctx context.Context) error {
 	mark := filepath.Join(s.dir.Path, noNativeToolsFile)
 	if !s.nativeToolsOff() {

@@ -34,14 +34,14 @@ import (
 type RuntimeMaker struct {
 	name string
 	make func(*runtimes, Confinement) (runtime.Adapter, error)
-	// unfit returns why it cannot be driven as the server is set up, and what to do, "" when it can; nil when nothing keeps
-	// it from that. Such a runtime is there and unavailable.
+	// unfit returns the reason why the configured server cannot use the runtime, and the remedy; "" if it can. nil
+	// means no restriction. Such a runtime is listed as unavailable.
 	unfit func(*config.Config) string
 	// preview marks a runtime as untested with this program; clients see it unless its operator disables that.
 	preview bool
 }
 
-// why is the result of unfit, or that the operator disabled the runtime.
+// why returns the result of unfit, or that the operator disabled the runtime.
 func (m RuntimeMaker) why(cfg *config.Config) string {
 	if cfg.RuntimeStatuses()[m.name] == string(operations.RuntimeDisabled) {
 		return operations.DisabledReason
@@ -52,8 +52,8 @@ func (m RuntimeMaker) why(cfg *config.Config) string {
 	return m.unfit(cfg)
 }
 
-// runtimeTable are the runtimes this program can drive. One more is one line here, and a function like newCodex beside
-// its settings.
+// runtimeTable lists the runtimes that this program supports. To add one, add a line here, and a function like newCodex
+// beside its settings.
 func runtimeTable() []RuntimeMaker {
 	table := []RuntimeMaker{
 		{name: codex.Name, make: newCodex},
@@ -72,16 +72,16 @@ type runtimes struct {
 	fencing *fencing
 	access  *access
 	agents  *agentsPort
-	tools   *ownedTools // nil when no tool is given to agents
+	tools   *ownedTools // nil if agents get no tools
 
-	table    []RuntimeMaker // those the server can drive
+	table    []RuntimeMaker // the runtimes that the server supports
 	makers   []RuntimeMaker
 	adapters []runtime.Adapter
-	codex    *codex.Codex                 // nil unless it is one of them
-	confined atomic.Pointer[confine.Plan] // how agents are started, nil before they are
+	codex    *codex.Codex                 // nil unless codex is configured
+	confined atomic.Pointer[confine.Plan] // how agents are started, nil before that is decided
 }
 
-// chosen are the configured ones of those the server can drive, the default one first.
+// chosen returns the configured runtimes among those that the server supports, the default one first.
 func (r *runtimes) chosen(cfg *config.Config) ([]RuntimeMaker, error) {
 	table := slices.Clone(r.table)
 	own, err := acp.Configured(cfg.ACPAgents)
@@ -114,7 +114,8 @@ func (r *runtimes) chosen(cfg *config.Config) ([]RuntimeMaker, error) {
 	return chosen, nil
 }
 
-// FoundRuntimes are the runtimes of a server without a choice: codex, and the others found on this machine.
+// FoundRuntimes returns the runtimes of a server without a configured choice: codex, and the others found on this
+// machine.
 func FoundRuntimes(cfg *config.Config) []string {
 	found := []string{codex.Name}
 	for _, other := range []struct{ name, program string }{
@@ -127,7 +128,7 @@ func FoundRuntimes(cfg *config.Config) []string {
 	return found
 }
 
-// Start begins to supervise them. Health shows a missing one, which is no error.
+// Start starts to supervise the runtimes. A missing one is no error; health reports it.
 func (s *runtimes) Start(ctx context.Context) error {
 	confined, err := s.confinement(ctx)
 	if err != nil {
@@ -151,7 +152,7 @@ func (s *runtimes) Start(ctx context.Context) error {
 	return nil
 }
 
-// makeRuntime makes an adapter; a runtime that this setup cannot drive gets one that reports so.
+// makeRuntime makes an adapter. For a runtime that this setup cannot use, the adapter reports the reason.
 func (s *runtimes) makeRuntime(one RuntimeMaker, confined Confinement) (runtime.Adapter, error) {
 	if !s.cfg.Runs() {
 		return unavailable.New(one.name, "node "+s.dir.NodeID+" "+session.NoRuntimes), nil
@@ -163,7 +164,7 @@ func (s *runtimes) makeRuntime(one RuntimeMaker, confined Confinement) (runtime.
 	return one.make(s, confined)
 }
 
-// Stop ends them all at once.
+// Stop stops all runtimes concurrently.
 func (s *runtimes) Stop(ctx context.Context) error {
 	errs := make([]error, len(s.adapters))
 	var stopping sync.WaitGroup
@@ -175,16 +176,18 @@ func (s *runtimes) Stop(ctx context.Context) error {
 }
 
 const (
-	// callTimeout bounds one call to a runtime. The slowest calls load long transcripts and ask the model's provider.
+	// callTimeout bounds one call to a runtime. The slowest calls load long transcripts and query the model's provider.
 	callTimeout = 2 * time.Minute
-	// processIdle is when the process of a session ends; the next message starts it again, in a few seconds.
+	// processIdle is the idle time after which the process of a session ends; the next message starts it again, in a
+	// few seconds.
 	processIdle = 10 * time.Minute
-	// unloadIdle is when codex unloads a session, which is about 1 MiB; the next message loads it again.
+	// unloadIdle is the idle time after which codex unloads a session, which is about 1 MiB; the next message loads it
+	// again.
 	unloadIdle = 30 * time.Minute
 )
 
-// setup is what every adapter gets of this server. Families are the providers whose variables its agent inherits, its
-// own by default.
+// setup returns the options that every adapter gets from this server. Families are the providers whose variables its
+// agent inherits, its own by default.
 func (s *runtimes) setup(name string, confined Confinement, families ...string) stdio.Setup {
 	limits := s.cfg.LimitsOf(name)
 	return stdio.Setup{
@@ -208,7 +211,7 @@ func (s *runtimes) setup(name string, confined Confinement, families ...string) 
 	}
 }
 
-// setupWithHome is setup for a runtime that keeps its logins and state in a home of its own
+// setupWithHome is setup for a runtime that stores its logins and state in a separate home
 // (docs/security.md#what-agents-cannot-reach).
 func (s *runtimes) setupWithHome(name string, confined Confinement, families ...string) (stdio.Setup, error) {
 	homes, level, err := s.homes(confined, name)
@@ -222,7 +225,7 @@ func (s *runtimes) setupWithHome(name string, confined Confinement, families ...
 		setup.SessionHome = func(session string) (environment.Home, []string, error) {
 			return s.sessionHome(homes, confined, name, session)
 		}
-		if s.cfg.CredentialDir == "" { // else other servers may have homes there
+		if s.cfg.CredentialDir == "" { // otherwise other servers may have homes there
 			setup.KnownSession = s.sessions.Keeps
 			setup.SessionHomes = func() ([]string, error) { return homes.Sessions(name) }
 		}
@@ -237,8 +240,8 @@ func (s *runtimes) setupWithHome(name string, confined Confinement, families ...
 	return setup, nil
 }
 
-// oneForAll returns why a runtime with one process for all sessions cannot be driven as the server is set up, "" when it
-// can.
+// oneForAll returns the reason why the configured server cannot use a runtime with one process for all sessions, "" if
+// it can.
 func oneForAll(name string) func(*config.Config) string {
 	return func(cfg *config.Config) string {
 		if environment.Level(cfg.CredentialLevel(name)) != environment.LevelEphemeral {
@@ -267,7 +270,8 @@ func newClaude(s *runtimes, confined Confinement) (runtime.Adapter, error) {
 	return claude.New(s.cfg.ClaudeBin, setup), nil
 }
 
-// codexEnv hands on the model's key, wherever it came from; it is the only secret of our settings codex gets.
+// codexEnv passes on the model's key, whatever its source; it is the only secret of the server's settings that codex
+// gets.
 func (s *runtimes) codexEnv() []string {
 	if s.cfg.OpenAIAPIKey == "" {
 		return nil
@@ -275,7 +279,7 @@ func (s *runtimes) codexEnv() []string {
 	return []string{"OPENAI_API_KEY=" + s.cfg.OpenAIAPIKey}
 }
 
-// RuntimeNames are the runtimes this program can drive.
+// RuntimeNames returns the runtimes that this program supports.
 func RuntimeNames() []string { return namesOf(runtimeTable()) }
 
 func namesOf(table []RuntimeMaker) []string {
@@ -286,13 +290,13 @@ func namesOf(table []RuntimeMaker) []string {
 	return names
 }
 
-// surviving are the generations of this server's runtimes that an earlier server left, living or with something left to
-// read.
+// surviving returns the generations of this server's runtimes that an earlier server left, running or with unread
+// output.
 func (s *runtimes) surviving() ([]string, error) {
 	own, _, err := s.foundShims()
 	var generations []string
 	for _, f := range own {
-		// One without a name has nothing that runs: its server was killed before it wrote down what was to.
+		// A generation without a name has no running process: its server was killed before it recorded the runtime.
 		if f.State.Runtime != "" {
 			generations = append(generations, f.Generation)
 		}
@@ -300,7 +304,7 @@ func (s *runtimes) surviving() ([]string, error) {
 	return generations, err
 }
 
-// endStrangers ends running processes of runtimes that are no longer configured: no server would read them. Their
+// endStrangers ends running processes of runtimes that are no longer configured: no server would read their output. The
 // output stays.
 func (s *runtimes) endStrangers(ctx context.Context) error {
 	_, strange, err := s.foundShims()
@@ -317,11 +321,11 @@ func (s *runtimes) endStrangers(ctx context.Context) error {
 	return err
 }
 
-// foundShims are the shims of earlier servers: those of runtimes that this server drives, and the others.
+// foundShims returns the shims of earlier servers: those of runtimes that this server runs, and the others.
 func (s *runtimes) foundShims() (own, strange []shim.Found, err error) {
 	found, err := shim.Discover(s.shims.RunDir)
 	for _, f := range found {
-		// One that failed to start may lack its name: codex's adapter handles it.
+		// A shim that failed to start may lack its name: codex's adapter handles it.
 		name := cmp.Or(f.State.Runtime, codex.Name)
 		if slices.ContainsFunc(s.makers, func(one RuntimeMaker) bool {
 			return s.cfg.Runs() && one.name == name && one.why(s.cfg) == ""

@@ -16,10 +16,10 @@ import (
 	"harness/internal/runtime/process/shim"
 )
 
-// RunDir is the folder of the runtimes that outlive servers.
+// RunDir returns the folder of the runtimes that outlive servers.
 func RunDir(dataDir string) string { return filepath.Join(dataDir, "run") }
 
-// shimHost is the host of this server's runtime processes.
+// shimHost returns the host of this server's runtime processes.
 func (s *core) shimHost() (*shim.Host, error) {
 	own, err := os.Executable()
 	if err != nil {
@@ -104,7 +104,7 @@ func (s *runtimes) registerProcesses() {
 	)
 }
 
-// registerCodex registers what codex counts, 0 without it.
+// registerCodex registers the counters of codex, 0 without it.
 func (s *runtimes) registerCodex() {
 	counters := func() (total codex.Counters) {
 		if s.codex != nil {
@@ -130,7 +130,7 @@ func runtimeGauge(name, help string, value func() float64) prometheus.Collector 
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: telemetry.MetricName("runtime", name), Help: help}, value)
 }
 
-// pids are the processes that run now.
+// pids returns the ids of the running processes.
 func (r *runtimes) pids() []int {
 	var pids []int
 	for _, adapter := range r.adapters {
@@ -147,14 +147,14 @@ func (r *runtimes) pids() []int {
 	return pids
 }
 
-// warningNewer passes on what a runtime says, and warns once when its agent is newer than the versions it was tested with.
+// warningNewer passes on a runtime's events, and warns once if its agent is newer than the tested versions.
 func (s *runtimes) warningNewer(name string, sink runtime.Sink) runtime.Sink {
 	var once sync.Once
 	return func(batch runtime.Batch) {
 		sink(batch)
 		for _, signal := range batch.Signals {
 			if signal.Kind == runtime.SignalStarted {
-				go s.warnNewer(name, &once) // the adapter may hold what its status needs
+				go s.warnNewer(name, &once) // the adapter may hold a lock that its status needs
 			}
 		}
 	}

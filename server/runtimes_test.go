@@ -11,7 +11,7 @@ import (
 	"harness/internal/runtime"
 )
 
-// versioned is an adapter that says a version.
+// versioned is an adapter that reports a version.
 type versioned struct {
 	runtime.Adapter
 	version string
@@ -23,7 +23,7 @@ func (v versioned) Install() runtime.Install {
 	return runtime.Install{Tested: []string{"1.0.0", "1.2.3"}}
 }
 
-// An agent that is newer than what was tested is used, with one line of warning.
+// An agent that is newer than the tested versions is used, with one line of warning.
 func TestANewerAgentIsWarnedOfOnce(t *testing.T) {
 	t.Parallel()
 	for version, lines := range map[string]int{"1.2.4": 1, "1.2.3": 0, "": 0} {

@@ -9,11 +9,12 @@ import (
 	"harness/tests/runtimetest/scripted"
 )
 
-// asScripted makes the program the scripted agent; its value is the agent's folder.
+// asScripted makes the program run as the scripted agent; its value is the agent's folder.
 const asScripted = "HARNESS_SCRIPTED_AGENT"
 
-// FurtherRuntimes adds the scripted agent, which the program itself is, to those of users. Only the end-to-end tests build
-// it so. In a process that a server has started as that agent it is the agent, and does not return.
+// FurtherRuntimes adds the scripted agent, which is this program itself, to the built-in runtimes. Only the end-to-end
+// tests build it like this. In a process that a server started as that agent, FurtherRuntimes runs the agent and does
+// not return.
 func FurtherRuntimes() []RuntimeMaker {
 	if dir := os.Getenv(asScripted); dir != "" && len(os.Args) == 1 {
 		os.Exit(scripted.Agent(os.Stdin, os.Stdout, dir))
@@ -21,7 +22,7 @@ func FurtherRuntimes() []RuntimeMaker {
 	return []RuntimeMaker{{name: scripted.Name, make: newScripted}}
 }
 
-// newScripted makes its adapter, as newCodex does: from what the server gives every adapter.
+// newScripted makes the adapter, as newCodex does, from the options that the server gives every adapter.
 func newScripted(s *runtimes, confined Confinement) (runtime.Adapter, error) {
 	setup, err := s.setupWithHome(scripted.Name, confined)
 	if err != nil {

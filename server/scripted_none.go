@@ -2,5 +2,5 @@
 
 package server
 
-// FurtherRuntimes are none in the program of users.
+// FurtherRuntimes returns none in the shipped program.
 func FurtherRuntimes() []RuntimeMaker { return nil }

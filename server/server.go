@@ -1,7 +1,7 @@
 // Package server is the whole program as one value: it makes every part, starts them in order, and stops them in the
 // reverse order. Programs that embed Harness call Run.
 //
-// It is the only package that wires packages together. It must never hold a rule of its own, nor know a command line.
+// It is the only package that wires packages together. It must never hold rules of its own, nor know a command line.
 package server
 
 import (
@@ -53,14 +53,14 @@ import (
 	"harness/stream"
 )
 
-// streamCloseWait is how long clients have to answer 1012; those that do not are cut off within the stream's bound,
-// which is no failure.
+// streamCloseWait is the time that clients have to answer 1012. The stream cuts off other clients within its time
+// limit, which is no failure.
 const streamCloseWait = 2 * time.Second
 
-// core is what the parts of a server share. A field is set once the part that makes it has started.
+// core holds the fields that the parts of a server share. A field is set once the part that makes it has started.
 type core struct {
 	cfg       *config.Config
-	embedded  bool // belongs to the program that started it, and keeps nothing outside of its data directory
+	embedded  bool // belongs to the program that started it, and stores nothing outside the data directory
 	workspace string
 	log       zerolog.Logger
 	metrics   *metrics.Metrics
@@ -70,7 +70,7 @@ type core struct {
 	dir       *datadir.Dir
 	people    httpPort
 	db        *database.DB
-	node      *cluster.Lease // nil on SQLite, which belongs to the data directory's one server
+	node      *cluster.Lease // nil on SQLite, where only one server uses the data directory
 	nodePort  *nodePort      // nil without HARNESS_NODE_ADDRESS
 	journal   *journal.Journal
 	spans     *tracing.Tracer // nil unless spans are exported
@@ -78,15 +78,15 @@ type core struct {
 	artifacts *artifact.Store
 	shims     *shim.Host
 	sessions  *manager.Service
-	traced    atomic.Pointer[manager.Service] // sessions, for readers that began before them
+	traced    atomic.Pointer[manager.Service] // the sessions, for readers that started before them
 	hub       *stream.Hub
 	tasks     *tasks.Service
 }
 
-// Server is the whole program as one value: end-to-end tests start the very same.
+// Server is the whole program as one value: end-to-end tests start this same value.
 type Server struct {
 	*core
-	// front, when set, handles requests first.
+	// front, if set, handles requests first.
 	front func(http.Handler) http.Handler
 	parts *lifecycle.Group
 	ready atomic.Bool
@@ -103,19 +103,19 @@ type Server struct {
 	maintenance   maintenance
 
 	agents   agentsPort
-	exporter *otlp.Exporter // nil unless spans are exported
+	exporter *otlp.Exporter // nil if spans are not exported
 	search   *search.Index
 	rpc      *rpc.Server
 	taskAPI  *v1.Server
 	native   *nativelog.Ring
 	trimmer  *resources.MemoryTrimmer
-	folders  *gitworkspace.Store // nil unless folders are stored
+	folders  *gitworkspace.Store // nil if folders are not stored
 }
 
 // shutdownTimeout bounds an orderly stop. Container managers kill 10 to 30 s after SIGTERM.
 const shutdownTimeout = 10 * time.Second
 
-// New makes a server that does nothing until Start. workspace is its working directory. It can drive further
+// New makes a server that does nothing until Start. workspace is its working directory. The server supports the further
 // runtimes besides those of runtimeTable.
 func New(cfg *config.Config, workspace string, log zerolog.Logger, further ...RuntimeMaker) *Server {
 	c := &core{cfg: cfg, workspace: workspace, log: log, metrics: metrics.New(RuntimeNames()), failed: make(chan error, 1),
@@ -129,7 +129,7 @@ func New(cfg *config.Config, workspace string, log zerolog.Logger, further ...Ru
 	s.extensions = extensionParts{core: c, queue: &s.queue, access: &s.access, runtimes: &s.runtimes}
 	s.maintenance = maintenance{core: c, damage: &s.damage}
 	s.trimmer = resources.NewMemoryTrimmer(func() int64 { return s.journal.Head() })
-	// Stopping runs from the bottom up: not ready, no new connections, sockets closed with 1012, runtimes, services,
+	// The server stops from the bottom up: not ready, no new connections, sockets closed with 1012, runtimes, services,
 	// database.
 	s.parts = lifecycle.New(log, shutdownTimeout,
 		lifecycle.Part{Name: "data directory", Start: s.openDir, Stop: s.closeDir, Bound: time.Second},
@@ -170,17 +170,17 @@ func New(cfg *config.Config, workspace string, log zerolog.Logger, further ...Ru
 	return s
 }
 
-// Start brings every part up and returns when requests are served. It does not wait for the runtime: a missing codex
-// shows in health.
+// Start starts every part and returns when the server accepts requests. It does not wait for the runtime: health
+// reports a missing codex.
 func (s *Server) Start(ctx context.Context) error { return s.parts.Start(ctx) }
 
-// Stop ends everything in order within shutdownTimeout. Calling it twice is allowed.
+// Stop stops all parts in order within shutdownTimeout. Calling it twice is allowed.
 func (s *Server) Stop() error { return s.parts.Stop() }
 
-// Failed reports a part that broke while serving.
+// Failed reports a part that failed while the server ran.
 func (s *Server) Failed() <-chan error { return s.failed }
 
-// fail reports that a part broke; the first report ends the server.
+// fail reports that a part failed; the first report ends the server.
 func (s *core) fail(err error) {
 	select {
 	case s.failed <- err:
@@ -188,7 +188,7 @@ func (s *core) fail(err error) {
 	}
 }
 
-// URL is the base URL clients use. Call it after Start.
+// URL is the base URL for clients. Call it after Start.
 func (s *Server) URL() string { return "http://" + s.people.listener.Addr().String() }
 
 func (s *Server) openDir(context.Context) (err error) {
@@ -207,7 +207,7 @@ func (s *Server) openDir(context.Context) (err error) {
 
 func (s *Server) closeDir(context.Context) error { return s.dir.Close() }
 
-// listen binds first: a port in use should fail before a database is migrated or a runtime started.
+// listen binds first: if a port is in use, the server should fail before it migrates a database or starts a runtime.
 func (s *Server) listen(ctx context.Context) (err error) {
 	address := net.JoinHostPort(s.cfg.Host, strconv.Itoa(s.cfg.Port))
 	s.people.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", address)
@@ -260,7 +260,7 @@ func (s *Server) openDatabase(ctx context.Context) error {
 
 func (s *Server) closeDatabase(context.Context) error { return s.db.Close() }
 
-// traceOf is the trace of a turn, once there are sessions.
+// traceOf returns the trace of a turn, once the sessions have started.
 func (s *core) traceOf(sessionID, turnID string) (traceID, spanID string) {
 	if sessions := s.traced.Load(); sessions != nil {
 		return sessions.TraceOf(sessionID, turnID)
@@ -289,7 +289,7 @@ func (s *Server) startJournal(ctx context.Context) error {
 	if frames := s.damage.mended.Load(); frames > 0 {
 		began = append(began, storeMended(int(frames)))
 	}
-	// Whenever the store takes it: a server starts without one, too.
+	// Stored once the store accepts it: a server starts even if the store refuses writes.
 	return s.journal.Submit(context.WithoutCancel(ctx),
 		func(context.Context, database.Tx) ([]journal.Event, error) { return began, nil }, nil)
 }
@@ -374,7 +374,7 @@ func (s *Server) startStream(ctx context.Context) error {
 
 func (s *Server) stopStream(ctx context.Context) error { return s.hub.Stop(ctx) }
 
-// trustedProxies were checked when the configuration was read.
+// trustedProxies returns the configured proxies, which config has already checked.
 func trustedProxies(cfg *config.Config) (all []netip.Prefix) {
 	for _, entry := range cfg.TrustedProxies {
 		if network, err := config.ParseNetwork(entry); err == nil {
@@ -384,7 +384,8 @@ func trustedProxies(cfg *config.Config) (all []netip.Prefix) {
 	return all
 }
 
-// operations are the parts of what clients may ask. What there is not of the queue stays nil, and is refused.
+// operations returns the parts behind the clients' operations. Without a queue its parts stay nil, and their operations
+// are refused.
 func (s *Server) operations() operations.Options {
 	parts := operations.Options{
 		Sessions: operations.Sessions{Lookups: s.sessions, Opener: s.sessions, Reader: s.sessions, Editor: s.sessions, Turns: s.sessions,
@@ -406,14 +407,14 @@ func (s *Server) operations() operations.Options {
 		parts.Jobs = s.queue.Queue
 	}
 	if s.queue.Queue != nil && s.queue.suggester != nil {
-		// Suggestions are asked of extensions first.
+		// Extensions get requests for suggestions first.
 		parts.Suggester = extensionSuggester{extensions: &s.extensions, sessions: s.sessions, queue: s.queue.Queue,
 			builtIn: s.queue.suggester}
 	}
 	return parts
 }
 
-// stopHTTP ends both ports at once: their handlers share the same parts.
+// stopHTTP stops both ports concurrently: their handlers share the same parts.
 func (s *Server) stopHTTP(ctx context.Context) error {
 	var people error
 	var stopping sync.WaitGroup
@@ -423,7 +424,7 @@ func (s *Server) stopHTTP(ctx context.Context) error {
 	return errors.Join(people, agents)
 }
 
-// nothingToStop ends a part that works on nothing by itself.
+// nothingToStop is the stop function of a part that runs nothing in the background.
 func nothingToStop(context.Context) error { return nil }
 
 func (s *Server) startReady(context.Context) error {
@@ -436,7 +437,7 @@ func (s *Server) stopReady(context.Context) error {
 	return nil
 }
 
-// actor is the principal's name, for the record of decisions.
+// actor returns the principal's name, for the record of decisions.
 func actor(r *http.Request) string {
 	if principal, ok := auth.PrincipalFrom(r.Context()); ok && principal.Actor != "" {
 		return principal.Actor

@@ -57,7 +57,7 @@ func (s *Server) startHTTP(context.Context) error {
 		options.Settings = append(options.Settings, sessions.Setting{Name: one.Name, Value: one.Value, Source: string(one.Source)})
 	}
 	s.nodes.join(&options, api.RPC{Post: s.rpc.Post()})
-	s.people.http.RegisterOnShutdown(s.taskAPI.Close) // streams of events would be waited for
+	s.people.http.RegisterOnShutdown(s.taskAPI.Close) // otherwise Shutdown would wait for streams of events
 	all := s.ofRole(s.notifications.besideLinks(options.Guard, options.Operations, s.runtimes.tools.beside(options.Guard, api.New(options))))
 	s.agents.open(all)
 	handler := console.Under(s.cfg.BasePath, all)
@@ -68,7 +68,7 @@ func (s *Server) startHTTP(context.Context) error {
 	return nil
 }
 
-// startRPC makes what serves JSON-RPC.
+// startRPC makes the JSON-RPC handler.
 func (s *Server) startRPC(ctx context.Context) (err error) {
 	options := rpc.Options{
 		Reads: s.journal, Operations: operations.New(s.operations()), Version: version.Program(), Strict: s.cfg.RPC.Strict,
@@ -89,7 +89,7 @@ func (s *Server) startRPC(ctx context.Context) (err error) {
 
 func (s *Server) stopRPC(ctx context.Context) error { return s.rpc.Stop(ctx) }
 
-// rpcHandlers serve it; /ws is what cdev's clients know. Its sockets count with the stream's.
+// rpcHandlers serves JSON-RPC; /ws is the path that cdev's clients use. Its sockets count with the stream's.
 func (s *Server) rpcHandlers(streams *stream.Handler) api.RPC {
 	sockets := rpc.Upgrades(streams.For(s.rpc))
 	return api.RPC{Sockets: map[string]http.Handler{"/rpc": sockets, "/ws": sockets}, Document: s.rpc.Document(), Post: s.rpc.Post()}

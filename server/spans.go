@@ -11,7 +11,7 @@ import (
 	"harness/internal/services/tracing"
 )
 
-// startSpans begins to export spans, where that is switched on.
+// startSpans starts to export spans, if that is enabled.
 func (s *Server) startSpans(ctx context.Context) error {
 	set := s.cfg.Traces
 	if !set.On {
@@ -31,12 +31,12 @@ func (s *Server) startSpans(ctx context.Context) error {
 	return s.spans.Start(ctx)
 }
 
-// stopSpans sends what is left. A collector that does not take it in time is no failure of this server: it gets half of
-// the time that this part has to end.
+// stopSpans sends the remaining spans. A collector that does not accept them in time is no failure of this server: it
+// gets half of the time that this part has to stop.
 func (s *Server) stopSpans(ctx context.Context) error {
 	err := s.spans.Stop(ctx)
 	if s.exporter != nil {
-		end, _ := ctx.Deadline() // each part is stopped within a bound
+		end, _ := ctx.Deadline() // every part has a time limit to stop
 		bounded, cancel := context.WithTimeout(ctx, time.Until(end)/2)
 		defer cancel()
 		if lost := s.exporter.Stop(bounded); lost != nil {

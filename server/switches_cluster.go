@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// switchedOff reports whether a test has disabled one mechanism of many nodes.
+// switchedOff reports whether a test has disabled one mechanism of multi-node operation.
 func switchedOff(mechanism string) bool {
 	return slices.Contains(strings.Split(os.Getenv("HARNESS_TEST_WITHOUT"), ","), mechanism)
 }
 
-// advertised is the address of a node port for other nodes: that of a test's proxy, if any.
+// advertised returns the address of a node port for other nodes: the address of a test's proxy, if any.
 func advertised(address string) string { return cmp.Or(os.Getenv("HARNESS_TEST_ADVERTISED"), address) }

@@ -35,7 +35,7 @@ func (s *Server) startTasks(ctx context.Context) error {
 	return s.tasks.Start(ctx)
 }
 
-// credentialsOf returns at which level a runtime keeps its logins and state, and in which namespace.
+// credentialsOf returns the level at which a runtime stores its logins and state, and the namespace.
 func (s *Server) credentialsOf(runtime string) (level, namespace string) {
 	level = s.cfg.CredentialLevel(runtime)
 	if runtime == codex.Name {
@@ -49,7 +49,7 @@ func (s *Server) credentialsOf(runtime string) (level, namespace string) {
 	return level, s.cfg.CredentialNamespace
 }
 
-// TaskEnded counts a task that is over, and makes its span.
+// taskEnded counts an ended task, and makes its span.
 func (s *Server) taskEnded(e tasks.Ended) {
 	s.metrics.Work.TaskEnded(e)
 	s.spans.TaskEnded(e)

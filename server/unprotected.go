@@ -18,20 +18,20 @@ import (
 	"harness/server/datadir"
 )
 
-// A folder of extensions that does not exist cannot be protected from runtimes: a mount needs something to stand on. So
-// an empty one is made for as long as runtimes live, and removed after them unless something was put there. One that
-// cannot be made is noted in the data directory, which runtimes do not see: what is found there later may be an agent's
-// and counts only with the operator's consent. With that and no runtime left from before, the folder is protected and
-// the note goes.
+// A folder of extensions that does not exist cannot be protected from runtimes: a mount needs an existing mount point.
+// So the server creates an empty one while runtimes live, and removes it afterwards if it is still empty. If it cannot
+// create the folder, it notes that in the data directory, which runtimes cannot see: a folder that appears there later
+// may be an agent's and needs the operator's consent. With that consent, and once no earlier runtime is left, the
+// folder is protected and the note is removed.
 
 const (
-	// unprotectedFile notes the roots that could not be protected, madeFile those that were made.
+	// unprotectedFile lists the roots that could not be protected; madeFile lists the roots that the server created.
 	unprotectedFile = "unprotected-roots.json"
 	madeFile        = "made-roots.json"
 )
 
-// notedRoots are the roots in a note by configured place, absolute. An unreadable note is an error: without it nothing
-// could be refused.
+// notedRoots returns the roots in a note by configured place, absolute. An unreadable note is an error: without it the
+// server could not refuse any root.
 func notedRoots(dataDir, file string) (map[string]bool, error) {
 	noted := map[string]bool{}
 	content, err := os.ReadFile(filepath.Join(dataDir, file))
@@ -59,8 +59,8 @@ func noteRoots(dataDir, file string, noted map[string]bool) error {
 	return nil
 }
 
-// protectedRoots are the paths of extension roots that runtimes cannot change. Missing ones apply to a runtime that is
-// restarted later. It records which cannot be protected now.
+// protectedRoots returns the paths of extension roots that runtimes cannot change. A missing root is protected for a
+// runtime that restarts later. It records the roots that cannot be protected now.
 func (s *runtimes) protectedRoots() (places []string, err error) {
 	noted, err := notedRoots(s.dir.Path, unprotectedFile)
 	if err != nil {
@@ -77,7 +77,7 @@ func (s *runtimes) protectedRoots() (places []string, err error) {
 			return nil, err
 		}
 		place, err := datadir.RealPath(path)
-		if errors.Is(err, fs.ErrNotExist) && len(left) == 0 { // a runtime of before could write into it
+		if errors.Is(err, fs.ErrNotExist) && len(left) == 0 { // an earlier runtime could write into it
 			if place, err = s.makeRoot(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return nil, err
 			}
@@ -90,7 +90,7 @@ func (s *runtimes) protectedRoots() (places []string, err error) {
 		case errors.Is(err, fs.ErrNotExist):
 			changed, noted[path] = changed || !noted[path], true
 			if place, err = datadir.EntryPlace(path); err != nil {
-				continue // nor is the folder it would be in there
+				continue // its parent folder does not exist either
 			}
 		case err != nil:
 			return nil, fmt.Errorf("find the extension root %s: %w", path, err)
@@ -106,7 +106,8 @@ func (s *runtimes) protectedRoots() (places []string, err error) {
 	return places, err
 }
 
-// makeRoot makes a root that is missing, noted before so that it goes again. fs.ErrNotExist when it cannot be made.
+// makeRoot creates a missing root, and first notes it so that it is removed later. It returns fs.ErrNotExist if it
+// cannot create the root.
 func (s *runtimes) makeRoot(path string) (place string, err error) {
 	made, err := notedRoots(s.dir.Path, madeFile)
 	if err == nil && !made[path] {
@@ -122,13 +123,13 @@ func (s *runtimes) makeRoot(path string) (place string, err error) {
 	return datadir.RealPath(path)
 }
 
-// shimsEnd is how long a shim may outlive its runtime, shimsPoll how often that is checked.
+// shimsEnd is the time that a shim may outlive its runtime; shimsPoll is the interval of that check.
 const (
 	shimsEnd  = 5 * time.Second
 	shimsPoll = 20 * time.Millisecond
 )
 
-// removeMadeRoots removes the roots made for runtimes when none is left and they are still empty.
+// removeMadeRoots removes the created roots when no runtime is left and they are still empty.
 func (s *runtimes) removeMadeRoots() error {
 	made, err := notedRoots(s.dir.Path, madeFile)
 	if err != nil || len(made) == 0 {
@@ -157,7 +158,7 @@ func (s *runtimes) removeMadeRoots() error {
 	return os.Remove(filepath.Join(s.dir.Path, madeFile))
 }
 
-// markUnprotected records which roots need consent.
+// markUnprotected marks the roots that need consent.
 func markUnprotected(dataDir string, roots []extensions.Root) ([]extensions.Root, error) {
 	noted, err := notedRoots(dataDir, unprotectedFile)
 	if err != nil {
@@ -174,7 +175,7 @@ func markUnprotected(dataDir string, roots []extensions.Root) ([]extensions.Root
 	return roots, nil
 }
 
-// HashUnprotected adds the noted roots that are there: hash by place.
+// HashUnprotected adds the noted roots that exist: hash by place.
 func HashUnprotected(cfg *config.Config, workspace string, hashes map[string]string) error {
 	roots, err := markUnprotected(cfg.DataDir, ExtensionRoots(cfg, workspace))
 	if err != nil {

@@ -18,12 +18,12 @@ import (
 	"harness/server/datadir"
 )
 
-// newArchiveCommand looks at the events that are kept outside of the database. It asks no server and no database.
+// newArchiveCommand shows the events that are stored outside the database. It contacts no server and no database.
 func newArchiveCommand() *cobra.Command {
 	return newGroup("archive", "Look at the events that HARNESS_ARCHIVE keeps", newArchiveList(), newArchiveVerify(), newArchiveRead())
 }
 
-// archiving is a command that reads the configured archive.
+// archiving makes a command that reads the configured archive.
 func archiving(cmd *cobra.Command, read func(cmd *cobra.Command, files archive.Files, all []archive.Range) error) *cobra.Command {
 	cmd.Args = cobra.NoArgs
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

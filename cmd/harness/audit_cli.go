@@ -19,13 +19,13 @@ import (
 	"harness/server/datadir"
 )
 
-// newAudit looks at the log of who did what. It reads the database itself, beside a server that runs or without one.
+// newAudit shows the audit log. It reads the database directly, whether or not a server runs.
 func newAudit() *cobra.Command {
 	return newGroup("audit", "Check and export the log of who did what", newAuditVerify(), newAuditExport(),
 		newAuditCheckpoint())
 }
 
-// reading is a command that reads the configured database and changes nothing.
+// reading makes a command that reads the configured database and changes nothing.
 func reading(cmd *cobra.Command,
 	read func(cmd *cobra.Command, cfg *config.Config, db *database.DB) error) *cobra.Command {
 	cmd.Args = cobra.NoArgs
@@ -36,7 +36,7 @@ func reading(cmd *cobra.Command,
 		}
 		path := filepath.Join(cfg.DataDir, "harness.db")
 		if _, err := os.Stat(path); cfg.DatabaseURL == "" && err != nil {
-			return fmt.Errorf("there is no database to read: %w", err) // to open it would make one
+			return fmt.Errorf("there is no database to read: %w", err) // opening it would create one
 		}
 		db, err := database.Open(cmd.Context(), database.Options{URL: cfg.DatabaseURL, Path: path, Marker: migrations.Marker,
 			Synchronous: cfg.SQLiteSynchronous})

@@ -23,7 +23,7 @@ import (
 	"harness/server/datadir"
 )
 
-// codexHomeName is what codex's home is called in a backup.
+// codexHomeName is the name of codex's home in a backup.
 const codexHomeName = "codex"
 
 func newBackup() *cobra.Command {
@@ -57,7 +57,7 @@ func newBackup() *cobra.Command {
 	return cmd
 }
 
-// writeBackup makes an archive of what a configuration keeps.
+// writeBackup writes an archive of a configuration's data.
 func writeBackup(ctx context.Context, cfg *config.Config, file string, withoutHomes bool) (made backup.Manifest,
 	err error) {
 	if err := datadir.NewConsents(cfg.Trust).CheckClaim(cfg); err != nil {
@@ -93,7 +93,7 @@ func writeBackup(ctx context.Context, cfg *config.Config, file string, withoutHo
 	return backup.Write(ctx, file, source)
 }
 
-// backedHomes are the homes of runtimes that are this server's own and not in its data directory.
+// backedHomes returns the homes of runtimes that belong to this server but are not in its data directory.
 func backedHomes(cfg *config.Config) map[string]string {
 	if cfg.CodexHome == "" || datadir.Within(cfg.DataDir, cfg.CodexHome) {
 		return nil
@@ -101,8 +101,8 @@ func backedHomes(cfg *config.Config) map[string]string {
 	return map[string]string{codexHomeName: cfg.CodexHome}
 }
 
-// openToRead opens the store of a configuration beside a server that uses it. Where none does, none can start before
-// release.
+// openToRead opens the configured store, possibly beside a server that uses it. If no server uses it, none can start
+// before release.
 func openToRead(ctx context.Context, cfg *config.Config) (db *database.DB, release func() error, err error) {
 	options := database.Options{URL: cfg.DatabaseURL, Path: filepath.Join(cfg.DataDir, "harness.db"),
 		Marker: migrations.Marker, Synchronous: cfg.SQLiteSynchronous}
@@ -110,7 +110,7 @@ func openToRead(ctx context.Context, cfg *config.Config) (db *database.DB, relea
 		if _, err := os.Stat(options.Path); err != nil {
 			return nil, nil, fmt.Errorf("there is no store in %s: %w (set DATA_DIR, or DATABASE_URL)", cfg.DataDir, err)
 		}
-		if lock, err := datadir.Lock(cfg.DataDir); err == nil { // else a server runs
+		if lock, err := datadir.Lock(cfg.DataDir); err == nil { // otherwise a server runs
 			if db, err = database.Open(ctx, options); err != nil {
 				return nil, nil, errors.Join(err, lock.Close())
 			}
@@ -145,7 +145,7 @@ func newRestore() *cobra.Command {
 	return cmd
 }
 
-// restore is the restore command with its flags.
+// restore holds the flags of the restore command.
 type restore struct{ asJSON, replace, withoutHomes, verify bool }
 
 func (r *restore) run(cmd *cobra.Command, file string) (err error) {
@@ -161,7 +161,7 @@ func (r *restore) run(cmd *cobra.Command, file string) (err error) {
 		return err
 	}
 	if _, err := os.Stat(cfg.DataDir); errors.Is(err, fs.ErrNotExist) {
-		// An archive that cannot be read leaves no data directory behind.
+		// An unreadable archive must leave no data directory behind.
 		if _, err := backup.Verify(file); err != nil {
 			return err
 		}
@@ -197,7 +197,7 @@ func (r *restore) run(cmd *cobra.Command, file string) (err error) {
 	return printBackup(cmd.OutOrStdout(), made, "restored into "+cfg.DataDir, r.asJSON)
 }
 
-// setAside makes room for a backup that is whole.
+// setAside moves existing data aside for a complete backup.
 func setAside(notes io.Writer, file string, target backup.Target) error {
 	if _, err := backup.Verify(file); err != nil {
 		return err
@@ -292,7 +292,7 @@ func newMigrateStore() *cobra.Command {
 	return cmd
 }
 
-// moveBack moves to SQLite, with what an object store has.
+// moveBack moves the data to SQLite, including the content of an object store.
 func moveBack(ctx context.Context, cfg *config.Config, postgres, lite *database.DB) (backup.Moved, error) {
 	if cfg.S3.Endpoint == "" {
 		return backup.Move(ctx, postgres, lite, cfg.DataDir, nil)
@@ -304,7 +304,8 @@ func moveBack(ctx context.Context, cfg *config.Config, postgres, lite *database.
 	return backup.Move(ctx, postgres, lite, cfg.DataDir, objects)
 }
 
-// moveStore moves between SQLite in the data directory and Postgres; renamed is the outcome for the file.
+// moveStore moves the data between SQLite in the data directory and Postgres; renamed describes what happened to
+// the SQLite file.
 func moveStore(ctx context.Context, cfg *config.Config, toPostgres bool) (moved backup.Moved, renamed string,
 	err error) {
 	file := filepath.Join(cfg.DataDir, "harness.db")
@@ -332,7 +333,7 @@ func moveStore(ctx context.Context, cfg *config.Config, toPostgres bool) (moved 
 	}
 	err = errors.Join(err, lite.Close(), postgres.Close())
 	if err != nil && !toPostgres {
-		return moved, "", errors.Join(err, os.Remove(file)) // it was made for this
+		return moved, "", errors.Join(err, os.Remove(file)) // it was created for this move
 	}
 	if err != nil || !toPostgres {
 		return moved, "; start the server without DATABASE_URL", err
@@ -341,7 +342,7 @@ func moveStore(ctx context.Context, cfg *config.Config, toPostgres bool) (moved 
 	return moved, "; the SQLite file is " + aside, os.Rename(file, aside)
 }
 
-// noServers refuses a Postgres that servers used in the last seconds.
+// noServers refuses a Postgres that servers used within the last seconds.
 func noServers(ctx context.Context, db *database.DB) error {
 	nodes, err := cluster.List(ctx, db)
 	if err != nil {

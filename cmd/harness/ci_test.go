@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TE-11: what every change must pass runs the linter and the README's test command, and fails with the first of its steps
-// that does; that command vets, type-checks and tests everything.
+// TE-11: the CI script runs the linter and the README's test command, and fails with its first failing step. That
+// command vets, type-checks and tests everything.
 func TestCIRunsTheLinterAndEveryTest(t *testing.T) {
 	t.Parallel()
 	steps := []string{"make lint", "make test", "make mutants", "scripts/first-hour.sh", "make cluster", "make fuzz"}
@@ -52,7 +52,7 @@ func TestCIRunsTheLinterAndEveryTest(t *testing.T) {
 	}
 }
 
-// runCI runs .ci/run over steps that do nothing but say their names, of which one fails.
+// runCI runs .ci/run with steps that only print their names; one of them fails.
 func runCI(t *testing.T, failing string) (ran []string, err error) {
 	t.Helper()
 	root := t.TempDir()

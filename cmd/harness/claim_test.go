@@ -15,7 +15,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// withoutDataDir is a site whose data directory is the default one, in its working directory.
+// withoutDataDir makes a site whose data directory is the default one, in its working directory.
 func withoutDataDir(t *testing.T) *programtest.Site {
 	t.Helper()
 	workspace, err := filepath.EvalSymlinks(t.TempDir())
@@ -36,8 +36,8 @@ func requireCommand(s *programtest.Site, code int, says string, args ...string) 
 	}
 }
 
-// A data directory that comes with the folder, though it be a whole one of another folder of this user, is not used and
-// not changed, until it is named, or consented to.
+// The server neither uses nor changes a data directory that came with the folder, even a complete one from another
+// folder of this user. That holds until the operator names it or consents to it.
 func TestTheDataDirectoryOfACloneIsNotUsed(t *testing.T) {
 	t.Parallel()
 	made := withoutDataDir(t)
@@ -46,7 +46,7 @@ func TestTheDataDirectoryOfACloneIsNotUsed(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			s := withoutDataDir(t)
-			s.Env[1] = made.Env[1] // the same home, and consents
+			s.Env[1] = made.Env[1] // the same home, and its consents
 			if kind == "a link" {
 				if err := os.Symlink(made.DataDir, s.DataDir); err != nil {
 					t.Fatal(err)
@@ -72,7 +72,7 @@ func TestTheDataDirectoryOfACloneIsNotUsed(t *testing.T) {
 				t.Errorf("what is refused was changed: %v", err)
 			}
 			if kind == "a link" {
-				return // what it leads to is another test's
+				return // another test covers the link's target
 			}
 			requireCommand(s, 0, "schema version", "migrate", "--data-dir", dataDirName)
 			requireCommand(s, 0, "schema version", "migrate", "--trust")
@@ -89,7 +89,8 @@ func TestTheDataDirectoryOfACloneIsNotUsed(t *testing.T) {
 	}
 }
 
-// Who makes the data directory goes on with it, however the making was cut off, and any other process was about to make it.
+// The process that creates the data directory continues with it, even if its creation was interrupted or another
+// process was about to create it.
 func TestWhoMadeTheDataDirectoryGoesOn(t *testing.T) {
 	t.Parallel()
 	s := withoutDataDir(t)
@@ -128,7 +129,7 @@ func TestWhoMadeTheDataDirectoryGoesOn(t *testing.T) {
 	requireCommand(nowhere, 0, "schema version", "migrate", "--data-dir", dataDirName)
 }
 
-// A lock that is a link makes no file where it leads to.
+// A link in place of the lock file does not create a file at its target.
 func TestALinkForALockIsNotFollowed(t *testing.T) {
 	t.Parallel()
 	s := withoutDataDir(t)

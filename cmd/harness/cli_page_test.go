@@ -14,7 +14,7 @@ import (
 
 const cliPage = "../../docs/cli.md"
 
-// The page of the command line is made from the commands themselves. HARNESS_UPDATE=1 writes it anew.
+// The page about the command line is generated from the commands. HARNESS_UPDATE=1 regenerates it.
 func TestTheCommandPageIsCurrent(t *testing.T) {
 	const begin = "<!-- made from the commands: HARNESS_UPDATE=1 go test ./cmd/harness -run TestTheCommandPageIsCurrent -->\n"
 	written, err := os.ReadFile(cliPage)
@@ -39,8 +39,8 @@ func TestTheCommandPageIsCurrent(t *testing.T) {
 	}
 }
 
-// describeCommands prints of each command what it does and its own flags. The settings of the server are on a page of
-// their own, and what most commands have stands above.
+// describeCommands prints each command's description and its own flags. The server's settings have a separate page, and
+// flags of most commands are listed above.
 func describeCommands(out *strings.Builder, cmd *cobra.Command) {
 	everywhere := []string{"help", "url", "token-file", "profile", "output", "quiet"}
 	for _, one := range cmd.Commands() {

@@ -20,7 +20,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// A setting that cannot be used ends the command with exit code 2 and one line that names it and what is allowed.
+// An invalid setting ends the command with exit code 2 and one line that names the setting and the allowed values.
 func TestBadSettingsAreOneLineAndExitCodeTwo(t *testing.T) {
 	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
@@ -100,7 +100,7 @@ func TestBadSettingsAreOneLineAndExitCodeTwo(t *testing.T) {
 			t.Parallel()
 			data := filepath.Join(t.TempDir(), "data")
 			s := &programtest.Site{T: t, Workspace: t.TempDir(), Env: append([]string{
-				// A server that gets as far as its port takes none that others have.
+				// A server that gets to listen on its port must not take a port in use.
 				"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "PORT=0",
 				"DATA_DIR=" + data, "LOG_LEVEL=silent", "CODEX_BIN=/nowhere/codex",
 			}, c.env...)}
@@ -171,8 +171,8 @@ func TestSmallCommandsPrintTheirAnswer(t *testing.T) {
 	}
 }
 
-// A container's health check finds a server that listens on every address; liveness and readiness need no token, and
-// readiness is about runtimes, too.
+// A container's health check finds a server that listens on every address. Liveness and readiness need no token, and
+// readiness includes runtimes.
 func TestHealthcheckReportsTheRuntime(t *testing.T) {
 	t.Parallel()
 	for codex, want := range map[string]int{"": http.StatusOK, "CODEX_BIN=/nowhere/codex": http.StatusServiceUnavailable} {
@@ -210,7 +210,7 @@ func TestHealthcheckReportsTheRuntime(t *testing.T) {
 	}
 }
 
-// SIGHUP, which a closed terminal sends, ends a server in order; started under nohup it does not end it.
+// SIGHUP, which a closing terminal sends, stops a server in order; it does not stop a server started under nohup.
 func TestAClosedTerminalEndsAServerInOrder(t *testing.T) {
 	t.Parallel()
 	takeHangups(t)
@@ -221,8 +221,8 @@ func TestAClosedTerminalEndsAServerInOrder(t *testing.T) {
 	}
 }
 
-// Help shows a command's own flags: of the server's settings serve shows those most people set, and all on demand; other
-// commands take each setting and show where the state is.
+// Help shows a command's own flags. Of the server's settings, serve shows the common ones, and all on demand. Other
+// commands accept each setting and show where the state is.
 func TestHelpShowsFlagsOfTheCommand(t *testing.T) {
 	t.Parallel()
 	s := &programtest.Site{T: t, Workspace: t.TempDir(), Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}}

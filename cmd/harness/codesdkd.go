@@ -16,17 +16,17 @@ import (
 	"harness/server/datadir"
 )
 
-// codesdkdName is the command that stands in for the codesdkd daemon.
+// codesdkdName is the command that replaces the codesdkd daemon.
 const codesdkdName = "codesdkd"
 
-// embeddedTools are the tools of this server that sessions are given where no setting names others: their agents have none
-// of their own unless a session asks for them.
+// embeddedTools returns the server's tools that sessions get by default if no setting names others: their agents have
+// no native tools unless a session requests them.
 func embeddedTools() []string {
 	return []string{"workspace.read", "workspace.list", "workspace.write", "patch.apply"}
 }
 
-// embedded sets what differs for a server that belongs to one program: it gives its tools, and the home of codex is below
-// its data directory, as those of the other runtimes are. What an operator set stays.
+// embedded sets the defaults of a server that belongs to one program. Such a server offers its tools, and stores the
+// home of codex below its data directory, like the homes of the other runtimes. It keeps the operator's settings.
 func embedded(cfg *config.Config) error {
 	if cfg.Source("HARNESS_TOOLS") == config.SourceDefault {
 		cfg.Tools.Names = embeddedTools()
@@ -45,7 +45,7 @@ func embedded(cfg *config.Config) error {
 	return nil
 }
 
-// newCodesdkd serves as the codesdkd daemon is started: embedding programs start it and read its URL.
+// newCodesdkd makes the command that replaces the codesdkd daemon: embedding programs start it and read its URL.
 func newCodesdkd(further []server.RuntimeMaker) *cobra.Command {
 	var workspace, mode string
 	cmd := &cobra.Command{
@@ -105,7 +105,7 @@ func newCodesdkd(further []server.RuntimeMaker) *cobra.Command {
 	return cmd
 }
 
-// plainNames are the names of runtimes here for a list of names as codesdkd has them (claude-agent-sdk, codex-sdk).
+// plainNames converts codesdkd's names of runtimes (claude-agent-sdk, codex-sdk) to the names used here.
 func plainNames(list string) string {
 	names := strings.Split(list, ",")
 	for i, name := range names {

@@ -16,7 +16,7 @@ import (
 	"harness/server/datadir"
 )
 
-// newCodexCommand runs the codex of this configuration, with its home: who installs it by `make run` has none on PATH.
+// newCodexCommand runs the codex of this configuration, with its home: a codex installed by `make run` is not on PATH.
 func newCodexCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "codex [-- ARGUMENT...]",
@@ -29,7 +29,7 @@ func newCodexCommand() *cobra.Command {
 	return cmd
 }
 
-// newLogin logs codex in where servers of this configuration look.
+// newLogin logs in codex in the home that servers of this configuration use.
 func newLogin() *cobra.Command {
 	var (
 		server    remote.Connection
@@ -58,8 +58,8 @@ func newLogin() *cobra.Command {
 	return cmd
 }
 
-// becomeCodex replaces this process, so that terminal, signals and exit code are codex's own. It returns on failure
-// only.
+// becomeCodex replaces this process with codex, so that terminal, signals and exit code are codex's own. It returns
+// only on failure.
 func becomeCodex(cmd *cobra.Command, args []string) error {
 	cfg, err := datadir.LoadConfig(cmd.Flags())
 	if err != nil {
@@ -77,7 +77,7 @@ func becomeCodex(cmd *cobra.Command, args []string) error {
 		syscall.Exec(path, append([]string{"codex"}, args...), env)) //nolint:gosec // what the operator named
 }
 
-// isServerSecret reports what codex is not given: what is secret here, but for its own key.
+// isServerSecret reports whether codex must not get a variable: all secrets here, except codex's own key.
 func isServerSecret(assignment string) bool {
 	name, _, _ := strings.Cut(assignment, "=")
 	return slices.ContainsFunc(config.Variables(), func(v config.Variable) bool {

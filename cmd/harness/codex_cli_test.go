@@ -12,8 +12,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// The codex of `make run` is on no PATH: it lies beside the program, which finds it, and logs in with the home
-// that servers use.
+// The codex of `make run` is not on PATH: it is beside the program, which finds it, and logs in with the home that
+// servers use.
 func TestTheCodexBesideTheProgramIsFound(t *testing.T) {
 	t.Parallel()
 	folder, home := t.TempDir(), t.TempDir()
@@ -46,7 +46,7 @@ func TestTheCodexBesideTheProgramIsFound(t *testing.T) {
 	}
 }
 
-// copyProgram copies, since a link would be resolved to where the program really is.
+// copyProgram copies the program, because a link would resolve to its original location.
 func copyProgram(t *testing.T, from, to string) {
 	t.Helper()
 	in, err := os.Open(from)

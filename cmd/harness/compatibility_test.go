@@ -10,8 +10,8 @@ import (
 
 const compatibilityPage = "../../docs/compatibility.md"
 
-// The page says what the router and the contract test's tables say, and there are few enough deliberate differences
-// to defend each.
+// The page matches the router and the contract test's tables, and there are few enough deliberate differences to
+// justify each.
 func TestTheCompatibilityPageIsCurrent(t *testing.T) {
 	t.Parallel()
 	served := map[contract.Operation]bool{}

@@ -13,7 +13,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// composeLine is a command of the comment that begins a compose file, by how it begins.
+// composeLine returns a command of the comment at the top of a compose file, by its first words.
 func composeLine(t *testing.T, file, begin string) string {
 	t.Helper()
 	text, err := os.ReadFile("../../" + file)
@@ -27,8 +27,8 @@ func composeLine(t *testing.T, file, begin string) string {
 	return string(line[1])
 }
 
-// The secrets of the containers are made once: the database keeps the password its volume was made with, and people
-// can look up the token.
+// The secrets of the containers are created once: the database keeps the password with which its volume was created,
+// and people can look up the token.
 func TestTheSecretsOfTheContainersAreKept(t *testing.T) {
 	t.Parallel()
 	for file, others := range map[string][]string{
@@ -79,7 +79,7 @@ func secretsAreKept(t *testing.T, file string, others []string) {
 	}
 }
 
-// Who logs codex in inside of the container is the user of agents, who reads nothing of the server's.
+// Inside the container, codex logs in as the agents' user, which cannot read the server's files.
 func TestTheContainersCodexIsLoggedIn(t *testing.T) {
 	t.Parallel()
 	login := composeLine(t, "docker-compose.yml", "docker compose --env-file compose.env exec")
@@ -89,7 +89,7 @@ func TestTheContainersCodexIsLoggedIn(t *testing.T) {
 	s := programtest.New(t)
 	home, data := t.TempDir(), t.TempDir()
 	cmd := exec.CommandContext(t.Context(), s.Program, "login", "--", "--with-api-key")
-	if os.Geteuid() == 0 { // the rest holds for any user
+	if os.Geteuid() == 0 { // the rest applies to any user
 		s.Become(programtest.Unprivileged)
 		s.Own(home)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: programtest.Unprivileged, Gid: programtest.Unprivileged}}

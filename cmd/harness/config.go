@@ -31,7 +31,7 @@ func newConfig() *cobra.Command {
 	return newGroup("config", "Look at the configuration", show)
 }
 
-// warnOfSettings says which names are no settings, and what was passed over.
+// warnOfSettings warns of names that are not settings, and of ignored settings.
 func warnOfSettings(out io.Writer, cfg *config.Config) error {
 	for _, name := range doctor.WithNearest(cfg.Unknown()) {
 		if _, err := fmt.Fprintf(out, "warning: %s in the environment or .env is no setting and has no effect\n", name); err != nil {

@@ -9,7 +9,7 @@ import (
 	"harness/server"
 )
 
-// newConfine makes a program's view of the files and becomes the program. Only servers and shims start it.
+// newConfine sets up a program's view of the files and then executes the program. Only servers and shims start it.
 func newConfine() *cobra.Command {
 	return &cobra.Command{
 		Use:                server.ConfineCommand + " PLAN PROGRAM [ARGS...]",
@@ -20,7 +20,7 @@ func newConfine() *cobra.Command {
 	}
 }
 
-// newTryConfine finds out whether that is possible here.
+// newTryConfine tests whether that is possible on this machine.
 func newTryConfine() *cobra.Command {
 	return &cobra.Command{
 		Use:    server.TryConfineCommand,

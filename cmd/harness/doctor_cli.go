@@ -46,7 +46,7 @@ func newDoctor() *cobra.Command {
 	return cmd
 }
 
-// report prints the findings; its error is that something is broken.
+// report prints the findings; it returns an error if something is broken.
 func report(out io.Writer, found []doctor.Finding, asJSON bool) error {
 	broken := 0
 	for _, f := range found {

@@ -20,8 +20,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// doctor runs the command and returns its exit code and findings by name; every line of the words for people must say
-// the same.
+// runDoctor runs the command and returns its exit code and findings by name. Every line of the text output must agree
+// with them.
 func runDoctor(s *programtest.Site, args ...string) (int, map[string][]doctor.Finding) {
 	s.T.Helper()
 	code, out := s.Command(append([]string{"doctor", "--json"}, args...)...)
@@ -61,8 +61,8 @@ func requireFinding(s *programtest.Site, found map[string][]doctor.Finding, name
 	s.T.Errorf("%s is not %s with %q: %v", name, status, says, found[name])
 }
 
-// A machine on which a server works has nothing broken: before its first start, while it runs, and after it was stopped
-// or killed. Nothing is made or changed by asking.
+// On a machine with a working server nothing is broken: before its first start, while it runs, and after it was stopped
+// or killed. The doctor creates and changes nothing.
 func TestTheDoctorOfAServerThatWorks(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {
@@ -104,14 +104,14 @@ func TestTheDoctorOfAServerThatWorks(t *testing.T) {
 			server.Stop()
 			unchanged(s.DataDir)
 			s.Start().Kill()
-			s.EndRuntimes() // which write there
+			s.EndRuntimes() // runtimes that write there
 			unchanged(s.DataDir)
 		})
 	}
 }
 
-// What keeps a server from working is named in one line with its remedy, and exit code 1; what does not is a warning,
-// and exit code 0.
+// The doctor names each problem that keeps a server from working in one line with its remedy, and exits with 1. Other
+// problems are warnings, and the exit code is 0.
 func TestTheDoctorFindsWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	other := httptest.NewServer(http.NotFoundHandler())
@@ -199,7 +199,8 @@ func TestTheDoctorFindsWhatIsWrong(t *testing.T) {
 	})
 }
 
-// The doctor says whether a cloud that is chosen has what it needs, and which variables of another one no agent gets.
+// The doctor reports whether a chosen cloud has the variables it needs, and which variables of another cloud no agent
+// gets.
 func TestDoctorReportsClouds(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t, programtest.WithEnv("HARNESS_RUNTIMES=codex,claude,gemini", "CLAUDE_CODE_USE_BEDROCK=1",

@@ -26,7 +26,7 @@ import (
 	"harness/server/datadir"
 )
 
-// newExtensions are the commands around extensions: two ask a running server, two look at a folder without one.
+// newExtensions makes the commands for extensions: two contact a running server, two examine a folder without one.
 func newExtensions() *cobra.Command {
 	lifecycle := &lifecycleClient{}
 	ask := func(use, short string, do func(context.Context, *lifecycleClient, io.Writer) error) *cobra.Command {
@@ -63,8 +63,8 @@ func newExtensions() *cobra.Command {
 	)
 }
 
-// withHosts runs a command over a folder with hosts of its own, whose children live in a temporary folder. The user
-// who names the folder consents to its code.
+// withHosts runs a command on a folder with temporary hosts, whose children live in a temporary folder. The user who
+// names the folder consents to its code.
 func withHosts(cmd *cobra.Command, folder string,
 	do func(context.Context, string, []extensions.Host, io.Writer) error) error {
 	path, err := filepath.Abs(folder)
@@ -83,10 +83,10 @@ func withHosts(cmd *cobra.Command, folder string,
 	})
 }
 
-// errProblems ends a command whose report names the problems.
+// errProblems ends a command if its report names problems.
 var errProblems = errors.New("the extension has problems")
 
-// checkExtension loads a folder as a reload would, in trust mode warn, and prints what it found.
+// checkExtension loads a folder like a reload, in trust mode warn, and prints the result.
 func checkExtension(ctx context.Context, folder string, hosts []extensions.Host, out io.Writer) (err error) {
 	roots := []extensions.Root{{Type: extensions.ConfiguredRoot, Path: folder}}
 	offered, err := tools.NewRegistry(tools.RegistryOptions{AllowDangerous: true, AllowNetwork: true})
@@ -148,11 +148,11 @@ func checkExtension(ctx context.Context, folder string, hosts []extensions.Host,
 	return nil
 }
 
-// errNotMovable ends conformance for an extension that runs in one profile only.
+// errNotMovable ends conformance for an extension that runs in only one profile.
 var errNotMovable = errors.New("the extension is not portable; the report says why")
 
 func conformance(ctx context.Context, folder string, hosts []extensions.Host, out io.Writer) error {
-	// To run this command on a folder allows its process, too.
+	// Running this command on a folder also allows its process.
 	var allowed []string
 	if raw, err := os.ReadFile(filepath.Join(folder, "extension.manifest.json")); err == nil {
 		var manifest struct{ Name string }
@@ -170,7 +170,7 @@ func conformance(ctx context.Context, folder string, hosts []extensions.Host, ou
 	return nil
 }
 
-// lifecycleClient asks a server's extension routes.
+// lifecycleClient sends requests to a server's extension routes.
 type lifecycleClient struct {
 	server                    remote.Connection
 	base, role, actor, bearer string
@@ -182,7 +182,7 @@ func (c *lifecycleClient) configure(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	// What is said on the command line goes before HARNESS_URL.
+	// Flags take precedence over HARNESS_URL.
 	if flags := cmd.Flags(); !flags.Changed("url") && (flags.Changed("host") || flags.Changed("port")) {
 		if err := flags.Set("url", datadir.ServerURL(cfg)); err != nil {
 			return err

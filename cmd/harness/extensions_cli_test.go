@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The shipped examples pass check and conformance; what is wrong with a folder is named.
+// The shipped examples pass check and conformance; problems of a folder are named.
 func TestExtensionCommandsOverFolders(t *testing.T) {
 	t.Parallel()
 	examples, err := filepath.Abs("../../docs/examples/agents")
@@ -41,7 +41,7 @@ func TestExtensionCommandsOverFolders(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// What the code uses and its host does not have, by name and place.
+	// Names that the code uses and its host lacks, with their positions.
 	folder := func(manifest, code string) string {
 		dir := t.TempDir()
 		files := map[string]string{"events.ts": code}
@@ -66,7 +66,7 @@ func TestExtensionCommandsOverFolders(t *testing.T) {
 		want            string
 	}{
 		{"check", filepath.Join(examples, "review-notes"), 0, "ok  "},
-		// It names the one profile it was written for.
+		// The error names the one profile for which it was written.
 		{"conformance", filepath.Join(examples, "review-notes"), 1, "profile fixture-profile is not declared"},
 		{"conformance", movable, 0, `"portableExtension": true`},
 		{"check", filepath.Join(examples, "turn-log"), 0, "ok  "},
@@ -106,7 +106,7 @@ func TestExtensionCommandsOverFolders(t *testing.T) {
 	}
 }
 
-// A child sees of the environment what the operator names; check loads as the server does.
+// A child gets the environment variables that the operator names; check loads extensions like the server does.
 func TestExtensionsSeeThePassedEnvironment(t *testing.T) {
 	dir := t.TempDir()
 	code := `if (process.env.ACME_TOKEN !== "t0ken") throw new Error("no token: " + process.env.ACME_TOKEN); export ` +

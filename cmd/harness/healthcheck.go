@@ -7,7 +7,7 @@ import (
 	"harness/server/datadir"
 )
 
-// newHealthcheck is for containers, which have no curl: exit 0 when the server of this configuration is ready.
+// newHealthcheck is for containers, which have no curl: it exits with 0 if the server of this configuration is ready.
 func newHealthcheck() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "healthcheck",

@@ -75,7 +75,7 @@ func importFrom(ctx context.Context, cfg *config.Config, from *codexmanager.Dire
 	if dryRun {
 		if _, err := os.Stat(filepath.Join(cfg.DataDir, "harness.db")); cfg.DatabaseURL == "" &&
 			errors.Is(err, os.ErrNotExist) {
-			// Into a temporary store: what the files say is checked as it would be.
+			// Use a temporary store: the import checks the files in the same way.
 			scratch, err := os.MkdirTemp("", "harness-import-")
 			if err != nil {
 				return report, err
@@ -115,7 +115,7 @@ func importFrom(ctx context.Context, cfg *config.Config, from *codexmanager.Dire
 	})
 }
 
-// openForImport opens the store as this release has it. A dry run does not migrate one that is in use.
+// openForImport opens the store with this release's schema. A dry run does not migrate a store in use.
 func openForImport(ctx context.Context, cfg *config.Config, dryRun bool) (*database.DB, error) {
 	if dryRun && cfg.DatabaseURL != "" {
 		db, err := database.Open(ctx, database.Options{URL: cfg.DatabaseURL})
@@ -136,10 +136,10 @@ func openForImport(ctx context.Context, cfg *config.Config, dryRun bool) (*datab
 	return db, err
 }
 
-// errDryRun takes a dry run back.
+// errDryRun rolls back a dry run.
 var errDryRun = errors.New("nothing is stored")
 
-// importNothing imports in one transaction that is taken back.
+// importNothing imports in one transaction and rolls it back.
 func importNothing(ctx context.Context, db *database.DB, from *codexmanager.Directory, nodeID string) (
 	report codexmanager.Report, err error) {
 	var failed error

@@ -16,7 +16,7 @@ import (
 	"harness/cmd/harness/remote"
 )
 
-// newJobs are the operator's commands over the job queue of a running server.
+// newJobs makes the operator's commands for the job queue of a running server.
 func newJobs() *cobra.Command {
 	cmd := newGroup("jobs", "List, show, cancel and wait for jobs of a running server")
 	var server remote.Connection
@@ -61,10 +61,10 @@ func newJobs() *cobra.Command {
 	return cmd
 }
 
-// jobsClient asks a server's job routes.
+// jobsClient sends requests to a server's job routes.
 type jobsClient struct{ base, token string }
 
-// shownJob is what the commands look at; raw is the job as the server sent it.
+// shownJob has the fields that the commands use; raw is the job as the server sent it.
 type shownJob struct {
 	ID, Type, State, Priority, CreatedAt string
 	Error                                *string
@@ -86,7 +86,7 @@ func (j shownJob) over() bool {
 	return j.State == "completed" || j.State == "failed" || j.State == "canceled"
 }
 
-// ask sends a request and decodes its answer into out; an answer other than 200 becomes an error that names it.
+// ask sends a request and decodes its response into out; a response other than 200 becomes an error that names it.
 func (c *jobsClient) ask(ctx context.Context, method, path string, out any) (err error) {
 	request, err := http.NewRequestWithContext(ctx, method, c.base+path, nil)
 	if err != nil {
@@ -119,7 +119,7 @@ func refusal(status int, body []byte) error {
 		Status, Message string
 		Job             *shownJob
 	}
-	_ = json.Unmarshal(body, &answer) // a proxy's page has no message of ours
+	_ = json.Unmarshal(body, &answer) // a proxy's error page has no message of the server
 	switch {
 	case answer.Status == "not_found":
 		return errors.New("there is no such job (finished ones are kept for a while only)")
@@ -165,7 +165,8 @@ func (c *jobsClient) list(ctx context.Context, out io.Writer, project, state str
 	return table.Flush()
 }
 
-// waitEvery is how often a wait asks. A job is a model turn of seconds: asking costs less than a stream.
+// waitEvery is the interval at which a wait polls. A job is a model turn of seconds, so polling costs less than a
+// stream.
 const waitEvery = 500 * time.Millisecond
 
 func (c *jobsClient) wait(ctx context.Context, out io.Writer, id string, timeout time.Duration) error {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// The jobs commands against the recorded shapes of the job routes: output, exit code, and an error that says what to
-// do.
+// The jobs commands against the recorded shapes of the job routes: output, exit code, and an error that names the
+// remedy.
 func TestJobsCommands(t *testing.T) {
 	t.Parallel()
 	const job = `{"id":"j-1","type":"agent_instruction","state":"STATE","priority":"interactive","error":null,` +

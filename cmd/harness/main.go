@@ -1,7 +1,7 @@
 // Command harness is the control plane for coding-agent runtimes: one binary that serves, migrates and reports about
 // itself.
 //
-// It is the only place that wires packages together. It must never hold a rule of its own: those live in the packages.
+// It is the only place that wires packages together. It must never hold rules of its own: those belong to the packages.
 package main
 
 import (
@@ -15,16 +15,16 @@ import (
 	"time"
 )
 
-// errInterrupted is why the context of a command ends with SIGINT.
+// errInterrupted is the cause with which SIGINT ends the context of a command.
 var errInterrupted = errors.New("interrupted")
 
 func main() { os.Exit(execute(server.FurtherRuntimes()...)) }
 
-// execute runs the process's own command line. The first SIGINT, SIGTERM or SIGHUP (the terminal is gone; with
-// nohup it stays ignored) asks for an orderly end; from then on they have their usual effect, so a second one ends a
-// process whose orderly end takes too long. A command that has not said endsItself ends by itself soon after the first one,
-// whatever it waits for: a file, a pipe or a lock does not know of the signal. Further runtimes are driven besides those
-// of runtimeTable.
+// execute runs the process's own command line. The first SIGINT, SIGTERM or SIGHUP (the terminal closed; with nohup it
+// stays ignored) requests an orderly end. After that the signals have their default effect, so a second one ends a
+// process whose orderly end takes too long. A command that has not called endsItself is ended soon after the first
+// signal, whatever it waits for: a wait for a file, a pipe or a lock does not notice the signal. The server supports
+// the further runtimes besides those of runtimeTable.
 func execute(further ...server.RuntimeMaker) int {
 	var itself atomic.Bool
 	ctx, end := context.WithCancelCause(context.WithValue(context.Background(), endingKey{}, &itself))
@@ -38,7 +38,7 @@ func execute(further ...server.RuntimeMaker) int {
 		defer close(watched)
 		select {
 		case got := <-signals:
-			signal.Stop(signals) // before parts are made to hurry
+			signal.Stop(signals) // before the parts have to hurry
 			if number, is := got.(syscall.Signal); is && !itself.Load() {
 				time.AfterFunc(endWait, func() { os.Exit(128 + int(number)) })
 			}
@@ -55,13 +55,13 @@ func execute(further ...server.RuntimeMaker) int {
 	return code
 }
 
-// endWait is how long a command has to put things in order after a signal.
+// endWait is the time that a command has to clean up after a signal.
 const endWait = 7 * time.Second
 
-// endingKey is of what a command says about its end, in its context.
+// endingKey is the context key under which a command records that it ends itself.
 type endingKey struct{}
 
-// endsItself says that the command whose context this is ends in its own time after a signal.
+// endsItself records that the command with this context ends by itself after a signal, without a time limit.
 func endsItself(ctx context.Context) {
 	if itself, is := ctx.Value(endingKey{}).(*atomic.Bool); is {
 		itself.Store(true)

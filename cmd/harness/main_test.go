@@ -20,7 +20,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// startedByServer reports that the test binary is a shim or a stage, whose environment may be that of its runtime alone.
+// startedByServer reports whether the test binary runs as a shim or a stage, whose environment may be only its
+// runtime's.
 func startedByServer() bool {
 	return len(os.Args) > 1 && (os.Args[1] == "shim" || os.Args[1] == server.ConfineCommand || os.Args[1] == server.TryConfineCommand ||
 		os.Args[1] == server.BridgeCommand || os.Args[1] == server.RunToolCommand)

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra/doc"
 )
 
-// newMan writes the manual. It is in no release's program: a release is built with what it writes.
+// newMan writes the manual. Released programs do not contain it: the release build runs it.
 func newMan(root *cobra.Command) *cobra.Command {
 	var date int64
 	cmd := &cobra.Command{

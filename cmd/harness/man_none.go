@@ -4,5 +4,5 @@ package main
 
 import "github.com/spf13/cobra"
 
-// newMan is a command of builds with the tag man alone.
+// newMan exists only in builds with the tag man.
 func newMan(*cobra.Command) *cobra.Command { return nil }

@@ -17,7 +17,7 @@ import (
 	"harness/server/datadir"
 )
 
-// newMCP offers the tools of a session over standard pipes, for agents that know no HTTP.
+// newMCP offers the tools of a session over standard pipes, for agents that do not speak HTTP.
 func newMCP() *cobra.Command {
 	var sessionID, address string
 	cmd := &cobra.Command{
@@ -55,7 +55,7 @@ func newMCP() *cobra.Command {
 	return cmd
 }
 
-// newRunTool is this program within a sandbox. Only servers start it.
+// newRunTool runs a tool inside a sandbox. Only servers start it.
 func newRunTool() *cobra.Command {
 	return &cobra.Command{
 		Use:    server.RunToolCommand + " [WITHIN]",
@@ -73,7 +73,7 @@ func newRunTool() *cobra.Command {
 					return err
 				}
 			}
-			// a job brings its tool's configuration
+			// a job contains its tool's configuration
 			all, err := server.AllTools(workspace.Limits{Hidden: within.Hidden, Fixed: within.Fixed}, nil, nil)
 			if err != nil {
 				return err

@@ -12,7 +12,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// memoryGroup makes a cgroup with a memory limit in bytes, and returns its folder: of version 2, or 1 where that has the memory.
+// memoryGroup creates a cgroup with a memory limit in bytes, and returns its folder: in version 2, or in version 1 if
+// that controls the memory.
 func memoryGroup(t *testing.T, limit int) string {
 	t.Helper()
 	parent, file := "/sys/fs/cgroup", "memory.max"
@@ -39,7 +40,7 @@ func memoryGroup(t *testing.T, limit int) string {
 	return group
 }
 
-// A server in a container plans with nine tenths of the container's memory, unless it is given another limit.
+// A server in a container plans with nine tenths of the container's memory, unless it gets another limit.
 func TestTheServerStaysWithinItsContainer(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {

@@ -18,7 +18,7 @@ import (
 	"harness/server/datadir"
 )
 
-// newNodesCommand looks at the servers of one Postgres by their rows there: also when none of them runs.
+// newNodesCommand shows the servers of one Postgres from their rows, even if none of them runs.
 func newNodesCommand() *cobra.Command {
 	asJSON := false
 	list := &cobra.Command{

@@ -9,7 +9,7 @@ import (
 	"harness/server"
 )
 
-// newBridge starts OpenCode and speaks lines for it. Only servers and shims start it.
+// newBridge starts OpenCode and translates its API to lines. Only servers and shims start it.
 func newBridge() *cobra.Command {
 	return &cobra.Command{
 		Use:    server.BridgeCommand + " OPENCODE",

@@ -16,7 +16,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// capabilities are those the packages name, by number.
+// capabilities returns the capabilities that the packages name, by number.
 func capabilities(t *testing.T, names []string) map[int]bool {
 	t.Helper()
 	numbers := map[string]int{"CHOWN": unix.CAP_CHOWN, "DAC_OVERRIDE": unix.CAP_DAC_OVERRIDE, "KILL": unix.CAP_KILL,
@@ -33,9 +33,9 @@ func capabilities(t *testing.T, names []string) map[int]bool {
 	return kept
 }
 
-// What we ship runs agents as a user of their own: as root with the rights the unit leaves it, and with those of the
-// container, the server starts a runtime as that user, which works in a folder of its own, cannot read the data
-// directory or signal the server, and is ended and found again by it.
+// The shipped packages run agents as a separate user. As root with the rights of the unit or of the container, the
+// server starts a runtime as that user. The runtime works in a separate folder and can neither read the data directory
+// nor signal the server. The server can end it and find it again.
 func TestThePackagesRunAgentsAsAUserOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
@@ -68,7 +68,7 @@ func TestThePackagesRunAgentsAsAUserOfTheirOwn(t *testing.T) {
 			if err := os.Chown(s.DataDir, 0, 0); err != nil {
 				t.Fatal(err)
 			}
-			// A thread that lost rights is not used again; what it starts has lost them, too.
+			// A thread that lost rights is not reused; programs that it starts have lost them, too.
 			runtime.LockOSThread()
 			for number := range unix.CAP_LAST_CAP + 1 {
 				if !kept[number] {
@@ -107,7 +107,7 @@ func TestThePackagesRunAgentsAsAUserOfTheirOwn(t *testing.T) {
 	}
 }
 
-// run has an agent run a command and returns its output.
+// runIn makes an agent run a command and returns its output.
 func runIn(i *programtest.Server, session, command string) string {
 	i.T.Helper()
 	turn := i.Send(session, "MOCK_CMD["+command+"]")
@@ -123,16 +123,16 @@ func runIn(i *programtest.Server, session, command string) string {
 	return answer
 }
 
-// The container's start makes the data directory the server's that an image of before left to the user of agents, and
-// runs without that user where it is not root.
+// The container's start script gives the server the data directory that an earlier image left to the agents' user. If
+// it does not run as root, it runs without that user.
 func TestTheContainersStart(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
-		return // a container's start as another user is the second half
+		return // the second half covers a container that starts as another user
 	}
 	const agent = 10001
 	s := withoutDataDir(t)
-	s.Env = s.Env[:len(s.Env)-1] // without a codex, which would be copied
+	s.Env = s.Env[:len(s.Env)-1] // without codex, which would be copied
 	s.Become(agent)
 	s.User = 0
 	programs := t.TempDir()

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// jsonFlag is the value of -o where it can only be json.
+// jsonFlag is the value of -o for commands where it can only be json.
 type jsonFlag struct{ on *bool }
 
 // String implements pflag.Value.
@@ -31,13 +31,13 @@ func (f jsonFlag) Set(text string) error {
 	return nil
 }
 
-// addJSON adds the flags that have a command print JSON: --json, and -o json as commands of a server have it.
+// addJSON adds the flags that make a command print JSON: --json, and -o json as in the commands for a server.
 func addJSON(cmd *cobra.Command, on *bool, help string) {
 	cmd.Flags().BoolVar(on, "json", false, help)
 	cmd.Flags().VarP(jsonFlag{on}, "output", "o", "json: as --json")
 }
 
-// printJSON writes a value for people and for programs that read this one's output.
+// printJSON writes a value for people and for programs.
 func printJSON(out io.Writer, value any) error {
 	encoder := json.NewEncoder(out)
 	encoder.SetEscapeHTML(false)

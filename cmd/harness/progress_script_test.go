@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// What `make test` runs its steps by prints while it waits that it does, and keeps the step's output and exit code.
+// The script that runs the steps of `make test` prints progress while it waits, and keeps the step's output and exit
+// code.
 func TestTheScriptOfProgressKeepsWhatItRuns(t *testing.T) {
 	t.Parallel()
 	cmd := exec.CommandContext(t.Context(), "../../scripts/progress.sh", "a step", "sh", "-c", "cat; echo trouble >&2; exit 7")
@@ -32,7 +33,7 @@ func TestTheScriptOfProgressKeepsWhatItRuns(t *testing.T) {
 	var lines []string
 	for scanner := bufio.NewScanner(output); scanner.Scan(); {
 		lines = append(lines, scanner.Text())
-		if len(lines) == 2 { // it has printed that it goes on
+		if len(lines) == 2 { // it has printed its progress
 			if _, err := input.Write([]byte("what it prints\n")); err != nil {
 				t.Error(err)
 			}

@@ -9,7 +9,7 @@ import (
 	"harness/server/datadir"
 )
 
-// addRemote adds the commands that work on a server to those that look at this machine.
+// addRemote adds the commands that work on a server to the commands that examine this machine.
 func addRemote(root *cobra.Command) {
 	root.AddCommand(remote.Commands(localServer)...)
 	for name, commands := range remote.Subcommands(localServer) {
@@ -30,7 +30,7 @@ func localServer(named string) (base, token string, err error) {
 	return datadir.ServerURL(cfg), localToken(cfg, named), nil
 }
 
-// remoteCode is the exit code of an error of such a command, 0 when it has none of its own.
+// remoteCode returns the exit code of an error of such a command, 0 if it has none of its own.
 func remoteCode(err error) int {
 	var (
 		ended *remote.ExitError

@@ -13,7 +13,7 @@ import (
 	"harness/server"
 )
 
-// newReplay plays a bundle again, on any machine.
+// newReplay replays a bundle, on any machine.
 func newReplay() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{

@@ -20,11 +20,11 @@ import (
 // Exit codes of the command.
 const (
 	exitFailure     = 1
-	exitUsage       = 2   // a setting or flag that cannot be used
-	exitInterrupted = 130 // as shells have it of SIGINT
+	exitUsage       = 2   // an invalid setting or flag
+	exitInterrupted = 130 // as shells report SIGINT
 )
 
-// endError ends the program with a code, without a word.
+// endError ends the program with an exit code and prints nothing.
 type endError struct{ code int }
 
 func (e *endError) Error() string { return fmt.Sprintf("exit %d", e.code) }
@@ -33,7 +33,7 @@ func (e *endError) Error() string { return fmt.Sprintf("exit %d", e.code) }
 func run(ctx context.Context, args []string, stdout, stderr io.Writer, further ...server.RuntimeMaker) int {
 	root := bareRoot()
 	if len(args) > 0 && args[0] == shimCommand {
-		root.AddCommand(newShim()) // a shim lives as long as its runtime: it does not pay for the other commands
+		root.AddCommand(newShim()) // a shim lives as long as its runtime, so it must not pay for the other commands
 	} else {
 		addCommands(root, further)
 	}
@@ -51,7 +51,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, further .
 		_, _ = fmt.Fprintf(stderr, "harness: %v\n%s", err, cmd.UsageString())
 		return exitFailure
 	}
-	// Joined errors, and those of drivers, come on several lines.
+	// Joined errors, and errors of drivers, have several lines.
 	_, _ = fmt.Fprintln(stderr, "harness:", strings.ReplaceAll(err.Error(), "\n", "; "))
 	return exitCode(err)
 }
@@ -81,7 +81,7 @@ func newRoot(further []server.RuntimeMaker) *cobra.Command {
 	return root
 }
 
-// bareRoot is the program without its commands.
+// bareRoot makes the root command without its subcommands.
 func bareRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "harness",
@@ -119,7 +119,7 @@ func addCommands(root *cobra.Command, further []server.RuntimeMaker) {
 	}
 }
 
-// refuseArguments makes arguments that a command or one below it does not take a command line that cannot be understood.
+// refuseArguments makes surplus arguments of a command and its subcommands a usage error.
 func refuseArguments(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
@@ -138,7 +138,7 @@ func refuseArguments(cmd *cobra.Command) {
 	}
 }
 
-// newGroup makes a command that only holds others: alone it says which.
+// newGroup makes a command that only has subcommands: alone it lists them.
 func newGroup(use, short string, commands ...*cobra.Command) *cobra.Command {
 	group := &cobra.Command{Use: use, Short: short, Args: remote.NoCommand, RunE: printHelp}
 	group.AddCommand(commands...)
@@ -147,7 +147,7 @@ func newGroup(use, short string, commands ...*cobra.Command) *cobra.Command {
 
 func printHelp(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 
-// helpFor shows the help of the command that the arguments name.
+// helpFor shows the help of the command named by the arguments.
 func helpFor(cmd *cobra.Command, args []string) error {
 	found, rest, err := cmd.Root().Find(args)
 	if err != nil || len(rest) > 0 && found.HasSubCommands() {

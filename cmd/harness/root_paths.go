@@ -8,8 +8,8 @@ import (
 	v1 "harness/api/v1"
 )
 
-// atRoot serves the task API at the root as well, as codesdkd does: programs put its paths behind the URL it prints. A
-// browser that opens a page is shown the console's.
+// atRoot also serves the task API at the root, as codesdkd does: programs append its paths to the printed URL. A
+// browser that opens a page gets the console's page.
 func atRoot(next http.Handler) http.Handler {
 	first := map[string]bool{"artifacts": true}
 	for _, route := range v1.Routes() {

@@ -22,7 +22,7 @@ import (
 
 const matrixPage = "../../docs/runtimes/README.md"
 
-// RA-01: what each adapter says its runtime can do is what the page says. HARNESS_UPDATE=1 writes it anew.
+// RA-01: the page lists the capabilities that each adapter reports for its runtime. HARNESS_UPDATE=1 regenerates it.
 func TestTheCapabilityMatrixIsCurrent(t *testing.T) {
 	t.Parallel()
 	const begin = "<!-- made from the adapters: HARNESS_UPDATE=1 go test ./cmd/harness -run TestTheCapabilityMatrixIsCurrent -->\n"
@@ -53,8 +53,8 @@ func TestTheCapabilityMatrixIsCurrent(t *testing.T) {
 	}
 }
 
-// RA-27: each runtime has a page, which says with what versions it was tried, how to install and log in, what it reads by
-// itself, what holds it back, and how it is with calls in parallel, MCP, stopping and failures.
+// RA-27: each runtime has a page. It lists the tested versions, how to install and log in, the files that the runtime
+// reads itself, and its restrictions. It also covers parallel calls, MCP, stopping and failures.
 func TestEachRuntimeHasItsPage(t *testing.T) {
 	t.Parallel()
 	index, err := os.ReadFile(matrixPage)
@@ -87,7 +87,7 @@ func TestEachRuntimeHasItsPage(t *testing.T) {
 	}
 }
 
-// everyAdapter is one of each runtime, and of an agent that is configured, as a server on a machine with bubblewrap
+// everyAdapter makes one adapter of each runtime, and of a configured agent, as a server on a machine with bubblewrap
 // makes them.
 func everyAdapter(t *testing.T) (adapters []runtime.Adapter) {
 	t.Helper()
@@ -116,7 +116,7 @@ func everyAdapter(t *testing.T) (adapters []runtime.Adapter) {
 	return adapters
 }
 
-// capabilityMatrix has a row for each capability and a column for each adapter.
+// capabilityMatrix has one row per capability and one column per adapter.
 func capabilityMatrix(adapters []runtime.Adapter) string {
 	var out strings.Builder
 	head, rule := "|", "|---|"
@@ -131,14 +131,14 @@ func capabilityMatrix(adapters []runtime.Adapter) string {
 			continue
 		}
 		fields = slices.Delete(fields, i, i+1)
-		for _, fact := range reflect.VisibleFields(field.Type) { // shown by the task API alone
+		for _, fact := range reflect.VisibleFields(field.Type) { // only the task API shows it
 			fact.Index = append(slices.Clone(field.Index), fact.Index...)
 			fields = append(fields, fact)
 		}
 	}
 	for _, field := range fields {
 		name := field.Tag.Get("json")
-		if name == "-" { // it is not answered
+		if name == "-" { // not part of the response
 			continue
 		}
 		fmt.Fprintf(&out, "| `%s`", name)

@@ -18,7 +18,7 @@ import (
 	"harness/server/datadir"
 )
 
-// stopLimit bounds the end of one runtime: its own grace and what follows.
+// stopLimit bounds the end of one runtime: its grace period and the cleanup.
 const stopLimit = 15 * time.Second
 
 func newRuntimes() *cobra.Command {
@@ -119,7 +119,7 @@ func stopRuntimes(cmd *cobra.Command, found []shim.Found, names []string) error 
 	return errors.Join(errs...)
 }
 
-// stopRuntime asks the shim first; one that does not answer is ended by its process id.
+// stopRuntime first asks the shim; if the shim does not answer, stopRuntime kills it by its process id.
 func stopRuntime(ctx context.Context, f shim.Found) error {
 	if _, err := shim.Stop(ctx, f, stopLimit); err == nil {
 		return nil

@@ -12,7 +12,7 @@ import (
 
 const securityPage = "../../docs/security.md"
 
-// The page of who may call what is made from the routes themselves. HARNESS_UPDATE=1 writes it anew.
+// The page of permissions is generated from the routes. HARNESS_UPDATE=1 regenerates it.
 func TestTheRoleMatrixIsCurrent(t *testing.T) {
 	const begin, end = "<!-- made from the routes: HARNESS_UPDATE=1 go test ./cmd/harness -run " +
 		"TestTheRoleMatrixIsCurrent -->\n", "<!-- end -->\n"
@@ -37,7 +37,7 @@ func TestTheRoleMatrixIsCurrent(t *testing.T) {
 	}
 }
 
-// roleMatrix lists every operation with who may call it.
+// roleMatrix lists every operation with the roles that may call it.
 func roleMatrix() string {
 	var out strings.Builder
 	out.WriteString("| operation | local (no token set), owner token | named token | extension role | agent |\n|---|---|---|---|---|\n")

@@ -8,13 +8,13 @@ import (
 	"harness/internal/runtime/process/shim"
 )
 
-// readyDescriptor is the pipe a server gives its shim, which reports that the runtime runs.
+// readyDescriptor is the pipe that a server passes to its shim; the shim reports on it that the runtime runs.
 const readyDescriptor = 3
 
-// shimCommand is the command as which this program is a shim.
+// shimCommand is the subcommand that runs this program as a shim.
 const shimCommand = "shim"
 
-// newShim is the program's other half: a small process that keeps one runtime alive while servers come and go. Only
+// newShim makes the shim command: a small process that keeps one runtime alive while servers stop and start. Only
 // servers start it.
 func newShim() *cobra.Command {
 	return &cobra.Command{

@@ -12,8 +12,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// takeHangups has commands end at SIGHUP also where the tests run below nohup. What a process ignores, those that it starts
-// ignore; what it handles they do not.
+// takeHangups makes commands end at SIGHUP even if the tests run under nohup. Child processes inherit ignored signals,
+// but not handled ones.
 func takeHangups(t *testing.T) {
 	t.Helper()
 	handled := make(chan os.Signal, 1)
@@ -21,8 +21,8 @@ func takeHangups(t *testing.T) {
 	t.Cleanup(func() { signal.Stop(handled) })
 }
 
-// A signal ends a command that waits for something which knows of no signal, and a .env that is a pipe is not waited for
-// at all.
+// A signal ends a command even if it waits for something that does not notice signals. The program never waits for a
+// .env that is a pipe.
 func TestASignalEndsACommandThatWaits(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -45,7 +45,7 @@ func TestASignalEndsACommandThatWaits(t *testing.T) {
 		if err := command.Process.Signal(number); err != nil {
 			t.Fatal(err)
 		}
-		_ = command.Wait() // a signal is no success
+		_ = command.Wait() // after a signal the exit code is not 0
 		if code := command.ProcessState.ExitCode(); code != 128+int(number) || time.Since(began) > time.Minute {
 			t.Errorf("after %s it ended with %d, after %s", number, code, time.Since(began))
 		}

@@ -11,7 +11,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// The example a reader starts with works, word for word: curl and a small websocket client against a real server.
+// The getting-started example works word for word: curl and a small websocket client against a real server.
 func TestTheSmokeScriptPasses(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t)

@@ -17,7 +17,7 @@ import (
 	"harness/server/datadir"
 )
 
-// newToken is for the server's owner.
+// newToken makes the command for the server's owner.
 func newToken() *cobra.Command {
 	var renew bool
 	cmd := &cobra.Command{
@@ -60,7 +60,8 @@ func newToken() *cobra.Command {
 	return cmd
 }
 
-// showRenewed shows a new token to the server, so that what the old one opened ends at once. No server need be there.
+// showRenewed sends a new token to the server, so that access with the old one ends immediately. The server need not
+// run.
 func showRenewed(ctx context.Context, cfg *config.Config, secret string) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -70,12 +71,12 @@ func showRenewed(ctx context.Context, cfg *config.Config, secret string) {
 	}
 	request.Header.Set("Authorization", "Bearer "+secret)
 	if response, err := http.DefaultClient.Do(request); err == nil {
-		_ = response.Body.Close() // what it says is of no matter
+		_ = response.Body.Close() // the response does not matter
 	}
 }
 
-// localToken is what a command of this machine shows to the server that is named, "" for the one of the configuration. The
-// owner's token is for that one alone: at another port there may be anything.
+// localToken returns the token that a command on this machine sends to the named server, "" for the configured one. The
+// owner's token is only for that server: any program may listen on another port.
 func localToken(cfg *config.Config, named string) string {
 	if cfg.AuthToken != "" {
 		return cfg.AuthToken
@@ -89,7 +90,7 @@ func localToken(cfg *config.Config, named string) string {
 	}
 	secret, err := token.Read()
 	if err != nil {
-		return "" // the server says what it needs
+		return "" // the server reports what it needs
 	}
 	return secret
 }

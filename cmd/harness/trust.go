@@ -19,7 +19,7 @@ import (
 	"harness/server/datadir"
 )
 
-// newTrust is the operator's consent to what the server would run or obey.
+// newTrust makes the command by which the operator consents to files that the server would run or obey.
 func newTrust() *cobra.Command {
 	var list, dry bool
 	var revoke string
@@ -92,7 +92,7 @@ func revokeTrust(store *trust.Store, path string, out io.Writer) error {
 	}
 	place, err := find(path)
 	if errors.Is(err, os.ErrNotExist) {
-		place, err = filepath.Abs(path) // what is gone can be revoked, too
+		place, err = filepath.Abs(path) // consent to a deleted file can be revoked, too
 	}
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ func revokeTrust(store *trust.Store, path string, out io.Writer) error {
 	return err
 }
 
-// found is what a command line asks to consent to: hash by place, and a data directory, "" for none.
+// found returns the files for which a command line requests consent: hash by place, and a data directory, "" for none.
 func found(ctx context.Context, args []string, stderr io.Writer) (hashes map[string]string, dataDir string, err error) {
 	if len(args) == 0 {
 		return foundHere(ctx, stderr)
@@ -129,10 +129,10 @@ func found(ctx context.Context, args []string, stderr io.Writer) (hashes map[str
 		return nil, "", err
 	}
 	if holds, err := extensions.Holds(folder); err != nil || holds {
-		hash, hashErr := trust.HashFolder(folder, nil) // of all: they may import what stands beside them
+		hash, hashErr := trust.HashFolder(folder, nil) // hash all files: extensions may import files beside them
 		return map[string]string{folder: hash}, "", errors.Join(err, hashErr)
 	}
-	// From the folder above: an extension may import what stands beside it.
+	// Search from the parent folder: an extension may import files beside it.
 	roots := []extensions.Root{{Type: extensions.ConfiguredRoot, Path: filepath.Dir(folder)}}
 	hashes, problems, err := server.ProcessExtensions(ctx, roots, folder)
 	if err == nil && len(problems) > 0 {
@@ -141,20 +141,21 @@ func found(ctx context.Context, args []string, stderr io.Writer) (hashes map[str
 	return hashes, "", err
 }
 
-// The names of what counts where it stands: in the working directory.
+// The names of files that the server uses if they are in the working directory.
 const (
 	dotenv      = ".env"
 	dataDirName = ".data"
 )
 
-// foundHere are the files of settings and the extensions a server started here finds. What cannot be loaded is only
-// printed.
+// foundHere returns the settings files and the extensions that a server started here finds. It only prints the ones
+// that cannot be loaded.
 func foundHere(ctx context.Context, stderr io.Writer) (hashes map[string]string, dataDir string, err error) {
 	workspace, err := os.Getwd()
 	if err != nil {
 		return nil, "", err
 	}
-	// Obeyed before it is consented to, as nothing is run here: it may name a config file and folders of extensions.
+	// Read the settings before consent, because this command runs nothing: they may name a config file and extension
+	// folders.
 	cfg, err := config.FromProcess(nil, nil)
 	if err != nil {
 		return nil, "", err
@@ -174,7 +175,7 @@ func foundHere(ctx context.Context, stderr io.Writer) (hashes map[string]string,
 	for _, path := range cfg.Files() {
 		err := hashFile(path, hashes)
 		if errors.Is(err, os.ErrNotExist) || errors.Is(err, config.ErrNoFile) || errors.Is(err, config.ErrTooLong) {
-			continue // nothing of it counts
+			continue // the server ignores such a file
 		}
 		if err != nil {
 			return nil, "", err

@@ -13,7 +13,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// evil is code that leaves a mark where it runs.
+// evil returns code that leaves a mark when it runs.
 func evil(mark string) string {
 	return fmt.Sprintf(
 		"import { writeFileSync } from \"node:fs\";\nwriteFileSync(%q, \"ran\");\nexport const registerAgentEvents = () => {};\n",
@@ -35,7 +35,7 @@ func write(s *programtest.Site, mode os.FileMode, name, text string) string {
 	return path
 }
 
-// consent runs `harness trust` with arguments; it must work.
+// consent runs `harness trust` with arguments; it must succeed.
 func consent(s *programtest.Site, args ...string) string {
 	s.T.Helper()
 	code, out := s.Command(append([]string{"trust"}, args...)...)
@@ -56,12 +56,13 @@ func requireHash(s *programtest.Site, place, out string) {
 	}
 }
 
-// A server started in a folder that another user wrote runs nothing of it: neither the program its .env names nor
-// extensions that would be processes, whether their manifest says so or their code. A first start is no consent.
+// A server started in a folder that another user wrote runs nothing from it. It runs neither the program that its .env
+// names nor extensions that need a process, whether their manifest or their code requires it. A first start is no
+// consent.
 func TestAServerInAnUntrustedCloneRunsNothingOfIt(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t)
-	// So that the .env is what names it.
+	// So that only the .env names the program.
 	s.Env = slices.DeleteFunc(s.Env, func(assignment string) bool { return strings.HasPrefix(assignment, "CODEX_BIN=") })
 	marks := t.TempDir()
 	mark := func(name string) string { return filepath.Join(marks, name) }
@@ -119,9 +120,9 @@ func TestAServerInAnUntrustedCloneRunsNothingOfIt(t *testing.T) {
 	}
 }
 
-// What was consented to runs, as it was then: an edit is used neither by a reload nor by a restart until it is
-// consented to, and what ran before goes on. So it is with a helper outside of the folder, with a link that is swapped,
-// and after a consent was taken back.
+// The server runs files as they were when the operator consented. It uses an edit only after consent, neither at a
+// reload nor at a restart before, and the earlier version continues to run. The same applies to a helper outside the
+// folder, a swapped link, and a revoked consent.
 func TestAnEditTakesConsentAway(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t, programtest.WithEnv("CODEX_BIN=/nowhere/codex"))
@@ -208,7 +209,7 @@ func TestAnEditTakesConsentAway(t *testing.T) {
 	refused("a consent taken back")
 }
 
-// --trust consents to what is there at the start, for this run only.
+// --trust consents to the files present at startup, for this run only.
 func TestTrustForOneRun(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t, programtest.WithEnv("CODEX_BIN=/nowhere/codex"))
@@ -239,7 +240,7 @@ func TestTrustForOneRun(t *testing.T) {
 	}
 }
 
-// What is no .env and no extension is refused as a mistake; what is consented to is listed.
+// A file that is neither a .env nor an extension is refused as a mistake; files with consent are listed.
 func TestTrustReportsMistakes(t *testing.T) {
 	t.Parallel()
 	s := &programtest.Site{T: t, Workspace: t.TempDir(), Env: []string{"PATH=" + os.Getenv("PATH"),

@@ -13,7 +13,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// says has an agent run a command and returns what it wrote.
+// says makes an agent run a command and returns its output.
 func says(s *programtest.Site, server *programtest.Server, session, command string) string {
 	s.T.Helper()
 	out := filepath.Join(s.Workspace, "out")
@@ -33,9 +33,9 @@ func says(s *programtest.Site, server *programtest.Server, session, command stri
 	return string(text)
 }
 
-// Where there is no folder of extensions an agent cannot make one, nor put anything into the empty one that stands
-// there meanwhile; what the operator puts there is loaded as always. Without that, nothing is there when the server and
-// its runtimes are gone, a killed one's included.
+// Without an extensions folder, an agent can neither create one nor write to the empty one that the server created.
+// Files that the operator puts there load as usual. Otherwise the folder is removed after the server and its runtimes
+// end, even after a kill.
 func TestAMissingFolderOfExtensionsIsProtected(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t)
@@ -47,7 +47,7 @@ func TestAMissingFolderOfExtensionsIsProtected(t *testing.T) {
 		t.Fatalf("after a stop there is %v %v", left, err)
 	}
 	s.Start().Kill()
-	// A server that is killed at that moment has made a runtime's folder, and not yet said what is to run in it.
+	// A server killed at that moment has created a runtime's folder, but not yet recorded which runtime runs in it.
 	if err := os.MkdirAll(filepath.Join(s.RunDir(), uuid.Must(uuid.NewV7()).String()), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -77,9 +77,9 @@ func TestAMissingFolderOfExtensionsIsProtected(t *testing.T) {
 	}
 }
 
-// What an agent makes where there was no .env and no folder of extensions is neither obeyed nor run, though it would
-// run in the sandbox: by no reload and no restart, until the operator consents to it. With consent it is protected from
-// the next start on, and is then like any other.
+// The server neither obeys nor runs a .env or extensions folder that an agent creates, even if the code would run in
+// the sandbox. That holds at every reload and restart until the operator consents. With consent the folder is protected
+// from the next start on, and is then like any other.
 func TestWhatAnAgentPutsInAMissingPlaceIsNotUsed(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t, programtest.WithEnv("AGENT_EXTENSION_CONFIGURED_ROOTS=deep/agents"))
@@ -134,7 +134,7 @@ func TestWhatAnAgentPutsInAMissingPlaceIsNotUsed(t *testing.T) {
 		t.Errorf("what ran is gone: %v", answer)
 	}
 	consent(s)
-	server.Stop() // and its runtimes
+	server.Stop() // stops its runtimes, too
 	server = s.Start()
 	session = server.CreateSession(programtest.Object{"filesystemSandbox": "workspace-write", "approvalPolicy": "never",
 		"cwd": s.Workspace})

@@ -16,7 +16,7 @@ import (
 	"harness/transcript"
 )
 
-// Outcomes of the packages behind the interfaces, to be wrapped by their adapters. Any other error is a failure.
+// Outcomes of the packages behind the interfaces, which their adapters wrap. Any other error is a failure.
 var (
 	// ErrGone: the subject of the action was deleted or never existed.
 	ErrGone = errors.New("there is nothing left to act on")
@@ -35,14 +35,13 @@ type Transcripts interface {
 
 // Approvals reads and decides interactive requests; package session implements it.
 type Approvals interface {
-	// Approval describes a request; ErrGone when there is none with that id.
+	// Approval describes a request. It returns ErrGone if no request has that id.
 	Approval(ctx context.Context, approvalID string) (Approval, error)
-	// Decide settles it. ErrResolved when another actor did.
+	// Decide settles a request. It returns ErrResolved if another actor did.
 	Decide(ctx context.Context, decision Decision) error
 }
 
-// Decision is what an extension decided about an approval. Message is its reason, "" for none; Actor names the
-// extension.
+// Decision is an extension's decision about an approval. Message is its reason, "" for none; Actor names the extension.
 type Decision struct{ ApprovalID, Decision, Scope, Message, Actor string }
 
 // Approval is the subject of a request.
@@ -50,7 +49,7 @@ type Approval struct{ SessionID, TurnID string }
 
 // Turns steers running turns.
 type Turns interface {
-	// Steer adds input to a running turn. ErrConflict when it is not running.
+	// Steer adds input to a running turn. It returns ErrConflict if the turn is not running.
 	Steer(ctx context.Context, sessionID, turnID, text string) error
 }
 
@@ -69,14 +68,14 @@ type Options struct {
 	Titles      Titles
 	Jobs        extensions.Jobs
 	Logger      zerolog.Logger
-	// Clock is time.Now when nil.
+	// Clock defaults to time.Now.
 	Clock func() time.Time
 }
 
 // Executor executes action requests. It implements extensions.Actions.
 type Executor struct {
 	opts Options
-	keys keylock.Locks // of idempotency
+	keys keylock.Locks // one lock per idempotency key
 }
 
 // New makes an executor.
@@ -125,9 +124,9 @@ func (o outcome) details() json.RawMessage {
 // prepared is a valid action within its scope.
 type prepared func(ctx context.Context) outcome
 
-// Execute runs one request and returns its outcome. One idempotency key acts once: a repeat with the same request
-// gets the first answer, another request a conflict. A request without a key gets one derived from its content if its
-// event or job has an id (CorrelationID). An event that is dispatched twice therefore acts once.
+// Execute runs one request and returns its outcome. One idempotency key acts once: a repeat of the same request gets
+// the first result, and another request gets a conflict. A request without a key gets one derived from its content if
+// its event or job has an id (CorrelationID). An event that is dispatched twice therefore acts once.
 func (e *Executor) Execute(ctx context.Context, call extensions.ActionCall) sdk.EmitResult {
 	result := sdk.EmitResult{Kind: sdk.ActionResult, ModuleName: call.ModuleName, ActionType: call.Request.ActionType,
 		RequestID: call.Request.RequestID, IdempotencyKey: call.Request.IdempotencyKey}

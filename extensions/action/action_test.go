@@ -21,7 +21,7 @@ import (
 	"harness/transcript"
 )
 
-// product stands behind the executor's interfaces and notes what was done.
+// product implements the executor's interfaces and records the calls.
 type product struct {
 	mu   sync.Mutex
 	done []string
@@ -86,7 +86,7 @@ func (p *product) EnqueueJob(_ context.Context, in sdk.EnqueueInput) (sdk.Enqueu
 	return outcome, p.note("enqueue %s %s", in.Type, in.ProjectID)
 }
 
-// executor makes one over a store. The journal is stopped at the test's end.
+// executor makes an executor on a store. The journal is stopped at the end of the test.
 func executor(t *testing.T, db *database.DB, p *product) *action.Executor {
 	t.Helper()
 	j := journal.New(db, journal.Options{Logger: zerolog.Nop()})
@@ -169,7 +169,7 @@ func TestActions_EX23_EX24_EX27_EX28(t *testing.T) {
 					c.code, c.done)
 			}
 		}
-		// Outside of a turn or session nothing is bound.
+		// Outside a turn or session the scope is unlimited.
 		free := call("turn.steer.create", `{"sessionId":"s1","turnId":"over","input":"go"}`, "")
 		free.Scope = extensions.Scope{}
 		if got := e.Execute(t.Context(), free); got.Status != "conflict" {
@@ -188,8 +188,8 @@ func TestActions_EX23_EX24_EX27_EX28(t *testing.T) {
 	})
 }
 
-// QU-17, QU-18: one key acts once, also for another process over the same store and whatever the order of the keys;
-// another request under it conflicts.
+// QU-17, QU-18: one key acts once, even in another process on the same store and with JSON members in any order.
+// Another request with the same key conflicts.
 func TestIdempotency(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -212,7 +212,7 @@ func TestIdempotency(t *testing.T) {
 		if got := e.Execute(t.Context(), other); got.Status != "performed" {
 			t.Errorf("another extension's key is its own: %s", got.Status)
 		}
-		// A failure is not kept: the same key may try again.
+		// A failure is not stored: the same key may try again.
 		p.fail = errors.New("runtime is down")
 		if got := e.Execute(t.Context(), call("turn.steer.create", `{"sessionId":"s1","turnId":"t1","input":"x"}`,
 			"k2")); got.Status != "failed" {
@@ -223,14 +223,14 @@ func TestIdempotency(t *testing.T) {
 			"k2")); got.Status != "performed" {
 			t.Errorf("got %s", got.Status)
 		}
-		// Another process over the same store.
+		// Another process on the same store.
 		p2 := &product{}
 		if got := executor(t, db, p2).Execute(t.Context(),
 			call("turn.steer.create", `{"sessionId":"s1","turnId":"t1","input":"go"}`, "k1")); got.Status != "performed" ||
 			len(p2.done) != 0 {
 			t.Errorf("after a restart: %s, %v", got.Status, p2.done)
 		}
-		// Without a key, one is made from the event's id and what the request says.
+		// A request without a key gets one derived from the event's id and the request's content.
 		p.done = nil
 		derived := call("turn.steer.create", `{"sessionId":"s1","turnId":"t1","input":"d"}`, "")
 		derived.CorrelationID = "turn.completed|s1|t1"
@@ -243,7 +243,7 @@ func TestIdempotency(t *testing.T) {
 	})
 }
 
-// Many callers of one key at once: one acts, all get its outcome.
+// Many concurrent callers of one key: one acts, and all get its outcome.
 func TestOneOfManyActs(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {

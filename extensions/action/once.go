@@ -16,7 +16,7 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// signatureOf is the SHA-256 of a request's content and subject, the same for every spelling of the same JSON.
+// signatureOf returns the SHA-256 of a request's content and subject, equal for every spelling of the same JSON.
 func signatureOf(call extensions.ActionCall) (string, error) {
 	payload, err := jcs.Transform(call.Request.Payload)
 	if err != nil {
@@ -26,7 +26,7 @@ func signatureOf(call extensions.ActionCall) (string, error) {
 		nil
 }
 
-// hash is the SHA-256 of a list of texts and their boundaries.
+// hash returns the SHA-256 of a list of texts and their boundaries.
 func hash(parts ...string) string {
 	sum := sha256.New()
 	for _, part := range parts {
@@ -36,13 +36,14 @@ func hash(parts ...string) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// stored is a stored result; Status "" means that the execution is under way.
+// stored is a stored result; Status "" means that the execution is in progress.
 type stored struct {
 	Status  sdk.ActionStatus `json:"status"`
 	Details json.RawMessage  `json:"details,omitempty"`
 }
 
-// replayable outcomes are stored: a repeat would change nothing. The others may succeed the next time.
+// replayable reports whether an outcome is stored, because a repeat would change nothing. Other outcomes may succeed
+// the next time.
 func replayable(status sdk.ActionStatus) bool {
 	switch status {
 	case sdk.Performed, sdk.AlreadyResolved, sdk.NotEligible, sdk.Forbidden:
@@ -71,7 +72,7 @@ func (e *Executor) once(ctx context.Context, key, signature, sessionID string, a
 		return replay(previous.result)
 	}
 	done := act(ctx)
-	// The outcome is stored even if the caller no longer waits.
+	// Store the outcome even if the caller no longer waits.
 	if err := e.keep(context.WithoutCancel(ctx), key, done); err != nil {
 		e.opts.Logger.Error().Err(err).Msg("cannot store the result of an action; a repeat will run it again")
 	}

@@ -115,7 +115,7 @@ func (e *Executor) upsert(call extensions.ActionCall) (prepared, *outcome) {
 	}, nil
 }
 
-// detailsText returns details as text; an object or anything else becomes its JSON.
+// detailsText returns details as text; any JSON other than a string is returned as JSON.
 func detailsText(raw json.RawMessage) *string {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil

@@ -10,13 +10,15 @@ import (
 // maxTitle bounds a title in bytes.
 const maxTitle = 200
 
-// Titles names sessions; package session implements it.
+// Titles renames sessions; package session implements it.
 type Titles interface {
-	// Rename sets a session's title. With onlyFrom the session must have that title before: ErrResolved when it has another.
+	// Rename sets a session's title. With onlyFrom, the session must have that title before; otherwise Rename returns
+	// ErrResolved.
 	Rename(ctx context.Context, sessionID, title, onlyFrom string) error
 }
 
-// rename is session.rename, our own action; codex-manager's supervisor runs a command line client instead.
+// rename implements session.rename, an action that codex-manager lacks; its supervisor runs a command line client
+// instead.
 func (e *Executor) rename(call extensions.ActionCall) (prepared, *outcome) {
 	var in struct {
 		SessionID string `json:"sessionId"`
@@ -43,5 +45,5 @@ func (e *Executor) rename(call extensions.ActionCall) (prepared, *outcome) {
 	}, nil
 }
 
-// actionRename is its name. The SDK has constants only for the four actions of every runtime.
+// actionRename is the name of the action. The SDK has constants only for the four actions of every runtime.
 const actionRename = "session.rename"

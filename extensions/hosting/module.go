@@ -1,6 +1,6 @@
-// Package hosting is the shared part of the hosts of extensions. It owns the queue of an extension's events, the
-// lifecycle of the worker that runs its handlers (a JavaScript machine, a child process), and the tools that handlers
-// call.
+// Package hosting is the shared part of the hosts of extensions. It owns the queue of an extension's events and the
+// tools that handlers call. It also owns the lifecycle of the worker that runs the handlers (a JavaScript machine, a
+// child process).
 //
 // It must never know what a worker is, or what events mean.
 package hosting
@@ -20,12 +20,12 @@ import (
 )
 
 // Module is one extension that workers of type W run; S is a host's state of each invocation. A host's own module
-// embeds it, and with that implements extensions.Module.
+// embeds it, and thereby implements extensions.Module.
 type Module[W comparable, S any] struct {
 	host     Host[W, S]
 	source   extensions.Source
 	log      zerolog.Logger
-	what     string // the operator's name for a worker
+	what     string // the name for a worker in messages to the operator
 	maxQueue int
 
 	// loaded gets the outcome of the first load; quit ends the supervisor, which closes ended.
@@ -33,16 +33,16 @@ type Module[W comparable, S any] struct {
 	quit     chan struct{}
 	ended    chan struct{}
 	quitOnce sync.Once
-	// Work are the goroutines Close waits for.
+	// Work tracks the goroutines that Close waits for.
 	Work sync.WaitGroup
 
 	// Mu guards the following fields and the host's own state.
 	Mu sync.Mutex
 	// Registered are the handlers of the first load, nil before it.
 	Registered []extensions.Subscription
-	// Serving is the worker that accepts events, the zero value when there is none.
+	// Serving is the worker that accepts events, the zero value for none.
 	Serving W
-	// Invocations are those that have not ended, by id.
+	// Invocations holds the invocations that have not ended, by id.
 	Invocations map[int]*Invocation[W, S]
 	// State is the extension's health.
 	State extensions.Health
@@ -53,7 +53,7 @@ type Module[W comparable, S any] struct {
 	refusal error // the error of Handle, nil while events are accepted
 }
 
-// Invocation is one run of a handler. Its module's Mu guards its fields once it was submitted.
+// Invocation is one run of a handler. After it was submitted, its module's Mu guards its fields.
 type Invocation[W comparable, S any] struct {
 	ID           int
 	Ctx          context.Context //nolint:containedctx // it is the handler's, which runs elsewhere
@@ -78,22 +78,22 @@ type Outcome struct {
 
 // Host is the part of the embedding host that a module uses.
 type Host[W comparable, S any] interface {
-	// Serve runs one worker until it fails or Quit is closed, and returns why. It is the only place where
-	// workers begin and end.
+	// Serve runs one worker until the worker fails or Quit is closed, and returns the reason. Workers start and end
+	// only there.
 	Serve() error
-	// Exhausted is why no further worker may start, nil when one may.
+	// Exhausted returns the reason why no further worker may start, nil if one may.
 	Exhausted() error
-	// Submitted is called when an invocation waits, Expired when the caller of a running one has stopped
-	// waiting, Finished when one ended. Mu is held.
+	// The module calls Submitted when an invocation waits, Expired when the caller of a running one has stopped
+	// waiting, and Finished when one ended. Mu is held.
 	Submitted()
 	Expired(inv *Invocation[W, S])
 	Finished(inv *Invocation[W, S])
 }
 
-// ErrUnloaded ends a worker because its module is closed.
+// ErrUnloaded ends a worker when its module is closed.
 var ErrUnloaded = errors.New("the extension was unloaded")
 
-// Init prepares a module; what is what a worker is called ("process").
+// Init prepares a module; what is the name for a worker ("process").
 func (m *Module[W, S]) Init(host Host[W, S], source extensions.Source, what string, maxQueue int, log zerolog.Logger) {
 	m.host, m.source, m.what, m.maxQueue, m.log = host, source, what, maxQueue, log
 	m.loaded, m.quit, m.ended = make(chan error, 1), make(chan struct{}), make(chan struct{})
@@ -107,7 +107,7 @@ func NewInvocation[W comparable, S any](ctx context.Context) *Invocation[W, S] {
 	return inv
 }
 
-// Quit is closed when the module is being closed.
+// Quit is closed when the module closes.
 func (m *Module[W, S]) Quit() <-chan struct{} { return m.quit }
 
 // Subscriptions implements extensions.Module.
@@ -136,7 +136,7 @@ func (m *Module[W, S]) Admit(worker W) {
 	m.State.State = extensions.HealthOK
 	select {
 	case m.loaded <- nil:
-	default: // Load was answered long ago
+	default: // Load already returned
 	}
 }
 
@@ -149,7 +149,7 @@ func (m *Module[W, S]) Handle(ctx context.Context, number int, event *extensions
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	event.JSON() // encoded here, in the caller's time
+	event.JSON() // encode here, in the caller's time
 	inv := NewInvocation[W, S](ctx)
 	defer inv.Cancel()
 	inv.Subscription, inv.Event, inv.Tools = number, event, tools
@@ -159,7 +159,7 @@ func (m *Module[W, S]) Handle(ctx context.Context, number int, event *extensions
 	select {
 	case o := <-inv.out:
 		if deadline, ok := ctx.Deadline(); o.Err != nil && ok && !time.Now().Before(deadline) {
-			// The worker noticed the deadline before the context did.
+			// The worker noticed the deadline before the context ended.
 			return nil, context.DeadlineExceeded
 		}
 		return o.Value, o.Err
@@ -186,8 +186,7 @@ func (m *Module[W, S]) submit(inv *Invocation[W, S]) error {
 	return nil
 }
 
-// expire ends an invocation whose caller does not wait any more. Its worker, if one runs it, is notified
-// later.
+// expire ends an invocation whose caller no longer waits. If a worker runs the invocation, expire notifies it later.
 func (m *Module[W, S]) expire(inv *Invocation[W, S]) {
 	m.Mu.Lock()
 	defer m.Mu.Unlock()
@@ -227,7 +226,7 @@ func (m *Module[W, S]) Finish(inv *Invocation[W, S], o Outcome) {
 	inv.out <- o
 }
 
-// Retire sends a worker no further events. Mu is held.
+// Retire makes the module send a worker no further events. Mu is held.
 func (m *Module[W, S]) Retire(worker W) {
 	if m.Serving == worker {
 		var none W
@@ -245,7 +244,8 @@ func (m *Module[W, S]) Dismiss(worker W, why error) {
 	}
 }
 
-// refuse makes Handle fail at once, or accept events again with a nil error. It also ends all queued invocations.
+// refuse makes Handle fail immediately; with a nil error Handle accepts events again. It also ends all queued
+// invocations.
 func (m *Module[W, S]) refuse(err error) {
 	m.Mu.Lock()
 	defer m.Mu.Unlock()

@@ -11,7 +11,7 @@ const (
 	Longest = 30 * time.Second
 )
 
-// History records one extension's restarts. The zero value has none; it belongs to one goroutine.
+// History records one extension's restarts. The zero value is empty; only one goroutine may use it.
 type History struct{ times []time.Time }
 
 // Next records a restart at the given time. It returns the number of restarts within the span and the delay of this

@@ -21,7 +21,7 @@ func (m *Module[W, S]) Load(ctx context.Context, patience time.Duration) (err er
 	if err != nil {
 		closing, done := context.WithTimeout(context.Background(), patience)
 		defer done()
-		_ = m.Close(closing) // the error is the load's; the host counts a worker that does not end
+		_ = m.Close(closing) // return the load's error; the host counts a worker that does not end
 	}
 	return err
 }
@@ -37,7 +37,7 @@ func (m *Module[W, S]) supervise() {
 			return
 		}
 		if first && !m.everServed() {
-			// Load receives this and closes the module.
+			// Load receives this error and closes the module.
 			m.loaded <- asLoadError(m.source, reason)
 			<-m.quit
 			return
@@ -73,7 +73,7 @@ func (m *Module[W, S]) broke(state extensions.HealthState, err error) {
 	m.State.State, m.State.LastError = state, err.Error()
 }
 
-// pause waits before another worker starts. False means that the module is being closed.
+// pause waits before another worker starts. It returns false if the module is closed.
 func (m *Module[W, S]) pause(restarts int, wait time.Duration) bool {
 	if wait == 0 {
 		return true
@@ -88,7 +88,7 @@ func (m *Module[W, S]) pause(restarts int, wait time.Duration) bool {
 	}
 }
 
-// LoadError is an error of Load.
+// LoadError makes an error of Load.
 func LoadError(source extensions.Source, code extensions.LoadCode, message string) error {
 	return &extensions.LoadError{Extension: source.Name, Code: code, Message: message}
 }

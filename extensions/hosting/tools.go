@@ -8,7 +8,7 @@ import (
 	"harness/extensions"
 )
 
-// UseTool makes a handler's call of a tool. The handler gets the errors.
+// UseTool runs a handler's call of a tool and returns the errors to the handler.
 func UseTool(ctx context.Context, tools extensions.Tools, name string, args []json.RawMessage) (
 	json.RawMessage, error) {
 	if ctx.Err() != nil {

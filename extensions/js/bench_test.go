@@ -76,7 +76,7 @@ func benchNative() sdk.Extension {
 		}}
 }
 
-// jobs counts instead of keeping.
+// jobs counts jobs and does not store them.
 type jobs struct{}
 
 func (jobs) EnqueueJob(_ context.Context, input sdk.EnqueueInput) (sdk.EnqueueOutcome, error) {
@@ -124,7 +124,7 @@ func BenchmarkEmit(b *testing.B) {
 	}
 }
 
-// emits measures sequential emits: the median and the processor time of this process and its children together.
+// emits measures sequential emits: the median, and the processor time of this process and its children together.
 func emits(b *testing.B, r *extensions.Registry, name, payload string, kind sdk.ResultKind) {
 	b.Helper()
 	once := func() {
@@ -154,7 +154,7 @@ func emits(b *testing.B, r *extensions.Registry, name, payload string, kind sdk.
 	b.ReportMetric(float64(used.Nanoseconds())/1e3/float64(len(took)), "cpu-us/op")
 }
 
-// processor is the processor time this process and its living children used (those by /proc, in ticks of 10 ms).
+// processor returns the processor time that this process and its living children used (from /proc, in ticks of 10 ms).
 func processor(b *testing.B) time.Duration {
 	b.Helper()
 	var usage syscall.Rusage
@@ -182,7 +182,7 @@ func processor(b *testing.B) time.Duration {
 	return used
 }
 
-// BenchmarkReload swaps 50 extensions: bundle, fresh machine, registration, swap, and freeing the old ones.
+// BenchmarkReload swaps 50 extensions: bundle, new machine, registration, swap, and freeing the old ones.
 func BenchmarkReload(b *testing.B) {
 	root := extensionstest.Write(b, nil)
 	many(b, root, 50, 0)
@@ -198,7 +198,7 @@ func BenchmarkReload(b *testing.B) {
 	b.ReportMetric(float64((processor(b)-before).Milliseconds())/float64(n), "cpu-ms/op")
 }
 
-// BenchmarkUnsubscribed is an event without a subscriber.
+// BenchmarkUnsubscribed measures an event without a subscriber.
 func BenchmarkUnsubscribed(b *testing.B) {
 	r := registry(b, extensionstest.Write(b, map[string]string{"bench/events.mjs": benchCode}), nil, nil, nil)
 	event := &extensions.Event{Type: "app_server.item.agent_message.delta", Payload: json.RawMessage(`{"delta":"x"}`)}
@@ -226,12 +226,12 @@ func BenchmarkLoad(b *testing.B) {
 	}
 }
 
-// BenchmarkCut is how much later than its timeout of 50 ms an endless loop is answered for.
+// BenchmarkCut measures how long after its timeout of 50 ms an endless loop returns an error.
 func BenchmarkCut(b *testing.B) {
 	host := newHost(js.Limits{})
 	var late []time.Duration
 	for b.Loop() {
-		// A fresh extension each time: one that breaks its machine over and over is made to wait.
+		// Each iteration uses a new extension: one that breaks its machine repeatedly has to wait.
 		module, err := host.Load(context.Background(),
 			source(extensionstest.Write(b,
 				map[string]string{"events.mjs": extensionstest.Handlers(`() => { while (true) {} }`)}), "events.mjs"))

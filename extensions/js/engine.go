@@ -18,18 +18,18 @@ const (
 	maxLog     = 8 << 10
 )
 
-// hostCall is the machine's only way out: an operation, its invocation and a text. Only some operations have an
-// answer.
+// hostCall is the only function through which the machine reaches Go: an operation, its invocation and a text. Only
+// some operations return an answer.
 type hostCall func(operation string, invocation int, text string) string
 
-// engine is one QuickJS machine with the prelude in it. All methods but interrupt belong to the goroutine that owns it.
-// This is the seam for another engine: nothing else in the package knows QuickJS.
+// engine is one QuickJS machine with the prelude loaded. All methods but interrupt belong to the goroutine that owns
+// it. Another engine would replace this type: nothing else in the package knows QuickJS.
 type engine struct {
 	vm                                  *quickjs.VM
 	register, invoke, settle, fire, end quickjs.Value
 }
 
-// compilePrelude makes bytecode of the prelude: parsing it is most of what a new machine costs.
+// compilePrelude compiles the prelude to bytecode: parsing it is most of the cost of a new machine.
 func compilePrelude() ([]byte, error) {
 	vm, err := quickjs.NewVM()
 	if err != nil {
@@ -60,7 +60,7 @@ func newEngine(memory int, prelude, settings []byte, host hostCall) (*engine, er
 
 func (e *engine) prepare(memory int, prelude, settings []byte, host hostCall) error {
 	e.vm.SetMemoryLimit(uintptr(memory))
-	// Atomics.wait would block the goroutine where no interrupt reaches it.
+	// Atomics.wait would block the goroutine, and no interrupt could reach it.
 	e.vm.SetCanBlock(false)
 	err := e.vm.RegisterHostFunc("__host", func(args []any) (any, error) {
 		if len(args) != 3 {
@@ -97,7 +97,7 @@ func (e *engine) prepare(memory int, prelude, settings []byte, host hostCall) er
 	return nil
 }
 
-// number reads an integer that came out of JavaScript.
+// number reads an integer that JavaScript returned.
 func number(v any) int {
 	switch n := v.(type) {
 	case int:
@@ -125,7 +125,7 @@ func (e *engine) load(code string) error {
 			return errors.New(clip(thrown.Message, maxMessage))
 		}
 		if err.Error() == "null" {
-			// The engine throws null when no memory is left for an error.
+			// The engine throws null if no memory is left for an error.
 			return errors.New("null (thrown by the extension, or there was no memory left for an error)")
 		}
 		return errors.New(clip(err.Error(), maxMessage))
@@ -143,9 +143,9 @@ func (e *engine) call(function quickjs.Value, args ...any) error {
 	return nil
 }
 
-// drain runs promise jobs; more says that some are left.
+// drain runs promise jobs; more reports that some are left.
 func (e *engine) drain() (more bool, err error) {
-	const most = 1 << 20 // where the engine itself yields
+	const most = 1 << 20 // the number after which the engine itself yields
 	n, err := e.vm.ExecutePendingJobs()
 	if n >= most {
 		return true, nil
@@ -153,7 +153,7 @@ func (e *engine) drain() (more bool, err error) {
 	return false, err
 }
 
-// interrupt ends the JavaScript that runs now; any goroutine may call it, also after close.
+// interrupt ends the running JavaScript; any goroutine may call it, even after close.
 func (e *engine) interrupt() { e.vm.Interrupt() }
 
 // close frees the machine, whose memory the garbage collector does not manage.

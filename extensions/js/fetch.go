@@ -18,34 +18,34 @@ import (
 
 // Limits of fetch.
 const (
-	// maxBody is the longest body of an answer in bytes, decompressed.
+	// maxBody is the maximum length of a response body in bytes, decompressed.
 	maxBody = 4 << 20
-	// maxHeaders bounds the headers of an answer in bytes.
+	// maxHeaders bounds the headers of a response in bytes.
 	maxHeaders = 256 << 10
 	// maxRedirects is the maximum number of redirects.
 	maxRedirects = 10
 	// fetchTimeout bounds one fetch, in addition to the handler's timeout.
 	fetchTimeout = 30 * time.Second
-	// maxFetches is how many fetches of one extension run at once; others wait.
+	// maxFetches is the maximum number of concurrent fetches of one extension; others wait.
 	maxFetches = 8
 )
 
-// fetchAdvice is the error of fetch in an extension that did not declare it.
+// fetchAdvice is the error of fetch in an extension whose manifest does not declare it.
 const fetchAdvice = `fetch is not declared: name the hosts in the manifest, as in "capabilities": {"host": ["net:api.example.com"]}`
 
-// network are the hosts that an extension may fetch from, nil without a declaration.
+// network holds the hosts from which an extension may fetch, nil without a declaration.
 type network struct {
 	client *http.Client
 	tokens chan struct{}
 }
 
-// newNetwork makes a client without proxy, credentials or cookies that reaches only what the rules allow.
+// newNetwork makes a client without proxy, credentials or cookies that reaches only the hosts that the rules allow.
 func newNetwork(rules []netRule, own func() string) *network {
 	return &network{
 		tokens: make(chan struct{}, maxFetches),
 		client: &http.Client{Transport: &http.Transport{
 			DialContext: dialer{rules: rules, own: own}.dial, MaxResponseHeaderBytes: maxHeaders,
-			// A connection kept open would need an owner after the fetch.
+			// A kept connection would need an owner after the fetch.
 			DisableKeepAlives: true,
 		}},
 	}
@@ -71,7 +71,7 @@ type fetchResponse struct {
 	Base64     string      `json:"base64,omitempty"`
 }
 
-// fetch is the tool behind JavaScript's fetch.
+// fetch implements JavaScript's fetch.
 func (m *module) fetch(ctx context.Context, _ *invocation, _, arguments string) (json.RawMessage, error) {
 	if m.network == nil {
 		return nil, errors.New(fetchAdvice)
@@ -99,7 +99,7 @@ func (m *module) fetch(ctx context.Context, _ *invocation, _, arguments string) 
 	return json.Marshal(response)
 }
 
-// hopByHop are headers of the connection, which the extension does not control. Without Accept-Encoding the client
+// hopByHop reports headers of the connection, which the extension does not control. Without Accept-Encoding the client
 // decompresses the body.
 func hopByHop(name string) bool {
 	switch name = http.CanonicalHeaderKey(name); name {

@@ -19,7 +19,7 @@ import (
 	"harness/tests/extensionstest"
 )
 
-// fetching loads an extension with declarations and one handler for each body.
+// fetching loads an extension with declarations and one handler per body.
 func fetching(t *testing.T, options js.Options, declared []string, bodies ...string) extensions.Module {
 	t.Helper()
 	from := source(extensionstest.Write(t, map[string]string{"events.mjs": extensionstest.Handlers(bodies...)}),
@@ -34,7 +34,7 @@ func fetching(t *testing.T, options js.Options, declared []string, bodies ...str
 	return module
 }
 
-// site answers what the tests of fetch ask.
+// site serves the requests of the fetch tests.
 func site(t *testing.T) (server *httptest.Server, gone chan struct{}) {
 	t.Helper()
 	gone = make(chan struct{}, 1000)
@@ -71,7 +71,7 @@ func site(t *testing.T) (server *httptest.Server, gone chan struct{}) {
 		<-r.Context().Done()
 		gone <- struct{}{}
 	})
-	// It answers once a request waits at /slow.
+	// It responds once a request waits at /slow.
 	mux.HandleFunc("/arrived", func(_ http.ResponseWriter, r *http.Request) {
 		select {
 		case <-arrived:
@@ -84,7 +84,7 @@ func site(t *testing.T) (server *httptest.Server, gone chan struct{}) {
 }
 
 func TestFetchWithinItsDeclaration(t *testing.T) {
-	// What the server's environment says about proxies is not the extension's.
+	// The proxy settings in the server's environment do not apply to the extension.
 	t.Setenv("HTTP_PROXY", "http://127.0.0.1:1")
 	t.Setenv("http_proxy", "http://127.0.0.1:1")
 	server, _ := site(t)
@@ -135,7 +135,7 @@ func TestFetchWithinItsDeclaration(t *testing.T) {
 	}
 }
 
-// Without a declaration fetch is there and says how to get it, and what is no host is refused at load.
+// Without a declaration, fetch exists and its error names the remedy. An invalid host is refused at load.
 func TestFetchWithoutADeclaration(t *testing.T) {
 	t.Parallel()
 	module := fetching(t, js.Options{}, nil, `() => fetch("http://example.com/")`, `() => typeof fetch`)
@@ -161,7 +161,7 @@ func TestFetchWithoutADeclaration(t *testing.T) {
 	}
 }
 
-// No declaration, name or redirect leads to this server, to this machine unasked, or to a service that hands
+// No declaration, name or redirect reaches this server, this machine without its port, or a service that hands
 // credentials to local callers.
 func TestFetchStaysAwayFromWhatTrustsThisMachine(t *testing.T) {
 	t.Parallel()
@@ -206,7 +206,7 @@ func TestFetchStaysAwayFromWhatTrustsThisMachine(t *testing.T) {
 	}
 }
 
-// A fetch ends with its signal and with its handler, on the wire, too.
+// A fetch ends with its signal and with its handler, including the network request.
 func TestFetchEndsWithItsSignalAndItsHandler(t *testing.T) {
 	t.Parallel()
 	server, gone := site(t)

@@ -1,5 +1,5 @@
 // Package js runs extensions written in JavaScript or TypeScript inside the server: one QuickJS virtual machine per
-// extension, owned by one goroutine, without any authority but the tools a handler is given.
+// extension, owned by one goroutine. The machine has no authority except the tools that a handler gets.
 //
 // It owns the machine's lifecycle (load, run, interrupt, replace) and the messages between JavaScript and Go. It must
 // never know what events mean, which extensions exist or what a tool does; those belong to the root package.
@@ -7,7 +7,8 @@
 // How a misbehaving extension is limited (docs/extensions-hosts.md):
 //   - JavaScript that runs too long is interrupted at the invocation's deadline and its machine is replaced;
 //   - memory and stack are capped by the engine, results, calls, timers, log lines and the queue by this package;
-//   - a native loop of the engine can not be interrupted: its machine is abandoned, a fresh one serves, and only a few may be abandoned.
+//   - a native loop of the engine can not be interrupted: its machine is abandoned, a fresh one serves, and only a few
+//     may be abandoned.
 package js
 
 import (
@@ -28,28 +29,29 @@ import (
 // Kind is the host's name.
 const Kind = "embedded"
 
-// Limits bound the resources of one extension. The zero value of a field means its default.
+// Limits bound the resources of one extension. The zero value of a field selects its default.
 type Limits struct {
-	// Memory is the heap of one machine in bytes, default 64 MiB.
+	// Memory is the maximum heap of one machine in bytes, default 64 MiB.
 	Memory int
-	// MaxTurn is how long JavaScript may run without yielding when no shorter limit applies, default 30 s.
+	// MaxTurn is the maximum time that JavaScript may run without yielding if no shorter limit applies, default 30 s.
 	MaxTurn time.Duration
-	// AfterTurn bounds code that runs after the end of an invocation (finally blocks), default 250 ms.
+	// AfterTurn bounds the code that runs after the end of an invocation (finally blocks), default 250 ms.
 	AfterTurn time.Duration
-	// Grace is how long after its limit a machine may still be busy before it counts as stuck, default 250 ms.
+	// Grace is the time that a machine may still be busy after its limit before it counts as stuck, default 250 ms.
 	Grace time.Duration
 	// LoadTimeout bounds loading, default 10 s.
 	LoadTimeout time.Duration
-	// MaxResult is the longest result, tool argument or event of tools in characters, default 1 Mi.
+	// MaxResult is the maximum length of a result, tool argument or event of tools in characters, default 1 Mi.
 	MaxResult int
-	// MaxCalls, MaxTimers and MaxHandlers bound what waits or is registered in one machine, defaults 256, 1000 and 1000.
+	// MaxCalls, MaxTimers and MaxHandlers limit the pending calls, timers and handlers of one machine, defaults 256,
+	// 1000 and 1000.
 	MaxCalls, MaxTimers, MaxHandlers int
-	// MaxQueue is how many events may be queued for the extension, default 1024.
+	// MaxQueue is the maximum number of queued events of the extension, default 1024.
 	MaxQueue int
-	// MaxLogLines is how many lines one invocation may log, default 200.
+	// MaxLogLines is the maximum number of log lines per invocation, default 200.
 	MaxLogLines int
-	// MaxStuck and MaxStuckTotal are how many abandoned machines one extension and all of them may have, defaults 2 and 4.
-	// Each holds a processor core and up to Memory until its loop ends.
+	// MaxStuck and MaxStuckTotal are the maximum numbers of abandoned machines, of one extension and of all, defaults 2
+	// and 4. Each uses a processor core and up to Memory until its loop ends.
 	MaxStuck, MaxStuckTotal int
 }
 
@@ -79,7 +81,7 @@ func set[T int | time.Duration](field *T, value T) {
 // Options configure a Host.
 type Options struct {
 	Limits Limits
-	// Own returns this server's address ("host:port"), which no fetch may reach; nil for none.
+	// Own returns this server's address ("host:port"), which fetch must not reach; nil for none.
 	Own func() string
 	// Logger receives log lines of extensions outside an invocation, and the events of their machines.
 	Logger zerolog.Logger
@@ -91,7 +93,7 @@ type Host struct {
 	log    zerolog.Logger
 	// stuck counts the abandoned machines of all extensions.
 	stuck atomic.Int32
-	// globals are the names a machine has, prelude its compiled prelude; both are made once.
+	// globals returns the names that a machine has; prelude returns its compiled prelude. Both are made once.
 	globals func() (map[string]bool, error)
 	prelude func() ([]byte, error)
 	own     func() string
@@ -115,7 +117,7 @@ func (h *Host) newEngine(settings []byte, call hostCall) (*engine, error) {
 // Kind implements extensions.Host.
 func (h *Host) Kind() string { return Kind }
 
-// Stuck is the number of machines that were abandoned in a native loop and still run.
+// Stuck returns the number of machines that were abandoned in a native loop and still run.
 func (h *Host) Stuck() int { return int(h.stuck.Load()) }
 
 // Load bundles the extension, evaluates it in a new machine and calls its registerAgentEvents.
@@ -149,7 +151,7 @@ func (h *Host) Load(ctx context.Context, source extensions.Source) (extensions.M
 	return m, nil
 }
 
-// importRoot is the folder that must contain all imports.
+// importRoot returns the folder that must contain all imports.
 func importRoot(source extensions.Source) string {
 	if source.Trust == extensions.TrustEnforced || source.SourceRoot == "" {
 		return source.Root
@@ -157,7 +159,7 @@ func importRoot(source extensions.Source) string {
 	return source.SourceRoot
 }
 
-// needs are the names that an extension uses and only Node has.
+// needs are the names that an extension uses and that only Node has.
 type needs []extensions.Missing
 
 func needsNode(missing []extensions.Missing, inNode []bool) (out needs) {
@@ -169,7 +171,7 @@ func needsNode(missing []extensions.Missing, inNode []bool) (out needs) {
 	return out
 }
 
-// refuse says so; the registry may run an extension that names no host in Node.
+// refuse returns the error for such an extension; if the extension names no host, the registry may run it in Node.
 func (n needs) refuse(source extensions.Source) error {
 	texts := make([]string, len(n))
 	for i, one := range n {

@@ -14,37 +14,37 @@ import (
 	"harness/internal/lib/wake"
 )
 
-// instance is one machine and the goroutine that owns it. It ends when the machine must stop (an overrun, an
-// engine failure, the module's end); another instance replaces it then.
+// instance is one machine and the goroutine that owns it. It ends when the machine must stop (an overrun, an engine
+// failure, the module's end); another instance then replaces it.
 type instance struct {
 	m       *module
 	engine  *engine
 	started time.Time
 
-	// wake is signalled when there is something to do; stop is closed when the instance should end.
+	// wake is signalled when there is work; stop is closed when the instance should end.
 	wake wake.Signal
 	stop chan struct{}
-	// ready gets the outcome of loading, once. done is closed when no JavaScript runs any more and reason is set;
-	// freeing the machine, which takes a while when it is full, follows and is part of the module's Work.
+	// ready gets the outcome of loading, once. done is closed when JavaScript has stopped and reason is set. After that
+	// the instance frees the machine, which takes a while if it is full; that is part of the module's Work.
 	ready    chan error
 	done     chan struct{}
 	disowned sync.Once
-	// stuck is closed when a turn outlived its limit and the grace.
+	// stuck is closed when a turn exceeded its limit and the grace period.
 	stuck     chan struct{}
 	stuckOnce sync.Once
 	watch     *time.Timer
-	// busyUntil is the limit of the turn that runs, nil between turns.
+	// busyUntil is the limit of the running turn, nil between turns.
 	busyUntil atomic.Pointer[time.Time]
-	// running is the machine while it may be interrupted from outside.
+	// running is the machine while other goroutines may interrupt it.
 	running atomic.Pointer[engine]
 
 	// loading represents the load as an invocation. Guarded by m.Mu.
 	loading *invocation
-	// internal are turns due to this machine: answers of tools, timers, ends. Guarded by m.Mu.
+	// internal are pending turns of this machine: answers of tools, timers, ends. Guarded by m.Mu.
 	internal []turn
-	// outOfMemory is set by the prelude when an error says so; only the instance's goroutine uses it.
+	// outOfMemory is set by the prelude when an error reports it; only the instance's goroutine uses it.
 	outOfMemory bool
-	// reason is why the instance ended. Written before done is closed.
+	// reason is the reason why the instance ended. It is written before done is closed.
 	reason error
 }
 
@@ -54,10 +54,10 @@ type turn struct {
 	run func(*engine) error
 }
 
-// errOverran ends an instance whose JavaScript ran past its limit.
+// errOverran ends an instance when its JavaScript ran past its limit.
 var errOverran = errors.New("JavaScript ran past its time limit")
 
-// errMemory ends an instance whose heap was full: the memory may still be in use.
+// errMemory ends an instance when its heap was full: the memory may still be in use.
 var errMemory = errors.New("JavaScript ran out of memory")
 
 func newInstance(m *module) *instance {
@@ -70,7 +70,7 @@ func newInstance(m *module) *instance {
 	return i
 }
 
-// checkOverrun runs when a turn should have ended long ago.
+// checkOverrun runs after the time when a turn should have ended.
 func (i *instance) checkOverrun() {
 	if until := i.busyUntil.Load(); until != nil && time.Since(*until) >= i.m.host.limits.Grace {
 		i.stuckOnce.Do(func() { close(i.stuck) })
@@ -89,8 +89,8 @@ func (i *instance) run() {
 	}
 }
 
-// attend makes the machine and serves. A fault of the engine itself (transpiled C) must not crash the server;
-// its memory may leak.
+// attend makes the machine and serves. A fault of the engine itself (transpiled C) must not crash the server; its
+// memory may leak.
 func (i *instance) attend() (reason error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -152,8 +152,7 @@ func (i *instance) serve() error {
 	}
 }
 
-// enter runs one turn: the call and every promise job that follows from it. An error means that the machine must not go
-// on.
+// enter runs one turn: the call and every promise job that follows from it. After an error the machine must stop.
 func (i *instance) enter(t turn) error {
 	limit := i.m.turnLimit(t.inv)
 	i.busyUntil.Store(&limit)
@@ -185,7 +184,7 @@ func (i *instance) enter(t turn) error {
 	return fmt.Errorf("the JavaScript engine: %w", err)
 }
 
-// hostCall is called by the prelude; it runs on the instance's goroutine inside a turn.
+// hostCall handles calls of the prelude; it runs on the instance's goroutine inside a turn.
 func (i *instance) hostCall(operation string, id int, text string) string {
 	switch operation {
 	case "done":
@@ -210,7 +209,7 @@ func (i *instance) hostCall(operation string, id int, text string) string {
 	return ""
 }
 
-// subscription is how the prelude reports one.
+// subscription is the format in which the prelude reports a subscription.
 type subscription struct {
 	EventType   string `json:"eventType"`
 	HasPriority bool   `json:"hasPriority"`

@@ -12,7 +12,7 @@ import (
 	"harness/extensions/hosting"
 )
 
-// begin is the first turn of an invocation.
+// begin returns the first turn of an invocation.
 func begin(inv *invocation) turn {
 	return turn{inv: inv, run: func(e *engine) error {
 		return e.call(e.invoke, inv.ID, inv.Subscription, string(inv.Event.JSON()), inv.Tools.HasSettings())
@@ -22,7 +22,7 @@ func begin(inv *invocation) turn {
 // shortestTurn is the minimum time of a turn.
 const shortestTurn = 5 * time.Millisecond
 
-// turnLimit is when a turn of the invocation must end.
+// turnLimit returns the time by which a turn of the invocation must end.
 func (m *module) turnLimit(inv *invocation) time.Time {
 	m.Mu.Lock()
 	ended := inv.Ended
@@ -39,14 +39,14 @@ func (m *module) turnLimit(inv *invocation) time.Time {
 	case deadline.Before(now):
 		return now.Add(m.host.limits.AfterTurn)
 	case deadline.Before(now.Add(shortestTurn)):
-		// A turn that begins just before the deadline is probably short: interrupting it would cost a machine
+		// A turn that starts just before the deadline is probably short: interrupting it would cost a machine
 		// needlessly.
 		return now.Add(shortestTurn)
 	}
 	return deadline
 }
 
-// live finds the invocation an operation of the machine belongs to.
+// live finds the invocation to which an operation of the machine belongs.
 func (m *module) live(i *instance, id int) *invocation {
 	if id == 0 {
 		if i.loading != nil && !i.loading.Ended {
@@ -131,7 +131,7 @@ func (m *module) callTool(i *instance, id int, text string) {
 	}()
 }
 
-// abandonCall ends a call whose caller no longer waits: an aborted fetch.
+// abandonCall ends a call for which no caller waits: an aborted fetch.
 func (m *module) abandonCall(i *instance, id int, number string) {
 	m.Mu.Lock()
 	defer m.Mu.Unlock()
@@ -176,7 +176,7 @@ func (m *module) setTimer(i *instance, id int, text string) {
 	})
 }
 
-// clearTimer stops a timer, whichever live invocation set it.
+// clearTimer stops a timer, regardless of which live invocation set it.
 func (m *module) clearTimer(i *instance, _ int, number string) {
 	m.Mu.Lock()
 	defer m.Mu.Unlock()
@@ -195,7 +195,8 @@ func (m *module) clearTimer(i *instance, _ int, number string) {
 	}
 }
 
-// logLine writes a log line of the extension: through the invocation's tools, or to the server's log when none runs.
+// logLine writes a log line of the extension: through the invocation's tools, or to the server's log outside an
+// invocation.
 func (m *module) logLine(i *instance, id int, text string) {
 	var parts []json.RawMessage
 	var level, message string

@@ -21,14 +21,13 @@ func source(dir, entry string) extensions.Source {
 
 func newHost(limits js.Limits) *js.Host {
 	if limits.Grace == 0 && engineSlowdown > 1 {
-		// The engine checks for interrupts every 10,000 steps: that is no time without the race detector, and
-		// some with it.
+		// The engine checks for interrupts every 10,000 steps, which takes noticeable time only with the race detector.
 		limits.Grace = 2 * time.Second
 	}
 	return js.New(js.Options{Limits: limits, Logger: zerolog.Nop()})
 }
 
-// load loads an extension of one file and closes it at the test's end.
+// load loads an extension with one file and closes it at the end of the test.
 func load(t testing.TB, host *js.Host, code string) extensions.Module {
 	t.Helper()
 	return extensionstest.Load(t, host, source(extensionstest.Write(t, map[string]string{"events.mjs": code}),

@@ -111,7 +111,7 @@ func TestLoadErrors(t *testing.T) {
 			if !errors.As(err, &load) || load.Code != c.want || load.Extension != "@test/probe" {
 				t.Fatalf("error is %v", err)
 			}
-			// Of two limits that are over at once either may be named.
+			// If two limits expired, the error may name either.
 			either := host == impatient && strings.Contains(load.Message, "past its time limit")
 			if !strings.Contains(load.Message, c.message) && !either {
 				t.Errorf("message is %q", load.Message)
@@ -151,8 +151,8 @@ func TestShapesOfTheExport(t *testing.T) {
 	}
 }
 
-// TypeScript with everything Node's type stripping refuses, a helper imported as .js, one without an ending, and the
-// SDK.
+// TypeScript with all syntax that Node's type stripping refuses, a helper imported as .js, one without an extension,
+// and the SDK.
 func TestTypeScriptAndSDK(t *testing.T) {
 	t.Parallel()
 	module, err := newHost(js.Limits{}).Load(t.Context(), source(extensionstest.Write(t, map[string]string{
@@ -177,7 +177,7 @@ func TestTypeScriptAndSDK(t *testing.T) {
 	}
 }
 
-// What is declared with using is disposed of at the end of its block, last first, also when that is left by an error.
+// A value declared with using is disposed of at the end of its block, last first, even if an error ends the block.
 func TestUsingDisposes(t *testing.T) {
 	t.Parallel()
 	module, err := newHost(js.Limits{}).Load(t.Context(), source(extensionstest.Write(t, map[string]string{
@@ -262,7 +262,7 @@ func TestImportsAreConfined(t *testing.T) {
 	}
 }
 
-// A reload uses an edited helper (codex-manager keeps the old one) while the loaded extension keeps its own.
+// A reload uses an edited helper (codex-manager keeps the old one), while the loaded extension keeps its own.
 func TestHelperEditsArePickedUp(t *testing.T) {
 	t.Parallel()
 	host := newHost(js.Limits{})
@@ -297,7 +297,7 @@ func TestCloseAndCancel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Without a deadline, cancelled while it loops.
+	// Without a deadline, canceled while it loops.
 	ctx, cancel := context.WithCancel(t.Context())
 	out := make(chan error, 1)
 	go func() {

@@ -6,8 +6,7 @@ import (
 	"harness/extensions"
 )
 
-// BenchmarkMachine makes a machine with its prelude and frees it again: what a replaced machine costs beside its
-// bundle.
+// BenchmarkMachine makes a machine with its prelude and frees it: the cost of replacing a machine, without its bundle.
 func BenchmarkMachine(b *testing.B) {
 	host := New(Options{})
 	for b.Loop() {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// resident is the memory this process holds, in bytes.
+// resident returns the memory that this process uses, in bytes.
 func resident(t *testing.T) int {
 	t.Helper()
 	content, err := os.ReadFile("/proc/self/statm")

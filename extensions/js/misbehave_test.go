@@ -13,13 +13,13 @@ import (
 	"harness/tests/extensionstest"
 )
 
-// cut runs a handler that has to be cut and checks that the answer comes in time.
+// cut runs a handler that must be cut off and checks that the error arrives in time.
 func cut(t *testing.T, module extensions.Module, number int, timeout time.Duration) {
 	t.Helper()
 	extensionstest.Cut(t, module, number, timeout, slack, &extensionstest.Tools{})
 }
 
-// EX-14: whatever loops, the caller is answered at its deadline, and both the extension and its neighbour answer the
+// EX-14: whatever loops, the caller gets an error at its deadline, and both the extension and its neighbor answer the
 // next event.
 func TestLoopsAreCut(t *testing.T) {
 	t.Parallel()
@@ -59,7 +59,7 @@ func TestLoopsAreCut(t *testing.T) {
 	}
 }
 
-// A looping handler ends what ran in the same machine, but nothing that still waited.
+// A looping handler ends the handlers that ran in the same machine, but none that was queued.
 func TestReplacedMachineKeepsTheQueue(t *testing.T) {
 	t.Parallel()
 	module := load(t, newHost(js.Limits{}),
@@ -89,7 +89,7 @@ func TestReplacedMachineKeepsTheQueue(t *testing.T) {
 	}
 	waiting := ask(0, 20*time.Second)
 	<-runs
-	looping := ask(1, (1+engineSlowdown)*50*time.Millisecond) // enough to begin
+	looping := ask(1, (1+engineSlowdown)*50*time.Millisecond) // enough time to start
 	var behind []chan answer
 	for range 5 {
 		behind = append(behind, ask(2, 20*time.Second))
@@ -143,14 +143,14 @@ func TestMemoryAndStackAreBounded(t *testing.T) {
 		} else if len(err.Error()) > 9<<10 {
 			t.Errorf("handler %d threw %d bytes", number, len(err.Error()))
 		}
-		// Machines that were broken too often come back after a pause.
+		// Machines that broke too often restart after a delay.
 		extensionstest.WaitFor(t, "the next event's answer", func() bool {
 			got, err := extensionstest.Handle(t, module, 16, &extensionstest.Tools{})
 			return err == nil && got == `"fine"`
 		})
 		t.Logf("handler %d: %s, %v", number, time.Since(start), clip(err))
 	}
-	// The race detector keeps notes about every byte.
+	// The race detector stores metadata for every byte.
 	if after := resident(t); after > before+512<<20*((engineSlowdown+7)/8) {
 		t.Errorf("resident memory went from %d to %d MiB", before>>20, after>>20)
 	}
@@ -163,7 +163,7 @@ func clip(err error) string {
 	return err.Error()[:min(len(err.Error()), 60)]
 }
 
-// Intervals end with the handler that set them, count as timers, and one that never gives way is cut like any other
+// Intervals end with the handler that set them and count as timers. One that never yields is cut off like any other
 // code.
 func TestIntervalsObeyTheHandlersBudget(t *testing.T) {
 	t.Parallel()

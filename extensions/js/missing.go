@@ -26,7 +26,7 @@ var nodeOnly = strings.Fields(
 	performance.getEntriesByName performance.getEntriesByType performance.timerify performance.eventLoopUtilization performance.nodeTiming
 	URL.createObjectURL URL.revokeObjectURL`)
 
-// members are the names of bundle.Options.Members: the members that are searched for.
+// members returns the names for bundle.Options.Members: the members to search for.
 func members() []string {
 	out := []string{"globalThis.fetch"}
 	for _, name := range nodeOnly {
@@ -41,7 +41,7 @@ func members() []string {
 	return out
 }
 
-// globalNames asks a machine what it has.
+// globalNames reads the names of a machine's globals.
 func (h *Host) globalNames() (map[string]bool, error) {
 	settings, err := newModule(h, extensions.Source{}, "", nil).settings()
 	if err != nil {
@@ -67,7 +67,7 @@ func (h *Host) globalNames() (map[string]bool, error) {
 	return have, nil
 }
 
-// missing lists the names that the code uses and this host lacks. inNode says, in the same order, which ones Node
+// missing lists the names that the code uses and this host lacks. inNode reports, in the same order, which names Node
 // has.
 func (h *Host) missing(used []bundle.Use, fetch bool) (list []extensions.Missing, inNode []bool, err error) {
 	have, err := h.globals()
@@ -83,7 +83,7 @@ func (h *Host) missing(used []bundle.Use, fetch bool) (list []extensions.Missing
 		case inRuntime:
 			one.Remedy = "is not there in embedded extensions. " + nodeAdvice
 		case use.Name == "fetch" && !fetch:
-			// It exists and refuses, so a check whether it exists does not help.
+			// fetch exists and refuses, so a check whether it exists does not help.
 			one.Guarded, one.Remedy = false, strings.TrimPrefix(fetchAdvice, "fetch ")
 		case use.Name == "fetch" || have[use.Name]:
 			continue

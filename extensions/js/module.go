@@ -18,11 +18,11 @@ type module struct {
 	source extensions.Source
 	code   string
 	log    zerolog.Logger
-	// missing are the names that the code uses and the host lacks; network is nil when the manifest declares no host
-	// for fetch.
+	// missing are the names that the code uses and the host lacks; network is nil if the manifest declares no host for
+	// fetch.
 	missing []extensions.Missing
 	network *network
-	// stuck are the machines that were abandoned and still run. Guarded by Mu.
+	// stuck is the number of machines that were abandoned and still run. Guarded by Mu.
 	stuck int
 }
 
@@ -31,10 +31,10 @@ type (
 	outcome    = hosting.Outcome
 )
 
-// held are an invocation's resources in Go.
+// held are the resources of an invocation in Go.
 type held struct {
 	timers map[string]*time.Timer
-	// calls are the running fetches, by the number of the call.
+	// calls are the running fetches, by call number.
 	calls map[string]context.CancelFunc
 }
 
@@ -54,7 +54,7 @@ func newModule(h *Host, source extensions.Source, code string, missing []extensi
 // Missing implements extensions.Inspected.
 func (m *module) Missing() []extensions.Missing { return m.missing }
 
-// registered stores the handlers a machine has registered.
+// registered stores the handlers that a machine has registered.
 func (m *module) registered(i *instance, list []extensions.Subscription) error {
 	m.Mu.Lock()
 	defer m.Mu.Unlock()
@@ -80,7 +80,7 @@ func (*module) Finished(inv *invocation) {
 	inv.Own.timers = nil
 }
 
-// nextTurn is the next turn for an instance: first those due to its machine, then a new invocation.
+// nextTurn returns the next turn for an instance: first the pending turns of its machine, then a new invocation.
 func (m *module) nextTurn(i *instance) (turn, bool) {
 	m.Mu.Lock()
 	defer m.Mu.Unlock()
@@ -109,5 +109,6 @@ func (m *module) dismiss(i *instance, why error) {
 	i.internal = nil
 }
 
-// interval is how often a machine that should stop is interrupted again, because a request between two calls is lost.
+// interval is the time between two interrupts of a machine that should stop, because an interrupt between two calls is
+// lost.
 const interval = 5 * time.Millisecond

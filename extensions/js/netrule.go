@@ -15,12 +15,12 @@ import (
 	"harness/internal/lib/reach"
 )
 
-// netRule is one host a manifest declares: "net:HOST" in capabilities.host, HOST a name, an address, "*.name" or "*",
-// with or without a port.
+// netRule is one host that a manifest declares: "net:HOST" in capabilities.host. HOST is a name, an address, "*.name"
+// or "*", with or without a port.
 type netRule struct {
 	host string // lower case, ASCII; without the "*" of a wildcard
 	wild bool
-	port string // "" stands for 80 and 443
+	port string // "" means 80 and 443
 }
 
 // netRules reads the network declarations in capabilities.host and skips other kinds.
@@ -34,7 +34,7 @@ func netRules(capabilities []string) (rules []netRule, err error) {
 		if text, rule.wild = strings.CutPrefix(text, "*"); rule.wild {
 			text = "wildcard" + text
 		}
-		// The parser of URLs knows how names, addresses and ports are written.
+		// The URL parser checks the syntax of names, addresses and ports.
 		u, err := whatwg.Parse("ws://" + text + "/")
 		if err != nil || u.Pathname() != "/" || u.Href(true) != "ws://"+u.Host()+"/" || strings.ContainsAny(u.Host(), "*") {
 			return nil, fmt.Errorf(
@@ -43,7 +43,7 @@ func netRules(capabilities []string) (rules []netRule, err error) {
 		}
 		rule.host, rule.port = strings.Trim(u.Hostname(), "[]"), u.Port()
 		if at := strings.LastIndexByte(text, ':'); rule.port == "" && at >= 0 && text[at:] == ":80" {
-			rule.port = "80" // the parser drops a scheme's own port
+			rule.port = "80" // the parser drops the default port of a scheme
 		}
 		if rule.wild {
 			rule.host = strings.TrimPrefix(rule.host, "wildcard")
@@ -67,7 +67,7 @@ func (r netRule) covers(host, port string) bool {
 // no redirect bypasses the rules.
 type dialer struct {
 	rules []netRule
-	// own is this server's address, "" for none.
+	// own returns this server's address, "" for none.
 	own func() string
 }
 
@@ -93,9 +93,9 @@ func (d dialer) dial(ctx context.Context, network, address string) (net.Conn, er
 	return connector.DialContext(ctx, network, address)
 }
 
-// check refuses addresses a declaration does not mean: this machine must be named with a port, a private
-// network by the host's name, and the server's own address is out of reach, since it trusts callers on this
-// machine.
+// check refuses addresses that a declaration does not cover. A declaration must name this machine with a port, and a
+// private network by the host's name. It can never reach the server's own address, because the server trusts callers on
+// this machine.
 func (d dialer) check(address string, named, withPort bool) error {
 	parsed, err := netip.ParseAddrPort(address)
 	if err != nil {

@@ -1,5 +1,5 @@
-// What runs in every VM before the extension: handlers, tools, timers, console and promises over ONE host function. It returns the functions
-// Go calls. This code has no authority: Go checks again who may call what and when; an extension that breaks this code breaks only itself.
+// This code runs in every VM before the extension: handlers, tools, timers, console and promises over ONE host function. It returns the
+// functions that Go calls. It has no authority: Go checks every call again; an extension that breaks this code breaks only itself.
 (function (settings) {
   "use strict";
   const limits = JSON.parse(settings);
@@ -16,15 +16,15 @@
   const { max: MathMax, min: MathMin } = Math;
   const InternalErrorCtor = globalThis.InternalError;
 
-  for (const name of ["dispose", "asyncDispose"]) { // for "using", which is translated
+  for (const name of ["dispose", "asyncDispose"]) { // for "using", which the bundler translates
     if (Symbol[name] === undefined) defineProperty(Symbol, name, { value: Symbol("Symbol." + name) });
   }
 
   const handlers = [];
-  const live = new Set([0]); // invocations that run; 0 stands for loading
-  const calls = new Map(); // tool calls without an answer yet
+  const live = new Set([0]); // running invocations; 0 means loading
+  const calls = new Map(); // unanswered tool calls
   const timers = new Map();
-  let current = 0; // the invocation whose turn this is
+  let current = 0; // the invocation of this turn
   let nextCall = 1;
   let nextTimer = 1;
   let open = false; // whether handlers may be registered
@@ -47,7 +47,7 @@
     return value;
   }
 
-  // JSON of a value, "" for what JSON does not know. A replacer is slow: it is used only when the plain way fails.
+  // encode returns the JSON of a value, "" if JSON cannot express it. A replacer is slow and used only when the plain call fails.
   function encode(value) {
     if (value === undefined) return "";
     let text;
@@ -79,7 +79,7 @@
     host("done", inv, (ok ? "1" : "0") + text);
   }
 
-  // end forgets an invocation; calls it waits for are rejected so that its finally blocks run.
+  // end removes an invocation and rejects the calls that it waits for, so that its finally blocks run.
   function end(inv) {
     release(inv);
     for (const [id, call] of calls) {
@@ -90,7 +90,7 @@
     }
   }
 
-  // begin calls a tool: its answer is a promise, abandon(reason) rejects it and lets Go drop the call.
+  // begin calls a tool and returns a promise of the answer; abandon(reason) rejects it and lets Go drop the call.
   function begin(inv, name, args) {
     let text;
     try {
@@ -100,7 +100,7 @@
     } catch (error) {
       return { answer: PromiseCtor.reject(error), abandon() {} };
     }
-    // Little runs inside the executor: there a promise would swallow an interrupt.
+    // Keep the executor short: inside it a promise would swallow an interrupt.
     let resolve, reject;
     const answer = new PromiseCtor((one, other) => {
       resolve = one;
@@ -209,7 +209,7 @@
     PromiseCtor.resolve().then(callback).catch((error) => write(current, "error", ["uncaught error in a microtask: " + describe(error)]));
   };
 
-  // The rest of the web's globals is made at first use: most extensions use few of them, and every machine is new.
+  // The other web globals are made at first use: most extensions use few of them, and every machine is new.
   const parts = new Map();
   function part(name) {
     if (!parts.has(name)) parts.set(name, evaluate(host("source", current, name))(web));
@@ -255,7 +255,7 @@
     },
   };
 
-  // report passes to Go how loading went: ["ok", subscriptions] or [code, message].
+  // report passes the result of loading to Go: ["ok", subscriptions] or [code, message].
   function report(...parts) {
     open = false;
     release(0);

@@ -4,11 +4,11 @@ package js_test
 
 import "time"
 
-// engineSlowdown is how much slower the race detector makes the engine, roughly.
+// engineSlowdown is the approximate factor by which the race detector slows the engine.
 const engineSlowdown = 30
 
-// slack is how much later than its timeout a handler may be answered: with neighbours on the same cores, too.
+// slack is the maximum delay of a handler's answer after its timeout, even with other tests on the same cores.
 const slack = 6 * time.Second
 
-// fullMemory is a heap that can be filled within a few seconds.
+// fullMemory is a heap size that can be filled within a few seconds.
 const fullMemory = 6 << 20

@@ -20,7 +20,7 @@ import (
 	"harness/tests/extensionstest"
 )
 
-// registry loads everything below a folder with both hosts.
+// registry loads all extensions below a folder with both hosts.
 func registry(t testing.TB, root string, jobs extensions.Jobs, actions extensions.Actions,
 	settings extensions.Settings) *extensions.Registry {
 	t.Helper()
@@ -47,7 +47,7 @@ func registry(t testing.TB, root string, jobs extensions.Jobs, actions extension
 	return r
 }
 
-// world is the part of the product extensions act on.
+// world is the part of the product that extensions act on.
 type world struct {
 	mu       sync.Mutex
 	jobs     []sdk.EnqueueInput
@@ -74,7 +74,7 @@ func (w *world) SessionSettings(_ context.Context, id string) (map[string]json.R
 	return map[string]json.RawMessage{"reviewNotes": json.RawMessage(fmt.Sprint(id != "quiet"))}, nil
 }
 
-// The examples are loaded and do what they say: TypeScript embedded, Python as a process.
+// The examples load and work as documented: TypeScript embedded, Python as a process.
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	w := &world{}
@@ -128,7 +128,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// many writes n extensions that answer with a generation.
+// many writes n extensions that answer with a generation number.
 func many(t testing.TB, root string, n, generation int) {
 	t.Helper()
 	files := map[string]string{}
@@ -140,8 +140,8 @@ func many(t testing.TB, root string, n, generation int) {
 	extensionstest.Put(t, root, files)
 }
 
-// LC-04 with real machines: 50 extensions are swapped while emits run, none fails, and each emit sees all old or all
-// new ones.
+// LC-04 with real machines: 50 extensions are swapped while emits run. No emit fails, and each one sees all old or all
+// new extensions.
 func TestReloadOfFifty(t *testing.T) {
 	t.Parallel()
 	const modules = 50

@@ -11,7 +11,7 @@ import (
 	"harness/tests/extensionstest"
 )
 
-// The SDK's JavaScript and Go say the same about the same values (EX-19, EX-20, EX-29 to EX-32).
+// The SDKs for JavaScript and Go return the same results for the same values (EX-19, EX-20, EX-29 to EX-32).
 func TestSDKsAgree(t *testing.T) {
 	t.Parallel()
 	values := []string{

@@ -14,8 +14,8 @@ import (
 	"harness/tests/extensionstest"
 )
 
-// native keeps a machine in a call of the host, which no interrupt reaches, until it is let go: a native loop of a
-// known length.
+// native blocks a machine in a call of the host, which no interrupt reaches, until the test releases it: a native loop
+// of a known length.
 type native struct {
 	*extensionstest.Tools
 	entered, open chan struct{}
@@ -44,7 +44,7 @@ func (n *native) end() {
 	}
 }
 
-// cut has a handler cut while its machine is in the call.
+// cut checks that a handler is cut off while its machine is in the call.
 func (n *native) cut(t *testing.T, module extensions.Module, number int) {
 	t.Helper()
 	extensionstest.Cut(t, module, number, (1+engineSlowdown)*50*time.Millisecond, slack, n)
@@ -55,8 +55,8 @@ func (n *native) cut(t *testing.T, module extensions.Module, number int) {
 	}
 }
 
-// A machine in a native loop is abandoned: the caller is answered in time, a fresh machine serves, the old one is freed
-// when its loop ends.
+// A machine in a native loop is abandoned: the caller gets an error in time, a new machine serves, and the old one is
+// freed when its loop ends.
 func TestNativeLoopIsQuarantined(t *testing.T) {
 	t.Parallel()
 	host := newHost(js.Limits{Grace: 30 * time.Millisecond})
@@ -80,7 +80,7 @@ func TestNativeLoopIsQuarantined(t *testing.T) {
 	extensionstest.Answers(t, module, 1)
 }
 
-// A loop of the engine itself, which ends after a second or some, is such a one.
+// A loop of the engine itself, which ends after a second or so, is such a native loop.
 func TestALoopOfTheEngineIsOutlived(t *testing.T) {
 	t.Parallel()
 	host := newHost(js.Limits{Grace: 30 * time.Millisecond})
@@ -94,7 +94,7 @@ func TestALoopOfTheEngineIsOutlived(t *testing.T) {
 	extensionstest.Answers(t, module, 1)
 }
 
-// Only a few machines may be abandoned; then the extension fails with advice, and the others keep running.
+// Only a few machines may be abandoned. Then the extension fails with a remedy, and the others keep running.
 func TestStuckMachinesAreLimited(t *testing.T) {
 	t.Parallel()
 	host := newHost(js.Limits{Grace: 30 * time.Millisecond, MaxStuck: 2})
@@ -102,7 +102,7 @@ func TestStuckMachinesAreLimited(t *testing.T) {
 	neighbour := load(t, host, extensionstest.Handlers(`() => "fine"`))
 	loops := newNative(t)
 	loops.cut(t, module, 0)
-	extensionstest.Answers(t, module, 1) // the second machine is up
+	extensionstest.Answers(t, module, 1) // the second machine is ready
 	loops.cut(t, module, 0)
 	extensionstest.WaitFor(t, "giving up", func() bool { return module.Health().State == extensions.HealthFailed })
 	if _, err := extensionstest.Handle(t, module, 1, &extensionstest.Tools{}); err == nil ||
@@ -114,7 +114,7 @@ func TestStuckMachinesAreLimited(t *testing.T) {
 	extensionstest.WaitFor(t, "the loops' end", func() bool { return host.Stuck() == 0 })
 }
 
-// An extension that breaks its machine all the time is answered for at once instead of being started over and over.
+// An extension that breaks its machine repeatedly gets an error immediately, and is not restarted each time.
 func TestRestartsBackOff(t *testing.T) {
 	t.Parallel()
 	module := load(t, newHost(js.Limits{}), extensionstest.Handlers(`() => { while (true) {} }`, `() => "fine"`))

@@ -13,7 +13,7 @@ import (
 // errStuck ends an instance whose machine is in a native loop.
 var errStuck = errors.New("stuck in a native loop of the JavaScript engine, which can not be interrupted")
 
-// Serve runs one machine until it ends, gets stuck or the module is closed, and returns why. It implements
+// Serve runs one machine until it ends, is stuck, or the module is closed, and returns the reason. It implements
 // hosting.Host.
 func (m *module) Serve() error {
 	i := newInstance(m)
@@ -21,7 +21,7 @@ func (m *module) Serve() error {
 	defer stopLoad()
 	i.loading = hosting.NewInvocation[*instance, held](loadCtx)
 	i.loading.On = i
-	m.Work.Add(1) // until it is freed or abandoned
+	m.Work.Add(1) // until the machine is freed or abandoned
 	go i.run()
 	reason := m.await(loadCtx, i)
 	if reason == nil {
@@ -67,7 +67,7 @@ func (m *module) admit(i *instance) {
 	i.wake.Set()
 }
 
-// leave ends an instance: it interrupts the instance until it stops. A stuck one is abandoned and counted until it
+// leave ends an instance: it interrupts the instance until it stops. It abandons a stuck one and counts it until it
 // ends.
 func (m *module) leave(i *instance, reason error) {
 	m.dismiss(i, reason)
@@ -93,7 +93,7 @@ func (m *module) leave(i *instance, reason error) {
 	}
 }
 
-// abandon gives a machine up. The machine is freed when its loop ends.
+// abandon stops waiting for a machine. The machine is freed when its loop ends.
 func (m *module) abandon(i *instance) {
 	m.Mu.Lock()
 	m.stuck++

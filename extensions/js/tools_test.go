@@ -86,7 +86,7 @@ func TestToolsAreReachedAndAnswered(t *testing.T) {
 	})
 }
 
-// One extension's handlers run side by side while they wait.
+// One extension's handlers run concurrently while they wait.
 func TestInvocationsInterleave(t *testing.T) {
 	t.Parallel()
 	module := load(t, newHost(js.Limits{}),
@@ -121,7 +121,7 @@ func TestInvocationsInterleave(t *testing.T) {
 	}
 }
 
-// EX-14: a call after the invocation ended reaches nothing and says why; leftover timers never fire.
+// EX-14: a call after the invocation ended reaches no tool and gets an error; leftover timers never fire.
 func TestLateCallsAndStrayTimers(t *testing.T) {
 	t.Parallel()
 	module := load(t, newHost(js.Limits{}), extensionstest.Handlers(
@@ -143,7 +143,7 @@ func TestLateCallsAndStrayTimers(t *testing.T) {
 	if got, err := extensionstest.Handle(t, module, 2, with); err != nil || got != "false" {
 		t.Error("a stray timer fired:", got, err)
 	}
-	const long = (1 + engineSlowdown) * 20 * time.Millisecond // enough to come to the point where they wait
+	const long = (1 + engineSlowdown) * 20 * time.Millisecond // enough time to reach the point where they wait
 	ctx, cancel := context.WithTimeout(t.Context(), long)
 	defer cancel()
 	if _, err := module.Handle(ctx, 3, extensionstest.Event(`{}`), with); !errors.Is(err, context.DeadlineExceeded) {

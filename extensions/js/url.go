@@ -9,8 +9,8 @@ import (
 // maxURL is the longest valid URL in bytes.
 const maxURL = 128 << 10
 
-// askURL serves web/url.js: ["parse", url, base or null] and ["set", href, member, value] are answered with the URL's
-// members as JSON, in the order url.js has them, and with "" when there is no such URL.
+// askURL serves web/url.js. The requests are ["parse", url, base or null] and ["set", href, member, value]. The answer
+// is the URL's members as JSON, in the order of url.js, and "" for an invalid URL.
 func askURL(text string) string {
 	var request []*string
 	if len(text) > maxURL || json.Unmarshal([]byte(text), &request) != nil || len(request) < 3 || request[1] == nil {
@@ -69,14 +69,14 @@ func setURL(u *whatwg.Url, member, value string) (*whatwg.Url, error) {
 	case "hash":
 		u.SetHash(value)
 	}
-	// A setter that stopped half-way must not leave an invalid URL.
+	// A setter that stopped halfway must not leave an invalid URL.
 	if _, err := whatwg.Parse(u.Href(false)); err != nil {
 		return whatwg.Parse(before)
 	}
 	return u, nil
 }
 
-// origin is the URL's origin, "null" for an opaque one.
+// origin returns the URL's origin, "null" for an opaque one.
 func origin(u *whatwg.Url) string {
 	switch u.Scheme() {
 	case "http", "https", "ws", "wss", "ftp":

@@ -17,7 +17,7 @@ import (
 //go:embed web/*.js
 var webSources embed.FS
 
-// webGlobals are the web globals that a machine creates at their first use, with their part of web/.
+// webGlobals returns the web globals that a machine creates at their first use, with their file in web/.
 func webGlobals() map[string]string {
 	globals := map[string]string{}
 	for part, names := range map[string][]string{
@@ -38,7 +38,7 @@ func webGlobals() map[string]string {
 // nodeAdvice is the remedy for a name that Node has and the embedded host lacks.
 const nodeAdvice = `Run this extension in Node: "runtime": {"host": "node"} in its manifest.`
 
-// settings is the configuration of the prelude.
+// settings returns the configuration of the prelude.
 func (m *module) settings() ([]byte, error) {
 	limits := m.host.limits
 	return json.Marshal(map[string]any{
@@ -48,7 +48,7 @@ func (m *module) settings() ([]byte, error) {
 	})
 }
 
-// maxRandom bounds one call of crypto.getRandomValues, in bytes.
+// maxRandom limits one call of crypto.getRandomValues, in bytes.
 const maxRandom = 64 << 10
 
 // answer serves a synchronous request of the machine: all are fast and have no effects.
@@ -57,7 +57,7 @@ func (i *instance) answer(operation, text string) string {
 	case "source":
 		source, err := webSources.ReadFile("web/" + text + ".js")
 		if err != nil {
-			return "" // only an extension that broke the prelude asks for others
+			return "" // only an extension that broke the prelude sends other requests
 		}
 		return string(source)
 	case "url":
@@ -68,7 +68,7 @@ func (i *instance) answer(operation, text string) string {
 			return ""
 		}
 		bytes := make([]byte, size)
-		_, _ = rand.Read(bytes) // it never fails
+		_, _ = rand.Read(bytes) // rand.Read never fails
 		return base64.StdEncoding.EncodeToString(bytes)
 	case "encode":
 		return base64.StdEncoding.EncodeToString([]byte(text))
@@ -81,7 +81,7 @@ func (i *instance) answer(operation, text string) string {
 	case "btoa":
 		bytes := make([]byte, 0, len(text))
 		for _, character := range text {
-			bytes = append(bytes, byte(character)) // web/text.js lets only U+0000 to U+00FF through
+			bytes = append(bytes, byte(character)) // web/text.js passes only U+0000 to U+00FF
 		}
 		return base64.StdEncoding.EncodeToString(bytes)
 	case "uuid":
@@ -94,7 +94,7 @@ func (i *instance) answer(operation, text string) string {
 	return ""
 }
 
-// milliseconds writes a duration in JavaScript's milliseconds, to the microsecond.
+// milliseconds formats a duration in JavaScript's milliseconds, to the microsecond.
 func milliseconds(d time.Duration) string {
 	return strconv.FormatFloat(float64(d.Microseconds())/1000, 'f', 3, 64)
 }

@@ -13,7 +13,7 @@ import (
 	"harness/tests/extensionstest"
 )
 
-// tried is what every probe may use: thrown(f) is the name of what f throws.
+// tried is a helper for all probes: thrown(f) is the name of the error that f throws.
 const tried = `const thrown = (f) => { try { f(); return "nothing" } catch (e) { return e.name } };
 const later = async (f) => { try { return await f() } catch (e) { return e.name } };
 const shown = (u) => [u.href, u.origin, u.protocol, u.username, u.password, u.host, u.hostname, u.port, u.pathname, u.search, u.hash];
@@ -209,7 +209,7 @@ func probes() map[string][]string {
 	}
 }
 
-// The web's globals behave as Node's: every probe has the same value in both.
+// The web globals behave like Node's: every probe has the same value in both.
 func TestWebGlobalsBehaveAsInNode(t *testing.T) {
 	t.Parallel()
 	for name, list := range probes() {

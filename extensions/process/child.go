@@ -27,8 +27,8 @@ type child struct {
 	marker  string
 	dir     string
 
-	// failed gets the reason why the child must stop, once. readDone and writeDone are closed when its
-	// goroutines ended.
+	// failed gets the reason why the child must stop, once. readDone and writeDone are closed when the reader and
+	// writer goroutines end.
 	failed    chan error
 	readDone  chan struct{}
 	writeDone chan struct{}
@@ -39,14 +39,14 @@ type child struct {
 	closed chan struct{}
 
 	stderrMu sync.Mutex
-	stderr   string // the last line
+	stderr   string // the last line on stderr
 
-	// The rest is guarded by the module's mutex.
+	// The module's mutex guards the following fields.
 	ready    bool
 	running  int            // the child's running invocations
-	parallel int            // how many may run at once
-	suspects map[int]func() // invocations it was asked to give up; the function stops the timeout
-	calls    int            // tool calls without an answer yet
+	parallel int            // maximum number of concurrent invocations
+	suspects map[int]func() // invocations that the child was asked to abandon; the function stops the timeout
+	calls    int            // tool calls that are still unanswered
 }
 
 // start starts a child and sends it the extension to load.
@@ -110,7 +110,7 @@ func (c *child) fail(err error) {
 func (c *child) send(o outgoing) {
 	line, err := o.line()
 	if err != nil {
-		// Only JSON of a tool or of the core can fail to encode.
+		// Only JSON from a tool or the core can fail to encode.
 		c.fail(fmt.Errorf("encode %s for the child: %w", o.Type, err))
 		return
 	}
@@ -131,7 +131,7 @@ func (c *child) write() {
 		c.outMu.Unlock()
 		for _, line := range lines {
 			if _, err := c.process.Stdin().Write(line); err != nil {
-				// The reader notices the end and reports more.
+				// The reader notices the end too, and reports more.
 				return
 			}
 		}
@@ -182,10 +182,10 @@ func (c *child) read() {
 	drain(reader)
 }
 
-// errEnded is the end of stdout: the child exited or closed it.
+// errEnded reports the end of stdout: the child exited or closed it.
 var errEnded = errors.New("the child ended")
 
-// readLine returns the next line, nil at the end of the stream. A half line at the end is dropped.
+// readLine returns the next line, nil at the end of the stream. It drops an incomplete last line.
 func readLine(reader *bufio.Reader, limit int) ([]byte, error) {
 	line := []byte{}
 	for {
@@ -199,7 +199,7 @@ func readLine(reader *bufio.Reader, limit int) ([]byte, error) {
 			return line[:len(line)-1], nil
 		case errors.Is(err, bufio.ErrBufferFull):
 		default:
-			// Any end of the pipe is the end of the child.
+			// Any end of the pipe counts as the end of the child.
 			return nil, nil
 		}
 	}
@@ -214,7 +214,7 @@ func drain(reader *bufio.Reader) {
 	}
 }
 
-// stop ends the child and all its processes: after a shutdown message when polite, else at once.
+// stop ends the child and all its processes: after a shutdown message if polite, otherwise immediately.
 func (c *child) stop(polite bool) {
 	if polite {
 		c.process.Stop(c.m.host.limits.StopGrace)
@@ -287,5 +287,5 @@ func failure(source extensions.Source, message incoming) error {
 	return hosting.LoadError(source, extensions.ImportFailed, clip(message.Message, maxMessage))
 }
 
-// maxMessage is the longest error text in bytes.
+// maxMessage is the maximum length of an error text in bytes.
 const maxMessage = 8 << 10

@@ -17,17 +17,17 @@ import (
 //go:embed host.mjs
 var nodeHost []byte
 
-// command is the command line of an extension, made once per load; a restart runs the same code again.
+// command is the command line of an extension, made once per load; a restart runs the same code.
 type command struct {
 	path string
 	args []string
-	// files are written into the child's own folder before it starts. "{dir}" in args stands for that folder.
+	// files are the files to write into the child's folder before it starts. "{dir}" in args stands for that folder.
 	files map[string][]byte
-	// script is the file in the folder the child should import, "" for none.
+	// script is the file in the folder that the child should import, "" for none.
 	script string
-	// uses are the globals the script uses.
+	// uses are the globals that the script uses.
 	uses []bundle.Use
-	// runs are the files that it runs.
+	// runs are the files that the command runs.
 	runs []string
 }
 
@@ -66,11 +66,11 @@ func (h *Host) command(source extensions.Source) (command, error) {
 	}, nil
 }
 
-// named are the files a command names, from the extension's folder on.
+// named returns the files that a command names, relative to the extension's folder.
 func named(source extensions.Source) (files []string) {
 	for i, word := range source.Runtime.Command {
 		if i == 0 && !strings.Contains(word, "/") {
-			continue // a program of this machine
+			continue // a program on this machine
 		}
 		if !filepath.IsAbs(word) {
 			word = filepath.Join(source.Root, word)
@@ -84,7 +84,7 @@ func named(source extensions.Source) (files []string) {
 	return files
 }
 
-// program finds the first word of a command: a file of the extension when there is a slash in it, else a program in
+// program finds the first word of a command: a file of the extension if it contains a slash, otherwise a program in
 // PATH.
 func program(root, name string) (string, error) {
 	if !strings.Contains(name, "/") {
@@ -113,13 +113,13 @@ func (l Limits) limited(path string, args []string) (string, []string) {
 	return "/bin/sh", append([]string{"-c", script, "sh", path}, args...)
 }
 
-// environment is a child's environment: harmless variables and those that the operator passes on, never the server's
-// secrets.
+// environment returns a child's environment: harmless variables and those that the operator passes on, never the
+// server's secrets.
 func (h *Host) environment(source extensions.Source, dir string) []string {
 	env := []string{
 		"TMPDIR=" + dir, "HARNESS_EXTENSION_NAME=" + source.Name, "HARNESS_EXTENSION_ROOT=" + source.Root,
 		"HARNESS_EXTENSION_PROTOCOL=" + strconv.Itoa(protocol), "PYTHONUNBUFFERED=1",
-		// The cache would put code without consent into the extension's folder.
+		// The cache would write code without consent into the extension's folder.
 		"PYTHONDONTWRITEBYTECODE=1",
 	}
 	for _, name := range append([]string{"PATH", "HOME", "USER", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "SSL_CERT_FILE",
@@ -131,7 +131,7 @@ func (h *Host) environment(source extensions.Source, dir string) []string {
 	return env
 }
 
-// prepare makes a child's folder and returns its arguments.
+// prepare creates a child's folder and returns its arguments.
 func (c command) prepare(dir string) ([]string, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the child's folder: %w", err)

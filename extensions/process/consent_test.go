@@ -14,7 +14,8 @@ import (
 	"harness/tests/extensionstest"
 )
 
-// Without consent no child is started: neither the first nor the one that replaces a broken one. With it again, it is.
+// Without consent no child starts: neither the first one nor the replacement of a broken one. With renewed consent, it
+// starts.
 func TestNoChildWithoutConsent(t *testing.T) {
 	t.Parallel()
 	site := newSite(t, nil)
@@ -53,7 +54,7 @@ func TestNoChildWithoutConsent(t *testing.T) {
 	if _, err := extensionstest.Handle(t, module, 0, &extensionstest.Tools{}); err == nil {
 		t.Error("a child that ended answered")
 	}
-	// Asked twice: the first refusal is over by then.
+	// Send two events: after the second, the first refusal is over.
 	for range 2 {
 		select {
 		case <-asked:

@@ -1,9 +1,9 @@
 // Package process runs extensions as child processes: one supervised child per extension that speaks JSON lines over
-// stdin and stdout, either Node with the built-in script or any command the manifest names.
+// stdin and stdout. The child is either Node with the built-in script or any command that the manifest names.
 //
-// It owns the child's lifecycle (start, handshake, hang, restart, end), the line protocol (wire.go) and the limits
-// of the child. It must never know what events mean, which extensions exist or what a tool does; those belong
-// to the root package.
+// It owns the child's lifecycle (start, handshake, hang, restart, end), the line protocol (wire.go) and the limits of
+// the child. It must never know what events mean, which extensions exist or what a tool does; those belong to the root
+// package.
 package process
 
 import (
@@ -24,28 +24,29 @@ import (
 // Kind is the host's name.
 const Kind = "process"
 
-// Limits bound one child. The zero value of a field means its default.
+// Limits bound one child. The zero value of a field selects its default.
 type Limits struct {
 	// Memory is the private memory of each process in bytes (RLIMIT_DATA), default 1 GiB; reserved address space does
 	// not count.
 	Memory int64
-	// OpenFiles and CPU bound each process (RLIMIT_NOFILE, RLIMIT_CPU), defaults 256 and 10 minutes. A child that used up
-	// its processor time is killed by the kernel and started anew.
+	// OpenFiles and CPU bound each process (RLIMIT_NOFILE, RLIMIT_CPU), defaults 256 and 10 minutes. The kernel kills a
+	// child that used up its processor time, and the host restarts it.
 	OpenFiles int
 	CPU       time.Duration
 	// LoadTimeout bounds the time from start to ready, default 15 s.
 	LoadTimeout time.Duration
-	// Grace is how long a child may take to confirm that it gave up a handler that timed out, default 500 ms; then it
-	// counts as hung and is killed. StopGrace is how long it may take to end when asked, default 500 ms.
+	// Grace is the time that a child may take to confirm that it abandoned a handler that timed out, default 500 ms;
+	// then the child counts as hung and is killed. StopGrace is the time that it may take to end after a request,
+	// default 500 ms.
 	Grace, StopGrace time.Duration
-	// MaxLine is the longest line in bytes, default 8 MiB; MaxResult the longest result or tool argument, default 1 MiB.
+	// MaxLine is the maximum length of a line in bytes, default 8 MiB; MaxResult that of a result or tool argument,
+	// default 1 MiB.
 	MaxLine, MaxResult int
-	// MaxCalls is how many tool calls may wait for their answers, default 256; MaxQueue how many events may wait,
-	// default 1024; MaxConcurrency how many handlers may run at once, default 64 (a child requests its number, 1 by
-	// default).
+	// MaxCalls is the maximum number of unanswered tool calls, default 256; MaxQueue that of queued events, default
+	// 1024. MaxConcurrency limits concurrent handlers, default 64 (a child requests its number, 1 by default).
 	MaxCalls, MaxQueue, MaxConcurrency int
-	// MaxLogLines is how many lines one invocation may log, default 200. MaxIdle is how many unsolicited
-	// messages a child may send per second before it is killed, default 2000.
+	// MaxLogLines is the maximum number of log lines per invocation, default 200. MaxIdle is the maximum number of
+	// unsolicited messages per second before the child is killed, default 2000.
 	MaxLogLines, MaxIdle int
 }
 
@@ -75,12 +76,13 @@ func set[T int | int64 | time.Duration](field *T, value T) {
 // Options configure a Host.
 type Options struct {
 	Limits Limits
-	// Dir is a folder of this host alone: every child gets one below it, named by the marker of its processes.
+	// Dir is a folder that only this host uses: every child gets a folder below it, named by the marker of its
+	// processes.
 	Dir string
-	// Node is the Node program, default "node" in PATH. Version 20 or later.
+	// Node is the Node program, default "node" in PATH. It must be version 20 or later.
 	Node string
-	// PassEnv names variables of the server's environment children get besides PATH, HOME, LANG, TZ and the like. Secrets
-	// of the server are never passed on unless they are named here.
+	// PassEnv names variables of the server's environment that children get besides PATH, HOME, LANG, TZ and the like.
+	// Secrets of the server are never passed on unless named here.
 	PassEnv []string
 	// Logger receives stderr of children, their log lines outside an invocation, and their lifecycle events.
 	Logger zerolog.Logger
@@ -134,7 +136,7 @@ func New(ctx context.Context, o Options) (*Host, error) {
 // Kind implements extensions.Host.
 func (h *Host) Kind() string { return Kind }
 
-// Load starts the extension's child and waits until it has registered its handlers. The registry decided before
+// Load starts the extension's child and waits until it has registered its handlers. The registry decides earlier
 // whether the extension may have a process (trust).
 func (h *Host) Load(ctx context.Context, source extensions.Source) (extensions.Module, error) {
 	ctx, cancel := context.WithTimeout(ctx, h.limits.LoadTimeout)
@@ -151,10 +153,10 @@ func (h *Host) Load(ctx context.Context, source extensions.Source) (extensions.M
 	return m, nil
 }
 
-// closeTime bounds killing, draining and sweeping a child.
+// closeTime bounds the killing, draining and sweeping of a child.
 const closeTime = 5 * time.Second
 
-// newMarker is the marker, and the folder's name, of the next child.
+// newMarker returns the marker, and the folder's name, of the next child.
 func (h *Host) newMarker() string {
 	return runtimeprocess.Marker(h.options.Dir, "extension") + "-" + strconv.FormatInt(time.Now().UnixNano(), 36) + "-" +
 		strconv.FormatInt(h.last.Add(1), 10)

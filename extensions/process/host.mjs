@@ -1,10 +1,10 @@
-// The built-in child for Node: it loads one bundled extension and speaks JSON lines with the server over stdin and stdout. What is checked
-// here only helps the author; the server checks everything again.
+// The built-in child for Node: it loads one bundled extension and speaks JSON lines with the server over stdin and stdout. The checks
+// here only help the author; the server checks everything again.
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
 
 const write = process.stdout.write.bind(process.stdout);
-// Standard output carries the protocol: whatever else is printed goes to standard error, which the server logs.
+// Standard output carries the protocol: all other output goes to standard error, which the server logs.
 process.stdout.write = process.stderr.write.bind(process.stderr);
 
 const late = "agent handler invocation is no longer active";
@@ -50,7 +50,7 @@ function send(message) {
   write(JSON.stringify(message) + "\n");
 }
 
-// sendValue splices JSON that is made already into a message.
+// sendValue inserts encoded JSON into a message.
 function sendValue(message, key, text) {
   const head = JSON.stringify(message);
   write(text === undefined ? head + "\n" : `${head.slice(0, -1)},${JSON.stringify(key)}:${text}}\n`);
@@ -142,7 +142,7 @@ async function load(message) {
   if (Number.parseInt(process.versions.node, 10) < oldestNode) {
     return send({ type: "failed", code: "import_failed", message: `this is Node ${process.versions.node}, and extensions need ${oldestNode} or later` });
   }
-  // Modules have none; loaders that extensions were written for give them one.
+  // Modules have none, but the loaders for which extensions were written provide one.
   globalThis.require = createRequire(message.entry);
   let module;
   try {

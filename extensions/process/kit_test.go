@@ -38,7 +38,7 @@ func newSite(t testing.TB, change func(*process.Options)) site {
 	return s
 }
 
-// marks are the marks of the children that should exist now.
+// marks returns the markers of the children that should exist now.
 func (s site) marks(t testing.TB) []string {
 	t.Helper()
 	entries, err := os.ReadDir(s.dir)
@@ -62,7 +62,7 @@ func nodeSource(t testing.TB, code string) extensions.Source {
 	}
 }
 
-// shellSource is an extension that is a shell script: the cheapest way to a child that misbehaves.
+// shellSource makes an extension from a shell script: the cheapest way to get a child that misbehaves.
 func shellSource(t testing.TB, script string) extensions.Source {
 	t.Helper()
 	dir := extensionstest.Write(t, map[string]string{"events.sh": script})
@@ -72,17 +72,17 @@ func shellSource(t testing.TB, script string) extensions.Source {
 	}
 }
 
-// slack is how much later than its timeout a handler may be answered. Promised are 50 ms on a machine that is not
+// slack is the maximum delay of a handler's answer after its timeout. The promise is 50 ms on a machine that is not
 // overloaded.
 const slack = slowness * 600 * time.Millisecond
 
-// cut runs a handler that has to be cut and checks that the answer comes in time.
+// cut runs a handler that must be cut off and checks that the error arrives in time.
 func cut(t *testing.T, module extensions.Module, number int, timeout time.Duration) {
 	t.Helper()
 	extensionstest.Cut(t, module, number, timeout, slack, &extensionstest.Tools{})
 }
 
-// nothingLeft checks that no process of the marks lives.
+// nothingLeft checks that no process with these markers is alive.
 func nothingLeft(t *testing.T, marks ...string) {
 	t.Helper()
 	for _, mark := range marks {

@@ -23,7 +23,7 @@ import (
 
 const ready = `echo '{"type":"ready","protocol":1,"subscriptions":[{"eventType":"e"}]}'` + "\n"
 
-// serveFine answers every invocation with "fine" and confirms every end.
+// serveFine answers every invocation with "fine" and confirms every end message.
 const serveFine = `while read -r line; do
 	id=$(printf '%s' "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
 	case "$line" in
@@ -48,11 +48,11 @@ func TestCommandExtension(t *testing.T) {
 	}
 }
 
-// A child that does not get ready is no extension, and nothing of it stays.
+// A child that does not get ready fails the load, and nothing of it remains.
 func TestBadHandshakes(t *testing.T) {
 	t.Parallel()
 	site := newSite(t, func(o *process.Options) {
-		o.Limits.LoadTimeout = slowness * time.Second // most say at once what they say; that must come before it is over
+		o.Limits.LoadTimeout = slowness * time.Second // most children send their message immediately; it must arrive before this timeout
 		o.Limits.MaxLine = 1 << 16
 		o.Limits.StopGrace = 100 * time.Millisecond
 	})
@@ -96,8 +96,8 @@ func TestBadHandshakes(t *testing.T) {
 	})
 }
 
-// What a child does after it got ready: the caller is answered in time, the child is replaced, the next event is
-// answered, and nothing stays.
+// A child misbehaves after it got ready: the caller gets an error in time, the child is replaced, the next event is
+// answered, and nothing of the old child remains.
 func TestMisbehavingChildren(t *testing.T) {
 	t.Parallel()
 	for name, misdeed := range map[string]string{
@@ -155,7 +155,7 @@ func TestMisbehavingChildren(t *testing.T) {
 	}
 }
 
-// A child that asks for the impossible gets an error and continues.
+// A child that makes an impossible request gets an error and continues.
 func TestToolCallsOfAChild(t *testing.T) {
 	t.Parallel()
 	calls := `read -r event
@@ -193,7 +193,7 @@ echo '{"type":"result","id":1,"value":"fine"}'
 	}
 }
 
-// The limits hold in the child and in what it starts.
+// The limits apply to the child and to the processes that it starts.
 func TestResourceLimitsAndEnvironment(t *testing.T) {
 	t.Setenv("HARNESS_TEST_SECRET", "secret")
 	t.Setenv("HARNESS_TEST_PASSED", "passed")
@@ -231,10 +231,10 @@ func TestMissingPrograms(t *testing.T) {
 	}
 }
 
-// serverVariable makes the test binary a server that owns an extension's process, to be killed.
+// serverVariable makes the test binary act as a server that owns an extension's process; the test kills that server.
 const serverVariable = "HARNESS_TEST_EXTENSION_SERVER"
 
-// TestServerProcess is no test of its own: it is the server of TestKilledServerLeavesNothing.
+// TestServerProcess is not a test: it is the server of TestKilledServerLeavesNothing.
 func TestServerProcess(t *testing.T) {
 	dir := os.Getenv(serverVariable)
 	if dir == "" {
@@ -253,8 +253,8 @@ func TestServerProcess(t *testing.T) {
 	select {}
 }
 
-// The server is killed: its child dies with it, and what the child left in a session of its own is swept by the next
-// server.
+// When the server is killed, its child dies with it. The next server removes the process that the child started in
+// another session.
 func TestKilledServerLeavesNothing(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
@@ -285,7 +285,7 @@ func TestKilledServerLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = server.Wait()
-	// What runs "sleep 1" for the child may live until its second is over; only the daemon stays.
+	// The process that runs "sleep 1" for the child may live until its second is over; only the daemon remains.
 	extensionstest.WaitFor(t, "the child's end", func() bool {
 		left, err := runtimeprocess.Marked(mark)
 		return err == nil && len(left) <= 1
@@ -299,7 +299,7 @@ func TestKilledServerLeavesNothing(t *testing.T) {
 	}
 }
 
-// A message on the wire never holds a line break, whatever the event holds.
+// A message on the wire never contains a line break, whatever the event contains.
 func TestEventsAreOneLine(t *testing.T) {
 	t.Parallel()
 	module := extensionstest.Load(t, newSite(t, nil), shellSource(t, "read -r load\n"+ready+serveFine))

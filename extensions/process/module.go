@@ -41,11 +41,11 @@ func (m *module) Submitted() { m.dispatch() }
 // Finished implements hosting.Host.
 func (*module) Finished(*invocation) {}
 
-// Exhausted implements hosting.Host: any process can be killed, so there can always be another one.
+// Exhausted implements hosting.Host: any process can be killed, so another one can always start.
 func (*module) Exhausted() error { return nil }
 
-// dispatch sends queued invocations to the child while it accepts some. A child that has not confirmed the
-// end of an invocation may hang: it gets nothing new. The caller holds m.Mu.
+// dispatch sends queued invocations to the child while it accepts more. A child that has not confirmed the end of an
+// invocation may hang, so it gets nothing new. The caller holds m.Mu.
 func (m *module) dispatch() {
 	c := m.Serving
 	for c != nil && c.running < c.parallel && len(c.suspects) == 0 {
@@ -59,7 +59,7 @@ func (m *module) dispatch() {
 	}
 }
 
-// Expired asks the child to confirm that it gave an invocation up. A child without an answer hangs. It implements
+// Expired asks the child to confirm that it abandoned an invocation. A child that does not answer hangs. It implements
 // hosting.Host.
 func (m *module) Expired(inv *invocation) {
 	c, grace := inv.On, m.host.limits.Grace
@@ -70,7 +70,7 @@ func (m *module) Expired(inv *invocation) {
 	c.send(outgoing{Type: "end", ID: inv.ID})
 }
 
-// retire sends a child no further events.
+// retire makes the module send a child no further events.
 func (m *module) retire(c *child) {
 	m.Mu.Lock()
 	defer m.Mu.Unlock()

@@ -135,7 +135,7 @@ func TestNodeLoadErrors(t *testing.T) {
 	}
 }
 
-// A handler that waits too long costs other handlers nothing; one that blocks the process costs the process.
+// A handler that waits too long does not affect other handlers; one that blocks the process loses the process.
 func TestNodeTimeouts(t *testing.T) {
 	t.Parallel()
 	outside.Needs(t, "Node.js")
@@ -187,7 +187,7 @@ func TestNodeTimeouts(t *testing.T) {
 	}
 }
 
-// A caller that goes away early is no reason to kill anything.
+// A caller that cancels early does not cause a kill.
 func TestNodeCancel(t *testing.T) {
 	t.Parallel()
 	outside.Needs(t, "Node.js")

@@ -2,5 +2,5 @@
 
 package process_test
 
-// slowness is the factor by which something may be slower than promised.
+// slowness is the factor by which an answer may exceed its promised time.
 const slowness = 1

@@ -2,6 +2,6 @@
 
 package process_test
 
-// slowness: the race detector makes everything several times slower, and it runs beside everything else; promised times
-// are for neither.
+// slowness: the race detector makes everything several times slower, and other tests run at the same time. The promised
+// times cover neither.
 const slowness = 5

@@ -11,7 +11,7 @@ import (
 	"harness/extensions/js/bundle"
 )
 
-// receive handles one message of a child. wanted says whether the server expected it. An error is a violation of the
+// receive handles one message of a child. wanted reports whether the server expected it. An error is a violation of the
 // protocol and stops the child.
 func (m *module) receive(c *child, message incoming) (wanted bool, err error) {
 	switch message.Type {
@@ -64,7 +64,7 @@ func (m *module) ready(c *child, message incoming) error {
 	return nil
 }
 
-// missing are the names that the script uses and the child's Node lacks.
+// missing returns the names that the script uses and the child's Node lacks.
 func missing(uses []bundle.Use, names []string) (list []extensions.Missing) {
 	for _, use := range uses {
 		if slices.Contains(names, use.Name) {
@@ -155,7 +155,8 @@ func (m *module) callTool(c *child, message incoming) (wanted bool, err error) {
 	return true, nil
 }
 
-// logLine writes a log line of the extension: through the invocation's tools, or to the server's log when none runs.
+// logLine writes a log line of the extension: through the invocation's tools, or to the server's log outside an
+// invocation.
 func (m *module) logLine(c *child, message incoming) bool {
 	level := message.Level
 	if !slices.Contains([]string{"debug", "info", "warn", "error"}, level) {

@@ -9,7 +9,7 @@ import (
 	"harness/extensions/hosting"
 )
 
-// Serve runs one child until it fails or the module is closed, and returns why. It implements hosting.Host.
+// Serve runs one child until it fails or the module is closed, and returns the reason. It implements hosting.Host.
 func (m *module) Serve() error {
 	c, err := m.start(context.Background())
 	if err != nil {
@@ -24,7 +24,7 @@ func (m *module) Serve() error {
 				c.stop(false)
 				return reason
 			}
-			// A child that closed its output may still run; its exit status is known afterwards.
+			// A child that closed its output may still run; its exit status is known only after it ends.
 			m.retire(c)
 			c.stop(true)
 			reason = c.explain()

@@ -6,7 +6,7 @@ import (
 	"harness/extensions"
 )
 
-// protocol is the version both sides name in load and ready.
+// protocol is the version that both sides send in load and ready.
 const protocol = 1
 
 // incoming is every message a child may send, one JSON object a line:
@@ -55,7 +55,7 @@ type outgoing struct {
 	Protocol int    `json:"protocol,omitempty"`
 
 	// load: the extension, its folder and the file with its handlers. script is the bundle made for the built-in Node
-	// child, uses the globals in it: the child knows which of them its Node has.
+	// child; uses are the globals in it, because only the child knows which of them its Node has.
 	Name    string   `json:"name,omitempty"`
 	Version string   `json:"version,omitempty"`
 	Root    string   `json:"root,omitempty"`
@@ -63,8 +63,8 @@ type outgoing struct {
 	Script  string   `json:"script,omitempty"`
 	Uses    []string `json:"uses,omitempty"`
 
-	// invoke: which handler (position in ready's subscriptions) gets which event; settings says whether the
-	// two getters are supplied.
+	// invoke: the handler (position in ready's subscriptions) and its event; settings reports whether the two getters
+	// exist.
 	ID           int             `json:"id,omitempty"`
 	Subscription *int            `json:"subscription,omitempty"`
 	Event        json.RawMessage `json:"event,omitempty"`
@@ -76,7 +76,7 @@ type outgoing struct {
 	Error *string         `json:"error,omitempty"`
 }
 
-// line is the encoded message.
+// line returns the encoded message.
 func (o outgoing) line() ([]byte, error) {
 	raw, err := json.Marshal(o)
 	if err != nil {

@@ -7,7 +7,7 @@ package sdk
 // AgentRuntimeCoreAPIVersion is the version of the contract.
 const AgentRuntimeCoreAPIVersion = 1
 
-// Profile names the runtime an extension runs in.
+// Profile names the runtime in which an extension runs.
 type Profile struct {
 	RuntimeProfileID      string `json:"runtimeProfileId"`
 	RuntimeProfileVersion string `json:"runtimeProfileVersion"`

@@ -7,7 +7,7 @@ import (
 
 const kindActionRequest = "action_request"
 
-// fields reads a JSON object; anything else has none.
+// fields reads a JSON object; any other JSON has no fields.
 func fields(raw json.RawMessage) map[string]json.RawMessage {
 	if trimmed := bytes.TrimLeft(raw, " \t\r\n"); len(trimmed) == 0 || trimmed[0] != '{' {
 		return nil
@@ -19,7 +19,7 @@ func fields(raw json.RawMessage) map[string]json.RawMessage {
 	return out
 }
 
-// text reads a JSON string; ok is false for anything else.
+// text reads a JSON string; ok is false for any other JSON.
 func text(raw json.RawMessage) (value string, ok bool) {
 	if len(raw) == 0 || raw[0] != '"' || json.Unmarshal(raw, &value) != nil {
 		return "", false
@@ -32,7 +32,7 @@ func isObject(raw json.RawMessage) bool {
 	return len(trimmed) > 0 && trimmed[0] == '{'
 }
 
-// AsActionRequest reads what a handler returned as an action request; ok is false when it is none.
+// AsActionRequest reads a handler's result as an action request; ok is false if it is not one.
 func AsActionRequest(raw json.RawMessage) (request ActionRequest, ok bool) {
 	members := fields(raw)
 	if kind, _ := text(members["kind"]); kind != kindActionRequest {
@@ -49,7 +49,7 @@ func AsActionRequest(raw json.RawMessage) (request ActionRequest, ok bool) {
 }
 
 // ToAgentEventEmitResult converts a handler's result into one of the four kinds. raw is JSON; nil and null mean no
-// result. The caller sets the module's name, so that a handler cannot use another's name.
+// result. The caller supplies the module's name, so that a handler cannot use another module's name.
 func ToAgentEventEmitResult(moduleName, eventType string, raw json.RawMessage) EmitResult {
 	nothing := EmitResult{Kind: HandlerResult, ModuleName: moduleName}
 	if trimmed := bytes.TrimSpace(raw); len(trimmed) == 0 || bytes.Equal(trimmed, []byte("null")) {

@@ -42,7 +42,7 @@ const (
 	AlreadyQueued = "already_queued"
 )
 
-// The action types the core executes.
+// The action types that the core executes.
 const (
 	ActionTranscriptUpsert = "transcript.upsert"
 	ActionApprovalDecide   = "approval.decide"
@@ -58,7 +58,7 @@ type Job struct {
 	State     string `json:"state"` // queued, running, completed, failed or canceled
 }
 
-// EmitResult is one normalised answer of a handler. Which fields count depends on Kind.
+// EmitResult is one normalized answer of a handler. Kind determines which fields are used.
 type EmitResult struct {
 	Kind       ResultKind `json:"kind"`
 	ModuleName string     `json:"moduleName"`
@@ -73,7 +73,7 @@ type EmitResult struct {
 	IdempotencyKey string `json:"idempotencyKey,omitempty"`
 	// Job belongs to enqueue_result.
 	Job *Job `json:"job,omitempty"`
-	// Details is one JSON object, nil when there is none.
+	// Details is one JSON object, nil for none.
 	Details json.RawMessage `json:"details,omitempty"`
 }
 
@@ -100,8 +100,8 @@ type ActionRequest struct {
 	IdempotencyKey string          `json:"idempotencyKey,omitempty"`
 }
 
-// NewAction makes an action request with payload as JSON. A payload that cannot be encoded is omitted, and the
-// request is refused as invalid.
+// NewAction makes an action request with payload as JSON. It omits a payload that cannot be encoded, and the request is
+// then refused as invalid.
 func NewAction(actionType string, payload any) ActionRequest {
 	encoded, err := json.Marshal(payload)
 	if err != nil {

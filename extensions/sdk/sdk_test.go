@@ -27,7 +27,7 @@ func TestProfile_EX01_EX02(t *testing.T) {
 	}
 }
 
-// EX-15, EX-18, EX-19: anything at all becomes one of the four kinds.
+// EX-15, EX-18, EX-19: any JSON becomes one of the four kinds.
 func TestToAgentEventEmitResult_EX19(t *testing.T) {
 	t.Parallel()
 	for raw, want := range map[string]string{
@@ -128,7 +128,7 @@ func TestSelect_EX30_EX31_EX32(t *testing.T) {
 	}
 }
 
-// EX-21: what is an action request and what is not.
+// EX-21: which results are action requests.
 func TestAsActionRequest(t *testing.T) {
 	t.Parallel()
 	raw, err := json.Marshal(sdk.NewAction(sdk.ActionQueueEnqueue, map[string]int{"a": 1}))

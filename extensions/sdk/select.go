@@ -1,6 +1,6 @@
 package sdk
 
-// EnqueueStrategy says which enqueue wins.
+// EnqueueStrategy selects which enqueue wins.
 type EnqueueStrategy string
 
 // The strategies of SelectEnqueueWinner.
@@ -9,9 +9,9 @@ const (
 	PreferExisting EnqueueStrategy = "prefer_existing"
 )
 
-// SelectEnqueueWinner selects the job for a route's answer: the first enqueued, else the first already_queued. With
-// PreferExisting it is the first already_queued, else the first. It returns nil when nothing was enqueued: the route
-// then answers with its queue conflict.
+// SelectEnqueueWinner selects the job for a route's response: the first enqueued, otherwise the first already_queued.
+// With PreferExisting it is the first already_queued, otherwise the first. It returns nil if nothing was enqueued: the
+// route then responds with its queue conflict.
 func SelectEnqueueWinner(results []EmitResult, strategy EnqueueStrategy) *EmitResult {
 	first, second := Enqueued, AlreadyQueued
 	if strategy == PreferExisting {
@@ -27,7 +27,7 @@ func SelectEnqueueWinner(results []EmitResult, strategy EnqueueStrategy) *EmitRe
 	return nil
 }
 
-// SelectFirstSuccessfulAction is the first performed action, nil when there is none.
+// SelectFirstSuccessfulAction returns the first performed action, nil for none.
 func SelectFirstSuccessfulAction(results []EmitResult) *EmitResult {
 	for i := range results {
 		if results[i].Kind == ActionResult && results[i].Status == string(Performed) {
@@ -37,7 +37,7 @@ func SelectFirstSuccessfulAction(results []EmitResult) *EmitResult {
 	return nil
 }
 
-// ActionClass is what an outcome means for reconciliation.
+// ActionClass classifies an outcome for reconciliation.
 type ActionClass string
 
 // The classes of outcomes.
@@ -47,8 +47,8 @@ const (
 	FailedPath ActionClass = "failed"
 )
 
-// ClassifyReconciledActionStatus says whether an outcome won, was reconciled, or failed. An unknown outcome counts as
-// failed.
+// ClassifyReconciledActionStatus reports whether an outcome won, was reconciled, or failed. An unknown outcome counts
+// as failed.
 func ClassifyReconciledActionStatus(status ActionStatus) ActionClass {
 	switch status {
 	case Performed:
@@ -61,13 +61,13 @@ func ClassifyReconciledActionStatus(status ActionStatus) ActionClass {
 
 // ActionSelection is the plan over the actions of one emit pass.
 type ActionSelection struct {
-	// Winner is the first performed action, nil when none was.
+	// Winner is the first performed action, nil for none.
 	Winner *EmitResult
 	// Reconciled and Failed are the others by class; a second performed action counts as reconciled.
 	Reconciled, Failed []EmitResult
 }
 
-// SelectActionExecutionPlan names the authoritative action of an emit and classifies the others.
+// SelectActionExecutionPlan selects the authoritative action of an emit and classifies the others.
 func SelectActionExecutionPlan(results []EmitResult) ActionSelection {
 	plan := ActionSelection{Winner: SelectFirstSuccessfulAction(results)}
 	for i := range results {

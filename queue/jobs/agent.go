@@ -21,7 +21,7 @@ type Options struct {
 	Sessions Sessions
 	Journal  *journal.Journal
 	Workers  *Workers
-	// Actions executes the action_intents of workers; nil refuses them.
+	// Actions executes the action_intents of workers; if nil, every intent is refused.
 	Actions     ActionExecutor
 	Suggestions *Suggestions
 	// SuggestEnabled enables suggest_request.
@@ -29,14 +29,14 @@ type Options struct {
 	Timing         Timing
 	// AttemptTimeout is the queue's default; an instruction gets at least three minutes.
 	AttemptTimeout time.Duration
-	// SuggestWait is how long a suggestion may take before its fallback is written.
+	// SuggestWait is the time that a suggestion may take before the fallback is stored.
 	SuggestWait time.Duration
 	// Clock is time.Now when nil.
 	Clock  func() time.Time
 	Logger zerolog.Logger
 }
 
-// leastTimeout is the minimum time of an attempt at an instruction, even if the queue's default is shorter.
+// leastTimeout is the minimum timeout of an attempt at an instruction, even if the queue's default is shorter.
 const leastTimeout = 180 * time.Second
 
 // agents runs instructions in worker sessions.
@@ -45,7 +45,7 @@ type agents struct {
 	turns turns
 }
 
-// Definitions are the job types: agent_instruction, and suggest_request when it is enabled.
+// Definitions returns the job types: agent_instruction, and suggest_request if it is enabled.
 func Definitions(options Options) []queue.Definition {
 	if options.Clock == nil {
 		options.Clock = time.Now
@@ -116,11 +116,11 @@ func (a *agents) run(ctx context.Context, run *queue.Run) (json.RawMessage, erro
 	return encode(out), nil
 }
 
-// fallbackTime bounds the fallback of an attempt whose time is over.
+// fallbackTime bounds the fallback of an attempt that timed out.
 const fallbackTime = 5 * time.Second
 
-// fallBack executes the fallback of a worker without a result, unless another attempt follows or the job was
-// canceled.
+// fallBack executes the fallback actions if the worker returned no result. It does nothing if another attempt follows
+// or the job was canceled.
 func (a *agents) fallBack(ctx context.Context, job queue.Job, in Instruction, failure error) []ActionResult {
 	again := failure != nil && job.Attempts < job.MaxAttempts && retryable(failure)
 	called := ctx.Err() != nil && !errors.Is(context.Cause(ctx), queue.ErrTimeout)
@@ -142,7 +142,7 @@ func (a *agents) fallBack(ctx context.Context, job queue.Job, in Instruction, fa
 
 func performed(result ActionResult) bool { return result.Status == "performed" }
 
-// clip shortens a progress report to its bound; the result has the whole text.
+// clip shortens a progress report to its limit; the result has the full text.
 func clip(text string) string {
 	const most = 4000
 	if len(text) <= most {
@@ -151,7 +151,7 @@ func clip(text string) string {
 	return text[:most]
 }
 
-// act executes a worker's actions one after the other. The result of a failed action says so; the job continues.
+// act executes a worker's actions one after the other. If an action fails, its result says so and the job continues.
 func (a *agents) act(ctx context.Context, jobID string, intents []Intent) ([]ActionResult, error) {
 	results := make([]ActionResult, 0, len(intents))
 	for _, intent := range intents {
@@ -175,15 +175,14 @@ func (a *agents) act(ctx context.Context, jobID string, intents []Intent) ([]Act
 	return results, nil
 }
 
-// instruct runs an instruction in the owner's worker. A worker whose session is gone is replaced once.
+// instruct runs an instruction in the owner's worker. It replaces a worker whose session no longer exists, once.
 func (a *agents) instruct(ctx context.Context, run *queue.Run, in Instruction, early <-chan struct{}) (text string,
 	completedEarly bool, err error) {
 	policy, err := a.Workers.policy(in.Agent)
 	if err != nil {
 		return "", false, err
 	}
-	// The turn of an earlier process resumes in its own session, even when the owner has another worker by
-	// now.
+	// A turn that an earlier process started resumes in its own session, even if the owner has another worker now.
 	if before, resumed, err := a.turns.resume(ctx, run, stepJob); err != nil {
 		return "", false, err
 	} else if resumed {
@@ -196,7 +195,7 @@ func (a *agents) instruct(ctx context.Context, run *queue.Run, in Instruction, e
 			return "", false, err
 		}
 		text, completedEarly, err = a.instructWorker(ctx, run, one, policy, in, early)
-		if attempt > 0 || !stale(err) || run.Checkpoint() != nil { // with a checkpoint, the instruction may have been carried out
+		if attempt > 0 || !stale(err) || run.Checkpoint() != nil { // with a checkpoint, the worker may have carried out the instruction
 			return text, completedEarly, err
 		}
 		a.Logger.Warn().Err(err).Str("session", one.sessionID).Str("owner", one.owner).
@@ -242,7 +241,7 @@ func (a *agents) carryOut(ctx context.Context, run *queue.Run, one worker, polic
 	err = a.noted(ctx, one, jobPhase(run.Job().ID, in), func(began func(step)) error {
 		o := order{step: stepJob, sessionID: one.sessionID, message: message, early: early}
 		o.began = func(s step) error {
-			// The turn exists, so it is stored even when the attempt was given up meanwhile.
+			// The turn exists, so it is stored even if the attempt was abandoned in between.
 			err := run.SetContext(context.WithoutCancel(ctx), one.sessionID, s.TurnID, encode(s))
 			began(s)
 			return err
@@ -263,7 +262,7 @@ func (a *agents) carryOut(ctx context.Context, run *queue.Run, one worker, polic
 	return text, completedEarly, err
 }
 
-// prepare gives a worker an instruction that it needs once.
+// prepare sends a worker an instruction that it needs once.
 func (a *agents) prepare(ctx context.Context, run *queue.Run, one *worker, key string, message session.Message,
 	p phase) error {
 	if slices.Contains(one.prepared, key) {
@@ -285,7 +284,7 @@ func (a *agents) prepare(ctx context.Context, run *queue.Run, one *worker, key s
 	return a.Workers.recordPrompt(ctx, one, key)
 }
 
-// orientation is the first prompt of a worker.
+// orientation returns the first prompt of a worker.
 func orientation(agent string) string {
 	return "# Worker orientation\n\nYou are the hidden worker session of the agent \"" + agent +
 		"\". No person reads this conversation.\n\n" +
@@ -313,7 +312,7 @@ func (a *agents) started(ctx context.Context, tx database.Tx, job queue.Job) ([]
 	return announceTargets(ctx, tx, a.Sessions, job, in)
 }
 
-// ended reconciles the job's promised entries, in the transaction that ends it.
+// ended settles the transcript entries that the job promised, in the transaction that ends it.
 func (a *agents) ended(ctx context.Context, tx database.Tx, job queue.Job) ([]journal.Event, error) {
 	in, readable := readInstruction(job)
 	if !readable {
@@ -327,7 +326,7 @@ func (a *agents) ended(ctx context.Context, tx database.Tx, job queue.Job) ([]jo
 	if err != nil || in.Completion == nil || a.Suggestions == nil {
 		return append(events, output...), err
 	}
-	// Callers would wait for ever for a missing suggestion.
+	// Otherwise callers would wait forever for the missing suggestion.
 	suggested, err := a.storeSuggestion(ctx, tx, in.SourceSessionID, in.Completion.RequestKey,
 		finalSuggestion(job, FallbackSuggestion(in.FallbackDraft)))
 	return append(append(events, output...), suggested...), err

@@ -19,8 +19,8 @@ import (
 	"harness/transcript"
 )
 
-// QU-21: with expectResponse none a job completes without any structured answer, and its result has the
-// worker's text. The worker is made once per owner and agent, hidden, and prepared once.
+// QU-21: with expectResponse none a job completes without a structured answer, and its result has the worker's text.
+// The worker is created once per owner and agent, hidden, and prepared once.
 func TestQU21AnInstructionIsCarriedOutByAHiddenWorker(t *testing.T) {
 	each(t, func(t *testing.T, db *database.DB) {
 		b := newBench(t, db, func(_ *jobs.Options, f *fakeSessions) {
@@ -81,7 +81,7 @@ func TestQU21AnInstructionIsCarriedOutByAHiddenWorker(t *testing.T) {
 	})
 }
 
-// A worker whose session is gone is replaced once; when the next one is gone too the job fails.
+// A worker whose session no longer exists is replaced once; if the next session is missing too, the job fails.
 func TestAStaleWorkerIsReplacedOnce(t *testing.T) {
 	each(t, func(t *testing.T, db *database.DB) {
 		b := newBench(t, db)
@@ -103,7 +103,7 @@ func TestAStaleWorkerIsReplacedOnce(t *testing.T) {
 	})
 }
 
-// What a worker asks is settled without a person: approvals declined, questions canceled, tool calls failed.
+// A worker's requests are settled without a person: approvals declined, questions canceled, tool calls failed.
 func TestRequestsOfWorkersAreSettled(t *testing.T) {
 	each(t, func(t *testing.T, db *database.DB) {
 		b := newBench(t, db, func(_ *jobs.Options, f *fakeSessions) {
@@ -145,7 +145,7 @@ func TestRequestsOfWorkersAreSettled(t *testing.T) {
 	})
 }
 
-// A turn without any item, and one that never ends, are interrupted and tried again.
+// A turn without an item, and one that never ends, are interrupted and retried.
 func TestTurnsThatDoNotEnd(t *testing.T) {
 	each(t, func(t *testing.T, db *database.DB) {
 		hang := func(done <-chan struct{}, _ string) (string, error) {
@@ -176,12 +176,12 @@ func TestTurnsThatDoNotEnd(t *testing.T) {
 			if name != "fails" && b.sessions.interrupt != 2 {
 				t.Errorf("%s: %d interrupts", name, b.sessions.interrupt)
 			}
-			b.stop() // the next case's jobs are not this queue's
+			b.stop() // so that this queue does not run the next case's jobs
 		}
 	})
 }
 
-// A cancel interrupts the worker's turn, and the job's promises are settled as canceled.
+// A cancel interrupts the worker's turn, and the entries that the job promised are settled as canceled.
 func TestQU12CancelInterruptsTheTurn(t *testing.T) {
 	each(t, func(t *testing.T, db *database.DB) {
 		began := make(chan struct{}, 1)
@@ -212,8 +212,8 @@ func TestQU12CancelInterruptsTheTurn(t *testing.T) {
 	})
 }
 
-// QU-10, QU-11, QU-13: a completed job leaves no placeholder: its fallback replaces them, and the worker's
-// own entries stay.
+// QU-10, QU-11, QU-13: a completed job leaves no placeholder: its fallback replaces them, and the worker's own entries
+// stay.
 func TestQU10QU11QU13TargetsOfACompletedJob(t *testing.T) {
 	each(t, func(t *testing.T, db *database.DB) {
 		var b *bench
@@ -244,7 +244,8 @@ func TestQU10QU11QU13TargetsOfACompletedJob(t *testing.T) {
 	})
 }
 
-// QU-11, QU-12, QU-13: a failed job's targets say so, with the reason, except those that were complete.
+// QU-11, QU-12, QU-13: a failed job's targets show the failure and its reason, except targets that were already
+// complete.
 func TestQU12TargetsOfAFailedJob(t *testing.T) {
 	each(t, func(t *testing.T, db *database.DB) {
 		b := newBench(t, db, func(_ *jobs.Options, f *fakeSessions) {
@@ -288,7 +289,7 @@ func TestAssistantText(t *testing.T) {
 	})
 }
 
-// executor remembers what it was asked to do and replays what it did before.
+// executor records the actions that it was asked to perform and replays earlier results.
 type executor struct {
 	mu   sync.Mutex
 	done []jobs.Intent
@@ -306,8 +307,9 @@ func (e *executor) Execute(_ context.Context, intent jobs.Intent) (jobs.ActionRe
 	return jobs.ActionResult{ActionType: intent.ActionType, Status: "performed"}, nil
 }
 
-// QU-14, QU-15, QU-17, QU-19, QU-20: intents are checked, scoped to the job's session and turn, executed in order, and the same answer of a
-// second job, its members in another order, is replayed; an answer that is none fails the job.
+// QU-14, QU-15, QU-17, QU-19, QU-20: intents are checked, scoped to the job's session and turn, and executed in order.
+// If a second job gives the same answer with its members in another order, the first result is replayed. An invalid
+// answer fails the job.
 func TestQU14QU15QU17QU19QU20ActionIntents(t *testing.T) {
 	each(t, func(t *testing.T, db *database.DB) {
 		does := &executor{keys: map[string]bool{}}
@@ -380,7 +382,8 @@ func TestQU14QU15QU17QU19QU20ActionIntents(t *testing.T) {
 	})
 }
 
-// What a job asks for in case its worker brings nothing about is executed then: once no attempt follows, and not when the worker acted.
+// The fallback intents of a job are executed when its worker performed no action: once no attempt follows, and not if
+// the worker acted.
 func TestFallbackIntents(t *testing.T) {
 	each(t, func(t *testing.T, db *database.DB) {
 		does := &executor{keys: map[string]bool{}}
@@ -420,7 +423,8 @@ func TestFallbackIntents(t *testing.T) {
 	})
 }
 
-// completionSignal: the job ends when the suggestion is there, or with its fallback when the time is over; the turn is interrupted.
+// completionSignal: the job ends when the suggestion is stored, or with its fallback when the time expires; the turn is
+// interrupted.
 func TestQU09CompletionSignal(t *testing.T) {
 	each(t, func(t *testing.T, db *database.DB) {
 		hang := func(done <-chan struct{}, message string) (string, error) {

@@ -25,11 +25,11 @@ import (
 
 const patience = 60 * time.Second
 
-// answer is what a worker does with a message: it returns what it says, or an error that fails its turn. done ends when
-// the turn is interrupted.
+// answer is a worker's reaction to a message: it returns the worker's text, or an error that fails its turn. done ends
+// when the turn is interrupted.
 type answer func(done <-chan struct{}, message string) (string, error)
 
-// fakeSessions is package session with workers that answer at once. Transcripts are real rows.
+// fakeSessions implements package session with workers that answer immediately. Transcripts are real rows.
 type fakeSessions struct {
 	journal *journal.Journal
 
@@ -48,8 +48,8 @@ type fakeSessions struct {
 	policy       jobs.AgentPolicy
 	refusal      error
 	instructions []session.Message
-	refuses      []error // what the next messages are answered with
-	// unreadable is how many reads of each kind fail, reads how many there were.
+	refuses      []error // the errors for the next messages
+	// unreadable is the number of reads of each kind that fail; reads counts the reads.
 	unreadable int
 	maxTurns   int // of a worker's session
 	reads      map[string]int
@@ -153,13 +153,12 @@ func (f *fakeSessions) Send(ctx context.Context, id string, message session.Mess
 	return session.Sent{TurnID: turnID}, nil
 }
 
-// publish appends an event of a session; an error from a stopped journal ends it quietly.
+// publish appends an event of a session; it ignores the error of a stopped journal.
 func (f *fakeSessions) publish(id, item string) {
 	_, _ = f.journal.Append(context.Background(), journal.Event{SessionID: id, ItemID: item, Type: "runtime.fake"})
 }
 
-// unread is the error of a read while the store is out of reach: the first reads of each kind as often as unreadable
-// says.
+// unread returns the error of a read while the store is unreachable: the first unreadable reads of each kind fail.
 func (f *fakeSessions) unread(kind string) error {
 	if f.reads == nil {
 		f.reads = map[string]int{}
@@ -428,7 +427,7 @@ func (b *bench) entry(id string) transcript.Entry {
 	return entry
 }
 
-// failure is a job's error, "" when it has none.
+// failure returns a job's error, "" for none.
 func failure(job queue.Job) string {
 	if job.Error == nil {
 		return ""

@@ -14,22 +14,22 @@ import (
 	"harness/internal/lib/jcs"
 )
 
-// maxIntents bounds the actions of one answer.
+// maxIntents is the maximum number of actions in one answer.
 const maxIntents = 32
 
-// Intent is one action a worker asks for, checked and scoped.
+// Intent is one action that a worker requests, checked and scoped.
 type Intent struct {
 	ActionType     string
 	Payload        json.RawMessage
 	IdempotencyKey string
-	// Agent is the requester, SourceSessionID and TurnID its scope, JobID the reason.
+	// Agent is the requester; SourceSessionID and TurnID are its scope; JobID is the job that caused the request.
 	Agent, SourceSessionID, TurnID, ProjectID, JobID string
 
-	// refused is why it is out of scope; it is then not executed.
+	// refused is the reason why the intent is out of scope; such an intent is not executed.
 	refused string
 }
 
-// ActionResult is the outcome of an action, with the names of the wire.
+// ActionResult is the outcome of an action, with the field names of the wire.
 type ActionResult struct {
 	ActionType string `json:"actionType"`
 	// performed, already_resolved, not_eligible, conflict, forbidden, invalid or failed
@@ -38,12 +38,12 @@ type ActionResult struct {
 	Replayed bool            `json:"replayed,omitempty"`
 }
 
-// ActionExecutor runs actions under trust, capabilities and idempotency. Package extensions implements it.
+// ActionExecutor runs actions and applies trust, capabilities and idempotency. Package extensions implements it.
 type ActionExecutor interface {
 	Execute(ctx context.Context, intent Intent) (ActionResult, error)
 }
 
-// scopedActions may only touch the session and turn of the job.
+// scoped reports whether an action type may only change the session and turn of the job.
 func scoped(actionType string) bool {
 	return strings.HasPrefix(actionType, "transcript.") || strings.HasPrefix(actionType, "approval.") ||
 		strings.HasPrefix(actionType, "turn.") ||
@@ -74,7 +74,7 @@ func parseIntents(answer string, in Instruction) ([]Intent, error) {
 	return intents, nil
 }
 
-// checkIntents reads each intent and records which are out of the job's scope.
+// checkIntents reads each intent and records the reason for each one that is out of the job's scope.
 func checkIntents(raws []json.RawMessage, in Instruction) ([]Intent, error) {
 	if len(raws) > maxIntents {
 		return nil, fmt.Errorf("%d intents, at most %d are allowed", len(raws), maxIntents)
@@ -120,7 +120,8 @@ func parseIntent(raw json.RawMessage, in Instruction) (Intent, error) {
 	return intent, nil
 }
 
-// inScope refuses another session or turn than the job's own, at the top level or in a transcript entry.
+// inScope returns an error if a payload names another session or turn than the job's, at the top level or in a
+// transcript entry.
 func inScope(payload map[string]json.RawMessage, in Instruction) error {
 	levels := []map[string]json.RawMessage{payload}
 	var entry map[string]json.RawMessage
@@ -143,8 +144,8 @@ func inScope(payload map[string]json.RawMessage, in Instruction) error {
 	return nil
 }
 
-// deriveKey is the idempotency key of an intent without one: equal for the same action of the same turn, in any order
-// of JSON members. It excludes the job, because a retried or repeated job must not act twice.
+// deriveKey returns the idempotency key of an intent without one. The key is equal for the same action of the same
+// turn, in any order of JSON members. It excludes the job, because a retried or repeated job must not act twice.
 func deriveKey(intent Intent) string {
 	var canonical bytes.Buffer
 	for _, part := range []string{intent.Agent, intent.SourceSessionID, intent.TurnID, intent.ActionType} {
@@ -154,7 +155,7 @@ func deriveKey(intent Intent) string {
 	if payload, err := jcs.Transform(intent.Payload); err == nil {
 		canonical.Write(payload)
 	} else {
-		canonical.Write(intent.Payload) // no canonical form (numbers, depth): compared as written
+		canonical.Write(intent.Payload) // no canonical form (numbers, depth): use the payload as written
 	}
 	sum := sha256.Sum256(canonical.Bytes())
 	return "auto:" + hex.EncodeToString(sum[:])

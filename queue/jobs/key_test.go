@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// An intent without a key of its own has the same one for every spelling of the same action, and keeps the one that
-// versions before stored.
+// An intent without a key gets the same derived key for every spelling of the same action. The key equals the one that
+// earlier versions stored.
 func TestDerivedKeys(t *testing.T) {
 	t.Parallel()
 	key := func(payload string) string {

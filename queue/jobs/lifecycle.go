@@ -11,7 +11,7 @@ import (
 	"harness/transcript"
 )
 
-// phase is one turn in the worker's own transcript: one entry that shows the work and then its outcome, in
+// phase is one turn in the worker's own transcript: one entry that first shows the work and then its outcome, with
 // codex-manager's wording.
 type phase struct {
 	id            string // part of the entry's id, between its prefix and the turn
@@ -19,7 +19,7 @@ type phase struct {
 	details       []detail
 }
 
-// detail is a member of an entry's details; they keep their order.
+// detail is a member of an entry's details, which keep their order.
 type detail struct {
 	name  string
 	value any
@@ -50,7 +50,8 @@ func jobPhase(jobID string, in Instruction) phase {
 		name: `Queue job "` + in.JobKind + `"`, details: append(details, detail{"queueJobId", jobID})}
 }
 
-// outcome is the text of an end: "Queue job "x" completed.", with the key of a bootstrap behind the verb.
+// outcome returns the text for the end of a phase: "Queue job "x" completed.", with the key of a bootstrap after the
+// verb.
 func (p phase) outcome(verb, rest string) string {
 	if key, ok := strings.CutPrefix(p.id, "extension-bootstrap::"); ok {
 		verb += " (" + key + ")"
@@ -58,10 +59,10 @@ func (p phase) outcome(verb, rest string) string {
 	return p.name + " " + verb + rest
 }
 
-// noteTime bounds the write of an entry: a job does not wait for a store that refuses it.
+// noteTime bounds the write of an entry: a job does not wait for a store that refuses the write.
 const noteTime = 2 * time.Second
 
-// noted runs a phase and records it in the transcript. do calls began with its turn; without a turn there is no
+// noted runs a phase and records it in the transcript. do calls began with its turn; without a turn, noted writes no
 // entry.
 func (a *agents) noted(ctx context.Context, one worker, p phase, do func(began func(step)) error) error {
 	var (
@@ -71,7 +72,7 @@ func (a *agents) noted(ctx context.Context, one worker, p phase, do func(began f
 	put := func(status transcript.Status, content string, more ...detail) {
 		text := encodeDetails(append(slices.Clone(p.details), more...))
 		entry.Status, entry.Content, entry.Details = status, content, &text
-		// The last status is also written when the job was canceled.
+		// Write the last status even if the job was canceled.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteTime)
 		defer cancel()
 		if err := a.Sessions.UpsertTranscript(ctx, one.sessionID, entry); err != nil && !stale(err) {
@@ -102,7 +103,7 @@ func (a *agents) noted(ctx context.Context, one worker, p phase, do func(began f
 	return err
 }
 
-// encodeDetails is a JSON object with its members in order, as details are shown.
+// encodeDetails encodes details as a JSON object with its members in order.
 func encodeDetails(details []detail) string {
 	var out strings.Builder
 	for i, d := range details {

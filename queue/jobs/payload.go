@@ -1,8 +1,8 @@
-// Package jobs holds the job types of the product: agent_instruction, which has a hidden worker session carry out an
-// instruction, and suggest_request, which has one propose the next message of a chat.
+// Package jobs implements the product's job types. In agent_instruction a hidden worker session carries out an
+// instruction. In suggest_request a worker session proposes the next message of a chat.
 //
 // It owns worker sessions (agent_workers), suggested requests (suggested_requests), and the final state of the
-// transcript entries that a job promised. It must never know HTTP, a provider's protocol, or how an extension is run.
+// transcript entries that a job promised. It must never know HTTP, a provider's protocol, or how an extension runs.
 package jobs
 
 import (
@@ -17,20 +17,20 @@ import (
 	"harness/queue"
 )
 
-// TypeAgentInstruction is the job type of extensions.
+// TypeAgentInstruction is the job type that extensions use.
 const TypeAgentInstruction = "agent_instruction"
 
-// The answers that a job expects of a worker's turn.
+// The answers that a job expects from a worker's turn.
 const (
-	// ExpectNone: nothing; the worker acts while its turn runs.
+	// ExpectNone: no answer; the worker acts while its turn runs.
 	ExpectNone = "none"
 	// ExpectText: a text, which becomes a transcript entry of the source session.
 	ExpectText = "assistant_text"
-	// ExpectIntents: one JSON object of action requests, which are checked and executed here.
+	// ExpectIntents: one JSON object of action requests, which the job checks and executes.
 	ExpectIntents = "action_intents"
 )
 
-// maxTargets bounds the supplementalTargets of a job.
+// maxTargets is the maximum number of supplementalTargets of a job.
 const maxTargets = 8
 
 // Instruction is the payload of an agent_instruction job, in the order of the wire.
@@ -49,19 +49,19 @@ type Instruction struct {
 	DedupeKey       string     `json:"dedupeKey,omitempty"`
 	ExpectResponse  string     `json:"expectResponse"`
 	Targets         []Target   `json:"supplementalTargets,omitempty"`
-	// FallbackIntents are executed when the worker's answer performs no action: it is missing, or none of its actions
-	// is possible.
+	// FallbackIntents are executed when the worker's answer performs no action, because it is missing or none of its
+	// actions is possible.
 	FallbackIntents []json.RawMessage `json:"fallbackIntents,omitempty"`
-	// Completion ends the job early: when that suggestion is stored, or its time is over.
+	// Completion ends the job early: when that suggestion is stored or its time expires.
 	Completion *Completion `json:"completionSignal,omitempty"`
-	// FallbackDraft is the user's own draft, the suggestion when the worker has no better one.
+	// FallbackDraft is the user's own draft. It becomes the suggestion if the worker has no better one.
 	FallbackDraft string `json:"fallbackSuggestionDraft,omitempty"`
 	// Model and Effort override the agent's policy for this instruction.
 	Model  string `json:"model,omitempty"`
 	Effort string `json:"effort,omitempty"`
 }
 
-// Bootstrap is an instruction a worker gets once per key, before the first job that names it.
+// Bootstrap is an instruction that a worker gets once per key, before the first job that names it.
 type Bootstrap struct {
 	Key  string `json:"key"`
 	Text string `json:"instructionText"`
@@ -178,7 +178,7 @@ func NewRequest(kind, projectID string, sourceSessionID *string, payload json.Ra
 	}
 	in, err := parseInstruction(payload)
 	if err != nil {
-		return request // the queue refuses it with the reason
+		return request // the queue refuses the request and returns the reason
 	}
 	key := in.DedupeKey
 	if key == "" {
@@ -192,5 +192,5 @@ func NewRequest(kind, projectID string, sourceSessionID *string, payload json.Ra
 	return request
 }
 
-// encode is for values that always encode: texts, numbers and JSON that was parsed before.
+// encode is for values that always encode: texts, numbers and parsed JSON.
 func encode(value any) json.RawMessage { return javascript.MustEncode(value) }

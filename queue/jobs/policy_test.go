@@ -10,8 +10,8 @@ import (
 	"harness/queue/jobs"
 )
 
-// A worker begins under its agent's start policy, is prepared under one and instructed under the other; what a policy
-// says holds for workers that exist already, too.
+// A worker starts under its agent's start policy, is prepared under the prepare policy, and instructed under the
+// instruct policy. A changed policy also applies to existing workers.
 func TestWorkersRunUnderTheirAgentsPolicy(t *testing.T) {
 	each(t, func(t *testing.T, db *database.DB) {
 		policy := jobs.AgentPolicy{
@@ -50,7 +50,7 @@ func TestWorkersRunUnderTheirAgentsPolicy(t *testing.T) {
 	})
 }
 
-// An agent whose runtime is another one by now gets a worker there; the old one goes.
+// An agent whose runtime changed gets a worker on the new runtime; the old worker is removed.
 func TestAWorkerFollowsItsAgentsRuntime(t *testing.T) {
 	each(t, func(t *testing.T, db *database.DB) {
 		b := newBench(t, db, func(_ *jobs.Options, f *fakeSessions) { f.policy.Runtime = "codex" })
@@ -72,8 +72,8 @@ func TestAWorkerFollowsItsAgentsRuntime(t *testing.T) {
 	})
 }
 
-// With an unreadable policy no worker is made and none gets a prompt; a retry does not help, whatever the
-// reason quotes.
+// With an unreadable policy, no worker is created and none gets a prompt. There is no retry, whatever text the reason
+// quotes.
 func TestARefusedWorkerIsNotTriedAgain(t *testing.T) {
 	each(t, func(t *testing.T, db *database.DB) {
 		b := newBench(t, db, func(_ *jobs.Options, f *fakeSessions) {

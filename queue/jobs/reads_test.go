@@ -9,7 +9,7 @@ import (
 	"harness/queue/jobs"
 )
 
-// While a worker works, the store is read when the turn may have ended, and not with every delta of it.
+// While a worker runs, the job reads the store when the turn may have ended, not with every delta of the turn.
 func TestATurnIsNotReadWithEachOfItsEvents(t *testing.T) {
 	each(t, func(t *testing.T, db *database.DB) {
 		b := newBench(t, db, func(o *jobs.Options, f *fakeSessions) {
@@ -28,7 +28,7 @@ func TestATurnIsNotReadWithEachOfItsEvents(t *testing.T) {
 		}
 		b.sessions.mu.Lock()
 		defer b.sessions.mu.Unlock()
-		// Two turns, each read when it began and when it ended.
+		// Two turns, each read when it started and when it ended.
 		for _, kind := range []string{"turn", "requests", "entries"} {
 			if n := b.sessions.reads[kind]; n < 1 || n > 8 {
 				t.Errorf("%d reads of the %s", n, kind)
@@ -42,7 +42,7 @@ func TestATurnIsNotReadWithEachOfItsEvents(t *testing.T) {
 func TestAWorkersSessionHasABoundedNumberOfTurns(t *testing.T) {
 	each(t, func(t *testing.T, db *database.DB) {
 		b := newBench(t, db, func(_ *jobs.Options, f *fakeSessions) { f.maxTurns = 3 })
-		// each is prepared with a turn of its own
+		// each session is prepared in a separate turn
 		for n, want := range []string{"worker-1", "worker-1", "worker-2", "worker-2", "worker-3"} {
 			if job := b.instruct(nil); job.State != queue.Completed || *job.ThreadID != want {
 				t.Fatalf("job %d ended as %s in %s, want it in %s", n, job.State, *job.ThreadID, want)

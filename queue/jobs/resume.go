@@ -13,30 +13,29 @@ import (
 	"harness/queue"
 )
 
-// stepJob is the step of a job's own instruction; the other steps are prompts that prepare a worker (its
-// prepared keys).
+// stepJob is the step for a job's own instruction. The other steps are prompts that prepare a worker (its prepared
+// keys).
 const stepJob = "job"
 
-// step is the current turn of an attempt, stored as the job's checkpoint before the turn is requested, and with its
-// id as soon as it is known. It lets the next process resume the turn instead of requesting another one.
+// step is the current turn of an attempt. It is stored as the job's checkpoint before the turn is requested, and again
+// once its turn id is known. The next process can then resume the turn instead of requesting another one.
 type step struct {
 	Name      string           `json:"step"`
 	SessionID string           `json:"sessionId"`
 	Before    session.TurnMark `json:"before"`
-	// At is when it was requested, in ms. TurnID is "" until the runtime confirms the turn.
+	// At is the time of the request, in ms. TurnID is "" until the runtime confirms the turn.
 	At     int64  `json:"at"`
 	TurnID string `json:"turnId,omitempty"`
 
-	// resumed is true for a turn that an earlier process or attempt began.
+	// resumed is true for a turn that an earlier process or attempt started.
 	resumed bool
 }
 
-// errOutcomeUnknown ends a job when no record shows whether its instruction was carried out. It is not
-// retried.
+// errOutcomeUnknown ends a job if no record shows whether its instruction was carried out. The job is not retried.
 var errOutcomeUnknown = errors.New("outcome unknown")
 
-// begin requests a turn of its own for a step of the job. It waits for a running turn of the session: a message
-// steered into that turn would have its rights and end with it. It also waits for a runtime at capacity.
+// begin requests a separate turn for a step of the job. It waits for a running turn of the session: a message steered
+// into that turn would have that turn's rights and end with it. It also waits for a runtime at capacity.
 func (t turns) begin(ctx context.Context, run *queue.Run, o order, watcher *turnWatcher) (step, error) {
 	o.message.Alone = true
 	limit := time.After(t.timing.Turn)
@@ -80,7 +79,7 @@ func (t turns) begin(ctx context.Context, run *queue.Run, o order, watcher *turn
 	}
 }
 
-// refused reports whether an error proves that no turn began. Any other error leaves that open.
+// refused reports whether an error proves that no turn started. Any other error leaves that open.
 func refused(err error) bool {
 	var native *runtime.Error
 	var elsewhere *session.NotOwnerError
@@ -89,7 +88,7 @@ func refused(err error) bool {
 		errors.As(err, &elsewhere)
 }
 
-// busy reports whether a runtime or a session is at capacity: a job waits then.
+// busy reports whether an error says that a runtime or a session is at capacity: the job then waits.
 func busy(err error) bool {
 	var limit *session.LimitError
 	return errors.As(err, &limit)
@@ -119,7 +118,7 @@ func (t turns) resume(ctx context.Context, run *queue.Run, name string) (step, b
 	return left, true, nil
 }
 
-// recall finds out whether the turn of a step began. Without a turn it drops the step, so that the turn may be
+// recall determines whether the turn of a step started. If it did not, recall drops the step, so that the turn can be
 // requested. cause is the known reason for the doubt, if any.
 func (t turns) recall(ctx context.Context, run *queue.Run, s step, cause error) (step, error) {
 	limit := time.After(t.timing.Turn)
@@ -133,7 +132,7 @@ func (t turns) recall(ctx context.Context, run *queue.Run, s step, cause error) 
 		case err == nil && !errors.Is(cause, runtime.ErrTimeout):
 			return s, t.forget(ctx, run)
 		case err == nil:
-			err = cause // the runtime may still begin it
+			err = cause // the runtime may still start it
 		}
 		if ctx.Err() != nil {
 			return s, context.Cause(ctx)
@@ -151,15 +150,15 @@ func (t turns) recall(ctx context.Context, run *queue.Run, s step, cause error) 
 	}
 }
 
-// forgetTime bounds the store's answer to an attempt whose time is over.
+// forgetTime bounds the store write of an attempt that timed out.
 const forgetTime = 5 * time.Second
 
-// forget drops the step: a retry requests a turn of its own.
+// forget drops the step: a retry requests a new turn.
 func (t turns) forget(ctx context.Context, run *queue.Run) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), forgetTime)
 	defer cancel()
 	return run.SetCheckpoint(ctx, nil)
 }
 
-// left reports whether an error says that the attempt's process leaves its turn to another process.
+// left reports whether an error means that the attempt's process leaves its turn to another process.
 func left(err error) bool { return errors.Is(err, queue.ErrDetached) || errors.Is(err, queue.ErrLost) }

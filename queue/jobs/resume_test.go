@@ -11,8 +11,8 @@ import (
 	"harness/queue/jobs"
 )
 
-// The runtime's answer to an instruction decides whether it is sent again: not when it may have been
-// accepted, and only as a turn of its own.
+// The runtime's answer to an instruction decides whether it is sent again: never if the runtime may have accepted it,
+// and only as a separate turn.
 func TestAnInstructionIsSentAgainOnlyWhenItWasNotTaken(t *testing.T) {
 	each(t, func(t *testing.T, db *database.DB) {
 		for name, c := range map[string]struct {
@@ -49,8 +49,8 @@ func TestAnInstructionIsSentAgainOnlyWhenItWasNotTaken(t *testing.T) {
 	})
 }
 
-// While the store cannot be read a job waits, at whatever it reads of its turn: the turn is neither given up nor asked
-// for again.
+// While the store is unreadable a job waits, whichever read of its turn fails. It neither abandons the turn nor
+// requests it again.
 func TestAJobWaitsForAStoreThatCannotBeRead(t *testing.T) {
 	each(t, func(t *testing.T, db *database.DB) {
 		for name, refuses := range map[string][]error{"begun": nil, "not known to be begun": {runtime.ErrUnavailable}} {

@@ -59,7 +59,7 @@ func jobsIn(t *testing.T, s *sessiontest.Site) (q *queue.Queue, instruct func(in
 	}
 }
 
-// ended is a job that is over.
+// ended waits until a job ends and returns it.
 func ended(t *testing.T, q *queue.Queue, jobID string) queue.Job {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -79,7 +79,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// A job whose runtime has all the turns it may waits for one to end, and then does what it is for. RA-28
+// A job waits for a runtime at capacity until one of its turns ends, and then runs. RA-28
 func TestAJobWaitsForARuntimeThatIsBusy(t *testing.T) {
 	one := func(o *manager.Options) {
 		o.RuntimeLimits = func(string) session.RuntimeLimits { return session.RuntimeLimits{Turns: 1} }

@@ -18,7 +18,7 @@ import (
 // TypeSuggestRequest is the job type that proposes the next message of a chat.
 const TypeSuggestRequest = "suggest_request"
 
-// suggestAgent is the worker that makes suggestions.
+// suggestAgent is the name of the agent whose worker makes suggestions.
 const suggestAgent = "supervisor"
 
 // SuggestPayload is the payload of a suggest_request job.
@@ -57,8 +57,8 @@ func (a *agents) suggestDefinition() queue.Definition {
 	}
 }
 
-// suggest asks the owner's worker for at most SuggestWait. Without an answer of the worker the fallback is the
-// suggestion.
+// suggest asks the owner's worker for a suggestion and waits at most SuggestWait. Without an answer it uses the
+// fallback.
 func (a *agents) suggest(ctx context.Context, run *queue.Run) (json.RawMessage, error) {
 	var in SuggestPayload
 	if err := json.Unmarshal(run.Job().Payload, &in); err != nil {
@@ -67,7 +67,7 @@ func (a *agents) suggest(ctx context.Context, run *queue.Run) (json.RawMessage, 
 	late := make(chan struct{})
 	timer := time.AfterFunc(a.SuggestWait, func() { close(late) })
 	defer timer.Stop()
-	// Preparing the worker counts too: its turns end with this context.
+	// The time to prepare the worker counts too: its turns end with this context.
 	bounded, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	watching := make(chan struct{})
@@ -103,7 +103,7 @@ func (a *agents) suggest(ctx context.Context, run *queue.Run) (json.RawMessage, 
 	return encode(suggestResult{"ok", strings.TrimSpace(text)}), nil
 }
 
-// Bounds of the chat text in a worker's prompt.
+// Limits of the chat text in a worker's prompt.
 const (
 	shownEntries = 40
 	shownText    = 2000
@@ -138,7 +138,7 @@ func (a *agents) suggestQueued(ctx context.Context, tx database.Tx, job queue.Jo
 	return a.storeSuggestion(ctx, tx, in.SourceSessionID, in.RequestKey, Suggestion{Status: SuggestionStreaming})
 }
 
-// suggestEnded settles the suggestion in the transaction that ends the job, in every final state.
+// suggestEnded stores the suggestion in the transaction that ends the job, in every final state.
 func (a *agents) suggestEnded(ctx context.Context, tx database.Tx, job queue.Job) ([]journal.Event, error) {
 	in, readable := readSuggest(job)
 	if !readable {
@@ -153,7 +153,8 @@ func (a *agents) suggestEnded(ctx context.Context, tx database.Tx, job queue.Job
 	return a.storeSuggestion(ctx, tx, in.SourceSessionID, in.RequestKey, finalSuggestion(job, done.Suggestion))
 }
 
-// finalSuggestion is the suggestion of a job that ended without storing one; made is that of a completed job.
+// finalSuggestion returns the suggestion of a job that ended without storing one. made is the suggestion of a completed
+// job.
 func finalSuggestion(job queue.Job, made string) Suggestion {
 	switch job.State {
 	case queue.Completed:
@@ -168,7 +169,7 @@ func finalSuggestion(job queue.Job, made string) Suggestion {
 	return Suggestion{Status: SuggestionError, Error: reason}
 }
 
-// storeSuggestion stores a suggestion unless the session is gone or has a final one.
+// storeSuggestion stores a suggestion unless the session is deleted or already has a final one.
 func (a *agents) storeSuggestion(ctx context.Context, tx database.Tx, sessionID, requestKey string, next Suggestion) (
 	[]journal.Event, error) {
 	present, err := a.Sessions.PresentIn(ctx, tx, sessionID)
@@ -188,10 +189,10 @@ func readSuggest(job queue.Job) (in SuggestPayload, readable bool) {
 	return in, err == nil
 }
 
-// suggestKey is the dedupe key of a session's suggestions: all callers share one job at a time.
+// suggestKey returns the dedupe key of a session's suggestions: all callers share one job at a time.
 func suggestKey(sessionID string) string { return TypeSuggestRequest + ":" + sessionID }
 
-// RequestKey is the key of a job's suggestion, "" for a job that makes none.
+// RequestKey returns the key of a job's suggestion, "" for a job that makes none.
 func RequestKey(job queue.Job) string {
 	var in struct {
 		RequestKey string     `json:"requestKey"`

@@ -18,7 +18,7 @@ type Queue interface {
 	Job(ctx context.Context, id string) (queue.Job, error)
 }
 
-// Suggested is the state of a request for a suggestion.
+// Suggested is the state of a requested suggestion.
 type Suggested struct {
 	// Status is queued, ok (a worker's text) or fallback (the deterministic one).
 	Status     string
@@ -41,8 +41,8 @@ func NewSuggester(suggestions *Suggestions, q Queue, wait time.Duration) *Sugges
 	return &Suggester{Suggestions: suggestions, queue: q, wait: wait}
 }
 
-// Request queues a suggestion for a session. While one is under way, it returns that one's key and job. The original
-// returned a key that no event ever named.
+// Request queues a suggestion for a session. If a job for one is already open, Request returns the key and job of that
+// one. codex-manager returned a key that no event ever contained.
 func (s *Suggester) Request(ctx context.Context, in SuggestPayload) (Suggested, error) {
 	in.RequestKey = uuid.NewString()
 	key := suggestKey(in.SourceSessionID)
@@ -59,7 +59,7 @@ func (s *Suggester) Request(ctx context.Context, in SuggestPayload) (Suggested, 
 		ProjectID: in.ProjectID, Dedupe: outcome.Status}, nil
 }
 
-// RequestAndWait is Request, and waits for the suggestion; after the deadline it returns "queued".
+// RequestAndWait is Request, but also waits for the suggestion; after the deadline it returns "queued".
 func (s *Suggester) RequestAndWait(ctx context.Context, in SuggestPayload) (Suggested, error) {
 	out, err := s.Request(ctx, in)
 	if err != nil {
@@ -68,14 +68,14 @@ func (s *Suggester) RequestAndWait(ctx context.Context, in SuggestPayload) (Sugg
 	return s.Await(ctx, in, out)
 }
 
-// settleSlack is the time a job at its deadline gets to write its fallback before its caller gets "queued".
+// settleSlack is the extra time that a job at its deadline gets to write its fallback before its caller gets "queued".
 const settleSlack = time.Second
 
-// suggestionPoll is how often the store is polled for missed notifications.
+// suggestionPoll is the interval at which the store is polled for missed notifications.
 const suggestionPoll = time.Second
 
-// Await waits until the suggestion of a job is stored: by the job, its worker or an extension with the upsert
-// route. A job of any type that ended without one results in the fallback. After the deadline the answer is the
+// Await waits until a suggestion of a job is stored: by the job, its worker, or an extension through the upsert route.
+// If a job of any type ended without a suggestion, Await returns the fallback. After the deadline it returns the
 // current state.
 func (s *Suggester) Await(ctx context.Context, in SuggestPayload, out Suggested) (Suggested, error) {
 	watcher := newTurnWatcher(in.SourceSessionID)
@@ -85,7 +85,7 @@ func (s *Suggester) Await(ctx context.Context, in SuggestPayload, out Suggested)
 	defer cancel()
 	poll := time.Tick(suggestionPoll)
 	for {
-		// The job first: a suggestion stored at its end is then there.
+		// Read the job first: a suggestion stored when the job ended is then visible.
 		job, err := s.queue.Job(ctx, out.JobID)
 		if err != nil && !errors.Is(err, queue.ErrNotFound) {
 			return Suggested{}, err
@@ -108,14 +108,14 @@ func (s *Suggester) Await(ctx context.Context, in SuggestPayload, out Suggested)
 	}
 }
 
-// answer is the caller's result for a suggestion that is settled or will not be stored any more.
+// answer returns the caller's result for a suggestion that is final or will never be stored.
 func answer(job queue.Job, found Suggestion, draft string) (status, suggestion string) {
 	var result suggestResult
 	_ = json.Unmarshal(job.Result, &result) // a job of another type, or an open one, has no suggestion in its result
 	fallback := FallbackSuggestion(draft)
 	switch {
 	case found.Status != SuggestionComplete || found.Suggestion == "" || found.Suggestion == FallbackSuggestion(""):
-		return "fallback", fallback // the caller's own draft is better than a job's that did not know it
+		return "fallback", fallback // prefer the caller's draft to the fallback of a job that did not have it
 	case result.Status == "fallback" || found.Suggestion == fallback:
 		return "fallback", found.Suggestion
 	}

@@ -11,8 +11,8 @@ import (
 	"harness/queue/jobs"
 )
 
-// Await returns a suggestion as soon as it is stored, by whatever route, though the job that was to bring it
-// still runs.
+// Await returns a suggestion as soon as it is stored, by whatever route, even if the job that would store it still
+// runs.
 func TestAwaitEndsWithTheStoredSuggestion(t *testing.T) {
 	each(t, func(t *testing.T, db *database.DB) {
 		held := make(chan struct{})
@@ -29,7 +29,8 @@ func TestAwaitEndsWithTheStoredSuggestion(t *testing.T) {
 				return "", errors.New("interrupted")
 			}
 		})
-		// The worker of this job would write its suggestion over the network: the job neither names the key nor has a result.
+		// The worker of this job would store its suggestion through the API: the job neither names the key nor has a
+		// result.
 		job := b.enqueue(nil)
 		in := jobs.SuggestPayload{ProjectID: "p", SourceSessionID: source, Draft: "my draft"}
 		type answered struct {
@@ -68,7 +69,7 @@ func TestAwaitEndsWithTheStoredSuggestion(t *testing.T) {
 		if now, err := b.queue.Job(t.Context(), job.ID); err != nil || now.State.Final() {
 			t.Errorf("the job is %s, %v", now.State, err)
 		}
-		// A job that ends without a suggestion leaves the fallback; a caller that goes away gets an error.
+		// A job that ends without a suggestion leaves the fallback; a caller whose context ends gets an error.
 		answers := await(job.ID, "never")
 		if _, err := b.queue.Cancel(t.Context(), job.ID, "api_cancel"); err != nil {
 			t.Fatal(err)
@@ -85,7 +86,7 @@ func TestAwaitEndsWithTheStoredSuggestion(t *testing.T) {
 	})
 }
 
-// A job that promised a suggestion leaves one however it ends: no caller waits forever.
+// A job that promised a suggestion leaves one in every final state: no caller waits forever.
 func TestAPromisedSuggestionIsSettled(t *testing.T) {
 	each(t, func(t *testing.T, db *database.DB) {
 		b := newBench(t, db, func(_ *jobs.Options, f *fakeSessions) {
@@ -113,7 +114,7 @@ func TestAPromisedSuggestionIsSettled(t *testing.T) {
 	})
 }
 
-// A worker's transcript has an entry for each of its turns: that it runs, and what came of it.
+// A worker's transcript has an entry for each of its turns: first its start, then its outcome.
 func TestWorkersNoteTheirTurns(t *testing.T) {
 	each(t, func(t *testing.T, db *database.DB) {
 		began := make(chan struct{}, 1)
@@ -144,7 +145,7 @@ func TestWorkersNoteTheirTurns(t *testing.T) {
 		done := b.instruct(object{"bootstrapInstruction": object{"key": "k1", "instructionText": "Boot."},
 			"itemId": "item-1"})
 		failed := b.instruct(object{"instructionText": "fail"})
-		// A suggestion ends its job before the turn.
+		// A stored suggestion ends its job before the turn ends.
 		early := b.enqueue(object{"instructionText": "hold", "jobKind": "suggest_request",
 			"completionSignal": object{"kind": "suggested_request", "requestKey": "k"}})
 		<-began

@@ -15,7 +15,7 @@ import (
 // SuggestionStatus is the state of a suggested request.
 type SuggestionStatus string
 
-// The states of a suggested request. Streaming is the only one that is not final.
+// The states of a suggested request. All but Streaming are final.
 const (
 	SuggestionStreaming SuggestionStatus = "streaming"
 	SuggestionComplete  SuggestionStatus = "complete"
@@ -31,7 +31,7 @@ type Suggestion struct {
 	UpdatedAt  int64            `json:"updatedAt"`
 }
 
-// keptSuggestions is how many of the newest suggestions are kept.
+// keptSuggestions is the number of newest suggestions to keep.
 const keptSuggestions = 2000
 
 const suggestionFailed = "suggested request generation failed"
@@ -52,8 +52,9 @@ func NewSuggestions(db *database.DB, j *journal.Journal, sessions Transcripts, c
 	return &Suggestions{db: db, journal: j, sessions: sessions, clock: clock}
 }
 
-// Upsert stores and announces a suggestion, and returns the stored one. "streaming" does not reopen a final
-// suggestion; nothing is then announced. *session.DeletedError or session.ErrNotFound when the session is gone.
+// Upsert stores and announces a suggestion, and returns the stored one. "streaming" does not reopen a final suggestion,
+// and Upsert then announces nothing. It returns *session.DeletedError or session.ErrNotFound if the session does not
+// exist.
 func (s *Suggestions) Upsert(ctx context.Context, sessionID, requestKey string, next Suggestion) (Suggestion, error) {
 	var stored Suggestion
 	_, err := s.journal.Commit(ctx, func(ctx context.Context, tx database.Tx) (events []journal.Event, err error) {
@@ -129,7 +130,7 @@ func suggestionEvent(sessionID, requestKey string, s Suggestion) journal.Event {
 		}{sessionID, requestKey, s.Status, s.Suggestion, s.Error})}
 }
 
-// Find reads a suggestion; false when there is none of that key.
+// Find reads a suggestion; false if the key has none.
 func (s *Suggestions) Find(ctx context.Context, sessionID, requestKey string) (Suggestion, bool, error) {
 	return s.find(ctx, s.db.Read(), sessionID, requestKey)
 }
@@ -151,7 +152,7 @@ func (s *Suggestions) find(ctx context.Context, q database.Querier, sessionID, r
 	return found, true, nil
 }
 
-// waitOrFallBack closes early once the suggestion of an instruction is stored. After wait it stores the fallback
+// waitOrFallBack closes early when the suggestion of an instruction is stored. After wait it stores the fallback
 // itself.
 func (s *Suggestions) waitOrFallBack(ctx context.Context, in Instruction, wait time.Duration, early chan<- struct{}) {
 	watcher := newTurnWatcher(in.SourceSessionID)
@@ -179,7 +180,8 @@ func (s *Suggestions) waitOrFallBack(ctx context.Context, in Instruction, wait t
 	}
 }
 
-// FallbackSuggestion is the suggestion without an answer of a worker: the user's own draft, else a general next step.
+// FallbackSuggestion returns the suggestion to use without a worker's answer: the user's own draft, or a general next
+// step.
 func FallbackSuggestion(draft string) string {
 	if draft != "" {
 		return draft

@@ -11,10 +11,10 @@ import (
 	"harness/transcript"
 )
 
-// Transcripts upserts entries of other packages' sessions as part of a job's own transaction. *manager.Service
+// Transcripts upserts entries of sessions that other packages own, within a job's transaction. *manager.Service
 // implements it.
 type Transcripts interface {
-	// UpsertTranscriptIn stores and announces an entry. It does nothing when the session is gone or the entry is
+	// UpsertTranscriptIn stores and announces an entry. It does nothing if the session is deleted or the entry is
 	// unchanged.
 	UpsertTranscriptIn(ctx context.Context, tx database.Tx, sessionID string, entry transcript.Entry) (
 		[]journal.Event, error)
@@ -76,11 +76,11 @@ func settleTargets(ctx context.Context, tx database.Tx, transcripts Transcripts,
 	return all, nil
 }
 
-// settle is the final entry of a target. It is a pure function: it keeps the worker's text and replaces a placeholder
-// by the fallback.
+// settle returns the final entry of a target. It is a pure function: it keeps the worker's text and replaces a
+// placeholder with the fallback.
 func (t Target) settle(old transcript.Entry, found bool, job queue.Job, in Instruction) (transcript.Entry, bool) {
 	if found && old.Status == transcript.Complete && job.State != queue.Completed {
-		return old, false // only an entry that was not final before the job ended is settled
+		return old, false // settle only an entry that was not final before the job ended
 	}
 	entry := old
 	if !found {
@@ -146,7 +146,7 @@ func or(text, fallback string) string {
 	return text
 }
 
-// details name the entry's context.
+// details returns the context of an entry as JSON.
 func (in Instruction) details() *string {
 	anchor := in.AnchorItemID
 	if anchor == "" {
@@ -169,7 +169,7 @@ func (in Instruction) details() *string {
 // outputID is the transcript entry that holds a worker's text.
 func outputID(jobID string) string { return "agent-job-output::" + jobID }
 
-// settleOutput writes the entry of a job that answers with a text: the text, or why there is none.
+// settleOutput writes the entry of a job that answers with a text: the text, or the reason why it is missing.
 func settleOutput(ctx context.Context, tx database.Tx, transcripts Transcripts, job queue.Job, in Instruction) (
 	[]journal.Event, error) {
 	if in.ExpectResponse != ExpectText {

@@ -23,23 +23,23 @@ import (
 type Timing struct {
 	// Turn bounds one turn.
 	Turn time.Duration
-	// Poll is how often the store is polled for missed notifications.
+	// Poll is the interval at which the store is polled for missed notifications.
 	Poll time.Duration
 	// IncludeTurns bounds the wait for the text of a finished turn.
 	IncludeTurns time.Duration
 	// UntrustedTerminal bounds the wait for the end of a turn that no longer runs.
 	UntrustedTerminal time.Duration
-	// EmptyTurn is how long a running turn may stay without any item.
+	// EmptyTurn is the time that a running turn may stay without an item.
 	EmptyTurn time.Duration
 }
 
-// DefaultTiming are codex-manager's defaults.
+// DefaultTiming returns codex-manager's defaults.
 func DefaultTiming() Timing {
 	return Timing{Turn: 180 * time.Second, Poll: 350 * time.Millisecond, IncludeTurns: 3 * time.Second,
 		UntrustedTerminal: 3 * time.Second, EmptyTurn: 8 * time.Second}
 }
 
-// turns drives one turn of a worker at a time.
+// turns runs one turn of a worker at a time.
 type turns struct {
 	sessions Sessions
 	journal  *journal.Journal
@@ -54,26 +54,27 @@ var (
 	errInterrupted = errors.New("worker turn interrupted")
 )
 
-// leastPatience is the minimum wait for a turn of an earlier process, because attaching to its runtime takes time.
+// leastPatience is the minimum wait for a turn that an earlier process started, because attaching to its runtime takes
+// time.
 const leastPatience = 10 * time.Second
 
-// settledBy is the actor that answers workers' requests: no person sees them.
+// settledBy is the actor that answers workers' requests, because no person sees them.
 const settledBy = "orchestrator"
 
 // order is the request of a job's step to a session.
 type order struct {
 	step, sessionID string
 	message         session.Message
-	// began is called with the turn.
+	// began is called with the turn once it started.
 	began func(step) error
-	// early, when not nil, ends the wait before the turn ends.
+	// early, if not nil, ends the wait before the turn ends.
 	early <-chan struct{}
 }
 
-// run carries out an order in a turn of its own and waits for the end of the turn. If an earlier process began the
-// turn, it waits for that one. It interrupts a turn it waits for no longer, unless another process is to resume it.
+// run carries out an order in a separate turn and waits until that turn ends. If an earlier process started the turn,
+// run waits for that one. It interrupts a turn that it stops waiting for, unless another process will resume it.
 func (t turns) run(ctx context.Context, run *queue.Run, o order) (turnID string, err error) {
-	// The subscription comes before the turn, so that it misses nothing.
+	// Subscribe before the turn starts, so that the watcher misses nothing.
 	watcher := newTurnWatcher(o.sessionID)
 	_, unsubscribe := t.journal.Subscribe(watcher.onRecords)
 	defer unsubscribe()
@@ -86,7 +87,7 @@ func (t turns) run(ctx context.Context, run *queue.Run, o order) (turnID string,
 	}
 	err = t.follow(ctx, run, s, o, watcher)
 	if o.step != stepJob && s.resumed && errors.Is(err, errInterrupted) {
-		// Its runtime ended with its server. Repeating the orientation does a worker no harm.
+		// The turn's runtime ended with its server. Repeating the orientation is harmless.
 		if s, err = t.begin(ctx, run, o, watcher); err == nil {
 			err = t.follow(ctx, run, s, o, watcher)
 		}
@@ -94,7 +95,7 @@ func (t turns) run(ctx context.Context, run *queue.Run, o order) (turnID string,
 	return s.TurnID, err
 }
 
-// follow waits for the end of a step's turn.
+// follow waits until a step's turn ends.
 func (t turns) follow(ctx context.Context, run *queue.Run, s step, o order, watcher *turnWatcher) error {
 	if s.resumed {
 		t.log.Info().Str("job", run.Job().ID).Str("step", s.Name).Str("session", s.SessionID).Str("turn", s.TurnID).
@@ -118,13 +119,13 @@ func (t turns) follow(ctx context.Context, run *queue.Run, s step, o order, watc
 		t.interrupt(ctx, s.SessionID, s.TurnID)
 	}
 	if err != nil && retryable(err) && !stale(err) {
-		// How this turn ended is known: another attempt is another turn.
+		// The outcome of this turn is known, so another attempt requests another turn.
 		return errors.Join(err, t.forget(ctx, run))
 	}
 	return err
 }
 
-// wait returns true when the turn is over, and false when it stops waiting.
+// wait returns true when the turn ended, and false when it stops waiting.
 func (t turns) wait(ctx context.Context, s step, watcher *turnWatcher, early <-chan struct{}) (over bool, err error) {
 	sessionID, turnID := s.SessionID, s.TurnID
 	limit := time.After(t.remaining(s))
@@ -163,7 +164,7 @@ func (t turns) wait(ctx context.Context, s step, watcher *turnWatcher, early <-c
 		case <-watcher.news:
 		case <-poll:
 		case <-empty:
-			if !watcher.sawItem() && !s.resumed { // another process saw what came before
+			if !watcher.sawItem() && !s.resumed { // another process saw the earlier items
 				return false, errNoProgress
 			}
 		case <-limit:
@@ -176,13 +177,13 @@ func (t turns) wait(ctx context.Context, s step, watcher *turnWatcher, early <-c
 	}
 }
 
-// patiently reads from the store, and retries while the store is out of reach. The turn continues meanwhile, and its
-// end can be read later. The attempt's time bounds it.
+// patiently reads from the store, and retries while the store is unreachable. The turn continues during that time, and
+// its end can be read later. The attempt's timeout bounds the wait.
 func patiently[T any](ctx context.Context, interval time.Duration, read func() (T, error)) (T, error) {
 	return again(ctx, interval, database.Transient, read)
 }
 
-// again repeats do while it fails with a passing error.
+// again repeats do while it fails with a transient error.
 func again[T any](ctx context.Context, interval time.Duration, passes func(error) bool,
 	do func() (T, error)) (T, error) {
 	value, err := do()
@@ -201,7 +202,7 @@ func again[T any](ctx context.Context, interval time.Duration, passes func(error
 	return value, err
 }
 
-// remaining is the rest of a turn's time. A turn that ended while no process ran can still be read.
+// remaining returns the rest of a turn's time. A turn that ended while no process ran can still be read.
 func (t turns) remaining(s step) time.Duration {
 	if !s.resumed {
 		return t.timing.Turn
@@ -209,7 +210,7 @@ func (t turns) remaining(s step) time.Duration {
 	return min(t.timing.Turn, max(leastPatience, t.timing.Turn-t.clock().Sub(time.UnixMilli(s.At))))
 }
 
-// interrupt ends a turn for which no caller waits, best effort.
+// interrupt ends a turn that no caller waits for, best effort.
 func (t turns) interrupt(ctx context.Context, sessionID, turnID string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
@@ -247,8 +248,8 @@ func refusalOf(kind runtime.RequestKind) runtime.Reply {
 	}
 }
 
-// text is the worker's last message in a turn. The end of a turn may be published before its last item, so an
-// empty text is read again.
+// text returns the worker's last message in a turn. The end of a turn may be published before its last item, so text
+// reads an empty text again.
 func (t turns) text(ctx context.Context, sessionID, turnID string, needed bool) (string, error) {
 	patience := time.After(t.timing.IncludeTurns)
 	poll := time.Tick(t.timing.Poll)
@@ -278,8 +279,8 @@ func (t turns) text(ctx context.Context, sessionID, turnID string, needed bool) 
 	}
 }
 
-// turnWatcher wakes its reader when the turn or a request of one session may have changed, and records whether an
-// item changed.
+// turnWatcher wakes its reader when the turn or a request of one session may have changed, and records whether an item
+// changed.
 type turnWatcher struct {
 	sessionID string
 	news      wake.Signal
@@ -300,7 +301,7 @@ func (h *turnWatcher) onRecords(records []journal.Record) {
 		if record.ItemID == "" || record.Type == stream.EventRequest {
 			h.news.Set()
 		}
-		// our own transcript entries are no progress of the turn
+		// entries that this server wrote are no progress of the turn
 		if record.ItemID != "" && record.Type != "transcript_updated" {
 			h.item.Set()
 		}

@@ -30,7 +30,7 @@ type SessionStore interface {
 	Delete(ctx context.Context, sessionID string) (session.Deleted, error)
 }
 
-// Turns begins, finds and ends turns.
+// Turns starts, finds and ends turns.
 type Turns interface {
 	Send(ctx context.Context, sessionID string, message session.Message) (session.Sent, error)
 	TurnMark(ctx context.Context, sessionID string) (session.TurnMark, error)
@@ -39,7 +39,7 @@ type Turns interface {
 	Turn(ctx context.Context, sessionID, turnID string) (session.TurnState, bool, error)
 }
 
-// Conversations reads what is said in sessions, and answers what their agents ask.
+// Conversations reads the messages of sessions, and answers the requests of their agents.
 type Conversations interface {
 	Read(ctx context.Context, sessionID string, want session.Reading) (session.Detail, error)
 	TurnEntries(ctx context.Context, sessionID, turnID string) ([]transcript.Entry, error)
@@ -57,29 +57,29 @@ type Sessions struct {
 	Conversations
 }
 
-// TurnPolicy is the permissions of a worker's turn. An empty Effort is the model's default; other empty members are
+// TurnPolicy is the permissions of a worker's turn. An empty Effort means the model's default; other empty members mean
 // the session defaults.
 type TurnPolicy struct {
 	ApprovalPolicy, NetworkAccess, FilesystemSandbox, Effort string
 }
 
-// AgentPolicy is how an agent's workers run (its agent.config.json).
+// AgentPolicy describes how an agent's workers run (its agent.config.json).
 type AgentPolicy struct {
-	// Runtime and Model are the server's default runtime and that runtime's own model when "".
+	// Runtime and Model default to the server's default runtime and that runtime's own model when "".
 	Runtime, Model string
-	// Start is the policy of a new worker session, Prepare that of its orientation, Instruct that of a job.
+	// Start is the policy of a new worker session, Prepare the policy of its orientation, Instruct the policy of a job.
 	Start, Prepare, Instruct TurnPolicy
-	// TurnTimeout bounds a job's turn; 0 is the server's own bound.
+	// TurnTimeout bounds a job's turn; 0 means the server's own limit.
 	TurnTimeout time.Duration
-	// Orientation is the first prompt of a new worker; "" is our own text.
+	// Orientation is the first prompt of a new worker; "" means the built-in text.
 	Orientation string
 }
 
-// Policies returns how an agent's workers run. An error refuses them: the job fails with it and is not
+// Policies returns the policy of an agent's workers. An error means they may not run: the job fails with it and is not
 // retried.
 type Policies func(agent string) (AgentPolicy, error)
 
-// errRefused marks the failure of a job whose agent has no policy that can be understood.
+// errRefused marks the failure of a job because the policy of its agent is unreadable.
 var errRefused = errors.New("the agent's worker is refused")
 
 // retryable is the queue's classification, except that a refusal and an unknown outcome are never retried.
@@ -88,7 +88,7 @@ func retryable(err error) bool {
 		queue.Retryable(err)
 }
 
-// message is a prompt to a worker with the rights of a policy.
+// message returns a prompt to a worker with the rights of a policy.
 func (p AgentPolicy) message(text string, may TurnPolicy) session.Message {
 	return session.Message{Text: text, Model: optional(p.Model), Effort: may.Effort,
 		ApprovalPolicy: optional(may.ApprovalPolicy), NetworkAccess: optional(may.NetworkAccess),
@@ -98,8 +98,8 @@ func (p AgentPolicy) message(text string, may TurnPolicy) session.Message {
 // worker is a hidden session that acts for an owner.
 type worker struct {
 	owner, agent, sessionID string
-	// prepared are the keys of instructions it got: orientation and bootstrap. Its conversation contains them, so they
-	// survive restarts.
+	// prepared are the keys of the instructions that the worker got: orientation and bootstrap. Its conversation
+	// contains them, so they survive restarts.
 	prepared []string
 }
 
@@ -113,28 +113,28 @@ type Workers struct {
 	maxTurns int
 	log      zerolog.Logger
 
-	making sync.Mutex // two jobs of one owner never run at once, but a project and its session may share a name
+	making sync.Mutex // jobs of one owner never run concurrently, but a project and its session may share a name
 }
 
-// WorkersOptions are what Workers are built from. All but MaxTurns are required.
+// WorkersOptions are the options of NewWorkers. All but MaxTurns are required.
 type WorkersOptions struct {
 	DB       *database.DB
 	Journal  *journal.Journal
 	Sessions Sessions
 	NodeID   string
 	Policies Policies
-	// MaxTurns is how many turns a worker's session may have; the next job gets a new session. 0: no limit.
+	// MaxTurns is the maximum number of turns in a worker's session; the next job gets a new session. 0: no limit.
 	MaxTurns int
 	Logger   zerolog.Logger
 }
 
-// NewWorkers makes the mapping of workers.
+// NewWorkers makes a Workers.
 func NewWorkers(o WorkersOptions) *Workers {
 	return &Workers{db: o.DB, journal: o.Journal, sessions: o.Sessions, nodeID: o.NodeID, policies: o.Policies,
 		maxTurns: o.MaxTurns, log: o.Logger}
 }
 
-// policy is how an agent's workers run: errRefused when that is unknown.
+// policy returns the policy of an agent's workers, or errRefused if it is unreadable.
 func (w *Workers) policy(agent string) (AgentPolicy, error) {
 	policy, err := w.policies(agent)
 	if err != nil {
@@ -171,7 +171,7 @@ func (w *Workers) Works(ctx context.Context, sessionID string) (bool, error) {
 	return n > 0, nil
 }
 
-// forget removes a worker whose session is gone.
+// forget removes a worker if its session no longer exists.
 func (w *Workers) forget(ctx context.Context, one worker) error {
 	return w.change(ctx, `delete from agent_workers where session_id = $1`, one.sessionID)
 }
@@ -188,7 +188,7 @@ func (w *Workers) change(ctx context.Context, statement string, args ...any) err
 }
 
 // ensure returns the owner's worker on this node, and creates one if needed. It replaces a worker that may get no
-// further job, unless this job already began a turn in its session.
+// further job, unless this job already started a turn in its session.
 func (w *Workers) ensure(ctx context.Context, owner, agent, sourceSessionID string, policy AgentPolicy, begun bool) (
 	worker, error) {
 	w.making.Lock()
@@ -207,8 +207,8 @@ func (w *Workers) ensure(ctx context.Context, owner, agent, sourceSessionID stri
 	return made, nil
 }
 
-// retire removes a worker that had its last turn, or whose agent has another runtime now, and returns sql.ErrNoRows.
-// The next start deletes a session that a kill left behind, like every worker session without an owner.
+// retire removes a worker that had its last turn, or whose agent now has another runtime, and returns sql.ErrNoRows.
+// After a kill, the next start deletes the leftover session, like every worker session without an owner.
 func (w *Workers) retire(ctx context.Context, one worker, runtimeName string) (worker, error) {
 	why, err := w.outdated(ctx, one, runtimeName)
 	if err != nil || why == "" {
@@ -226,7 +226,7 @@ func (w *Workers) retire(ctx context.Context, one worker, runtimeName string) (w
 	return worker{}, sql.ErrNoRows
 }
 
-// outdated returns why a worker gets no further job, "" when it may get one.
+// outdated returns the reason why a worker gets no further job, "" if it may get one.
 func (w *Workers) outdated(ctx context.Context, one worker, runtimeName string) (why string, err error) {
 	if runtimeName != "" {
 		now, err := patiently(ctx, DefaultTiming().Poll, func() (session.Session, error) {
@@ -284,7 +284,7 @@ func (w *Workers) create(ctx context.Context, owner, agent, sourceSessionID stri
 	if err != nil {
 		return worker{}, err
 	}
-	ctx = context.WithoutCancel(ctx) // the session exists: it gets its mapping
+	ctx = context.WithoutCancel(ctx) // the session exists, so store its mapping
 	if err := w.change(ctx,
 		`insert into agent_workers (owner, agent, node_id, session_id, prepared) values ($1, $2, $3, $4, '[]')`,
 		database.EncodeText(owner), database.EncodeText(agent), w.nodeID, made.ID); err != nil {
@@ -350,7 +350,7 @@ func (w *Workers) recordPrompt(ctx context.Context, one *worker, key string) err
 	return nil
 }
 
-// stale reports whether an error says that a worker's session is gone, so that another one is needed.
+// stale reports whether an error means that a worker's session no longer exists and a new one is needed.
 func stale(err error) bool {
 	var deleted *session.DeletedError
 	return errors.As(err, &deleted) || errors.Is(err, session.ErrNotFound) || errors.Is(err, session.ErrNotMaterialized) ||

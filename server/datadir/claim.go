@@ -15,20 +15,21 @@ import (
 	"harness/internal/platform/config"
 )
 
-// The default data directory stands in the working directory, and the author of that folder may have put one there. So
-// it counts only when this user's harness made it, or the user consented to it: a secret in it has the hash that is
-// kept among the consents, outside of it. One that is named (DATA_DIR) is the operator's choice, and nothing is asked.
+// The default data directory is in the working directory, so the author of that folder may have created it. It is
+// accepted only if this user's harness made it, or the user consented to it. It then contains a secret, and the hash of
+// that secret is stored outside of it, among the consents. A configured directory (DATA_DIR) is the operator's choice
+// and needs no consent.
 
-// ClaimFile is the file of that secret.
+// ClaimFile is the name of the file that contains the secret.
 const ClaimFile = "claim"
 
-// claimState is the relation of a data directory to this user.
+// claimState says whether a data directory belongs to this user.
 type claimState int
 
 const (
 	claimNone claimState = iota // it is missing or empty
-	claimOurs                   // made by this user's harness, consented to, or named by the operator
-	// ClaimForeign is a data directory that is none of these.
+	claimOurs                   // made by this user's harness, consented to, or configured by the operator
+	// ClaimForeign is any other data directory.
 	ClaimForeign
 )
 
@@ -57,13 +58,13 @@ func (c *Consents) Claim(cfg *config.Config) error {
 	return nil
 }
 
-// CheckClaim refuses a data directory that came with its folder; it accepts a missing one.
+// CheckClaim refuses a foreign data directory; it accepts a missing one.
 func (c *Consents) CheckClaim(cfg *config.Config) error {
 	_, err := c.allowed(cfg)
 	return err
 }
 
-// allowed is claim where a foreign data directory is an error, unless this run consents to what is there.
+// allowed is Check, except that a foreign data directory is an error unless this run consents to it.
 func (c *Consents) allowed(cfg *config.Config) (claimState, error) {
 	state, err := c.Check(cfg)
 	if err == nil && state == ClaimForeign && !cfg.Trust {
@@ -78,7 +79,7 @@ func foreignDataDir(path string) error {
 		"(or name it with DATA_DIR); otherwise remove it", path, trust.Quote(path))
 }
 
-// Check reports what the configured data directory is. It changes nothing.
+// Check reports the state of the configured data directory. It changes nothing.
 func (c *Consents) Check(cfg *config.Config) (claimState, error) {
 	if cfg.Source("DATA_DIR") != config.SourceDefault {
 		return claimOurs, nil
@@ -114,7 +115,7 @@ func (c *Consents) Check(cfg *config.Config) (claimState, error) {
 	return claimOurs, nil
 }
 
-// onlyClaim reports that nothing but a claim, which a crash may have left half made, is in a data directory.
+// onlyClaim reports whether a data directory contains only a claim, which a crash may have left incomplete.
 func onlyClaim(entries []fs.DirEntry) bool {
 	for _, entry := range entries {
 		if entry.Name() != ClaimFile && entry.Name() != LockFile {
@@ -124,7 +125,7 @@ func onlyClaim(entries []fs.DirEntry) bool {
 	return true
 }
 
-// Grant makes a data directory this user's, with a secret that an earlier writer does not know.
+// Grant assigns a data directory to this user, with a new secret that no earlier writer knows.
 func Grant(store *trust.Store, path string) (granted map[string]string, err error) {
 	place, err := EntryPlace(path)
 	if err != nil {
@@ -150,7 +151,7 @@ func Grant(store *trust.Store, path string) (granted map[string]string, err erro
 	return granted, store.Grant(granted)
 }
 
-// readClaim reads a secret in the folder itself: it follows no link.
+// readClaim reads the secret in the folder itself: it does not follow links.
 func readClaim(path string) ([]byte, error) {
 	file, err := os.OpenFile(filepath.Join(path, ClaimFile), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, syscall.ELOOP) {

@@ -11,19 +11,19 @@ import (
 	"harness/internal/platform/config"
 )
 
-// LoadConfig is config.FromProcess for a command that obeys a `.env` only as the operator consented to it.
+// LoadConfig is config.FromProcess for a command that reads a `.env` only if the operator consented to it.
 func LoadConfig(flags *pflag.FlagSet) (*config.Config, error) {
 	return config.FromProcess(flags, func(path string, content []byte) error {
 		return NewConsents(false).check(path, trust.HashBytes(content))
 	})
 }
 
-// Consents record what the operator consented to: by `harness trust`, and with --trust what is there at the start.
+// Consents records the operator's consents: from `harness trust`, and with --trust for all files present at startup.
 type Consents struct {
 	Store *trust.Store
 
 	mu sync.Mutex
-	// starting reports that what is asked for now is consented to for this run, atStart what that was: hash by place.
+	// starting reports whether this run consents to every request; atStart holds those consents: hash by place.
 	starting bool
 	atStart  map[string]string
 }
@@ -33,7 +33,7 @@ func NewConsents(trustStart bool) *Consents {
 	return &Consents{Store: trust.Open(os.Getenv), starting: trustStart, atStart: map[string]string{}}
 }
 
-// Started ends what --trust consents to.
+// Started ends the consent of --trust.
 func (c *Consents) Started() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -21,11 +21,11 @@ import (
 type Dir struct {
 	Path string
 	lock *os.File
-	// NodeID names this server among those that share a database; it survives restarts.
+	// NodeID identifies this server among the servers that share a database; it survives restarts.
 	NodeID string
 }
 
-// Open makes the folder when missing, takes its lock and reads the node id.
+// Open creates the folder if missing, takes its lock and reads the node id.
 func Open(path string) (*Dir, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, fmt.Errorf("make the data directory: %w (set DATA_DIR to a folder this user may write)", err)
@@ -46,13 +46,13 @@ func Open(path string) (*Dir, error) {
 	return &Dir{Path: path, lock: lock, NodeID: nodeID}, nil
 }
 
-// Files of a data directory.
+// Names of files in a data directory.
 const (
 	LockFile   = "harness.lock"
 	NodeIDFile = "node-id"
 )
 
-// Lock takes the lock of a data directory, which the file's close gives back.
+// Lock takes the lock of a data directory; closing the file releases it.
 func Lock(path string) (*os.File, error) {
 	lock, err := os.OpenFile(filepath.Join(path, LockFile), os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -84,8 +84,7 @@ func readNodeID(path string) (string, error) {
 	return id, nil
 }
 
-// Place names the file that is locked, among all files of all machines since they were started; "" where that is
-// not known.
+// Place identifies the locked file among all files of all running machines; "" if unknown.
 func (d *Dir) Place() string {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -102,5 +101,5 @@ func (d *Dir) Place() string {
 	return fmt.Sprintf("%s/%d/%d", strings.TrimSpace(string(boot)), file.Dev, file.Ino)
 }
 
-// Close gives the folder up.
+// Close releases the folder.
 func (d *Dir) Close() error { return d.lock.Close() }

@@ -12,7 +12,7 @@ import (
 	"harness/internal/platform/config"
 )
 
-// OwnersToken is that of the server of a configuration.
+// OwnersToken returns the owner's token of the configured server.
 func OwnersToken(cfg *config.Config) (*owner.Token, error) {
 	id, err := os.ReadFile(filepath.Join(cfg.DataDir, NodeIDFile))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 )
 
-// RealPath is the absolute path with every symbolic link resolved.
+// RealPath returns the absolute path with every symbolic link resolved.
 func RealPath(path string) (string, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
@@ -13,14 +13,14 @@ func RealPath(path string) (string, error) {
 	return filepath.EvalSymlinks(absolute)
 }
 
-// Within reports whether a path is a folder or inside of it.
+// Within reports whether a path is a folder or inside it.
 func Within(folder, path string) bool {
 	relative, err := filepath.Rel(folder, path)
 	return err == nil && filepath.IsLocal(relative)
 }
 
-// EntryPlace is the path of a folder's entry itself, also of a link or a missing entry: it follows the links on the
-// way.
+// EntryPlace returns the path of a folder's entry itself, even if the entry is a link or missing. It resolves the links
+// of the parent folders.
 func EntryPlace(path string) (string, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {

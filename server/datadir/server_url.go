@@ -15,7 +15,7 @@ import (
 	"harness/internal/platform/config"
 )
 
-// CheckReady returns why the server of this configuration is not ready, nil when it is.
+// CheckReady returns the reason why the configured server is not ready, nil if it is ready.
 func CheckReady(ctx context.Context, cfg *config.Config) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -43,7 +43,7 @@ func CheckReady(ctx context.Context, cfg *config.Config) (err error) {
 	return fmt.Errorf("the server at %s is not ready: %s", address, cmp.Or(body.Reason, body.Message, response.Status))
 }
 
-// ServerURL is where a server of this configuration answers on this machine.
+// ServerURL returns the URL on this machine of the configured server.
 func ServerURL(cfg *config.Config) string {
 	host := cfg.Host
 	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {

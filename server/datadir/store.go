@@ -10,7 +10,7 @@ import (
 	"harness/migrations"
 )
 
-// OpenStore opens the configured database and migrates it; follow, which may be nil, adds to how it is opened.
+// OpenStore opens the configured database and migrates it. follow, which may be nil, changes the open options.
 func OpenStore(ctx context.Context, cfg *config.Config, follow func(opts *database.Options)) (*database.DB,
 	migrations.Result, error) {
 	opts := database.Options{

@@ -17,19 +17,19 @@ import (
 	"harness/server/datadir"
 )
 
-// How a finding of the doctor is meant: a server works with warnings, and does not with what is broken.
+// Severities of a finding: a server works with warnings, but not with broken parts.
 const (
 	OK      = "ok"
 	Warning = "warning"
 	Broken  = "broken"
 )
 
-// Finding is one line of the doctor's.
+// Finding is one line of the doctor's report.
 type Finding struct {
 	Name    string `json:"name"`
 	Status  string `json:"status"`
 	Message string `json:"message"`
-	// Remedy is the repair, "" if the message has it or there is none.
+	// Remedy is the repair, "" if the message includes it or none exists.
 	Remedy string `json:"remedy,omitempty"`
 }
 
@@ -43,14 +43,14 @@ type doctor struct {
 	found     []Finding
 }
 
-// Examine makes all the findings.
+// Examine runs all checks and returns the findings.
 func Examine(ctx context.Context, flags *pflag.FlagSet, scrubs bool) ([]Finding, error) {
 	d := &doctor{scrubs: scrubs}
 	d.ok("harness", "version %s on %s/%s, as user %d", version.Program(), runtime.GOOS, runtime.GOARCH, os.Geteuid())
 	cfg, err := datadir.LoadConfig(flags)
 	if err != nil {
 		d.broken("settings", err.Error(), "")
-		return d.found, nil // the rest depends on them
+		return d.found, nil // the other checks depend on them
 	}
 	d.cfg, d.consents = cfg, datadir.NewConsents(cfg.Trust)
 	if d.workspace, err = os.Getwd(); err != nil {
@@ -96,13 +96,13 @@ func (d *doctor) broken(name, message, remedy string) {
 	d.add(Finding{name, Broken, message, remedy})
 }
 
-// add keeps a finding on one line: errors of drivers come on several.
+// add records a finding as one line: errors of drivers may have several lines.
 func (d *doctor) add(f Finding) {
 	f.Message = strings.Join(strings.Fields(f.Message), " ")
 	d.found = append(d.found, f)
 }
 
-// WithNearest names the setting that was likely meant beside each name that is none.
+// WithNearest adds the most similar setting to each unknown name.
 func WithNearest(unknown []string) (all []string) {
 	for _, name := range unknown {
 		if nearest := config.Nearest(name); nearest != "" {

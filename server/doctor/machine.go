@@ -27,7 +27,7 @@ import (
 // doctorPatience bounds one call of another program.
 const doctorPatience = 15 * time.Second
 
-// confinement reports whether the server's files can be hidden from agents, and whom these run as.
+// confinement reports whether the server's files can be hidden from agents, and as which user agents run.
 func (d *doctor) confinement(ctx context.Context) {
 	const name = "confinement"
 	var user server.Confinement
@@ -63,7 +63,7 @@ func (d *doctor) confinement(ctx context.Context) {
 func (d *doctor) canHide(ctx context.Context) (bool, error) {
 	data, err := datadir.EntryPlace(d.cfg.DataDir)
 	if errors.Is(err, fs.ErrNotExist) {
-		data, err = d.cfg.DataDir, nil // it will be made with what it is in
+		data, err = d.cfg.DataDir, nil // it will be created together with its parent folder
 	}
 	if err != nil {
 		return false, err
@@ -75,7 +75,7 @@ func (d *doctor) canHide(ctx context.Context) (bool, error) {
 	return server.CanHide(ctx, d.cfg, data, workspace, d.own)
 }
 
-// runtime reports whether codex starts, as its user, and may write what it needs to.
+// runtime reports whether codex starts as its user and can write the files it needs.
 func (d *doctor) runtime(ctx context.Context) {
 	const name = "runtime"
 	if len(d.cfg.Runtimes) > 0 && !slices.Contains(d.cfg.Runtimes, codex.Name) {
@@ -136,7 +136,7 @@ func (d *doctor) runtime(ctx context.Context) {
 }
 
 // asRuntime runs a program as the runtimes' user and returns its output. codex writes files into its home on every
-// call, so it gets another home.
+// call, so asRuntime gives it another home.
 func (d *doctor) asRuntime(ctx context.Context, path string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, doctorPatience)
 	defer cancel()
@@ -211,7 +211,7 @@ func (d *doctor) dataDir() bool {
 	return true
 }
 
-// existing is a path, or what is there of the folders it is in.
+// existing returns a path, or its nearest existing parent folder.
 func existing(path string) string {
 	for {
 		if _, err := os.Stat(path); err == nil || path == filepath.Dir(path) {
@@ -221,14 +221,15 @@ func existing(path string) string {
 	}
 }
 
-// Room on the disk of the data directory: below scarce is a warning, below little nothing can be kept for long.
+// Free disk space for the data directory: below scarce is a warning; below little the server cannot store data for
+// long.
 const (
 	scarceBytes = 1 << 30
 	littleBytes = 64 << 20
 	littleFiles = 1000
 )
 
-// space reports what is left for the data directory.
+// space reports the free space for the data directory.
 func (d *doctor) space() {
 	const name, remedy = "space", "make room, or move DATA_DIR"
 	var disk unix.Statfs_t
@@ -248,7 +249,7 @@ func (d *doctor) space() {
 	}
 }
 
-// retention reports what is kept for ever without need.
+// retention reports data that is retained forever without need.
 func (d *doctor) retention() {
 	const name = "retention"
 	kept := d.cfg.Retention

@@ -8,8 +8,8 @@ import (
 	"harness/server"
 )
 
-// providers checks that the clouds chosen for runtimes have what they need, and finds variables of a cloud
-// that no runtime gets, why.
+// providers checks that the clouds chosen for runtimes have the variables they need. It also reports variables of a
+// cloud that no runtime gets, with the reason.
 func (d *doctor) providers() {
 	names := d.cfg.Runtimes
 	if len(names) == 0 {

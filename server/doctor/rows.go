@@ -17,7 +17,7 @@ import (
 	"harness/server/datadir"
 )
 
-// namedRows is how many damaged rows the doctor names.
+// namedRows is the maximum number of damaged rows that the doctor names.
 const namedRows = 20
 
 // rows checks every row of the database, if requested.
@@ -47,7 +47,7 @@ func (d *doctor) rows(ctx context.Context, db *database.DB) {
 	}
 }
 
-// structure has SQLite check its pages, and its indexes against its tables.
+// structure makes SQLite check its pages, and its indexes against its tables.
 func (d *doctor) structure(ctx context.Context, db *database.DB) {
 	const name = "pages"
 	problems, err := scrub.Structure(ctx, db, namedRows)
@@ -62,8 +62,8 @@ func (d *doctor) structure(ctx context.Context, db *database.DB) {
 	}
 }
 
-// Salvage sets a damaged log of SQLite aside, so that the server starts with the readable part. notice names the result
-// and the copies.
+// Salvage moves a damaged log of SQLite aside, so that the server starts with the readable part. notice names the
+// result and the copies.
 func Salvage(cfg *config.Config) (notice string, err error) {
 	lock, err := datadir.Lock(cfg.DataDir)
 	if err != nil {
@@ -92,7 +92,7 @@ func Salvage(cfg *config.Config) (notice string, err error) {
 	if err := errors.Join(durable.SyncFolder(aside), durable.SyncFolder(cfg.DataDir)); err != nil {
 		return "", err
 	}
-	// Without the marker SQLite takes the damage for the end of the log, and drops the rest.
+	// Without the marker SQLite treats the damage as the end of the log, and drops the rest.
 	if err := os.Remove(file + "-synced"); err != nil {
 		return "", err
 	}

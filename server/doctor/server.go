@@ -26,7 +26,7 @@ import (
 	"harness/server/datadir"
 )
 
-// database reports whether the store answers, takes writes and has a schema this binary can use.
+// database reports whether the store responds, accepts writes, and has a schema that this binary supports.
 func (d *doctor) database(ctx context.Context) {
 	const name = "database"
 	opts := database.Options{URL: d.cfg.DatabaseURL, Path: filepath.Join(d.cfg.DataDir, "harness.db"),
@@ -65,7 +65,7 @@ func (d *doctor) database(ctx context.Context) {
 	}
 }
 
-// objects reports whether the object store can be used, where there is to be one.
+// objects reports whether the object store is usable, if one is configured.
 func (d *doctor) objects(ctx context.Context) {
 	const name = "object store"
 	if d.cfg.S3.Endpoint == "" {
@@ -116,7 +116,7 @@ func (d *doctor) listening(ctx context.Context) {
 	}
 }
 
-// access reports what programs of this machine need to come in.
+// access reports the credentials that programs on this machine need.
 func (d *doctor) access(ctx context.Context) {
 	const name = "access"
 	if d.cfg.AuthToken != "" {
@@ -149,7 +149,7 @@ func (d *doctor) access(ctx context.Context) {
 	}
 }
 
-// askAccess asks the server of a configuration what access programs of this machine need; it knows whether agents can
+// askAccess asks the configured server which access programs on this machine need. The server knows whether agents can
 // connect to it.
 func askAccess(ctx context.Context, cfg *config.Config) (needed bool, reason string, known bool) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
@@ -160,7 +160,7 @@ func askAccess(ctx context.Context, cfg *config.Config) (needed bool, reason str
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return false, "", false // whether one is there is another finding
+		return false, "", false // another finding reports a missing one
 	}
 	defer func() { _ = response.Body.Close() }()
 	var body struct {
@@ -175,7 +175,7 @@ func askAccess(ctx context.Context, cfg *config.Config) (needed bool, reason str
 	return body.Access.TokenNeeded, body.Access.Reason, true
 }
 
-// extensions reports which extensions wait for consent; none of them is run in a process.
+// extensions reports the extensions that wait for consent; it runs none of them in a process.
 func (d *doctor) extensions(ctx context.Context) {
 	const name = "extensions"
 	hashes, problems, err := server.ProcessExtensions(ctx, server.ExtensionRoots(d.cfg, d.workspace), "")
@@ -205,7 +205,7 @@ func (d *doctor) extensions(ctx context.Context) {
 	}
 }
 
-// tokens finds rules for tokens that are valid, and perhaps not meant.
+// tokens finds token rules that are valid but may be unintended.
 func (d *doctor) tokens() {
 	const name = "tokens"
 	if rules := server.RBACOptions(d.cfg); rules.Warning() != "" {

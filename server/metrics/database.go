@@ -14,8 +14,8 @@ import (
 // databasePage is the size of a page of SQLite's log.
 const databasePage = 4096
 
-// Database show whether the database takes writes, and whether SQLite's log is moved into it; the latter stay 0
-// on Postgres.
+// Database has the metrics of database writes and of moving SQLite's log into the database; the latter stay 0 on
+// Postgres.
 type Database struct {
 	registry prometheus.Registerer
 	log      prometheus.Gauge
@@ -48,7 +48,7 @@ func newDatabaseMetrics(registry prometheus.Registerer) Database {
 	return m
 }
 
-// Watch shows since when the database refuses writes.
+// Watch registers the time since when the database refuses writes.
 func (m Database) Watch(engine database.Engine, log *journal.Journal) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name:        telemetry.MetricName("database", "refusing_writes_since_timestamp_seconds"),
@@ -63,7 +63,7 @@ func (m Database) Watch(engine database.Engine, log *journal.Journal) {
 	}))
 }
 
-// Follow has what the database does with SQLite's log counted, and logged.
+// Follow makes the database count and log its operations on SQLite's log.
 func (m Database) Follow(log zerolog.Logger, mended *atomic.Int64) func(opts *database.Options) {
 	return func(opts *database.Options) {
 		opts.Checkpointed = m.checkpointed(log)
@@ -80,7 +80,7 @@ func (m Database) Follow(log zerolog.Logger, mended *atomic.Int64) func(opts *da
 	}
 }
 
-// checkpointed counts, and logs the first of several failures in a row.
+// checkpointed counts checkpoints, and logs the first of several consecutive failures.
 func (m Database) checkpointed(log zerolog.Logger) func(pages int, err error) {
 	var failing atomic.Bool
 	return func(pages int, err error) {

@@ -12,7 +12,7 @@ import (
 	"harness/internal/platform/telemetry"
 )
 
-// HTTP count what happens to connections and requests before a route sees them.
+// HTTP counts connections and requests before they reach a route.
 type HTTP struct {
 	connections prometheus.Gauge
 	reaped      *prometheus.CounterVec
@@ -52,13 +52,13 @@ func newHTTPMetrics(registry prometheus.Registerer) HTTP {
 	return m
 }
 
-// Labels for the method and the route of an unrouted request: invented ones must create no series.
+// Labels for the method and the route of an unrouted request: invented names must not create series.
 const (
 	anyMethod = "any"
 	noRoute   = "none"
 )
 
-// Answered counts a request. HEAD counts as the GET it is.
+// Answered counts a request. A HEAD request counts as GET.
 func (m HTTP) Answered(method, route string, status int, took time.Duration) {
 	switch {
 	case route == "":
@@ -72,7 +72,7 @@ func (m HTTP) Answered(method, route string, status int, took time.Duration) {
 	}
 }
 
-// Options are the counters of a limiter of connections.
+// Options returns the counters of a connection limiter.
 func (m HTTP) Options() conns.Metrics {
 	return conns.Metrics{
 		Connections: func(delta int) { m.connections.Add(float64(delta)) },
@@ -81,5 +81,5 @@ func (m HTTP) Options() conns.Metrics {
 	}
 }
 
-// GuardRefused counts a request that was refused before any route, by the code of its error.
+// GuardRefused counts a request that was refused before it reached a route, by the code of its error.
 func (m HTTP) GuardRefused(code string) { m.guarded.WithLabelValues(code).Inc() }

@@ -13,7 +13,8 @@ import (
 	"harness/internal/platform/telemetry"
 )
 
-// Metrics are the process's own; packages report through plain functions and know no metrics library.
+// Metrics are the metrics of the process. Packages report through plain functions and do not depend on a metrics
+// library.
 type Metrics struct {
 	Registry *prometheus.Registry
 
@@ -21,11 +22,11 @@ type Metrics struct {
 	journalBatch  prometheus.Histogram
 	journalCommit prometheus.Histogram
 
-	// Pruned counts the rows that retention removed, by table; archived_transcripts are entries of sessions archived for
-	// long.
+	// Pruned counts the rows that retention removed, by table; archived_transcripts counts entries of long-archived
+	// sessions.
 	Pruned *prometheus.CounterVec
 
-	// Archived are events that were archived, ArchiveFailed attempts to archive some that failed.
+	// Archived counts archived events; ArchiveFailed counts failed attempts to archive events.
 	Archived, ArchiveFailed prometheus.Counter
 
 	Stream   Stream
@@ -39,7 +40,7 @@ type Metrics struct {
 	Notified Notify
 }
 
-// New registers every metric; runtimes are the names that label those of runtimes.
+// New registers every metric; runtimes are the label values for runtimes.
 func New(runtimes []string) *Metrics {
 	m := &Metrics{
 		Registry: telemetry.NewRegistry(),

@@ -11,7 +11,7 @@ import (
 	"harness/internal/platform/telemetry"
 )
 
-// Nodes show how this node stands among others on its store; none on SQLite.
+// Nodes has the metrics of this node and the other nodes of its store; none on SQLite.
 type Nodes struct {
 	registry prometheus.Registerer
 	Ended    prometheus.Counter
@@ -38,13 +38,13 @@ func newNodeMetrics(registry prometheus.Registerer) Nodes {
 			[]string{"what"})}
 }
 
-// CountingOwners asks owners and counts what came of it.
+// CountingOwners forwards requests to owners and counts the outcomes.
 type CountingOwners struct {
 	*forward.Client
 	asked *prometheus.CounterVec
 }
 
-// CountOwners counts what became of the requests that client forwards to owners of sessions.
+// CountOwners counts the outcomes of the requests that client forwards to owners of sessions.
 func (m Nodes) CountOwners(client *forward.Client) CountingOwners {
 	return CountingOwners{client, m.asked}
 }
@@ -70,7 +70,7 @@ func (o CountingOwners) Ask(r *http.Request, owner, body string) (*http.Response
 	return answer, err
 }
 
-// Watch shows a lease.
+// Watch registers the metrics of a lease.
 func (m Nodes) Watch(lease *cluster.Lease) {
 	gauge := func(name, help string, is func() bool) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: telemetry.MetricName("node", name), Help: help}, func() float64 {

@@ -7,7 +7,7 @@ import (
 	"harness/internal/services/notify"
 )
 
-// Notify count what became of notifications.
+// Notify counts the outcomes of notifications.
 type Notify struct{ total *prometheus.CounterVec }
 
 func newNotifyMetrics(registry prometheus.Registerer) Notify {

@@ -6,7 +6,7 @@ import (
 	"harness/internal/platform/telemetry"
 )
 
-// Calls measure how long runtimes take to answer.
+// Calls measures how long runtimes take to answer.
 type Calls struct{ Took *prometheus.HistogramVec }
 
 func newCallMetrics(registry prometheus.Registerer) Calls {
@@ -18,7 +18,7 @@ func newCallMetrics(registry prometheus.Registerer) Calls {
 	return m
 }
 
-// Spans count what is exported.
+// Spans counts exported spans.
 type Spans struct{ total *prometheus.CounterVec }
 
 func newSpanMetrics(registry prometheus.Registerer) Spans {

@@ -7,7 +7,7 @@ import (
 	"harness/stream"
 )
 
-// Stream count how many follow the stream, what they get, and why some get less or nothing.
+// Stream counts the followers of the stream, the events they get, and why some get fewer or none.
 type Stream struct {
 	connections prometheus.Gauge
 	frames      prometheus.Counter
@@ -55,7 +55,7 @@ func newStreamMetrics(registry prometheus.Registerer) Stream {
 	return m
 }
 
-// Options count for the metrics; joined is called for each new connection.
+// Options returns the metrics of a stream; it calls joined for each new connection.
 func (m Stream) Options(joined func()) stream.Metrics {
 	count := func(counter *prometheus.CounterVec) func(string) {
 		return func(reason string) { counter.WithLabelValues(reason).Inc() }

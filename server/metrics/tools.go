@@ -12,7 +12,7 @@ import (
 	"harness/internal/services/tracing"
 )
 
-// Work count how tasks, and calls of the server's tools, end here.
+// Work counts the outcomes of tasks, and of calls of the server's tools, in this process.
 type Work struct {
 	tasks, runs *prometheus.HistogramVec
 	calls       *prometheus.CounterVec
@@ -26,7 +26,7 @@ const (
 	callDenied    = "denied"
 )
 
-// unknownClass is the class of a tool that is none of the server's.
+// unknownClass is the class of a tool that is not one of the server's.
 const unknownClass = "unknown"
 
 func newWorkMetrics(registry prometheus.Registerer) Work {
@@ -60,7 +60,7 @@ func (m Work) TaskEnded(e tasks.Ended) {
 	m.tasks.WithLabelValues(string(e.Status)).Observe(e.At.Sub(e.Asked).Seconds())
 }
 
-// CountedCalls count what is recorded of calls.
+// CountedCalls counts recorded calls.
 type CountedCalls struct {
 	tools.Recorder
 	metrics  Work

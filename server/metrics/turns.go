@@ -12,13 +12,13 @@ import (
 	"harness/stream"
 )
 
-// Turns count how turns end here.
+// Turns counts how turns end in this process.
 type Turns struct {
 	ended *prometheus.CounterVec
 	took  *prometheus.HistogramVec
 }
 
-// workSeconds are buckets from a tenth of a second to a good hour.
+// workSeconds returns buckets from a tenth of a second to a good hour.
 func workSeconds() []float64 { return prometheus.ExponentialBuckets(0.1, 2.5, 12) }
 
 func newTurnMetrics(registry prometheus.Registerer, runtimes []string) Turns {
@@ -37,7 +37,7 @@ func newTurnMetrics(registry prometheus.Registerer, runtimes []string) Turns {
 	return m
 }
 
-// OnRecords counts the ends of turns that this process stored: what others did comes without Known.
+// OnRecords counts the ends of turns that this process stored. Records of other processes come without Known.
 func (m Turns) OnRecords(records []journal.Record) {
 	for i := range records {
 		event := &records[i].Event

@@ -8,14 +8,15 @@ import (
 	"harness/internal/platform/config"
 )
 
-// descriptorReserve is the process's need beside connections: the store, runtimes, extensions, logs.
+// descriptorReserve is the number of descriptors that the process needs beside connections: the store, runtimes,
+// extensions, logs.
 const descriptorReserve = 256
 
-// WarnOfDescriptors warns when the limits of connections exceed the system's. Go has raised the soft limit already.
+// WarnOfDescriptors warns if the limits of connections exceed the system's limit. Go has raised the soft limit already.
 func WarnOfDescriptors(limits config.Limits, log zerolog.Logger) {
 	var allowed syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &allowed); err != nil {
-		return // then accepting fails, and reports it
+		return // accept will then fail and report it
 	}
 	need := uint64(limits.HTTPConnections + limits.Streams + descriptorReserve) //nolint:gosec // settings are not negative
 	if allowed.Cur < need {

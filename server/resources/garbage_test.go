@@ -6,7 +6,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// A small heap is not collected each time a few MiB of garbage are there, unless the operator says so.
+// A small heap is not collected after every few MiB of garbage, unless the operator configures that.
 func TestGarbageMayGather(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t)
@@ -16,7 +16,7 @@ func TestGarbageMayGather(t *testing.T) {
 	}{{nil, true}, {[]string{"GOGC=100"}, false}, {[]string{"GOMEMLIMIT=1GiB"}, false}} {
 		server := s.Start(c.env...)
 		rss := server.Metric("process_resident_memory_bytes")
-		for range 3 { // on a busy machine garbage has gathered before one can ask
+		for range 3 { // on a busy machine garbage accumulates before the test can measure it
 			if c.less && rss >= 3*heldHeap {
 				server.Stop()
 				server = s.Start(c.env...)

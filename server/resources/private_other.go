@@ -2,5 +2,5 @@
 
 package resources
 
-// KeepPrivate has nothing to do where a process cannot read another's environment.
+// KeepPrivate does nothing where a process cannot read another's environment.
 func KeepPrivate() error { return nil }

@@ -28,14 +28,14 @@ func TestABurstsMemoryIsGivenBackOnce(t *testing.T) {
 		if synctest.Wait(); freed.Load() != 0 {
 			t.Errorf("freed %d times after a few", freed.Load())
 		}
-		for range 10 { // they go on coming
+		for range 10 { // connections keep arriving
 			join(1)
 			<-time.After(burstQuiet / 2)
 		}
 		if synctest.Wait(); freed.Load() != 0 {
 			t.Errorf("freed %d times while they came", freed.Load())
 		}
-		for range 10 { // they are there, and are handed events
+		for range 10 { // they are connected, and receive events
 			head.Add(1)
 			<-time.After(burstQuiet * 9 / 10)
 		}

@@ -17,7 +17,7 @@ func sortRows(rows [][]string) {
 	slices.SortFunc(rows, func(a, b []string) int { return strings.Compare(a[0], b[0]) })
 }
 
-// api sends any request: what no command is for.
+// api sends any request, for operations without a command.
 func (c *commands) api() *cobra.Command {
 	var data string
 	cmd := c.one("api METHOD [PATH]", "Send a request and print the answer as it is: harness api GET /api/health",

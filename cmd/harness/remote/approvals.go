@@ -11,7 +11,7 @@ import (
 	"harness/client"
 )
 
-// pageSize is how many sessions are asked for at once where all are wanted.
+// pageSize is the number of sessions per request when all are listed.
 const pageSize = 200
 
 func (c *commands) approvals() *cobra.Command {
@@ -60,7 +60,7 @@ func (c *commands) listApprovals() *cobra.Command {
 	return cmd
 }
 
-// pending lists the approvals that wait in a session, or in all.
+// pending lists the pending approvals of a session, or of all.
 func (c *commands) pending(ctx context.Context, api *client.Client, session string) ([]client.Approval, error) {
 	sessions := []string{session}
 	if session == "" {
@@ -85,7 +85,7 @@ func (c *commands) pending(ctx context.Context, api *client.Client, session stri
 	for _, id := range sessions {
 		list, err := read[client.ListSessionApprovals200JSONResponseBody](api.ListSessionApprovals(ctx, id))
 		if isStatus(err, 403) || isStatus(err, 410) {
-			continue // a worker's, or deleted meanwhile
+			continue // a worker's session, or deleted in between
 		}
 		if err != nil {
 			return nil, err
@@ -95,7 +95,7 @@ func (c *commands) pending(ctx context.Context, api *client.Client, session stri
 	return waiting, nil
 }
 
-// watchApprovals prints each approval once: those that are pending when the stream opens, and new ones.
+// watchApprovals prints each approval once: those pending when the stream opens, and new ones.
 func (c *commands) watchApprovals(cmd *cobra.Command, api *client.Client, session string) error {
 	out, printed := cmd.OutOrStdout(), map[string]bool{}
 	var decide *decider
@@ -126,7 +126,7 @@ func (c *commands) watchApprovals(cmd *cobra.Command, api *client.Client, sessio
 	}
 	err := api.Follow(cmd.Context(), client.FollowOptions{Session: session}, func(frame client.Frame) error {
 		switch frame.Type {
-		case "resumed", "gap", "ahead": // the stream stands: nothing falls between the list and it
+		case "resumed", "gap", "ahead": // the stream is open: no approval is missed between the list and the stream
 			waiting, err := c.pending(cmd.Context(), api, session)
 			if err != nil {
 				return err
@@ -151,7 +151,7 @@ func (c *commands) watchApprovals(cmd *cobra.Command, api *client.Client, sessio
 	return remedied(err)
 }
 
-// decide is accept or decline.
+// decide makes the command accept or decline.
 func (c *commands) decide(decision string) *cobra.Command {
 	var (
 		message string

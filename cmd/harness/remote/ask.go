@@ -16,22 +16,22 @@ import (
 	"harness/client"
 )
 
-// decider answers what a runtime asks: a person at the terminal, or a rule.
+// decider answers a runtime's requests: by a person at the terminal, or by a rule.
 type decider struct {
 	*commands
 	api *client.Client
-	// rule is accept or decline; ask asks the person.
+	// rule is accept or decline; with ask the person decides.
 	rule string
 	out  io.Writer
-	// lines are those typed while asking; it is closed at the end of the input.
+	// lines receives the lines typed while the command asks; it is closed at the end of the input.
 	lines  chan string
 	asking atomic.Bool
 }
 
-// errNoAnswer says that the person left: the input has ended.
+// errNoAnswer reports that the input has ended, so the person cannot answer.
 var errNoAnswer = errors.New("the input has ended")
 
-// newDecider reads the terminal when the rule is ask. A script has no person to ask, so it has to name a rule.
+// newDecider reads the terminal if the rule is ask. A script has no person to ask, so it has to name a rule.
 func (c *commands) newDecider(cmd *cobra.Command, api *client.Client, rule string) (*decider, error) {
 	d := &decider{commands: c, api: api, rule: rule, out: cmd.ErrOrStderr()}
 	switch rule {
@@ -46,12 +46,12 @@ func (c *commands) newDecider(cmd *cobra.Command, api *client.Client, rule strin
 		return d, nil
 	}
 	d.lines = make(chan string, 1)
-	go d.read(cmd.InOrStdin()) // a read of the terminal cannot be broken off: it ends with the process
+	go d.read(cmd.InOrStdin()) // a read of the terminal cannot be canceled: it ends with the process
 	return d, nil
 }
 
-// read hands on what is typed as an answer. What is typed while nothing is asked answers nothing: it would decide about
-// what no person has seen.
+// read passes on typed lines as answers. It drops lines that were typed while the command asked nothing: they would
+// decide about a request that no person has seen.
 func (d *decider) read(terminal io.Reader) {
 	defer close(d.lines)
 	input := bufio.NewScanner(terminal)
@@ -62,7 +62,7 @@ func (d *decider) read(terminal io.Reader) {
 	}
 }
 
-// line asks for a line; errNoAnswer at the end of the input.
+// line prompts for a line; errNoAnswer at the end of the input.
 func (d *decider) line(ctx context.Context, prompt string) (string, error) {
 	d.asking.Store(true)
 	_, _ = fmt.Fprint(d.out, d.painted(d.out, bold, prompt))
@@ -109,15 +109,15 @@ func (d *decider) approval(ctx context.Context, asked client.Approval) error {
 	return d.settled(err)
 }
 
-// question is one of a runtime's.
+// question is a runtime's question.
 type question struct {
 	ID, Header, Question string
 	Options              []struct{ Label, Description string }
 	Multiple             bool
 }
 
-// answers are what a line answers: the text, or the option of that number. Where several answers are allowed, a line of
-// numbers is several; a JSON list of texts is several answers in one's own words.
+// answers converts a line to answers: the text, or the option with that number. If several answers are allowed, a line
+// of numbers gives several options, and a JSON list of texts gives several free answers.
 func (q question) answers(line string) []string {
 	if label, is := q.option(line); is || !q.Multiple {
 		return []string{label}
@@ -136,7 +136,7 @@ func (q question) answers(line string) []string {
 	return chosen
 }
 
-// option is the option of that number, or the text itself when there is no such option.
+// option returns the option with that number, or the text itself if no such option exists.
 func (q question) option(text string) (label string, is bool) {
 	if n, err := strconv.Atoi(text); err == nil && n > 0 && n <= len(q.Options) {
 		return q.Options[n-1].Label, true
@@ -144,7 +144,7 @@ func (q question) option(text string) (label string, is bool) {
 	return text, false
 }
 
-// questions answers what the runtime wants to know.
+// questions answers a runtime's questions.
 func (d *decider) questions(ctx context.Context, payload json.RawMessage) error {
 	var asked struct {
 		RequestID string
@@ -186,7 +186,7 @@ func (d *decider) questions(ctx context.Context, payload json.RawMessage) error 
 	return d.settled(err)
 }
 
-// toolCall refuses a call of a tool of a client's: the command line has none.
+// toolCall refuses a call of a client's tool: the command line has no tools.
 func (d *decider) toolCall(ctx context.Context, payload json.RawMessage) error {
 	var asked struct{ RequestID, Tool string }
 	if err := json.Unmarshal(payload, &asked); err != nil {
@@ -198,7 +198,7 @@ func (d *decider) toolCall(ctx context.Context, payload json.RawMessage) error {
 	return d.settled(err)
 }
 
-// settled passes over a request that another client answered first.
+// settled ignores the error of a request that another client answered first.
 func (d *decider) settled(err error) error {
 	if isStatus(err, 404) {
 		d.say("  another client was first, or it has expired")

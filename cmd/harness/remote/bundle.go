@@ -12,7 +12,7 @@ import (
 	"harness/client"
 )
 
-// bundle has a server make a support bundle, and keeps it.
+// bundle requests a support bundle from a server, and saves it.
 func (c *commands) bundle() *cobra.Command {
 	var path, task string
 	cmd := c.one("bundle SESSION", "Get all that is known of a session, without secrets, as one file to send",
@@ -49,7 +49,7 @@ func (c *commands) bundle() *cobra.Command {
 	return cmd
 }
 
-// keep writes a file, whole or not at all.
+// keep writes a file, completely or not at all.
 func keep(path string, content io.Reader) (err error) {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

@@ -11,11 +11,11 @@ import (
 	"harness/internal/runtime"
 )
 
-// Local returns where a server of this machine's configuration answers, and the token for the server of this machine that is
-// named, "" for that one.
+// Local returns the URL of the configured server on this machine. It also returns the token for the named server on
+// this machine; "" means the configured one.
 type Local func(named string) (base, token string, err error)
 
-// Connection is what a command line says about the server to ask.
+// Connection holds the command line's flags for the server to contact.
 type Connection struct{ base, tokenFile, profile string }
 
 // AddFlags adds --url, --token-file and --profile.
@@ -28,10 +28,10 @@ func (c *Connection) AddFlags(flags *pflag.FlagSet) {
 		"a server of harness profiles (default: HARNESS_PROFILE, then the one harness profiles use says)")
 }
 
-// Find returns where the server is, without a slash at the end, and its token, "" for none: by the flags, else by
-// HARNESS_URL, HARNESS_TOKEN and HARNESS_TOKEN_FILE, else by a profile, whose token goes to its server alone, else by
-// this machine's configuration, whose token is for servers of this machine alone. The configuration is read when it is
-// needed. Errors are *UsageError, and those of local.
+// Find returns the server's URL, without a trailing slash, and its token, "" for none. It tries, in this order: the
+// flags; HARNESS_URL, HARNESS_TOKEN and HARNESS_TOKEN_FILE; a profile, whose token is sent only to its server; this
+// machine's configuration, whose token is sent only to servers on this machine. It reads the configuration only if
+// needed. Errors are *UsageError, and the errors of local.
 func (c *Connection) Find(local Local) (base, token string, err error) {
 	base, own, err := c.server()
 	if err != nil {
@@ -56,14 +56,16 @@ func (c *Connection) Find(local Local) (base, token string, err error) {
 	return strings.TrimSuffix(base, "/"), token, nil
 }
 
-// server is the one that is named, "" for none, with the token of its profile or, within a session, the bearer of that.
+// server returns the named server, "" for none, with the token of its profile or, within a session, the session's
+// bearer.
 func (c *Connection) server() (base, token string, err error) {
 	named, from := c.profile, "--profile"
 	if named == "" && c.base == "" {
 		named, from = os.Getenv("HARNESS_PROFILE"), "HARNESS_PROFILE"
 	}
 	if base = c.base; base == "" && c.profile == "" {
-		// A program within a session has both in its environment: its server's port for agents, and its bearer for that.
+		// A program within a session has both in its environment: its server's port for agents, and its bearer for that
+		// port.
 		if base = os.Getenv(runtime.DoorURLVariable); base != "" {
 			token = os.Getenv(runtime.DoorBearerVariable)
 		}
@@ -86,7 +88,7 @@ func (c *Connection) server() (base, token string, err error) {
 	return of.URL, token, err
 }
 
-// token is the one named for servers elsewhere, "" for none.
+// token returns the token named for other servers, "" for none.
 func (c *Connection) token() (string, error) {
 	path := c.tokenFile
 	if path == "" {

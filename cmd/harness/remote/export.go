@@ -76,7 +76,7 @@ func asMarkdown(out io.Writer, answer json.RawMessage) error {
 	return err
 }
 
-// heading is who says an entry, and what kind of one it is where that says more.
+// heading returns the author of an entry, and the entry's kind if that adds information.
 func heading(role, kind string) string {
 	if kind == "" || kind == role {
 		return role
@@ -84,7 +84,7 @@ func heading(role, kind string) string {
 	return role + " (" + kind + ")"
 }
 
-// page is a session as a file of its own: nothing is loaded from elsewhere, and nothing runs in it.
+// page is the template of a session as a standalone file: it loads nothing from elsewhere and runs no scripts.
 const page = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">

@@ -7,13 +7,14 @@ import (
 	"github.com/zalando/go-keyring"
 )
 
-// keyringService is what tokens are kept under in the system's keyring: Secret Service on Linux, Keychain on macOS.
+// keyringService is the service name for tokens in the system's keyring: Secret Service on Linux, Keychain on macOS.
 const keyringService = "harness"
 
-// keyringRemedy is for systems where none answers: servers, containers, sessions over ssh.
+// keyringRemedy is for systems without a working keyring: servers, containers, sessions over ssh.
 const keyringRemedy = "unlock the keyring of your session, or keep the token in a file: harness profiles set NAME --token FILE"
 
-// account is whose token it is; another server of the same name has another one.
+// account returns the keyring account of a profile's token; another server with the same profile name has a different
+// account.
 func (p profile) account(name string) string { return name + " " + p.URL }
 
 func keepInKeyring(of profile, name, token string) error {

@@ -10,8 +10,8 @@ import (
 	"github.com/zalando/go-keyring"
 )
 
-// A profile's token can be in the system's keyring: then no file has it. Where no keyring answers, that is said with the
-// remedy, and nothing is changed.
+// A profile's token can be in the system's keyring, and then no file contains it. Without a working keyring the command
+// reports the remedy and changes nothing.
 func TestAProfilesTokenInTheKeyring(t *testing.T) {
 	home := t.TempDir()
 	for name, value := range map[string]string{"XDG_CONFIG_HOME": home, "HOME": home, "HARNESS_URL": "", "HARNESS_TOKEN": "",
@@ -69,7 +69,7 @@ func TestAProfilesTokenInTheKeyring(t *testing.T) {
 		t.Errorf("the keyring has it after the profile is gone: %v", err)
 	}
 
-	// It was there, and is gone: the user sees it, and no request is sent without a token.
+	// The token was removed from the keyring: the user sees an error, and no request is sent without a token.
 	if err := set("--keyring"); err != nil {
 		t.Fatal(err)
 	}

@@ -53,7 +53,7 @@ func (c *commands) projects() *cobra.Command {
 	return group("projects", "List, create and delete projects, and put sessions into them", list, c.createProject(), remove, move)
 }
 
-// createProject is the command that creates one.
+// createProject makes the command that creates a project.
 func (c *commands) createProject() *cobra.Command {
 	var folder string
 	create := c.one("create NAME", "Create a project and print its id",

@@ -12,8 +12,9 @@ import (
 	"harness/client"
 )
 
-// Login logs a person in at an OpenID Connect provider of a server, by a code that is entered in a browser (RFC 8628), and keeps
-// the login in the profile of that server. There is one made of the provider's name where there is none.
+// Login logs in a person at an OpenID Connect provider of a server, with a code that the person enters in a browser
+// (RFC 8628). It stores the login in the profile of that server; without a profile it creates one with the provider's
+// name.
 func Login(cmd *cobra.Command, server *Connection, local Local, provider string, inKeyring bool) error {
 	base, _, err := server.Find(local)
 	if err != nil {
@@ -61,7 +62,7 @@ func Login(cmd *cobra.Command, server *Connection, local Local, provider string,
 	return err
 }
 
-// forLogin is the profile that a login at a server is kept in.
+// forLogin returns the name of the profile that stores a login at a server.
 func (p profiles) forLogin(named, base, provider string) (string, error) {
 	if named != "" {
 		return named, nil
@@ -81,7 +82,7 @@ func (p profiles) forLogin(named, base, provider string) (string, error) {
 	return provider, nil
 }
 
-// answered is a login that is confirmed, or the word that it is not yet.
+// answered is a confirmed login, or the status that it is not confirmed yet.
 type answered struct {
 	client.FinishDeviceLogin200JSONResponseBody
 	Status   string `json:"status"`
@@ -109,7 +110,7 @@ func confirmed(ctx context.Context, api *client.Client, provider string, began c
 			client.FinishDeviceLoginJSONRequestBody{DeviceCode: began.DeviceCode}))
 		var refused *client.StatusError
 		switch {
-		case errors.As(err, &refused) && refused.Status == http.StatusServiceUnavailable: // it is asked again, as RFC 8628 has it of time-outs
+		case errors.As(err, &refused) && refused.Status == http.StatusServiceUnavailable: // poll again, as RFC 8628 requires after timeouts
 		case err != nil:
 			return answered{}, err
 		case got.Status != "pending":

@@ -14,7 +14,7 @@ import (
 	"harness/client"
 )
 
-// open logs a browser in.
+// open logs in a browser.
 func (c *commands) open() *cobra.Command {
 	var printOnly bool
 	cmd := c.one("open", "Print a one-time link to the console, and open it in a browser",
@@ -22,7 +22,7 @@ func (c *commands) open() *cobra.Command {
 			made, err := read[client.CreateLoginLink201JSONResponseBody](api.CreateLoginLink(cmd.Context()))
 			var refused *client.StatusError
 			if errors.As(err, &refused) && refused.Code == "no_token_shown" {
-				made.URL, err = api.Server, nil // a browser needs none either
+				made.URL, err = api.Server, nil // a browser needs no token either
 			}
 			if err != nil {
 				return err
@@ -49,8 +49,9 @@ func (c *commands) open() *cobra.Command {
 	return cmd
 }
 
-// openingPage makes a page that leads to a link, and returns where it is. Agents see the command lines of programs, and
-// one could use the link before the browser does; the page's folder is hidden from them. It is of no use afterwards.
+// openingPage creates a page that redirects to a link, and returns its path. Agents can see the command lines of
+// programs, and one could use the link before the browser does, but the page's folder is hidden from them. Afterwards
+// the link is useless.
 func openingPage(link string) (path string, err error) {
 	dir, err := profilesDir()
 	if err != nil {
@@ -62,7 +63,7 @@ func openingPage(link string) (path string, err error) {
 	return path, writePrivate(path, page)
 }
 
-// browser is the program that opens links on this desktop, "" without one.
+// browser returns the program that opens links on this desktop, "" without one.
 func browser(lookup func(string) string) string {
 	if runtime.GOOS == "darwin" {
 		if lookup("SSH_CONNECTION") != "" {

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// IsTerminal reports whether a person sits at the other end of a file.
+// IsTerminal reports whether a file is a terminal.
 func IsTerminal(file *os.File) bool { return isTerminal(file) }
 
-// isTerminal reports whether a person sits at the other end of a file.
+// isTerminal reports whether a stream is a terminal.
 func isTerminal(stream any) bool {
 	file, is := stream.(*os.File)
 	if !is {
@@ -34,7 +34,7 @@ func table(out io.Writer, heading []string, rows [][]string) error {
 	return w.Flush()
 }
 
-// oneLine is a text for a cell: what agents and people wrote has no effect on the terminal, and an end.
+// oneLine formats a text for a cell: it removes control characters that agents or people wrote, and truncates the text.
 func oneLine(text string, longest int) string {
 	var out strings.Builder
 	n := 0
@@ -50,7 +50,7 @@ func oneLine(text string, longest int) string {
 	return out.String()
 }
 
-// harmless is a text of several lines without what would steer the terminal.
+// harmless returns a text of several lines without terminal control characters.
 func harmless(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\n' && r != '\t' || r == 0x7f || r >= 0x80 && r < 0xa0 {
@@ -60,14 +60,14 @@ func harmless(text string) string {
 	}, text)
 }
 
-// The colours used, by their codes.
+// The terminal colors, by their codes.
 const (
 	bold   = "1"
 	dim    = "2"
 	yellow = "33"
 )
 
-// painted is a text in a colour where the output is a terminal and NO_COLOR is not set (no-color.org).
+// painted returns a text in a color if the output is a terminal and NO_COLOR is not set (no-color.org).
 func (c *commands) painted(out io.Writer, code, text string) string {
 	if !c.terminal(out) || os.Getenv("NO_COLOR") != "" {
 		return text
@@ -89,7 +89,7 @@ func since(seconds int) string {
 	return fmt.Sprintf("%dd", int(ago.Hours()/24))
 }
 
-// text is what a pointer points to, "" for nothing.
+// text returns the value of a pointer, "" for nil.
 func text[T ~string](value *T) string {
 	if value == nil {
 		return ""
@@ -97,7 +97,7 @@ func text[T ~string](value *T) string {
 	return string(*value)
 }
 
-// given is nil for a flag that was not set.
+// given returns a pointer to a flag's value, nil for a flag that was not set.
 func given[T ~string](value string) *T {
 	if value == "" {
 		return nil

@@ -16,21 +16,21 @@ import (
 	"harness/internal/lib/durable"
 )
 
-// profiles are the servers a user works on, by names of their own: a file in the user's configuration folder, and for
+// profiles are the servers of a user, by names that the user chose: a file in the user's configuration folder, and for
 // each token a file beside it. Only the user can read them.
 type profiles struct {
-	// Current is used where nothing else is named, "" for none.
+	// Current is the default profile, "" for none.
 	Current string             `json:"current,omitempty"`
 	Servers map[string]profile `json:"profiles"`
 }
 
 type profile struct {
 	URL string `json:"url"`
-	// Keyring says that the token is in the system's keyring, not in a file.
+	// Keyring reports that the token is in the system's keyring, not in a file.
 	Keyring bool `json:"keyring,omitempty"`
 }
 
-// profilesDir is where they are.
+// profilesDir returns the folder of the profiles.
 func profilesDir() (string, error) {
 	dir, err := os.UserConfigDir()
 	if err != nil {
@@ -71,7 +71,7 @@ func (p profiles) write() error {
 	return writePrivate(filepath.Join(dir, "profiles.json"), append(text, '\n'))
 }
 
-// writePrivate writes a file of the user's alone: whole, or as it was.
+// writePrivate writes a file that only the user can read: completely, or not at all.
 func writePrivate(path string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
@@ -84,7 +84,7 @@ func tokenPath(name string) (string, error) {
 	return filepath.Join(dir, "tokens", name), err
 }
 
-// find is the profile of a name, or the current one for "". found is false when there is no current one.
+// find returns the profile with a name, or the current one for "". found is false without a current one.
 func (p profiles) find(name string) (of profile, chosen string, found bool, err error) {
 	chosen = name
 	if chosen == "" {
@@ -97,7 +97,7 @@ func (p profiles) find(name string) (of profile, chosen string, found bool, err 
 	return of, chosen, found, nil
 }
 
-// storedToken is a profile's token, "" for none.
+// storedToken returns a profile's token, "" for none.
 func storedToken(of profile, name string) (string, error) {
 	if of.Keyring {
 		return fromKeyring(of, name)
@@ -190,7 +190,7 @@ func (c *commands) listProfiles(cmd *cobra.Command) error {
 	for name, server := range all.Servers {
 		row := []string{name, server.URL, "", ""}
 		if server.Keyring {
-			row[2] = "keyring" // which is not asked for a list: it may ask its user
+			row[2] = "keyring" // a list does not query the keyring, which may prompt its user
 		} else if token, err := storedToken(server, name); err != nil || token != "" {
 			row[2] = "yes"
 		}
@@ -247,7 +247,7 @@ func setProfile(cmd *cobra.Command, name, base, tokenFile string, inKeyring bool
 	return all.write()
 }
 
-// keepToken keeps the token of a profile, which was one before, and returns the profile as it is then.
+// keepToken stores the token of a profile, which was previously before, and returns the updated profile.
 func keepToken(before, one profile, name, token string, inKeyring bool) (profile, error) {
 	var err error
 	if one.Keyring = inKeyring; inKeyring {
@@ -272,7 +272,7 @@ func keepInFile(name, token string) error {
 	return nil
 }
 
-// forgetElsewhere removes a profile's token from where it was before it was kept where it is now.
+// forgetElsewhere removes a profile's token from its previous place after it was stored in a new one.
 func forgetElsewhere(before, now profile, name string) error {
 	if before.Keyring && (!now.Keyring || before.account(name) != now.account(name)) {
 		return forgetInKeyring(before, name)
@@ -287,7 +287,7 @@ func forgetElsewhere(before, now profile, name string) error {
 	return removeFile(path)
 }
 
-// tokenFrom reads a token to be kept.
+// tokenFrom reads a token to store.
 func tokenFrom(cmd *cobra.Command, file string) (string, error) {
 	if file != "-" {
 		return readToken(file)

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// asked is a server that notes with which tokens it was asked.
+// asked is a server that records the tokens of its requests.
 func asked(t *testing.T) (url string, tokens *[]string) {
 	t.Helper()
 	tokens = &[]string{}
@@ -41,7 +41,8 @@ func command(t *testing.T, stdin string, args ...string) (string, error) {
 	return out.String(), err
 }
 
-// A profile names a server and keeps its token, which goes to that server alone; a flag or a variable comes before it.
+// A profile names a server and stores its token, which is sent only to that server; a flag or a variable takes
+// precedence.
 func TestProfilesNameServers(t *testing.T) {
 	home := t.TempDir()
 	for name, value := range map[string]string{"XDG_CONFIG_HOME": home, "HOME": home, "HARNESS_URL": "",

@@ -20,7 +20,7 @@ func (w *watcher) enterQueue(id string, position *int) {
 	}
 }
 
-// remember keeps what turns come to while the message is queued: one of them may be its own.
+// remember stores the results of turns while the message is queued: one of them may belong to the message.
 func (w *watcher) remember(session string, frame *client.Frame) error {
 	var line line
 	if err := json.Unmarshal(frame.Payload, &line); err != nil {
@@ -47,7 +47,7 @@ func (w *watcher) remember(session string, frame *client.Frame) error {
 	return nil
 }
 
-// leaveQueue goes on with the turn that the queued message became.
+// leaveQueue continues with the turn that the queued message became.
 func (w *watcher) leaveQueue(frame *client.Frame) error {
 	if w.queued == "" {
 		return nil
@@ -73,7 +73,7 @@ func (w *watcher) leaveQueue(frame *client.Frame) error {
 	return fmt.Errorf("the queued message %s was dropped", w.queued)
 }
 
-// sentAs watches the turn of the message from here on; what it said before is shown now.
+// sentAs watches the turn of the message from now on; it first shows the earlier output of that turn.
 func (w *watcher) sentAs(turn string) error {
 	early := w.early[turn]
 	w.turn, w.queued, w.early = turn, "", nil

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Who has the right token is not asked for another one when it is an agent on the server that is not logged in.
+// A user with a valid token is not asked for another one if the agent on the server is not logged in.
 func TestARefusalNamesWhatIsToBeDone(t *testing.T) {
 	for name := range map[string]bool{"HARNESS_URL": true, "HARNESS_TOKEN": true, "HARNESS_TOKEN_FILE": true, "HARNESS_PROFILE": true} {
 		t.Setenv(name, "")
@@ -17,7 +17,7 @@ func TestARefusalNamesWhatIsToBeDone(t *testing.T) {
 		`{"status":"error","code":"unauthorized","message":"a valid access token is required"}`:        true,
 		`{"status":"unauthorized","code":"invalid_token"}`:                                             true,
 		`{"status":"error","code":"auth_required","message":"the login of codex ... : harness login"}`: false,
-		// Of a server before it said more.
+		// A response of an older server with fewer details.
 		`{"status":"error","code":"auth_required","message":"codex rpc error -32600: authentication required"}`: false,
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -1,7 +1,7 @@
-// Package remote are the commands that work on a server, this machine's or another's, over its API.
+// Package remote has the commands that work on a server, this machine's or another's, over its API.
 //
-// It owns what those commands print and their exit codes. It must never know how a server works inside: it has package
-// client and a URL.
+// It owns the output of those commands and their exit codes. It must never know how a server works inside: it has
+// package client and a URL.
 package remote
 
 import (
@@ -20,7 +20,7 @@ import (
 	"harness/client"
 )
 
-// Exit codes beyond 0 (done), 1 (it failed) and 2 (the command line cannot be understood).
+// Exit codes beyond 0 (success), 1 (failure) and 2 (invalid command line).
 const (
 	// ExitTurnFailed: the agent's turn failed.
 	ExitTurnFailed = 3
@@ -28,7 +28,7 @@ const (
 	ExitTurnInterrupted = 4
 )
 
-// ExitError ends the command with a code of its own.
+// ExitError ends the command with a specific exit code.
 type ExitError struct {
 	Code int
 	Err  error
@@ -37,21 +37,21 @@ type ExitError struct {
 // Error implements error.
 func (e *ExitError) Error() string { return e.Err.Error() }
 
-// Unwrap gives errors.As what is inside.
+// Unwrap makes errors.As match the wrapped error.
 func (e *ExitError) Unwrap() error { return e.Err }
 
-// UsageError is a command line that cannot be understood.
+// UsageError reports an invalid command line.
 type UsageError struct{ Err error }
 
 // Error implements error.
 func (e *UsageError) Error() string { return e.Err.Error() }
 
-// Unwrap gives errors.As what is inside.
+// Unwrap makes errors.As match the wrapped error.
 func (e *UsageError) Unwrap() error { return e.Err }
 
 func usage(format string, values ...any) error { return &UsageError{fmt.Errorf(format, values...)} }
 
-// commands build the commands; what they share is here.
+// commands makes the commands and holds their shared state.
 type commands struct {
 	Connection
 	local    Local
@@ -60,7 +60,7 @@ type commands struct {
 	terminal func(any) bool
 }
 
-// Commands are the commands of this package.
+// Commands returns the commands of this package.
 func Commands(local Local) []*cobra.Command {
 	c := &commands{local: local, terminal: isTerminal}
 	all := []*cobra.Command{
@@ -73,7 +73,7 @@ func Commands(local Local) []*cobra.Command {
 	return all
 }
 
-// Subcommands are those to add to groups that look at this machine: by group.
+// Subcommands returns, by group, the commands to add to groups that examine this machine.
 func Subcommands(local Local) map[string][]*cobra.Command {
 	c := &commands{local: local, terminal: isTerminal}
 	all := map[string][]*cobra.Command{"runtimes": {c.runtimes()}}
@@ -98,14 +98,14 @@ func (c *commands) flags(cmd *cobra.Command) {
 func complete(cmd *cobra.Command, flag string, values ...string) {
 	offer := cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
 	if err := cmd.RegisterFlagCompletionFunc(flag, offer); err != nil {
-		panic("remote: " + err.Error()) // the flag is not there, or was completed before: a mistake in this package
+		panic("remote: " + err.Error()) // the flag does not exist, or already has completions: a bug in this package
 	}
 }
 
-// asksJSON reports whether programs are to read the result.
+// asksJSON reports whether the user requested output for programs.
 func (c *commands) asksJSON() bool { return c.output != "" }
 
-// connect makes the client the flags and the environment say.
+// connect makes a client from the flags and the environment.
 func (c *commands) connect() (*client.Client, error) {
 	if c.output != "" && c.output != "json" && c.output != "jsonl" {
 		return nil, usage("-o %s: it is json or jsonl", c.output)
@@ -121,7 +121,7 @@ func (c *commands) connect() (*client.Client, error) {
 	return made, nil
 }
 
-// doer words failures of the connection.
+// doer converts connection failures to readable errors.
 type doer struct{ base string }
 
 // Do implements client.HTTPRequestDoer.
@@ -138,20 +138,20 @@ func (d doer) Do(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// read is client.Read with what to do about a refusal.
+// read is client.Read, but adds a remedy to a refusal.
 func read[T any](response *http.Response, err error) (T, error) {
 	out, err := client.Read[T](response, err)
 	return out, remedied(err)
 }
 
-// remedied says what to do about a refusal where the server does not.
+// remedied adds a remedy to a refusal if the server gives none.
 func remedied(err error) error {
 	var refused *client.StatusError
 	if !errors.As(err, &refused) {
 		return err
 	}
 	switch {
-	case refused.Code == "auth_required": // an agent's own login, of which the server says what to do
+	case refused.Code == "auth_required": // an agent's own login; the server names the remedy
 		return err
 	case refused.Status == http.StatusUnauthorized && strings.Contains(refused.Message, "log in again"):
 		return fmt.Errorf("%w: harness login --provider NAME", err)
@@ -163,7 +163,7 @@ func remedied(err error) error {
 	return err
 }
 
-// show prints an answer: as it is for programs, for people by write.
+// show prints a response: unchanged for programs, or with write for people.
 func show[T any](c *commands, out io.Writer, answer json.RawMessage, write func(T) error) error {
 	if c.asksJSON() {
 		_, err := fmt.Fprintln(out, string(answer))

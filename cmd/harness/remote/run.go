@@ -15,11 +15,11 @@ import (
 	"harness/client"
 )
 
-// interruptPatience bounds the request that interrupts a turn when the command is broken off: it is answered when the turn
-// has ended, which may take a process's end.
+// interruptPatience bounds the request that interrupts a turn when the user cancels the command. The server responds
+// when the turn has ended, which may take until a process ends.
 const interruptPatience = 15 * time.Second
 
-// turnFlags are how a turn is run and followed.
+// turnFlags configure how a turn runs and how the command follows it.
 type turnFlags struct{ model, effort, approve string }
 
 func (f *turnFlags) add(cmd *cobra.Command) {
@@ -79,11 +79,11 @@ func (c *commands) run() *cobra.Command {
 	return cmd
 }
 
-// newSession is what a new session begins with; "" is left to the server.
+// newSession has the initial settings of a new session; for "" the server chooses.
 type newSession struct{ cwd, runtime, policy, sandbox, network string }
 
-// begin makes the session of a run, and says what it may change: the folder it works in, unless the caller or the runtime
-// has it otherwise.
+// begin creates the session of a run, and prints what the session may change: its working folder, unless the caller or
+// the runtime sets something else.
 func (c *commands) begin(cmd *cobra.Command, api *client.Client, in newSession, model string) (string, error) {
 	if in.cwd == "" {
 		var err error
@@ -102,7 +102,7 @@ func (c *commands) begin(cmd *cobra.Command, api *client.Client, in newSession, 
 	made, err := read[client.CreateSession200JSONResponseBody](api.CreateSession(cmd.Context(), nil, body))
 	var refused *client.StatusError
 	if in.sandbox == "" && errors.As(err, &refused) && refused.Code == "unsupported_control" {
-		body.FilesystemSandbox = nil // the runtime has no such sandbox: the server's default counts
+		body.FilesystemSandbox = nil // the runtime has no such sandbox: use the server's default
 		made, err = read[client.CreateSession200JSONResponseBody](api.CreateSession(cmd.Context(), nil, body))
 	}
 	if err != nil {
@@ -115,7 +115,7 @@ func (c *commands) begin(cmd *cobra.Command, api *client.Client, in newSession, 
 	return made.Session.SessionID, nil
 }
 
-// prompt is the text to send; "-" is standard input.
+// prompt returns the text to send; "-" means standard input.
 func prompt(cmd *cobra.Command, text string) (string, error) {
 	if text == "-" {
 		read, err := io.ReadAll(cmd.InOrStdin())
@@ -130,7 +130,7 @@ func prompt(cmd *cobra.Command, text string) (string, error) {
 	return text, nil
 }
 
-// watchTurn sends a message and shows what comes of it until its turn is over. Broken off, it interrupts the turn.
+// watchTurn sends a message and shows the output until its turn ends. If the user cancels, it interrupts the turn.
 func (c *commands) watchTurn(cmd *cobra.Command, api *client.Client, session, prompt string, flags turnFlags) error {
 	decide, err := c.newDecider(cmd, api, flags.approve)
 	if err != nil {
@@ -163,8 +163,8 @@ func (c *commands) watchTurn(cmd *cobra.Command, api *client.Client, session, pr
 	return w.ended()
 }
 
-// accepted sends a message and names its turn. A request that is broken off may have been accepted all the same: its answer
-// is waited for, so that there is a turn to interrupt.
+// accepted sends a message and returns its turn. The server may have accepted a request even if the user canceled it.
+// accepted therefore waits for the response, so that it can interrupt the turn.
 func (w *watcher) accepted(ctx context.Context, session string, send func(context.Context) (string, error)) (turn string, err error) {
 	sending, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer giveUp()
@@ -189,13 +189,13 @@ func (w *watcher) accepted(ctx context.Context, session string, send func(contex
 	return turn, err
 }
 
-// interrupt ends a turn whose client gives up.
+// interrupt ends a turn that its client no longer follows.
 func (c *commands) interrupt(cmd *cobra.Command, api *client.Client, session, turn string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(cmd.Context()), interruptPatience)
 	defer cancel()
 	_, err := read[json.RawMessage](
 		api.InterruptSessionTurn(ctx, session, client.InterruptSessionTurnJSONRequestBody{TurnID: &turn}))
-	if err != nil && !isStatus(err, 409) { // over by itself meanwhile
+	if err != nil && !isStatus(err, 409) { // the turn ended by itself in between
 		return fmt.Errorf("the turn goes on, it could not be interrupted: %w", err)
 	}
 	return &ExitError{ExitTurnInterrupted, errors.New("interrupted")}

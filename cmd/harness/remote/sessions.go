@@ -13,7 +13,7 @@ import (
 	"harness/client"
 )
 
-// group makes a command that only holds others.
+// group makes a command that only has subcommands.
 func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Args: NoCommand, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	cmd.AddCommand(commands...)
@@ -164,7 +164,7 @@ func (c *commands) followSession() *cobra.Command {
 	return cmd
 }
 
-// changeSession is a command that does one thing to a session.
+// changeSession makes a command that changes one thing of a session.
 func (c *commands) changeSession(use, short string,
 	do func(*client.Client, context.Context, string, ...client.RequestEditorFn) (*http.Response, error)) *cobra.Command {
 	return c.one(use, short, func(cmd *cobra.Command, api *client.Client, args []string) error {

@@ -84,7 +84,7 @@ func (c *commands) getSettings(defaults *bool) *cobra.Command {
 	return cmd
 }
 
-// getDefaults shows what new sessions start with, in the form of a session's settings.
+// getDefaults shows the defaults of new sessions, in the format of a session's settings.
 func (c *commands) getDefaults(cmd *cobra.Command, api *client.Client, args []string) error {
 	server, err := read[struct {
 		Defaults struct {
@@ -109,7 +109,7 @@ func (c *commands) getDefaults(cmd *cobra.Command, api *client.Client, args []st
 	return c.showSettings(cmd, answer)
 }
 
-// showSettings prints an answer about settings: the one that was asked for, or all of them.
+// showSettings prints a response about settings: the requested one, or all of them.
 func (c *commands) showSettings(cmd *cobra.Command, answer json.RawMessage) error {
 	return show(c, cmd.OutOrStdout(), answer, func(got struct {
 		Key      string

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// What new sessions start with is shown without a session; a session's own settings need one.
+// The defaults of new sessions are shown without a session; a session's own settings need one.
 func TestDefaultsBelongToNoSession(t *testing.T) {
 	for _, name := range []string{"HARNESS_URL", "HARNESS_TOKEN", "HARNESS_TOKEN_FILE", "HARNESS_PROFILE"} {
 		t.Setenv(name, "")

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A line answers a question with its text or numbers of options; where several answers are allowed, with a list, too.
+// A line answers a question with its text or with numbers of options; if several answers are allowed, also with a list.
 func TestALineAnswersAQuestion(t *testing.T) {
 	t.Parallel()
 	one := question{Options: []struct{ Label, Description string }{{Label: "a, b"}, {Label: `"c"`}, {Label: "d"}}}

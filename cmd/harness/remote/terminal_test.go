@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// atTerminal are commands whose streams are all taken for terminals.
+// atTerminal makes commands that treat all their streams as terminals.
 func atTerminal() *commands { return &commands{terminal: func(any) bool { return true }} }
 
 // signalled is a writer that signals each prompt.
@@ -22,7 +22,7 @@ func (s signalled) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// What is typed while nothing is asked decides nothing, nor does the end of the input.
+// Lines typed while the command asks nothing decide nothing, nor does the end of the input.
 func TestOnlyWhatIsAskedForIsAnAnswer(t *testing.T) {
 	t.Parallel()
 	input, keyboard := io.Pipe()
@@ -40,7 +40,7 @@ func TestOnlyWhatIsAskedForIsAnAnswer(t *testing.T) {
 		}
 	}
 	types("y\n")
-	types("yes, go on\n") // taken only when what came before was dealt with
+	types("yes, go on\n") // read only after the earlier lines were handled
 	types("")
 	for _, answer := range []string{"no", ""} {
 		go func() {
@@ -54,7 +54,7 @@ func TestOnlyWhatIsAskedForIsAnAnswer(t *testing.T) {
 	go func() {
 		<-out.prompts
 		_ = keyboard.Close()
-		<-out.prompts // the line's end
+		<-out.prompts // the end of the line
 	}()
 	if got, err := d.line(t.Context(), "really? "); !errors.Is(err, errNoAnswer) {
 		t.Errorf("after the end: %q, %v", got, err)
@@ -64,7 +64,7 @@ func TestOnlyWhatIsAskedForIsAnAnswer(t *testing.T) {
 	}
 }
 
-// Colours are for terminals, and for those who want them; what agents write steers no terminal.
+// Only terminals get colors, and only if the user wants them; text from agents cannot control the terminal.
 func TestWhatTerminalsShow(t *testing.T) {
 	t.Setenv("NO_COLOR", "")
 	var out bytes.Buffer

@@ -64,10 +64,10 @@ func (c *commands) createToken() *cobra.Command {
 	return cmd
 }
 
-// tokenRoles are the roles a token may have.
+// tokenRoles returns the roles that a token may have.
 func tokenRoles() []string { return []string{"viewer", "ci", "operator", "admin"} }
 
-// lifetime reads a time such as 90d or 12h.
+// lifetime parses a duration such as 90d or 12h.
 func lifetime(text string) (time.Duration, error) {
 	if number, inDays := strings.CutSuffix(text, "d"); inDays {
 		if days, err := strconv.Atoi(number); err == nil && days > 0 && days <= 36500 {
@@ -146,7 +146,7 @@ func (c *commands) revokeToken() *cobra.Command {
 		})
 }
 
-// printToken prints the id of the token an answer is about.
+// printToken prints the id of the token in a response.
 func (c *commands) printToken(cmd *cobra.Command, answer json.RawMessage, err error) error {
 	if err != nil {
 		return err
@@ -157,7 +157,7 @@ func (c *commands) printToken(cmd *cobra.Command, answer json.RawMessage, err er
 	})
 }
 
-// tokenOf is the id of a token that was named by it, or by the name of one that was not revoked.
+// tokenOf returns the id of a token, given that id or the name of a token that is not revoked.
 func tokenOf(cmd *cobra.Command, api *client.Client, named string) (string, error) {
 	all, err := read[client.ListTokens200JSONResponseBody](api.ListTokens(cmd.Context()))
 	if err != nil {

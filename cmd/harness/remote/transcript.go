@@ -13,7 +13,7 @@ import (
 	"harness/client"
 )
 
-// most is how many entries one request takes.
+// most is the maximum number of entries per request.
 const most = 1000
 
 func (c *commands) transcript() *cobra.Command {
@@ -61,7 +61,7 @@ func (c *commands) transcript() *cobra.Command {
 	return group("transcript", "Write entries into the transcript of a session", upsert)
 }
 
-// readEntries reads JSON objects that follow one another, on one line each or on several.
+// readEntries reads consecutive JSON objects, each on one line or on several.
 func readEntries(input io.Reader) ([]json.RawMessage, error) {
 	decoder := json.NewDecoder(input)
 	var entries []json.RawMessage

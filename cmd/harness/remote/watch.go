@@ -12,34 +12,34 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// errDone ends the following of a turn that is over.
+// errDone stops following a turn that has ended.
 var errDone = errors.New("the turn is over")
 
-// watcher shows what happens in a session as it happens, and how its turn ends.
+// watcher shows the events of a session as they happen, and the outcome of its turn.
 type watcher struct {
 	*commands
 	out, notes io.Writer
 	texts      client.Texts
-	// decide answers requests; nil: they are only printed.
+	// decide answers requests; if nil, they are only printed.
 	decide *decider
-	// start is called when the stream stands, before anything is shown; it names the turn to wait for, "" for none.
+	// start is called when the stream is open, before any output; it returns the turn to wait for, "" for none.
 	start func(ctx context.Context) (turnID string, err error)
 	turn  string
-	// queued is the message that waits for the running turn, "" for none; early are the turns that ended meanwhile, for the
-	// server may say after a turn's end which message it was.
+	// queued is the message that waits for the running turn, "" for none. early are the turns that ended during that
+	// wait, because the server may report only after a turn's end which message it was.
 	queued string
 	early  map[string]*turnResult
-	// shown are the answers whose text came in pieces.
+	// shown are the answers whose text arrived as deltas.
 	shown  map[string]bool
 	midway bool
-	// failed are the commands of the turn that ended with another exit code than 0.
+	// failed are the commands of the turn that ended with an exit code other than 0.
 	failed []string
 	// said is the agent's last message.
 	said   string
 	result *turnResult
 }
 
-// turnResult is how a turn ended.
+// turnResult is the outcome of a turn.
 type turnResult struct {
 	SessionID string `json:"sessionId"`
 	TurnID    string `json:"turnId"`
@@ -66,7 +66,7 @@ type line struct {
 	}
 }
 
-// follow watches a session until its turn is over; without a turn until ctx ends.
+// follow watches a session until its turn ends; without a turn, until ctx ends.
 func (w *watcher) follow(ctx context.Context, api *client.Client, session, after string) error {
 	w.shown = map[string]bool{}
 	lost := func(err error) {
@@ -162,7 +162,7 @@ func (w *watcher) notification(session string, frame *client.Frame) error {
 	return nil
 }
 
-// retrying says each attempt of the turn to reach its model.
+// retrying prints each attempt of the turn to reach its model.
 func (w *watcher) retrying(frame *client.Frame) error {
 	var body struct {
 		Entry struct{ TurnID, Type, Status, Content string }
@@ -213,7 +213,7 @@ func (w *watcher) request(ctx context.Context, frame client.Frame) error {
 	}
 	err := w.answer(ctx, frame)
 	if errors.Is(err, errNoAnswer) {
-		w.decide.rule = "decline" // as where there is no terminal
+		w.decide.rule = "decline" // as without a terminal
 		err = w.answer(ctx, frame)
 	}
 	return err
@@ -235,7 +235,7 @@ func (w *watcher) answer(ctx context.Context, frame client.Frame) error {
 	}
 }
 
-// ended is the error of how a turn ended, and prints its result for programs.
+// ended prints the turn's result for programs, and returns the error for its outcome.
 func (w *watcher) ended() error {
 	if w.output == "json" {
 		encoded, err := json.Marshal(w.result)

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// wordFlag is the value of a flag that is one of a few words.
+// wordFlag is the value of a flag that accepts one of a few words.
 type wordFlag struct {
 	value *string
 	words []string
@@ -32,7 +32,7 @@ func (f wordFlag) Set(word string) error {
 	return nil
 }
 
-// choice is "a, b or c".
+// choice returns "a, b or c".
 func choice(words []string) string {
 	last := len(words) - 1
 	if last < 1 {
@@ -41,7 +41,7 @@ func choice(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// OneOf adds a flag that takes one of a few words, and offers them to completions. help ends before the words.
+// OneOf adds a flag that accepts one of a few words, and offers them as completions. help ends before the words.
 func OneOf(cmd *cobra.Command, value *string, name, preset, help string, words ...string) {
 	*value = preset
 	cmd.Flags().Var(wordFlag{value, words}, name, help+": "+choice(words))
@@ -70,7 +70,7 @@ func (f countFlag) Set(text string) error {
 	return nil
 }
 
-// FlagError says which flag cannot be used, and what it takes instead, in the words of a person: a *UsageError.
+// FlagError converts an error of a flag to a *UsageError that names the flag and the accepted values.
 func FlagError(_ *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
 	if !errors.As(err, &invalid) {
@@ -85,8 +85,8 @@ func FlagError(_ *cobra.Command, err error) error {
 	return usage("--%s %s: %w", invalid.GetFlag().Name, invalid.GetValue(), invalid.Unwrap())
 }
 
-// ArgumentsError says which argument is missing or too many, by the words of a command's Use; nil when their number
-// fits.
+// ArgumentsError names the missing or extra argument, with the words of a command's Use; nil if the number of arguments
+// is valid.
 func ArgumentsError(cmd *cobra.Command, args []string) error {
 	words := strings.Fields(cmd.Use)[1:]
 	for i, word := range words {
@@ -100,7 +100,7 @@ func ArgumentsError(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// NoCommand refuses arguments of a command that holds only others: the first one names none of them.
+// NoCommand refuses arguments of a command that only has subcommands: the first argument names none of them.
 func NoCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

@@ -1,4 +1,4 @@
-// Command follow prints the frames of a harness stream, one a line, and reconnects after the last one it has seen.
+// Command follow prints the frames of a harness stream, one per line, and reconnects after the last frame it received.
 //
 //	go run ./docs/examples/follow                       every thread of http://127.0.0.1:3001
 //	go run ./docs/examples/follow -thread SESSION_ID    one thread
@@ -32,14 +32,14 @@ func main() {
 			query.Set("threadId", *thread)
 		}
 		cursor = follow(ctx, "ws"+strings.TrimPrefix(*base, "http")+"/api/stream?"+query.Encode(), cursor)
-		select { // the server is away: try again from where we were
+		select { // the server is unreachable: reconnect from the last cursor
 		case <-time.After(time.Second):
 		case <-ctx.Done():
 		}
 	}
 }
 
-// follow prints frames until the connection ends and returns the cursor to go on from.
+// follow prints frames until the connection ends and returns the cursor to continue from.
 func follow(ctx context.Context, address, cursor string) string {
 	conn, _, err := websocket.Dial(ctx, address, nil)
 	if err != nil {

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Walks a codex-manager client's day with curl: create a session, send a message, approve a command, interrupt a turn, write a transcript
-# entry; the websocket is watched by ./watch. It ends with "smoke: ok", or says what did not happen.
+# Makes a codex-manager client's calls with curl: create a session, send a message, approve a command, interrupt a turn, write a
+# transcript entry; ./watch follows the websocket. It ends with "smoke: ok", or names the step that failed.
 #
 #   URL=http://127.0.0.1:3001 ./smoke.sh
 #
@@ -34,7 +34,7 @@ eventually() {
 	fail "never: $what"
 }
 seen() { grep -q "$1" "$frames"; }
-# Up to the first comma, so that members of the same name further on do not count.
+# Up to the first comma, so that later members of the same name do not count.
 session_of() { sed 's/,.*//' | field sessionId; }
 
 get /api/health | grep -q '"status":"ok"' || fail "the server is not healthy"

@@ -1,7 +1,7 @@
 // Package bundle turns the source files of one extension (JavaScript or TypeScript) into one script.
 //
 // It owns what an extension may import (files below its own roots, the SDK's module, and for Node its built-ins) and
-// how TypeScript becomes JavaScript. It must never run anything, and knows neither engines nor processes nor events.
+// how TypeScript becomes JavaScript. It must never run anything, and must never know engines, processes or events.
 package bundle
 
 import (
@@ -27,18 +27,18 @@ const (
 // Limits of reads from an extension's folder.
 const (
 	maxFile  = 4 << 20  // bytes of one source file
-	maxTotal = 16 << 20 // bytes of all of them
+	maxTotal = 16 << 20 // bytes of all source files
 )
 
-// Options say what to bundle.
+// Options configure Build.
 type Options struct {
-	// Root is the folder that must contain all imports after symbolic links are followed; absolute and without links.
+	// Root is the folder that must contain all imports after symbolic links are resolved; absolute and without links.
 	Root string
 	// Entry is the absolute path of the file that exports registerAgentEvents.
 	Entry string
 	// Target is the engine of the script.
 	Target Target
-	// Members are members of globals that Result.Uses lists as names of their own, as in "crypto.subtle".
+	// Members are members of globals that Result.Uses lists as separate names, such as "crypto.subtle".
 	Members []string
 }
 
@@ -46,13 +46,13 @@ type Options struct {
 type Result struct {
 	// Code is the script.
 	Code []byte
-	// Uses are the outside names that the code uses, by file and position.
+	// Uses are the outside names that the code uses, with file and position.
 	Uses []Use
-	// Files are its source files, with links followed.
+	// Files are the extension's source files, with links resolved.
 	Files []string
 }
 
-// BuiltinError says that the code imports modules of Node for a target without them; Result.Uses names them.
+// BuiltinError reports that the code imports modules of Node for a target without them; Result.Uses names them.
 type BuiltinError struct{ Message string }
 
 // Error implements error.
@@ -117,12 +117,12 @@ func run(o Options, confined *confinement) api.BuildResult {
 		Format:        format(o.Target),
 		GlobalName:    globalName(o.Target),
 		Platform:      platform(o.Target),
-		// Without Node as the platform esbuild would ignore all fields of a package.json.
+		// Without Node as the platform, esbuild would ignore all fields of a package.json.
 		MainFields: []string{"module", "main"},
 		Target:     api.ES2023,
 		Charset:    api.CharsetUTF8,
 		LogLevel:   api.LogLevelSilent,
-		// The map serves to locate positions; it does not run.
+		// The source map only locates positions; it is not part of the script.
 		Sourcemap:      api.SourceMapExternal,
 		SourcesContent: api.SourcesContentExclude,
 		TsconfigRaw:    confined.tsconfig,
@@ -130,8 +130,7 @@ func run(o Options, confined *confinement) api.BuildResult {
 	})
 }
 
-// builtinUses finds the imports of Node's modules in the errors of esbuild; only says that there were no
-// other errors.
+// builtinUses finds the imports of Node's modules in esbuild's errors; only reports that there were no other errors.
 func builtinUses(messages []api.Message) (found []Use, only bool) {
 	for _, m := range messages {
 		name, is := m.Detail.(builtin)
@@ -168,7 +167,7 @@ func platform(t Target) api.Platform {
 	return api.PlatformNeutral
 }
 
-// describe makes one error of esbuild's messages: at most five lines "file:line:column: what".
+// describe converts esbuild's messages to one error: at most five lines "file:line:column: problem".
 func describe(messages []api.Message, root string) error {
 	const most = 5
 	lines := make([]string, 0, most+1)
@@ -178,7 +177,7 @@ func describe(messages []api.Message, root string) error {
 			break
 		}
 		text := m.Text
-		if strings.HasPrefix(text, "Top-level await is") { // not supported in one format or the other
+		if strings.HasPrefix(text, "Top-level await is") { // esbuild cannot do this in one of the two formats
 			text = "top-level await does not work in embedded extensions: await in registerAgentEvents, or run this extension out of " +
 				"process: \"runtime\": {\"host\": \"node\"} in its manifest"
 		}

@@ -17,8 +17,8 @@ import (
 	"github.com/evanw/esbuild/pkg/api"
 )
 
-// confinement limits imports by two checks. The resolved path must be in the root, and os.Root opens the file, which
-// follows no link out of it even if one is swapped in meanwhile.
+// confinement limits imports by two checks. The resolved path must be in the root, and os.Root opens the file. os.Root
+// follows no link out of the root, even if a link is swapped in between.
 type confinement struct {
 	root    *os.Root
 	options Options
@@ -38,7 +38,7 @@ func newConfinement(root *os.Root, o Options, builtins bool) *confinement {
 // builtin identifies the refusal of a module of Node.
 type builtin string
 
-// ownResolve identifies a resolution that this plugin requested.
+// ownResolve marks a resolution that this plugin requested.
 type ownResolve struct{}
 
 func (c *confinement) plugin() api.Plugin {
@@ -104,7 +104,7 @@ func refuse(format string, values ...any) (api.OnResolveResult, error) {
 	return api.OnResolveResult{Errors: []api.Message{{Text: fmt.Sprintf(format, values...)}}}, nil
 }
 
-// relative is the path below the root with links followed, or an error when there is none.
+// relative returns the path below the root with links resolved, or an error if it is outside.
 func (c *confinement) relative(path string) (string, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -170,8 +170,7 @@ var ownPosition = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`import\.meta\.(url|dirname|filename)|__dirname|__filename`)
 })
 
-// placed replaces a file's names for its own path with the real ones: after bundling they would name the
-// bundle.
+// placed replaces a file's names for its own path with the real path: after bundling they would refer to the bundle.
 func placed(text string, loader api.Loader, path, tsconfig string) (string, api.Loader) {
 	if !ownPosition().MatchString(text) || loader == api.LoaderJSON || loader == api.LoaderText {
 		return text, loader
@@ -199,7 +198,7 @@ var loaders = map[string]api.Loader{
 	".json": api.LoaderJSON, ".txt": api.LoaderText, ".md": api.LoaderText,
 }
 
-// builtins are the modules Node has without the prefix "node:".
+// builtins are the modules of Node that need no prefix "node:".
 var builtins = []string{
 	"assert", "async_hooks", "buffer", "child_process", "cluster", "console", "constants", "crypto", "dgram",
 	"diagnostics_channel", "dns", "domain", "events", "fs", "http", "http2", "https", "inspector", "module", "net", "os",

@@ -12,23 +12,23 @@ import (
 	"github.com/evanw/esbuild/pkg/api"
 )
 
-// Use is an outside name that the code uses: a global, a member of one (Options.Members) or a module of Node.
+// Use is an outside name that the code uses: a global, a member of one (Options.Members), or a module of Node.
 type Use struct {
 	Name string
-	// Module is true when Name is a module and not a global.
+	// Module is true if Name is a module and not a global.
 	Module bool
-	// Guarded is true when the file checks first whether the name exists: typeof, or globalThis.name by itself.
+	// Guarded is true if the file first checks whether the name exists: typeof, or globalThis.name alone.
 	Guarded bool
-	// File is relative to the root; Line and Column are those of the first use, from 1.
+	// File is relative to the root; Line and Column locate the first use, from 1.
 	File         string
 	Line, Column int
 }
 
-// Position is file:line:column.
+// Position returns file:line:column.
 func (u Use) Position() string { return fmt.Sprintf("%s:%d:%d", u.File, u.Line, u.Column) }
 
-// The analysis uses esbuild's defines: each name of the bundle is defined as another one, and esbuild replaces those
-// that no enclosing scope declares. The source map locates the replacements.
+// The analysis uses esbuild's defines: it defines each name of the bundle as another one, and esbuild replaces the
+// names that no enclosing scope declares. The source map locates the replacements.
 const freeName = "__free_name_"
 
 var (
@@ -38,13 +38,13 @@ var (
 	metaUse  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\bimport_meta\d*\.(url|dirname|filename|resolve)\b`) })
 )
 
-// keywords cannot be names or exist in every scope.
+// keywords are words that cannot be names or exist in every scope.
 var keywords = strings.Fields(
 	`arguments await break case catch class const continue debugger default delete do else enum eval export extends
 	false finally for function if implements import in instanceof interface let new null package private protected public return static super
 	switch this throw true try typeof undefined var void while with yield NaN Infinity`)
 
-// freeUses finds the outside names of a bundle, one Use per name and file. sourceMap is the bundle's.
+// freeUses finds the outside names of a bundle, one Use per name and file. sourceMap is the bundle's source map.
 func freeUses(code, sourceMap []byte, members []string) ([]Use, error) {
 	names := map[string]bool{}
 	for _, name := range word().FindAllString(string(code), -1) {
@@ -101,7 +101,7 @@ func isGuard(name, line string, from, to int) bool {
 	if strings.HasSuffix(line[:from], "typeof ") {
 		return true
 	}
-	// A member of globalThis is undefined when it does not exist; only a use of that value fails.
+	// A member of globalThis that does not exist is undefined; only a use of that value fails.
 	return strings.HasPrefix(name, "globalThis.") && (to >= len(line) || !strings.ContainsRune(".([", rune(line[to])))
 }
 
@@ -112,7 +112,7 @@ type uses struct {
 
 func (u *uses) add(name string, guard bool, at position) {
 	if at.file == "" || strings.HasPrefix(at.file, sdkNamespace+":") {
-		return // esbuild's own helpers, and ours
+		return // esbuild's own helpers, and this package's
 	}
 	name = strings.TrimPrefix(name, "globalThis.")
 	if guard {

@@ -12,7 +12,7 @@ import (
 	"harness/tests/extensionstest"
 )
 
-// build bundles files whose entrypoint is the first one named.
+// build bundles files; the first one is the entrypoint.
 func build(t *testing.T, target bundle.Target, entry string, files map[string]string) (bundle.Result, error) {
 	t.Helper()
 	dir := extensionstest.Write(t, files)
@@ -20,8 +20,8 @@ func build(t *testing.T, target bundle.Target, entry string, files map[string]st
 		Members: []string{"crypto.subtle", "globalThis.process", "globalThis.Intl"}})
 }
 
-// Only what is not declared in the scopes around it is a use, wherever the name stands otherwise; the place is the
-// author's own.
+// A name counts as a use only if no enclosing scope declares it, wherever else it appears. Its position refers to the
+// author's source.
 func TestUsesAreWhatTheCodeTakesFromOutside(t *testing.T) {
 	t.Parallel()
 	result, err := build(t, bundle.Embedded, "events.ts", map[string]string{
@@ -56,7 +56,7 @@ export function registerAgentEvents(registry: any): void {
 	}
 }
 
-// Node's modules are refused where there is no Node, every one is named, and so are the globals beside them.
+// Node's modules are refused where there is no Node. The error names every one, and the globals beside them.
 func TestUsesNameModulesAndGlobalsAtOnce(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{

@@ -1,4 +1,4 @@
-// The SDK as extensions import it: pure helper functions. It mirrors the Go package extensions/sdk; the types are in extensions/sdk/typescript.
+// The SDK for extensions: pure helper functions. It mirrors the Go package extensions/sdk; the types are in extensions/sdk/typescript.
 
 export const AGENT_RUNTIME_CORE_API_VERSION = 1;
 
@@ -9,7 +9,7 @@ export function isRecord(value) {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** What a thrown value says: an Error's message, else the value as a string. */
+/** The message of a thrown value: an Error's message, otherwise the value as a string. */
 function toErrorMessage(error) {
   if (isRecord(error) && typeof error.message === "string") return error.message;
   try {
@@ -39,7 +39,7 @@ function actionResult(moduleName, raw) {
   return result;
 }
 
-/** Makes one of the four result kinds of whatever a handler returned. */
+/** Converts a handler's return value to one of the four result kinds. */
 export function toAgentEventEmitResult(moduleName, eventType, raw) {
   const nothing = { kind: "handler_result", moduleName };
   if (raw === undefined || raw === null) return nothing;
@@ -54,14 +54,14 @@ export function toAgentEventEmitResult(moduleName, eventType, raw) {
   return { ...nothing, details: { value: raw } };
 }
 
-/** Makes a handler_error of what a handler threw. */
+/** Makes a handler_error from the value that a handler threw. */
 export function toAgentEventHandlerError(moduleName, eventType, error) {
   return { kind: "handler_error", moduleName, eventType, error: toErrorMessage(error) };
 }
 
 /**
- * The enqueue result that counts: the first newly queued job, else the first one that was queued already, else null. The strategy
- * "prefer_existing" turns the order around.
+ * The authoritative enqueue result: the first newly queued job, otherwise the first already queued one, otherwise null. The
+ * strategy "prefer_existing" reverses the order.
  */
 export function selectEnqueueWinner(results, strategy = "prefer_enqueued") {
   const order = strategy === "prefer_existing" ? ["already_queued", "enqueued"] : ["enqueued", "already_queued"];
@@ -77,13 +77,13 @@ export function selectFirstSuccessfulAction(results) {
   return results.find((result) => result.kind === "action_result" && result.status === "performed") ?? null;
 }
 
-/** "winner", "reconciled" (another actor was first; no harm) or "failed". */
+/** "winner", "reconciled" (another actor was first, which is harmless) or "failed". */
 export function classifyReconciledActionStatus(status) {
   if (status === "performed") return "winner";
   return status === "already_resolved" || status === "not_eligible" || status === "conflict" ? "reconciled" : "failed";
 }
 
-/** Names the authoritative action of one emit pass and sorts the others. */
+/** Selects the authoritative action of one emit pass and classifies the others. */
 export function selectActionExecutionPlan(results) {
   const actions = results.filter((result) => result.kind === "action_result");
   const winner = selectFirstSuccessfulAction(actions);

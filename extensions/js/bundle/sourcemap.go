@@ -9,7 +9,7 @@ import (
 	"unicode/utf16"
 )
 
-// position is a position in an extension's own source, from 1; the zero value is none.
+// position is a position in an extension's own source, from 1; the zero value means none.
 type position struct {
 	file         string
 	line, column int
@@ -61,7 +61,7 @@ func parseMap(raw []byte) (positions, error) {
 	return out, nil
 }
 
-// find is the source position of the code after before in a generated line.
+// find returns the source position of the code that follows the text before in a generated line.
 func (p positions) find(line int, before string) position {
 	if line >= len(p) {
 		return position{}

@@ -12,15 +12,15 @@ import (
 	"strings"
 )
 
-// noSettings are the TypeScript settings of an extension without its own. Settings of folders above the root do not
-// apply.
+// noSettings are the TypeScript settings of an extension without a tsconfig.json. Settings of folders above the root do
+// not apply.
 const noSettings = "{}"
 
-// maxExtends is how many files of settings may extend each other.
+// maxExtends is the maximum length of a chain of settings files that extend each other.
 const maxExtends = 16
 
-// settings are the TypeScript settings for all files of the extension: those of the tsconfig.json nearest to the
-// entry, in its folder or above, within the root.
+// settings returns the TypeScript settings for all files of the extension. They come from the tsconfig.json nearest to
+// the entry, in its folder or above, within the root.
 func (c *confinement) settings() (string, error) {
 	for dir := filepath.Dir(c.options.Entry); ; dir = filepath.Dir(dir) {
 		path := filepath.Join(dir, "tsconfig.json")
@@ -44,8 +44,8 @@ type tsconfig struct {
 	CompilerOptions map[string]json.RawMessage `json:"compilerOptions"`
 }
 
-// compilerOptions are those of a file of settings and of those it extends, with absolute paths. configDir is the folder of
-// the first file.
+// compilerOptions returns the options of a settings file and of the files it extends, with absolute paths. configDir is
+// the folder of the first file.
 func (c *confinement) compilerOptions(path, configDir string, left int) (map[string]any, error) {
 	name, err := filepath.Rel(c.options.Root, path)
 	if err != nil {
@@ -84,7 +84,7 @@ func (c *confinement) compilerOptions(path, configDir string, left int) (map[str
 	return all, nil
 }
 
-// extended are the names behind "extends": one or several.
+// extended returns the names in "extends": one or several.
 func extended(raw json.RawMessage) (names []string, err error) {
 	if raw == nil {
 		return nil, nil
@@ -99,7 +99,7 @@ func extended(raw json.RawMessage) (names []string, err error) {
 	return names, nil
 }
 
-// findBase finds a file of settings that another one extends: by a path, or in a package.
+// findBase finds a settings file that another one extends: by a path, or in a package.
 func (c *confinement) findBase(dir, name string) (string, error) {
 	var candidates []string
 	if strings.HasPrefix(name, ".") || filepath.IsAbs(name) {
@@ -129,7 +129,7 @@ func (c *confinement) findBase(dir, name string) (string, error) {
 	return "", fmt.Errorf("it extends %q, which does not exist", name)
 }
 
-// addOptions adds the options of translation and import resolution. Options of the type checker do not matter.
+// addOptions adds the options for translation and import resolution. It ignores options of the type checker.
 func addOptions(all map[string]any, options map[string]json.RawMessage, dir, configDir string) error {
 	place := func(path string) string {
 		path = strings.ReplaceAll(path, "${configDir}", configDir)
@@ -152,7 +152,7 @@ func addOptions(all map[string]any, options map[string]json.RawMessage, dir, con
 				return errors.New("compilerOptions.jsx is a text")
 			}
 			if delete(all, name); !strings.EqualFold(how, "preserve") && !strings.EqualFold(how, "react-native") {
-				all[name] = how // the others leave it to who runs the code
+				all[name] = how // other values leave it to the engine that runs the code
 			}
 		case "experimentalDecorators", "jsxFactory", "jsxFragmentFactory", "jsxImportSource", "useDefineForClassFields", "target",
 			"verbatimModuleSyntax", "importsNotUsedAsValues", "preserveValueImports", "strict", "alwaysStrict":
@@ -179,12 +179,12 @@ func addOptions(all map[string]any, options map[string]json.RawMessage, dir, con
 	return nil
 }
 
-// plainJSON is the text of a tsconfig.json without a byte order mark, comments and trailing commas. Line numbers do
+// plainJSON returns the text of a tsconfig.json without byte order mark, comments and trailing commas. Line numbers do
 // not change.
 func plainJSON(text []byte) []byte {
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	out := make([]byte, 0, len(text))
-	comma := -1 // where in out one stands that nothing has followed
+	comma := -1 // the index in out of a comma that nothing has followed yet
 	for i := 0; i < len(text); i++ {
 		switch rest := text[i:]; {
 		case rest[0] == '"':

@@ -10,14 +10,14 @@ import (
 	"harness/tests/extensionstest"
 )
 
-// An extension's own tsconfig.json counts for where imports are found and how code is translated, with what it extends;
-// one that is outside of its folders does not.
+// An extension's own tsconfig.json, with the files it extends, determines where imports are found and how code is
+// translated. A file outside the extension's folders does not.
 func TestTheExtensionsOwnTsconfigCounts(t *testing.T) {
 	t.Parallel()
 	const register = "export function registerAgentEvents(r: any): void { r.on('e', () => value) }\n"
 	for name, c := range map[string]struct {
 		files map[string]string
-		has   string // the code has it
+		has   string // text that the code must contain
 	}{
 		"paths": {map[string]string{"tsconfig.json": `{"compilerOptions": {"paths": {"@lib/*": ["./src/lib/*"]}}}`,
 			"events.ts": `import { value } from "@lib/deep/v";` + register, "src/lib/deep/v.ts": "export const value = 'found-it'"}, "found-it"},
@@ -74,7 +74,7 @@ func TestTheExtensionsOwnTsconfigCounts(t *testing.T) {
 	}
 }
 
-// Settings lead no import and no file of settings out of the folder; errors in them name their file.
+// Settings cannot make an import or a settings file resolve outside the folder; errors in settings name their file.
 func TestATsconfigIsConfined(t *testing.T) {
 	t.Parallel()
 	const events = `import { value } from "@lib/v"; export function registerAgentEvents(r) { r.on("e", () => value) }`
@@ -101,7 +101,7 @@ func TestATsconfigIsConfined(t *testing.T) {
 	}
 }
 
-// Top-level await is refused where it does not work, with what to do.
+// Top-level await is refused where it does not work, with a remedy.
 func TestTopLevelAwaitIsRefusedWithAdvice(t *testing.T) {
 	t.Parallel()
 	for name, code := range map[string]string{

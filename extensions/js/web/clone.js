@@ -1,4 +1,4 @@
-// structuredClone as the HTML standard has it, for the types this machine has.
+// structuredClone as in the HTML standard, for the types that this machine supports.
 (function () {
   "use strict";
   const refuse = (what) => new DOMException(what + " could not be cloned.", "DataCloneError");
@@ -83,7 +83,7 @@
     }
     if (new Set(moved).size !== moved.length) throw refuse("An ArrayBuffer that is transferred twice");
     const made = clone(value, new Map());
-    // Copied and then detached: this cannot be distinguished from a move, and a failure on the way leaves them intact.
+    // Copy, then detach: the result equals a move, and a failure in between leaves the buffers intact.
     for (const buffer of moved) buffer.transfer();
     return made;
   }

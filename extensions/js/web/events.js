@@ -1,5 +1,5 @@
-// DOMException, Event, CustomEvent, EventTarget, AbortController and AbortSignal as in the DOM standard, as far as they do not
-// need a document.
+// DOMException, Event, CustomEvent, EventTarget, AbortController and AbortSignal as in the DOM standard, without the parts
+// that need a document.
 (function (web) {
   "use strict";
   const codes = {
@@ -12,7 +12,7 @@
     #name;
     constructor(message = "", name = "Error") {
       super(message);
-      // Node takes {name, cause} in the name's place, too.
+      // Node also accepts {name, cause} in place of the name.
       const options = name !== null && typeof name === "object" ? name : { name };
       this.#name = String(options.name ?? "Error");
       if ("cause" in options) Object.defineProperty(this, "cause", { value: options.cause, configurable: true, writable: true });
@@ -26,7 +26,7 @@
     for (const owner of [DOMException, DOMException.prototype]) Object.defineProperty(owner, constant, { value: code, enumerable: true });
   }
 
-  // What dispatching changes about an event, out of the reach of its listeners.
+  // The state that dispatching changes about an event; its listeners cannot reach it.
   const state = new WeakMap();
   class Event {
     constructor(type, init = {}) {

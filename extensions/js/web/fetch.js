@@ -1,4 +1,4 @@
-// fetch, Headers, Request and Response. The server fetches (fetch.go), within what the manifest declares.
+// fetch, Headers, Request and Response. The server sends the requests (fetch.go), only to declared hosts.
 (function (web) {
   "use strict";
   const { fromBase64, toBase64, bytesOf } = web.part("text");
@@ -59,7 +59,7 @@
     get [Symbol.toStringTag]() { return "Headers"; }
   }
 
-  // Body is what a request and a response share. Its content is a string or bytes, whichever it came as.
+  // Body is the shared part of requests and responses. Its content is a string or bytes, as the caller passed it.
   const take = Symbol("the content, not yet used");
   class Body {
     #content;

@@ -1,4 +1,4 @@
-// crypto and performance: what of them needs no authority.
+// crypto and performance: the parts that need no authority.
 (function (web) {
   "use strict";
   const integers = [Int8Array, Uint8Array, Uint8ClampedArray, Int16Array, Uint16Array, Int32Array, Uint32Array, BigInt64Array, BigUint64Array];

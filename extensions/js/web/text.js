@@ -1,12 +1,12 @@
-// TextEncoder and TextDecoder (UTF-8), atob and btoa as the Encoding and HTML standards have them. Bytes cross to the server as base64, which
-// the engine reads and writes itself; what the server can not take in one piece is done here, byte by byte and much slower.
+// TextEncoder and TextDecoder (UTF-8), atob and btoa as in the Encoding and HTML standards. Bytes pass to the server as base64, which
+// the engine reads and writes itself. This file processes other input byte by byte, which is much slower.
 (function (web) {
   "use strict";
   const fromBase64 = (text) => Uint8Array.fromBase64(text);
   const toBase64 = (bytes) => Uint8Array.prototype.toBase64.call(bytes);
   const utf8Labels = ["unicode-1-1-utf-8", "unicode11utf8", "unicode20utf8", "utf-8", "utf8", "x-unicode20utf8"];
 
-  // units turns code units into a string without an argument list longer than engines take.
+  // units converts code units to a string without an argument list that is too long for engines.
   function units(list) {
     let text = "";
     for (let i = 0; i < list.length; i += 8192) text += String.fromCharCode.apply(null, list.slice(i, i + 8192));
@@ -20,7 +20,7 @@
     throw new TypeError(what + " needs an ArrayBuffer or a view on one");
   }
 
-  // encodeTo writes text as UTF-8 as long as it fits; a lone surrogate becomes U+FFFD.
+  // encodeTo writes text as UTF-8 while it fits; a lone surrogate becomes U+FFFD.
   function encodeTo(text, target) {
     let read = 0;
     let written = 0;
@@ -76,7 +76,7 @@
       const bytes = bytesOf(input, "decode");
       const own = this.#state;
       if (own.first && own.needed === 0 && !options?.stream) {
-        const whole = web.host("decode", toBase64(bytes)); // "" for what is no UTF-8
+        const whole = web.host("decode", toBase64(bytes)); // "" for invalid UTF-8
         if (whole !== "") return whole.startsWith("\ufeff") && !this.#ignoreBOM ? whole.slice(1) : whole;
       }
       const out = [];
@@ -109,7 +109,7 @@
         }
         if (byte < own.lower || byte > own.upper) {
           bad();
-          i--; // the byte may begin the next character
+          i--; // the byte may start the next character
           continue;
         }
         own.lower = 0x80;

@@ -1,4 +1,4 @@
-// URL and URLSearchParams as the URL standard has them. The server parses; see url.go.
+// URL and URLSearchParams as in the URL standard. The server parses URLs; see url.go.
 (function (web) {
   "use strict";
   const wellFormed = (value) => String(value).replace(/\p{Surrogate}/gu, "\ufffd");
@@ -9,7 +9,7 @@
     try {
       return decodeURIComponent(text);
     } catch {
-      // Some of it is no percent-encoded UTF-8: byte for byte.
+      // A part is not valid percent-encoded UTF-8: decode byte by byte.
       const encoded = new TextEncoder().encode(text);
       const bytes = [];
       for (let i = 0; i < encoded.length; i++) {
@@ -141,7 +141,7 @@
       if (!this.#params) {
         this.#params = new URLSearchParams();
         this.#params[link](parsePairs(this.search.slice(1)), () => {
-          // Not through #take: the pairs are what they are, whatever the query makes of them.
+          // Not through #take: keep the pairs unchanged, even if the query encodes them differently.
           this.#parts = JSON.parse(ask("set", this.href, "search", this.#params.toString()));
         });
       }

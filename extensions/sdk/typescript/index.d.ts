@@ -1,13 +1,13 @@
 // Types of @codex-manager/agent-runtime-sdk. The server supplies the module itself; these are for editors and `tsc --noEmit`:
 //   npm install --save-dev ./path/to/harness/extensions/sdk/typescript
-// The names are those existing codex-manager extensions import.
+// Existing codex-manager extensions import these names.
 
 /** The version of the extension contract. */
 export const AGENT_RUNTIME_CORE_API_VERSION: 1;
 
 export type RuntimeProfileId = string;
 
-/** The runtime an extension runs in. */
+/** The runtime in which an extension runs. */
 export interface AgentRuntimeProfile {
   runtimeProfileId: RuntimeProfileId;
   runtimeProfileVersion: string;
@@ -29,7 +29,7 @@ export interface AgentRuntimeCompatibility {
   profiles: AgentRuntimeProfileCompatibility[];
 }
 
-/** What a handler receives. Each handler has a copy of its own. */
+/** The input of a handler. Each handler gets a separate copy. */
 export interface AgentRuntimeEvent<TType extends string = string, TPayload = Record<string, any>> {
   type: TType;
   payload: TPayload;
@@ -97,11 +97,11 @@ export interface AppServerSignalPayload {
   params: any;
   session: { id: string; title: string; projectId: string | null } | null;
   /**
-   * Requests, and app_server.server_request.resolved: the id REST and actions take. null for a request that was refused because no client can
-   * answer it. Events from before that was so have the runtime's own id here, and no nativeRequestId.
+   * Requests, and app_server.server_request.resolved: the id that REST and actions take. null for a request that was refused because
+   * no client can answer it. Events of earlier versions have the runtime's own id here, and no nativeRequestId.
    */
   requestId?: string | number | null;
-  /** Requests only: the runtime's own id, which begins anew with each of its processes. */
+  /** Requests only: the runtime's own id; the ids start over with each of its processes. */
   nativeRequestId?: number | string;
 }
 
@@ -133,7 +133,7 @@ export interface AgentRuntimeLogger {
   error(fields: Record<string, unknown>, message?: string): void;
 }
 
-/** What a handler may use while it runs; afterwards every call is rejected. */
+/** The tools of a running handler; after it ended, every call is rejected. */
 export interface AgentRuntimeTools {
   enqueueJob(input: AgentJobEnqueueInput): Promise<AgentJobEnqueueResult>;
   logger: AgentRuntimeLogger;
@@ -162,7 +162,7 @@ export interface AgentRuntimeApprovalDecisionActionPayload {
   decision: "accept" | "decline" | "cancel";
   /** "turn" when absent. */
   scope?: "turn" | "session";
-  /** Why: kept with the decision, and passed on where the runtime has a place for it. */
+  /** The reason: stored with the decision, and passed on if the runtime supports that. */
   message?: string;
 }
 
@@ -185,7 +185,7 @@ export type AgentRuntimeActionPayload<T extends AgentRuntimeActionType> = T exte
   ? AgentRuntimeActionPayloadByType[T]
   : Record<string, unknown>;
 
-/** Returned by a handler to have the core act: only the core performs actions. */
+/** A handler returns this to request an action: only the core performs actions. */
 export interface AgentRuntimeActionRequest<T extends AgentRuntimeActionType = AgentRuntimeActionType> {
   kind: "action_request";
   actionType: T;
@@ -215,9 +215,9 @@ export type AgentEventEmitResult = AgentEventEnqueueResult | AgentEventActionRes
 export type AgentEventHandler = (event: AgentRuntimeEvent<string, any>, tools: AgentRuntimeTools) => unknown;
 
 export interface AgentEventRegistrationOptions {
-  /** Low runs first; 100 when absent. */
+  /** Lowest runs first; default 100. */
   priority?: number;
-  /** 30000 when absent. */
+  /** Default 30000. */
   timeoutMs?: number;
 }
 
@@ -233,10 +233,10 @@ export interface AgentActionSelection {
 
 /** True for an object that is neither null nor an array. */
 export function isRecord(value: unknown): value is Record<string, any>;
-/** Makes one of the four results of whatever a handler returned. */
+/** Converts a handler's return value to one of the four results. */
 export function toAgentEventEmitResult(moduleName: string, eventType: string, raw: unknown): AgentEventEmitResult;
 export function toAgentEventHandlerError(moduleName: string, eventType: string, error: unknown): AgentEventHandlerError;
-/** The first newly queued job, else the first that was queued already, else null. */
+/** The first newly queued job, otherwise the first already queued one, otherwise null. */
 export function selectEnqueueWinner(
   results: AgentEventEmitResult[],
   strategy?: "prefer_enqueued" | "prefer_existing",

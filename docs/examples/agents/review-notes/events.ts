@@ -1,5 +1,5 @@
 // An extension in TypeScript that runs embedded in the server: it notes every file change that waits for approval in the transcript, and
-// queues one review when the turn is over.
+// queues one review when the turn ends.
 import { isRecord, type AgentEventRegistry, type AgentRuntimeEvent, type AgentRuntimeTools } from "@codex-manager/agent-runtime-sdk";
 import { filled, noteId, summarise } from "./lib/notes.js";
 
@@ -10,7 +10,7 @@ interface Place {
   turnId: string;
 }
 
-/** Reads where an event happened; null when it says too little. */
+/** Reads the project, session and turn of an event; null if one is missing. */
 function placeOf(event: AgentRuntimeEvent): Place | null {
   const context = isRecord(event.payload) && isRecord(event.payload.context) ? event.payload.context : {};
   const [projectId, sourceSessionId, threadId, turnId] = ["projectId", "sourceSessionId", "threadId", "turnId"].map((key) => filled(context[key]));
@@ -41,7 +41,7 @@ function noteChange(event: AgentRuntimeEvent, tools: AgentRuntimeTools) {
   };
 }
 
-/** Queues one job per turn; the dedupe key makes a second one the same job. */
+/** Queues one job per turn; with the same dedupe key, a second request returns the same job. */
 async function queueReview(event: AgentRuntimeEvent, tools: AgentRuntimeTools) {
   const place = placeOf(event);
   if (!place || event.payload.hadFileChangeRequests !== true) return;

@@ -1,5 +1,5 @@
-// A supervisor: it explains file changes that wait for approval, reviews turns that changed files, names new chats and has replies suggested.
-// Each is one job of the queue, done by a hidden worker session; lib/settings.ts shows how a session switches one off.
+// A supervisor: it explains file changes that wait for approval, reviews turns that changed files, names new chats and suggests replies.
+// Each task is one job of the queue, which a hidden worker session runs; lib/settings.ts shows how a session disables a task.
 import {
   isRecord,
   type AgentEventRegistry,
@@ -17,7 +17,7 @@ const agent = "supervisor";
 /** The title of a chat without a name. */
 const emptyTitle = "New chat";
 
-/** Explains a file change where readers decide about it: below its item. The entry is there, as a placeholder, as soon as the job runs. */
+/** Explains a file change where readers decide about it: below its item. The entry exists, as a placeholder, once the job runs. */
 async function explain(event: AgentRuntimeEvent<string, FileChangeApprovalRequestedPayload>, tools: AgentRuntimeTools) {
   const { context, summary, details } = event.payload;
   if (!(await wanted(tools, context.sourceSessionId, "explainFileChanges"))) return;
@@ -54,7 +54,7 @@ async function explain(event: AgentRuntimeEvent<string, FileChangeApprovalReques
   });
 }
 
-/** Reviews a turn once it is over. */
+/** Reviews a turn after it ended. */
 async function review(event: AgentRuntimeEvent<string, TurnCompletedPayload>, tools: AgentRuntimeTools) {
   const { context, hadFileChangeRequests, turnTranscriptSnapshot, fileChangeRequestCount } = event.payload;
   if (!hadFileChangeRequests) return;
@@ -84,8 +84,8 @@ function userText(item: unknown): string {
   return item.content.map((part) => (isRecord(part) && typeof part.text === "string" ? part.text : "")).join("\n").trim();
 }
 
-/** Queues one naming job per chat. The action's idempotency key is kept by the core, so a later message,
- * also after a restart, is a conflict with the first and queues nothing. */
+/** Queues one naming job per chat. The core stores the action's idempotency key, so a later message,
+ * even after a restart, conflicts with the first and queues nothing. */
 async function name(event: AgentRuntimeEvent<string, AppServerSignalPayload>, tools: AgentRuntimeTools) {
   const { session, params, context } = event.payload;
   const text = userText(params?.item);
@@ -111,14 +111,14 @@ async function name(event: AgentRuntimeEvent<string, AppServerSignalPayload>, to
         instructionText: nameChat(session.id, emptyTitle, text),
         dedupeKey: `session_initial_rename:${session.id}`,
         expectResponse: "action_intents",
-        // Without an answer of the worker the chat is called by its first words; other hosts ignore this.
+        // Without an answer from the worker, the chat's name is its first words; other hosts ignore this.
         fallbackIntents: [renaming(session.id, emptyTitle, firstWords(text))],
       },
     },
   };
 }
 
-/** Has a reply suggested, by the core's own job for it: its result is what the asking route answers. */
+/** Suggests a reply, with the core's own job: the route responds with the job's result. */
 async function suggest(event: AgentRuntimeEvent<string, SuggestRequestRequestedPayload>, tools: AgentRuntimeTools) {
   const { requestKey, projectId, sessionId, model, effort, draft } = event.payload;
   if (!(await wanted(tools, sessionId, "suggestReplies"))) return;

@@ -13,7 +13,7 @@ import (
 	"harness/extensions/sdk"
 )
 
-// Extension counts the turns of each session and notes every tenth in its transcript.
+// Extension counts the turns of each session and adds a note to the session's transcript every tenth turn.
 func Extension() sdk.Extension {
 	c := &counter{turns: map[string]int{}}
 	return sdk.Extension{
@@ -26,13 +26,13 @@ func Extension() sdk.Extension {
 	}
 }
 
-// counter keeps its figures as long as it is loaded. Handlers of a native extension run side by side, so it locks.
+// counter keeps its counts while it is loaded. Handlers of a native extension run concurrently, so it locks.
 type counter struct {
 	mu    sync.Mutex
 	turns map[string]int
 }
 
-// every is how many turns pass between two notes.
+// every is the number of turns from one note to the next.
 const every = 10
 
 func (c *counter) completed(_ context.Context, event sdk.Event, tools sdk.Tools) (any, error) {
@@ -44,7 +44,7 @@ func (c *counter) completed(_ context.Context, event sdk.Event, tools sdk.Tools)
 	}
 	session, turn := payload.Context.ThreadID, payload.Context.TurnID
 	if session == "" || turn == "" {
-		return nil, nil // a signal of no session
+		return nil, nil // a signal without a session
 	}
 	c.mu.Lock()
 	c.turns[session]++
@@ -58,7 +58,7 @@ func (c *counter) completed(_ context.Context, event sdk.Event, tools sdk.Tools)
 		"messageId": "turn-counter-" + turn, "turnId": turn, "role": "system", "type": "example.turnCount",
 		"content": fmt.Sprintf("%d turns so far", count), "status": "complete",
 	}})
-	// The same turn delivered twice is noted once.
+	// A turn that is delivered twice is noted at most once.
 	request.IdempotencyKey = "turn-counter:" + session + ":" + turn
 	return request, nil
 }

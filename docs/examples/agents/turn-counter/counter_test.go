@@ -13,7 +13,7 @@ import (
 	"harness/extensions/sdk"
 )
 
-// noted collects what the extension asks for.
+// noted collects the extension's requests.
 type noted struct{ requests []sdk.ActionRequest }
 
 func (n *noted) Execute(_ context.Context, call extensions.ActionCall) sdk.EmitResult {

@@ -1,5 +1,5 @@
-// Command watch prints the frames of one session, a line each: type, runtime method, turn. It is all a client of
-// /api/stream needs.
+// Command watch prints the frames of one session, one per line: type, runtime method, turn. A client of /api/stream
+// needs no more than this.
 //
 //	watch http://127.0.0.1:3001 SESSION-ID
 package main

@@ -1,6 +1,6 @@
 // The helper module of the example: pure functions over an event's payload.
 
-/** How long a note may get, in characters. */
+/** The maximum length of a note, in characters. */
 const longest = 400;
 
 enum Part {
@@ -13,7 +13,7 @@ function textOf(payload: Record<string, unknown>, part: Part): string {
   return typeof value === "string" ? value.trim() : "";
 }
 
-/** The trimmed string, or null when there is nothing in it. */
+/** The trimmed string, or null if it is empty. */
 export function filled(value: unknown): string | null {
   const text = typeof value === "string" ? value.trim() : "";
   return text === "" ? null : text;
@@ -26,7 +26,7 @@ export function summarise(payload: Record<string, unknown>): string {
   return note.length > longest ? note.slice(0, longest - 1) + "…" : note;
 }
 
-/** The same change gets the same id, so that seeing it twice writes one entry. */
+/** The same change gets the same id, so that a repeated event writes one entry. */
 export function noteId(turnId: string, payload: Record<string, unknown>): string {
   const context = payload.context as Record<string, unknown>;
   return `review-notes:${turnId}:${String(context.itemId ?? context.approvalId ?? "change")}`;

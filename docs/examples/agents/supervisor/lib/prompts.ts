@@ -1,9 +1,9 @@
-// The words the worker gets. Pure functions; what users and models wrote is quoted, never mixed with the instructions.
+// The prompts for the worker. Pure functions; text from users and models is quoted, never mixed with the instructions.
 
-/** The longest quotation, in characters; its end is what counts. */
+/** The maximum length of a quotation, in characters; a longer text keeps its end. */
 const longest = 12000;
 
-/** Puts foreign text between marks it cannot contain. */
+/** Puts untrusted text between marks that it cannot contain. */
 function quote(title: string, text: string | undefined): string {
   const body = (text ?? "").trim().slice(-longest).replaceAll("<<<", "< < <").replaceAll(">>>", "> > >");
   return `## ${title}\n<<<\n${body === "" ? "(nothing)" : body}\n>>>`;
@@ -37,7 +37,7 @@ export function reviewTurn(request: string | undefined, transcript: string, chan
   ].join("\n\n");
 }
 
-/** The action that gives a chat a title, as long as it has none. */
+/** The action that gives a chat a title if it has none. */
 export function renaming(sessionId: string, emptyTitle: string, title: string) {
   return { kind: "action_request", actionType: "session.rename", payload: { sessionId, onlyFrom: emptyTitle, title } };
 }
