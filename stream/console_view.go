@@ -14,7 +14,7 @@ const consoleView = "console"
 // maxNamed bounds the threads a connection may name.
 const maxNamed = 64
 
-// naming is the audience of the console view.
+// naming returns the audience of the console view.
 func (h *Hub) naming(threads []string, reach Reach) audience {
 	named := slices.Sorted(slices.Values(threads))
 	a := audience{channel: h.own, key: "\x00" + consoleView + "\x00" + strings.Join(named, "\x00"), sees: func(f *Frame) bool {

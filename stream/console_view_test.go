@@ -11,7 +11,7 @@ import (
 	"harness/tests/dbtest"
 )
 
-// requestEvent is a runtime's request that waits for a person: an event of two frames.
+// requestEvent returns a runtime's request that waits for a person: an event of two frames.
 func requestEvent(thread string) journal.Event {
 	return Upcast(1, journal.Event{Type: EventRequest, SessionID: thread,
 		Meta:    EncodeMeta(Meta{ReceivedAt: 1, Request: &RequestRef{ID: "r", Kind: "approval", ThreadID: thread}}),

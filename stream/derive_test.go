@@ -137,7 +137,7 @@ func native(kind, line string, meta Meta) journal.Record {
 	return old(kind, line, string(EncodeMeta(meta)))
 }
 
-// old is a row of schema version 1 as it is read today.
+// old returns a row of schema version 1 as it is read today.
 func old(kind, line, meta string) journal.Record {
 	event := journal.Event{Type: kind, SessionID: "T", Payload: json.RawMessage(line), Meta: json.RawMessage(meta)}
 	return journal.Record{Pos: 1, Seq: 1, Event: Upcast(1, event)}

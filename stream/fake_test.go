@@ -299,7 +299,7 @@ func join(t *testing.T, h *Hub, filter string, after ...int64) (*client, *fakeCo
 	return c, conn
 }
 
-// plainEvent is an event of one frame; the text names it.
+// plainEvent returns an event of one frame; the text names it.
 func plainEvent(thread, text string) journal.Event {
 	payload, _ := json.Marshal(text)
 	return journal.Event{Type: "transcript_updated", SessionID: thread, Payload: payload}
@@ -316,7 +316,7 @@ func systemOwned(event journal.Event) journal.Event {
 	return event
 }
 
-// tokenEvent is an event of three frames.
+// tokenEvent returns an event of three frames.
 func tokenEvent(thread, text string) journal.Event {
 	params, _ := json.Marshal(text)
 	return Upcast(1, journal.Event{
@@ -325,7 +325,7 @@ func tokenEvent(thread, text string) journal.Event {
 	})
 }
 
-// accountEvent is a global event of three frames, the middle one a broadcast.
+// accountEvent returns a global event of three frames, the middle one a broadcast.
 func accountEvent(text string) journal.Event {
 	params, _ := json.Marshal(text)
 	return Upcast(1, journal.Event{

@@ -46,7 +46,7 @@ func (c *tally) all() (sum int) {
 	return sum
 }
 
-// said is a client's text frame.
+// said returns a client's text frame.
 func said(text string) []byte {
 	frame := masked(0x81, len(text))
 	copy(frame[len(frame)-len(text):], text)

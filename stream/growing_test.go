@@ -9,7 +9,7 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// deltaRecord is a stored delta whose text is given as JSON writes it, without the quotes.
+// deltaRecord returns a stored delta whose text is given as JSON writes it, without the quotes.
 func deltaRecord(into, literal string, offset int64) journal.Record {
 	payload := fmt.Sprintf(`{"method":"item/agentMessage/delta","params":{"delta":"%s","itemId":"i"}}`, literal)
 	ref := TextRef{Offset: offset, Length: TextLength([]byte(literal)),

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// shown are the string payloads of received event frames; control frames show as their type.
+// shown returns the string payloads of received event frames; control frames show as their type.
 func shown(t *testing.T, texts []string) []string {
 	t.Helper()
 	out := []string{}

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// masked is a client's frame.
+// masked returns a client's frame.
 func masked(first byte, payload int) []byte {
 	frame := []byte{first}
 	switch {

@@ -122,7 +122,7 @@ func runInterleaving(t *testing.T, seed uint64, seen *interleavings) {
 	seen.ran.Add(1)
 }
 
-// headOf is the position of the last event a hub has handed out; the journal may be ahead of it.
+// headOf returns the position of the last event a hub has handed out; the journal may be ahead of it.
 func headOf(h *Hub) int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -200,7 +200,7 @@ func (w *walker) frames() []string {
 	return w.framesLocked()
 }
 
-// expected are the frames of the current session that are owed by now.
+// expected returns the frames of the current session that are owed by now.
 func (w *walker) expected() []string {
 	w.all.add(w.t, w.records())
 	return positioned(w.all.owed(w.session))

@@ -26,7 +26,7 @@ func (s *session) change(pos int64, filter string) {
 	s.spans = append(s.spans, span{until: -1, filter: filter})
 }
 
-// expected are the frames the client is owed, encoded with positions.
+// expected returns the frames the client is owed, encoded with positions.
 func (s *session) expected(t *testing.T, records []journal.Record) []string {
 	t.Helper()
 	var all reference
@@ -59,7 +59,7 @@ func (r *reference) add(t *testing.T, records []journal.Record) {
 	}
 }
 
-// owed are the frames that a session's client is owed.
+// owed returns the frames that a session's client is owed.
 func (r *reference) owed(s *session) (out []owedFrame) {
 	for _, event := range r.events {
 		for i := range event {
@@ -85,7 +85,7 @@ func positioned(frames []owedFrame) (out []string) {
 	return out
 }
 
-// positionOf is the pos a frame carries.
+// positionOf returns the pos a frame carries.
 func positionOf(t *testing.T, text string) int64 {
 	t.Helper()
 	var frame struct {

@@ -17,8 +17,8 @@ import (
 	"harness/tests/sessiontest"
 )
 
-// scriptedTexts are a client's frames of one session up to one that ends them: the type of each, with the method and the text
-// it carries.
+// scriptedTexts returns a client's frames of one session up to one that ends them: the type of each, with the method
+// and the text it carries.
 func scriptedTexts(t *testing.T, url, query, last string) (shown []string, raw []string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -31,7 +31,7 @@ func (n narrow) Accept() (net.Conn, error) {
 	return conn, err
 }
 
-// newNarrow is a server that is not started yet.
+// newNarrow returns a server that is not started yet.
 func newNarrow(t *testing.T, handler http.Handler) *httptest.Server {
 	t.Helper()
 	server := httptest.NewUnstartedServer(handler)
@@ -40,7 +40,7 @@ func newNarrow(t *testing.T, handler http.Handler) *httptest.Server {
 	return server
 }
 
-// dialNarrow is the client's side of such a connection.
+// dialNarrow returns the client's side of such a connection.
 func dialNarrow(t *testing.T, server *httptest.Server) net.Conn {
 	t.Helper()
 	// Before the connection is made: a window once offered is kept.
@@ -109,7 +109,7 @@ func mixed(first, n int) (events []journal.Event) {
 	return events
 }
 
-// shownOf are the frames of everything in the journal.
+// shownOf returns the frames of everything in the journal.
 func shownOf(t *testing.T, j *memoryJournal) []owedFrame {
 	t.Helper()
 	j.mu.Lock()

@@ -20,7 +20,7 @@ func TestTextLength(t *testing.T) {
 	}
 }
 
-// textEvent is a delta as package session makes it; text is JSON without its quotes.
+// textEvent returns a delta as package session makes it; text is JSON without its quotes.
 func textEvent(thread, text string, ref TextRef) journal.Event {
 	const head = `{"method":"item/agentMessage/delta","params":{"itemId":"m","delta":`
 	ref.At, ref.Length = len(head), TextLength([]byte(text))

@@ -26,7 +26,7 @@ const (
 
 func rbacNow() time.Time { return time.Date(2026, 11, 21, 4, 0, 0, 0, time.UTC) }
 
-// signed is a token of these claims.
+// signed returns a token of these claims.
 func signed(t *testing.T, method jwt.SigningMethod, key any, claims map[string]any, header map[string]any) string {
 	t.Helper()
 	token := jwt.NewWithClaims(method, jwt.MapClaims(claims))

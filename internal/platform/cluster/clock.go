@@ -7,7 +7,7 @@ import (
 	"harness/internal/platform/database"
 )
 
-// clock is the store's own time in ms, as an expression of SQL.
+// clock returns the store's own time in ms, as an expression of SQL.
 func clock(db *database.DB) string {
 	if db.Engine() == database.Postgres {
 		return `(extract(epoch from clock_timestamp()) * 1000)::bigint`
@@ -33,9 +33,9 @@ func noteClock(ctx context.Context, db *database.DB, tx database.Tx) error {
 	return nil
 }
 
-// trusted is a condition of SQL: the present clock has decided about leases for one lease's duration, which is
-// the statement's parameter, in ms. Until then leases of live nodes may seem expired: the clock may be ahead of
-// the one before, or the node could not renew before the server was back.
+// trusted returns a condition of SQL: the present clock has decided about leases for one lease's duration, which is the
+// statement's parameter, in ms. Until then leases of live nodes may seem expired: the clock may be ahead of the one
+// before, or the node could not renew before the server was back.
 func trusted(db *database.DB, parameter string) string {
 	if db.Engine() != database.Postgres {
 		return parameter + ` >= 0`

@@ -40,7 +40,7 @@ func FindPeer(ctx context.Context, db *database.DB, nodeID string) (Peer, error)
 	return peer, nil
 }
 
-// Takers are the nodes other than self that run agents, make new sessions and can be asked for it, those with the
+// Takers returns the nodes other than self that run agents, make new sessions and can be asked for it, those with the
 // fewest turns first, at random among equals.
 func Takers(ctx context.Context, db *database.DB, self string) ([]string, error) {
 	return database.ReadTexts(ctx, db.Read(), "find the nodes that make sessions", `select node_id from nodes
@@ -50,7 +50,7 @@ func Takers(ctx context.Context, db *database.DB, self string) ([]string, error)
 			random()`, self)
 }
 
-// Runners are the nodes other than self that run agents and can be asked.
+// Runners returns the nodes other than self that run agents and can be asked.
 func Runners(ctx context.Context, db *database.DB, self string) ([]string, error) {
 	return database.ReadTexts(ctx, db.Read(), "find the nodes that run agents", `select node_id from nodes
 		where node_id <> $1 and process <> '' and address <> '' and

@@ -210,7 +210,7 @@ func (p *trio) turn(turn string) (status string) {
 	return status
 }
 
-// runtimes are the shims of the first node that live.
+// runtimes returns the shims of the first node that live.
 func (p *trio) runtimes() (alive []shim.Found) {
 	p.t.Helper()
 	found, err := shim.Discover(p.siteA.RunDir())

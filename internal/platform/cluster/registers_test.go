@@ -88,7 +88,7 @@ func (r *registers) use(n int, node func() *programtest.Server, register int, wr
 	}
 }
 
-// operations are the accesses of one register as porcupine takes them. A write of unknown outcome ends when the
+// operations returns the accesses of one register as porcupine takes them. A write of unknown outcome ends when the
 // first reader that saw it was answered, and is left out when no reader did, which weakens no requirement.
 func operations(history []access) (all []porcupine.Operation) {
 	observed := map[int]time.Duration{}
@@ -134,7 +134,7 @@ func overwritten(history []access) string {
 	return "no read alone shows it"
 }
 
-// register is the model of one: a read gives what was written last, 0 before the first write.
+// register returns the model of one: a read gives what was written last, 0 before the first write.
 func register() porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return 0 },

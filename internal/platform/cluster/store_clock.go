@@ -35,6 +35,6 @@ func (c *storeClock) note(reading, from, to time.Duration) {
 
 func (c *storeClock) now() time.Time { return time.Unix(0, int64(boottime.Now())+c.ahead.Load()) }
 
-// Now is the store's clock, which is the same for all nodes; when the store cannot be asked, as it went on since. For times
-// that are stored, or compared with stored ones.
+// Now returns the store's clock, which is the same for all nodes; when the store cannot be asked, as it went on since.
+// For times that are stored, or compared with stored ones.
 func (l *Lease) Now() time.Time { return l.clock.now() }

@@ -72,7 +72,7 @@ func node(t *testing.T, db *database.DB, id string, g cluster.Guard, pace time.D
 	return lease
 }
 
-// watched is a node that looks after the others, and whom it has ended.
+// watched returns a node that looks after the others, and whom it has ended.
 func watched(t *testing.T, db *database.DB, lease *cluster.Lease) <-chan cluster.UnresponsiveNode {
 	t.Helper()
 	ended := make(chan cluster.UnresponsiveNode, 8)

@@ -267,8 +267,8 @@ func (c *Config) Source(name string) Source {
 // config file if one is named. They may hold secrets.
 func (c *Config) Files() []string { return c.files }
 
-// Unknown are the names in the environment and the .env that begin like this program's settings and are none, in order:
-// they have no effect.
+// Unknown returns the names in the environment and the .env that begin like this program's settings and are none, in
+// order: they have no effect.
 func (c *Config) Unknown() []string { return c.unknown }
 
 // Notes say what of the .env was passed over, a sentence each.

@@ -9,13 +9,14 @@ import (
 	"unicode/utf8"
 )
 
-// CredentialLevel is the level of a runtime's credentials: what was said of it, else of all, else namespaced. Of two
-// that say the same the last one counts.
+// CredentialLevel returns the level of a runtime's credentials: what was said of it, else of all, else namespaced. Of
+// two that say the same the last one counts.
 func (c *Config) CredentialLevel(runtime string) string {
 	return cmp.Or(saidOf(runtime, c.RuntimeCredentials), "namespaced")
 }
 
-// saidOf is the value for a runtime in a list of VALUE and RUNTIME=VALUE: what was said of it, else of all, else "".
+// saidOf returns the value for a runtime in a list of VALUE and RUNTIME=VALUE: what was said of it, else of all, else
+// "".
 func saidOf(runtime string, list []string) string {
 	var all, own string
 	for _, entry := range list {

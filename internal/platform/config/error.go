@@ -63,5 +63,5 @@ func (e *UsageError) Error() string { return e.Err.Error() }
 // Unwrap implements errors.Unwrap.
 func (e *UsageError) Unwrap() error { return e.Err }
 
-// Usagef is a UsageError with a message as fmt.Errorf makes it.
+// Usagef returns a UsageError with a message as fmt.Errorf makes it.
 func Usagef(format string, args ...any) error { return &UsageError{Err: fmt.Errorf(format, args...)} }

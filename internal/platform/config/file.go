@@ -63,7 +63,7 @@ func fileLayer(path string, consent Consent) (layer, error) {
 	return layer{SourceFile, values}, nil
 }
 
-// faultLine is the line at which a parser gave up, 0 when it does not say.
+// faultLine returns the line at which a parser gave up, 0 when it does not say.
 func faultLine(text []byte, err error) int {
 	var syntax *stdjson.SyntaxError
 	if errors.As(err, &syntax) {

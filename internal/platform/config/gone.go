@@ -78,7 +78,7 @@ func findGone(key string) (gone, bool) {
 	return gone{}, false
 }
 
-// says is the refusal without the name.
+// says returns the refusal without the name.
 func (g gone) says() string { return "it is no setting any more; " + g.instead }
 
 // refuseGone refuses an environment that sets what is no setting any more. An empty value counts as unset.

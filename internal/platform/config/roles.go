@@ -32,7 +32,7 @@ func cutRole(entry string) (name, role string) {
 	return strings.TrimSpace(entry[:at]), strings.TrimSpace(entry[at+1:])
 }
 
-// RoleTranslations are the words for roles by the names that HARNESS_ROLE_MAP translates.
+// RoleTranslations returns the words for roles by the names that HARNESS_ROLE_MAP translates.
 func (c *Config) RoleTranslations() map[string]string {
 	roles := map[string]string{}
 	for _, entry := range c.Extensions.RoleMap {

@@ -45,8 +45,8 @@ func runtimeLevelVariables() []Variable {
 	}
 }
 
-// LevelsOf are the levels of sessions of a runtime, by its name, and what the names of their settings begin with: "" for
-// a runtime that has none of its own.
+// LevelsOf returns the levels of sessions of a runtime, by its name, and what the names of their settings begin with:
+// "" for a runtime that has none of its own.
 func (c *Config) LevelsOf(runtime string) (levels RuntimeLevels, setting string) {
 	_, configured := strings.CutPrefix(runtime, acpAgents+":")
 	if !configured && !slices.Contains(leveledRuntimes(), runtime) {

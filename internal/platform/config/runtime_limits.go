@@ -21,7 +21,7 @@ func limitNames() []string {
 	return []string{"turns", "messages", "session-messages", "processes", "memory-mb", "start-ms"}
 }
 
-// LimitsOf are the limits of a runtime: what was set of it, else of all, else the default.
+// LimitsOf returns the limits of a runtime: what was set of it, else of all, else the default.
 func (c *Config) LimitsOf(runtime string) RuntimeLimits {
 	of := func(name string, otherwise int) int {
 		text := saidOf(runtime+"."+name, c.RuntimeLimits)

@@ -19,8 +19,8 @@ var assignment = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^\s*(?:export\s+)?([^\s=:#'"` + "`" + `]+)\s*[=:]\s*(.*)$`)
 })
 
-// statements are the assignments of a .env, and the lines that are none. A value in quotes may have several lines: what
-// they look like does not matter.
+// statements returns the assignments of a .env, and the lines that are none. A value in quotes may have several lines:
+// what they look like does not matter.
 func statements(text string) (all []statement, others []int) {
 	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 	for at := 0; at < len(lines); at++ {
@@ -49,7 +49,7 @@ func statements(text string) (all []statement, others []int) {
 	return all, others
 }
 
-// firstOf is the quote that a value begins with, 0 for none.
+// firstOf returns the quote that a value begins with, 0 for none.
 func firstOf(value string) byte {
 	if value != "" && (value[0] == '"' || value[0] == '\'') {
 		return value[0]

@@ -70,7 +70,7 @@ func isAmount(all []amount, s string) bool {
 	return false
 }
 
-// amounts are the numbers of a list by name, where the last one counts, and the defaults of those it does not name.
+// amounts returns the numbers of a list by name, where the last one counts, and the defaults of those it does not name.
 func amounts(all []amount, list []string) map[string]int {
 	set := map[string]int{}
 	for _, one := range all {

@@ -29,13 +29,13 @@ func unknownNames(names iter.Seq[string]) []string {
 	return slices.Compact(unknown)
 }
 
-// furtherNames are this program's names that are no setting of the server.
+// furtherNames returns this program's names that are no setting of the server.
 func furtherNames() []string {
 	return []string{configEnv, trustEnv, "HARNESS_CACHE", "HARNESS_URL", "HARNESS_SESSION_TOKEN", "HARNESS_TOKEN",
 		"HARNESS_TOKEN_FILE", "HARNESS_PROFILE"}
 }
 
-// Nearest is the name that was most likely meant by one that is no setting, "" when none is near.
+// Nearest returns the name that was most likely meant by one that is no setting, "" when none is near.
 func Nearest(name string) string {
 	known := furtherNames()
 	for _, v := range Variables() {
@@ -78,7 +78,7 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// environNames are the names of an environment as os.Environ gives it.
+// environNames returns the names of an environment as os.Environ gives it.
 func environNames(environ []string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, assignment := range environ {

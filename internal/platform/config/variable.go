@@ -28,10 +28,10 @@ type Variable struct {
 	field     func(*Config) any   // pointer to the field; its type is the variable's type
 }
 
-// Key is the variable's name in a config file.
+// Key returns the variable's name in a config file.
 func (v Variable) Key() string { return strings.ToLower(v.Name) }
 
-// Flag is the name of its command-line flag without dashes, "" for a secret.
+// Flag returns the name of its command-line flag without dashes, "" for a secret.
 func (v Variable) Flag() string {
 	if v.Secret {
 		return ""

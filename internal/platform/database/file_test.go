@@ -129,7 +129,7 @@ func TestASoundSQLiteFileIsOpened(t *testing.T) {
 	}
 }
 
-// storeWithContent is a closed store with so much in it that it has many pages.
+// storeWithContent returns a closed store with so much in it that it has many pages.
 func storeWithContent(t *testing.T) database.Options {
 	t.Helper()
 	opts := dbtest.Options(t, database.SQLite)
@@ -253,7 +253,7 @@ func execute(t *testing.T, path, statement string) {
 	}
 }
 
-// files are the contents of a folder. SQLite's shared memory is not content: it is made anew from the log.
+// files returns the contents of a folder. SQLite's shared memory is not content: it is made anew from the log.
 func files(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	content := map[string]string{}

@@ -48,14 +48,14 @@ func (k killed) leave(t *testing.T) (path string) {
 	return path
 }
 
-// with are the files with another log.
+// with returns the files with another log.
 func (k killed) with(log []byte) killed {
 	changed := maps.Clone(k)
 	changed["-wal"] = log
 	return changed
 }
 
-// flipped is the log with one bit changed.
+// flipped returns the log with one bit changed.
 func (k killed) flipped(bit int) killed {
 	log := bytes.Clone(k["-wal"])
 	log[bit/8] ^= 1 << (bit % 8)
@@ -76,7 +76,7 @@ func rows(t *testing.T, path string, mended func(int)) (n int, err error) {
 	return n, errors.Join(err, db.Close())
 }
 
-// stored is a store of so many rows, of a commit each, whose server was killed.
+// stored returns a store of so many rows, of a commit each, whose server was killed.
 func stored(t *testing.T, opts Options, n int) killed {
 	t.Helper()
 	opts.Path = filepath.Join(t.TempDir(), "rot.db")

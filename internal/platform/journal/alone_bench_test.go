@@ -66,7 +66,7 @@ func BenchmarkAWriterAlone(b *testing.B) {
 	}
 }
 
-// alone is a journal on a store with no other writer.
+// alone returns a journal on a store with no other writer.
 func alone(b *testing.B, engine database.Engine) *journal.Journal {
 	b.Helper()
 	opts := database.Options{Path: filepath.Join(b.TempDir(), "harness.db"), Marker: migrations.Marker}

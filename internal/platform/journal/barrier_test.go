@@ -15,7 +15,7 @@ import (
 	"harness/tests/polling"
 )
 
-// replicated is a store on a primary with a synchronous standby.
+// replicated returns a store on a primary with a synchronous standby.
 func replicated(t *testing.T) (*dbtest.Pair, *database.DB) {
 	t.Helper()
 	pair := dbtest.NewPair(t)
@@ -31,7 +31,8 @@ func migrate(t testing.TB, db *database.DB) {
 	}
 }
 
-// hasty is a way to a store whose commits do not wait for the standby: what it writes is visible before that has it.
+// hasty returns a way to a store whose commits do not wait for the standby: what it writes is visible before that has
+// it.
 func hasty(t *testing.T, pair *dbtest.Pair) *database.DB {
 	t.Helper()
 	parsed, err := url.Parse(pair.URL(pair.Primary()))

@@ -72,7 +72,7 @@ func inTurn(units ...journal.Unit) journal.Unit {
 	}
 }
 
-// distantStore is a Postgres that is so far away.
+// distantStore returns a Postgres that is so far away.
 func distantStore(t testing.TB, delay time.Duration) (*dbtest.Network, *database.DB) {
 	t.Helper()
 	network := dbtest.NewNetwork(t, dbtest.URL(t, database.Postgres), delay)

@@ -29,7 +29,7 @@ func openUnit(t *testing.T, j *journal.Journal, whole <-chan struct{}) (done cha
 	return done
 }
 
-// patient is a journal that waits for the company of an open unit for as long as the test may take.
+// patient returns a journal that waits for the company of an open unit for as long as the test may take.
 func patient(t *testing.T) (j *journal.Journal, units chan int) {
 	units = make(chan int, 8)
 	j = journal.New(dbtest.Open(t, database.SQLite), journal.Options{

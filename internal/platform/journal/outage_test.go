@@ -40,7 +40,7 @@ func onRole(name, cause, refuse, mend string) *fault {
 	return f
 }
 
-// locked is a Postgres whose head row another transaction holds for longer than a connection waits for a lock.
+// locked returns a Postgres whose head row another transaction holds for longer than a connection waits for a lock.
 func locked() *fault {
 	f := &fault{name: "lock time-out", cause: "55P03"}
 	f.store = func(t *testing.T) database.Options {
@@ -51,7 +51,7 @@ func locked() *fault {
 	return f
 }
 
-// raised is an error of Postgres that a trigger raises: what would make it really is not to be had in a test.
+// raised returns an error of Postgres that a trigger raises: what would make it really is not to be had in a test.
 func raised(state string) *fault {
 	f := &fault{name: state, cause: state}
 	f.store = func(t *testing.T) database.Options {

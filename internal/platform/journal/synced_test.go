@@ -17,7 +17,7 @@ import (
 	"harness/tests/dbtest"
 )
 
-// syncing is a store of SQLite whose log is synced by a function.
+// syncing returns a store of SQLite whose log is synced by a function.
 func syncing(t *testing.T, sync func(log *os.File) error) *database.DB {
 	t.Helper()
 	db := dbtest.Connect(t, database.Options{Path: filepath.Join(t.TempDir(), "harness.db"), Sync: sync})

@@ -101,7 +101,7 @@ func (s *scope) logger() *zerolog.Logger {
 	return s.log
 }
 
-// fields are the ids that are known, by their names in a line.
+// fields returns the ids that are known, by their names in a line.
 func (s *scope) fields() iter.Seq2[string, string] {
 	return func(yield func(name, value string) bool) {
 		for _, f := range [...]struct{ name, value string }{

@@ -53,10 +53,10 @@ func isID(s string, length int) bool {
 
 func isHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
 
-// NewTraceID is the id of a trace that begins here.
+// NewTraceID returns the id of a trace that begins here.
 func NewTraceID() string { return randomID(16) }
 
-// NewSpanID is the id of a new span.
+// NewSpanID returns the id of a new span.
 func NewSpanID() string { return randomID(8) }
 
 func randomID(size int) string {

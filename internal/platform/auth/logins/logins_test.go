@@ -79,7 +79,7 @@ func clockAt(at time.Time) *atomic.Int64 {
 
 func (s *site) pass(d time.Duration) { s.now.Add(d.Milliseconds()) }
 
-// who is a person as the provider says it at login, for an hour.
+// who returns a person as the provider says it at login, for an hour.
 func (s *site) who(subject, refresh string) oidc.Identity {
 	return oidc.Identity{Provider: "corp", Subject: subject, Session: "s-" + subject, Actor: "oidc:corp:" + subject, Name: "Ann", Role: auth.RoleOperator,
 		Expires: time.UnixMilli(s.now.Load()).Add(time.Hour), Refresh: refresh}

@@ -138,12 +138,12 @@ func (c *Client) Open(ctx context.Context, node, path string, body io.Reader) (*
 	return c.transport(peer, true).RoundTrip(request)
 }
 
-// Runners are the other nodes that run agents.
+// Runners returns the other nodes that run agents.
 func (c *Client) Runners(ctx context.Context) ([]string, error) {
 	return cluster.Runners(ctx, c.DB, c.Identity.NodeID)
 }
 
-// Takers are the nodes that make sessions when this one does not, in the order in which to ask them.
+// Takers returns the nodes that make sessions when this one does not, in the order in which to ask them.
 func (c *Client) Takers(ctx context.Context) ([]string, error) {
 	return cluster.Takers(ctx, c.DB, c.Identity.NodeID)
 }
@@ -171,7 +171,7 @@ func (c *Client) find(ctx context.Context, owner string) (cluster.Peer, error) {
 	return peer, nil
 }
 
-// transport is the way to the server that a node's row names now.
+// transport returns the way to the server that a node's row names now.
 func (c *Client) transport(peer cluster.Peer, lasts bool) *http.Transport {
 	c.mu.Lock()
 	defer c.mu.Unlock()

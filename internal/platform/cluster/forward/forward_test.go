@@ -95,7 +95,7 @@ func issue(ca *certtest.Authority, id string) Files {
 	return Files(ca.Issue(id, time.Now().Add(time.Hour)))
 }
 
-// answerOf is the answer to a request for a principal.
+// answerOf returns the answer to a request for a principal.
 func answerOf(t *testing.T, c *Client, owner string, who auth.Principal) (status int, body string, err error) {
 	t.Helper()
 	answer, err := c.Ask(asked(t, who), owner, "hello")

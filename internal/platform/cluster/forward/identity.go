@@ -100,7 +100,7 @@ func makeCertificate(nodeID string) (tls.Certificate, error) {
 	return tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key, Leaf: leaf}, err
 }
 
-// Fingerprint is the certificate's fingerprint in a node's row.
+// Fingerprint returns the certificate's fingerprint in a node's row.
 func (id *Identity) Fingerprint() string { return fingerprint(id.certificate.Leaf) }
 
 func fingerprint(certificate *x509.Certificate) string {

@@ -23,13 +23,13 @@ var harmless = []string{
 	"zeroPaddedDate", "zeroPaddedFilemode",
 }
 
-// indexPack is the command that stores a pack of its standard input when all objects of it may come in. A fetch of a
-// bundle would not check them: git does so for remotes, and for bundles only in its newest versions.
+// indexPack returns the command that stores a pack of its standard input when all objects of it may come in. A fetch of
+// a bundle would not check them: git does so for remotes, and for bundles only in its newest versions.
 func indexPack() []string {
 	return []string{"index-pack", "--stdin", "--fix-thin", "--strict=" + strings.Join(harmless, "=ignore,") + "=ignore"}
 }
 
-// packOf is the pack of a bundle as git writes one here (gitformat-bundle, version 2): what follows its header.
+// packOf returns the pack of a bundle as git writes one here (gitformat-bundle, version 2): what follows its header.
 func packOf(bundle io.Reader) (io.Reader, error) {
 	pack := bufio.NewReader(bundle)
 	if line, err := pack.ReadString('\n'); err != nil || line != "# v2 git bundle\n" {
@@ -77,7 +77,7 @@ var complaint = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`object ([0-9a-f]{40}): ([a-zA-Z]+): ([^\n]*)`)
 })
 
-// forbidden is the object that git refuses, "" after another failure.
+// forbidden returns the object that git refuses, "" after another failure.
 func forbidden(err error) string {
 	failed := (*CommandError)(nil)
 	if !errors.As(err, &failed) {

@@ -55,7 +55,7 @@ var attacks = map[string]func(s *site) string{
 	"nulInCommit": func(s *site) string { return s.commit(s.object("tree", ""), good+"\nbefore\x00after") },
 }
 
-// treeOf is a commit whose tree has one entry of such a name.
+// treeOf returns a commit whose tree has one entry of such a name.
 func (s *site) treeOf(mode, name string) string {
 	inner := s.object("blob", "content")
 	if mode == "40000" {

@@ -42,7 +42,7 @@ func (s *Store) within(place, folder string, writable bool) confined {
 	return confined{command: command, user: s.opts.User, dir: scratchPlace, index: filesIndex}
 }
 
-// at is the same with another repository and index.
+// at returns the same with another repository and index.
 func (c confined) at(dir, index string) confined {
 	c.dir, c.index = dir, index
 	return c

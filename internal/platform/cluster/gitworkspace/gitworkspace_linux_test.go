@@ -290,7 +290,7 @@ func TestFoldersOfAnotherUser(t *testing.T) {
 	}
 }
 
-// bubblewrapForAll is a bubblewrap that every user may run, in a folder.
+// bubblewrapForAll returns a bubblewrap that every user may run, in a folder.
 func (s *site) bubblewrapForAll(folder string) string {
 	s.t.Helper()
 	program, err := os.ReadFile(agenttest.Bubblewrap(s.t))

@@ -26,7 +26,7 @@ func newSite(t *testing.T) *site {
 	return s
 }
 
-// node is a server's store.
+// node returns a server's store.
 func (s *site) node() *Store {
 	s.t.Helper()
 	store := New(Options{Dir: s.t.TempDir(), Remote: s.remote, Bubblewrap: agenttest.Bubblewrap(s.t)})

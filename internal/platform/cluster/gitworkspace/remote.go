@@ -71,7 +71,7 @@ func (s *Store) makeRepository(ctx context.Context) error {
 	return nil
 }
 
-// has is the snapshot that this server's repository has under a reference, "" for none.
+// has returns the snapshot that this server's repository has under a reference, "" for none.
 func (s *Store) has(ctx context.Context, ref string) (string, error) {
 	return s.git(ctx, nil, "for-each-ref", "--format=%(objectname)", ref)
 }

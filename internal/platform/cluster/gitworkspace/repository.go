@@ -52,7 +52,7 @@ func (r *repository) encode() ([]byte, error) {
 	return text, err
 }
 
-// commits are the targets of the references, each once.
+// commits returns the targets of the references, each once.
 func (r *repository) commits() []string {
 	var all []string
 	for _, ref := range r.Refs {
@@ -113,7 +113,7 @@ func (c confined) readRepository(ctx context.Context) (*repository, error) {
 	return r, err
 }
 
-// peel is the commit of a reference, "" for another target. tags are the targets of tags.
+// peel returns the commit of a reference, "" for another target. tags are the targets of tags.
 func (r reference) peel(tags map[string]string) string {
 	if r.commit != "" {
 		return r.commit
@@ -195,7 +195,7 @@ func (c confined) settings(ctx context.Context) ([]setting, error) {
 	return all, nil
 }
 
-// staged is the tree of the index, "" for none, as in the middle of a merge.
+// staged returns the tree of the index, "" for none, as in the middle of a merge.
 func (c confined) staged(ctx context.Context) (string, error) {
 	// Of a copy: to write the tree git writes to the index. That of git here has the objects in reach, and stores what is new.
 	if err := c.run(ctx, nil, io.Discard, "cp", ownRepository+"/index", scratchPlace+"/staged.index"); err != nil {
@@ -208,7 +208,7 @@ func (c confined) staged(ctx context.Context) (string, error) {
 	return tree, nil
 }
 
-// ignored is an error of a command that may fail: nil, unless it was ended.
+// ignored returns an error of a command that may fail: nil, unless it was ended.
 func ignored(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return err

@@ -127,8 +127,8 @@ func inspect(folder string) (repository bool, err error) {
 	return true, nil
 }
 
-// gitOf is the entry that makes a folder a repository or a work tree, nil for neither. An empty .git does not count:
-// the sandbox of a killed agent leaves one.
+// gitOf returns the entry that makes a folder a repository or a work tree, nil for neither. An empty .git does not
+// count: the sandbox of a killed agent leaves one.
 func gitOf(folder string) (fs.FileInfo, error) {
 	path := filepath.Join(folder, ".git")
 	info, err := os.Lstat(path)
@@ -201,7 +201,7 @@ func (c confined) snapshot(ctx context.Context, isRepository bool) (string, erro
 	return made, err
 }
 
-// refusal is an error of git about a folder, which stays the same for as long as the folder does.
+// refusal returns an error of git about a folder, which stays the same for as long as the folder does.
 func refusal(ctx context.Context, why string, err error) error {
 	if failed := (*CommandError)(nil); errors.As(err, &failed) && ctx.Err() == nil {
 		return refusedError(why + ": " + failed.Said)

@@ -30,7 +30,7 @@ type Journal interface {
 
 // Nodes are the others.
 type Nodes interface {
-	// Runners are the nodes that may have events to send.
+	// Runners returns the nodes that may have events to send.
 	Runners(ctx context.Context) ([]string, error)
 	// Open begins a request of one of them that lasts.
 	Open(ctx context.Context, node, path string, body io.Reader) (*http.Response, error)
@@ -134,7 +134,7 @@ func (c *Carrier) Stop(context.Context) error {
 	return nil
 }
 
-// enter is the context of a request of another node, nil when none are answered; done ends its part in Stop.
+// enter returns the context of a request of another node, nil when none are answered; done ends its part in Stop.
 func (c *Carrier) enter() (ended context.Context, done func()) {
 	c.lifecycle.Lock()
 	defer c.lifecycle.Unlock()

@@ -200,7 +200,7 @@ func (n *node) start(t testing.TB, found others) {
 	}
 }
 
-// two are a node that sends and one that follows it.
+// two returns a node that sends and one that follows it.
 func two(t testing.TB) (a, b *node) {
 	a, b = newNode(t, "a"), newNode(t, "b")
 	a.start(t, others{})
@@ -232,7 +232,7 @@ func awaitShown(t testing.TB, a, b *node, session string) {
 	}
 }
 
-// Head is the position of what was stored last.
+// Head returns the position of what was stored last.
 func (l *log) Head() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()

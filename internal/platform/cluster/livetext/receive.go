@@ -146,7 +146,7 @@ func (c *Carrier) sendInterest(ctx context.Context, to io.Writer) error {
 	}
 }
 
-// next is the next change of interest that brings asked closer to what is followed; more: others follow.
+// next returns the next change of interest that brings asked closer to what is followed; more: others follow.
 func (c *Carrier) next(asked map[string]struct{}) (say interest, more bool) {
 	wanted, all := c.opts.Watched()
 	say.All = all
@@ -182,7 +182,7 @@ func (c *Carrier) showLoop(ctx context.Context) {
 	}
 }
 
-// due are the events to show now.
+// due returns the events to show now.
 func (c *Carrier) due() []journal.Event {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -95,7 +95,7 @@ func want(t *testing.T, files archive.Files, all ...string) {
 	}
 }
 
-// read is all that is archived.
+// read returns all that is archived.
 func read(t *testing.T, files archive.Files) (all []journal.Record) {
 	t.Helper()
 	found, err := archive.List(t.Context(), files)
