@@ -83,7 +83,7 @@ func (s *site) store(by *Store, name string) string {
 	return snapshot
 }
 
-// lose takes the folder away and has another node make it again.
+// lose removes the folder, and restores it at another node.
 func (s *site) lose(by *Store, name, snapshot string) {
 	s.t.Helper()
 	s.do(os.RemoveAll(s.folder))
