@@ -59,22 +59,19 @@ type Options struct {
 	Refused func(code string)
 }
 
-// Guard gives the middleware that every request passes first. It refuses, in
-// this order and always before a websocket upgrade:
+// Guard returns the middleware that every request passes first. It refuses the following, in this order and always
+// before a websocket upgrade:
 //
-//   - a Host that is not ours, but for probes: 403 forbidden_host;
-//   - a foreign Origin on whatever changes state, upgrades or is /api/stream:
-//     403 forbidden_origin. Other GETs pass, because only listed origins get
-//     CORS headers, and any other page cannot read the answer;
-//   - a token that does not count while its address is braked: 429 too_many_guesses;
-//   - when a token is set, a request without it, the owner's, a named or a signed one: 401
-//     unauthorized. Only health, login and the console's files are open; a
-//     new route is closed unless listed here. Without one set, what comes from this machine
-//     where that is not trusted, what comes from another machine
-//     once there were named tokens, and a caller with a token that does
-//     not count: a revoked token never gives its holder more rights.
+//   - a Host that is not ours, except for probes: 403 forbidden_host;
+//   - a foreign Origin on a request that changes state, upgrades, or goes to /api/stream: 403 forbidden_origin. Other
+//     GETs pass, because only listed origins get CORS headers, and any other page cannot read the answer;
+//   - an invalid token while its address is rate limited: 429 too_many_guesses;
+//   - if a token is set, a request without that token, the owner's, a named or a signed one: 401 unauthorized. Only
+//     health, login and the console's files are open; a new route is closed unless listed here. If no token is set, it
+//     refuses requests from this machine where that is not trusted, and requests from other machines once named tokens
+//     have existed. It also refuses a caller with an invalid token: a revoked token never gives its holder more rights.
 //
-// What passes carries a Principal in its context. Agents have a port of their own (AgentGuard).
+// An accepted request carries a Principal in its context. Agents have a separate port (AgentGuard).
 func Guard(o Options) func(http.Handler) http.Handler {
 	g := &guard{Options: o, token: newTokenCheck(o.Token), allowedHost: o.hostAllowed()}
 	return func(next http.Handler) http.Handler {
