@@ -43,7 +43,7 @@ type Result struct {
 }
 
 // Up applies missing migrations. Any number of processes may call it on one store at once: each migration is applied
-// exactly once. lockFile is a file beside the SQLite store that serialises them there; Postgres uses an advisory lock.
+// exactly once. lockFile is a file beside the SQLite store that serializes them there; Postgres uses an advisory lock.
 // If the store is ahead of this binary, Up returns *NewerSchemaError and changes nothing.
 func Up(ctx context.Context, db *database.DB, lockFile string) (Result, error) {
 	return UpTo(ctx, db, lockFile, math.MaxInt64)

@@ -11,9 +11,8 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// At the hub's interface: a client may change its filter, resume on the open socket, read slowly, or lose the
-// connection in the middle of an event. Its frames always equal the reference: none missing, none twice, none out of
-// order.
+// A client of the hub may change its filter, resume on the open socket, read slowly, or lose the connection in the
+// middle of an event. Its frames always equal the reference: none missing, none twice, none out of order.
 func TestResumeProperty(t *testing.T) {
 	t.Parallel()
 	const seeds = 10_000 / shortened

@@ -13,9 +13,9 @@ const (
 	kindToolCall  = "tool_call"
 )
 
-// RequestPayload returns a pending interactive request for clients: the payload of the approval,
-// tool_user_input_requested and tool_call_requested frames, and an entry of the REST lists (the golden recordings have
-// the same object in both). params come from the runtime, and are passed through byte for byte as details.
+// RequestPayload returns a pending interactive request for clients. It is the payload of the approval,
+// tool_user_input_requested and tool_call_requested frames, and an entry of the REST lists. The golden recordings have
+// the same object in both. params come from the runtime, and are passed through byte for byte as details.
 func RequestPayload(ref RequestRef, method string, params json.RawMessage) json.RawMessage {
 	return AppendRequestPayload(nil, ref, method, params)
 }

@@ -21,7 +21,7 @@ const TooManyGuesses = "too_many_guesses"
 // Brake rate limits guesses of tokens: after maxGuesses wrong ones within a second, it refuses tokens from that address
 // until the second is over. It does not compare a secret that a person chose, and so refuses the correct one, too;
 // otherwise the answer would reveal it. Tokens made by a server or an issuer stay valid: they have 256 random bits or a
-// signature, so guessing cannot find one, and a guesser blocks no other client of its address. All loopback addresses
+// signature, so guessing cannot find one. So a guesser blocks no other client of its address. All loopback addresses
 // count as one, and so does an IPv6 /64. A Brake is safe for concurrent use; nil has no limit.
 type Brake struct {
 	now func() time.Time

@@ -86,8 +86,8 @@ func (p *trio) decide() {
 // framesPerEvent is the number of stream positions of one event.
 const framesPerEvent = 16
 
-// checkStreams compares the frames that clients of the other nodes got with the journal: all messages of the agent in
-// order, the same texts, and nothing that the journal lacks.
+// checkStreams compares the frames of clients of the other nodes with the journal. They must have all messages of the
+// agent in order, the same texts, and nothing that the journal lacks.
 func (p *trio) checkStreams() {
 	p.t.Helper()
 	log := journal.New(p.db, journal.Options{})

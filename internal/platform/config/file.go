@@ -79,8 +79,8 @@ func faultLine(text []byte, err error) int {
 	return line
 }
 
-// noVariable returns the message for a key of a config file that is not a setting, with its line and the setting that
-// was probably meant.
+// noVariable returns the message for an unknown key of a config file, with its line and the setting that was probably
+// meant.
 func noVariable(text []byte, key string) string {
 	at := ""
 	if found := regexp.MustCompile(`(?m)^[\s{,]*["']?` + regexp.QuoteMeta(key) + `["']?\s*:`).FindIndex(text); found != nil {

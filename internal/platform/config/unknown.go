@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// ownPrefix is the prefix of names that only this program uses, so that a name with it that is not a setting is
-// probably a typo.
+// ownPrefix is the prefix of names that only this program uses. An unknown name with this prefix is probably a typo.
 const ownPrefix = "HARNESS_"
 
 // unknownNames returns the names of this program that are not settings. It does not check names of its tests, its

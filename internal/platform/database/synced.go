@@ -47,7 +47,7 @@ func (e *SyncError) Unwrap() error { return e.Err }
 // order the disk writes it, the log is valid up to its last complete commit.
 type logSync struct {
 	committed, synced atomic.Int64 // numbers of transactions
-	// failing is set from a failed sync until restore has written the whole log to the database: after a failure the
+	// failing is set after a failed sync, until restore has written the whole log to the database. After a failure the
 	// system may treat unwritten data as written.
 	failing atomic.Bool
 	restore func(ctx context.Context) error

@@ -36,8 +36,8 @@ func CheckKeys(namesAndTexts ...string) error {
 	return nil
 }
 
-// Postgres refuses U+0000 and invalid UTF-8 in text; SQLite accepts both, and clients may send either. Text chosen by a
-// client goes through EncodeText before it is stored and through DecodeText when it is read, so that both engines
+// Postgres refuses U+0000 and invalid UTF-8 in text; SQLite accepts both, and clients may send either. EncodeText
+// encodes text chosen by a client before it is stored, and DecodeText decodes it when it is read. So both engines
 // return the same. Nearly all text is stored unchanged.
 var (
 	encodeText = strings.NewReplacer("\x00", "\x010", "\x01", "\x011")

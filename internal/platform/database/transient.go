@@ -103,7 +103,7 @@ func transientState(state string) bool {
 		"40", // deadlock, serialisation
 		"53", // disk, memory, connections
 		"55", // locks
-		"57", // cancelled by a timeout or an operator
+		"57", // canceled by a timeout or an operator
 		"58", // I/O
 		"XX", // internal and corrupted data
 	}

@@ -56,8 +56,8 @@ func earlier(ctx context.Context) []Record {
 	return nil
 }
 
-// UnwrittenPayload returns, within a Unit, the payload of an event that an earlier unit of the same transaction
-// returned and that is not in the table yet. It returns false for every other position.
+// UnwrittenPayload returns, within a Unit, the payload of an event that is not in the table yet: an earlier unit of the
+// same transaction returned it. It returns false for every other position.
 func UnwrittenPayload(ctx context.Context, pos int64) (json.RawMessage, bool) {
 	before, ok := ctx.Value(earlierKey{}).(unwritten)
 	if !ok || pos <= before.pos || pos > before.pos+int64(len(*before.records)) {

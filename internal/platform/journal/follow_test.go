@@ -2,9 +2,9 @@ package journal
 
 import "testing"
 
-// Other processes' events that the writer delivered along with its own are not read a second time, nor are the events
-// after them: a busy writer delivers such events with each batch. After a page with new events there may be more to
-// read.
+// The writer may deliver other processes' events along with its own. Those events are not read a second time, nor are
+// the events after them: a busy writer delivers such events with each batch. After a page with new events there may be
+// more to read.
 func TestWhatTheWriterPassesOnIsNotReadTwice(t *testing.T) {
 	t.Parallel()
 	j := New(nil, Options{})

@@ -28,7 +28,7 @@ func (j *Journal) run(ctx context.Context) {
 	}
 	for passed := false; ; { // the last batch was delivered, and others' earlier events with it
 		poll, idle := j.pollNow, (<-chan time.Time)(nil)
-		if passed && others.poll != nil { // the next batch will be delivered the same way, if it comes soon; a read before it would fetch its events twice
+		if passed && others.poll != nil { // a read before the next batch would fetch its events a second time
 			poll, idle = nil, time.After(j.opts.Gather)
 		}
 		select {
@@ -144,8 +144,8 @@ func (j *Journal) refuseQueued() {
 // process commits a batch. A unit that fails after writing, or whose events cannot be stored, spoils the shared
 // transaction; then each unit gets its own. While the store refuses (database.Transient), process holds and retries the
 // batch, and starts nothing after it. That slows producers, but drops and reorders nothing. It returns when the store
-// accepts writes. An open batch also takes the units that arrive while it waits for the head, since no unit taken from
-// the queue earlier is still to follow.
+// accepts writes. An open batch also takes the units that arrive while it waits for the head: all units taken from the
+// queue before them are already in it.
 func (j *Journal) process(ctx context.Context, batch []*submission, open bool) {
 	if len(batch) == 0 {
 		return

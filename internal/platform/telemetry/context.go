@@ -27,8 +27,8 @@ type scope struct {
 	log  *zerolog.Logger // base with the ids, made when the first line is written: most scopes write none
 }
 
-// WithRequest puts the process's logger, which must not change afterwards, and the ids of an HTTP request into the
-// context: the request's own id and its trace's id.
+// WithRequest puts the process's logger, which must not change afterwards, into the context. It adds the id of an HTTP
+// request, and the id of the request's trace.
 func WithRequest(ctx context.Context, log *zerolog.Logger, id string, trace Trace) context.Context {
 	return derive(ctx, func(s *scope) { s.base, s.ids.Request, s.ids.Trace = log, id, trace })
 }

@@ -5,9 +5,9 @@ import (
 	"errors"
 )
 
-// Hand passes a request that was refused here to another node: the one that the refusal names in its DoneBy, or for ""
-// the first of takers that answers. It returns ErrClientsTurn if the refusal names none, or if no other node answers.
-// Other errors are those of do and takers.
+// Hand passes a request that was refused here to another node. The refusal's DoneBy names that node; "" means the first
+// of takers that answers. Hand returns ErrClientsTurn if the refusal names none, or if no other node answers. Other
+// errors are those of do and takers.
 func Hand(ctx context.Context, refused error, takers func(context.Context) ([]string, error), do func(node string) error) error {
 	var elsewhere interface {
 		error

@@ -15,9 +15,9 @@ import (
 
 // harmless are the faults that git finds in histories written by old programs, and that do no harm to readers. All
 // other faults that `git fsck --strict` finds are refused on import. Those are names that lead out of a folder or into
-// its .git (hasDot, hasDotdot, hasDotgit, fullPathname) and submodules that run a command (gitmodulesUrl,
-// gitmodulesName). They also are links in place of .gitmodules, and content that is hidden from readers (nulInCommit).
-// Git 2.20 and later know all of these.
+// its .git (hasDot, hasDotdot, hasDotgit, fullPathname). Others are submodules that run a command (gitmodulesUrl,
+// gitmodulesName), links in place of .gitmodules, and content hidden from readers (nulInCommit). Git 2.20 and later
+// know all of these.
 var harmless = []string{
 	"badDate", "badDateOverflow", "badEmail", "badFilemode", "badName", "badTagName", "badTimezone", "missingEmail",
 	"missingNameBeforeEmail", "missingSpaceBeforeDate", "missingSpaceBeforeEmail", "missingTaggerEntry", "multipleAuthors",

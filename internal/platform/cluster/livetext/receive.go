@@ -37,7 +37,7 @@ func (c *Carrier) followNodes(ctx context.Context) {
 		}
 		if err != nil {
 			c.opts.Logger.Debug().Err(err).Msg("cannot list the nodes; live text of other nodes comes from the store")
-			nodes = nil // a node that may be dead follows no others
+			nodes = nil // other nodes may be dead, so none is followed
 		}
 		there := make(map[string]bool, len(nodes))
 		for _, node := range nodes {

@@ -53,9 +53,9 @@ func contents(t *testing.T, path, copies string, upTo ...*lite.Conn) string {
 	return all
 }
 
-// Once a transaction is committed, all of it is in the files, and nothing of an uncommitted one. That holds whatever
-// happened before: transactions longer than the cache, which are written in part and written again, rolled back wholly
-// or in part, or a restarted log.
+// Once a transaction is committed, all of it is in the files, and nothing of an uncommitted one. The test covers
+// transactions longer than the cache, which are written in part and written again. It also covers full and partial
+// rollbacks, and a restarted log.
 func TestCommittedTransactionIsInTheFiles(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lite.db")

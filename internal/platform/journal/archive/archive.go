@@ -1,5 +1,5 @@
-// Package archive keeps ranges of the journal outside the database, as compressed lines of JSON in a bucket or a
-// folder, so that pruned events can still be read.
+// Package archive keeps ranges of the journal outside the database, so that pruned events can still be read. It stores
+// them as compressed lines of JSON in a bucket or a folder.
 //
 // It owns the objects, their format, and the list of ranges. It must never know what an event means or when events are
 // pruned.
