@@ -8,7 +8,7 @@ import (
 	"harness/tests/dbtest"
 )
 
-// A decision from before owners delivered decisions counts as delivered, unless its turn still runs: then it is
+// A decision from before owners delivered decisions counts as delivered, unless its turn still runs; in that case it is
 // delivered again.
 func TestDecisionsFromBeforeAreDelivered(t *testing.T) {
 	t.Parallel()

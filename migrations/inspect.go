@@ -10,8 +10,8 @@ import (
 	"harness/internal/platform/database"
 )
 
-// Inspect reports what Up would do, without doing it: From is the store's schema version, 0 for an empty store, To this
-// binary's. From may be greater.
+// Inspect reports what Up would do, without doing it. From is the store's schema version (0 for an empty store), To
+// this binary's. From may be greater.
 func Inspect(ctx context.Context, db *database.DB) (Result, error) {
 	latest, err := Latest()
 	if err != nil {
@@ -37,7 +37,7 @@ func Inspect(ctx context.Context, db *database.DB) (Result, error) {
 	return result, nil
 }
 
-// Latest is the schema version that this binary brings a store to.
+// Latest returns the schema version to which this binary migrates a store.
 func Latest() (latest int64, err error) {
 	names, err := fs.Glob(files, "*.sql")
 	if err != nil {
@@ -53,7 +53,7 @@ func Latest() (latest int64, err error) {
 	return latest, nil
 }
 
-// versionOf is the schema version after a migration.
+// versionOf returns the schema version after a migration.
 func versionOf(name string) (int64, error) {
 	text, _, _ := strings.Cut(name, "_")
 	version, err := strconv.ParseInt(text, 10, 64)

@@ -13,8 +13,8 @@ import (
 // landedFile lists the migrations that stores may have applied, with their SHA-256.
 const landedFile = "testdata/landed.txt"
 
-// A migration that stores may have applied stays as it is, and a new one has a higher number than all of them: one with a
-// lower number would be refused by every store that has a higher one. HARNESS_UPDATE=1 adds new ones to the list.
+// A migration that stores may have applied stays unchanged, and a new one has a higher number than all of them. Every
+// store with a higher migration would refuse one with a lower number. HARNESS_UPDATE=1 adds new ones to the list.
 func TestLandedMigrationsStay(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile(landedFile)

@@ -22,7 +22,7 @@ import (
 //go:embed *.sql
 var files embed.FS
 
-// NewerSchemaError says the store was migrated by a newer binary than this one.
+// NewerSchemaError means that a newer binary than this one migrated the store.
 type NewerSchemaError struct{ Store, Binary int64 }
 
 // Error implements error.
@@ -33,7 +33,7 @@ func (e *NewerSchemaError) Error() string {
 		e.Store, e.Binary)
 }
 
-// Marker is a table of the first migration, which is never dropped: a store that was migrated has it.
+// Marker is a table of the first migration, which is never dropped, so every migrated store has it.
 const Marker = "journal_head"
 
 // Result is the outcome of Up.
@@ -43,8 +43,8 @@ type Result struct {
 }
 
 // Up applies missing migrations. Any number of processes may call it on one store at once: each migration is applied
-// exactly once. lockFile is a file beside the SQLite store that serialises them there; Postgres uses an advisory
-// lock. It returns *NewerSchemaError when the store is ahead of this binary, and then changes nothing.
+// exactly once. lockFile is a file beside the SQLite store that serializes them there; Postgres uses an advisory lock.
+// If the store is ahead of this binary, Up returns *NewerSchemaError and changes nothing.
 func Up(ctx context.Context, db *database.DB, lockFile string) (Result, error) {
 	return UpTo(ctx, db, lockFile, math.MaxInt64)
 }
@@ -98,7 +98,7 @@ func newProvider(ctx context.Context, db *database.DB) (*goose.Provider, error) 
 	return provider, nil
 }
 
-// newLocker locks this schema of this database only: stores that share a server do not wait for each other.
+// newLocker locks only this schema of this database, so that stores on the same server do not wait for each other.
 func newLocker(ctx context.Context, db *database.DB) (lock.SessionLocker, error) {
 	var store string
 	if err := db.Read().QueryRowContext(ctx, `select current_database() || '.' || coalesce(current_schema(), '')`).
@@ -115,7 +115,7 @@ func newLocker(ctx context.Context, db *database.DB) (lock.SessionLocker, error)
 	return locker, nil
 }
 
-// acquire serialises migrating processes on SQLite, where two that both find no version table would both create it.
+// acquire serializes migrating processes on SQLite, where two that both find no version table would both create it.
 func acquire(db *database.DB, lockFile string) (release func(), err error) {
 	if db.Engine() != database.SQLite {
 		return func() {}, nil

@@ -12,8 +12,8 @@ import (
 	"harness/internal/platform/database"
 )
 
-// steps are the migrations of an engine, each one text for the engine to run in one transaction. They are not left to
-// goose to read: it would take 4 MiB to find the end of each statement.
+// steps returns the migrations of an engine, each as one text that the engine runs in one transaction. Goose does not
+// read them: it would take 4 MiB to find the end of each statement.
 func steps(engine database.Engine) ([]*goose.Migration, error) {
 	names, err := fs.Glob(files, "*.sql")
 	if err != nil {
@@ -44,9 +44,9 @@ func run(name, text string) *goose.GoFunc {
 	}}
 }
 
-// inDialect is a migration without the lines between "-- only <another engine>" and the next such line or
-// "-- all engines". On SQLite only a column spelled "integer primary key" is the table's own order, any other spelling
-// makes a second b-tree that every insert pays for. Postgres needs the 64 bits of bigint.
+// inDialect returns a migration without the lines between "-- only <another engine>" and the next such line or "-- all
+// engines". On SQLite, only a column spelled "integer primary key" is the table's row id. Any other spelling creates a
+// second b-tree, which costs time for every insert. Postgres needs the 64 bits of bigint.
 func inDialect(text string, engine database.Engine) string {
 	var kept strings.Builder
 	own := true

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// derived begins the names of tables that are made from the others.
+// derived is the prefix of the names of tables that are built from other tables.
 const derived = "search_"
 
-// Tables lists the tables of a store at a schema version, each after those its rows refer to. It omits tables that
-// the server derives from others.
+// Tables lists the tables of a store at a schema version, each after the tables that its rows refer to. It omits tables
+// that the server derives from others.
 func Tables(version int64) (tables []string, err error) {
 	names, err := fs.Glob(files, "*.sql")
 	if err != nil {

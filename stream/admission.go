@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// admission bounds the open connections, in total and of each address; 0 is no bound.
+// admission bounds the open connections, in total and per address; 0 means no bound.
 type admission struct {
 	total, each int
 
@@ -21,7 +21,7 @@ func newAdmission(total, each int) *admission {
 	return &admission{total: total, each: each, of: map[netip.Prefix]int{}}
 }
 
-// refusal is why a handshake is refused.
+// refusal is the reason for refusing a handshake.
 type refusal struct {
 	status        int
 	reason        string // for the metrics
@@ -65,8 +65,8 @@ func (r *refusal) answer(w http.ResponseWriter) {
 	refuse(w, r.status, r.code, r.message)
 }
 
-// networkOf is what the bound of one address counts: an IPv4 address, or a /64, from which one IPv6 host can choose
-// any address. Peers without an address share one slot.
+// networkOf returns the network that the bound per address counts: an IPv4 address, or a /64, in which one IPv6 host
+// can choose any address. Peers without an address share one slot.
 func networkOf(remote string) netip.Prefix {
 	at, err := netip.ParseAddrPort(remote)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Places are bounded per address and together, and come back.
+// Connections are bounded per address and in total, and a closed one frees its slot.
 func TestAdmission(t *testing.T) {
 	t.Parallel()
 	a := newAdmission(4, 2)

@@ -44,7 +44,7 @@ func BenchmarkFanOut(b *testing.B) {
 
 const benchReaders = "HARNESS_BENCH_READERS"
 
-// TestMain also is the readers' process, and the scripted agent.
+// TestMain also runs the readers' process, and the scripted agent.
 func TestMain(m *testing.M) {
 	if scripted.Play() {
 		return
@@ -135,7 +135,7 @@ func benchFrame() []byte {
 	return (&shared{Frame: f}).message(false).Websocket()
 }
 
-// rawFanOut writes the same bytes to bare TCP connections: the bound.
+// rawFanOut writes the same bytes to bare TCP connections: the upper bound.
 type rawFanOut struct {
 	address string
 	wire    []byte
@@ -206,7 +206,7 @@ func (r *rawFanOut) send(n int) {
 	}
 }
 
-// readMany is the readers' process: one epoll loop; it acknowledges each total asked for on standard input.
+// readMany is the readers' process: one epoll loop, which acknowledges each total requested on standard input.
 func readMany(spec string) {
 	var kind, address string
 	var sockets int

@@ -12,13 +12,13 @@ import (
 
 // Browse selects journal events for display. An empty field does not filter.
 type Browse struct {
-	// After lists the events after a cursor, oldest first. Before lists those before one, newest first. Without
-	// either, the newest events come first.
+	// After lists the events after a cursor, oldest first. Before lists the events before a cursor, newest first.
+	// Without either, the newest events come first.
 	After, Before *int64
-	// Session selects the events of one session, Actor those caused by one actor. Type matches
+	// Session selects the events of one session, Actor the events that one actor caused. Type matches
 	// BrowsedEvent.Name; a trailing * matches a prefix.
 	Session, Actor, Type string
-	// Since and Until bound the time (ms): at Since or later, and before Until.
+	// Since and Until bound the time (ms): Since inclusive, Until exclusive.
 	Since, Until int64
 	// Limit is the maximum number of events.
 	Limit int
@@ -29,7 +29,7 @@ type BrowsedEvent struct {
 	journal.Record
 	// Cursor is the stream cursor right after the event.
 	Cursor int64
-	// Name is the method of a runtime's message, else the event's type.
+	// Name is the method for a runtime's message, otherwise the event's type.
 	Name string
 	// Runtime is true for a message of a runtime.
 	Runtime bool
@@ -45,7 +45,7 @@ type BrowsedPage struct {
 	Head int64
 }
 
-// browsed is how many positions one page searches, browsedAtOnce how many of them in one read.
+// browsed is how many positions one page searches, browsedAtOnce how many of them one read covers.
 const (
 	browsed       = 20_000
 	browsedAtOnce = 1_000
@@ -115,7 +115,7 @@ func (b Browser) Browse(ctx context.Context, want Browse) (page BrowsedPage, err
 	return page, nil
 }
 
-// nextOf is the cursor after the event at a position or, backwards, before it.
+// nextOf returns the cursor after the event at a position or, backwards, before it.
 func nextOf(pos int64, backwards bool) *int64 {
 	next := CursorAfter(pos)
 	if backwards {
@@ -124,7 +124,7 @@ func nextOf(pos int64, backwards bool) *int64 {
 	return &next
 }
 
-// browsedOf makes the list entry of an event; false when the filter excludes it.
+// browsedOf makes the list entry of an event; false if the filter excludes it.
 func browsedOf(rec journal.Record, want Browse) (BrowsedEvent, bool, error) {
 	one := BrowsedEvent{Record: rec, Cursor: CursorAfter(rec.Pos), Name: rec.Type}
 	meta, err := MetaOf(&rec.Event)
@@ -148,7 +148,7 @@ func browsedOf(rec journal.Record, want Browse) (BrowsedEvent, bool, error) {
 // longPayload is the size above which lists omit a payload.
 const longPayload = 16 << 10
 
-// Listed is the payload for a list: nil for a long one.
+// Listed returns the payload for a list: nil for a long one.
 func (e *BrowsedEvent) Listed() json.RawMessage {
 	if len(e.Payload) > longPayload {
 		return nil
@@ -156,7 +156,7 @@ func (e *BrowsedEvent) Listed() json.RawMessage {
 	return e.Payload
 }
 
-// Event reads one event by a cursor that points into it or behind it; false when there is none.
+// Event reads one event by a cursor that points into it or just after it; false if there is none.
 func (b Browser) Event(ctx context.Context, cursor int64) (BrowsedEvent, bool, error) {
 	at := cursor / framesPerEvent
 	records, err := b.Journal.Browse(ctx, journal.Selection{After: at - 1, Before: at + 1, Limit: 1})

@@ -13,7 +13,7 @@ import (
 	"harness/tests/lifecycletest"
 )
 
-// Events are found by what they are about, from both ends, and none twice; a cursor is the stream's.
+// Events are found by their fields, from both ends, and none twice; a cursor is the stream's.
 func TestBrowse(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -92,7 +92,7 @@ func TestBrowse(t *testing.T) {
 	})
 }
 
-// A page looks through a bounded part of the journal, and says where to go on.
+// A page searches a bounded part of the journal, and reports where the next one starts.
 func TestBrowseIsBounded(t *testing.T) {
 	t.Parallel()
 	db := dbtest.Open(t, database.SQLite)

@@ -9,7 +9,7 @@ import (
 const (
 	// smallMessage is read without a charge: a command has one or two hundred bytes.
 	smallMessage = 64 << 10
-	// messageBytes bounds the memory of all large messages that are being read.
+	// messageBytes bounds the memory of all large messages being read.
 	messageBytes = 64 << 20
 )
 

@@ -10,8 +10,8 @@ import (
 type page struct {
 	records  []journal.Record
 	audience audience
-	after    int64 // frames up to this cursor are not wanted
-	head     int64 // the journal position that was the last one then
+	after    int64 // the client does not want frames up to this cursor
+	head     int64 // the last journal position at the time of the read
 	epoch    uint64
 	gap      *Message
 	ready    []*shared // frames of the current record
@@ -57,8 +57,8 @@ func (c *client) writeAll(batch []*Message) bool {
 	return true
 }
 
-// next collects the next batch: answers, queued frames, the resume status, frames of the current page. An empty batch
-// asks for another round; on is false once the client has caught up.
+// next collects the next batch: answers, queued frames, the resume status, and frames of the current page. An empty
+// batch asks for another round; on is false once the client has caught up.
 func (c *client) next(batch []*Message, work *page) (out []*Message, on bool) {
 	c.mu.Lock()
 	if c.closing != nil {
@@ -97,8 +97,8 @@ func (c *client) next(batch []*Message, work *page) (out []*Message, on bool) {
 	return batch, true
 }
 
-// fromPage derives the next frames of a page. A client without positions skips replaceable frames and gets a
-// notice of the gap. One with positions gets every frame.
+// fromPage derives the next frames of a page. A client without positions skips replaceable frames and gets a notice of
+// the gap. A client with positions gets every frame.
 func (c *client) fromPage(batch []*Message, work *page, positions bool) []*Message {
 	if work.gap != nil {
 		batch = append(batch, work.gap)
@@ -145,12 +145,12 @@ func (c *client) fromPage(batch []*Message, work *page, positions bool) []*Messa
 	return batch
 }
 
-// count reports messages that were handed to the connection.
+// count reports messages that were passed to the connection.
 func (c *client) count(batch []*Message) {
 	if len(batch) == 0 {
 		return
 	}
-	if !c.met { // only the current writer gets here
+	if !c.met { // only the current writer runs this
 		c.met = true
 		close(c.greeted)
 	}
@@ -171,7 +171,7 @@ func (c *client) failed(err error) {
 	c.end(0, "")
 }
 
-// leave closes the connection with its reason. It runs once, when no other goroutine writes.
+// leave closes the connection with its close reason. It runs once, when no other goroutine writes.
 func (c *client) leave() {
 	defer close(c.done)
 	c.mu.Lock()

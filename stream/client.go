@@ -42,21 +42,21 @@ type audienceUntil struct {
 	audience audience
 }
 
-// closeReason is why a connection ends.
+// closeReason is the reason for ending a connection.
 type closeReason struct {
 	code   int
 	reason string
 }
 
-// client is one connection of the hub: an index in a ring and a little state. Its reader calls setFilter,
-// resume and answer. Its shard writes, and hands work that would block to a goroutine (park, catchUp, leave).
-// The writer holds busy, so there is one writer at a time.
+// client is one connection of the hub: an index in a ring and a little state. Its reader calls setFilter, resume and
+// answer. Its shard writes, and passes blocking work to a goroutine (park, catchUp, leave). The writer holds busy, so
+// there is one writer at a time.
 type client struct {
 	hub     *Hub
 	shard   *shard
 	conn    Conn
 	reach   Reach         // nil: no limit
-	greeted chan struct{} // closed when the first message was handed to the connection
+	greeted chan struct{} // closed when the first message was passed to the connection
 	done    chan struct{} // closed when the connection has ended
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -79,9 +79,9 @@ type client struct {
 	positions    bool     // frames carry pos and seq
 	mode         mode
 	answers      []*Message     // sent before events
-	replies      []reply        // each sent after the events before it
-	queue        []*shared      // frames due before those of the ring: of an earlier view, or not accepted by a full connection
-	progress     []textProgress // groups of deltas the client has in part
+	replies      []reply        // each sent after the events that precede it
+	queue        []*shared      // frames due before those of the ring, from an earlier view or not accepted by a full connection
+	progress     []textProgress // groups of deltas of which the client has a part
 	queued       int            // bytes of queue, estimated
 	resumeStatus *Message
 	epoch        uint64          // changes when resume drops the frames that were due
@@ -90,7 +90,7 @@ type client struct {
 	past         []audienceUntil // not live: audiences that still apply to events before their until
 	short        bool            // the last page reached the head it aimed at
 	shrink       uint            // halvings of the page while records are large; only catchUp uses it and gapEnd
-	gapEnd       int64           // the client knows that frames up to here may be missing
+	gapEnd       int64           // the client was notified that frames up to here may be missing
 }
 
 // attachTo adds a connection with the audience of choose, which it calls under h.mu. first is the first message;
@@ -154,7 +154,7 @@ func (c *client) end(code int, reason string) {
 	c.endLocked(code, reason)
 }
 
-// answer queues a message that is sent before events. It blocks while the client does not read its answers.
+// answer queues a message to send before events. It blocks while the client does not read its answers.
 func (c *client) answer(message *Message) {
 	c.mu.Lock()
 	for len(c.answers) >= maxControls && c.closing == nil {
@@ -203,7 +203,7 @@ func (c *client) setAudience(next audience) {
 	if c.mode != live {
 		c.mode = behind
 		c.trimPast()
-		// Without an event since the last change, the filter that is replaced applied to nothing.
+		// Without an event since the last change, the replaced filter applied to nothing.
 		if n := len(c.past); n == 0 || c.past[n-1].until < h.head {
 			if n >= maxPastFilters {
 				h.opts.Metrics.Closed("filter_changes")
@@ -217,7 +217,7 @@ func (c *client) setAudience(next audience) {
 	h.exit(c)
 	c.audience = next
 	h.enter(c)
-	// A visit on behalf of the old view would no longer find the client.
+	// A visit requested by the old view would no longer find the client.
 	if len(c.queue) > 0 {
 		c.shard.enqueue(c)
 	}
@@ -302,7 +302,7 @@ func (c *client) restart(at resumeStatus) {
 	c.hub.opts.Metrics.CatchUp("resume")
 }
 
-// trimPast drops filters whose events were all read; c.mu is held.
+// trimPast drops filters whose events the client has all read; c.mu is held.
 func (c *client) trimPast() {
 	for len(c.past) > 0 && endOf(c.past[0].until) <= c.cursor {
 		c.past = c.past[1:]

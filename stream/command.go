@@ -21,7 +21,7 @@ type command struct {
 	cursor *cursor
 }
 
-// cursor is where a client wants to resume: after a position, or at the head ("latest").
+// cursor is the place where a client wants to resume: after a position, or at the head ("latest").
 type cursor struct {
 	after  int64
 	latest bool
@@ -70,7 +70,7 @@ func parseSubscribe(fields map[string]json.RawMessage) command {
 	if after, resumes := fields["after"]; resumes {
 		text := string(after)
 		if s, ok := stringMember(after); ok {
-			// Numbers are numbers: only the word latest is a string.
+			// Numbers must be JSON numbers; only the word latest is a string.
 			if s != "latest" {
 				return command{}
 			}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// ST-03..ST-08: what is a command and what is not, as recorded.
+// ST-03..ST-08: which messages are commands and which are not, as recorded.
 func TestParseCommand(t *testing.T) {
 	t.Parallel()
 	after := func(n int64) *cursor { return &cursor{after: n} }
@@ -102,7 +102,7 @@ func FuzzFrames(f *testing.F) {
 	f.Add(`{"method":"item/tool/call","id":1}`, `{"request":{"kind":"tool_call"}}`)
 	f.Fuzz(func(t *testing.T, line, meta string) {
 		if !json.Valid([]byte(line)) || !json.Valid([]byte(meta)) || strings.Contains(strings.ToLower(meta), "layout") {
-			return // the journal stores valid JSON only, and no layout was written in version 1
+			return // the journal stores only valid JSON, and version 1 wrote no layout
 		}
 		for _, kind := range []string{EventNotification, EventRequest, "other"} {
 			rec := old(kind, line, meta)

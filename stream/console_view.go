@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// consoleView is the ?view= of a page that lists sessions and shows the texts of a few. It gets one frame per event
-// of every thread, and text deltas of the threads it names.
+// consoleView is the ?view= value for a page that lists sessions and shows the texts of a few. The page gets one frame
+// per event of every thread, and text deltas of the threads it names.
 const consoleView = "console"
 
 // maxNamed bounds the threads a connection may name.
 const maxNamed = 64
 
-// naming is the audience of the console view.
+// naming returns the audience of the console view.
 func (h *Hub) naming(threads []string, reach Reach) audience {
 	named := slices.Sorted(slices.Values(threads))
 	a := audience{channel: h.own, key: "\x00" + consoleView + "\x00" + strings.Join(named, "\x00"), sees: func(f *Frame) bool {
@@ -31,7 +31,7 @@ func (h *Hub) naming(threads []string, reach Reach) audience {
 	return a.within(reach)
 }
 
-// viewOf reads the view of a handshake: the threads it names, nil for the view of codex-manager. problem is "" for a
+// viewOf reads the view of a handshake: the threads it names, or nil for the view of codex-manager. problem is "" for a
 // valid one.
 func viewOf(query url.Values) (named []string, problem string) {
 	views, asked := query["view"]
@@ -76,7 +76,7 @@ func (l consoleListener) OnMessage(data []byte) {
 	}
 }
 
-// name sends the client of a console view the texts of these threads from now on.
+// name makes the client of a console view get the texts of these threads from now on.
 func (c *client) name(threads []string) {
 	c.hub.mu.Lock()
 	defer c.hub.mu.Unlock()

@@ -11,14 +11,14 @@ import (
 	"harness/tests/dbtest"
 )
 
-// requestEvent is a runtime's request that waits for a person: an event of two frames.
+// requestEvent returns a runtime's request that waits for a person: an event with two frames.
 func requestEvent(thread string) journal.Event {
 	return Upcast(1, journal.Event{Type: EventRequest, SessionID: thread,
 		Meta:    EncodeMeta(Meta{ReceivedAt: 1, Request: &RequestRef{ID: "r", Kind: "approval", ThreadID: thread}}),
 		Payload: json.RawMessage(`{"method":"item/fileChange/requestApproval","id":1,"params":{}}`)})
 }
 
-// manyKinds are events of every kind of frame.
+// manyKinds returns events of every kind of frame.
 func manyKinds() []journal.Event {
 	text := func(thread string, group, offset int64) journal.Event {
 		return textEvent(thread, "some text ", TextRef{Group: group, Offset: offset})
@@ -37,7 +37,7 @@ type seen struct {
 	Pos            int64
 }
 
-// until reads frames up to the last of manyKinds, and how many bytes they were.
+// until reads frames up to the last of manyKinds, and returns them and their size in bytes.
 func (p *peer) until(t *testing.T) (frames []seen, bytes int) {
 	t.Helper()
 	for {
@@ -50,7 +50,7 @@ func (p *peer) until(t *testing.T) (frames []seen, bytes int) {
 			t.Fatal(err)
 		}
 		if got.Pos == 0 {
-			continue // ready, and how the cursor stands
+			continue // ready, and the resume status
 		}
 		if got.Type == "notification" {
 			if err := json.Unmarshal(got.Payload, &got.seen.Payload); err != nil {
@@ -64,8 +64,8 @@ func (p *peer) until(t *testing.T) (frames []seen, bytes int) {
 	}
 }
 
-// The console's view has each event visible to all clients as one frame, its last one, live and on replay. It
-// has text deltas of the named threads only, and workers' threads when they are named.
+// The console's view has each event that all clients may see as one frame, its last one, live and on replay. It has
+// text deltas only of the named threads, and workers' threads only if they are named.
 func TestTheViewOfTheConsole(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -81,7 +81,7 @@ func TestTheViewOfTheConsole(t *testing.T) {
 			dial(t, server, "?after=0&view=console&threadIds=A&threadIds=W")}
 		for name, peers := range map[string][]*peer{"live": live, "replayed": replayed} {
 			all, allBytes := peers[0].until(t)
-			var want []seen // of each event the last frame
+			var want []seen // the last frame of each event
 			for i, frame := range all {
 				if i+1 == len(all) || eventOf(all[i+1].Pos) != eventOf(frame.Pos) {
 					want = append(want, frame)
@@ -113,8 +113,8 @@ func TestTheViewOfTheConsole(t *testing.T) {
 	})
 }
 
-// From the answer to a subscription on, texts of these threads come and those of others do not; a connection resumed with
-// the same names goes on where it was.
+// After the answer to a subscription, the client gets texts of these threads and of no others. A connection resumed
+// with the same names continues at the same position.
 func TestTheConsoleNamesOtherThreads(t *testing.T) {
 	t.Parallel()
 	j := newMemoryJournal()

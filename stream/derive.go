@@ -9,9 +9,10 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// Frames derives what clients see of one journal record, in the original's order. It depends on the record alone, so
-// a replay yields the same bytes as the live stream. Texts are the exception: deltas are published one by one and
-// stored joined (TextRef). Types with a dot show nothing, except EventNotification and EventRequest.
+// Frames derives the frames that clients get for one journal record, in the original's order. It depends on the record
+// alone, so a replay yields the same bytes as the live stream. Texts are the exception: deltas are published one by one
+// and stored joined (TextRef). An event whose type has a dot yields no frame, except EventNotification and
+// EventRequest.
 func Frames(rec journal.Record) ([]Frame, error) {
 	d := derivation{rec: rec}
 	native := rec.Type == EventNotification || rec.Type == EventRequest
@@ -42,8 +43,8 @@ func Frames(rec journal.Record) ([]Frame, error) {
 	return d.frames, nil
 }
 
-// Broadcasts reports whether a notification has an alias that goes to every reader. Its writer sets
-// journal.Event.Broadcast, so that a filtered client also finds it when it catches up.
+// Broadcasts reports whether a notification has an alias that goes to every reader. The writer of such a notification
+// sets journal.Event.Broadcast, so that a filtered client also finds it when it catches up.
 func Broadcasts(method string) bool { return wire.Lookup(method).Broadcast }
 
 // derivation is the work of Frames on one record.
@@ -58,8 +59,8 @@ type derivation struct {
 	frames  []Frame
 }
 
-// runtimeOf is the runtime that sent a record's message. It is "" for wire.Origin and for old rows, whose own
-// messages named no runtime.
+// runtimeOf returns the runtime that sent a record's message. It is "" for wire.Origin and for old rows, in which our
+// own messages named no runtime.
 func runtimeOf(rec journal.Record) string {
 	if rec.Source == wire.Origin || rec.Source == ownSource {
 		return ""
@@ -151,7 +152,7 @@ func (d *derivation) signal(signalType, prefix string) {
 	d.frames[len(d.frames)-1].Repeats = true
 }
 
-// appendRequestID appends our id of the signal's request, which answers name, and the runtime's own id.
+// appendRequestID appends our id of the signal's request, which answers use, and the runtime's own id.
 func (d *derivation) appendRequestID(dst []byte, signalType string) []byte {
 	ours, request := d.meta.RequestID, signalType == "request"
 	switch {

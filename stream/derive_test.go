@@ -11,7 +11,7 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// recording is what the original sent for one event of its own, sanitised.
+// recording is what the original sent for one event, sanitized.
 type recording struct {
 	Name   string   `json:"name"`
 	Frames []string `json:"frames"`
@@ -108,7 +108,8 @@ func recordOf(t *testing.T, frames []string) journal.Record {
 	return rec
 }
 
-// ST-09, ST-18..ST-26, ST-28..ST-31, AS-08, AS-09, AS-12: byte for byte what the original sent, in its order.
+// ST-09, ST-18..ST-26, ST-28..ST-31, AS-08, AS-09, AS-12: the frames equal those of the original byte for byte, in its
+// order.
 func TestFramesEqualRecordings(t *testing.T) {
 	t.Parallel()
 	for _, one := range recordings(t) {
@@ -137,7 +138,7 @@ func native(kind, line string, meta Meta) journal.Record {
 	return old(kind, line, string(EncodeMeta(meta)))
 }
 
-// old is a row of schema version 1 as it is read today.
+// old returns a row of schema version 1 as the current version reads it.
 func old(kind, line, meta string) journal.Record {
 	event := journal.Event{Type: kind, SessionID: "T", Payload: json.RawMessage(line), Meta: json.RawMessage(meta)}
 	return journal.Record{Pos: 1, Seq: 1, Event: Upcast(1, event)}
@@ -186,7 +187,7 @@ func TestAliases(t *testing.T) {
 	}
 }
 
-// ST-27, ST-28: an unsupported request shows raw, a supported one only as its specialised event.
+// ST-27, ST-28: an unsupported request is shown raw, a supported one only as its specialized event.
 func TestServerRequest(t *testing.T) {
 	t.Parallel()
 	const line = `{"method":"execCommandApproval","id":"r-1", "params":{"n":12345678901234567890}}`
@@ -212,8 +213,7 @@ func TestServerRequest(t *testing.T) {
 	}
 }
 
-// One id everywhere: a signal names a request as REST does. Rows of the version before, as it wrote them, show what
-// they showed.
+// A signal names a request by the same id as REST. Rows written by the previous version yield unchanged frames.
 func TestSignalsNameRequestsByOurID(t *testing.T) {
 	t.Parallel()
 	const (
@@ -291,7 +291,7 @@ func TestSignalIsolation(t *testing.T) {
 	}
 }
 
-// Everything else is one frame of its type; types with a dot are internal; unreadable events are errors, never panics.
+// Any other event is one frame of its type; types with a dot are internal; unreadable events are errors, never panics.
 func TestOtherEvents(t *testing.T) {
 	t.Parallel()
 	plain := journal.Record{Pos: 1, Event: journal.Event{Type: "session_deleted", SessionID: "T", Broadcast: true,
@@ -329,7 +329,7 @@ func TestOtherEvents(t *testing.T) {
 	}
 }
 
-// Strings the stream writes itself are escaped as JSON.stringify does it: no HTML escapes.
+// Strings that the stream writes itself are escaped as JSON.stringify escapes them: without HTML escapes.
 func TestAppendString(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{"a<b>&c": `"a<b>&c"`, "\"\\\n\x01": `"\"\\\n\u0001"`, "äöü 😀": `"äöü 😀"`,
@@ -369,8 +369,8 @@ func TestRequestPayloadOddParams(t *testing.T) {
 	}
 }
 
-// What another runtime says names it, in every frame of its line; what codex says, and rows from before there were
-// others, show what they showed.
+// Every frame of a line from another runtime names that runtime. Frames of codex lines, and of rows from before other
+// runtimes existed, are unchanged.
 func TestFramesNameTheirRuntime(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ kind, line, want string }{

@@ -47,8 +47,8 @@ func newVectors() *vectors {
 
 func (v *vector) writev(fd uintptr) {
 	for {
-		// A raw call, because it never blocks. A regular syscall could lose this thread's processor, and the shard
-		// would then queue for one.
+		// This is a raw call because it never blocks. A regular syscall could lose this thread's processor, and the
+		// shard would then queue for one.
 		n, _, errno := syscall.RawSyscall(syscall.SYS_WRITEV, fd, uintptr(unsafe.Pointer(&v.parts[0])), uintptr(len(v.parts)))
 		if errno == syscall.EINTR {
 			continue
@@ -58,10 +58,10 @@ func (v *vector) writev(fd uintptr) {
 	}
 }
 
-// write returns how many messages were begun, and the rest of the last one. On a full connection the first message
-// counts as begun, so that Wait has something to send.
+// write returns how many messages it started to write, and the rest of the last one. On a full connection the first
+// message counts as started, so that Wait has something to send.
 func (d *direct) write(messages []*Message) (sent int, rest []byte, err error) {
-	v := d.vectors.pool.Get().(*vector) // the pool holds nothing else
+	v := d.vectors.pool.Get().(*vector) // the pool holds only this type
 	v.parts = v.parts[:0]
 	for _, message := range messages {
 		part := syscall.Iovec{Base: &message.wire[0]}

@@ -4,7 +4,7 @@ package stream
 
 import "net"
 
-// direct does not exist on other systems: a goroutine that may block writes the joined batch there.
+// direct does not exist on other systems. There, a goroutine that may block writes the joined batch.
 type direct struct{}
 
 type vectors struct{}

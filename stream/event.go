@@ -1,9 +1,8 @@
 // Package stream shows the journal to clients: frames derived from events by pure functions, filters, and the websocket
 // at /api/stream.
 //
-// It owns the codex-manager wire names of the stream and the order, filtering and resuming of frames.
-// It must never know package session, HTTP resources, or a runtime process; of runtimes it knows the canonical
-// vocabulary alone.
+// It owns the codex-manager wire names of the stream and the order, filtering and resuming of frames. It must never
+// know package session, HTTP resources, or a runtime process; of a runtime it knows only the canonical vocabulary.
 package stream
 
 import (
@@ -15,8 +14,8 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// Event types the stream derives several frames from. Any other journal event whose type has no dot is one frame of
-// that type with the event's payload; a type with a dot is internal and shows no frame.
+// Event types from which the stream derives several frames. Any other journal event whose type has no dot is one frame
+// of that type with the event's payload. A type with a dot is internal and yields no frame.
 const (
 	// EventNotification is a runtime notification. Its payload is the native line byte for byte, its meta a Meta, its
 	// source the runtime.
@@ -37,14 +36,14 @@ type Meta struct {
 	TurnID string `json:"turnId,omitempty"`
 	// Session is the signal's session member, nil when the thread is not known.
 	Session *SessionRef `json:"session,omitempty"`
-	// SystemOwned: only sockets filtered on exactly this thread get the frames, and no app_server signal is made.
+	// SystemOwned: only sockets filtered on exactly this thread get the frames, and there is no app_server signal.
 	SystemOwned bool `json:"systemOwned,omitempty"`
-	// Purged: the session is deleted; no app_server signal is made.
+	// Purged: the session is deleted; there is no app_server signal.
 	Purged bool `json:"purged,omitempty"`
-	// RequestID is our id of the line's interactive request, "" for none. Every EventRequest and every notification
-	// that a request is closed has it. Older rows lack it; their signals show the runtime's id, as before.
+	// RequestID is our id of the line's interactive request, "" for none. It is set on every EventRequest, and on every
+	// notification that a request is closed. Older rows lack it; their signals show the runtime's id, as before.
 	RequestID *string `json:"requestId,omitempty"`
-	// Request is set on an EventRequest that needs an answer by a person.
+	// Request is set on an EventRequest that a person must answer.
 	Request *RequestRef `json:"request,omitempty"`
 	// Text is set on a notification that adds to a text.
 	Text *TextRef `json:"text,omitempty"`
@@ -59,12 +58,13 @@ type Meta struct {
 // TextRef is the position of a delta in its text. Deltas are published one by one before they are stored, and stored
 // joined, one event for each group.
 type TextRef struct {
-	// Group names the deltas that are stored together: no two groups have the same number.
+	// Group identifies the deltas that are stored together: no two groups have the same number.
 	Group int64 `json:"group"`
-	// Offset is the length of the text before this delta and Length what the delta adds, both in UTF-16 code units.
+	// Offset is the length of the text before this delta. Length is the length of the delta. Both are in UTF-16 code
+	// units.
 	Offset int64 `json:"offset"`
 	Length int64 `json:"length"`
-	// At is where the delta, a JSON string, begins in the event's payload.
+	// At is the offset in the event's payload at which the delta, a JSON string, begins.
 	At int `json:"at"`
 	// Into is the text's place in its entry (runtime.TextDelta.Into), "" in events of older servers.
 	Into string `json:"into,omitempty"`
@@ -92,8 +92,8 @@ type RequestRef struct {
 	ItemID   string `json:"itemId"`
 	// CreatedAt is in ms.
 	CreatedAt int64 `json:"createdAt"`
-	// Decisions is the JSON list of the decisions the runtime offers, Questions the one that stands in for
-	// params.questions; nil for none.
+	// Decisions is the JSON list of the decisions that the runtime offers. Questions is the list that replaces
+	// params.questions. Either is nil for none.
 	Decisions json.RawMessage `json:"decisions,omitempty"`
 	Questions json.RawMessage `json:"questions,omitempty"`
 }
@@ -101,7 +101,7 @@ type RequestRef struct {
 // SetMeta gives an event its meta, which must not change afterwards.
 func SetMeta(event *journal.Event, meta *Meta) { event.Meta, event.Known = EncodeMeta(*meta), meta }
 
-// MetaOf is the meta of an event, to be read only.
+// MetaOf returns the meta of an event, which is read-only.
 func MetaOf(event *journal.Event) (*Meta, error) {
 	if known, ok := event.Known.(*Meta); ok {
 		return known, nil
@@ -122,7 +122,7 @@ type Line struct {
 	Method, Params, ID json.RawMessage
 }
 
-// LineOf splits the line of an EventNotification or EventRequest into its parts; false when it names no method.
+// LineOf splits the line of an EventNotification or EventRequest into its parts; false if it names no method.
 func LineOf(event *journal.Event, meta *Meta) (line Line, ok bool) {
 	if meta.Layout == nil {
 		return line, false
@@ -147,7 +147,7 @@ func Upcast(version int, event journal.Event) journal.Event {
 		Layout runtime.Layout `json:"layout"`
 	}{layout})
 	if err != nil {
-		return event // a layout is numbers
+		return event // a layout holds only numbers
 	}
 	if len(meta) > 0 && !bytes.HasPrefix(bytes.TrimSpace(meta[1:]), []byte("}")) {
 		added = append(append(added[:len(added)-1], ','), meta[1:]...)
@@ -156,11 +156,11 @@ func Upcast(version int, event journal.Event) journal.Event {
 	return event
 }
 
-// EncodeMeta is the meta of a journal event.
+// EncodeMeta returns the JSON of an event's meta.
 func EncodeMeta(meta Meta) json.RawMessage {
 	encoded, err := json.Marshal(meta)
 	if err != nil {
-		// Meta holds strings and numbers only: encoding/json cannot fail on it.
+		// Meta holds only strings and numbers, so encoding/json cannot fail on it.
 		panic("stream: encode meta: " + err.Error())
 	}
 	return encoded

@@ -14,10 +14,10 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// patience bounds every wait of the tests; it is only ever used up by a failure.
+// patience bounds every wait of the tests; only a failure takes that long.
 const patience = 60 * time.Second
 
-// memoryJournal is the journal without a store, for faults and for speed; the same tests run on the real one elsewhere.
+// memoryJournal is a journal without a store, for faults and for speed; the same tests run on the real one elsewhere.
 type memoryJournal struct {
 	mu          sync.Mutex
 	records     []journal.Record
@@ -27,7 +27,7 @@ type memoryJournal struct {
 	listeners   map[int]journal.EphemeralSubscriber
 	next        int
 	fail        error
-	late        []journal.Record // committed, not handed out yet: what another process wrote
+	late        []journal.Record // committed by another process, and not yet delivered
 	isLate      bool
 	reads       int
 	forgetful   bool // keeps no records: for benchmarks
@@ -60,7 +60,7 @@ func (m *memoryJournal) Append(_ context.Context, events ...journal.Event) ([]jo
 	return added, nil
 }
 
-// lag holds records back from subscribers, or hands out those held back.
+// lag withholds records from subscribers, or delivers the withheld ones.
 func (m *memoryJournal) lag(on bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -146,7 +146,7 @@ func (m *memoryJournal) failWith(err error) {
 	m.fail = err
 }
 
-// fakeConn is a connection whose peer reads as the test wishes.
+// fakeConn is a connection whose peer reads as the test requires.
 type fakeConn struct {
 	mu       sync.Mutex
 	changed  sync.Cond
@@ -171,7 +171,7 @@ func newFakeConn() *fakeConn {
 	return f
 }
 
-// Write implements Conn: of a peer that does not read, the first message is begun and the rest refused.
+// Write implements Conn. For a peer that does not read, it starts the first message and refuses the rest.
 func (f *fakeConn) Write(messages []*Message) (sent int, full bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -207,7 +207,7 @@ func (f *fakeConn) Wait() error {
 	return nil
 }
 
-// accept is one message arriving; f.mu is held.
+// accept records the arrival of one message; f.mu is held.
 func (f *fakeConn) accept(message *Message) bool {
 	if f.room == 0 || f.aborted {
 		return false
@@ -233,7 +233,7 @@ func (f *fakeConn) Alive() bool              { f.mu.Lock(); defer f.mu.Unlock();
 func (f *fakeConn) Close(code int, _ string) { f.set(func() { f.code = code }) }
 func (f *fakeConn) Abort()                   { f.set(func() { f.aborted = true }) }
 
-// wait blocks until the condition holds; what says what was waited for.
+// wait blocks until the condition holds; what names the condition.
 func (f *fakeConn) wait(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	late := time.AfterFunc(patience, func() { f.set(func() {}) })
@@ -299,7 +299,7 @@ func join(t *testing.T, h *Hub, filter string, after ...int64) (*client, *fakeCo
 	return c, conn
 }
 
-// plainEvent is an event of one frame; the text names it.
+// plainEvent returns an event with one frame, whose text identifies it.
 func plainEvent(thread, text string) journal.Event {
 	payload, _ := json.Marshal(text)
 	return journal.Event{Type: "transcript_updated", SessionID: thread, Payload: payload}
@@ -316,7 +316,7 @@ func systemOwned(event journal.Event) journal.Event {
 	return event
 }
 
-// tokenEvent is an event of three frames.
+// tokenEvent returns an event with three frames.
 func tokenEvent(thread, text string) journal.Event {
 	params, _ := json.Marshal(text)
 	return Upcast(1, journal.Event{
@@ -325,7 +325,7 @@ func tokenEvent(thread, text string) journal.Event {
 	})
 }
 
-// accountEvent is a global event of three frames, the middle one a broadcast.
+// accountEvent returns a global event with three frames, of which the middle one is a broadcast.
 func accountEvent(text string) journal.Event {
 	params, _ := json.Marshal(text)
 	return Upcast(1, journal.Event{

@@ -10,36 +10,37 @@ type Feed interface {
 	// Frames returns the frames of a record, in the order of their positions (FramePosition). It must return the same
 	// for a record, live and on replay.
 	Frames(record journal.Record) ([]Frame, error)
-	// AppendFrame appends a frame as it is sent, with its position and number for connections that asked for them.
+	// AppendFrame appends a frame as sent, with its position and number for connections that asked for them.
 	AppendFrame(dst []byte, frame *Frame, positions bool) []byte
 	// AppendNotice appends the notice of frames that a connection does not get.
 	AppendNotice(dst []byte, notice Notice) []byte
 }
 
-// Notice is the state of a connection against the journal: after it resumed at a cursor, or when frames between two
+// Notice is the state of a connection relative to the journal: after it resumed at a cursor, or when frames between two
 // positions are missing.
 type Notice struct {
 	// Kind is resumed, gap or ahead.
 	Kind string
 	// From and To are positions; Oldest is the first one still stored, 0 when unknown.
 	From, To, Oldest int64
-	// Skipped says that only replaceable frames are missing.
+	// Skipped: only replaceable frames are missing.
 	Skipped bool
 }
 
-// Audience chooses frames of a feed. Those with the same Key choose the same, and share one ring and one encoding.
+// Audience chooses frames of a feed. Audiences with the same Key choose the same frames, and share one ring and one
+// encoding.
 type Audience struct {
 	Key string
-	// Sessions are those whose events are included; broadcasts of others are offered, too.
+	// Sessions are the sessions whose events are included; broadcasts of other sessions are offered to Sees as well.
 	Sessions []string
-	// Sees selects frames among them. Several goroutines call it.
+	// Sees selects frames among them. Several goroutines call it concurrently.
 	Sees func(frame *Frame) bool
 }
 
-// FramePosition is the position of the frame with an index (below 16) among those of a record.
+// FramePosition returns the position of the frame with an index (below 16) among the frames of a record.
 func FramePosition(record journal.Record, index int) int64 { return startOf(record.Pos) + int64(index) }
 
-// ownFeed is what /api/stream shows.
+// ownFeed is the feed of /api/stream.
 type ownFeed struct{}
 
 // Frames implements Feed.
@@ -57,7 +58,7 @@ func (ownFeed) AppendNotice(dst []byte, n Notice) []byte { return appendNotice(d
 type channel struct {
 	feed Feed
 	all  map[*view]struct{}
-	// wide are the views of everything, of those of some sessions.
+	// wide are the views of all sessions, and a map of the views of particular sessions.
 	wide map[*view]struct{}
 	of   map[string]map[*view]struct{}
 }
@@ -110,7 +111,7 @@ func (c *channel) remove(v *view) {
 	}
 }
 
-// audience is Audience with its channel; the stream's own are by thread.
+// audience is an Audience with its channel; the stream's own audiences are by thread.
 type audience struct {
 	channel  *channel
 	key      string // among the views of all channels
@@ -118,7 +119,7 @@ type audience struct {
 	sees     func(*Frame) bool
 }
 
-// byThread is the audience of a filter of the stream, "" for everything.
+// byThread returns the audience of a filter of the stream, "" for everything.
 func (h *Hub) byThread(filter string, reach Reach) audience {
 	a := audience{channel: h.own, key: filter, sees: func(f *Frame) bool { return f.visible(filter) }}
 	if filter != "" {
@@ -135,8 +136,8 @@ func (a audience) notice(n Notice) *Message {
 // wide reports whether the audience includes events of all sessions.
 func (a audience) wide() bool { return a.channel.feed == ownFeed{} && len(a.sessions) == 0 }
 
-// session is the only session of an audience, "" when there are others: a journal query for it finds every event of
-// the audience.
+// session returns the only session of an audience, "" if there are several. A journal query for that session finds
+// every event of the audience.
 func (a audience) session() string {
 	if len(a.sessions) == 1 {
 		return a.sessions[0]
@@ -156,7 +157,7 @@ func (h *Hub) channelOf(feed Feed) *channel {
 	return c
 }
 
-// audience is the audience of another protocol's connection; h.mu is held.
+// audience returns the audience of another protocol's connection; h.mu is held.
 func (h *Hub) audience(feed Feed, a Audience, reach Reach) audience {
 	all := audience{channel: h.channelOf(feed), key: "\x00" + a.Key, sessions: a.Sessions, sees: a.Sees}
 	return all.within(reach)

@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// shortClose is the patience with peers that do not answer a close frame.
+// shortClose is how long to wait for peers that do not answer a close frame.
 const shortClose = 200 * time.Millisecond
 
-// tally counts the reasons that the hub reported.
+// tally counts the reasons that the hub reports.
 type tally struct {
 	mu     sync.Mutex
 	counts map[string]int
@@ -46,15 +46,15 @@ func (c *tally) all() (sum int) {
 	return sum
 }
 
-// said is a client's text frame.
+// said returns a client's text frame.
 func said(text string) []byte {
 	frame := masked(0x81, len(text))
 	copy(frame[len(frame)-len(text):], text)
 	return frame
 }
 
-// awaitClose reads until the server ends the connection and returns the close frame's code and reason; it never answers
-// it.
+// awaitClose reads until the server ends the connection, and returns the close frame's code and reason. It never
+// answers the close frame.
 func awaitClose(t *testing.T, reader *bufio.Reader) (code int, reason string) {
 	t.Helper()
 	for {
@@ -85,7 +85,7 @@ func awaitClose(t *testing.T, reader *bufio.Reader) (code int, reason string) {
 	}
 }
 
-// A peer that floods is closed with 1008 and the reason, whatever it sends; the same at an allowed rate is
+// A peer that floods is closed with 1008 and the reason, whatever it sends; the same input at an allowed rate is
 // served.
 func TestFloodsAreClosed(t *testing.T) {
 	t.Parallel()
@@ -117,7 +117,7 @@ func TestFloodsAreClosed(t *testing.T) {
 						return
 					}
 				}
-				// It closes in the end, as a library would: the server need not wait for it.
+				// It finally closes, as a library would, so the server need not wait for it.
 				_, _ = conn.Write(append(masked(0x88, 2)[:6], 0x03, 0xe8))
 			}()
 			if code, reason := awaitClose(t, reader); code != closePolicy || reason != "too many messages" {
@@ -131,8 +131,8 @@ func TestFloodsAreClosed(t *testing.T) {
 	}
 }
 
-// A message that is begun and not finished, however it is trickled, ends the connection in its time; the peer's pings
-// do not help it.
+// An unfinished message ends its connection when its time is over, however slowly its bytes arrive. The peer's pings do
+// not prevent that.
 func TestUnfinishedMessagesAreReaped(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ begun, trickle []byte }{
@@ -151,7 +151,7 @@ func TestUnfinishedMessagesAreReaped(t *testing.T) {
 			h, server := serve(t, newMemoryJournal(), Options{Metrics: Metrics{Closed: closed.add}},
 				HandlerOptions{MessageTimeout: timeout, CloseTimeout: shortClose})
 			conn, reader, _ := handshake(t, server, nil)
-			// A connection in between messages is not timed.
+			// A connection between messages has no time limit.
 			pause := time.NewTimer(2 * timeout)
 			<-pause.C
 			began := time.Now()
@@ -208,8 +208,8 @@ func eventually(t *testing.T, what string, condition func() bool) {
 	}
 }
 
-// A peer that is closed in the middle of a frame and stops sending is not waited for: neither for its frame nor for its
-// close.
+// The server does not wait for a peer that it closes in the middle of a frame and that stops sending: neither for its
+// frame nor for its close.
 func TestAPeerThatStopsWhileItIsClosedIsReaped(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -235,7 +235,7 @@ func TestAPeerThatStopsWhileItIsClosedIsReaped(t *testing.T) {
 	}
 }
 
-// A slow but steady peer is served: only a message is timed, not the connection.
+// A slow but steady peer is served: only a message has a time limit, not the connection.
 func TestSlowMessageIsAccepted(t *testing.T) {
 	t.Parallel()
 	_, server := serve(t, newMemoryJournal(), Options{}, HandlerOptions{MessageTimeout: 10 * time.Second})
@@ -255,7 +255,7 @@ func TestSlowMessageIsAccepted(t *testing.T) {
 	}
 }
 
-// Large messages share a budget, so that many connections cannot fill the memory with what they never finish.
+// Large messages share a budget, so that many connections cannot fill the memory with messages that they never finish.
 func TestLargeMessagesShareABudget(t *testing.T) {
 	t.Parallel()
 	var closed tally
@@ -293,7 +293,7 @@ func TestLargeMessagesShareABudget(t *testing.T) {
 	}
 }
 
-// Connections beyond a bound are refused before the upgrade, with the way out; a place that was left is free again.
+// Connections beyond a bound are refused before the upgrade, with the remedy; closing a connection frees its slot.
 func TestConnectionBounds(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -311,7 +311,7 @@ func TestConnectionBounds(t *testing.T) {
 			t.Parallel()
 			var refused tally
 			h, server := serve(t, newMemoryJournal(), Options{Metrics: Metrics{Refused: refused.add}}, test.opts)
-			// A handshake that fails takes no place.
+			// A failed handshake takes no slot.
 			for range 5 {
 				if _, _, response := handshakeAt(t, server, "/api/stream?after=x",
 					nil); response.StatusCode != http.StatusBadRequest {

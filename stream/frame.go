@@ -26,7 +26,7 @@ type Frame struct {
 	// Replaceable frames are superseded by a later one: text deltas (the finished item has the whole text), token
 	// usage, plan and diff.
 	Replaceable bool
-	// Repeats says that a later frame of the same event has the same content.
+	// Repeats: a later frame of the same event has the same content.
 	Repeats bool
 	// Text is set on a frame that adds to a text. An Ephemeral frame is not stored yet: it has no position and no
 	// number.
@@ -38,7 +38,8 @@ type Frame struct {
 	About any
 	// project is the project of its record, "" for none or when no client is limited to projects (Hub.projects).
 	project string
-	// Pos is the frame's position (journal pos*16 + index within the event), Seq its event's number within the session.
+	// Pos is the frame's position (journal pos*16 + index within the event), Seq is its event's number within the
+	// session.
 	Pos, Seq int64
 }
 
@@ -83,7 +84,7 @@ func (f *Frame) visible(filter string) bool {
 // size estimates the encoded length, for queue bounds, without encoding.
 func (f *Frame) size() int { return len(f.Payload) + len(f.Type) + len(f.ThreadID) + 64 }
 
-// endOf is the position after every frame of the event at a journal position; a cursor there resumes with the next
+// endOf returns the position after every frame of the event at a journal position; a cursor there resumes with the next
 // event.
 func endOf(journalPos int64) int64 {
 	if journalPos <= 0 {
@@ -92,10 +93,10 @@ func endOf(journalPos int64) int64 {
 	return journalPos*framesPerEvent + lastIndex
 }
 
-// startOf is the position of the first frame of the event at a journal position.
+// startOf returns the position of the first frame of the event at a journal position.
 func startOf(journalPos int64) int64 { return journalPos * framesPerEvent }
 
-// eventOf is the journal position of the event a cursor points into.
+// eventOf returns the journal position of the event that a cursor points into.
 func eventOf(cursor int64) int64 { return cursor / framesPerEvent }
 
 // midEvent reports whether frames of the cursor's own event may still be due.

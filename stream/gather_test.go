@@ -12,7 +12,7 @@ func TestLargeShardWaitsForPendingFrames(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		sockets int
-		waits   time.Duration // for what never comes
+		waits   time.Duration // for frames that never come
 	}{"large": {gatherThreshold, gatherThreshold * gatherPerConn}, "very large": {2000, maxPause}, "few": {gatherThreshold - 1, 0}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

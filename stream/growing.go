@@ -50,7 +50,7 @@ func GrowTexts(records []journal.Record) ([]GrownText, error) {
 	return texts, nil
 }
 
-// growing is a text as JSON without the quotes, and its end in UTF-16 code units. A pruned beginning is not in it.
+// growing is a text as JSON without the quotes, and its end in UTF-16 code units. It lacks a pruned beginning.
 type growing struct {
 	into       string
 	literal    []byte
@@ -85,6 +85,6 @@ func literal(payload []byte, at int) (from, to int, err error) {
 	return 0, 0, fmt.Errorf("its text at %d has no end", at)
 }
 
-// CursorAfter is the cursor (?after=) after all frames of the event at a journal position. A client that read a state
-// with all events up to there misses nothing from it on and gets nothing twice.
+// CursorAfter returns the cursor (?after=) after all frames of the event at a journal position. A client that read a
+// state with all events up to that position can resume there: it misses no frame and gets none twice.
 func CursorAfter(journalPos int64) int64 { return endOf(journalPos) }

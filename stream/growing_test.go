@@ -9,7 +9,7 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// deltaRecord is a stored delta whose text is given as JSON writes it, without the quotes.
+// deltaRecord returns a stored delta. Its text is in JSON form, without the quotes.
 func deltaRecord(into, literal string, offset int64) journal.Record {
 	payload := fmt.Sprintf(`{"method":"item/agentMessage/delta","params":{"delta":"%s","itemId":"i"}}`, literal)
 	ref := TextRef{Offset: offset, Length: TextLength([]byte(literal)),
@@ -18,8 +18,8 @@ func deltaRecord(into, literal string, offset int64) journal.Record {
 		Event: journal.Event{Payload: json.RawMessage(payload), Meta: EncodeMeta(Meta{Text: &ref})}}
 }
 
-// Stored deltas make the texts their offsets say: apart by where they go, whole over cut characters, begun anew at 0,
-// and as much as is left of one whose beginning was pruned.
+// Stored deltas form the texts that their offsets describe. Texts are separate by destination and intact where a
+// character is split. They restart at offset 0, and a text whose beginning was pruned keeps the rest.
 func TestGrowTexts(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

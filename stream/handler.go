@@ -12,9 +12,9 @@ import (
 	"github.com/coder/websocket"
 )
 
-// HandlerOptions configure the websocket route. Zero fields take the defaults named.
+// HandlerOptions configure the websocket route. Zero fields take the defaults given in parentheses.
 type HandlerOptions struct {
-	// OriginAllowed decides about the request's Origin before the upgrade; nil allows every request.
+	// OriginAllowed checks the request's Origin before the upgrade; nil allows every request.
 	OriginAllowed func(*http.Request) bool
 	// Access, when set, returns a context that ends when the caller loses access. The socket is then closed with 1008,
 	// in other protocols, too.
@@ -28,8 +28,8 @@ type HandlerOptions struct {
 	Stall time.Duration
 	// MaxConnections bounds open connections (503 beyond), MaxPerAddress those of one client address (429). 0: no bound.
 	MaxConnections, MaxPerAddress int
-	// Rate bounds a client's frames per second, Burst those at once (200, 1,000); every 4 KiB count as one more. A
-	// client over it is closed with 1008.
+	// Rate bounds a client's frames per second, Burst the frames at once (200, 1,000); every 4 KiB count as one more. A
+	// client that exceeds them is closed with 1008.
 	Rate, Burst int
 	// MessageTimeout bounds the time from a message's first byte to its last (10 s); then the close code is 1008.
 	MessageTimeout time.Duration
@@ -112,8 +112,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// resumeAt checks the cursor of a handshake and returns nil when it has none. A bad one is answered with an
-// error.
+// resumeAt checks the cursor of a handshake, and returns nil if it has none. It answers a bad one with an error.
 func (h *Handler) resumeAt(w http.ResponseWriter, r *http.Request) (at *resumeStatus, ok bool) {
 	values, resumes := r.URL.Query()["after"]
 	if !resumes {
@@ -137,12 +136,12 @@ func (h *Handler) resumeAt(w http.ResponseWriter, r *http.Request) (at *resumeSt
 	return &status, true
 }
 
-// accept does the handshake; nil when it fails.
+// accept does the handshake; it returns nil on failure.
 func (h *Handler) accept(w http.ResponseWriter, r *http.Request) *websocketConn {
 	wrapped := &hijacker{ResponseWriter: w, stall: h.opts.Stall, memory: h.memory, limits: h.limits}
 	ws, err := websocket.Accept(wrapped, r, &websocket.AcceptOptions{
 		Subprotocols: firstSubprotocol(r),
-		// Checked above: the library knows only patterns of hosts.
+		// Checked above: the library supports only host patterns.
 		InsecureSkipVerify: true,
 		CompressionMode:    websocket.CompressionDisabled,
 	})
@@ -154,7 +153,8 @@ func (h *Handler) accept(w http.ResponseWriter, r *http.Request) *websocketConn 
 	return &websocketConn{ws: ws, socket: wrapped.socket}
 }
 
-// serve opens the connection and reports whether it did; leave is then called at its end. named comes from viewOf.
+// serve opens the connection and reports whether it succeeded; leave is then called at the connection's end. named
+// comes from viewOf.
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request, named []string, at *resumeStatus, leave func()) bool {
 	conn := h.accept(w, r)
 	if conn == nil {
@@ -175,7 +175,8 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, named []string, 
 		return false
 	}
 	h.endWithAccess(client, r)
-	// A goroutine of its own, which the hub waits for: the handler's return frees net/http's 20 KiB per connection.
+	// A separate goroutine, which the hub waits for: when the handler returns, net/http's 20 KiB per connection are
+	// freed.
 	go func() {
 		defer leave()
 		if named != nil {
@@ -187,7 +188,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, named []string, 
 	return true
 }
 
-// reach is the project limit of the caller, nil for none.
+// reach returns the project limit of the caller, nil for none.
 func (h *Handler) reach(r *http.Request) Reach {
 	if h.opts.Reach == nil {
 		return nil
@@ -195,7 +196,7 @@ func (h *Handler) reach(r *http.Request) Reach {
 	return h.opts.Reach(r)
 }
 
-// withdrawn closes a socket whose token was revoked, has expired or has another role.
+// withdrawn is the reason for closing a socket whose token was revoked, has expired or has another role.
 const withdrawn = "access was withdrawn"
 
 // endWithAccess closes a client once its caller has lost access, which may have happened already.
@@ -215,7 +216,7 @@ func (h *Handler) endWithAccess(client *client, r *http.Request) {
 // follow serves a connection until it ends.
 func (h *Handler) follow(client *client, conn *websocketConn, listener Listener) {
 	defer h.hub.detach(client)
-	// ready is a client's first message, even if the client sends, fails or closes before it reads it.
+	// ready is a client's first message, even if the client sends, fails or closes before reading it.
 	select {
 	case <-client.greeted:
 	case <-client.done:
@@ -225,9 +226,10 @@ func (h *Handler) follow(client *client, conn *websocketConn, listener Listener)
 
 // read passes messages to the listener until the connection fails or breaks a rule, and returns the close code.
 func (h *Handler) read(client *client, conn *websocketConn, listener Listener) (code int, reason string) {
-	var earlier int64 // bytes of the messages that were read
+	var earlier int64 // bytes of earlier messages
 	for {
-		// No context: the hub ends the connection itself, and a deadline per message would cost more than the message.
+		// Without a context: the hub ends the connection itself, and a deadline per message would cost more than the
+		// message.
 		kind, reader, err := conn.ws.Reader(context.Background())
 		if err != nil {
 			return h.owed(err)
@@ -279,7 +281,7 @@ func (l ownListener) OnMessage(data []byte) {
 	}
 }
 
-// owed is the close frame for a peer after a failed read.
+// owed returns the close frame for a peer after a failed read.
 func (h *Handler) owed(err error) (code int, reason string) {
 	code, reason, label := readFailure(err)
 	if label != "" {
@@ -288,7 +290,7 @@ func (h *Handler) owed(err error) (code int, reason string) {
 	return code, reason
 }
 
-// threadOf is the initial filter: one non-empty threadId.
+// threadOf returns the initial filter: one non-empty threadId.
 func threadOf(query url.Values) string {
 	if values := query["threadId"]; len(values) == 1 {
 		return values[0]
@@ -300,7 +302,7 @@ func isUpgrade(r *http.Request) bool {
 	return r.Header.Get("Upgrade") != "" && hasToken(r.Header.Values("Connection"), "upgrade")
 }
 
-// handshakeProblem is the original's error text for a bad handshake, "" for a good one.
+// handshakeProblem returns the original's error text for a bad handshake, "" for a good one.
 func handshakeProblem(r *http.Request) string {
 	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
 		return "Invalid Upgrade header"
@@ -337,7 +339,7 @@ func refuse(w http.ResponseWriter, status int, code, message string) {
 	_, _ = w.Write(body)
 }
 
-// firstSubprotocol is the first one the client offers; it is echoed, whatever it is.
+// firstSubprotocol returns the first subprotocol that the client offers; the server echoes it, whatever it is.
 func firstSubprotocol(r *http.Request) []string {
 	first, _, _ := strings.Cut(r.Header.Get("Sec-WebSocket-Protocol"), ",")
 	if first = strings.TrimSpace(first); first == "" {

@@ -83,7 +83,7 @@ func (p *peer) send(texts ...string) {
 	}
 }
 
-// sync makes sure the server has obeyed everything sent so far.
+// sync makes sure that the server has executed every command sent so far.
 func (p *peer) sync() {
 	p.t.Helper()
 	p.send(`{"type":"ping"}`)
@@ -146,10 +146,10 @@ func TestCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.want(errorText)
-	both() // the filter is the old one
+	both() // the filter is unchanged
 	p.want(event("A"))
 
-	p.send(``) // no answer at all
+	p.send(``) // no answer
 	if err := p.ws.Write(t.Context(), websocket.MessageBinary,
 		[]byte(`{"type":"subscribe","threadId":"B","extra":[]}`)); err != nil {
 		t.Fatal(err)
@@ -163,7 +163,8 @@ func TestCommands(t *testing.T) {
 	p.want(event("A"), event("B"))
 }
 
-// Invalid UTF-8 closes 1007, a message over the limit 1009, an unmasked frame 1002: on the wire, close frame included.
+// Invalid UTF-8 closes with 1007, a message over the limit with 1009, an unmasked frame with 1002: on the wire,
+// including the close frame.
 func TestProtocolErrors(t *testing.T) {
 	t.Parallel()
 	_, server := serve(t, newMemoryJournal(), Options{}, HandlerOptions{ReadLimit: 100})
@@ -199,7 +200,7 @@ func TestProtocolErrors(t *testing.T) {
 	}
 }
 
-// The recorded handshakes: what is no upgrade is 404 with nothing, what is a bad one 400.
+// The recorded handshakes: a request that is not an upgrade gets an empty 404, a bad upgrade gets 400.
 func TestHandshakes(t *testing.T) {
 	t.Parallel()
 	_, server := serve(t, newMemoryJournal(), Options{}, HandlerOptions{})
@@ -292,7 +293,7 @@ func TestStopClosesSockets(t *testing.T) {
 	}
 }
 
-// A reader that stops is closed, the others are served, and when it reads on in time it sees 4008.
+// A reader that stops is closed while the others are served. If it resumes reading in time, it gets 4008.
 func TestStalledSocket(t *testing.T) {
 	t.Parallel()
 	slowConsumers := make(chan string, 1)
@@ -304,7 +305,7 @@ func TestStalledSocket(t *testing.T) {
 	healthy := dial(t, server, "?threadId=H")
 	healthy.want(`{"type":"ready","threadId":"H"}`)
 
-	// More than any socket buffer holds.
+	// Larger than any socket buffer.
 	big := strings.Repeat("x", 256<<10)
 	go func() {
 		for range 128 {
@@ -320,7 +321,7 @@ func TestStalledSocket(t *testing.T) {
 	case <-time.After(patience):
 		t.Fatal("the stalled reader was never noticed")
 	}
-	// It has five seconds: the frame that was begun is finished, then the close frame comes.
+	// It has five seconds: the frame in progress is finished, then the close frame follows.
 	_ = conn.SetReadDeadline(time.Now().Add(patience))
 	if code := lastFrame(t, reader); code != closeSlow {
 		t.Errorf("closed with %d", code)
@@ -328,8 +329,8 @@ func TestStalledSocket(t *testing.T) {
 	healthy.want(`{"type":"transcript_updated","threadId":"H","payload":"still here"}`)
 }
 
-// A text message that is still coming in when the server closes is read by one goroutine at a time: the reader may not
-// look into what the close is emptying. Only -race sees it.
+// If the server closes while a text message is arriving, only one goroutine at a time reads the message. The reader
+// must not access the buffer that the close drains. Only -race detects that.
 func TestCloseInTheMiddleOfAText(t *testing.T) {
 	t.Parallel()
 	h, server := serve(t, newMemoryJournal(), Options{}, HandlerOptions{CloseTimeout: shortClose})
@@ -351,10 +352,10 @@ func TestCloseInTheMiddleOfAText(t *testing.T) {
 	requireEmpty(t, h)
 }
 
-// A peer that answers no ping is dropped; the ping itself is a control frame browsers hide from the page.
+// A peer that answers no ping is dropped. The ping is a control frame, which browsers hide from the page.
 func TestDeadPeerIsDropped(t *testing.T) {
 	t.Parallel()
-	// Time enough to write the ping before it is missed.
+	// Enough time to write the ping before its answer is missed.
 	_, server := serve(t, newMemoryJournal(), Options{PingEvery: 500 * time.Millisecond}, HandlerOptions{})
 	_, reader, _ := handshake(t, server, nil)
 	requireBytes(t, reader, "8120"+hex.EncodeToString([]byte(readyNull))+"8900")
@@ -363,7 +364,7 @@ func TestDeadPeerIsDropped(t *testing.T) {
 	}
 }
 
-// A client's ping gets its pong, and whole frames around it, while events flow.
+// A client's ping gets its pong between whole frames, while events are sent.
 func TestControlFramesBetweenEvents(t *testing.T) {
 	t.Parallel()
 	j := newMemoryJournal()
@@ -400,7 +401,7 @@ func TestControlFramesBetweenEvents(t *testing.T) {
 	cancel()
 }
 
-// A thousand connections leave nothing behind.
+// A thousand connections leave no goroutine or other resource behind.
 func TestNoGoroutineLeak(t *testing.T) {
 	ignore := goleak.IgnoreCurrent()
 	j := newMemoryJournal()
@@ -433,7 +434,7 @@ func TestNoGoroutineLeak(t *testing.T) {
 	}
 }
 
-// ST-26, ST-09 over a socket: frames of clients that never asked for positions are the original's, byte for byte.
+// ST-26, ST-09 over a socket: clients that never asked for positions get the original's frames, byte for byte.
 func TestPlainFramesOnTheWire(t *testing.T) {
 	t.Parallel()
 	j := newMemoryJournal()

@@ -25,20 +25,21 @@ type Journal interface {
 	SubscribeEphemeral(fn journal.EphemeralSubscriber) (cancel func())
 	// Pending reports whether fn is about to get more records: a write is under way or queued.
 	Pending() bool
-	// Bounds returns the oldest position still kept and the last committed one.
+	// Bounds returns the oldest kept position and the last committed one.
 	Bounds(ctx context.Context) (oldest, head int64, err error)
-	// Read returns committed records after a position; with Session set, that session's, global ones and broadcasts.
+	// Read returns committed records after a position; with Session set, only that session's records, global ones and
+	// broadcasts.
 	Read(ctx context.Context, query journal.Query) ([]journal.Record, error)
 }
 
 // Conn is the transport of one connection. One goroutine at a time calls Write and Wait.
 type Conn interface {
-	// Write sends messages in order as far as the peer accepts them now, without waiting. It returns how many
-	// it accepted; a partly written one counts. full: call Wait before the next Write.
+	// Write sends messages in order as far as the peer accepts them now, without waiting. It returns how many the peer
+	// accepted; a partly written one counts. full: call Wait before the next Write.
 	Write(messages []*Message) (sent int, full bool, err error)
 	// Wait returns when all accepted bytes are sent. ErrStalled: no byte moved for the stall limit.
 	Wait() error
-	// Ping asks the peer for a sign of life; Alive reports whether there was any since.
+	// Ping asks the peer for a sign of life; Alive reports whether there was one since.
 	Ping()
 	Alive() bool
 	// Close ends the connection with a websocket close code and reason, within a few seconds.
@@ -47,7 +48,7 @@ type Conn interface {
 	Abort()
 }
 
-// Sentinels of Conn and Hub, to be tested with errors.Is.
+// Sentinel errors of Conn and Hub; test them with errors.Is.
 var (
 	// ErrStalled: the peer accepted nothing within the stall limit.
 	ErrStalled = errors.New("the reader accepted nothing within the stall limit")
@@ -55,7 +56,7 @@ var (
 	ErrStopped = errors.New("the stream is not running")
 )
 
-// Metrics are callbacks for what the hub does. Every function may be nil; none may block.
+// Metrics are callbacks for the hub's activity. Every function may be nil; none may block.
 type Metrics struct {
 	// Connections gets +1 and -1.
 	Connections func(delta int)
@@ -64,38 +65,38 @@ type Metrics struct {
 	// CatchUp is called each time a connection is switched to reading the journal, with the reason: resume or
 	// overflow.
 	CatchUp func(reason string)
-	// Skipped gets the number of replaceable frames a slow connection without positions did not get.
+	// Skipped gets the number of replaceable frames that a slow connection without positions missed.
 	Skipped func(frames int)
 	// Gap is called for each gap frame, with the reason: resume (the cursor was pruned already), pruned (while
 	// catching up) or skipped.
 	Gap func(reason string)
 	// SlowConsumer is called for each connection closed with 4008: stalled or pruned.
 	SlowConsumer func(reason string)
-	// Closed is called for each connection closed because of its peer: rate, unfinished, too_big, memory,
-	// protocol, filter_changes or no_pong. It is also called when access was withdrawn.
+	// Closed is called for each connection that the hub closes because of its peer: rate, unfinished, too_big, memory,
+	// protocol, filter_changes or no_pong. It is also called when access is withdrawn.
 	Closed func(reason string)
 	// Refused is called for each refused handshake: connections, address or origin.
 	Refused func(reason string)
 }
 
-// Options configure a Hub. Zero fields take the defaults named.
+// Options configure a Hub. Zero fields take the defaults given in parentheses.
 type Options struct {
 	Logger zerolog.Logger
-	// RingFrames and RingBytes bound the recent frames kept for all connections together (4096 frames, 8 MiB of payload;
-	// encoded they take up to three times that); a connection further behind catches up from the journal.
+	// RingFrames and RingBytes bound the recent frames kept for all connections together (4096 frames, 8 MiB of
+	// payload). Encoded frames take up to three times that. A connection further behind catches up from the journal.
 	RingFrames, RingBytes int
 	// Shards is the number of writers (GOMAXPROCS).
 	Shards int
-	// CatchUpPage is how many records a connection that catches up reads at a time (128), CatchUpReads how many
+	// CatchUpPage is how many records a connection reads at a time while it catches up (128). CatchUpReads is how many
 	// connections read at once (8).
 	CatchUpPage, CatchUpReads int
-	// PingEvery is the time between pings (15 s, because proxies close connections that are idle for 20 s).
-	// PingTimeout is the time a peer has for any sign of life after one (15 s).
+	// PingEvery is the time between pings (15 s, because proxies close connections that are idle for 20 s). PingTimeout
+	// is the time that a peer has for any sign of life after a ping (15 s).
 	PingEvery, PingTimeout time.Duration
 	// StopTimeout bounds the closing of open connections on Stop (5 s).
 	StopTimeout time.Duration
-	// ProjectOf is the project a session belongs to, "" for none and for a session that is not there. The hub calls it
-	// for connections limited to projects (HandlerOptions.Reach); they get no frames when it is nil.
+	// ProjectOf returns the project of a session, "" for none and for a missing session. The hub calls it for
+	// connections limited to projects (HandlerOptions.Reach); if it is nil, they get no frames.
 	ProjectOf func(ctx context.Context, sessionID string) (string, error)
 	// Watched, when set, is called when the result of Hub.Watched may have changed. It must not block.
 	Watched func()
@@ -142,18 +143,18 @@ func positive[T int | time.Duration](value, fallback T) T {
 type Hub struct {
 	journal Journal
 	opts    Options
-	reads   chan struct{} // one token per journal read of a connection that catches up
+	reads   chan struct{} // one token per concurrent journal read of connections that catch up
 
 	lifecycle sync.Mutex
 	cancel    func()
 	running   sync.WaitGroup // one per attached client, and one per tick of a client
-	writing   sync.WaitGroup // one per shard that runs, and one per goroutine it hands a client to
+	writing   sync.WaitGroup // one per running shard, and one per goroutine that a shard passes a client to
 
 	mu       sync.Mutex
 	open     bool
-	head     int64 // journal position of the last record handed out
+	head     int64 // journal position of the last published record
 	attached uint64
-	limited  int // clients that are limited to projects
+	limited  int // clients limited to projects
 	clients  map[*client]struct{}
 	views    map[string]*view // by their audience's key
 	own      *channel
@@ -201,8 +202,8 @@ func (h *Hub) Start(context.Context) error {
 	return nil
 }
 
-// Stop closes every connection with 1012 and waits for them, within ctx and StopTimeout; it then aborts the remaining
-// ones. Calling it twice is allowed.
+// Stop closes every connection with 1012 and waits for them, until ctx ends or StopTimeout passes; it then aborts the
+// remaining ones. Calling it twice is allowed.
 func (h *Hub) Stop(ctx context.Context) error {
 	h.lifecycle.Lock()
 	defer h.lifecycle.Unlock()
@@ -234,7 +235,7 @@ func (h *Hub) Stop(ctx context.Context) error {
 	return err
 }
 
-// await waits for the connections and aborts those that are left at the bound.
+// await waits for the connections, and aborts the remaining ones when the time is over.
 func (h *Hub) await(ctx context.Context, finished <-chan struct{}) (err error) {
 	select {
 	case <-finished:
@@ -260,11 +261,11 @@ func (h *Hub) isOpen() bool {
 	return h.open
 }
 
-// publish is the journal's subscriber: it never waits for a reader. The head moves under the lock the frames are put
-// into the rings under, so a client that joins or changes its filter does so between two events, never inside one.
+// publish is the journal's subscriber: it never waits for a reader. The head moves under the same lock as the rings. So
+// a client that joins or changes its filter does so between two events, never inside one.
 func (h *Hub) publish(records []journal.Record) {
-	// Events that no client would get are not derived. The others are derived outside the lock. A client that
-	// joins meanwhile joins before these events.
+	// Events that no client would get are not derived. The others are derived outside the lock; a client that joins
+	// during that time joins before these events.
 	outgoing := make([]derived, len(records))
 	h.mu.Lock()
 	for i := range records {
@@ -287,7 +288,7 @@ func (h *Hub) publish(records []journal.Record) {
 	h.mu.Unlock()
 }
 
-// derived are the frames of a record in the channels that wanted it.
+// derived are the frames of a record in the channels that want it.
 type derived struct {
 	wanted, done []*channel
 	frames       []*shared
@@ -303,7 +304,7 @@ func (d *derived) by(h *Hub, channels []*channel, record journal.Record) {
 	}
 }
 
-// publishEphemeral is publish for events that are not stored yet. A client that joins meanwhile reads them from the
+// publishEphemeral is publish for events that are not stored yet. A client that joins in between reads them from the
 // store.
 func (h *Hub) publishEphemeral(events []journal.Event) {
 	for i := range events {
@@ -326,7 +327,7 @@ func (h *Hub) publishEphemeral(events []journal.Event) {
 	}
 }
 
-// wakeShards wakes those with new frames for their sockets; h.mu is held.
+// wakeShards wakes the shards with new frames for their sockets; h.mu is held.
 func (h *Hub) wakeShards() {
 	for _, s := range h.shards {
 		if len(s.dirty) > 0 {
@@ -335,7 +336,7 @@ func (h *Hub) wakeShards() {
 	}
 }
 
-// wanting are the channels in which a record may have a frame for some connection; h.mu is held.
+// wanting returns the channels in which a record may have a frame for some connection; h.mu is held.
 func (h *Hub) wanting(record *journal.Record) (wanting []*channel) {
 	for _, c := range h.channels {
 		if c.wants(record) {
@@ -358,7 +359,7 @@ func (h *Hub) derive(c *channel, record journal.Record) []*shared {
 	for i := range frames {
 		out[i] = &shared{Frame: frames[i], channel: c}
 		if frames[i].Text != nil {
-			kept := record // of other events the record is not kept
+			kept := record // a frame keeps its record only if it adds to a text
 			out[i].record, text = &kept, out[i]
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// shown are the string payloads of received event frames; control frames show as their type.
+// shown returns the string payloads of received event frames; for a control frame it returns the type.
 func shown(t *testing.T, texts []string) []string {
 	t.Helper()
 	out := []string{}
@@ -36,7 +36,7 @@ func shown(t *testing.T, texts []string) []string {
 	return out
 }
 
-// ST-03, ST-11..ST-17: who gets what.
+// ST-03, ST-11..ST-17: which clients get which frames.
 func TestFilterRules(t *testing.T) {
 	t.Parallel()
 	j := newMemoryJournal()
@@ -142,8 +142,7 @@ func TestEncodedOnce(t *testing.T) {
 	}
 }
 
-// A reader that stops blocks no other client, its queue stays bounded, and it misses nothing when it reads
-// again.
+// A reader that stops blocks no other client, its queue stays bounded, and it misses nothing when it resumes reading.
 func TestStoppedReaderCatchesUp(t *testing.T) {
 	t.Parallel()
 	var catchUps atomic.Int64
@@ -179,7 +178,7 @@ func TestStoppedReaderCatchesUp(t *testing.T) {
 	if catchUps.Load() == 0 {
 		t.Error("the queue never overflowed: the test shows nothing")
 	}
-	// Live again: nothing is read from the journal any more.
+	// Live again: nothing more is read from the journal.
 	appendAll(t, j, plainEvent("A", "more"))
 	slow.wait(t, "one more", func() bool { return len(slow.received) == events+2 })
 	c.mu.Lock()
@@ -189,7 +188,7 @@ func TestStoppedReaderCatchesUp(t *testing.T) {
 	}
 }
 
-// The queue is bounded in bytes too; one frame larger than the bound still passes.
+// The queue is bounded in bytes, too; a single frame larger than the bound still passes.
 func TestQueueBytesBound(t *testing.T) {
 	t.Parallel()
 	j := newMemoryJournal()
@@ -210,7 +209,7 @@ func TestQueueBytesBound(t *testing.T) {
 	conn.wait(t, "every event", func() bool { return len(conn.received) == 22 })
 }
 
-// A reader that never takes anything is closed with 4008.
+// A reader that never accepts anything is closed with 4008.
 func TestStalledReaderIsClosed(t *testing.T) {
 	t.Parallel()
 	var reason atomic.Value
@@ -232,7 +231,7 @@ type stallingConn struct{ *fakeConn }
 func (s *stallingConn) Write([]*Message) (int, bool, error) { return 0, true, nil }
 func (s *stallingConn) Wait() error                         { return ErrStalled }
 
-// Filter changes while behind: what was owed under the old filter arrives, then what the new one lets through.
+// Filter changes while behind: frames due under the old filter arrive first, then those that the new filter selects.
 func TestFilterChangeWhileBehind(t *testing.T) {
 	t.Parallel()
 	j := newMemoryJournal()
@@ -260,7 +259,7 @@ func TestFilterChangeWhileBehind(t *testing.T) {
 	}
 }
 
-// Endless filter changes of a reader that does not read are not remembered without bound.
+// The filter changes of a client that does not read are kept only up to a bound.
 func TestFilterChurnIsBounded(t *testing.T) {
 	t.Parallel()
 	j := newMemoryJournal()
@@ -281,7 +280,7 @@ func TestFilterChurnIsBounded(t *testing.T) {
 	conn.wait(t, "the end", func() bool { return conn.code == closePolicy })
 }
 
-// A journal that cannot be read ends only the clients that need it, with 1011.
+// If the journal cannot be read, only the clients that need it end, with 1011.
 func TestJournalFailure(t *testing.T) {
 	t.Parallel()
 	j := newMemoryJournal()
@@ -352,7 +351,7 @@ func TestStartStop(t *testing.T) {
 	}
 }
 
-// A connection that does not take its close frame is cut off when the bound is over.
+// A connection that does not accept its close frame is aborted when the time is over.
 func TestStopIsBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -373,8 +372,8 @@ func TestStopIsBounded(t *testing.T) {
 	})
 }
 
-// A ping goes out every 15 s, so that no proxy that cuts silent connections after 20 s cuts this one. A peer that answers
-// nothing is dropped 15 s after a ping; one that does stays.
+// The server pings every 15 s, so that a proxy that closes silent connections after 20 s keeps this one. A peer that
+// does not answer is dropped 15 s after a ping; one that answers stays.
 func TestPings(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -399,7 +398,7 @@ func TestPings(t *testing.T) {
 	})
 }
 
-// A client that asks without reading the answers waits; the hub does not.
+// A client that sends commands without reading the answers waits; the hub does not.
 func TestAnswersAreBounded(t *testing.T) {
 	t.Parallel()
 	j := newMemoryJournal()

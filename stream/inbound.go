@@ -23,22 +23,22 @@ type inbound struct {
 	fault    error
 	reported bool   // the fault was returned to the library
 	sink     []byte // for bytes that are discarded
-	// payload counts the message bytes handed out, so that the reader of a message knows how many to read. The
-	// library's buffer knows too, but another goroutine owns it during a close.
+	// payload counts the message bytes returned, so that the reader of a message knows how many to read. The library's
+	// buffer has that number too, but another goroutine owns it during a close.
 	payload atomic.Int64
 
 	mu       sync.Mutex
 	deadline time.Time
-	closing  bool // our close frame was sent: the deadline belongs to it
+	closing  bool // our close frame was sent, and the deadline belongs to it
 }
 
 func newInbound(conn net.Conn, limits *intakeLimits) *inbound {
 	return &inbound{conn: conn, intake: newIntake(limits, time.Now())}
 }
 
-// read fails once with the peer's fault, after the bytes that caused it. From then on, or once our close frame is
-// sent, it discards bytes up to the peer's close frame. Unread bytes would reset the connection before the peer gets
-// our close frame, and the library would read them one by one.
+// read fails once with the peer's fault, after the bytes that caused it. From then on, or once our close frame is sent,
+// it discards bytes up to the peer's close frame. Otherwise unread bytes would reset the connection before the peer
+// gets our close frame, and the library would read them one by one.
 func (f *inbound) read(p []byte) (int, error) {
 	for {
 		if f.fault != nil && !f.reported {
@@ -69,7 +69,7 @@ func (f *inbound) read(p []byte) (int, error) {
 		f.payload.Store(f.intake.payload)
 		switch {
 		case draining && err == nil:
-			if n == len(p) && f.sink == nil { // a correct peer sends little now
+			if n == len(p) && f.sink == nil { // a correct peer now sends little
 				f.sink = make([]byte, sinkBuffer)
 			}
 		case draining:
@@ -93,7 +93,8 @@ func (f *inbound) receive(p []byte) (int, error) {
 	return n, nil
 }
 
-// aim sets the deadline of the next read unless it is set. It reports whether our close frame set its own.
+// aim sets the deadline of the next read unless it is already set. It reports whether our close frame set its own
+// deadline.
 func (f *inbound) aim(at time.Time) (closing bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -112,7 +113,8 @@ func (f *inbound) isClosing() bool {
 	return f.closing
 }
 
-// closeSent starts the peer's time to answer. The library would wait for the rest of a frame without a limit.
+// closeSent starts the time limit for the peer's answer. The library would wait for the rest of a frame without a
+// limit.
 func (f *inbound) closeSent() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -21,8 +21,8 @@ const (
 	frameHeader  = 14 // of a frame: two bytes, eight of length, four of mask
 )
 
-// intake measures a peer's input frame by frame without reading its content: its amount, and since when a message is
-// unfinished. The library hides both: pings, pongs and empty fragments never become a command.
+// intake measures a peer's input frame by frame without reading its content: its amount, and how long a message has
+// been unfinished. The library hides both, since pings, pongs and empty fragments never become a command.
 type intake struct {
 	limits *intakeLimits
 	tokens float64
@@ -32,15 +32,15 @@ type intake struct {
 	have    int    // bytes of header
 	left    uint64 // payload bytes still to come
 	payload int64  // bytes of messages so far, without headers and control frames
-	open    bool   // a fragmented message is not finished
+	open    bool   // a fragmented message is unfinished
 	started time.Time
 	closed  bool // the peer's close frame arrived
 }
 
 // intakeLimits bound the input of each peer.
 type intakeLimits struct {
-	rate, burst float64       // frames per second, and at once
-	largest     uint64        // bytes of a message; longer ones are refused elsewhere
+	rate, burst float64       // frames per second, and frames at once
+	largest     uint64        // maximum bytes of a message; longer ones are refused elsewhere
 	patience    time.Duration // for a whole message
 	closeWait   time.Duration // for the answer to a close frame
 }
@@ -92,7 +92,7 @@ func (i *intake) count(data []byte, now time.Time) error {
 	return nil
 }
 
-// length is that of the payload, once the header is whole.
+// length returns the payload's length, once the header is complete.
 func (i *intake) length() (length uint64, whole bool) {
 	if i.have < 2 {
 		return 0, false

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// masked is a client's frame.
+// masked returns a client's frame.
 func masked(first byte, payload int) []byte {
 	frame := []byte{first}
 	switch {
@@ -21,7 +21,7 @@ func masked(first byte, payload int) []byte {
 	return append(frame, make([]byte, 4+payload)...)
 }
 
-// However the bytes are cut, the intake knows when something is unfinished, and since when.
+// However the bytes are split, the intake detects an unfinished message, and how long it has been unfinished.
 func TestIntakeTracksUnfinishedMessage(t *testing.T) {
 	t.Parallel()
 	const (
@@ -29,7 +29,7 @@ func TestIntakeTracksUnfinishedMessage(t *testing.T) {
 	)
 	random := rand.New(rand.NewPCG(6, 2))
 	for range 300 {
-		// What follows each piece: is a message or frame unfinished then?
+		// For each piece: is a message or frame unfinished after it?
 		var stream []byte
 		whole := map[int]bool{0: true}
 		open := false
@@ -53,7 +53,7 @@ func TestIntakeTracksUnfinishedMessage(t *testing.T) {
 		for at := 0; at < len(stream); {
 			n := 1 + random.IntN(min(len(stream)-at, []int{3, 2000, 100_000}[random.IntN(3)]))
 			now = now.Add(time.Second)
-			// The message at hand began in this piece if there was a boundary before its end.
+			// The current message started in this piece if there was a boundary before its end.
 			for k := at; k < at+n; k++ {
 				if whole[k] {
 					since = now
@@ -74,12 +74,12 @@ func TestIntakeTracksUnfinishedMessage(t *testing.T) {
 	}
 }
 
-// Frames cost by number and size, and time pays.
+// Frames cost by number and size, and the allowance grows with time.
 func TestIntakeRate(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		frame []byte
-		fits  int // of a burst of 100
+		fits  int // how many of them a burst of 100 admits
 	}{
 		"empty":    {masked(0x81, 0), 100},
 		"ping":     {masked(0x89, 10), 99},
@@ -107,7 +107,7 @@ func TestIntakeRate(t *testing.T) {
 			t.Errorf("%s: %d after a rest, want %d", name, n, test.fits)
 		}
 	}
-	// A frame that is too long is the library's to refuse, with 1009.
+	// The library refuses a frame that is too long, with 1009.
 	in := newIntake(&intakeLimits{rate: 10, burst: 300, largest: 1 << 20}, time.Unix(1000, 0))
 	if err := in.count(masked(0x82, 16<<20)[:14], time.Unix(1000, 0)); err != nil {
 		t.Error(err)

@@ -33,7 +33,7 @@ func appendNullable(dst []byte, s string) []byte {
 	return appendString(dst, s)
 }
 
-// appendRaw appends raw JSON, or fallback when there is none.
+// appendRaw appends raw JSON, or fallback if there is none.
 func appendRaw(dst []byte, raw json.RawMessage, fallback string) []byte {
 	if len(raw) == 0 {
 		return append(dst, fallback...)

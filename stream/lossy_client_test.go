@@ -59,7 +59,7 @@ func (b *lossyClient) settle() {
 	b.check(true)
 }
 
-// check holds what arrived against the reference; complete: nothing more will come.
+// check compares the arrived frames with the reference. complete: no more frames will arrive.
 func (b *lossyClient) check(complete bool) {
 	b.t.Helper()
 	b.journal.mu.Lock()

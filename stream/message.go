@@ -17,7 +17,7 @@ type Message struct {
 // maxHeader is the longest header of a server's websocket frame (RFC 6455, 5.2).
 const maxHeader = 10
 
-// newMessage makes a message of the text that fill appends; capacity is a guess of its length.
+// newMessage makes a message of the text that fill appends; capacity is an estimate of its length.
 func newMessage(capacity int, fill func(dst []byte) []byte) *Message {
 	buf := fill(make([]byte, maxHeader, maxHeader+capacity))
 	length := len(buf) - maxHeader
@@ -44,19 +44,19 @@ func textMessage(text string) *Message {
 	return newMessage(len(text), func(dst []byte) []byte { return append(dst, text...) })
 }
 
-// Text is the message without any framing.
+// Text returns the message without framing.
 func (m *Message) Text() []byte { return m.wire[m.header:] }
 
-// Websocket is the message as one websocket frame.
+// Websocket returns the message as one websocket frame.
 func (m *Message) Websocket() []byte { return m.wire }
 
-// shared is a frame on its way to many receivers. Each of its two variants is encoded once, when the first receiver
-// needs it.
+// shared is a frame to send to many receivers. Each of its two variants is encoded once, when the first receiver needs
+// it.
 type shared struct {
 	Frame
-	channel *channel // nil of a reply
-	reply   *Message // stands in for the frame
-	// Of frames that add to a text: their record, and whether this is its last frame.
+	channel *channel // nil for a reply
+	reply   *Message // sent in place of the frame
+	// For frames that add to a text: their record, and whether this is its last frame.
 	record                    *journal.Record
 	last                      bool
 	plain, positioned         *Message

@@ -10,15 +10,15 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// Reach says which projects a limited connection may see.
+// Reach is the set of projects that a limited connection may see.
 type Reach interface {
-	// Has reports whether a project, "" for none, is among them.
+	// Has reports whether the set contains a project; "" means no project.
 	Has(projectID string) bool
-	// Key is the same for limits to the same projects.
+	// Key is equal for equal sets of projects.
 	Key() string
 }
 
-// within is the audience without frames out of reach.
+// within returns the audience without the frames out of reach.
 func (a audience) within(reach Reach) audience {
 	if reach == nil {
 		return a
@@ -43,7 +43,7 @@ const (
 	projectPatience  = 5 * time.Second
 )
 
-// observe updates the cache by a record.
+// observe updates the cache from a record.
 func (p *projects) observe(record *journal.Record) {
 	switch record.Type {
 	case "session_created", "session.created", "session_project_updated", "session_deleted":
@@ -56,8 +56,8 @@ func (p *projects) observe(record *journal.Record) {
 	delete(p.known, record.SessionID)
 }
 
-// project is the project of a record: its session's present project or, without a session, the one that the record
-// names.
+// project returns the project of a record: its session's current project or, without a session, the project that the
+// record names.
 func (p *projects) project(ctx context.Context, record *journal.Record) (string, error) {
 	if record.SessionID == "" {
 		return namedProject(record.Payload), nil
@@ -89,7 +89,7 @@ func (p *projects) project(ctx context.Context, record *journal.Record) (string,
 	return project, nil
 }
 
-// namedProject is the project that an event without a session is about, "" for none.
+// namedProject returns the project that an event without a session is about, "" for none.
 func namedProject(payload json.RawMessage) string {
 	var named struct {
 		ProjectID string `json:"projectId"`
@@ -104,7 +104,7 @@ func namedProject(payload json.RawMessage) string {
 	return cmp.Or(named.ProjectID, named.OfID, named.Project.ProjectID)
 }
 
-// owners are the projects of records, nil when no client is limited to projects.
+// owners are the projects of records, nil if no client is limited to projects.
 type owners []string
 
 func (o owners) at(i int) string {

@@ -11,8 +11,8 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// At the seam of the hub: whatever a client does - change its filter, resume on the open socket, read slowly, lose the
-// connection in the middle of an event - its frames are the reference's: none missing, none twice, none out of order.
+// A client of the hub may change its filter, resume on the open socket, read slowly, or lose the connection in the
+// middle of an event. Its frames always equal the reference: none missing, none twice, none out of order.
 func TestResumeProperty(t *testing.T) {
 	t.Parallel()
 	const seeds = 10_000 / shortened
@@ -27,17 +27,16 @@ func TestResumeProperty(t *testing.T) {
 	for seed := range uint64(seeds) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			// In a bubble a lost wakeup shows at once: all goroutines sleep, and a frame that is owed has not
-			// arrived.
+			// In a synctest bubble a lost wakeup shows at once: all goroutines sleep, and a due frame has not arrived.
 			synctest.Test(t, func(t *testing.T) { runInterleaving(t, seed, &seen) })
 		})
 	}
 }
 
-// interleavings count what the seeds led to, so that the test cannot pass by doing nothing.
+// interleavings counts the situations that the seeds caused, so that the test cannot pass without exercising them.
 type interleavings struct{ ran, overflows, skipped, resumes, broken atomic.Int64 }
 
-// walker is a client of the property test: a chain of sessions over breaking connections.
+// walker is a client of the property test: a chain of sessions over connections that break.
 type walker struct {
 	t       *testing.T
 	journal *memoryJournal
@@ -102,7 +101,7 @@ func runInterleaving(t *testing.T, seed uint64, seen *interleavings) {
 				appendAll(t, j, randomEvent(random, eventName(seed, step*10+n)))
 			}
 		}
-		// Half of the steps start with all goroutines idle, half of them in the middle of an operation.
+		// Half of the steps start with all goroutines idle, half in the middle of an operation.
 		if random.IntN(2) == 0 {
 			synctest.Wait()
 		}
@@ -122,14 +121,15 @@ func runInterleaving(t *testing.T, seed uint64, seen *interleavings) {
 	seen.ran.Add(1)
 }
 
-// headOf is the position of the last event a hub has handed out; the journal may be ahead of it.
+// headOf returns the position of the last event that a hub has published; the journal may be ahead of it.
 func headOf(h *Hub) int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.head
 }
 
-// alive reports whether the connection is usable; a broken one is waited for, so that all it delivered is known.
+// alive reports whether the connection is usable. It waits for the end of a broken one, so that everything delivered on
+// it is known.
 func (w *walker) alive() bool {
 	w.conn.mu.Lock()
 	broken := w.conn.room == 0 && !w.conn.blocked
@@ -147,7 +147,7 @@ func (w *walker) alive() bool {
 	return false
 }
 
-// resumeStatus compares the cursor as a handler would, and marks the session it begins.
+// resumeStatus compares the cursor as a handler would, and records the session that it starts.
 func (w *walker) resumeStatus() resumeStatus {
 	at, err := w.hub.compare(w.t.Context(), cursor{after: w.last})
 	if err != nil {
@@ -173,12 +173,12 @@ func (w *walker) connect() {
 	w.client, w.session = c, newSession(w.last, filter)
 }
 
-// resume starts over on the open connection, from what has arrived so far. Frames of a batch being written may still
+// resume starts over on the open connection, after the last arrived frame. Frames of a batch being written may still
 // come before the resume status.
 func (w *walker) resume() {
 	w.seen.resumes.Add(1)
 	w.checkPrefix()
-	if w.random.IntN(4) == 0 { // from now on, which may be ahead of what the hub has handed out
+	if w.random.IntN(4) == 0 { // from the head, which may be ahead of the last event that the hub has published
 		w.last = endOf(int64(len(w.records())))
 	}
 	filter := randomFilter(w.random)
@@ -186,7 +186,7 @@ func (w *walker) resume() {
 	w.session = newSession(w.last, filter)
 }
 
-// frames are the event frames of the current session so far; conn.mu is held.
+// framesLocked returns the event frames of the current session so far; conn.mu is held.
 func (w *walker) framesLocked() []string {
 	if i := slices.Index(w.conn.received, w.marker); i >= 0 {
 		return slices.Clone(w.conn.received[i+1:])
@@ -200,13 +200,13 @@ func (w *walker) frames() []string {
 	return w.framesLocked()
 }
 
-// expected are the frames of the current session that are owed by now.
+// expected returns the frames of the current session that are due by now.
 func (w *walker) expected() []string {
 	w.all.add(w.t, w.records())
 	return positioned(w.all.owed(w.session))
 }
 
-// checkPrefix holds what arrived against the reference and remembers the cursor.
+// checkPrefix compares the arrived frames with the reference, and records the cursor.
 func (w *walker) checkPrefix() {
 	w.t.Helper()
 	got, want := w.frames(), w.expected()
@@ -219,7 +219,7 @@ func (w *walker) checkPrefix() {
 	}
 }
 
-// settle waits until nothing moves any more; then everything owed has arrived, or the connection broke.
+// settle waits until all goroutines are idle. Then every due frame has arrived, or the connection has broken.
 func (w *walker) settle() {
 	w.t.Helper()
 	w.journal.lag(false)

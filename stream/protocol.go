@@ -27,7 +27,7 @@ type Socket struct {
 	feed   Feed
 }
 
-// For is a handler of another protocol whose connections count with those of this one.
+// For returns a handler of another protocol whose connections count with those of this one.
 func (h *Handler) For(protocol Protocol) *Handler {
 	other := *h
 	other.protocol = protocol

@@ -2,5 +2,5 @@
 
 package stream
 
-// shortened: the race detector makes everything several times slower; it looks for races here, not for differences.
+// shortened: the race detector slows everything down several times. These runs look for races, not for differences.
 const shortened = 10

@@ -9,8 +9,8 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// session is one stretch of a client's life that begins at a cursor: a connection, or what follows a subscribe with
-// after. It is the reference the hub is held against: a plain fold over all records.
+// session is one part of a client's life that starts at a cursor: a connection, or the time after a subscribe with
+// after. It is the reference for the hub: a plain fold over all records.
 type session struct {
 	after int64
 	spans []span // filters and the journal position they applied until; the last one is open
@@ -20,13 +20,13 @@ func newSession(after int64, filter string) *session {
 	return &session{after: after, spans: []span{{until: -1, filter: filter}}}
 }
 
-// change notes a filter change when the journal's head was at pos.
+// change records a filter change at the journal's head pos.
 func (s *session) change(pos int64, filter string) {
 	s.spans[len(s.spans)-1].until = pos
 	s.spans = append(s.spans, span{until: -1, filter: filter})
 }
 
-// expected are the frames the client is owed, encoded with positions.
+// expected returns the frames due to the client, encoded with positions.
 func (s *session) expected(t *testing.T, records []journal.Record) []string {
 	t.Helper()
 	var all reference
@@ -34,7 +34,7 @@ func (s *session) expected(t *testing.T, records []journal.Record) []string {
 	return positioned(all.owed(s))
 }
 
-// reference are the frames of all records, each derived once.
+// reference holds the frames of all records, each derived once.
 type reference struct{ events [][]owedFrame }
 
 // owedFrame is a frame as clients with and without positions see it.
@@ -43,7 +43,7 @@ type owedFrame struct {
 	positioned, plain string
 }
 
-// add takes the records it does not have yet.
+// add adds the records that it does not have yet.
 func (r *reference) add(t *testing.T, records []journal.Record) {
 	t.Helper()
 	for _, rec := range records[len(r.events):] {
@@ -59,7 +59,7 @@ func (r *reference) add(t *testing.T, records []journal.Record) {
 	}
 }
 
-// owed are the frames that a session's client is owed.
+// owed returns the frames due to a session's client.
 func (r *reference) owed(s *session) (out []owedFrame) {
 	for _, event := range r.events {
 		for i := range event {
@@ -85,7 +85,7 @@ func positioned(frames []owedFrame) (out []string) {
 	return out
 }
 
-// positionOf is the pos a frame carries.
+// positionOf returns the pos of a frame.
 func positionOf(t *testing.T, text string) int64 {
 	t.Helper()
 	var frame struct {
@@ -97,7 +97,7 @@ func positionOf(t *testing.T, text string) int64 {
 	return *frame.Pos
 }
 
-// randomEvent covers every way an event may be delivered.
+// randomEvent returns events that cover every way of delivery.
 func randomEvent(random *rand.Rand, name string) journal.Event {
 	threads := []string{"A", "B"}
 	thread := threads[random.IntN(len(threads))]

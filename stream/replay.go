@@ -6,7 +6,7 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// Pages adapt to the size of records: a page of large ones is followed by a shorter one.
+// Pages adapt to the size of records: a page of large records is followed by a shorter page.
 const largePage = 1 << 20
 
 // aim is the range of the next page.
@@ -14,12 +14,12 @@ type aim struct {
 	epoch    uint64
 	cursor   int64
 	limit    int64 // journal position to read up to
-	head     int64 // the last journal position handed out
+	head     int64 // the last published journal position
 	audience audience
 }
 
-// replay advances a client that is not live by one step: it reads the next page, or makes a client live that has
-// caught up. It reports whether there is more to do now.
+// replay advances a client that is not live by one step: it reads the next page, or makes a client live that has caught
+// up. It reports whether there is more to do now.
 func (c *client) replay(work *page) bool {
 	target, caughtUp := c.aim()
 	if caughtUp {
@@ -81,8 +81,8 @@ func (c *client) aim() (target aim, caughtUp bool) {
 	defer c.mu.Unlock()
 	c.trimPast()
 	if c.mode == behind && c.short && len(c.past) == 0 {
-		// One page before the head: later events stay in the ring, so that a busy journal cannot keep the client behind
-		// for ever.
+		// Stop one page before the head. Later events stay in the ring, so that a busy journal cannot keep the client
+		// behind forever.
 		c.mode, c.joinAt, c.at = joining, h.head, c.view.head()
 	}
 	target = aim{epoch: c.epoch, cursor: c.cursor, limit: h.head, head: h.head, audience: c.audience}
@@ -120,7 +120,7 @@ func (c *client) read(target aim) ([]journal.Record, int64, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	// Read after the page, so that it includes what was pruned before.
+	// Read the bounds after the page, so that they include pruning during the read.
 	oldest, _, err := h.journal.Bounds(c.ctx)
 	return records, oldest, err
 }

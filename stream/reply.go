@@ -1,20 +1,20 @@
 package stream
 
-// A reply is a message to one connection with a position among the events: it is sent after those that existed when
-// it was queued, and before later ones. Answers (client.answer) have no position.
+// A reply is a message to one connection with a position among the events. It is sent after the events that existed
+// when it was queued, and before later ones. Answers (client.answer) have no position.
 
-// maxReplies bounds the queued replies of a connection; the sender of one more blocks.
+// maxReplies bounds the queued replies of a connection; the sender of a further one blocks.
 const maxReplies = 256
 
-// reply is a message and its position: the number of the next frame in the ring at that time, and the cursor after
-// the last event.
+// reply is a message and its position: the number of the next frame in the ring when it was queued, and the cursor
+// after the last event.
 type reply struct {
 	frame *shared
 	at    uint64
 	pos   int64
 }
 
-// send queues a reply, or waits while too many are queued; false when the connection ends.
+// send queues a reply, or waits while too many are queued; it returns false when the connection ends.
 func (c *client) send(message *Message) bool {
 	c.mu.Lock()
 	for len(c.replies) >= maxReplies && c.closing == nil {
@@ -34,7 +34,7 @@ func (c *client) trySend(message *Message) {
 	}
 }
 
-// enqueue queues a reply after the present events.
+// enqueue queues a reply after the current events.
 func (c *client) enqueue(message *Message) bool {
 	frame := &shared{reply: message}
 	h := c.hub
@@ -71,7 +71,7 @@ func (c *client) loosenReplies() {
 	}
 }
 
-// spareReplies are the replies among frames that are dropped.
+// spareReplies returns the replies among dropped frames.
 func (c *client) spareReplies(dropped []*shared) (replies []*shared) {
 	for _, frame := range dropped {
 		if frame.reply != nil {

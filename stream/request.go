@@ -13,16 +13,16 @@ const (
 	kindToolCall  = "tool_call"
 )
 
-// RequestPayload is a pending interactive request for clients: the payload of the approval,
-// tool_user_input_requested and tool_call_requested frames, and an entry of the REST lists (the golden recordings have
-// the same object in both). params are the runtime's own, passed through byte for byte as details.
+// RequestPayload returns a pending interactive request for clients. It is the payload of the approval,
+// tool_user_input_requested and tool_call_requested frames, and an entry of the REST lists. The golden recordings have
+// the same object in both. params come from the runtime, and are passed through byte for byte as details.
 func RequestPayload(ref RequestRef, method string, params json.RawMessage) json.RawMessage {
 	return AppendRequestPayload(nil, ref, method, params)
 }
 
 // AppendRequestPayload appends the RequestPayload to out without another copy.
 func AppendRequestPayload(out []byte, ref RequestRef, method string, params json.RawMessage) []byte {
-	// A request whose params are not an object has no members to show; these are then null.
+	// A request whose params are not an object has no members to show; they are then null.
 	shown := []string{"callId", "tool", "arguments"}
 	fields := wire.Members(params, append(shown, "questions")...)
 	asked := fields[len(shown)]
@@ -78,7 +78,7 @@ func AppendRequestPayload(out []byte, ref RequestRef, method string, params json
 	return append(out, `"pending"}`...)
 }
 
-// shownSize bounds the bytes of the members that only some kinds of request show.
+// shownSize bounds the bytes of the members that only some kinds of request have.
 func shownSize(ref *RequestRef, fields []json.RawMessage) int {
 	switch ref.Kind {
 	case kindToolCall:
@@ -90,8 +90,8 @@ func shownSize(ref *RequestRef, fields []json.RawMessage) int {
 	}
 }
 
-// appendQuestions rewrites the questions with the original's members in the original's order, and after them multiple and
-// optional where the runtime wrote them; the values stay as they are.
+// appendQuestions rewrites the questions with the original's members in the original's order. Multiple and optional
+// follow where the runtime sent them. The values stay unchanged.
 func appendQuestions(dst []byte, raw json.RawMessage) []byte {
 	members := []string{"id", "header", "question", "options", "isOther", "isSecret", "multiple", "optional"}
 	missing := []string{`""`, `""`, `""`, "null", "false", "false"}

@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// Of a question the client sees whether it takes several answers or none; other questions have the original's
-// members alone.
+// A client sees whether a question takes several answers or none; other questions have only the original's members.
 func TestAQuestionSaysHowManyAnswersItTakes(t *testing.T) {
 	t.Parallel()
 	const plain = `{"id":"q1","header":"","question":"Which?","options":null,"isOther":false,"isSecret":false`

@@ -6,20 +6,20 @@ import (
 	"strconv"
 )
 
-// resumeStatus is the answer to a cursor: the notice for the client, and where its frames begin.
+// resumeStatus is the answer to a cursor: the notice for the client, and the position at which its frames begin.
 type resumeStatus struct {
 	message *Message
 	cursor  int64
 }
 
-// compare compares a cursor with the range that the journal still has.
+// compare compares a cursor with the range that the journal still holds.
 func (h *Hub) compare(ctx context.Context, at cursor) (resumeStatus, error) {
 	answer, from, err := h.resumePoint(ctx, at)
 	return resumeStatus{noticeMessage(answer), from}, err
 }
 
-// resumePoint compares a cursor with the journal. It returns the notice for the client and where its frames
-// begin.
+// resumePoint compares a cursor with the journal. It returns the notice for the client and the position at which its
+// frames begin.
 func (h *Hub) resumePoint(ctx context.Context, at cursor) (answer Notice, from int64, err error) {
 	oldest, headEvent, err := h.journal.Bounds(ctx)
 	if err != nil {
@@ -39,8 +39,8 @@ func (h *Hub) resumePoint(ctx context.Context, at cursor) (answer Notice, from i
 	}
 }
 
-// lost reports whether frames after the cursor were pruned. A cursor inside a pruned event counts as a loss,
-// although it may have been the event's last frame: that is no longer known.
+// lost reports whether frames after the cursor were pruned. A cursor inside a pruned event counts as a loss. It may
+// have pointed to the event's last frame, but that can no longer be determined.
 func lost(cursor, oldest int64) bool {
 	event := eventOf(cursor)
 	return oldest > event+1 || oldest == event+1 && midEvent(cursor)
@@ -58,8 +58,8 @@ func notice(kind string, from, to, oldest int64) Notice {
 	return n
 }
 
-// skipped is the notice for a slow client without positions: replaceable frames between two positions may be
-// missing; all others are not.
+// skipped returns the notice for a slow client without positions: replaceable frames between two positions may be
+// missing; all others were sent.
 func skipped(from, to int64) Notice {
 	return Notice{Kind: "gap", From: from, To: to, Skipped: true}
 }

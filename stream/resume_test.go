@@ -36,8 +36,8 @@ func stopJournal(t *testing.T, j *journal.Journal) {
 	}
 }
 
-// Every resume status, by query and by command: first the resume status, then exactly the missed frames, then live
-// ones, all with pos and seq.
+// Every resume status, by query and by command: the client gets the resume status first, then exactly the missed
+// frames, then live ones, all with pos and seq.
 func TestVerdicts(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -47,7 +47,7 @@ func TestVerdicts(t *testing.T) {
 			return fmt.Sprintf(`{"type":"transcript_updated","threadId":"%s","payload":"%s","pos":%d,"seq":%d}`, thread,
 				text, pos, seq)
 		}
-		// Nothing there yet.
+		// The journal is still empty.
 		dial(t, server, "?after=latest").want(readyNull, `{"type":"resumed","from":0,"to":0}`)
 		dial(t, server, "?after=1").want(readyNull, `{"type":"ahead","from":1,"to":0}`)
 
@@ -77,7 +77,7 @@ func TestVerdicts(t *testing.T) {
 		appendAll(t, j, plainEvent("B", "5"), plainEvent("A", "6"))
 		command.want(frame("A", "6", 96, 4))
 		latest.want(frame("B", "5", 80, 2), frame("A", "6", 96, 4))
-		// A plain subscribe keeps pos and seq on, and null asks for every thread.
+		// A plain subscribe keeps pos and seq on, and null selects every thread.
 		command.send(`{"type":"subscribe","threadId":"B"}`)
 		command.sync()
 		appendAll(t, j, plainEvent("A", "7"), plainEvent("B", "8"))
@@ -87,7 +87,7 @@ func TestVerdicts(t *testing.T) {
 		appendAll(t, j, plainEvent("A", "9"))
 		command.want(frame("A", "9", 144, 6))
 
-		// Pruned: the resume status says so, then what is still there.
+		// After pruning: the resume status reports it, then come the remaining frames.
 		if _, err := j.Prune(t.Context(), 3); err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +115,7 @@ func TestPrunedWhileCatchingUp(t *testing.T) {
 	}
 	for n := range 20 {
 		appendAll(t, j, plainEvent("A", fmt.Sprint(n)))
-		if n == 0 { // taken, so that it is known where the gap begins
+		if n == 0 { // accepted, so that the start of the gap is known
 			for _, conn := range []*fakeConn{withPositions, plain} {
 				conn.wait(t, "the first event", func() bool { return conn.taking })
 			}
@@ -136,7 +136,8 @@ func TestPrunedWhileCatchingUp(t *testing.T) {
 	plain.wait(t, "the close", func() bool { return plain.code == closeSlow })
 }
 
-// A cursor ahead of what this process has handed out - another one committed it - is no reason to repeat anything.
+// A cursor may be ahead of the last event that this process has published, because another process committed it. That
+// is no reason to repeat anything.
 func TestCursorAheadOfTheHub(t *testing.T) {
 	t.Parallel()
 	j := newMemoryJournal()
@@ -160,8 +161,8 @@ func TestCursorAheadOfTheHub(t *testing.T) {
 	}
 }
 
-// Over real sockets and stores: random disconnects in the middle of everything, filter changes, resumes by query and by
-// command, and restarts of the server; every client's frames are the reference's.
+// Over real sockets and stores: random disconnects at any time, filter changes, resumes by query and by command, and
+// restarts of the server. Every client's frames equal the reference.
 func TestResumeOverSockets(t *testing.T) {
 	t.Parallel()
 	dbtest.EachEngine(t, func(t *testing.T, engine database.Engine) {
@@ -218,7 +219,7 @@ func (s *site) records() []journal.Record {
 	}
 }
 
-// walk is one client's life of eight connections, while another goroutine publishes.
+// walk is a client's life of eight connections, while another goroutine publishes.
 func (s *site) walk(seed uint64) {
 	s.t.Helper()
 	random := rand.New(rand.NewPCG(seed, 11)) //nolint:gosec // reproducible on purpose
@@ -244,13 +245,13 @@ func (s *site) walk(seed uint64) {
 		p, limit := s.resume(last, filter, connection%2 == 0), random.IntN(12)
 		now := segment{session: newSession(last, filter)}
 		if connection == 7 {
-			// The last one reads on to the end.
+			// The last connection reads to the end.
 			if err := <-published; err != nil {
 				s.t.Fatal(err)
 			}
 			limit = len(now.expected(s.t, s.records()))
 		}
-		// A broadcast reaches every filter: behind it a client knows that nothing it waits for is still to come.
+		// A broadcast passes every filter: once it arrives, no frame that the client waits for is still due.
 		sentinel := fmt.Sprintf(`"sentinel %d.%d"`, seed, connection)
 		if connection < 7 {
 			appendAll(s.t, s.journal, broadcastEvent("", strings.Trim(sentinel, `"`)))

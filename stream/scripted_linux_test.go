@@ -17,8 +17,7 @@ import (
 	"harness/tests/sessiontest"
 )
 
-// scriptedTexts are a client's frames of one session up to one that ends them: the type of each, with the method and the text
-// it carries.
+// scriptedTexts returns a client's frames of one session up to a final one: the type of each, with its method and text.
 func scriptedTexts(t *testing.T, url, query, last string) (shown []string, raw []string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -53,7 +52,7 @@ func scriptedTexts(t *testing.T, url, query, last string) (shown []string, raw [
 	}
 }
 
-// What an agent says that is not codex comes as the frames clients know, live and when it is replayed.
+// Messages of an agent other than codex arrive as the frames that clients know, live and on replay.
 func TestFramesOfTheScriptedAgent(t *testing.T) {
 	sessiontest.Each(t, func(t *testing.T, s *sessiontest.Site) {
 		hub := stream.NewHub(s.Journal, stream.Options{})

@@ -8,8 +8,8 @@ import (
 	"harness/internal/lib/wake"
 )
 
-// A batch is written to a connection at once: large enough for few system calls, small enough not to delay an answer
-// to the client.
+// A batch is written to a connection at once. It is large enough for few system calls, and small enough not to delay an
+// answer to the client.
 const (
 	maxBatchFrames = 64
 	maxBatchBytes  = 256 << 10
@@ -24,7 +24,7 @@ type shard struct {
 	dirty  []*view // views with frames its sockets have not seen; Hub.mu guards it
 
 	mu    sync.Mutex // last in the lock order
-	ready []*client  // sockets with other work than frames of their ring
+	ready []*client  // sockets with work other than frames of their ring
 
 	turn   []*client
 	frames []*shared
@@ -42,7 +42,8 @@ func (s *shard) run() {
 			return
 		case <-s.wake:
 		}
-		// Goroutines that are about to publish run first: fewer system calls, and no delay when there are none.
+		// Goroutines that are about to publish run first, which saves system calls. Without such goroutines there is no
+		// delay.
 		runtime.Gosched()
 		if !s.gather() {
 			return
@@ -60,9 +61,8 @@ func (s *shard) run() {
 	}
 }
 
-// A round through a large shard costs one system call for each socket, for one frame or for 64. So after a long
-// round the next begins after half of that time, at most maxPause. What is published meanwhile is sent in the
-// same round.
+// A round through a large shard costs one system call for each socket, for one frame or for 64. So after a long round
+// the next one waits half of that time, at most maxPause. Events published during the wait are sent in the same round.
 const (
 	longRound = time.Millisecond
 	maxPause  = 4 * time.Millisecond
@@ -279,11 +279,11 @@ func (c *client) takeFrames(frames []*shared, limit int) (taken []*shared, more 
 	return frames, false
 }
 
-// share is the part of the next ring frame that is due to a client, nil for none; c.mu is held.
+// share returns the part of the next ring frame that is due to a client, nil for none; c.mu is held.
 func (c *client) share(frame *shared) *shared {
 	if !frame.Ephemeral {
 		if frame.Pos <= c.cursor {
-			return nil // read from the journal already
+			return nil // already read from the journal
 		}
 		c.cursor = frame.Pos
 	}

@@ -2,8 +2,8 @@ package stream
 
 import "strings"
 
-// signalName turns a runtime method into the dotted snake_case name of its signal:
-// item/fileChange/requestApproval becomes item.file_change.request_approval. Unknown methods have names, too.
+// signalName turns a runtime method into the dotted snake_case name of its signal: item/fileChange/requestApproval
+// becomes item.file_change.request_approval. Unknown methods get a name, too.
 func signalName(method string) string {
 	var parts []string
 	for segment := range strings.SplitSeq(method, "/") {
@@ -23,8 +23,8 @@ func signalName(method string) string {
 	return strings.Join(parts, ".")
 }
 
-// snake splits words at case changes and at everything that is no ASCII letter or digit, keeps acronyms together
-// (HTTPServer is http_server), and joins them with single underscores.
+// snake splits words at case changes and at everything except ASCII letters and digits. It keeps acronyms together
+// (HTTPServer is http_server), and joins the words with single underscores.
 func snake(segment string) string {
 	out := make([]byte, 0, len(segment)+8)
 	pending := false // an underscore is due before the next letter

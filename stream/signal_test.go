@@ -28,7 +28,7 @@ func TestSignalNamesOfTheCatalogue(t *testing.T) {
 	}
 }
 
-// AS-04: every method of the catalogues of both codex versions has a well-formed name of its own.
+// AS-04: every method of the catalogues of both codex versions has a distinct, well-formed name.
 func TestSignalNamesOfCatalogues(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("testdata/methods.json")

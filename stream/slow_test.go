@@ -18,7 +18,7 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// narrow accepts connections the system keeps little for, so that a reader that stops is noticed soon.
+// narrow accepts connections with small system buffers, so that a stopped reader is detected soon.
 type narrow struct{ net.Listener }
 
 const narrowBuffer = 4 << 10
@@ -31,7 +31,7 @@ func (n narrow) Accept() (net.Conn, error) {
 	return conn, err
 }
 
-// newNarrow is a server that is not started yet.
+// newNarrow returns a server that is not started yet.
 func newNarrow(t *testing.T, handler http.Handler) *httptest.Server {
 	t.Helper()
 	server := httptest.NewUnstartedServer(handler)
@@ -40,10 +40,10 @@ func newNarrow(t *testing.T, handler http.Handler) *httptest.Server {
 	return server
 }
 
-// dialNarrow is the client's side of such a connection.
+// dialNarrow returns the client side of such a connection.
 func dialNarrow(t *testing.T, server *httptest.Server) net.Conn {
 	t.Helper()
-	// Before the connection is made: a window once offered is kept.
+	// Before connecting, since a window cannot shrink once offered.
 	dialer := net.Dialer{Control: func(_, _ string, raw syscall.RawConn) (err error) {
 		return errors.Join(raw.Control(func(fd uintptr) {
 			err = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, narrowBuffer)
@@ -56,7 +56,7 @@ func dialNarrow(t *testing.T, server *httptest.Server) net.Conn {
 	return conn
 }
 
-// widen lets a reader that comes back read as fast as others.
+// widen lets a returning reader read as fast as others.
 func widen(t *testing.T, conn net.Conn) {
 	t.Helper()
 	if err := conn.(*net.TCPConn).SetReadBuffer(1 << 20); err != nil {
@@ -96,7 +96,7 @@ func (c *reasonCounts) metrics() Metrics {
 	}
 }
 
-// mixed are numbered events of half a KiB. Three of five frames are replaceable.
+// mixed returns numbered events of half a KiB. Three of five frames are replaceable.
 func mixed(first, n int) (events []journal.Event) {
 	pad := strings.Repeat("z", 512)
 	for i := first; i < first+n; i++ {
@@ -109,7 +109,7 @@ func mixed(first, n int) (events []journal.Event) {
 	return events
 }
 
-// shownOf are the frames of everything in the journal.
+// shownOf returns the frames of all events in the journal.
 func shownOf(t *testing.T, j *memoryJournal) []owedFrame {
 	t.Helper()
 	j.mu.Lock()
@@ -120,9 +120,9 @@ func shownOf(t *testing.T, j *memoryJournal) []owedFrame {
 	return slices.Concat(all.events...)
 }
 
-// account compares what a client without positions got with what there was: whole frames, in order. Frames may
-// be missing only when a gap frame before them says so. It returns how many gaps there were, how many frames
-// were missing, and how many were still to come at the end.
+// account compares the frames that a client without positions got with the existing ones: whole frames, in order.
+// Frames may be missing only if a gap frame before them reports it. It returns the number of gaps, of missing frames,
+// and of frames still due at the end.
 func account(t *testing.T, got []string, owed []owedFrame) (gaps, missing, left int) {
 	t.Helper()
 	var from, to int64
@@ -155,7 +155,7 @@ func account(t *testing.T, got []string, owed []owedFrame) (gaps, missing, left 
 	return gaps, missing, 0
 }
 
-// readTexts reads text frames until one holds the words; it is the last one.
+// readTexts reads text frames up to and including one that contains the words.
 func readTexts(t *testing.T, reader *bufio.Reader, until string) (texts []string) {
 	t.Helper()
 	for {
@@ -169,15 +169,15 @@ func readTexts(t *testing.T, reader *bufio.Reader, until string) (texts []string
 	}
 }
 
-// Of 200 sockets one stops for a while and one for good. The others get everything, in order. The one that
-// returns gets a gap notice, the other is closed with 4008, each after whole frames in order. Every step is
-// counted by its reason.
+// Of 200 sockets, one stops reading for a while and one permanently. The others get everything, in order. The one that
+// resumes gets a gap notice, the other is closed with 4008, each after whole frames in order. Every step is counted by
+// its reason.
 func TestStalledAmongMany(t *testing.T) {
 	t.Parallel()
 	const (
 		healthy = 198 / min(shortened, 4)
 		rounds  = 8
-		round   = 30 // events: less than the ring has room for
+		round   = 30 // events: fewer than the ring has room for
 	)
 	var counted reasonCounts
 	found := make(chan struct{}, 1)
@@ -251,7 +251,7 @@ func TestStalledAmongMany(t *testing.T) {
 			finished <- mine
 		}()
 	}
-	// Only the two are behind the others: their reads decide the pace.
+	// Only these two are behind the others, so their reads determine the pace.
 	for i := range rounds {
 		appendAll(t, j, mixed(i*round, round)...)
 		for range healthy {
@@ -273,13 +273,13 @@ func TestStalledAmongMany(t *testing.T) {
 		}
 	}
 
-	// The message begun for the stopped peer was finished before the close reason was sent.
+	// The message in progress for the stopped peer was finished before the close reason was sent.
 	dying := <-ended
 	if _, _, left := account(t, dying.texts, owed); dying.err != nil || dying.code != closeSlow || left == 0 {
 		t.Errorf("the stalled reader: closed with %d, %v, %d frames were not sent", dying.code, dying.err, left)
 	}
 
-	// The slow one comes back.
+	// The slow client reads again.
 	widen(t, slow)
 	got := readTexts(t, fromSlow, last)
 	gaps, missing, left := account(t, got, owed)

@@ -19,7 +19,7 @@ const (
 	controlTimeout = 5 * time.Second
 	// maxControlBytes bounds control frames queued behind a batch: a peer that floods pings without reading is disconnected.
 	maxControlBytes = 8 << 10
-	// closeGrace is how long a close frame may wait behind a batch once the library closes the connection.
+	// closeGrace is how long a close frame may wait behind a batch after the library closed the connection.
 	closeGrace = time.Second
 	opcodeMask = 0x0f
 	// The library's buffers: clients send little, and it writes control frames only.
@@ -35,13 +35,13 @@ type socket struct {
 	direct   *direct // nil when frames cannot bypass the connection, as under TLS
 	stall    time.Duration
 	inbound  *inbound
-	lastMove atomic.Int64 // time of the last received byte or sent event frames: ns of boottime
-	held     bool         // Write left the connection busy for Wait; the event writer's own
+	lastMove atomic.Int64 // time of the last received byte or sent event frame, in ns of boottime
+	held     bool         // Write left the connection busy for Wait; only the event writer uses it
 
 	mu       sync.Mutex
 	idle     sync.Cond
 	busy     bool
-	controls []byte // control frames that wait for the batch being written
+	controls []byte // control frames that wait for the end of the current batch
 	rest     []byte // the rest of an unfinished frame or joined batch
 	closing  bool   // a close frame was written or is in controls
 	closed   bool
@@ -131,8 +131,8 @@ func (s *socket) Write(p []byte) (int, error) {
 	return asked, nil
 }
 
-// WriteMessages passes whole frames to the system, as many as it accepts at once. A partly written one counts,
-// and Wait sends the remainder.
+// WriteMessages passes whole frames to the system, as many as it accepts at once. A partly written frame counts, and
+// Wait sends the remainder.
 func (s *socket) WriteMessages(messages []*Message) (sent int, full bool, err error) {
 	s.mu.Lock()
 	switch {
@@ -169,8 +169,8 @@ func (s *socket) WriteMessages(messages []*Message) (sent int, full bool, err er
 }
 
 // WaitWritten sends the rest of a frame and the control frames after it. It continues as long as the peer accepts
-// bytes, and returns ErrStalled when it accepts none within the stall limit. The frame is then finished before the
-// next control frame.
+// bytes. It returns ErrStalled if the peer accepts none within the stall limit. It finishes the frame before the next
+// control frame.
 func (s *socket) WaitWritten() error {
 	s.mu.Lock()
 	for !s.held && s.busy {
@@ -188,8 +188,8 @@ func (s *socket) WaitWritten() error {
 
 	progress := time.Now()
 	for len(left) > 0 {
-		// Checked more often than the limit requires: a connection may accept bytes without a report by the system. TLS
-		// cannot continue after a deadline, so there it is the whole limit, for each record.
+		// Checked more often than the limit requires: a connection may accept bytes without a report from the system.
+		// TLS cannot continue after a deadline. There the deadline is the whole limit, for each record.
 		patience, delta := max(s.stall/4, time.Millisecond), left
 		if s.direct == nil {
 			patience, delta = s.stall, left[:min(len(left), 16<<10)]
@@ -220,8 +220,8 @@ func (s *socket) WaitWritten() error {
 
 func (s *socket) moved() { s.lastMove.Store(int64(boottime.Now())) }
 
-// push writes the rest of a stalled frame and then p; the caller holds busy. Bytes that it cannot write within its
-// bound stay in rest.
+// push writes the rest of a stalled frame and then p; the caller holds busy. Bytes that it cannot write within the time
+// limit stay in rest.
 func (s *socket) push(p []byte) error {
 	s.mu.Lock()
 	rest := s.rest
@@ -263,7 +263,7 @@ func (s *socket) release() {
 	}
 }
 
-// Close implements net.Conn. A close frame that is being written or queued gets a moment to be sent.
+// Close implements net.Conn. A close frame that is being written or queued gets a short time to be sent.
 func (s *socket) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -291,14 +291,14 @@ func (s *socket) shut() error {
 		s.grace.Stop()
 	}
 	conn := s.Conn
-	// TLS would first send its alert, and wait seconds for a peer that did not read the earlier bytes.
+	// TLS would first send its alert, and wait seconds for a peer that has not read the earlier bytes.
 	if secure, is := conn.(interface{ NetConn() net.Conn }); is && len(s.rest) > 0 {
 		conn = secure.NetConn()
 	}
 	return conn.Close() //nolint:wrapcheck // callers match the library's errors
 }
 
-// joined are the bytes of all messages, for a connection without a write of many buffers.
+// joined returns the bytes of all messages, for a connection that cannot write many buffers at once.
 func joined(messages []*Message) []byte {
 	size := 0
 	for _, message := range messages {

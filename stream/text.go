@@ -8,12 +8,12 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// A client gets each text once: as live deltas, joined from the journal, or live deltas first and then the joined
-// rest. Only a client with the earlier deltas of a group gets the next one. The joined frame is cut to the part that
-// the client lacks.
+// A client gets each text once: as live deltas, joined from the journal, or live deltas first and then the joined rest.
+// Only a client with the earlier deltas of a group gets the next delta. The joined frame is cut to the part that the
+// client lacks.
 
-// maxTextProgress bounds the unfinished groups kept for a client. Groups end within moments; only those whose joined
-// frame a changed filter hid remain, and the oldest are dropped.
+// maxTextProgress bounds the unfinished groups kept for a client. Groups end quickly. The groups that remain are those
+// whose joined frame was hidden by a changed filter; the oldest are dropped.
 const maxTextProgress = 1024
 
 // textProgress is how much of a group's text a client has.
@@ -27,10 +27,10 @@ type textProgress struct {
 
 const nothingSent = -1
 
-// end is the client's furthest progress in any of its frames.
+// end returns the client's furthest progress in any of the group's frames.
 func (h *textProgress) end() int64 { return max(h.ends[0], h.ends[1]) }
 
-// textName is what the groups of one text have in common, empty for events without it.
+// textName is the common key of the groups of one text; it is empty for events without a text.
 type textName struct{ session, item, into string }
 
 func nameOf(frame *shared) textName {
@@ -40,9 +40,8 @@ func nameOf(frame *shared) textName {
 	return textName{frame.record.SessionID, frame.record.ItemID, frame.Text.Into}
 }
 
-// progressOf is the index of the client's progress in a frame's group, -1 for none. A node may have ended
-// before it stored published text. When it publishes that again in another group, the client's progress
-// continues.
+// progressOf returns the index of the client's progress in a frame's group, -1 for none. A node may have ended before
+// it stored published text. When the text is published again in another group, the client's progress continues.
 func (c *client) progressOf(frame *shared) int {
 	at := len(c.progress) - 1
 	for at >= 0 && c.progress[at].group != frame.Text.Group {
@@ -57,7 +56,8 @@ func (c *client) progressOf(frame *shared) int {
 	return at
 }
 
-// textShare is the part of a text frame that is due to a client: the frame, the rest of it, or nothing. c.mu is held.
+// textShare returns the part of a text frame that is due to a client: the frame, the rest of it, or nothing. c.mu is
+// held.
 func (c *client) textShare(frame *shared) *shared {
 	ref, index := frame.Text, int(frame.Pos%framesPerEvent)
 	at := c.progressOf(frame)
@@ -92,7 +92,7 @@ func (c *client) textShare(frame *shared) *shared {
 	return frame
 }
 
-// remainder is a joined frame without the text before an offset.
+// remainder returns a joined frame without the text before an offset.
 func (h *Hub) remainder(frame *shared, from int64) *shared {
 	record, err := remainderOf(*frame.record, from)
 	if err == nil {
@@ -107,7 +107,7 @@ func (h *Hub) remainder(frame *shared, from int64) *shared {
 	return nil
 }
 
-// remainderOf is a stored delta without the text before an offset.
+// remainderOf returns a stored delta without the text before an offset.
 func remainderOf(record journal.Record, from int64) (journal.Record, error) {
 	known, err := MetaOf(&record.Event)
 	if err != nil {
@@ -140,7 +140,7 @@ func TextLength(literal []byte) (units int64) {
 	return units
 }
 
-// textIndex is the index after so many UTF-16 code units of a JSON string, given without its opening quote.
+// textIndex returns the index after a number of UTF-16 code units of a JSON string, given without its opening quote.
 func textIndex(literal []byte, units int64) (index int) {
 	for units > 0 && index < len(literal) {
 		size, n := character(literal[index:])
@@ -150,7 +150,7 @@ func textIndex(literal []byte, units int64) (index int) {
 	return index
 }
 
-// character is the size in bytes of the next character or escape of a JSON string, and its length in UTF-16.
+// character returns the size in bytes of the next character or escape of a JSON string, and its length in UTF-16.
 func character(literal []byte) (size int, units int64) {
 	switch c := literal[0]; {
 	case c == '\\' && len(literal) > 1 && literal[1] == 'u':

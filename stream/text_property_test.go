@@ -12,8 +12,8 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// Whatever a client does while texts grow - read slowly, lose the connection, resume, join in the middle of a group -
-// it ends with the text the runtime said, and no connection is given a part of it twice.
+// While texts grow, a client may read slowly, lose the connection, resume, or join in the middle of a group. It always
+// ends with the text that the runtime sent, and no connection gets a part of it twice.
 func TestTextProperty(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(400) {
@@ -71,7 +71,7 @@ func (w *talker) publish() {
 	g.ref.Length += delta.Length
 	delta.Group = g.ref.Group
 	w.texts[[2]string{thread, item}] = before + text
-	if w.random.IntN(20) > 0 { // now and then a journal that cannot read what others stored loses one
+	if w.random.IntN(20) > 0 { // occasionally a journal that cannot read others' events loses one
 		w.journal.PublishEphemeral(w.event(thread, item, text, delta))
 	}
 }
@@ -86,7 +86,7 @@ func (w *talker) flush() {
 	}
 }
 
-// reader is a client and what it makes of what it gets.
+// reader is a client, and the state it builds from its frames.
 type reader struct {
 	t       *testing.T
 	hub     *Hub
@@ -97,12 +97,12 @@ type reader struct {
 	conn    *fakeConn
 	seen    int // frames of this connection
 	last    int64
-	ends    map[string]int      // where the texts of this stretch end
+	ends    map[string]int      // the ends of this session's texts
 	texts   map[string][]uint16 // by frame type, thread and item
 	others  []string            // frames of other events
 	gaps    bool
 	resumes int
-	await   string // the resume status of a resume; what comes before it is dropped
+	await   string // the resume status of a resume; frames before it are dropped
 }
 
 func (r *reader) connect() {
@@ -126,7 +126,7 @@ func (r *reader) connect() {
 	r.client = c
 }
 
-// read reads what has arrived.
+// read reads the arrived frames.
 func (r *reader) read() {
 	r.t.Helper()
 	all := r.conn.texts()
@@ -208,7 +208,7 @@ func (r *reader) other(text string) {
 	r.others = append(r.others, text)
 }
 
-// step does something to the connection.
+// step changes something about the connection.
 func (r *reader) step(random *rand.Rand) {
 	switch what := random.IntN(12); {
 	case what < 2:
@@ -281,13 +281,13 @@ func runTexts(t *testing.T, seed uint64) {
 		})
 		r.read()
 		if r.mixed {
-			continue // that it got nothing twice is all there is to say
+			continue // the only requirement is that it got nothing twice
 		}
 		r.check(w, j, r == early)
 	}
 }
 
-// check holds a reader's texts against what was said.
+// check compares a reader's texts with the sent ones.
 func (r *reader) check(w *talker, j *memoryJournal, complete bool) {
 	r.t.Helper()
 	for key, said := range w.texts {
@@ -304,7 +304,7 @@ func (r *reader) check(w *talker, j *memoryJournal, complete bool) {
 			case !frame.visible(r.filter):
 				want = ""
 			case r.plain && (r.gaps || !complete):
-				// It skipped, or came late: what it has was said, in order and once.
+				// It skipped frames, or joined late: its text consists of sent parts, in order and once each.
 				if !ordered(got) || r.gaps == false && !strings.HasSuffix(said, got) {
 					r.t.Errorf("filter %q: %s is %q of %q", r.filter, name, got, said)
 				}
@@ -333,7 +333,7 @@ func (r *reader) check(w *talker, j *memoryJournal, complete bool) {
 	requireEqual(r.t, "other frames", r.others, others)
 }
 
-// ordered reports whether the numbers in a text grow.
+// ordered reports whether the numbers in a text increase.
 func ordered(text string) bool {
 	last := 0
 	for word := range strings.SplitSeq(text, ",") {

@@ -20,7 +20,7 @@ func TestTextLength(t *testing.T) {
 	}
 }
 
-// textEvent is a delta as package session makes it; text is JSON without its quotes.
+// textEvent returns a delta as package session makes it; text is in JSON form without its quotes.
 func textEvent(thread, text string, ref TextRef) journal.Event {
 	const head = `{"method":"item/agentMessage/delta","params":{"itemId":"m","delta":`
 	ref.At, ref.Length = len(head), TextLength([]byte(text))
@@ -28,7 +28,7 @@ func textEvent(thread, text string, ref TextRef) journal.Event {
 		Payload: json.RawMessage(head + `"` + text + `"}}`), Meta: EncodeMeta(Meta{ReceivedAt: 1, Text: &ref})})
 }
 
-// The rest of a stored delta begins where it is asked to, whatever its characters are, and says so.
+// The rest of a stored delta starts at the requested offset, whatever its characters are, and states that offset.
 func TestTextRemainder(t *testing.T) {
 	t.Parallel()
 	const text = `a😀\u00e9\"漢\ud83d\ude00é`
@@ -54,8 +54,8 @@ func TestTextRemainder(t *testing.T) {
 	}
 }
 
-// What each client gets of one group, by when it came: with positions a delta has its offset, without them it looks as
-// ever.
+// The frames of one group for each client, depending on when it joined: with positions a delta has its offset, without
+// them it is unchanged.
 func TestDeltasOrJoinedText(t *testing.T) {
 	t.Parallel()
 	j := newMemoryJournal()
@@ -67,7 +67,7 @@ func TestDeltasOrJoinedText(t *testing.T) {
 	late := joinAtHead(t, h, "")
 	early.wait(t, "a piece", func() bool { return len(early.received) == 3 }) // ready, two frames
 	j.PublishEphemeral(textEvent("A", "two ", TextRef{Group: 1, Offset: 4}))
-	mover.setFilter("A") // what it is owed stays owed, and it goes on with the next piece
+	mover.setFilter("A") // frames due to it stay due, and it continues with the next part
 	appendAll(t, j, textEvent("A", "one two ", TextRef{Group: 1}))
 	j.PublishEphemeral(textEvent("A", "three", TextRef{Group: 2, Offset: 8, First: true}))
 	appendAll(t, j, textEvent("A", "three", TextRef{Group: 2, Offset: 8}), broadcastEvent("B", "the end"))
@@ -118,7 +118,7 @@ func of(format string, offset int) string {
 	return format
 }
 
-// A client that falls behind in the middle of a group has the rest of it from the journal.
+// A client that falls behind in the middle of a group gets the rest from the journal.
 func TestRemainderComesFromTheJournal(t *testing.T) {
 	t.Parallel()
 	for _, positions := range []bool{true, false} {
@@ -162,8 +162,8 @@ func TestRemainderComesFromTheJournal(t *testing.T) {
 	}
 }
 
-// A node that ended before it had stored published text publishes it again, in other groups. Clients that had
-// it get only what is new, and later clients get all of it.
+// A node may end before it has stored published text, and then publishes it again in other groups. Clients that had it
+// get only the new part, and later clients get the whole text.
 func TestRestartedOwnerResendsText(t *testing.T) {
 	t.Parallel()
 	j := newMemoryJournal()

@@ -21,7 +21,7 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// tap counts the TLS records that come in over a connection.
+// tap counts the TLS records that arrive over a connection.
 type tap struct {
 	net.Conn
 	mu      sync.Mutex
@@ -64,7 +64,7 @@ func (r *tap) count() int {
 	return r.records
 }
 
-// vain accepts connections and counts what is written to one that has just taken nothing until its deadline.
+// vain accepts connections, and counts writes to a connection that has just accepted nothing until its deadline.
 type vain struct {
 	net.Listener
 	writes atomic.Int64
@@ -92,7 +92,7 @@ func (c *vainConn) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// startTLS starts a server whose records are as large as what is written at once.
+// startTLS starts a server that writes each batch as one record.
 func startTLS(t *testing.T, server *httptest.Server) {
 	t.Helper()
 	server.TLS = &tls.Config{DynamicRecordSizingDisabled: true, MinVersion: tls.VersionTLS13}
@@ -113,7 +113,7 @@ func upgradeTLS(t *testing.T, server *httptest.Server, conn net.Conn) (*tls.Conn
 	return secure, reader
 }
 
-// Under TLS a batch leaves as one record, not as one per frame; frames are whole and in order.
+// Under TLS a batch is sent as one record, not as one per frame; frames are whole and in order.
 func TestABatchIsOneRecordUnderTLS(t *testing.T) {
 	t.Parallel()
 	j := newMemoryJournal()
@@ -145,7 +145,7 @@ func TestABatchIsOneRecordUnderTLS(t *testing.T) {
 	}
 }
 
-// A reader over TLS that stops for a while: its request is answered before the waiting events. It gets a gap
+// A reader over TLS stops for a while. The server answers its request before the waiting events. The reader gets a gap
 // notice, and everything else, whole and in order.
 func TestASlowReaderUnderTLS(t *testing.T) {
 	t.Parallel()
@@ -168,7 +168,7 @@ func TestASlowReaderUnderTLS(t *testing.T) {
 			return false
 		}
 	}
-	// More than any buffer holds: once it is begun, nothing leaves until it is read.
+	// Larger than any buffer: once it is started, nothing else is sent until the client reads it.
 	appendAll(t, j, plainEvent("A", strings.Repeat("y", 4<<20)))
 	eventually(t, "the large one is begun", only(func(c *client) bool {
 		s := c.conn.(*websocketConn).socket
@@ -212,14 +212,14 @@ func TestASlowReaderUnderTLS(t *testing.T) {
 		t.Errorf("%d gaps (%d counted), %d frames missing (%d counted), %v catch-ups",
 			gaps, counted.gaps.of("skipped"), missing, counted.skipped.of(""), counted.catchUps.of("overflow"))
 	}
-	// Ahead of them is only what was begun when it stopped.
+	// Ahead of them is only the message in progress when it stopped.
 	if ponged != 1 || answered != 1 {
 		t.Errorf("answered after %d and %d of %d texts", ponged, answered, len(texts))
 	}
 }
 
-// A reader over TLS that stops for good is detected and cut off. It gets no close code, since a TLS record was
-// begun. The others are served, and no resource leaks.
+// A reader over TLS that stops permanently is detected and disconnected. It gets no close code, since a TLS record was
+// in progress. The others are served, and no resource leaks.
 func TestAStalledReaderUnderTLS(t *testing.T) {
 	ignore := goleak.IgnoreCurrent()
 	var counted reasonCounts
@@ -252,7 +252,7 @@ func TestAStalledReaderUnderTLS(t *testing.T) {
 		}
 	}
 	eventually(t, "the stalled reader is found out", func() bool { return counted.slow.of("stalled") == 1 })
-	// The first to end is the stalled one.
+	// The first connection to end is the stalled one.
 	eventually(t, "it is cut off", func() bool {
 		h.mu.Lock()
 		defer h.mu.Unlock()

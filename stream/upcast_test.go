@@ -13,8 +13,8 @@ import (
 	"harness/tests/dbtest"
 )
 
-// Rows as the version before wrote them (schema version 1, no layout in their meta) are replayed as the bytes they were
-// live.
+// Rows written by the previous version (schema version 1, no layout in their meta) are replayed as the same bytes that
+// were sent live.
 func TestOldRowsReplayTheSameBytes(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -78,7 +78,7 @@ func TestOldRowsReplayTheSameBytes(t *testing.T) {
 func withoutLayout(t *testing.T, meta json.RawMessage) json.RawMessage {
 	t.Helper()
 	if len(meta) == 0 {
-		return meta // no line of a runtime
+		return meta // not a runtime's line
 	}
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(meta, &members); err != nil {
@@ -92,7 +92,7 @@ func withoutLayout(t *testing.T, meta json.RawMessage) json.RawMessage {
 	return out
 }
 
-// However a line is written, its parts are those the version before decoded.
+// However a line is formatted, its parts are those that the previous version decoded.
 func TestPartsOfOldLines(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{

@@ -11,7 +11,7 @@ import (
 var errUTF8 = errors.New("invalid UTF-8")
 
 // readText reads a text message and fails as soon as it is invalid, even in the middle of a frame (RFC 6455, 8.1). A
-// peer need not send a megabyte to learn that its third byte was invalid. arrived returns how much can be read
+// peer need not send a megabyte to find out that its third byte was invalid. arrived returns how many bytes can be read
 // without waiting.
 func readText(reader io.Reader, arrived func() int64) ([]byte, error) {
 	var data []byte
@@ -33,7 +33,7 @@ func readText(reader io.Reader, arrived func() int64) ([]byte, error) {
 	}
 }
 
-// wholeRunes counts the bytes of the valid characters data begins with.
+// wholeRunes counts the bytes of the valid characters at the start of data.
 func wholeRunes(data []byte) int {
 	if utf8.Valid(data) {
 		return len(data)
@@ -49,9 +49,9 @@ func wholeRunes(data []byte) int {
 	return n
 }
 
-// closeFrame corrects a close frame of the library, which repeats the peer's reason without a check.
+// closeFrame corrects a close frame of the library, which repeats the peer's reason without checking it.
 func closeFrame(frame []byte) []byte {
-	const head = 4 // two bytes of frame, two of code
+	const head = 4 // two bytes of header, two of close code
 	if len(frame) > head && !utf8.Valid(frame[head:]) {
 		return []byte{0x80 | opClose, 2, closeUTF8 >> 8, closeUTF8 & 0xff}
 	}

@@ -30,7 +30,7 @@ func TestReadTextAgreesWithUTF8Valid(t *testing.T) {
 	}
 }
 
-// What can not become valid is refused without waiting for the rest.
+// Text that cannot become valid is refused without waiting for the rest.
 func TestReadTextFailsFast(t *testing.T) {
 	t.Parallel()
 	pipe, peer := io.Pipe()

@@ -5,11 +5,11 @@ package stream
 type view struct {
 	audience audience
 	frames   []*shared
-	base     uint64 // number of frames[0]; numbers grow by one and are never used again
+	base     uint64 // number of frames[0]; numbers grow by one and are never reused
 	members  []members
 }
 
-// members are a view's sockets served by one shard.
+// members are a view's sockets that one shard serves.
 type members struct {
 	clients []*client
 	dirty   bool
@@ -23,10 +23,10 @@ func newView(audience audience, shards int) *view {
 	return &view{audience: audience, members: make([]members, shards)}
 }
 
-// head is the number of the next frame.
+// head returns the number of the next frame.
 func (v *view) head() uint64 { return v.base + uint64(len(v.frames)) }
 
-// after are the frames from a number on; the number is still in the ring.
+// after returns the frames from a number on, which must still be in the ring.
 func (v *view) after(number uint64) []*shared { return v.frames[number-v.base:] }
 
 // drop removes the oldest frame if it is this one.
@@ -80,8 +80,8 @@ func (h *Hub) exit(c *client) {
 	}
 }
 
-// offer adds a frame to the rings of its views: the cost of an event depends on its views, not on its readers. h.mu
-// is held.
+// offer adds a frame to the rings of its views: the cost of an event depends on the number of views, not of readers.
+// h.mu is held.
 func (h *Hub) offer(frame *shared) {
 	kept := false
 	frame.channel.offered(&frame.Frame, func(v *view) {
@@ -114,7 +114,7 @@ func (h *Hub) push(v *view, frame *shared) {
 	v.frames = append(v.frames, frame)
 }
 
-// evict removes the oldest frame of all rings. It is the oldest of every ring that still has it.
+// evict removes the oldest frame from all rings. It is the oldest frame of every ring that still has it.
 func (h *Hub) evict() {
 	frame := h.log[0]
 	h.log[0] = nil
@@ -129,7 +129,7 @@ func (h *Hub) watched() {
 	}
 }
 
-// Watched are the sessions whose events clients follow now; all is true when a client follows every session.
+// Watched returns the sessions whose events clients follow now; all is true if a client follows every session.
 func (h *Hub) Watched() (sessions map[string]struct{}, all bool) {
 	sessions = map[string]struct{}{}
 	h.mu.Lock()

@@ -33,23 +33,23 @@ func (w *websocketConn) Ping() {
 	_, _ = w.socket.Write([]byte{0x89, 0})
 }
 
-// Alive implements Conn: any byte since the ping is a sign of life. So are frames that the peer accepted: a slow
-// reader's pong may be far behind them, and a dead peer soon accepts no more.
+// Alive implements Conn: any byte since the ping is a sign of life, and so are frames that the peer accepted. A slow
+// reader's pong may be far behind those frames, and a dead peer soon stops accepting.
 func (w *websocketConn) Alive() bool { return w.socket.lastMove.Load() >= w.pinged.Load() }
 
-// Close implements Conn. The library waits up to five seconds for the peer's close frame, reading on meanwhile: closing
-// with unread data would reset the connection and take our close frame with it.
+// Close implements Conn. The library waits up to five seconds for the peer's close frame, and keeps reading. Closing
+// with unread data would reset the connection and discard our close frame.
 func (w *websocketConn) Close(code int, reason string) {
 	_ = w.ws.Close(websocket.StatusCode(code), reason)
 }
 
 // Abort implements Conn.
 func (w *websocketConn) Abort() {
-	_ = w.socket.Close() // the library does not close it while it waits for the peer
+	_ = w.socket.Close() // the library does not close it while waiting for the peer
 	_ = w.ws.CloseNow()
 }
 
-// readFailure is the close code for a peer after a failed read, 0 when the connection is gone or closed properly.
+// readFailure returns the close code for a peer after a failed read, 0 if the connection is broken or closed properly.
 // label is for the metrics.
 func readFailure(err error) (code int, reason, label string) {
 	var network net.Error

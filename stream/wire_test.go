@@ -55,7 +55,7 @@ func handshakeAt(t *testing.T, server *httptest.Server, path string, header map[
 	return conn, reader, response
 }
 
-// upgrade is handshakeAt over a connection that is there.
+// upgrade is handshakeAt over an existing connection.
 func upgrade(t *testing.T, conn net.Conn, address string, header map[string]string) (*bufio.Reader, *http.Response) {
 	t.Helper()
 	t.Cleanup(func() { _ = conn.Close() })
@@ -85,7 +85,7 @@ func upgrade(t *testing.T, conn net.Conn, address string, header map[string]stri
 	return reader, response
 }
 
-// readFrame reads one whole frame; the first byte is its header's.
+// readFrame reads one whole frame; first is the first byte of its header.
 func readFrame(reader io.Reader) (first byte, payload []byte, err error) {
 	header := make([]byte, 2)
 	if _, err := io.ReadFull(reader, header); err != nil {

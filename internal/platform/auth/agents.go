@@ -8,18 +8,18 @@ import (
 	"harness/internal/platform/telemetry"
 )
 
-// AgentOptions are the rules of the port for agents.
+// AgentOptions are the rules of the agents' port.
 type AgentOptions struct {
-	// Session is the session of a bearer token, "" while it has no name yet; genuine is false for a token that this
-	// server did not make. An error means that this is unknown now.
+	// Session returns the session of a bearer token, "" while it has no name yet. genuine is false for a token that
+	// this server did not make. An error means that the session cannot be determined now.
 	Session func(ctx context.Context, bearer string) (id string, genuine bool, err error)
-	// Refused receives the code of every refusal; nil receives nothing.
+	// Refused, when set, is called with the code of every refusal.
 	Refused func(code string)
 }
 
-// AgentGuard returns the middleware of the port for agents. A request needs the bearer token of a session (RFC 6750,
-// in the header) and passes as that session's agent. Later handlers decide about the agent's rights. Guesses are not
-// rate limited: a bearer is a signature, and an agent could otherwise block the others.
+// AgentGuard returns the middleware of the agents' port. A request needs the bearer token of a session (RFC 6750, in
+// the header), and passes as that session's agent. Later handlers check the agent's rights. Guesses are not rate
+// limited: a bearer is a signature, and an agent could otherwise block the others.
 func AgentGuard(o AgentOptions) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

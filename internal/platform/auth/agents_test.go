@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// At the port for agents a request is that of the session whose bearer it shows, and without one it is refused.
+// At the agents' port a request belongs to the session whose bearer token it carries, and is refused without one.
 func TestAgentGuard(t *testing.T) {
 	t.Parallel()
 	var refused []string

@@ -9,7 +9,7 @@ import (
 	"harness/internal/platform/auth"
 )
 
-// workloads lets one token in, and refuses another one of the same issuer.
+// workloads accepts one token, and refuses another one of the same issuer.
 type workloads struct{ access context.Context }
 
 func (w workloads) Find(_ context.Context, token string) (*auth.Principal, context.Context, *auth.Refusal) {
@@ -22,8 +22,8 @@ func (w workloads) Find(_ context.Context, token string) (*auth.Principal, conte
 	return nil, nil, nil
 }
 
-// Logins authenticate as named tokens do, workloads by their issuer's tokens. A refused one gets no other identity,
-// also where no token is needed, and on the extension routes. Login routes are open, in one spelling alone.
+// Logins authenticate like named tokens, workloads by their issuer's tokens. A refused token gives no other identity,
+// even where no token is needed, and on the extension routes. Login routes are open, in one spelling only.
 func TestGuardKnowsLoginsAndWorkloads(t *testing.T) {
 	t.Parallel()
 	access, end := context.WithCancel(t.Context())

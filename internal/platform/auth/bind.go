@@ -17,8 +17,8 @@ func (e *BindError) Error() string {
 			"or HARNESS_INSECURE_NO_AUTH=true when a proxy in front authenticates", e.Host)
 }
 
-// CheckBind decides whether the server may listen on host: always on a loopback address, on any other only with
-// authentication or when the operator explicitly declares that something else authenticates.
+// CheckBind decides whether the server may listen on host. It may always on a loopback address. On any other address it
+// may with authentication, or if the operator explicitly declares that something else authenticates.
 func CheckBind(host string, hasAuth, insecure bool) error {
 	if hasAuth || insecure || IsLoopback(host) {
 		return nil

@@ -18,21 +18,21 @@ const (
 // TooManyGuesses is the code for an invalid token from an address that is rate limited.
 const TooManyGuesses = "too_many_guesses"
 
-// Brake rate limits guesses of tokens: after maxGuesses wrong ones within a second, it refuses tokens from that
-// address until the second is over. It does not compare a secret that a person chose, and so refuses a right one,
-// too; otherwise the answer would reveal it. Tokens made by a server or an issuer stay valid: they have 256 random
-// bits or a signature, so guessing cannot find one, and a guesser blocks no other client of its address. All of
-// loopback is one address, and so is a /64 of IPv6. Safe for concurrent use; nil has no limit.
+// Brake rate limits guesses of tokens: after maxGuesses wrong ones within a second, it refuses tokens from that address
+// until the second is over. It does not compare a secret that a person chose, and so refuses the correct one, too;
+// otherwise the answer would reveal it. Tokens made by a server or an issuer stay valid: they have 256 random bits or a
+// signature, so guessing cannot find one. So a guesser blocks no other client of its address. All loopback addresses
+// count as one, and so does an IPv6 /64. A Brake is safe for concurrent use; nil has no limit.
 type Brake struct {
 	now func() time.Time
 
 	mu      sync.Mutex
 	windows map[netip.Prefix]*guesses
-	// order are the windows by start, oldest first. All of them last equally long, so the first one ends first.
+	// order holds the windows by start, oldest first. All windows are equally long, so the first one ends first.
 	order []*guesses
 }
 
-// guesses are the wrong tokens of one address.
+// guesses counts the wrong tokens of one address.
 type guesses struct {
 	from  netip.Prefix
 	start time.Time
@@ -80,7 +80,7 @@ func (b *Brake) Wrong(r *http.Request) {
 	window.wrong++
 }
 
-// forget drops the windows that are over.
+// forget drops the windows that have ended.
 func (b *Brake) forget() {
 	for len(b.order) > 0 && b.now().Sub(b.order[0].start) >= guessWindow {
 		b.drop()
@@ -93,7 +93,7 @@ func (b *Brake) drop() {
 	b.order = b.order[1:]
 }
 
-// guesser is the address of a guess. An invalid address counts as one of its own.
+// guesser returns the address of a guess. All invalid addresses count as one.
 func guesser(r *http.Request) netip.Prefix {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
@@ -109,10 +109,10 @@ func guesser(r *http.Request) netip.Prefix {
 	return netip.PrefixFrom(address, 32)
 }
 
-// RetryGuess is the Retry-After in seconds.
+// RetryGuess is the value of Retry-After, in seconds.
 const RetryGuess = "1"
 
-// isGuess reports whether a refusal is of a token that does not exist.
+// isGuess reports whether a refusal is for a token that does not exist.
 func (r *Refusal) isGuess() bool {
 	switch r.Code {
 	case "unauthorized", "link_not_valid", "invalid_bearer_token", "invalid_header_token":
@@ -121,7 +121,7 @@ func (r *Refusal) isGuess() bool {
 	return false
 }
 
-// tooManyGuesses is the refusal while an address is braked.
+// tooManyGuesses returns the refusal while an address is braked.
 func tooManyGuesses() *Refusal {
 	return &Refusal{HTTPStatus: http.StatusTooManyRequests, Status: "error", Code: TooManyGuesses,
 		Message: "too many wrong tokens came from your address; send the request again in a second"}

@@ -11,7 +11,7 @@ import (
 	"harness/internal/platform/auth"
 )
 
-// clock is a time that tests move.
+// clock is a clock that tests move.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -99,8 +99,8 @@ func TestBrakeForgetsTheOldest(t *testing.T) {
 	}
 }
 
-// The guard asks before it compares: a right token of a person's choice is refused like a wrong one. What a server made
-// counts, and what needs no token is answered.
+// The guard checks the limit before it compares: a correct token that a person chose is refused like a wrong one.
+// Tokens made by a server stay valid, and requests that need no token are answered.
 func TestGuardBrakesGuesses(t *testing.T) {
 	t.Parallel()
 	clock := &clock{now: time.Unix(1_800_000_000, 0)}
@@ -161,7 +161,7 @@ func TestGuardBrakesGuesses(t *testing.T) {
 	}
 }
 
-// Without a token set nothing is refused for what it shows, so that nothing is counted either.
+// If no token is set, no request is refused for its token, so none is counted.
 func TestTrustedLoopbackIsNotBraked(t *testing.T) {
 	t.Parallel()
 	guarded := auth.Guard(auth.Options{BoundHost: "127.0.0.1", Brake: auth.NewBrake(nil)})(
@@ -176,7 +176,7 @@ func TestTrustedLoopbackIsNotBraked(t *testing.T) {
 	}
 }
 
-// The extension routes' own tokens are guessed no faster.
+// Guesses of the extension routes' own tokens have the same limit.
 func TestRBACBrakesGuesses(t *testing.T) {
 	t.Parallel()
 	clock := &clock{now: time.Unix(1_800_000_000, 0)}

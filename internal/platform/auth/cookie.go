@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// cookiePrefix begins the name of a browser's login cookie.
+// cookiePrefix is the prefix of the name of a browser's login cookie.
 const cookiePrefix = "harness_login"
 
 // cookieAge is how long a browser keeps its cookie, in seconds. Its token may expire earlier.
@@ -26,8 +26,8 @@ func cookieName(r *http.Request) string {
 	return cookiePrefix
 }
 
-// Logins authenticates people by a cookie. The cookie has their token, in base64 because a cookie allows fewer
-// characters. The end of the token ends the cookie on every server of the store, and no other state is needed.
+// Logins authenticates people by a cookie. The cookie holds their token, in base64 because a cookie allows fewer
+// characters. When the token ends, the cookie becomes invalid on every server of the store, without any other state.
 // Scripts of the page cannot read it.
 type Logins struct {
 	options Options
@@ -79,7 +79,7 @@ func (l *Logins) guessed(r *http.Request, braked bool, refusal *Refusal) *Refusa
 	return refusal
 }
 
-// holder is the holder of the request's token, and how long the cookie lasts.
+// holder returns the holder of the request's token, and how long the cookie is valid.
 func (l *Logins) holder(r *http.Request, token tokenCheck, shown []string) (Principal, int, *Refusal) {
 	if found, is, _ := l.options.holderOf(token, shown); is {
 		return found.principal, cookieAge, nil
@@ -95,13 +95,13 @@ func (l *Logins) holder(r *http.Request, token tokenCheck, shown []string) (Prin
 	if end, ends := access.Deadline(); ends {
 		age = min(age, int((time.Until(end) - jwtLeeway).Seconds()))
 	}
-	if age <= 0 { // the token is valid by other clocks only, and browsers accept no cookie for less than a second
+	if age <= 0 { // the token is valid only by other clocks, and browsers accept no cookie for less than a second
 		return Principal{}, 0, unauthorized("invalid_bearer_token")
 	}
 	return *principal, age, nil
 }
 
-// Close is the cookie that deletes the login cookie.
+// Close returns a cookie that deletes the login cookie.
 func (l *Logins) Close(r *http.Request) *http.Cookie { return l.cookie(r, "", -1) }
 
 func (l *Logins) cookie(r *http.Request, value string, age int) *http.Cookie {
@@ -112,8 +112,8 @@ func (l *Logins) cookie(r *http.Request, value string, age int) *http.Cookie {
 // HasCookie reports whether a request has a login cookie, valid or not.
 func HasCookie(r *http.Request) bool { return len(r.CookiesNamed(cookieName(r))) > 0 }
 
-// cookieToken is the token of a login. It is valid for the server's own pages only: unlike a header, browsers also
-// send a cookie with requests of pages on another port of this host.
+// cookieToken returns the token of a login. It is valid only for the server's own pages. Unlike a header, browsers also
+// send a cookie with requests from pages on another port of this host.
 func (o Options) cookieToken(r *http.Request) (token string, is bool) {
 	cookies := r.CookiesNamed(cookieName(r))
 	if len(cookies) != 1 || cookies[0].Value == "" {

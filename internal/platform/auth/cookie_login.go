@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// flowCookie begins the name of a browser's cookie during a login at an OpenID Connect provider.
+// flowCookie is the prefix of the name of a browser's cookie during a login at an OpenID Connect provider.
 const flowCookie = "harness_oidc"
 
 // flowAge bounds the login at a provider, in seconds.
 const flowAge = 10 * 60
 
-// Keep is the login cookie for a secret, valid for a number of seconds.
+// Keep returns the login cookie for a secret, valid for a number of seconds.
 func (l *Logins) Keep(r *http.Request, secret string, age int) *http.Cookie {
 	return l.cookie(r, secret, age)
 }
 
-// Shown is the login secret of a request, from a header or a cookie; "" for none.
+// Shown returns the login secret of a request, from a header or a cookie; "" for none.
 func (l *Logins) Shown(r *http.Request) string {
 	shown := shownTokens(r)
 	if cookie, is := l.options.cookieToken(r); is {
@@ -31,7 +31,8 @@ func (l *Logins) Shown(r *http.Request) string {
 	return ""
 }
 
-// Address is the URL of this server's pages, without a slash at the end: HARNESS_PUBLIC_URL, else that of the request.
+// Address returns the URL of this server's pages, without a trailing slash: HARNESS_PUBLIC_URL, or else the URL of the
+// request.
 func (l *Logins) Address(r *http.Request) string {
 	if l.options.PublicURL != "" {
 		return l.options.PublicURL
@@ -39,17 +40,18 @@ func (l *Logins) Address(r *http.Request) string {
 	return l.options.scheme(r) + "://" + r.Host + strings.TrimSuffix(l.path, "/")
 }
 
-// Home is the path of the console.
+// Home returns the path of the console.
 func (l *Logins) Home() string { return l.path }
 
-// Leave is the cookie of a browser that goes to a provider, with the state that it must return. The provider's answer
-// is a navigation from another site, which sends no strict cookie.
+// Leave returns the cookie of a browser that is sent to a provider, with the state that it must return. The provider's
+// answer is a navigation from another site, with which browsers send no strict cookie.
 func (l *Logins) Leave(r *http.Request, value string) *http.Cookie {
 	return &http.Cookie{Name: flowName(r), Value: base64.RawURLEncoding.EncodeToString([]byte(value)), Path: l.path + "api/login/oidc/",
 		MaxAge: flowAge, HttpOnly: true, Secure: l.options.secureCookies(r), SameSite: http.SameSiteLaxMode}
 }
 
-// Back is the state that a browser returns from a provider, "" for none, and the cookie that deletes the one of Leave.
+// Back returns the state that a browser brings back from a provider, "" for none, and a cookie that deletes the one of
+// Leave.
 func (l *Logins) Back(r *http.Request) (string, *http.Cookie) {
 	gone := l.Leave(r, "")
 	gone.MaxAge = -1

@@ -15,8 +15,8 @@ import (
 	"harness/internal/platform/auth"
 )
 
-// A login's cookie is for the server's own pages: no other page's request is let in by it, and a token that is shown
-// beside it decides alone.
+// A login's cookie is only for the server's own pages: it authenticates no other page's request. If the request also
+// carries a token, only the token counts.
 func TestGuardTakesTheCookieOfALogin(t *testing.T) {
 	t.Parallel()
 	const named1 = "hrn_good"
@@ -58,7 +58,7 @@ func TestGuardTakesTheCookieOfALogin(t *testing.T) {
 	})
 }
 
-// The cookie has the token, cannot be read by scripts, and goes over TLS alone where the browser came by it.
+// The cookie holds the token, is not readable by scripts, and is sent only over TLS if the browser used TLS.
 func TestTheCookieOfALogin(t *testing.T) {
 	t.Parallel()
 	rules := auth.Options{Token: token, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.1/32")}}
@@ -82,8 +82,8 @@ func TestTheCookieOfALogin(t *testing.T) {
 	}
 }
 
-// With an https address of the server a cookie goes over TLS alone, whatever proxies say of the browser's connection; with
-// another one, or none, they decide.
+// With an https address of the server, a cookie is sent only over TLS, whatever proxies report about the browser's
+// connection. With another address, or none, the proxies' report decides.
 func TestTheCookieIsSecureWithAnHTTPSAddress(t *testing.T) {
 	t.Parallel()
 	for public, always := range map[string]bool{"https://h.example": true, "HTTPS://h.example:8443/below": true,
@@ -106,7 +106,7 @@ func TestTheCookieIsSecureWithAnHTTPSAddress(t *testing.T) {
 	}
 }
 
-// A token may have characters that a cookie may not.
+// A token may contain characters that a cookie may not.
 func TestAnyTokenLogsIn(t *testing.T) {
 	t.Parallel()
 	const secret = `0123456789"a;b,c\d=e%f`
@@ -121,7 +121,7 @@ func TestAnyTokenLogsIn(t *testing.T) {
 		headers: []string{"Cookie: " + cookie.Name + "=" + cookie.Value}, want: 200}})
 }
 
-// A signed token logs in until it expires, and not at all when it does not hold or browsers would not keep it.
+// A signed token logs in until it expires. It does not if it is invalid, or if browsers would not keep it.
 func TestASignedTokenLogsIn(t *testing.T) {
 	t.Parallel()
 	rules := auth.Options{Token: token,

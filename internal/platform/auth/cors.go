@@ -11,8 +11,8 @@ const (
 	corsMaxAge  = "600" // seconds
 )
 
-// allowCORS lets pages of the listed origins read the answer, and answers their preflight requests itself:
-// done. Other origins get the answer without CORS headers. Websockets know no CORS.
+// allowCORS lets pages of the listed origins read the answer, and answers their preflight requests itself (done). Other
+// origins get the answer without CORS headers. CORS does not apply to websockets.
 func allowCORS(w http.ResponseWriter, r *http.Request, allowed []string) (done bool) {
 	if len(allowed) == 0 || r.Header.Get("Upgrade") != "" {
 		return false

@@ -64,7 +64,7 @@ func TestCORS(t *testing.T) {
 			nothing := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 			auth.Guard(auth.Options{BoundHost: "127.0.0.1", AllowedOrigins: c.allowed})(nothing).ServeHTTP(w, r)
 			want := c.want
-			if name == "other case" { // said back as it was given: the browser compares the texts
+			if name == "other case" { // returned as it was sent: the browser compares the texts
 				want = maps.Clone(readable)
 				want.Set("Access-Control-Allow-Origin", "HTTP://LOCALHOST:5173")
 			}
@@ -78,8 +78,8 @@ func TestCORS(t *testing.T) {
 	}
 }
 
-// A page must be able to read why it was refused, and its preflight request, which carries no token, needs none. The
-// name it calls the server by is checked before.
+// A page must be able to read why it was refused. Its preflight request, which carries no token, needs none. The Host
+// that it uses is checked first.
 func TestCORSOfRefusals(t *testing.T) {
 	t.Parallel()
 	guard := auth.Guard(auth.Options{BoundHost: "127.0.0.1", AllowedOrigins: []string{"http://localhost:5173"},

@@ -27,53 +27,51 @@ type Options struct {
 	BoundHost      string   // HOST
 	AllowedHosts   []string // HARNESS_ALLOWED_HOSTS
 	AllowedOrigins []string // HARNESS_ALLOWED_ORIGINS
-	Token          string   // HARNESS_AUTH_TOKEN; "" asks for none
-	PublicURL      string   // HARNESS_PUBLIC_URL; with https cookies are Secure
-	// TrustedProxies may say in X-Forwarded-Proto or Forwarded that the browser's connection to them was TLS
+	Token          string   // HARNESS_AUTH_TOKEN; "" requires none
+	PublicURL      string   // HARNESS_PUBLIC_URL; cookies are Secure if it is https
+	// TrustedProxies may report in X-Forwarded-Proto or Forwarded that the browser's connection to them uses TLS
 	// (HARNESS_TRUSTED_PROXIES).
 	TrustedProxies []netip.Prefix
 
-	// Owner is the token every server makes for its owner, nil for none.
+	// Owner is the token that every server makes for its owner, nil for none.
 	Owner Owner
 
-	// TrustLocal reports whether programs of this machine need no token, and if not, why. nil: they need none.
+	// TrustLocal reports whether programs on this machine need no token, and if not, why. nil means that they need
+	// none.
 	TrustLocal func() (trusted bool, why string)
 
 	// Named are the named tokens, nil for none.
 	Named Named
 
-	// Signed authenticates by signed tokens (JWT), nil does not.
+	// Signed authenticates signed tokens (JWT); nil disables that.
 	Signed *Signed
 
-	// Bearers authenticates workloads by tokens of their issuers, nil does not.
+	// Bearers authenticates workloads by tokens of their issuers; nil disables that.
 	Bearers Bearers
 
-	// Brake rate limits guesses of tokens, nil does not.
+	// Brake rate limits guesses of tokens; nil disables that.
 	Brake *Brake
 
-	// Open reports further requests that need no token; nil: none.
+	// Open reports whether a further request needs no token; nil means none.
 	Open func(r *http.Request) bool
 
-	// Refused gets the code of every refusal; nil is not called.
+	// Refused, when set, is called with the code of every refusal.
 	Refused func(code string)
 }
 
-// Guard gives the middleware that every request passes first. It refuses, in
-// this order and always before a websocket upgrade:
+// Guard returns the middleware that every request passes first. It refuses the following, in this order and always
+// before a websocket upgrade:
 //
-//   - a Host that is not ours, but for probes: 403 forbidden_host;
-//   - a foreign Origin on whatever changes state, upgrades or is /api/stream:
-//     403 forbidden_origin. Other GETs pass, because only listed origins get
-//     CORS headers, and any other page cannot read the answer;
-//   - a token that does not count while its address is braked: 429 too_many_guesses;
-//   - when a token is set, a request without it, the owner's, a named or a signed one: 401
-//     unauthorized. Only health, login and the console's files are open; a
-//     new route is closed unless listed here. Without one set, what comes from this machine
-//     where that is not trusted, what comes from another machine
-//     once there were named tokens, and a caller with a token that does
-//     not count: a revoked token never gives its holder more rights.
+//   - a Host that is not ours, except for probes: 403 forbidden_host;
+//   - a foreign Origin on a request that changes state, upgrades, or goes to /api/stream: 403 forbidden_origin. Other
+//     GETs pass, because only listed origins get CORS headers, and any other page cannot read the answer;
+//   - an invalid token while its address is rate limited: 429 too_many_guesses;
+//   - if a token is set, a request without that token, the owner's, a named or a signed one: 401 unauthorized. Only
+//     health, login and the console's files are open; a new route is closed unless listed here. If no token is set, it
+//     refuses requests from this machine where that is not trusted, and requests from other machines once named tokens
+//     have existed. It also refuses a caller with an invalid token: a revoked token never gives its holder more rights.
 //
-// What passes carries a Principal in its context. Agents have a port of their own (AgentGuard).
+// An accepted request carries a Principal in its context. Agents have a separate port (AgentGuard).
 func Guard(o Options) func(http.Handler) http.Handler {
 	g := &guard{Options: o, token: newTokenCheck(o.Token), allowedHost: o.hostAllowed()}
 	return func(next http.Handler) http.Handler {
@@ -88,7 +86,7 @@ func Guard(o Options) func(http.Handler) http.Handler {
 	}
 }
 
-// guard is the rules with derived values.
+// guard holds the rules with derived values.
 type guard struct {
 	Options
 	token       tokenCheck
@@ -102,7 +100,7 @@ func (g *guard) refuse(w http.ResponseWriter, status int, code, message string) 
 	refuse(w, status, code, message)
 }
 
-// admitPage checks the browser's headers about the requesting page. false: the request was answered.
+// admitPage checks the browser's headers about the requesting page. On false it has answered the request.
 func (g *guard) admitPage(w http.ResponseWriter, r *http.Request) bool {
 	if !isProbe(r) && !g.allowedHost(r.Host) {
 		g.refuse(w, http.StatusForbidden, "forbidden_host",
@@ -120,7 +118,7 @@ func (g *guard) admitPage(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// admitCaller authenticates the caller. false: the request was answered.
+// admitCaller authenticates the caller. On false it has answered the request.
 func (g *guard) admitCaller(w http.ResponseWriter, r *http.Request) (*http.Request, bool) {
 	shown := shownTokens(r)
 	if cookie, is := g.cookieToken(r); is && len(shown) == 0 {
@@ -161,8 +159,8 @@ func (g *guard) admitCaller(w http.ResponseWriter, r *http.Request) (*http.Reque
 	return r.WithContext(WithPrincipal(r.Context(), principal)), true
 }
 
-// tokenless is the principal of a caller without a token, and whether a token is needed. why is the reason for not
-// trusting this machine.
+// tokenless returns the principal of a caller without a token, and whether a token is required. why is the reason for
+// not trusting this machine.
 func (g *guard) tokenless(r *http.Request) (principal Principal, closed bool, why string) {
 	local := fromLoopback(r)
 	if g.TrustLocal != nil && !g.token.required() {
@@ -195,7 +193,7 @@ func (g *guard) refuseTokenless(w http.ResponseWriter, r *http.Request, shown []
 	g.refuse(w, http.StatusUnauthorized, "unauthorized", message)
 }
 
-// NeedsToken says why this machine is not trusted, and how to authenticate.
+// NeedsToken returns the message that explains why this machine is not trusted, and how to authenticate.
 func NeedsToken(why string) string {
 	return "programs of this machine need a token, because " + why + ": `harness open` logs a browser in, `harness token` prints the token " +
 		"to send as Authorization: Bearer, and HARNESS_TRUST_LOCAL=true lets every program of this machine in, agents too"
@@ -249,8 +247,8 @@ func (o Options) originAllowed(r *http.Request) bool {
 	origins := r.Header.Values("Origin")
 	switch len(origins) {
 	case 0:
-		// No browser leaves Origin out of a cross-site request that changes state; should one do, this newer
-		// header still shows it.
+		// No browser omits Origin in a cross-site request that changes state. If one did, this newer header would still
+		// reveal it.
 		return !strings.EqualFold(r.Header.Get("Sec-Fetch-Site"), "cross-site")
 	case 1:
 		return OriginAllowed(origins[0], o.scheme(r), r.Host, o.AllowedOrigins)
@@ -259,8 +257,8 @@ func (o Options) originAllowed(r *http.Request) bool {
 	}
 }
 
-// isOpen lists the routes without a token: probes of an orchestrator, the documentation, logins, and routes that
-// check the bearer token of an agent's session themselves.
+// isOpen reports whether a route needs no token. Such routes are an orchestrator's probes, the documentation and
+// logins, and routes that check the bearer token of an agent's session themselves.
 func isOpen(r *http.Request) bool {
 	if r.URL.Path == toolsPath {
 		return r.Header.Get("Upgrade") == ""
@@ -314,8 +312,8 @@ func fromLoopback(r *http.Request) bool {
 	return err == nil && IsLoopback(host)
 }
 
-// fromThisMachine reports whether a request comes from this machine, by any address. An unknown address counts as
-// this machine.
+// fromThisMachine reports whether a request comes from this machine, from any of its addresses. An unknown address
+// counts as this machine.
 func fromThisMachine(r *http.Request) bool {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
@@ -335,7 +333,7 @@ func fromThisMachine(r *http.Request) bool {
 	})
 }
 
-// quoted shows a header of unknown origin in a message: bounded, escaped.
+// quoted formats a header of unknown origin for a message: bounded and escaped.
 func quoted(s string) string {
 	const limit = 100
 	if len(s) > limit {
@@ -348,7 +346,7 @@ func quoted(s string) string {
 func refuse(w http.ResponseWriter, status int, code, message string) {
 	var body bytes.Buffer
 	encoder := json.NewEncoder(&body)
-	encoder.SetEscapeHTML(false) // "<" is no markup in JSON, and people read it in terminals
+	encoder.SetEscapeHTML(false) // "<" is not markup in JSON, and people read it in terminals
 	err := encoder.Encode(struct {
 		Status  string `json:"status"`
 		Code    string `json:"code"`
@@ -361,5 +359,5 @@ func refuse(w http.ResponseWriter, status int, code, message string) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = w.Write(bytes.TrimSuffix(body.Bytes(), []byte("\n"))) // the client may be gone; nothing is left to do
+	_, _ = w.Write(bytes.TrimSuffix(body.Bytes(), []byte("\n"))) // the client may have disconnected; there is nothing left to do
 }

@@ -19,7 +19,7 @@ import (
 
 const token = "0123456789-abcdef"
 
-// request is one line of a table: what is sent and what must come back.
+// request is one row of a table: a request and its expected answer.
 type request struct {
 	name    string
 	method  string
@@ -79,7 +79,7 @@ func run(t *testing.T, o auth.Options, cases []request) {
 	}
 }
 
-// Foreign hosts and origins, through the middleware, on REST and on the stream.
+// Foreign hosts and origins are refused by the middleware, on REST and on the stream.
 func TestGuardHostAndOrigin(t *testing.T) {
 	t.Parallel()
 	foreign := []string{"Origin: https://attacker.example"}
@@ -230,7 +230,7 @@ func TestPrincipals(t *testing.T) {
 	}
 }
 
-// A refusal is read in terminals: it has no characters of markup in place of its own.
+// People read a refusal in terminals, so its characters are not escaped as markup.
 func TestARefusalIsNotEscaped(t *testing.T) {
 	t.Parallel()
 	answer := httptest.NewRecorder()
@@ -273,7 +273,7 @@ func TestTLSMakesTheOwnSchemeHTTPS(t *testing.T) {
 	}
 }
 
-// The refusal must come before the upgrade, seen from a real socket: no 101.
+// On a real socket, the refusal must come before the upgrade: no 101.
 func TestRefusedBeforeUpgradeOnARealSocket(t *testing.T) {
 	t.Parallel()
 	upgraded := make(chan string, 16)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// OwnerPrefix begins every owner's token.
+// OwnerPrefix is the prefix of every owner's token.
 const OwnerPrefix = "hro_"
 
 // Owner is the token that every server makes for its owner.
@@ -22,8 +22,8 @@ type holder struct {
 	access context.Context //nolint:containedctx // it spans the token's life, not a call's
 }
 
-// holderOf is the holder of one of this server's own tokens. It refuses an invalid token with the prefix of the
-// owner's, of named ones or of logins: its caller meant to use it, and must not get other rights instead.
+// holderOf returns the holder of one of this server's own tokens. It refuses an invalid token with the prefix of owner,
+// named or login tokens. Its caller meant to use that token, and must not get other rights instead.
 func (o Options) holderOf(token tokenCheck, shown []string) (found holder, is, refused bool) {
 	if token.accepts(shown) {
 		return holder{principal: ownerPrincipal()}, true, false
@@ -49,7 +49,7 @@ func (o Options) holderOf(token tokenCheck, shown []string) (found holder, is, r
 	return holder{}, false, refused
 }
 
-// signedHolder is the holder of a signed token, and whether it is a workload's.
+// signedHolder returns the holder of a signed token, and whether it is a workload.
 func (o Options) signedHolder(r *http.Request, shown []string) (found holder, is, workload bool, refusal *Refusal) {
 	principal, access, refusal := o.bearer(r, shown)
 	if workload = principal != nil || refusal != nil; !workload {

@@ -5,14 +5,12 @@ import (
 	"strings"
 )
 
-// HostAllowed decides whether the server answers a request's Host header.
-// A page of attacker.example that makes its name resolve to 127.0.0.1 (DNS
-// rebinding) is same-origin for the browser; only this header gives it away.
+// HostAllowed decides whether the server answers a request's Host header. A page of attacker.example that makes its
+// name resolve to 127.0.0.1 (DNS rebinding) is same-origin for the browser; only this header reveals it.
 //
-// Allowed are loopback names and addresses, the bound host, and the entries of
-// allowed: "name" fits any port, "name:port" only that one. When the server
-// listens on every address, any literal IP address is its own: rebinding needs
-// a name.
+// Allowed are loopback names and addresses, the bound host, and the entries of allowed: "name" fits any port,
+// "name:port" only that one. When the server listens on every address, any literal IP address is its own: rebinding
+// needs a name.
 func HostAllowed(header, bound string, allowed []string) bool {
 	host, port, ok := splitHost(header)
 	if !ok {
@@ -33,8 +31,8 @@ func HostAllowed(header, bound string, allowed []string) bool {
 	return false
 }
 
-// splitHost takes "host", "host:port" or "[v6]:port" apart; host comes in the
-// form that plainHost gives. False means that it is none of these.
+// splitHost splits "host", "host:port" or "[v6]:port"; host is in the form that plainHost returns. False means that it
+// is none of these.
 func splitHost(s string) (host, port string, ok bool) {
 	// "::1" without brackets is an address, not host ":" and port "1".
 	if strings.Count(s, ":") > 1 && !strings.HasPrefix(s, "[") {
@@ -62,8 +60,7 @@ func isPort(s string) bool {
 	return err == nil && n > 0 && s[0] != '0' && s[0] != '+'
 }
 
-// plainHost makes spellings of the same host equal: case, brackets, one
-// trailing dot, mapped IPv4.
+// plainHost normalizes the spelling of a host: case, brackets, one trailing dot, mapped IPv4.
 func plainHost(host string) string {
 	if ip, ok := parseIP(host); ok {
 		return ip.String()

@@ -21,21 +21,21 @@ import (
 
 // The lifetime of keys, and the interval of reads.
 const (
-	keysFresh    = 10 * time.Minute // after this age they are read again
-	keysStale    = time.Hour        // after this age they are no longer used
+	keysFresh    = 10 * time.Minute // after this age the keys are read again
+	keysStale    = time.Hour        // after this age the keys are no longer used
 	keysPause    = 30 * time.Second // between reads caused by tokens with an unknown key
 	keysPatience = 5 * time.Second
 	maxKeySet    = 1 << 20 // bytes
 	leastRSABits = 2048
 )
 
-// ErrNoKeys says that an issuer's keys cannot be read, so no token of it can be checked.
+// ErrNoKeys means that an issuer's keys cannot be read, so no token of it can be checked.
 var ErrNoKeys = errors.New("the keys of the issuer cannot be read")
 
 var errUnknownKey = errors.New("the token is signed with a key that the issuer does not publish")
 
-// KeySet are the public keys of an issuer of tokens (a JWKS, RFC 7517), read from a file or a URL and kept for a while.
-// Safe for concurrent use.
+// KeySet holds the public keys of a token issuer (a JWKS, RFC 7517), read from a file or a URL and cached. It is safe
+// for concurrent use.
 type KeySet struct {
 	source string
 	client *http.Client
@@ -47,14 +47,13 @@ type KeySet struct {
 	failed      error
 }
 
-// publicKey is a key with its algorithm and id, "" when the set does not name them.
+// publicKey is a key with its algorithm and id, each "" if the set does not name it.
 type publicKey struct {
 	id, alg string
 	key     crypto.PublicKey
 }
 
-// NewKeySet makes a set that is read when it is needed. source is a file, or an http or https URL; now is time.Now when
-// nil.
+// NewKeySet makes a set that is read on demand. source is a file, or an http or https URL; now is time.Now when nil.
 func NewKeySet(source string, now func() time.Time) *KeySet {
 	if now == nil {
 		now = time.Now
@@ -66,7 +65,8 @@ func NewKeySet(source string, now func() time.Time) *KeySet {
 	return &KeySet{source: source, client: client, now: now}
 }
 
-// key is the key of an algorithm with an id, "" when the token names none: then there must be one only. ErrNoKeys.
+// key returns the key for an algorithm and an id. The id is "" if the token names none; the set must then have only one
+// such key. ErrNoKeys.
 func (s *KeySet) key(ctx context.Context, alg, id string) (crypto.PublicKey, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,7 +127,7 @@ func (s *KeySet) text(ctx context.Context) ([]byte, error) {
 	if !strings.HasPrefix(s.source, "https://") && !strings.HasPrefix(s.source, "http://") {
 		return os.ReadFile(s.source)
 	}
-	// Not the caller's context: other callers need the keys, too.
+	// Not the caller's context, since other callers need the keys, too.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keysPatience)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.source, nil)
@@ -145,14 +145,14 @@ func (s *KeySet) text(ctx context.Context) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(response.Body, maxKeySet))
 }
 
-// jwk is a key of a JWKS, with the members of the two kinds that are used.
+// jwk is a key of a JWKS, with the members of the two supported kinds.
 type jwk struct {
 	Kty, Use, Kid, Alg string
 	N, E               string // RSA
 	Crv, X, Y          string // EC
 }
 
-// public is a key for RS256 or ES256; false for any other.
+// public returns the public key for RS256 or ES256; false for any other algorithm.
 func (k jwk) public() (publicKey, bool) {
 	if k.Use != "" && k.Use != "sig" {
 		return publicKey{}, false
@@ -175,7 +175,7 @@ func (k jwk) public() (publicKey, bool) {
 	return publicKey{}, false
 }
 
-// octets are bytes in base64url, nil for invalid ones.
+// octets decodes base64url; nil for invalid text.
 func octets(text string) []byte {
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil {

@@ -101,8 +101,8 @@ func published(t *testing.T, id string, key any) map[string]any {
 	return nil
 }
 
-// Tokens signed with RS256 and ES256 are checked with the issuer's published keys: each algorithm with its own
-// kind of key, a new key at once, a removed one no longer, and none while the issuer cannot be reached.
+// Tokens signed with RS256 and ES256 are checked with the issuer's published keys, each algorithm with its own kind of
+// key. A new key counts at once, a removed one no longer counts, and none counts while the issuer cannot be reached.
 func TestTokensAreCheckedWithTheKeysOfTheIssuer(t *testing.T) {
 	t.Parallel()
 	const role = "admin"

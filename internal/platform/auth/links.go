@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	// linkPrefix begins the code of every link. Only a login accepts a code instead of a token.
+	// linkPrefix is the prefix of every link's code. Only a login accepts a code instead of a token.
 	linkPrefix = "hrk_"
-	// linkAge is how long a link is valid, once.
+	// linkAge is how long a link is valid; it can be used once.
 	linkAge = 5 * time.Minute
-	// maxLinks bounds the open links. Beyond it the oldest is dropped.
+	// maxLinks bounds the open links. Beyond that number the oldest is dropped.
 	maxLinks = 1000
-	// linkPath is the console's page that logs in by a link. What is behind # is in no log and no Referer.
+	// linkPath is the console's page that logs in by a link. The fragment after # appears in no log and no Referer.
 	linkPath = "login#link="
 )
 
@@ -24,11 +24,11 @@ const (
 type links struct {
 	mu   sync.Mutex
 	open map[[sha256.Size]byte]link
-	// order are the hashes by age, the oldest first; some are not open any more.
+	// order holds the hashes by age, the oldest first; some links are no longer open.
 	order [][sha256.Size]byte
 }
 
-// link logs in by its creator's token.
+// link logs a browser in with its creator's token.
 type link struct {
 	secret  string
 	expires time.Time
@@ -60,8 +60,8 @@ func (l *links) redeem(code string, now time.Time) (secret string, is bool) {
 	return one.secret, is && now.Before(one.expires)
 }
 
-// Link makes a link that logs one browser in as the caller, once and within five minutes. A caller without a token
-// gets 409 no_token_shown.
+// Link makes a link that logs one browser in as the caller, once and within five minutes. A caller without a token gets
+// 409 no_token_shown.
 func (l *Logins) Link(r *http.Request) (url string, expires time.Time, refusal *Refusal) {
 	shown := shownTokens(r)
 	if cookie, is := l.options.cookieToken(r); is && len(shown) == 0 {
@@ -76,7 +76,7 @@ func (l *Logins) Link(r *http.Request) (url string, expires time.Time, refusal *
 	return "", time.Time{}, &Refusal{HTTPStatus: http.StatusConflict, Status: "error", Code: "no_token_shown"}
 }
 
-// LinkFor is the path of a link for the holder of a token, with the path of the server's pages in front.
+// LinkFor returns the path of a link for the holder of a token, with the path of the server's pages in front.
 func (l *Logins) LinkFor(secret string) (path string, expires time.Time) {
 	code, expires := l.links.make(secret, l.now())
 	return l.path + linkPath + code, expires

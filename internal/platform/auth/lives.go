@@ -7,23 +7,23 @@ import (
 	"time"
 )
 
-// maxLives is how many tokens' ends are kept before passed ones are removed.
+// maxLives is how many token expirations are kept before past ones are removed.
 const maxLives = 1000
 
-// Lives are the contexts of tokens that expire: connections opened by a token end with its context. The zero value is
-// ready. Safe for concurrent use.
+// Lives holds the contexts of tokens that expire: connections opened with a token end with its context. The zero value
+// is ready. It is safe for concurrent use.
 type Lives struct {
 	mu    sync.Mutex
 	lives map[[sha256.Size]byte]life
 }
 
-// life is the validity of a token: connections opened by it end with access.
+// life is the validity of a token: connections opened with it end with access.
 type life struct {
 	access context.Context //nolint:containedctx // it spans the token's life, not a call's
 	end    context.CancelFunc
 }
 
-// Until is the context of a token with this time left, the same one for each use of the token.
+// Until returns the context of a token with this time left. It is the same for each use of the token.
 func (l *Lives) Until(token string, left time.Duration) context.Context {
 	key := sha256.Sum256([]byte(token))
 	l.mu.Lock()

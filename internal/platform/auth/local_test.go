@@ -13,7 +13,7 @@ import (
 
 const ownersToken = auth.OwnerPrefix + "0123456789abcdef"
 
-// ownersOne knows the owner's token.
+// ownersOne accepts the owner's token.
 type ownersOne struct{ access context.Context }
 
 func (o ownersOne) Find(secret string) (context.Context, bool) {
@@ -44,7 +44,7 @@ func TestLoopbackThatIsNotTrusted(t *testing.T) {
 	})
 }
 
-// An owner's token that does not count gives no rights where none is needed either, and one that does makes the owner.
+// An invalid owner's token grants no rights, even where no token is needed; a valid one makes the caller the owner.
 func TestOwnersTokenOnTrustedLoopback(t *testing.T) {
 	t.Parallel()
 	rules := auth.Options{BoundHost: "127.0.0.1", Owner: ownersOne{t.Context()}}
@@ -76,7 +76,7 @@ func TestUntrustedLoopbackExplainsHowToAuthenticate(t *testing.T) {
 	}
 }
 
-// A program of this machine comes from it by every address of it, also where a proxy in front lets others in.
+// A program on this machine comes from it by each of its addresses, even if a proxy in front admits others.
 func TestUntrustedMachineByItsOtherAddresses(t *testing.T) {
 	t.Parallel()
 	guarded := auth.Guard(auth.Options{BoundHost: "0.0.0.0", TrustLocal: distrusted})(
@@ -101,7 +101,7 @@ func TestUntrustedMachineByItsOtherAddresses(t *testing.T) {
 	}
 }
 
-// What was opened by the owner's token ends with it.
+// Connections opened with the owner's token end with it.
 func TestOwnersAccessEnds(t *testing.T) {
 	t.Parallel()
 	access, renew := context.WithCancel(t.Context())

@@ -9,7 +9,7 @@ import (
 	"harness/internal/platform/auth"
 )
 
-// named is a server's one token, and whether there are others.
+// named is a server's only valid token, and whether there were others.
 type named struct {
 	secret string
 	access context.Context
@@ -22,8 +22,8 @@ func (n named) Find(secret string) (auth.Principal, context.Context, bool) {
 
 func (n named) Any() bool { return n.any }
 
-// A named token works wherever the owner's does, and its holder gets only its rights. Without an owner's token,
-// callers from this machine need no token, as before; other machines need one as soon as there was one.
+// A named token works wherever the owner's does, and its holder gets only the token's rights. Without an owner's token,
+// callers from this machine need no token, as before. Other machines need one as soon as one has existed.
 func TestGuardKnowsNamedTokens(t *testing.T) {
 	t.Parallel()
 	const good, bad, local, remote = "hrn_good", "hrn_revoked", "127.0.0.1:5", "10.0.0.9:5"

@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// OriginAllowed decides whether a page of the given origin may open the stream
-// and change state. It may when it was served by this very scheme, host and
-// port, or when it is listed. "null" (sandboxed frames, files) never may.
+// OriginAllowed decides whether a page of the given origin may open the stream and change state. It may if it was
+// served from exactly this scheme, host and port, or if it is listed. "null" (sandboxed frames, files) never may.
 // scheme and host are those of the request: "http", "127.0.0.1:3001".
 func OriginAllowed(origin, scheme, host string, allowed []string) bool {
 	given, ok := canonicalOrigin(origin)
@@ -33,8 +32,8 @@ func originListed(origin string, allowed []string) bool {
 	return false
 }
 
-// canonicalOrigin gives scheme://host:port with the port always written.
-// Comparison is of the whole, so no prefix or suffix of a name can pass.
+// canonicalOrigin returns scheme://host:port, always with the port. Origins are compared as a whole, so no prefix or
+// suffix of a name can pass.
 func canonicalOrigin(s string) (string, bool) {
 	u, err := url.Parse(s)
 	if err != nil || u.User != nil || u.Host == "" || !strings.EqualFold(s, u.Scheme+"://"+u.Host) {

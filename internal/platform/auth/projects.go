@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Projects is the limit of a principal to some projects: it neither sees nor changes anything of another project, or
-// without one. nil is no limit. It is immutable.
+// Projects limits a principal to some projects: it neither sees nor changes anything in another project, or without a
+// project. nil is no limit. It is immutable.
 type Projects struct{ ids []string }
 
 // LimitTo makes a limit to the projects with these ids; without ids it allows no project.
@@ -20,7 +20,7 @@ func LimitTo(ids ...string) *Projects {
 // Has reports whether a project, "" for none, is within the limit.
 func (p *Projects) Has(id string) bool { return p == nil || id != "" && slices.Contains(p.ids, id) }
 
-// IDs are the projects, sorted; nil without a limit.
+// IDs returns the projects, sorted; nil without a limit.
 func (p *Projects) IDs() []string {
 	if p == nil {
 		return nil
@@ -28,7 +28,7 @@ func (p *Projects) IDs() []string {
 	return slices.Clone(p.ids)
 }
 
-// Key is the same for limits to the same projects, "" without a limit.
+// Key returns the same text for equal limits, "" without a limit.
 func (p *Projects) Key() string {
 	if p == nil {
 		return ""
@@ -36,7 +36,7 @@ func (p *Projects) Key() string {
 	return "projects " + strings.Join(p.ids, "\x00")
 }
 
-// ProjectsFrom is the limit of the principal of a request, nil for none.
+// ProjectsFrom returns the limit of a request's principal, nil for none.
 func ProjectsFrom(ctx context.Context) *Projects {
 	principal, _ := PrincipalFrom(ctx)
 	return principal.Projects

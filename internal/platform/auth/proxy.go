@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// scheme is the scheme of the browser's connection, if known.
+// scheme returns the scheme of the browser's connection, if known.
 func (o Options) scheme(r *http.Request) string {
 	if r.TLS != nil || o.fromTrustedProxy(r) && clientHasTLS(r.Header) {
 		return "https"
@@ -42,11 +42,11 @@ func clientHasTLS(header http.Header) bool {
 			break
 		}
 	}
-	return strings.EqualFold(proto, "https") || strings.EqualFold(proto, "wss") // Traefik says wss of a websocket
+	return strings.EqualFold(proto, "https") || strings.EqualFold(proto, "wss") // Traefik sends wss for a websocket
 }
 
-// forwardedProto is the proto of the first element of Forwarded (RFC 7239, section 4). It is "" where that has none, since
-// later elements are of connections between proxies, and where it is malformed.
+// forwardedProto returns the proto of the first element of Forwarded (RFC 7239, section 4). It is "" if that element
+// has none, since later elements describe connections between proxies. It is also "" if the header is malformed.
 func forwardedProto(lines []string) string {
 	elements, ok := unquotedFields(strings.Join(lines, ","), ',')
 	if !ok || len(elements) == 0 {
@@ -70,8 +70,8 @@ func forwardedProto(lines []string) string {
 	return proto
 }
 
-// unquotedFields splits at separators outside of quoted strings and leaves empty fields out; false for a quoted string
-// without an end.
+// unquotedFields splits at separators outside quoted strings, and omits empty fields; false for an unterminated quoted
+// string.
 func unquotedFields(s string, separator byte) (fields []string, ok bool) {
 	inside, start := false, 0
 	for i := 0; i <= len(s); i++ {
@@ -90,7 +90,7 @@ func unquotedFields(s string, separator byte) (fields []string, ok bool) {
 	return fields, !inside
 }
 
-// unquoted is the text of a token or of a quoted string.
+// unquoted returns the text of a token or of a quoted string.
 func unquoted(s string) (text string, ok bool) {
 	inner, quoted := strings.CutPrefix(s, `"`)
 	if !quoted {

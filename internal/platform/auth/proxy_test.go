@@ -10,8 +10,8 @@ import (
 	"harness/internal/platform/auth"
 )
 
-// Behind a proxy that ends TLS, the server's own page is one of https: only a trusted proxy may say so, and it makes no
-// other origin ours.
+// Behind a proxy that terminates TLS, the server's own page has an https origin. Only a trusted proxy may report that,
+// and it makes no other origin ours.
 func TestTrustedProxyReportsBrowserScheme(t *testing.T) {
 	t.Parallel()
 	own, tls := "Origin: https://harness.example", "X-Forwarded-Proto: https"
@@ -46,8 +46,8 @@ func TestTrustedProxyReportsBrowserScheme(t *testing.T) {
 	})
 }
 
-// Proxies may also send the header of RFC 7239: the first element is of the client, and a header that is malformed there
-// says nothing.
+// Proxies may also send the header of RFC 7239: the first element describes the client, and a header that is malformed
+// there is ignored.
 func TestATrustedProxySendsForwarded(t *testing.T) {
 	t.Parallel()
 	options := auth.Options{BoundHost: "127.0.0.1", AllowedHosts: []string{"harness.example"},
@@ -106,8 +106,8 @@ func TestATrustedProxySendsForwarded(t *testing.T) {
 		headers: []string{"Origin: https://harness.example", "Forwarded: proto=https"}, want: 403, code: "forbidden_origin"}})
 }
 
-// Probes of orchestrators and load balancers are answered with any Host and with none; whatever else is not, and neither
-// is what only resembles a probe.
+// Probes of orchestrators and load balancers are answered with any Host and with none. Other requests are not, and
+// neither are requests that only resemble a probe.
 func TestProbesAreAnsweredOnAnyHost(t *testing.T) {
 	t.Parallel()
 	guard := auth.Guard(auth.Options{BoundHost: "127.0.0.1", Token: token})(

@@ -17,7 +17,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// RBACMode says how the two extension routes find a caller's role (AGENT_EXTENSION_RBAC_MODE).
+// RBACMode is how the two extension routes determine a caller's role (AGENT_EXTENSION_RBAC_MODE).
 type RBACMode string
 
 // The modes.
@@ -39,7 +39,8 @@ type RBACOptions struct {
 	JWTSecret, JWTIssuer, JWTAudience string
 	// JWTKeys are the public keys of tokens signed with RS256 or ES256, nil for none.
 	JWTKeys *KeySet
-	// RoleClaim and ActorClaim name the claims; role and sub when empty. RoleClaim may be a path of names with dots.
+	// RoleClaim and ActorClaim name the claims; role and sub when empty. RoleClaim may be a path of names separated by
+	// dots.
 	RoleClaim, ActorClaim string
 	// RoleMap translates names in the role claim (HARNESS_ROLE_MAP).
 	RoleMap map[string]Role
@@ -47,11 +48,11 @@ type RBACOptions struct {
 	JWTRequireExp bool
 	// Clock is time.Now when nil.
 	Clock func() time.Time
-	// Brake slows down guesses of tokens, nil does not.
+	// Brake rate limits guesses of tokens; nil disables that.
 	Brake *Brake
 }
 
-// Warning is a warning about valid rules, with its remedy; "" for none.
+// Warning returns a warning about valid rules, with its remedy; "" for none.
 func (o *RBACOptions) Warning() string {
 	if o.Mode != RBACJWT || o.JWTRequireExp {
 		return ""
@@ -60,7 +61,7 @@ func (o *RBACOptions) Warning() string {
 		"AGENT_EXTENSION_RBAC_JWT_REQUIRE_EXP=true"
 }
 
-// RBAC decides who may see and reload extensions.
+// RBAC decides who may list and reload extensions.
 type RBAC struct {
 	opts   RBACOptions
 	parser *jwt.Parser
@@ -69,7 +70,7 @@ type RBAC struct {
 // maxBearer bounds a bearer token in bytes; longer ones are refused unread.
 const maxBearer = 8 << 10
 
-// latestTime bounds the times of a token, in seconds: what JavaScript counts exactly.
+// latestTime bounds the times of a token, in seconds: the largest integer that JavaScript represents exactly.
 const latestTime = 1 << 53
 
 // jwtLeeway is how far the clocks of issuer and server may differ.
@@ -107,7 +108,7 @@ func NewRBAC(opts RBACOptions) *RBAC {
 	return &RBAC{opts: opts, parser: jwt.NewParser(options...)}
 }
 
-// Refusal is why a caller is refused; the codes are codex-manager's.
+// Refusal is the reason for refusing a caller; the codes are codex-manager's.
 type Refusal struct {
 	// HTTPStatus is 400, 401, 403, 409, 429, 500 or 503.
 	HTTPStatus int    `json:"-"`
@@ -131,8 +132,8 @@ func forbidden(code string) *Refusal {
 	return &Refusal{HTTPStatus: http.StatusForbidden, Status: "forbidden", Code: code}
 }
 
-// Authorize returns the principal of a request, and refuses a role that is not among those allowed. With
-// insufficient_role the principal is set all the same, for the record.
+// Authorize returns the principal of a request, and refuses a role that is not allowed. With insufficient_role it also
+// returns the principal, for the audit record.
 func (r *RBAC) Authorize(req *http.Request, allowed ...Role) (Principal, *Refusal) {
 	principal, refusal := r.identify(req)
 	if refusal != nil {
@@ -164,7 +165,7 @@ func (r *RBAC) identify(req *http.Request) (Principal, *Refusal) {
 	return Principal{Actor: disabledActor, Role: RoleAdmin}, nil
 }
 
-// The headers of mode header. The second spelling of role and actor is what codex-manager's own Python client sends.
+// The headers of mode header. codex-manager's own Python client sends role and actor in the second spelling.
 const (
 	rbacTokenHeader = "X-Codex-Rbac-Token"
 	roleHeader      = "X-Codex-Role"
@@ -208,7 +209,7 @@ func (r *RBAC) byHeader(req *http.Request) (Principal, *Refusal) {
 	return Principal{Actor: header(req, actorHeader, actorHeader2), Role: role}, nil
 }
 
-// bearer matches the scheme in any case and any amount of space after it.
+// bearer matches the scheme in any case, followed by any amount of space.
 var bearer = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)^Bearer\s+(.+)$`) })
 
 func (r *RBAC) byJWT(req *http.Request) (Principal, *Refusal) {
@@ -217,7 +218,7 @@ func (r *RBAC) byJWT(req *http.Request) (Principal, *Refusal) {
 	}
 	value := header(req, "Authorization")
 	if value == "" {
-		if holder, _ := PrincipalFrom(req.Context()); holder.Signed || holder.Provider != "" { // a login's cookie has it
+		if holder, _ := PrincipalFrom(req.Context()); holder.Signed || holder.Provider != "" { // the cookie of a login has it
 			return holder, nil
 		}
 		return Principal{}, unauthorized("missing_bearer_token")
@@ -238,7 +239,7 @@ func (r *RBAC) byJWT(req *http.Request) (Principal, *Refusal) {
 	return Principal{Actor: strings.TrimSpace(actor), Role: role}, nil
 }
 
-// claims are the used claims of a token.
+// claims returns the used claims of a token.
 func (r *RBAC) claims(ctx context.Context, token string) (jwt.MapClaims, *Refusal) {
 	claims, err := r.verify(ctx, token)
 	if errors.Is(err, ErrNoKeys) {
@@ -273,7 +274,7 @@ func (r *RBAC) verify(ctx context.Context, token string) (jwt.MapClaims, error) 
 	if err != nil {
 		return nil, err
 	}
-	// A time must be a number: the library ignores only absent times in maps, and reads one beyond int64 as long ago.
+	// A time must be a number: in maps, the library ignores only absent times, and reads one beyond int64 as long past.
 	for _, name := range []string{"exp", "nbf", "iat"} {
 		if value, ok := claims[name]; ok {
 			if at, isNumber := value.(float64); !isNumber || math.Abs(at) > latestTime {
@@ -284,7 +285,7 @@ func (r *RBAC) verify(ctx context.Context, token string) (jwt.MapClaims, error) 
 	return claims, nil
 }
 
-// keyOf is the key for a token's signature: the secret for HMAC only, a public key for the others.
+// keyOf returns the key for a token's signature: the secret only for HMAC, a public key for the others.
 func (r *RBAC) keyOf(ctx context.Context, token *jwt.Token) (any, error) {
 	if _, is := token.Method.(*jwt.SigningMethodHMAC); is {
 		return []byte(r.opts.JWTSecret), nil

@@ -26,7 +26,7 @@ const (
 
 func rbacNow() time.Time { return time.Date(2026, 11, 21, 4, 0, 0, 0, time.UTC) }
 
-// signed is a token of these claims.
+// signed returns a token with these claims.
 func signed(t *testing.T, method jwt.SigningMethod, key any, claims map[string]any, header map[string]any) string {
 	t.Helper()
 	token := jwt.NewWithClaims(method, jwt.MapClaims(claims))
@@ -40,13 +40,13 @@ func signed(t *testing.T, method jwt.SigningMethod, key any, claims map[string]a
 	return text
 }
 
-// unsigned puts a token together by hand.
+// unsigned assembles a token by hand.
 func unsigned(header, claims, signature string) string {
 	encode := base64.RawURLEncoding.EncodeToString
 	return encode([]byte(header)) + "." + encode([]byte(claims)) + "." + signature
 }
 
-// variant is one way a caller may come, and what list and reload answer: "" lets in.
+// variant is one form of a request, with the answers of list and reload; "" means allowed.
 type variant struct {
 	name    string
 	remote  string
@@ -194,8 +194,7 @@ func jwtVariants(t *testing.T) []variant {
 	for _, method := range []jwt.SigningMethod{jwt.SigningMethodHS384, jwt.SigningMethodHS512} {
 		out = append(out, both(method.Alg(), "", bearer(signed(t, method, key, claims(nil), nil))))
 	}
-	// Forgeries: another key, no signature, a public key taken for a secret, headers that must be understood, a changed
-	// payload.
+	// Forgeries: another key, no signature, a public key used as a secret, critical headers, a changed payload.
 	private, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
 		t.Fatal(err)
@@ -240,7 +239,7 @@ func jwtVariants(t *testing.T) []variant {
 	return out
 }
 
-// TestRBACMatrix_LC07_to_LC18 holds every mode, variant and route against its expected code.
+// TestRBACMatrix_LC07_to_LC18 checks every mode, variant and route against its expected code.
 func TestRBACMatrix_LC07_to_LC18(t *testing.T) {
 	t.Parallel()
 	rules := func(mode auth.RBACMode) *auth.RBAC {
@@ -293,7 +292,7 @@ func TestRBACMatrix_LC07_to_LC18(t *testing.T) {
 	}
 }
 
-// LC-17: the refusal names what is required, as clients read it.
+// LC-17: the refusal names the required roles in the form that clients parse.
 func TestInsufficientRole_LC17(t *testing.T) {
 	t.Parallel()
 	rules := auth.NewRBAC(auth.RBACOptions{Mode: auth.RBACHeader})
@@ -319,7 +318,7 @@ func TestJWTWithoutKey(t *testing.T) {
 	}
 }
 
-// Tokens that never expire are accepted unless the operator refuses them, and the rules say so until then.
+// Tokens that never expire are accepted unless the operator refuses them; until then the rules warn about it.
 func TestJWTWithoutExpiry(t *testing.T) {
 	t.Parallel()
 	claims := map[string]any{"sub": "user-1", "role": "admin"}

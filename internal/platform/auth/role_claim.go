@@ -7,10 +7,11 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// weakestFirst is the order of the roles that a signed token can give.
+// weakestFirst is the order of the roles that a signed token can grant.
 var weakestFirst = []Role{RoleCI, RoleMember, RoleOperator, RoleAdmin, RoleOwner, RoleSystem}
 
-// ParseRole parses the role names of signed tokens: codex-manager's, those of named tokens, and viewer, which is member.
+// ParseRole parses the role names of signed tokens: codex-manager's names, the names of named tokens, and viewer, which
+// means member.
 func ParseRole(word string) (Role, bool) {
 	if word == "viewer" {
 		return RoleMember, true
@@ -21,14 +22,14 @@ func ParseRole(word string) (Role, bool) {
 // extensionRole parses the roles of the extension routes.
 func extensionRole(word string) (Role, bool) { return Role(word), Role(word).Valid() }
 
-// roleOf is the highest role of a token's role claim that parse knows; a translated name counts only as its
+// roleOf returns the highest role in a token's role claim that parse accepts; a translated name counts only as its
 // translation.
 func (r *RBAC) roleOf(claims jwt.MapClaims, parse func(word string) (Role, bool)) (highest Role, found bool) {
 	return highestRole(claims, r.opts.RoleClaim, r.opts.RoleMap, parse)
 }
 
-// RoleInClaims is the highest role of a claim. path is the claim's name or a path of names with dots;
-// translations are those of HARNESS_ROLE_MAP.
+// RoleInClaims returns the highest role in a claim. path is the claim's name, or a path of names separated by dots;
+// translations come from HARNESS_ROLE_MAP.
 func RoleInClaims(claims map[string]any, path string, translations map[string]Role) (highest Role, found bool) {
 	return highestRole(claims, path, translations, ParseRole)
 }
@@ -49,8 +50,8 @@ func highestRole(claims map[string]any, path string, translations map[string]Rol
 	return highest, found
 }
 
-// ClaimAt is the claim of a name or, where there is none, at a path of names with dots. Names may have dots themselves
-// (an URL, a client of Keycloak): the whole of what is left is tried before its parts are.
+// ClaimAt returns the claim with a name or, if there is none, the claim at a path of names separated by dots. Names may
+// contain dots (a URL, a client of Keycloak), so the whole remaining path is tried before its parts.
 func ClaimAt(claims map[string]any, path string) (claim any, found bool) {
 	if claim, found = claims[path]; found {
 		return claim, true
@@ -68,7 +69,8 @@ func ClaimAt(claims map[string]any, path string) (claim any, found bool) {
 	return nil, false
 }
 
-// textsOf are the texts of a claim that is one or a list; what else is in a list is no name of a role.
+// textsOf returns the texts of a claim that is a text or a list. Other values in a list cannot be role names, and are
+// ignored.
 func textsOf(claim any) (texts []string) {
 	list, isList := claim.([]any)
 	if !isList {

@@ -28,7 +28,7 @@ var (
 		"permissions": []any{"read:sessions"}}
 )
 
-// engineers is the map of these tests.
+// engineers is the role map of these tests.
 var engineers = map[string]auth.Role{"engineers": auth.RoleOperator, "/engineers": auth.RoleOperator, "/engineers/leads": auth.RoleAdmin,
 	"Harness.Operator": auth.RoleOperator, "Harness.Reader": auth.RoleMember, "admin": auth.RoleMember, "cn=ops": auth.RoleOwner,
 	"c6d5a1a8-6d5b-4a53-9cc4-4ee2ad3f4b9d": auth.RoleAdmin, "agents": auth.RoleAgent}
@@ -37,7 +37,7 @@ type roleCase struct {
 	name, claim string
 	claims      map[string]any
 	roles       map[string]auth.Role
-	// want is the role everywhere but on the extension routes, extension the one there; "" is refused.
+	// want is the role everywhere except on the extension routes, extension the role there; "" is refused.
 	want, extension auth.Role
 }
 
@@ -87,7 +87,8 @@ func roleCases() []roleCase {
 	}
 }
 
-// A role claim may be a text, a list or nested, and its names may be translated. It is read alike by every door.
+// A role claim may be a text, a list or nested, and its names may be translated. Every way to authenticate reads it the
+// same way.
 func TestRoleClaims(t *testing.T) {
 	t.Parallel()
 	upgrade := []string{"Connection", "Upgrade", "Upgrade", "websocket"}

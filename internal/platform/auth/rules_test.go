@@ -68,7 +68,7 @@ func TestHostAllowed(t *testing.T) {
 	}
 }
 
-// Cross-site hijack, 0 accepted.
+// Cross-site hijacking: no attempt is accepted.
 func TestOriginAllowed(t *testing.T) {
 	t.Parallel()
 	allowed := []string{"https://app.example.com", "http://dev.example.com:5173"}
@@ -124,7 +124,7 @@ func TestOriginAllowed(t *testing.T) {
 	}
 }
 
-// Off loopback without authentication refuses to start.
+// The server refuses to start on a non-loopback address without authentication.
 func TestCheckBind(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
@@ -170,7 +170,7 @@ func FuzzOriginNeedsTheWholeHost(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, origin string) {
-		// Whatever the spelling, only this scheme, host and port are let in.
+		// Whatever the spelling, only this scheme, host and port are allowed.
 		if OriginAllowed(origin, "http", "h:1", nil) &&
 			!strings.EqualFold(strings.Replace(origin, "h.:", "h:", 1), "http://h:1") &&
 			!strings.EqualFold(strings.Replace(origin, "H.:", "h:", 1), "http://h:1") {

@@ -9,19 +9,20 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// extensionsPath begins the two routes that check signed tokens by themselves, in codex-manager's words (RBAC).
+// extensionsPath is the prefix of the two routes that check signed tokens themselves, with codex-manager's messages
+// (RBAC).
 const extensionsPath = "/api/agents/extensions"
 
-// projectsClaim limits the holder of a signed token to the projects it lists.
+// projectsClaim limits the holder of a signed token to the listed projects.
 const projectsClaim = "projects"
 
-// Signed authenticates by signed tokens (JWT) of an issuer, wherever a token is accepted. Safe for concurrent use.
+// Signed authenticates an issuer's signed tokens (JWT), wherever a token is accepted. It is safe for concurrent use.
 type Signed struct {
 	rbac  *RBAC
 	lives Lives
 }
 
-// NewSigned makes a Signed by the rules of the extension routes; nil unless their mode is jwt.
+// NewSigned makes a Signed from the rules of the extension routes; nil unless their mode is jwt.
 func NewSigned(rules *RBAC) *Signed {
 	if rules.opts.Mode != RBACJWT {
 		return nil
@@ -29,7 +30,8 @@ func NewSigned(rules *RBAC) *Signed {
 	return &Signed{rbac: rules}
 }
 
-// find is the principal of a signed token, with the context that ends with it. Both are nil without such a token.
+// find returns the principal of a signed token, with a context that ends with the token. Both are nil without such a
+// token.
 func (s *Signed) find(r *http.Request, shown []string) (*Principal, context.Context, *Refusal) {
 	if s == nil {
 		return nil, nil, nil
@@ -51,7 +53,7 @@ func (s *Signed) find(r *http.Request, shown []string) (*Principal, context.Cont
 	return nil, nil, nil
 }
 
-// principal is the holder. Its actor cannot be taken for one of this server's own.
+// principal returns the principal of the holder. Its actor cannot be mistaken for one of this server's own.
 func (s *Signed) principal(claims jwt.MapClaims) (Principal, *Refusal) {
 	role, known := s.rbac.roleOf(claims, ParseRole)
 	if !known {
@@ -75,7 +77,7 @@ func (s *Signed) principal(claims jwt.MapClaims) (Principal, *Refusal) {
 	return principal, nil
 }
 
-// access ends when a token expires; a token without exp never expires.
+// access returns a context that ends when a token expires; a token without exp never expires.
 func (s *Signed) access(token string, claims jwt.MapClaims) context.Context {
 	at, expires := claims["exp"].(float64)
 	if !expires {
@@ -84,7 +86,7 @@ func (s *Signed) access(token string, claims jwt.MapClaims) context.Context {
 	return s.lives.Until(token, time.UnixMilli(int64(at*1000)).Add(jwtLeeway).Sub(s.rbac.opts.Clock()))
 }
 
-// Words is the message for a refused holder.
+// Words returns the message for a refused holder.
 func (r *Refusal) Words() string {
 	switch r.Code {
 	case "unauthorized":

@@ -15,9 +15,9 @@ import (
 	"harness/internal/platform/auth"
 )
 
-// A signed token works wherever a token does, on sockets too, with its own role, actor and projects; a
-// connection opened by it ends with it. An invalid one never gives its holder more rights, and the extension
-// routes word its refusal themselves.
+// A signed token works wherever a token does, also on sockets, with its own role, actor and projects. A connection
+// opened with it ends with it. An invalid one never gives its holder more rights, and the extension routes word its
+// refusal themselves.
 func TestGuardKnowsSignedTokens(t *testing.T) {
 	t.Parallel()
 	key := ecKey(t, elliptic.P256())

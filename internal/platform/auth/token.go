@@ -11,16 +11,15 @@ import (
 )
 
 const (
-	// queryToken is accepted on the websocket only: browsers cannot set a
-	// header there, and everywhere else a URL ends up in logs and histories.
+	// queryToken is accepted only on the websocket: browsers cannot set a header there. Everywhere else a URL ends up
+	// in logs and histories.
 	queryToken = "access_token"
 	// tokenHeader is for the two routes whose Authorization header already
 	// carries the extension token (AGENT_EXTENSION_RBAC_MODE=jwt).
 	tokenHeader = "X-Harness-Token"
 )
 
-// tokenCheck holds the token's hash: comparing hashes takes the same time
-// whatever the length and content of what was sent.
+// tokenCheck holds the token's hash: comparing hashes takes the same time whatever the caller sent.
 type tokenCheck struct {
 	set  bool
 	hash [sha256.Size]byte
@@ -30,7 +29,7 @@ func newTokenCheck(token string) tokenCheck {
 	return tokenCheck{set: token != "", hash: sha256.Sum256([]byte(token))}
 }
 
-// unless is a check that accepts nothing while the caller is braked.
+// unless returns a check that accepts nothing while the caller is rate limited.
 func (t tokenCheck) unless(braked bool) tokenCheck {
 	if braked {
 		return tokenCheck{}
@@ -40,13 +39,13 @@ func (t tokenCheck) unless(braked bool) tokenCheck {
 
 func (t tokenCheck) required() bool { return t.set }
 
-// TokenPrefix begins the secret of every named token.
+// TokenPrefix is the prefix of the secret of every named token.
 const TokenPrefix = "hrn_"
 
-// LoginPrefix begins the secret of every login at an OpenID Connect provider.
+// LoginPrefix is the prefix of the secret of every login at an OpenID Connect provider.
 const LoginPrefix = "hrs_"
 
-// shownTokens are the tokens of a request.
+// shownTokens returns the tokens of a request.
 func shownTokens(r *http.Request) (shown []string) {
 	if headers := r.Header.Values("Authorization"); len(headers) == 1 {
 		if scheme, token, _ := strings.Cut(headers[0], " "); strings.EqualFold(scheme, "Bearer") {
@@ -70,10 +69,10 @@ func shownTokens(r *http.Request) (shown []string) {
 // accepts reports whether the token is among those of the request.
 func (t tokenCheck) accepts(shown []string) bool { return t.set && slices.ContainsFunc(shown, t.equal) }
 
-// isLogin reports whether a secret is of a login at a provider.
+// isLogin reports whether a secret belongs to a login at a provider.
 func isLogin(secret string) bool { return strings.HasPrefix(secret, LoginPrefix) }
 
-// bearer is the principal of a workload's token. Without such a token it returns nil and no refusal.
+// bearer returns the principal of a workload's token. Without such a token it returns nil and no refusal.
 func (o Options) bearer(r *http.Request, shown []string) (*Principal, context.Context, *Refusal) {
 	if o.Bearers == nil {
 		return nil, nil, nil
@@ -89,8 +88,8 @@ func (o Options) bearer(r *http.Request, shown []string) (*Principal, context.Co
 	return nil, nil, nil
 }
 
-// offeredToken is the token in the subprotocols of a websocket's handshake, the one header a browser lets a page choose
-// there.
+// offeredToken returns the token in the subprotocols of a websocket's handshake, the only header that a browser lets a
+// page choose there.
 func offeredToken(r *http.Request) (token string, is bool) {
 	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
 		return "", false

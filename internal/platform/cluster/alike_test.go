@@ -10,8 +10,7 @@ import (
 	"harness/tests/polling"
 )
 
-// A node knows whether all others that live can be trusted with what may still be lost: they have a node port, and are of
-// its version.
+// A node knows whether all other live nodes have a node port and its version.
 func TestANodeKnowsWhetherTheOthersAreAlike(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {

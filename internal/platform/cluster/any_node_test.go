@@ -20,8 +20,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// seeded is what chooses, by the seed that a test is named after, or HARNESS_SEED when it is set: which node is asked, not
-// when what happens.
+// seeded returns the source of the test's choices. Its seed is in the test's name, or in HARNESS_SEED if that is set.
+// It determines which node is asked, not the timing.
 func seeded(t *testing.T) *rand.Rand {
 	t.Helper()
 	seed := uint64(time.Now().UnixNano())
@@ -43,7 +43,7 @@ func (p *trio) anyNode() *programtest.Server {
 	return []*programtest.Server{p.a, p.b, p.c}[p.chance.IntN(3)]
 }
 
-// decide has approvals decided at two nodes at once: each is delivered, and once.
+// decide decides approvals at two nodes at once: each decision is delivered exactly once.
 func (p *trio) decide() {
 	p.t.Helper()
 	for range 2 {
@@ -83,16 +83,16 @@ func (p *trio) decide() {
 	}
 }
 
-// framesPerEvent are the positions of the stream that one event has.
+// framesPerEvent is the number of stream positions of one event.
 const framesPerEvent = 16
 
-// checkStreams compares what clients of the other nodes were shown with the journal: all that the agent said in
-// their order, the same texts, and nothing that is not there.
+// checkStreams compares the frames of clients of the other nodes with the journal. They must have all messages of the
+// agent in order, the same texts, and nothing that the journal lacks.
 func (p *trio) checkStreams() {
 	p.t.Helper()
 	log := journal.New(p.db, journal.Options{})
 	for session, streams := range p.streams {
-		stored, entries, whole := map[int64]int64{}, []int64{}, texts{} // event to its place in the session
+		stored, entries, whole := map[int64]int64{}, []int64{}, texts{} // each event's place in the session
 		for after, more := int64(0), true; more; {
 			records, err := log.Read(p.t.Context(), journal.Query{Session: session, After: after, Limit: 1000})
 			if err != nil {
@@ -115,7 +115,7 @@ func (p *trio) checkStreams() {
 		}
 		for i, client := range streams {
 			last := entries[len(entries)-1]
-			// Of the frames of an event this one comes last.
+			// This is the last frame of an event.
 			client.Find("the last event", func(f programtest.Frame) bool {
 				return f.Pos/framesPerEvent == last && f.Type == "notification"
 			})

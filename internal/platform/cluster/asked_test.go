@@ -13,20 +13,20 @@ import (
 	"harness/tests/programtest"
 )
 
-// conversation is one that a client has with an agent of the first node, through the others: each message is sent with a
-// key of its own until it is accepted.
+// conversation is a client's conversation, through the other nodes, with an agent of the first node. Each message has a
+// key of its own and is sent until it is accepted.
 type conversation struct {
 	session  string
 	mu       sync.Mutex
 	accepted []string // the turns
-	unknown  int      // messages of which the owner, killed in the middle, says that it does not know
-	refused  []string // the answers that were neither that nor "come again"
+	unknown  int      // messages whose owner, killed in the middle, reports that it does not know their outcome
+	refused  []string // the answers that were neither an acceptance nor "come again"
 	client   sync.WaitGroup
-	last     string // what the last answer was
+	last     string // the last answer
 	stop     chan struct{}
 }
 
-// converse has one until checkConversation.
+// converse starts a conversation that ends with checkConversation.
 func (p *trio) converse() *conversation {
 	c := &conversation{session: p.session(), stop: make(chan struct{})}
 	c.client.Go(func() {
@@ -43,7 +43,7 @@ func (p *trio) converse() *conversation {
 	return c
 }
 
-// until waits for something, and reports whether it came before the end.
+// until waits for a condition, and reports whether it held before the end.
 func (c *conversation) until(is func() bool) bool {
 	for !is() {
 		select {
@@ -62,7 +62,7 @@ func (p *trio) ended(turn string) bool {
 	return err == nil && status != "inProgress"
 }
 
-// send sends a message until it is accepted, and returns its turn, "" when unknown; false at the end.
+// send sends a message until it is accepted, and returns its turn, "" if unknown; false at the end.
 func (c *conversation) send(p *trio, i int) (turn string, goOn bool) {
 	tries := 0
 	return turn, c.until(func() bool {
@@ -84,7 +84,7 @@ func (c *conversation) send(p *trio, i int) (turn string, goOn bool) {
 		case status == http.StatusAccepted:
 			turn = answer.TurnID
 			c.accepted = append(c.accepted, turn)
-		case answer.Code == "idempotency_key_in_use": // the one that was sent before is under way
+		case answer.Code == "idempotency_key_in_use": // the one sent before is still in progress
 			return false
 		case answer.Code == "idempotency_outcome_unknown":
 			c.unknown++
@@ -95,8 +95,8 @@ func (c *conversation) send(p *trio, i int) (turn string, goOn bool) {
 	})
 }
 
-// checkConversation ends it: every message that was accepted is there once, and answered, and of the others each at most
-// once.
+// checkConversation ends the conversation. Every accepted message is stored once, and answered; every other message is
+// stored at most once.
 func (p *trio) checkConversation(c *conversation) {
 	p.t.Helper()
 	received := func() int {

@@ -7,7 +7,7 @@ import (
 	"harness/internal/platform/database"
 )
 
-// clock is the store's own time in ms, as an expression of SQL.
+// clock returns the SQL expression for the store's own time in ms.
 func clock(db *database.DB) string {
 	if db.Engine() == database.Postgres {
 		return `(extract(epoch from clock_timestamp()) * 1000)::bigint`
@@ -15,12 +15,12 @@ func clock(db *database.DB) string {
 	return `cast(unixepoch('subsec') * 1000 as integer)`
 }
 
-// clockServer identifies the server of the clock, as an expression of SQL: another server, or a restarted one, has
+// clockServer is the SQL expression that identifies the server of the clock: another server, or a restarted one, has
 // another start time.
 const clockServer = `(extract(epoch from pg_postmaster_start_time()) * 1000000)::bigint`
 
-// noteClock notes since when the clock of the answering server decides about leases. The first clock ever
-// counts as if it had always been there.
+// noteClock records since when the clock of the answering server decides about leases. The very first clock counts as
+// if it had always decided.
 func noteClock(ctx context.Context, db *database.DB, tx database.Tx) error {
 	if db.Engine() != database.Postgres {
 		return nil
@@ -33,9 +33,9 @@ func noteClock(ctx context.Context, db *database.DB, tx database.Tx) error {
 	return nil
 }
 
-// trusted is a condition of SQL: the present clock has decided about leases for one lease's duration, which is
-// the statement's parameter, in ms. Until then leases of live nodes may seem expired: the clock may be ahead of
-// the one before, or the node could not renew before the server was back.
+// trusted returns the SQL condition that the current clock has decided about leases for one lease's duration, the
+// statement's parameter in ms. Before that, leases of live nodes may seem expired. The clock may be ahead of the
+// previous one, or the node could not renew its lease before the server was back.
 func trusted(db *database.DB, parameter string) string {
 	if db.Engine() != database.Postgres {
 		return parameter + ` >= 0`

@@ -21,8 +21,8 @@ func (p *trio) keyed(node int, session, key, text string) (turn string) {
 	return answer["turnId"].(string)
 }
 
-// Nodes whose dates jump, forward or back, by an hour or by days, end no jobs of others, forget no answer that
-// is still to be given, and continue themselves.
+// The dates of nodes jump, forward or back, by an hour or by days. The nodes end no jobs of others, drop no pending
+// answer, and continue.
 func TestTheDatesOfNodesJump(t *testing.T) {
 	t.Parallel()
 	p := newTrio(t, time.Minute, "")
@@ -63,8 +63,8 @@ func TestTheDatesOfNodesJump(t *testing.T) {
 	p.report()
 }
 
-// awaitRenewal returns once the node of a running job has renewed its lease, or the job is over: all nodes have
-// looked for orphaned jobs meanwhile.
+// awaitRenewal returns once the node of a running job has renewed its lease, or the job is over. By then all nodes have
+// looked for orphaned jobs.
 func (p *trio) awaitRenewal(job string) {
 	p.t.Helper()
 	const until = `select coalesce(lease_until, 0) from jobs where id = $1`

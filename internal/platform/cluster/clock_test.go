@@ -7,8 +7,8 @@ import (
 	"harness/tests/dbtest"
 )
 
-// After a failover of the database no server takes over a node for one lease's duration: the new clock may be
-// ahead, and live nodes have not renewed their leases there yet.
+// After a failover of the database no server takes over a node for one lease's duration. The new clock may be ahead,
+// and live nodes have not renewed their leases on the new server yet.
 func TestNoTakeoverWithinOneLeaseAfterFailover(t *testing.T) {
 	t.Parallel()
 	db := dbtest.Open(t, database.Postgres)
@@ -42,7 +42,7 @@ func TestNoTakeoverWithinOneLeaseAfterFailover(t *testing.T) {
 	if !overFor("before") {
 		t.Fatal("the lease is over, and does not count as such")
 	}
-	// As the former primary has left it: another server, which was started before.
+	// The state that the former primary left: another server, with an earlier start time.
 	var former int64
 	if err := db.Update(t.Context(), func(tx database.Tx) error {
 		return tx.QueryRowContext(t.Context(), `update node_clock set server = server - 1 returning server`).Scan(&former)

@@ -12,14 +12,14 @@ import (
 	"harness/tests/programtest"
 )
 
-// A disk that is full under the shims of a node holds up what runs there: when there is space again all that the agent said
-// comes, once, and turns and jobs end as ever.
+// A full disk under the shims of a node delays the work there. Once there is space again, every message of the agent
+// arrives once, and turns and jobs end normally.
 func TestTheDiskUnderAShimIsFull(t *testing.T) {
 	t.Parallel()
 	if !asRoot(t) {
 		return
 	}
-	const words, last = 400, "released full" // more than the last page of a spool has room for
+	const words, last = 400, "released full" // more than fits in the last page of a spool
 	p := newTrio(t, time.Minute, "")
 	values, said, wrote := p.useRegisters(p.a, p.b, p.c), p.converse(), p.keepWriting()
 	p.enqueue()
@@ -45,7 +45,7 @@ func TestTheDiskUnderAShimIsFull(t *testing.T) {
 	}
 	p.siteA.Model.Release("full")
 	p.enqueueAt(session, object{})
-	p.awaitAll(wrote, time.Now(), 0, 1, 2) // the store is elsewhere
+	p.awaitAll(wrote, time.Now(), 0, 1, 2) // the store is on another disk
 	if text, status := shown(), p.turn(turn); strings.Contains(text, last) || status != "inProgress" {
 		p.violated("though its output could not be kept the turn is %s and said %d bytes", status, len(text))
 	}

@@ -13,24 +13,24 @@ import (
 	"harness/tests/programtest"
 )
 
-// standbyTrio are three servers on a Postgres with a synchronous standby. The first two name both in their DATABASE_URL;
-// the third has one address, which is led to the one that is the primary, or is to be.
+// standbyTrio is three servers on a Postgres with a synchronous standby. The first two name both database servers in
+// their DATABASE_URL. The third has one address, which is directed to the current or next primary.
 type standbyTrio struct {
 	*trio
 	pair    *dbtest.Pair
 	ways    [2]*dbtest.Way
 	address *dbtest.Proxy
-	// wires are all that connects them.
+	// wires are all connections between them.
 	wires wires
-	// held is a session whose turn runs until the model is released; asked one that waits for an approval.
+	// held is a session whose turn runs until the model is released; asked is one that waits for an approval.
 	held, asked string
 	running     string
 	waiting     string
 	wrote       *ledger
 }
 
-// newStandbyTrio has turns running, an approval waiting, jobs queued and clients that write and listen at all nodes. What
-// connects them are proxies.
+// newStandbyTrio starts turns, an approval, queued jobs and clients that write and read at all nodes. All connections
+// go through proxies.
 func newStandbyTrio(t *testing.T, without string) *standbyTrio {
 	t.Helper()
 	pair := dbtest.NewPair(t)
@@ -61,15 +61,15 @@ func (p *standbyTrio) begin() *standbyTrio {
 	return p
 }
 
-// takesNoWrites reports whether a server says that its database refuses.
+// takesNoWrites reports whether a server reports that its database refuses writes.
 func takesNoWrites(s *programtest.Server) bool {
 	status, raw, err := s.Try(http.MethodGet, "/api/health", nil)
 	var health struct{ Store *struct{ State string } }
 	return err == nil && status == http.StatusOK && json.Unmarshal(raw, &health) == nil && health.Store != nil
 }
 
-// failOver kills the primary and promotes its standby, which the third server has been led to before, and puts a new
-// standby behind it.
+// failOver kills the primary, promotes its standby, and adds a new standby. The third server's address leads to the
+// standby before that.
 func (p *standbyTrio) failOver() {
 	p.t.Helper()
 	began := time.Now()
@@ -77,7 +77,7 @@ func (p *standbyTrio) failOver() {
 	p.wires.lose(lost)
 	p.wires.lead(p.pair.Standby())
 	p.eventually("does the third node say that its database takes no writes", func() bool { return takesNoWrites(p.c) })
-	p.want(p.c, http.StatusOK, http.MethodGet, "/api/sessions/"+p.held, nil) // a standby can be read
+	p.want(p.c, http.StatusOK, http.MethodGet, "/api/sessions/"+p.held, nil) // a standby accepts reads
 	p.pair.Promote()
 	promoted := time.Now()
 	p.t.Logf("promoted %s after the primary was killed; the first writes are acknowledged %v after that",
@@ -89,7 +89,7 @@ func (p *standbyTrio) failOver() {
 	p.awaitAll(p.wrote, inSync, 0, 1, 2)
 }
 
-// goOn has everything that was under way finished, and checks all of it.
+// goOn finishes everything that was in progress, and checks all of it.
 func (p *standbyTrio) goOn() {
 	p.t.Helper()
 	var id string
@@ -121,8 +121,8 @@ func (p *standbyTrio) goOn() {
 	p.eventually("are its runtimes gone", func() bool { return len(p.runtimes()) == 0 })
 }
 
-// The loss of the primary costs nothing that was acknowledged and no turn: servers wait for the standby to take its
-// place, and go on.
+// The loss of the primary costs no acknowledged write and no turn: servers wait for the standby to replace it, and
+// continue.
 func TestTheDatabaseFailsOver(t *testing.T) {
 	t.Parallel()
 	p := newStandbyTrio(t, "")
@@ -137,8 +137,8 @@ func TestTheDatabaseFailsOver(t *testing.T) {
 	p.report()
 }
 
-// cutOff has the standby take the place of a primary that lives on, cut off, with the first server: it acknowledges
-// nothing, and the server falls silent before its lease is over.
+// cutOff promotes the standby while the isolated primary keeps running with the first server. That primary acknowledges
+// nothing, and the server becomes silent before its lease is over.
 func (p *standbyTrio) cutOff() {
 	p.t.Helper()
 	old, next := p.pair.Primary(), p.pair.Standby()
@@ -189,7 +189,7 @@ func (p *standbyTrio) cutOff() {
 	p.ways[1].Link(old).Mend()
 }
 
-// breakOff has commits at a primary that was cut off wait no longer for the standby: they are visible there, for good.
+// breakOff stops commits at an isolated primary from waiting for the standby: they become permanently visible there.
 func (p *standbyTrio) breakOff(old int) {
 	p.t.Helper()
 	zombie := dbtest.Connect(p.t, database.Options{URL: p.pair.URL(old)})
@@ -205,7 +205,7 @@ func (p *standbyTrio) breakOff(old int) {
 	})
 }
 
-// A primary that was cut off has no effect: it acknowledges nothing, and rows that it alone has are not shown.
+// An isolated primary has no effect: it acknowledges nothing, and rows that only it has are not shown.
 func TestACutOffPrimaryAcknowledgesNothing(t *testing.T) {
 	t.Parallel()
 	p := newStandbyTrio(t, "")

@@ -13,8 +13,8 @@ import (
 	"harness/tests/dbtest"
 )
 
-// A shim that is killed costs the turn it carried, and nothing else: the turn is over for every node, its session goes on
-// with the next message, and nothing is left of its runtime.
+// A killed shim costs its turn, and nothing else. The turn ends for every node, its session continues with the next
+// message, and nothing remains of its runtime.
 func TestAShimIsKilled(t *testing.T) {
 	t.Parallel()
 	p := newTrio(t, time.Minute, "")
@@ -43,8 +43,8 @@ func TestAShimIsKilled(t *testing.T) {
 	p.report()
 }
 
-// A network that swallows everything between a node and the database, in both directions or in one, without a word, freezes
-// what the node runs; when it is mended within the grace all of it goes on, and nothing acknowledged is lost.
+// A network that silently drops all packets between a node and the database, in one or both directions, freezes what
+// the node runs. If it is repaired within the grace, all of it continues, and nothing acknowledged is lost.
 func TestTheWayToTheDatabaseSwallowsEverything(t *testing.T) {
 	t.Parallel()
 	for name, what := range map[string]dbtest.Direction{"both": dbtest.Both, "to it": dbtest.ToServer, "from it": dbtest.ToClient} {
@@ -88,9 +88,8 @@ func theWaySwallows(t *testing.T, what dbtest.Direction) {
 	p.report()
 }
 
-// A server is replaced by one of another version within the grace, while the others continue: its turn
-// continues, and nothing is lost. One that does not know the store's schema is refused, without effect on the
-// others.
+// A server is replaced by one of another version within the grace, while the others continue: its turn continues, and
+// nothing is lost. A server that does not support the store's schema is refused, without effect on the others.
 func TestServersOfTwoVersionsShareAStore(t *testing.T) {
 	t.Parallel()
 	other, err := earlier()

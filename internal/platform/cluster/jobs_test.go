@@ -9,7 +9,7 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// enqueue has a job made at any node, of a session of its own.
+// enqueue creates a job at any node, with a session of its own.
 func (p *trio) enqueue() { p.enqueueWith(object{}) }
 
 func (p *trio) enqueueWith(body object) (job string) {
@@ -36,7 +36,7 @@ func (p *trio) awaitJobs() {
 	}
 }
 
-// checkJobs looks for the end of each: it is there, once.
+// checkJobs checks that each job has ended, exactly once.
 func (p *trio) checkJobs() {
 	p.t.Helper()
 	finished := map[string]int{}

@@ -1,8 +1,7 @@
-// Package cluster owns the identity of the servers of one store: a node id belongs to one running server at a
-// time.
+// Package cluster owns the identity of the servers of one store: a node id belongs to one running server at a time.
 //
-// It knows nothing of what a node does. A lease expires by the database's clock. A server that ends another
-// node has also seen it unresponsive for as long by its own clock.
+// It must not know what a node does. A lease expires by the database's clock. A server ends another node only if it has
+// also seen that node unresponsive for as long by its own clock.
 package cluster
 
 import (
@@ -22,24 +21,24 @@ import (
 	"harness/internal/platform/database"
 )
 
-// The pace of leases.
+// The timing of leases.
 const (
 	// Beat is the interval of a node's heartbeat.
 	Beat = 2 * time.Second
 	// Patience is how long a node must have been unresponsive to count as dead.
 	Patience = 5 * Beat
-	// TTL is how long a lease lasts from a beat on. Within it another node waits for this one.
+	// TTL is how long a lease lasts after a heartbeat. During that time another node waits for this one.
 	TTL = beats * Beat
-	// beats are how many a lease lasts.
+	// beats is the length of a lease in heartbeats.
 	beats = 4
 )
 
-// Guard stops what this node runs by itself when its lease is over, whether this process can act then or not. Times are
+// Guard stops what this node runs when its lease expires, whether or not this process can act at that time. Times are
 // those of package boottime.
 type Guard interface {
-	// Hold lets what runs continue until stop, and be resumed until kill.
+	// Hold lets running processes continue until stop, and lets them be resumed until kill.
 	Hold(stop, kill time.Duration) error
-	// Lift takes all bounds away. Held reports whether there are some.
+	// Lift removes all bounds. Held reports whether there are any.
 	Lift() error
 	Held() bool
 }
@@ -48,31 +47,32 @@ type Guard interface {
 type Options struct {
 	DB     *database.DB
 	NodeID string
-	// Place is the one place this server runs in, of which it is known that no other server runs there (it holds its data
-	// directory's lock): what a predecessor in the same place left is taken at once. "" is no such place.
+	// Place is the single place this server runs in, such that no other server runs there (it holds its data
+	// directory's lock). So a predecessor's node in the same place is taken over at once. "" is no such place.
 	Place string
-	// Owner describes this server in the message that refuses another one.
+	// Owner describes this server in the message with which another one is refused.
 	Owner string
-	// Lost is called, once, when another server has taken the node id: this one must end.
+	// Lost is called, once, when another server has taken the node id: this server must end.
 	Lost   func(error)
 	Logger zerolog.Logger
-	// Grace is how long after the end of the lease others wait before they end what this node ran.
+	// Grace is how long other nodes wait after the end of the lease before they end what this node ran.
 	Grace time.Duration
-	// Guard is called while there are other nodes; nil: no server takes over this node by itself.
+	// Guard is called while there are other nodes. nil: no server takes over this node on its own.
 	Guard Guard
-	// CountTakeover is called within a transaction, before anything else in it, when a node id changes hands.
+	// CountTakeover is called within a transaction, before anything else in it, when a node id changes owner.
 	CountTakeover func(ctx context.Context, tx database.Tx) error
-	// Version is this server's, for people.
+	// Version is this server's version, for display.
 	Version string
-	// Address is where other nodes reach this one, Certificate the fingerprint of what it shows there. "": they do not.
+	// Address is the address at which other nodes reach this one, Certificate the fingerprint of the certificate it
+	// presents there. "": they cannot reach it.
 	Address, Certificate string
 	// Roles are the roles of this node: RoleAPI, RoleRunner; none means both.
 	Roles []string
-	// Beat and Patience are the constants when 0.
+	// Beat and Patience default to the constants when 0.
 	Beat, Patience time.Duration
 }
 
-// HeldError refuses a node id that a running server has.
+// HeldError refuses a node id that a running server holds.
 type HeldError struct {
 	NodeID string
 	// Owner is that server's description of itself.
@@ -87,7 +87,7 @@ func (e *HeldError) Error() string {
 		e.NodeID, e.Owner)
 }
 
-// LostError means that another server took this one's node id while it was unresponsive.
+// LostError means that another server took this server's node id while this one was unresponsive.
 type LostError struct{ NodeID, Owner string }
 
 // Error implements error.
@@ -97,24 +97,24 @@ func (e *LostError) Error() string {
 			"them for good, or delete the node-id of the one whose DATA_DIR is the copy", e.NodeID, e.Owner)
 }
 
-// Lease is a node id that is this process's. Make it with Acquire.
+// Lease is a node id held by this process. Make it with Acquire.
 type Lease struct {
 	opts    Options
 	process string
 	beating lifecycle.Loops
 
-	// sure is until when (boottime) others leave this node alone while it is guarded; a node without a guard is
-	// never ended.
+	// sure is the time (boottime) until which others leave this node alone while it is guarded. A node without a guard
+	// is never ended.
 	sure              atomic.Int64
 	guarded, draining atomic.Bool
 	wanted            atomic.Bool // there are other nodes
-	alike             atomic.Bool // all of them have a node port, and are of this version
+	alike             atomic.Bool // all of them have a node port, and this version
 	clock             storeClock
 }
 
-// Acquire makes the node id this process's. A running server that has it is noticed by its next beat: *HeldError. One
-// that became unresponsive is waited for up to Patience, unless it ran in this place, and then counts as dead. Other errors are
-// the store's, or ctx's.
+// Acquire acquires the node id for this process. If a running server holds it, that server's next heartbeat reveals it:
+// *HeldError. Acquire waits up to Patience for an unresponsive holder, unless it ran in this place, and then counts it
+// as dead. Other errors come from the store or ctx.
 func Acquire(ctx context.Context, opts Options) (*Lease, error) {
 	if opts.Beat <= 0 {
 		opts.Beat = Beat
@@ -135,7 +135,7 @@ func Acquire(ctx context.Context, opts Options) (*Lease, error) {
 	})
 }
 
-// ttl is how long a beat is good for, own for how long this node trusts in it.
+// ttl is how long a heartbeat keeps the lease; own is how long this node relies on it.
 func (l *Lease) ttl() time.Duration    { return beats * l.opts.Beat }
 func (l *Lease) ownTTL() time.Duration { return l.ttl() - l.opts.Beat/2 }
 
@@ -145,10 +145,11 @@ type holder struct {
 	beat                  int64
 }
 
-// acquire asks until the node id is free, its holder shows that it lives, or has been unresponsive for long enough.
+// acquire retries until the node id is free, or its holder has been unresponsive for long enough. It fails when the
+// holder shows that it is alive.
 func (l *Lease) acquire(ctx context.Context) error {
 	ticker := time.Tick(l.opts.Beat / 4)
-	var unresponsive time.Time // since when, by our clock
+	var unresponsive time.Time // the start, by our clock
 	var last holder
 	for {
 		now, taken, err := l.tryAcquire(ctx, last, !unresponsive.IsZero() && time.Since(unresponsive) >= l.opts.Patience)
@@ -172,19 +173,19 @@ func (l *Lease) acquire(ctx context.Context) error {
 	}
 }
 
-// tryAcquire acquires the node id when it is free, when its holder ran in this place, or when its holder is the
-// one given up. Otherwise it returns the holder.
+// tryAcquire acquires the node id if it is free, if its holder ran in this place, or if its holder is the one
+// considered dead. Otherwise it returns the holder.
 func (l *Lease) tryAcquire(ctx context.Context, unresponsive holder, giveUp bool) (now holder, taken bool, err error) {
-	// A former process's last lease still binds its children.
+	// The last lease of a previous process still binds its children.
 	held, began := l.opts.Guard != nil && l.opts.Guard.Held(), boottime.Now()
 	err = l.opts.DB.Update(ctx, func(tx database.Tx) error {
 		taken = false
-		// First, in the order in which a server that ends another node locks it: otherwise the two could
+		// First, in the order in which a server that ends another node takes this lock. Otherwise the two could
 		// deadlock.
 		if err := l.opts.CountTakeover(ctx, tx); err != nil {
 			return err
 		}
-		// The row exists and is locked before it is read: of two concurrent servers, one sees the other.
+		// The row exists and is locked before it is read, so one of two concurrent servers sees the other.
 		_, err := tx.ExecContext(ctx,
 			`insert into nodes (node_id, process, place, owner, beat, seen_at) values ($1, '', '', '', 0, 0)
 			on conflict (node_id) do update set node_id = excluded.node_id`, l.opts.NodeID)
@@ -232,8 +233,8 @@ func (l *Lease) holder(ctx context.Context, q database.Querier) (h holder, err e
 	return h, err
 }
 
-// beat renews the lease until ctx ends or another server has the node id. While the store does not answer no
-// server can take it.
+// beat renews the lease until ctx ends or another server has the node id. While the store does not answer, no server
+// can take the node id.
 func (l *Lease) beat(ctx context.Context) {
 	ticker := time.Tick(l.opts.Beat)
 	for failing := false; ; {
@@ -261,7 +262,7 @@ func (l *Lease) beat(ctx context.Context) {
 func (l *Lease) beatOnce(ctx context.Context) (lost *LostError, err error) {
 	ctx, cancel := context.WithTimeout(ctx, l.opts.Patience)
 	defer cancel()
-	// Before it is asked: the lease that the store gives is longer.
+	// Read the time before the request, so that the lease granted by the store is longer.
 	began, guarded, others, strangers := boottime.Now(), l.guarded.Load() && l.wanted.Load(), 0, 0
 	err = l.opts.DB.Update(ctx, func(tx database.Tx) error {
 		lost = nil
@@ -303,8 +304,8 @@ func (l *Lease) beatOnce(ctx context.Context) (lost *LostError, err error) {
 	return nil, l.guard(began, guarded, others)
 }
 
-// guard confines what this node runs while there are others, before any of them may take over. It removes the
-// guard when no other node may.
+// guard bounds what this node runs while there are other nodes, before any of them may take over. It removes the guard
+// when no other node may take over.
 func (l *Lease) guard(began time.Duration, guarded bool, others int) error {
 	l.sure.Store(int64(began + l.ownTTL()))
 	if l.opts.Guard == nil {
@@ -331,8 +332,8 @@ func (e *UnsureError) Error() string {
 	return fmt.Sprintf("node %s could not renew its lease in time, and is not sure that it is still its own", e.NodeID)
 }
 
-// Sure is nil while no other node can have taken this one for dead; else *UnsureError. A node that has no other beside
-// it is always sure.
+// Sure returns nil while no other node can consider this one dead; otherwise *UnsureError. A node without other nodes
+// is always sure.
 func (l *Lease) Sure() error {
 	if !l.guarded.Load() || int64(boottime.Now()) < l.sure.Load() {
 		return nil
@@ -340,13 +341,13 @@ func (l *Lease) Sure() error {
 	return &UnsureError{NodeID: l.opts.NodeID}
 }
 
-// Draining reports whether this node is to begin nothing new.
+// Draining reports whether this node should start nothing new.
 func (l *Lease) Draining() bool { return l.draining.Load() }
 
-// Alike reports whether all other nodes have a node port and are of this version, as of the last renewal of this lease.
+// Alike reports whether all other nodes have a node port and this version, as of the last renewal of this lease.
 func (l *Lease) Alike() bool { return l.alike.Load() }
 
-// Owned is nil when the node id is this process's within a transaction; else *LostError.
+// Owned returns nil if this process holds the node id within a transaction; otherwise *LostError.
 func (l *Lease) Owned(ctx context.Context, tx database.Tx) error {
 	now, err := l.holder(ctx, tx)
 	if errors.Is(err, sql.ErrNoRows) {

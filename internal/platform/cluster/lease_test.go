@@ -15,16 +15,16 @@ import (
 	"harness/tests/lifecycletest"
 )
 
-// hang ends only what hangs.
+// hang only ends a test that hangs.
 const hang = time.Minute
 
-// server is one process that has the node id "node-1".
+// server is one process with the node id "node-1".
 type server struct {
 	*cluster.Lease
 	lost chan error
 }
 
-// silence has a lease whose process was killed or frozen: it does not beat.
+// silence is the heartbeat interval of a lease whose process was killed or frozen: it never beats.
 const silence = time.Hour
 
 func start(t *testing.T, db *database.DB, place string, beat, patience time.Duration) (*server, error) {
@@ -59,8 +59,8 @@ const (
 	patience = 2 * time.Second
 )
 
-// A second server with a running one's node id is refused, whatever it says of its place, and the message names the
-// cause and the remedy.
+// A second server with a running server's node id is refused, whatever its place, and the message names the cause and
+// the remedy.
 func TestRunningNodeIsNotTakenOver(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -81,8 +81,9 @@ func TestRunningNodeIsNotTakenOver(t *testing.T) {
 	})
 }
 
-// What a predecessor that was killed left is taken at once in its own place, and elsewhere when it has been silent for
-// long enough. Should it live after all it learns that it must end, and takes nothing away when it does.
+// The node id of a killed predecessor is acquired at once in the same place, and elsewhere after it has been
+// unresponsive for long enough. If the predecessor is still alive, it learns that it must end, and does not release the
+// node id then.
 func TestUnresponsiveNodeIsTakenOver(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -122,7 +123,7 @@ func TestUnresponsiveNodeIsTakenOver(t *testing.T) {
 	})
 }
 
-// Nodes without a heartbeat for long are deleted with their rows, others are not.
+// Nodes without a heartbeat for a long time are deleted with their rows; other nodes are not.
 func TestNodesOfLongAgoAreForgotten(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {

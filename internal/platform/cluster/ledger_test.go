@@ -13,17 +13,18 @@ import (
 	"harness/tests/programtest"
 )
 
-// ledger has the answers that writers got.
+// ledger holds the answers that writers got.
 type ledger struct {
 	mu sync.Mutex
-	// acked is by name when it was acknowledged, refused are the answers that were neither that nor "come again".
+	// acked maps a name to the time of its acknowledgment. refused are the answers that were neither an acknowledgment
+	// nor "come again".
 	acked   map[string]time.Time
 	refused []string
 	writers sync.WaitGroup
 	stop    chan struct{}
 }
 
-// keepWriting has projects made at all nodes until check.
+// keepWriting creates projects at all nodes until check.
 func (p *trio) keepWriting() *ledger {
 	l := &ledger{acked: map[string]time.Time{}, stop: make(chan struct{})}
 	for n := range 3 {
@@ -57,7 +58,7 @@ func (l *ledger) write(node func() *programtest.Server, prefix string) {
 	}
 }
 
-// since is how many writes at a node were acknowledged after a time.
+// since returns how many writes at a node were acknowledged after a time.
 func (l *ledger) since(node int, after time.Time) (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -88,7 +89,7 @@ func (p *trio) awaitAll(l *ledger, after time.Time, nodes ...int) (took []time.D
 	return took
 }
 
-// check ends the writing and looks for all that was acknowledged: it is there, once, as what was not is at most once.
+// check ends the writing. Every acknowledged write is stored once, every other write at most once.
 func (p *trio) check(l *ledger) {
 	p.t.Helper()
 	close(l.stop)

@@ -12,7 +12,7 @@ import (
 	"harness/tests/nettest"
 )
 
-// listener is a socket of a host that receives what others send it.
+// listener is a socket of a host that receives datagrams from other hosts.
 type listener struct {
 	t    *testing.T
 	host *nettest.Host
@@ -43,7 +43,7 @@ func (e *listener) send(to *listener, word string) {
 	}
 }
 
-// expect waits for the next datagram. Anything sent before it that has not come is lost: one bridge keeps the
+// expect waits for the next datagram. Earlier datagrams that have not arrived are lost: a single bridge keeps the
 // order.
 func (e *listener) expect(want string) {
 	e.t.Helper()
@@ -57,7 +57,7 @@ func (e *listener) expect(want string) {
 	}
 }
 
-// A cut in one direction is one in that direction alone, between those two alone, and ends.
+// A cut in one direction affects only that direction, only between those two hosts, and ends.
 func TestALinkIsCutInOneDirection(t *testing.T) {
 	t.Parallel()
 	if !asRoot(t) {
@@ -94,8 +94,8 @@ func TestALinkIsCutInOneDirection(t *testing.T) {
 	}
 }
 
-// A connection that is reset breaks at who speaks next, a cable that is out takes both directions, and an address that
-// moves leads elsewhere.
+// A reset connection fails at the next sender, an unplugged cable affects both directions, and a moved address leads to
+// another host.
 func TestANetworkIsCut(t *testing.T) {
 	t.Parallel()
 	if !asRoot(t) {

@@ -8,10 +8,10 @@ import (
 	"harness/internal/platform/database"
 )
 
-// ErrUnknown means that no node with this id has ever run on the store, or that it was forgotten since.
+// ErrUnknown means that no node with this id has ever run on the store, or that the node has been deleted.
 var ErrUnknown = errors.New("there is no such node")
 
-// Node is a node as the others see it.
+// Node describes a node to other nodes.
 type Node struct {
 	NodeID  string `json:"nodeId"`
 	State   State  `json:"state"`
@@ -22,9 +22,9 @@ type Node struct {
 	// Roles are its roles, as in HARNESS_ROLES.
 	Roles string `json:"roles"`
 	Epoch int64  `json:"epoch"`
-	// LeaseMS is how long its lease lasts still; below 0 it is over.
+	// LeaseMS is the remaining time of its lease; it is negative if the lease has expired.
 	LeaseMS int64 `json:"leaseMs"`
-	// Sessions are those it owns, Turns those that run in them.
+	// Sessions is the number of sessions it owns, Turns the number of turns running in them.
 	Sessions int64 `json:"sessions"`
 	Turns    int64 `json:"turns"`
 }
@@ -32,8 +32,8 @@ type Node struct {
 // State is the state of a node.
 type State string
 
-// The states of a node. A lapsed one has not renewed its lease, and may return; a stopped one ended itself, or was
-// ended by another node.
+// The states of a node. A lapsed node has not renewed its lease, and may return. A stopped node has ended itself, or
+// another node ended it.
 const (
 	Up       State = "up"
 	Draining State = "draining"
@@ -66,7 +66,7 @@ func List(ctx context.Context, db *database.DB) ([]Node, error) {
 		from nodes order by node_id`)
 }
 
-// Drain stops a node from beginning new work, within a beat, until its server is restarted. ErrUnknown.
+// Drain stops a node from starting new work, within one heartbeat, until its server is restarted. ErrUnknown.
 func Drain(ctx context.Context, db *database.DB, nodeID string) error {
 	return db.Update(ctx, func(tx database.Tx) error {
 		result, err := tx.ExecContext(ctx, `update nodes set draining = 1 where node_id = $1 and process <> ''`, nodeID)

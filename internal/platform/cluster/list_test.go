@@ -9,7 +9,7 @@ import (
 	"harness/tests/dbtest"
 )
 
-// Nodes are listed as they are, and one that is drained learns it; only a restart ends that.
+// Nodes are listed in their current state. A drained node detects it, and only a restart ends that.
 func TestANodeIsDrained(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {

@@ -13,7 +13,7 @@ import (
 	"harness/tests/nettest"
 )
 
-// asRoot reports whether networks and disks can be made here. Root has to: what is missing then fails the test.
+// asRoot reports whether the test can create networks and disks. Running as root, a missing facility fails the test.
 func asRoot(t *testing.T) bool {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -23,7 +23,7 @@ func asRoot(t *testing.T) bool {
 	return true
 }
 
-// network are wires in the kernel: each server and each Postgres is a machine of its own.
+// network is a set of wires in the kernel: each server and each Postgres is a separate machine.
 type network struct {
 	*standbyTrio
 	net   *nettest.Network
@@ -31,8 +31,8 @@ type network struct {
 	dbs   [2]*nettest.Host
 }
 
-// newNetworkTrio is newStandbyTrio on a network. The first two servers know the addresses of both Postgres, the third one
-// that moves to the primary.
+// newNetworkTrio is newStandbyTrio on a network. The first two servers know the addresses of both Postgres servers. The
+// third knows an address that moves to the primary.
 func newNetworkTrio(t *testing.T) *standbyTrio {
 	t.Helper()
 	n := network{net: nettest.New(t)}
@@ -58,12 +58,12 @@ func (n *network) restore(member int) { n.dbs[member].Plug() }
 
 func (n *network) lead(member int) { n.net.Move(n.net.Shared(), n.dbs[member]) }
 
-// interrupt has packets between two machines dropped in one direction or in both, lost now and then, late or refused, or
-// takes a machine's cable out.
+// interrupt drops packets between two machines in one direction or both, or loses some, delays or refuses them. It may
+// also unplug a machine's cable.
 func (n *network) interrupt(chance *rand.Rand) (what string, mend func()) {
 	primary := n.dbs[n.pair.Primary()]
 	all := []*nettest.Host{n.nodes[0], n.nodes[1], n.nodes[2], primary, n.dbs[n.pair.Standby()]}
-	one, other := n.nodes[chance.IntN(3)], primary // most of all nodes and their database
+	one, other := n.nodes[chance.IntN(3)], primary // mostly a node and its database
 	if between := chance.IntN(len(all) * 2); between < len(all) {
 		one, other = all[between], all[(between+1+chance.IntN(len(all)-1))%len(all)]
 	}

@@ -7,9 +7,8 @@ import (
 	"harness/internal/platform/database"
 )
 
-// Over reports whether a node's lease has expired and nothing it runs continues: its runtimes stop by
-// themselves, or it was ended. For one lease's duration after a failover of the store no lease counts as
-// expired.
+// Over reports whether a node's lease has expired and nothing that it ran continues. Its runtimes stop by themselves,
+// or another node ended them. For one lease's duration after a failover of the store, no lease counts as expired.
 func (l *Lease) Over(ctx context.Context, q database.Querier, nodeID string) (bool, error) {
 	var lapsed int64
 	err := q.QueryRowContext(ctx, `select count(*) from nodes where node_id = $1 and lease_until <= `+clock(l.opts.DB)+

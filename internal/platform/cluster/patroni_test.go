@@ -12,8 +12,8 @@ import (
 	"harness/tests/dbtest"
 )
 
-// Patroni, set up as deploy/postgres/patroni.yml says, replaces a machine that is lost with the primary on it: nothing
-// that was acknowledged is lost, a turn goes on through it, and the machine follows when it is back.
+// Patroni, set up according to deploy/postgres/patroni.yml, replaces a lost machine with the primary on it. Nothing
+// acknowledged is lost, a turn continues throughout, and the machine becomes a standby when it returns.
 func TestPatroniReplacesLostPrimary(t *testing.T) {
 	t.Parallel()
 	tool, err := exec.Command("../../../scripts/patroni-tool.sh").Output()

@@ -10,19 +10,21 @@ import (
 	"harness/internal/platform/database"
 )
 
-// Peer is how other nodes reach the server that has a node id.
+// Peer is the address data of the server that holds a node id.
 type Peer struct {
 	NodeID string
-	// Address is its node port as host:port, Certificate the fingerprint of what it shows there; "" for none.
+	// Address is its node port as host:port. Certificate is the fingerprint of the certificate it presents there.
+	// Either is "" for none.
 	Address, Certificate string
-	// Lease is how long its lease lasts still, Grace how long it is before others may end what it runs. Below 0 either is over.
+	// Lease is the remaining time of its lease. Grace is the time until others may end what it runs. A negative value
+	// means that the time is over.
 	Lease, Grace time.Duration
 	// Now is the store's clock, which is the same for all nodes.
 	Now time.Time
 }
 
-// FindPeer finds the server that has a node id, whether it lives or not. ErrUnknown when none has: it was stopped, or
-// ended by another node.
+// FindPeer finds the server that holds a node id, whether or not it is alive. It returns ErrUnknown if no server does:
+// it was stopped, or another node ended it.
 func FindPeer(ctx context.Context, db *database.DB, nodeID string) (Peer, error) {
 	peer := Peer{NodeID: nodeID}
 	var until, grace, now int64
@@ -40,8 +42,8 @@ func FindPeer(ctx context.Context, db *database.DB, nodeID string) (Peer, error)
 	return peer, nil
 }
 
-// Takers are the nodes other than self that run agents, make new sessions and can be asked for it, those with the
-// fewest turns first, at random among equals.
+// Takers returns the nodes other than self that run agents, make new sessions and accept requests for them. Nodes with
+// the fewest turns come first, in random order among equals.
 func Takers(ctx context.Context, db *database.DB, self string) ([]string, error) {
 	return database.ReadTexts(ctx, db.Read(), "find the nodes that make sessions", `select node_id from nodes
 		where node_id <> $1 and process <> '' and address <> '' and draining = 0 and
@@ -50,15 +52,15 @@ func Takers(ctx context.Context, db *database.DB, self string) ([]string, error)
 			random()`, self)
 }
 
-// Runners are the nodes other than self that run agents and can be asked.
+// Runners returns the nodes other than self that run agents and accept requests.
 func Runners(ctx context.Context, db *database.DB, self string) ([]string, error) {
 	return database.ReadTexts(ctx, db.Read(), "find the nodes that run agents", `select node_id from nodes
 		where node_id <> $1 and process <> '' and address <> '' and
 		lease_until > `+clock(db)+` and roles like '%`+RoleRunner+`%' order by node_id`, self)
 }
 
-// First reports whether a node is the one, of those whose leases are not over, that does what one of them is enough for.
-// Two may think so of themselves for a moment.
+// First reports whether a node is the one, among nodes with a valid lease, that does work for which one node is enough.
+// Two nodes may briefly both get true.
 func First(ctx context.Context, db *database.DB, self string) (bool, error) {
 	var before int64
 	err := db.Read().QueryRowContext(ctx, `select count(*) from nodes where node_id < $1 and process <> '' and lease_until > `+clock(db),
@@ -69,7 +71,7 @@ func First(ctx context.Context, db *database.DB, self string) (bool, error) {
 	return before == 0, nil
 }
 
-// Shows reports whether a node whose lease is not over shows the certificate with this fingerprint.
+// Shows reports whether a node with a valid lease presents the certificate with this fingerprint.
 func Shows(ctx context.Context, db *database.DB, certificate string) (bool, error) {
 	var found int64
 	err := db.Read().QueryRowContext(ctx, `select count(*) from nodes where certificate = $1 and process <> '' and lease_until > `+

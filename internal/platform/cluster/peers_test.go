@@ -11,7 +11,8 @@ import (
 	"harness/tests/dbtest"
 )
 
-// Sessions are made by nodes that live, can be asked and are not drained, and by who has the least to do first.
+// Sessions are made by nodes that are alive, accept requests and are not drained; the node with the least work comes
+// first.
 func TestWhoMakesSessions(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {

@@ -26,44 +26,44 @@ import (
 
 type object = programtest.Object
 
-// graceOfNodes is HARNESS_NODE_GRACE_MS of the servers, within how long after the last word of a node with it what it ran
-// is to be over: lease, grace, and two beats to see it; twice that on a busy machine.
+// graceOfNodes is HARNESS_NODE_GRACE_MS of the servers. After a node's last sign of life, what it ran must end within
+// lease, grace, and two heartbeats to detect it; within twice that on a busy machine.
 const (
 	graceOfNodes = 2 * time.Second
 	overWithin   = 2 * (leaseOfNodes + graceOfNodes + 4*time.Second)
 	leaseOfNodes = 8 * time.Second
 )
 
-// trio are three servers on one Postgres, which ask each other; only the first has an agent.
+// trio is three servers on one Postgres, which forward requests to each other; only the first has an agent.
 type trio struct {
 	t          *testing.T
 	db         *database.DB
 	clocks     [3]*clock
 	jobs       []string
-	disk       *disktest.Disk // of the first node's files, nil for who cannot mount one
+	disk       *disktest.Disk // the disk of the first node's files, nil if the test cannot mount one
 	siteA      *programtest.Site
 	a, b, c    *programtest.Server
-	ports      [3]*dbtest.Proxy                   // what others find the nodes by
-	replacing  sync.Mutex                         // held while one of them is, or is asked for by clients
-	streams    map[string][]*programtest.Follower // of a session, at the second and the third, from its beginning
+	ports      [3]*dbtest.Proxy                   // where others find the nodes
+	replacing  sync.Mutex                         // held while a node is being replaced, or while clients look it up
+	streams    map[string][]*programtest.Follower // the streams of a session, at the second and the third node, from its start
 	chance     *rand.Rand
 	violations []string
 }
 
-// without is what a test has switched off, "" for nothing.
+// newTrio starts a trio; without names the mechanism that a test disables, "" for none.
 func newTrio(t *testing.T, grace time.Duration, without string) *trio {
 	t.Helper()
 	url := dbtest.URL(t, database.Postgres)
 	return newTrioOn(t, grace, without, [3]string{url, url, url}, url)
 }
 
-// newTrioOn is newTrio with a database that each server, and the test, reaches in its own way.
+// newTrioOn is newTrio with a separate route to the database for each server and the test.
 func newTrioOn(t *testing.T, grace time.Duration, without string, urls [3]string, own string) *trio {
 	t.Helper()
 	return newTrioAt(t, grace, without, urls, own, [3]*nettest.Host{})
 }
 
-// newTrioAt is newTrioOn with each server at a machine of a network, if any.
+// newTrioAt is newTrioOn with each server on a machine of a network, if any.
 func newTrioAt(t *testing.T, grace time.Duration, without string, urls [3]string, own string, hosts [3]*nettest.Host) *trio {
 	t.Helper()
 	path, err := program()
@@ -118,7 +118,7 @@ func (p *trio) signal(server *programtest.Server, signal syscall.Signal) {
 	}
 }
 
-// node is one of the servers, as it is now.
+// node returns the current server of a node.
 func (p *trio) node(n int) *programtest.Server {
 	p.replacing.Lock()
 	defer p.replacing.Unlock()
@@ -129,7 +129,7 @@ func (p *trio) violated(format string, args ...any) {
 	p.violations = append(p.violations, fmt.Sprintf(format, args...))
 }
 
-// report fails the test for what was violated, the first of it in words.
+// report fails the test for violations, and describes the first one.
 func (p *trio) report() {
 	p.t.Helper()
 	for _, violation := range p.violations[:min(len(p.violations), 10)] {
@@ -160,7 +160,7 @@ func (p *trio) count(query string, args ...any) (n int) {
 	return n
 }
 
-// want makes a request until it is answered with the status: a runtime may be starting.
+// want repeats a request until the answer has the status, since a runtime may be starting.
 func (p *trio) want(s *programtest.Server, status int, method, path string, body any) (answer object) {
 	p.t.Helper()
 	p.eventually(method+" "+path, func() bool {
@@ -185,7 +185,7 @@ func (p *trio) send(session, text string) string {
 	return answer["turnId"].(string)
 }
 
-// write has projects made at the first node without a pause until it ends, by name.
+// write creates projects at the first node without a pause until it ends, by name.
 func (p *trio) write(name string) (wait func()) {
 	var writers sync.WaitGroup
 	for w := range 8 {
@@ -210,7 +210,7 @@ func (p *trio) turn(turn string) (status string) {
 	return status
 }
 
-// runtimes are the shims of the first node that live.
+// runtimes returns the running shims of the first node.
 func (p *trio) runtimes() (alive []shim.Found) {
 	p.t.Helper()
 	found, err := shim.Discover(p.siteA.RunDir())
@@ -225,7 +225,7 @@ func (p *trio) runtimes() (alive []shim.Found) {
 	return alive
 }
 
-// readJournal reads the whole journal, which is gap-free.
+// readJournal reads the whole journal, and checks that it is gap-free.
 func (p *trio) readJournal(each func(journal.Record)) {
 	p.t.Helper()
 	log := journal.New(p.db, journal.Options{})
@@ -251,7 +251,7 @@ func (p *trio) readJournal(each func(journal.Record)) {
 	}
 }
 
-// checkJournal: nothing of the first node's process comes after it was ended.
+// checkJournal checks that no event of the first node's process follows after the node was ended.
 func (p *trio) checkJournal(name string) {
 	p.t.Helper()
 	ended := false
@@ -268,7 +268,7 @@ func (p *trio) checkJournal(name string) {
 	}
 }
 
-// pause freezes the first server in the middle of turns and writes until others have ended it, and lets it wake.
+// pause freezes the first server in the middle of turns and writes until others have ended it, and then resumes it.
 func (p *trio) pause() {
 	p.t.Helper()
 	held, asked := p.session(), p.session()
@@ -282,7 +282,7 @@ func (p *trio) pause() {
 	p.eventually("are there writes", func() bool { return p.count(`select count(*) from projects`) > 20 })
 	p.signal(p.a, syscall.SIGSTOP)
 	began := time.Now()
-	// What clients ask meanwhile it reads as soon as it wakes.
+	// It reads the requests that clients send in the meantime as soon as it resumes.
 	answers := make(chan int, 8)
 	for range cap(answers) {
 		go func() {
@@ -310,7 +310,7 @@ func (p *trio) pause() {
 	}
 	p.signal(p.a, syscall.SIGCONT)
 	for range cap(answers) {
-		// 0 is no answer. Anything else would be of a turn that is over.
+		// 0 is no answer. Anything else would belong to a turn that is over.
 		if status := <-answers; status != 0 && status != http.StatusServiceUnavailable {
 			p.violated("the woken node answered %d out of its memory", status)
 		}
@@ -326,7 +326,7 @@ func (p *trio) pause() {
 	p.eventually("are its runtimes gone", func() bool { return len(p.runtimes()) == 0 })
 }
 
-// kill ends the first server, its shims and its runtimes at once, as the loss of the machine does.
+// kill ends the first server, its shims and its runtimes at once, like the loss of the machine.
 func (p *trio) kill() {
 	p.t.Helper()
 	turn := p.send(p.session(), "MOCK_HOLD[on]")
@@ -344,8 +344,8 @@ func (p *trio) kill() {
 	p.eventually("are its runtimes gone", func() bool { return len(p.runtimes()) == 0 })
 }
 
-// cut keeps the first server from renewing its lease, though it reads and writes all else, and lets it go on within the
-// grace: until then it does nothing, and nothing is lost.
+// cut keeps the first server from renewing its lease, although it can read and write everything else, and repairs that
+// within the grace. Until then it does nothing, and nothing is lost.
 func (p *trio) cut() {
 	p.t.Helper()
 	session := p.session()
@@ -364,7 +364,7 @@ func (p *trio) cut() {
 				select {
 				case <-release:
 					return nil
-				case <-time.After(200 * time.Millisecond): // one that says nothing for long is ended
+				case <-time.After(200 * time.Millisecond): // a connection that is silent for long is closed
 					_, err = tx.ExecContext(p.t.Context(), `select 1`)
 				}
 			}
@@ -409,8 +409,8 @@ func processState(pid int) string {
 	return after[:1]
 }
 
-// A node that is killed, or paused and wakes later, costs its running turns and nothing else; it says and writes nothing
-// after others have ended it, and comes back.
+// A node that is killed, or paused and later resumed, costs its running turns and nothing else. It sends and writes
+// nothing after others have ended it, and returns.
 func TestANodeIsKilledOrPaused(t *testing.T) {
 	for name, fault := range map[string]func(*trio){"pause": (*trio).pause, "kill": (*trio).kill} {
 		t.Run(name, func(t *testing.T) {
@@ -427,7 +427,7 @@ func TestANodeIsKilledOrPaused(t *testing.T) {
 	}
 }
 
-// A node that is cut off from its lease, and gets it again within the grace, goes on where it was.
+// A node that loses access to its lease, and regains it within the grace, continues where it was.
 func TestANodeIsCutOff(t *testing.T) {
 	t.Parallel()
 	p := newTrio(t, time.Minute, "")
@@ -435,7 +435,7 @@ func TestANodeIsCutOff(t *testing.T) {
 	p.report()
 }
 
-// A server that is killed and comes back within the grace continues its turn: no other node has ended it.
+// A server that is killed and restarts within the grace continues its turn: no other node has ended it.
 func TestAServerThatComesBackInTimeKeepsItsTurns(t *testing.T) {
 	t.Parallel()
 	p := newTrio(t, graceOfNodes, "")
@@ -452,7 +452,7 @@ func TestAServerThatComesBackInTimeKeepsItsTurns(t *testing.T) {
 	}
 }
 
-// The tests find each mechanism missed.
+// If a mechanism is disabled, the tests fail.
 func TestEachMechanismIsMissed(t *testing.T) {
 	for mechanism, fault := range map[string]func(t *testing.T) *trio{
 		"fence": func(t *testing.T) *trio {

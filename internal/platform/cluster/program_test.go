@@ -12,8 +12,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// program is the program with switches for its mechanisms of many nodes and a clock that can be moved, built once; TestMain
-// removes it.
+// program is the program with switches for its multi-node mechanisms and a movable clock, built once; TestMain removes
+// it.
 var program = sync.OnceValues(func() (string, error) { return build("harness") })
 
 func build(name string, flags ...string) (string, error) {
@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// earlier is the program as a release that calls itself another version, built once.
+// earlier is the program with another version number, built once.
 var earlier = sync.OnceValues(func() (string, error) {
 	return build("harness-earlier", "-ldflags", "-X harness/internal/lib/version.program=0.0.1-earlier")
 })

@@ -10,8 +10,8 @@ type Sweeper interface {
 	SweepRows(ctx context.Context, table, key, gone string, args ...any) (removed int64, err error)
 }
 
-// Prune deletes nodes without a heartbeat for an age (0: none), and calls pruned with the count of each table.
-// Before that it deletes their rows of another table, which is keyed by the column node_id.
+// Prune deletes nodes without a heartbeat for longer than age (0 deletes none), and calls pruned with the count of each
+// table. Before that it deletes their rows of another table, which is keyed by the column node_id.
 func Prune(ctx context.Context, s Sweeper, now time.Time, age time.Duration, table string,
 	pruned func(table string, rows int64)) error {
 	if age == 0 {

@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// randomFaults is how many faults one seed has.
+// randomFaults is the number of faults per seed.
 const randomFaults = 5
 
-// Faults one after the other, chosen by a seed: HARNESS_SEED, or of HARNESS_SEEDS any, or always the same. Whatever comes,
-// within the grace, no acknowledged write, turn, approval or job is lost, and reads are those of one register.
+// A sequence of faults, chosen by a seed: HARNESS_SEED, one of HARNESS_SEEDS random seeds, or a fixed one. Whatever the
+// faults, within the grace no acknowledged write, turn, approval or job is lost, and reads are those of one register.
 func TestFaultsAtRandom(t *testing.T) {
 	t.Parallel()
 	if os.Getenv(manySeeds) != "" && asRoot(t) {
@@ -26,10 +26,10 @@ func TestFaultsAtRandom(t *testing.T) {
 	faultsOfSeeds(t, 478, func(t *testing.T) *standbyTrio { return newStandbyTrio(t, "") })
 }
 
-// seedOfTest begins the name of a test of one seed, which is the rest.
+// seedOfTest is the prefix of the name of a test of one seed, which follows it.
 const seedOfTest = "HARNESS_SEED="
 
-// manySeeds is how many are tried; the one that always is when it is not set.
+// manySeeds is how many random seeds are tried; the fixed one if it is not set.
 const manySeeds = "HARNESS_SEEDS"
 
 // TestFaultsAtRandomOnANetwork is TestFaultsAtRandom with the links in the kernel.
@@ -40,7 +40,7 @@ func TestFaultsAtRandomOnANetwork(t *testing.T) {
 	}
 }
 
-// faultsOfSeeds tries the seed that always is, whose faults are all different, or as many others as are asked for.
+// faultsOfSeeds tries the fixed seed, whose faults are all different, or the requested number of other seeds.
 func faultsOfSeeds(t *testing.T, first uint64, system func(t *testing.T) *standbyTrio) {
 	seeds := 1
 	if given := os.Getenv(manySeeds); given != "" {
@@ -56,7 +56,7 @@ func faultsOfSeeds(t *testing.T, first uint64, system func(t *testing.T) *standb
 	for i := range seeds {
 		seed := first + uint64(i)
 		if !t.Run(seedOfTest+strconv.FormatUint(seed, 10), func(t *testing.T) { faultsAtRandom(system(t), seed) }) {
-			return // its history is the one to look at
+			return // the history of this seed is the one to examine
 		}
 	}
 }
@@ -76,7 +76,7 @@ func faultsAtRandom(p *standbyTrio, seed uint64) {
 	p.report()
 }
 
-// fault does one by chance and ends it.
+// fault injects one random fault and ends it.
 func (p *standbyTrio) fault(chance *rand.Rand, report func(what string)) {
 	p.t.Helper()
 	node, lasts := chance.IntN(3), time.Duration(500+chance.IntN(3500))*time.Millisecond

@@ -15,7 +15,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// registers are values that clients of several nodes write and read at once: each is to look as if there was one of it.
+// registers are values that clients of several nodes write and read concurrently: each must behave like a single
+// register.
 type registers struct {
 	session string
 	began   time.Time
@@ -25,21 +26,21 @@ type registers struct {
 	history map[int][]access // by register
 }
 
-// access is one write or read of a register. Of a write without an answer that says so it is not known whether it was
-// done, or will be.
+// access is one write or read of a register. If a write has no definite answer, it is unknown whether it took or will
+// take effect.
 type access struct {
 	node    int
 	writes  bool
 	value   int
 	unknown bool
-	// called and answered are times since the beginning.
+	// called and answered are times since the start.
 	called, answered time.Duration
 }
 
 const registerCount = 4
 
-// useRegisters has clients write and read registers at nodes until check. Only the named nodes read: one at a
-// standby, or at a primary that was cut off, may not have the latest writes yet.
+// useRegisters makes clients write and read registers at nodes until check. Only the named nodes read: a node at a
+// standby, or at an isolated primary, may lack the latest writes.
 func (p *trio) useRegisters(readers ...*programtest.Server) *registers {
 	r := &registers{session: p.session(), began: time.Now(), stop: make(chan struct{}), history: map[int][]access{}}
 	for n := range 3 {
@@ -88,8 +89,8 @@ func (r *registers) use(n int, node func() *programtest.Server, register int, wr
 	}
 }
 
-// operations are the accesses of one register as porcupine takes them. A write of unknown outcome ends when the
-// first reader that saw it was answered, and is left out when no reader did, which weakens no requirement.
+// operations returns the accesses of one register in porcupine's form. A write of unknown outcome ends when the first
+// reader that saw it got its answer. It is omitted if no reader saw it, which weakens no requirement.
 func operations(history []access) (all []porcupine.Operation) {
 	observed := map[int]time.Duration{}
 	for _, a := range history {
@@ -110,8 +111,8 @@ func operations(history []access) (all []porcupine.Operation) {
 	return all
 }
 
-// overwritten finds a read of what another write, which began after it was written, had replaced before the read began:
-// not all that is not linearizable is that.
+// overwritten finds a stale read: another write, which started after the value was written, had replaced the value
+// before the read started. Not every violation of linearizability is of this kind.
 func overwritten(history []access) string {
 	written := map[int]access{}
 	for _, a := range history {
@@ -134,7 +135,7 @@ func overwritten(history []access) string {
 	return "no read alone shows it"
 }
 
-// register is the model of one: a read gives what was written last, 0 before the first write.
+// register returns the model of one register: a read returns the last written value, 0 before the first write.
 func register() porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return 0 },
@@ -155,10 +156,11 @@ func register() porcupine.Model {
 	}
 }
 
-// checkPatience bounds how long the history of one register is looked at.
+// checkPatience bounds the check of one register's history.
 const checkPatience = 20 * time.Second
 
-// checkRegisters ends their use, and has porcupine look for an order in which one register would have answered so.
+// checkRegisters ends the use of the registers. Porcupine then looks for an order in which one register would give the
+// same answers.
 func (p *trio) checkRegisters(r *registers) {
 	p.t.Helper()
 	close(r.stop)

@@ -8,7 +8,7 @@ const (
 	RoleRunner = "runner"
 )
 
-// rolesOf is how they are stored, both for none.
+// rolesOf returns the stored form of roles; no roles means both.
 func rolesOf(roles []string) string {
 	if len(roles) == 0 {
 		roles = []string{RoleAPI, RoleRunner}

@@ -12,14 +12,15 @@ import (
 	"harness/tests/programtest"
 )
 
-// shownEvent is an event as a page of them shows it.
+// shownEvent is an event on a page of events.
 type shownEvent struct {
 	Pos, Seq int64
 	Type     string
 	Payload  json.RawMessage
 }
 
-// readEvents reads the newest events at a node over and over, until the function returned is called for all it was shown.
+// readEvents reads the newest events at a node repeatedly, until the returned function is called; that function returns
+// all events read.
 func (p *trio) readEvents(node *programtest.Server) (end func() []shownEvent) {
 	var (
 		readers sync.WaitGroup
@@ -52,7 +53,7 @@ func (p *trio) readEvents(node *programtest.Server) (end func() []shownEvent) {
 	}
 }
 
-// checkShown looks for what was shown in the journal. Pages name what a runtime says by its method.
+// checkShown looks up the events read in the journal. Pages name a runtime's message by its method.
 func (p *trio) checkShown(shown []shownEvent) {
 	p.t.Helper()
 	stored := map[int64]journal.Record{}

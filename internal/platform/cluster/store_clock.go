@@ -10,10 +10,10 @@ import (
 	"harness/internal/platform/database"
 )
 
-// storeClock is the store's clock between two reads, which is the same for all nodes. It advances with this machine's
-// time, independent of changes to its date.
+// storeClock estimates the store's clock, which is the same for all nodes, between two reads. It advances with this
+// machine's time, independent of changes to its date.
 type storeClock struct {
-	ahead atomic.Int64 // of boottime, ns
+	ahead atomic.Int64 // difference to boottime, ns
 }
 
 // read reads the clock from the store.
@@ -27,14 +27,14 @@ func (c *storeClock) read(ctx context.Context, db *database.DB, q database.Queri
 	return nil
 }
 
-// note records a reading of the clock between two times. An earlier reading stays while it can be true: the clock runs
-// evenly, however long an answer takes.
+// note records a reading of the clock between two times. An earlier reading stays as long as it can be right: the clock
+// runs evenly, however long an answer takes.
 func (c *storeClock) note(reading, from, to time.Duration) {
 	c.ahead.Store(min(max(c.ahead.Load(), int64(reading-to)), int64(reading+time.Millisecond-from)))
 }
 
 func (c *storeClock) now() time.Time { return time.Unix(0, int64(boottime.Now())+c.ahead.Load()) }
 
-// Now is the store's clock, which is the same for all nodes; when the store cannot be asked, as it went on since. For times
-// that are stored, or compared with stored ones.
+// Now returns the store's clock, which is the same for all nodes. When the store cannot be read, it returns the
+// estimated time. It is for times that are stored, or compared with stored ones.
 func (l *Lease) Now() time.Time { return l.clock.now() }

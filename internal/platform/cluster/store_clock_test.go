@@ -7,7 +7,7 @@ import (
 	"harness/internal/lib/boottime"
 )
 
-// The clock stays as it is while an answer allows it, and follows the store's when that is another one.
+// The clock stays unchanged while an answer allows it, and follows the store's clock when that is another one.
 func TestTheStoresClockGoesEvenly(t *testing.T) {
 	t.Parallel()
 	c, reading := &storeClock{}, time.Duration(time.Now().Add(-time.Hour).UnixMilli())*time.Millisecond
@@ -17,7 +17,7 @@ func TestTheStoresClockGoesEvenly(t *testing.T) {
 	if at := first + 10*time.Second + 20*time.Millisecond; at < reading || at > reading+21*time.Millisecond {
 		t.Errorf("at the answer it is %s, the store said %s", at, reading)
 	}
-	c.note(reading+5*time.Second, 14*time.Second, 17*time.Second) // an answer that took long
+	c.note(reading+5*time.Second, 14*time.Second, 17*time.Second) // a slow answer
 	if ahead() != first {
 		t.Errorf("it was moved by %s", ahead()-first)
 	}

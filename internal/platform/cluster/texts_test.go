@@ -10,7 +10,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// texts are those that deltas grow, by method and item.
+// texts are the texts that deltas extend, by method and item.
 type texts map[string]string
 
 // grow follows the rule for clients: text = text.slice(0, offset) + delta. All texts here are ASCII.
@@ -26,7 +26,7 @@ func (t texts) grow(offset int64, line json.RawMessage) {
 	t[key] = t[key][:min(int(offset), len(t[key]))] + said.Params.Delta
 }
 
-// stored takes an event; false when it is no delta.
+// stored adds an event; false if it is not a delta.
 func (t texts) stored(r *journal.Record) bool {
 	meta, err := stream.MetaOf(&r.Event)
 	if err != nil || meta.Text == nil {
@@ -36,7 +36,7 @@ func (t texts) stored(r *journal.Record) bool {
 	return true
 }
 
-// shown takes a frame; false when it is no delta, of which clients have either the pieces or what is stored of them.
+// shown adds a frame; false if it is not a delta. Clients get either a delta's pieces or the stored delta.
 func (t texts) shown(f programtest.Frame) bool {
 	if f.Offset == nil {
 		return false

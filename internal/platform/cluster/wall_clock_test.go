@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// clock is what the wall clock of a node's server and shims is wrong by. They map the file, so that it jumps at once,
-// also for one that is started later. Time that passes is measured by another clock, as ever.
+// clock is the offset of the wall clock of a node's server and shims. They map the file, so that the clock jumps at
+// once, also for a process started later. Elapsed time is measured by another clock, which is unchanged.
 type clock struct {
 	t    *testing.T
 	path string
@@ -30,7 +30,7 @@ func newClock(t *testing.T) *clock {
 	return c
 }
 
-// move has the clock be wrong by so much.
+// move sets the clock's offset.
 func (c *clock) move(by time.Duration) {
 	c.t.Helper()
 	file, err := os.OpenFile(c.path, os.O_CREATE|os.O_WRONLY, 0o644)
@@ -78,11 +78,11 @@ func movedBy() int64 {
 }
 `
 
-// reading is where package time reads the wall clock.
+// reading is the place where package time reads the wall clock.
 const reading = "sec, nsec, mono := runtimeNow()\n"
 
-// movableClock has the go tool build programs whose wall clock is moved by the file that HARNESS_TEST_CLOCK names, for them
-// and all that they are linked with: a process cannot be given another one by the kernel.
+// movableClock makes the go tool build programs, with all their packages, whose wall clock is moved by the file that
+// HARNESS_TEST_CLOCK names. The kernel cannot give a process another wall clock.
 var movableClock = sync.OnceValues(func() (overlay string, err error) {
 	root, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {

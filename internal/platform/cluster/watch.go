@@ -24,8 +24,8 @@ type UnresponsiveNode struct {
 	ttl           int64 // ms
 }
 
-// Claim makes what the node had open the caller's to end: from this transaction on nothing its process writes is taken.
-// CountTakeover comes before it in the same transaction. ErrTaken.
+// Claim lets the caller end the node's open state: from this transaction on, no writes of the node's process are
+// accepted. CountTakeover comes before it in the same transaction. ErrTaken.
 func (s UnresponsiveNode) Claim(ctx context.Context, db *database.DB, tx database.Tx) error {
 	result, err := tx.ExecContext(ctx, `update nodes set process = '', place = '', guarded = 0, epoch = epoch + 1
 		where node_id = $1 and epoch = $2 and lease_until = $3 and guarded = 1 and lease_until + grace <= `+clock(db)+
@@ -43,17 +43,17 @@ func (s UnresponsiveNode) Claim(ctx context.Context, db *database.DB, tx databas
 type WatchOptions struct {
 	DB    *database.DB
 	Lease *Lease
-	// End ends what a node left open; it is called again while it fails. ErrTaken is no failure.
+	// End ends a node's open state; it is called again if it fails. ErrTaken is not a failure.
 	End    func(ctx context.Context, node UnresponsiveNode) error
 	Logger zerolog.Logger
-	// Beat is the constant when 0; it is that of all nodes.
+	// Beat is the heartbeat interval of all nodes; 0 means the constant.
 	Beat time.Duration
 }
 
-// Watch monitors the other nodes, and ends the open state of dead ones. The zero value is not ready: NewWatch.
+// Watch monitors the other nodes, and ends the open state of dead ones. The zero value is not usable: call NewWatch.
 type Watch struct {
 	opts WatchOptions
-	// since is when (boottime) a node was first seen as it is now.
+	// since is the time (boottime) at which a node was first seen in its current state.
 	since map[UnresponsiveNode]time.Duration
 	loops lifecycle.Loops
 }
@@ -66,7 +66,7 @@ func NewWatch(opts WatchOptions) *Watch {
 	return &Watch{opts: opts, since: map[UnresponsiveNode]time.Duration{}}
 }
 
-// Start begins to poll.
+// Start starts polling.
 func (w *Watch) Start(ctx context.Context) error {
 	return w.loops.Start(ctx, func(context.Context) error {
 		w.loops.Go(w.run)
@@ -74,7 +74,7 @@ func (w *Watch) Start(ctx context.Context) error {
 	})
 }
 
-// Stop ends that, and waits for it.
+// Stop stops polling, and waits for its end.
 func (w *Watch) Stop(ctx context.Context) error {
 	_, err := w.loops.Stop(ctx, "the watch over other nodes")
 	return err
@@ -100,12 +100,12 @@ func (w *Watch) run(ctx context.Context) {
 	}
 }
 
-// poll finds the nodes that are over by the store's clock and were unresponsive for as long by ours. A failed poll
-// restarts that time: the store may be another one now, with another clock.
+// poll finds the nodes whose time is over by the store's clock, and which were unresponsive for as long by our clock. A
+// failed poll restarts that time: the store may now be another server, with another clock.
 func (w *Watch) poll(ctx context.Context) (over []UnresponsiveNode, err error) {
 	if err := w.opts.Lease.Sure(); err != nil {
 		clear(w.since)
-		return nil, nil // the lease has the reason
+		return nil, nil // the lease reports the reason
 	}
 	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()

@@ -15,7 +15,7 @@ import (
 	"harness/tests/dbtest"
 )
 
-// guard remembers what a lease allows.
+// guard records what a lease allows.
 type guard struct {
 	mu         sync.Mutex
 	held       bool
@@ -54,7 +54,7 @@ func (g *guard) notify() {
 	}
 }
 
-// grace is so long that a slow machine ends no node.
+// grace is so long that even a slow machine ends no node.
 const grace = time.Minute
 
 func node(t *testing.T, db *database.DB, id string, g cluster.Guard, pace time.Duration) *cluster.Lease {
@@ -72,7 +72,7 @@ func node(t *testing.T, db *database.DB, id string, g cluster.Guard, pace time.D
 	return lease
 }
 
-// watched is a node that looks after the others, and whom it has ended.
+// watched returns the nodes that a node, which monitors the others, has ended.
 func watched(t *testing.T, db *database.DB, lease *cluster.Lease) <-chan cluster.UnresponsiveNode {
 	t.Helper()
 	ended := make(chan cluster.UnresponsiveNode, 8)
@@ -118,8 +118,8 @@ func await(t *testing.T, what string, signal <-chan struct{}, done func() bool) 
 	}
 }
 
-// A node that fell silent is ended by one of the others, once, after its lease and grace; it is no owner from then on.
-// One that beats is not.
+// One of the other nodes ends an unresponsive node, once, after its lease and grace; from then on it owns nothing. A
+// node with heartbeats is not ended.
 func TestUnresponsiveNodeIsEndedOnce(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -130,7 +130,7 @@ func TestUnresponsiveNodeIsEndedOnce(t *testing.T) {
 			b, _ := guarded(t, db, "second")
 			return a+b == 2
 		})
-		// As the store has it of a process that was killed: it held its runtimes bounded, and beats no more.
+		// The store's state for a killed process: it held its runtimes bounded, and no longer beats.
 		g := newGuard()
 		g.held = true
 		unresponsive := node(t, db, "silent", g, silence)
@@ -166,8 +166,8 @@ func TestUnresponsiveNodeIsEndedOnce(t *testing.T) {
 	})
 }
 
-// A node alone is bound by nothing and always sure; beside others it is bounded before they may take its place, and not
-// sure when it cannot renew its lease.
+// A single node is not bounded and always sure. With other nodes it is bounded before they may take over, and not sure
+// when it cannot renew its lease.
 func TestOnlyANodeBesideOthersIsBound(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -202,7 +202,7 @@ func TestOnlyANodeBesideOthersIsBound(t *testing.T) {
 	})
 }
 
-// A node that cannot renew its lease is not sure from before the end of it on, and sure again when it can.
+// A node that cannot renew its lease stops being sure before the lease ends, and is sure again when it can.
 func TestNodeThatCannotRenewHoldsNoLease(t *testing.T) {
 	t.Parallel()
 	db := dbtest.Open(t, database.Postgres)
@@ -219,7 +219,7 @@ func TestNodeThatCannotRenewHoldsNoLease(t *testing.T) {
 				select {
 				case <-release:
 					return nil
-				case <-time.After(beat): // one that is silent for long is ended
+				case <-time.After(beat): // a node that is silent for long is ended
 					_, err = tx.ExecContext(t.Context(), `select 1`)
 				}
 			}

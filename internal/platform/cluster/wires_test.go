@@ -8,18 +8,20 @@ import (
 	"harness/tests/dbtest"
 )
 
-// wires are what connects the servers of a standbyTrio with each other and with their database, and how it breaks.
+// wires are the connections of a standbyTrio's servers with each other and with their database, and the ways to break
+// them.
 type wires interface {
-	// lose loses a machine of the database, restore gives it back, with nothing on it.
+	// lose loses a machine of the database; restore brings it back, with empty disks.
 	lose(member int)
 	restore(member int)
-	// lead has the address at which the third server looks for the primary lead to a member.
+	// lead directs the address at which the third server looks for the primary to a member.
 	lead(member int)
-	// interrupt injects a random fault, and returns what it is; mend ends that.
+	// interrupt injects a random fault, and returns its description; mend ends it.
 	interrupt(chance *rand.Rand) (what string, mend func())
 }
 
-// proxies are wires in this process: what they cut breaks for both sides at once, and what they swallow is lost for good.
+// proxies are wires in this process: cut connections break for both sides at once, and dropped data is lost
+// permanently.
 type proxies struct{ *standbyTrio }
 
 func (p proxies) lose(member int) { p.pair.Kill(member) }
@@ -50,7 +52,7 @@ func (p proxies) interrupt(chance *rand.Rand) (what string, mend func()) {
 	return "node " + nodeName(node) + " is " + interrupt(link, cut, direction) + " its database", link.Mend
 }
 
-// interrupt breaks the connections of a link, or drops what is sent in a direction, and returns which.
+// interrupt breaks the connections of a link, or drops the data sent in a direction, and returns a description.
 func interrupt(link *dbtest.Proxy, cut bool, what dbtest.Direction) string {
 	switch {
 	case cut:

@@ -1,13 +1,11 @@
-// Package config owns the settings of one harness process: which variables
-// exist, where a value may come from and which values are allowed.
+// Package config owns the settings of one harness process: which variables exist, the sources of a value, and the
+// allowed values.
 //
-// A value is taken from the first place that has one: command-line flag,
-// environment, `.env` in the working directory (when it is consented to), config file, default. One
-// table (see Variables) describes every variable; flags, environment look-up,
-// validation, Print and docs/configuration.md all derive from it.
+// A value comes from the first source that has one: command-line flag, environment, `.env` in the working directory (if
+// the operator consented to it), config file, default. One table (see Variables) describes every variable; flags,
+// environment lookup, validation, Print and docs/configuration.md are all derived from it.
 //
-// The package must never know what a value is used for: it opens nothing,
-// listens nowhere and imports no other package.
+// The package must never know how a value is used: it opens nothing, listens nowhere and imports no other package.
 package config
 
 import (
@@ -15,8 +13,8 @@ import (
 	"time"
 )
 
-// Config is the complete, validated configuration. It is a value: packages take the few fields they need, and
-// it does not change after Load. Field comments name the variable; units are in the type.
+// Config is the complete, validated configuration. It is a value: packages copy the few fields they need, and it does
+// not change after Load. Field comments name the variable; units are in the type.
 type Config struct {
 	Host           string   // HOST
 	Port           int      // PORT; 0 lets the system choose
@@ -26,9 +24,9 @@ type Config struct {
 	AuthToken      string   // HARNESS_AUTH_TOKEN (secret)
 	TrustLocal     bool     // HARNESS_TRUST_LOCAL
 	InsecureNoAuth bool     // HARNESS_INSECURE_NO_AUTH
-	OIDCFile       string   // HARNESS_OIDC_FILE, absolute after Load; "" is no login by OpenID Connect
+	OIDCFile       string   // HARNESS_OIDC_FILE, absolute after Load; "" disables login by OpenID Connect
 	Console        bool     // HARNESS_CONSOLE
-	BasePath       string   // the path of HARNESS_PUBLIC_URL; "" is the root
+	BasePath       string   // path of HARNESS_PUBLIC_URL; "" is the root
 	AllowYolo      bool     // HARNESS_ALLOW_YOLO
 
 	Limits Limits
@@ -43,7 +41,7 @@ type Config struct {
 	AdoptNodes        []string      // HARNESS_ADOPT_NODES
 	Roles             []string      // HARNESS_ROLES; see Serves and Runs
 	NodeGrace         time.Duration // HARNESS_NODE_GRACE_MS
-	Node              Node          // how other nodes reach this one
+	Node              Node          // address and certificates for other nodes
 	Workspaces        string        // HARNESS_WORKSPACES: pinned, WorkspacesShared or WorkspacesGit
 	WorkspaceRemote   string        // HARNESS_WORKSPACE_REMOTE
 	SQLiteSynchronous string        // HARNESS_SQLITE_SYNCHRONOUS: FULL or NORMAL
@@ -52,13 +50,13 @@ type Config struct {
 
 	RPC                             RPC           // the JSON-RPC API
 	RuntimeStatus                   []string      // HARNESS_RUNTIME_STATUS: RUNTIME=STATUS; see RuntimeStatuses
-	Runtimes                        []string      // HARNESS_RUNTIMES; nil is codex, and what of the others is found
+	Runtimes                        []string      // HARNESS_RUNTIMES; nil is codex and the other runtimes that are found
 	DefaultRuntime                  string        // HARNESS_DEFAULT_RUNTIME; "" is the first of Runtimes
 	CodexBin                        string        // CODEX_BIN
 	ClaudeBin                       string        // CLAUDE_BIN
 	OpenCodeBin                     string        // OPENCODE_BIN
 	RuntimeSandbox, RuntimeApproval []string      // HARNESS_RUNTIME_SANDBOX, HARNESS_RUNTIME_APPROVAL: RUNTIME=LEVEL; see LevelsOf
-	CodexHome                       string        // CODEX_HOME, absolute after Load; "" leaves it to codex
+	CodexHome                       string        // CODEX_HOME, absolute after Load; "" means codex's own default
 	OpenAIAPIKey                    string        // OPENAI_API_KEY (secret)
 	RuntimeHang                     time.Duration // HARNESS_RUNTIME_HANG_MS; 0 waits forever
 	DetachGrace                     time.Duration // HARNESS_DETACH_GRACE_MS; 0 runs runtimes as children
@@ -67,7 +65,7 @@ type Config struct {
 	RuntimeUser                     string        // HARNESS_RUNTIME_USER; "" is the server's own
 	Workspace                       string        // HARNESS_WORKSPACE, absolute after Load; "" is the working directory
 	KeepRuntimes                    bool          // HARNESS_KEEP_RUNTIMES
-	TurnIdle                        time.Duration // HARNESS_TURN_IDLE_TIMEOUT_MS, of all runtimes but codex; 0 waits forever
+	TurnIdle                        time.Duration // HARNESS_TURN_IDLE_TIMEOUT_MS, for all runtimes except codex; 0 waits forever
 	RuntimeLimits                   []string      // HARNESS_RUNTIME_LIMITS: NAME=N or RUNTIME.NAME=N; see LimitsOf
 	GeminiBin                       string        // GEMINI_BIN
 	ACPAgents                       string        // HARNESS_ACP_AGENTS (secret: it may hold keys), JSON; see acp.Configured
@@ -86,11 +84,10 @@ type Config struct {
 	Agent      Agent
 	Extensions Extensions
 
-	// Trust consents for this run to what is there at its start: .env and extensions that are processes (HARNESS_TRUST,
-	// --trust).
+	// Trust consents, for this run, to the present .env and extensions that are processes (HARNESS_TRUST, --trust).
 	Trust bool
 
-	limits, retention []string // as they were set
+	limits, retention []string // unparsed
 	tools, toolRules  []string // HARNESS_TOOLS, HARNESS_TOOLS_RULES
 	s3URL, s3Key      string   // HARNESS_S3_URL, HARNESS_S3_KEY (secret)
 
@@ -100,10 +97,10 @@ type Config struct {
 	notes   []string
 }
 
-// Serves reports whether this server answers clients, Runs whether it runs agents and owns their sessions.
+// Serves reports whether this server answers clients.
 func (c *Config) Serves() bool { return slices.Contains(c.Roles, RoleAPI) }
 
-// Runs is as Serves says.
+// Runs reports whether this server runs agents and owns their sessions.
 func (c *Config) Runs() bool { return slices.Contains(c.Roles, RoleRunner) }
 
 // The roles of HARNESS_ROLES.
@@ -112,13 +109,13 @@ const (
 	RoleRunner = "runner"
 )
 
-// Node is the port for other servers on the same Postgres, and what this one shows there.
+// Node is the port for other servers on the same Postgres, and the certificate presented there.
 type Node struct {
-	Address string // HARNESS_NODE_ADDRESS; "" has none
+	Address string // HARNESS_NODE_ADDRESS; "" means no port
 	TLSDir  string // HARNESS_NODE_TLS_DIR, absolute after Load
 }
 
-// Limits are what HARNESS_LIMITS bounds; 0 is no bound.
+// Limits are the bounds set by HARNESS_LIMITS; 0 is no bound.
 type Limits struct {
 	HTTPConnections   int
 	Streams           int
@@ -129,8 +126,8 @@ type Limits struct {
 	StoreWait         time.Duration
 }
 
-// Traces says whether and where spans are exported; the texts are as OpenTelemetry specifies them. They are checked
-// only where it is on: these variables are commonly set for other programs.
+// Traces configures whether and where spans are exported; the texts have the formats of OpenTelemetry. They are checked
+// only if the export is on: these variables are commonly set for other programs.
 type Traces struct {
 	On                       bool   // HARNESS_OTEL
 	Endpoint, TracesEndpoint string // OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT (secret)
@@ -140,12 +137,12 @@ type Traces struct {
 	Sampler, SamplerArg      string // OTEL_TRACES_SAMPLER, OTEL_TRACES_SAMPLER_ARG
 }
 
-// RPC is how JSON-RPC is served.
+// RPC configures the JSON-RPC API.
 type RPC struct {
 	Strict bool // HARNESS_RPC_STRICT
 }
 
-// Retention is for how many days, and how many of it, what is over is kept (HARNESS_RETENTION); 0 keeps all.
+// Retention limits the age in days, and the number, of ended items to keep (HARNESS_RETENTION); 0 keeps all.
 type Retention struct {
 	JournalDays, JournalEvents int
 	RecordDays, Records        int
@@ -153,13 +150,13 @@ type Retention struct {
 	TurnDays, Turns            int
 }
 
-// Tasks is how tasks run.
+// Tasks configures how tasks run.
 type Tasks struct {
 	Mode          string // HARNESS_TASKS_MODE
 	RuntimeEvents bool   // HARNESS_TASKS_RUNTIME_EVENTS
 }
 
-// Notify says which events a person is notified of, and where.
+// Notify configures the events of which a person is notified, and the destinations.
 type Notify struct {
 	PublicURL                 string   // HARNESS_PUBLIC_URL; "" makes no links
 	WebhookURL, WebhookSecret string   // HARNESS_NOTIFY_WEBHOOK_URL, _SECRET (secrets)
@@ -169,17 +166,17 @@ type Notify struct {
 	DecideLinks               bool     // HARNESS_NOTIFY_DECIDE_LINKS
 }
 
-// S3 is the object store for long contents of artifacts (HARNESS_S3_*); an Endpoint of "" is none.
+// S3 is the object store for long contents of artifacts (HARNESS_S3_*); an Endpoint of "" means none.
 type S3 struct {
 	Endpoint, Bucket, Prefix, Region string
 	AccessKeyID, SecretAccessKey     string // secrets
 }
 
-// Tools are the tools of this server that agents are given, and under which policy (HARNESS_TOOLS_*).
+// Tools are the tools of this server that agents get, and their policy (HARNESS_TOOLS_*).
 type Tools struct {
 	Native      string   // HARNESS_NATIVE_TOOLS: on or off
-	Names       []string // HARNESS_TOOLS, without extensions; none gives none
-	Runtimes    []string // HARNESS_TOOLS_RUNTIMES; none is all
+	Names       []string // HARNESS_TOOLS, without extensions; empty gives agents none
+	Runtimes    []string // HARNESS_TOOLS_RUNTIMES; empty means all
 	Mode        string   // HARNESS_TOOLS_MODE: ask, auto or yolo
 	Allow, Deny []string // HARNESS_TOOLS_RULES: names of tools and classes
 	Programs    []string // HARNESS_TOOLS_PROGRAMS
@@ -190,7 +187,7 @@ type Tools struct {
 	Hosts       []string // HARNESS_TOOLS_HOSTS
 }
 
-// SessionDefaults are the controls a new session gets.
+// SessionDefaults are the controls of a new session.
 type SessionDefaults struct {
 	ApprovalPolicy string // DEFAULT_APPROVAL_POLICY
 	SandboxMode    string // DEFAULT_SANDBOX_MODE
@@ -242,10 +239,10 @@ type Extensions struct {
 	PassEnv                 []string // HARNESS_EXTENSION_PASS_ENV: names of variables
 }
 
-// Source says where a value came from.
+// Source is the source of a value.
 type Source string
 
-// The places a value may come from, strongest first.
+// The sources of a value, strongest first.
 const (
 	SourceFlag        Source = "flag"
 	SourceEnvironment Source = "environment"
@@ -254,8 +251,7 @@ const (
 	SourceDefault     Source = "default"
 )
 
-// Source returns where the value of the named variable came from; SourceDefault for a Config that was not
-// loaded.
+// Source returns the source of the named variable's value; SourceDefault for a Config that was not loaded.
 func (c *Config) Source(name string) Source {
 	if s, ok := c.sources[name]; ok {
 		return s
@@ -263,13 +259,13 @@ func (c *Config) Source(name string) Source {
 	return SourceDefault
 }
 
-// Files are where settings are read from, absolute: the working directory's .env, whether it is there or not, and the
-// config file if one is named. They may hold secrets.
+// Files returns the absolute paths from which settings are read: the working directory's .env, whether or not it
+// exists, and the config file if one is named. They may contain secrets.
 func (c *Config) Files() []string { return c.files }
 
-// Unknown are the names in the environment and the .env that begin like this program's settings and are none, in order:
-// they have no effect.
+// Unknown returns, in order, the names in the environment and the .env that have the prefix of this program's settings
+// but are not settings. They have no effect.
 func (c *Config) Unknown() []string { return c.unknown }
 
-// Notes say what of the .env was passed over, a sentence each.
+// Notes returns the ignored parts of the .env, one sentence each.
 func (c *Config) Notes() []string { return c.notes }

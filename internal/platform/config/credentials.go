@@ -9,13 +9,14 @@ import (
 	"unicode/utf8"
 )
 
-// CredentialLevel is the level of a runtime's credentials: what was said of it, else of all, else namespaced. Of two
-// that say the same the last one counts.
+// CredentialLevel returns the level of a runtime's credentials: the level set for it, or else for all runtimes, or else
+// namespaced. If it is set twice, the last one counts.
 func (c *Config) CredentialLevel(runtime string) string {
 	return cmp.Or(saidOf(runtime, c.RuntimeCredentials), "namespaced")
 }
 
-// saidOf is the value for a runtime in a list of VALUE and RUNTIME=VALUE: what was said of it, else of all, else "".
+// saidOf returns the value for a runtime in a list of VALUE and RUNTIME=VALUE: the value set for it, or else for all,
+// or else "".
 func saidOf(runtime string, list []string) string {
 	var all, own string
 	for _, entry := range list {
@@ -29,15 +30,16 @@ func saidOf(runtime string, list []string) string {
 	return cmp.Or(own, all)
 }
 
-// providerKeys are secrets of this server that are a runtime's credentials: an operator may hand them to others.
+// providerKeys are secrets of this server that are a runtime's credentials: an operator may pass them to other
+// runtimes.
 func providerKeys() []string { return []string{"OPENAI_API_KEY"} }
 
-// KeptSecrets gives the variables that no runtime inherits, whatever is allowed.
+// KeptSecrets returns the variables that no runtime inherits, whatever is allowed.
 func (c *Config) KeptSecrets() []string {
 	return slices.DeleteFunc(c.OwnSecrets(), func(name string) bool { return slices.Contains(providerKeys(), name) })
 }
 
-// checkAllowed refuses to hand secrets of the server to runtimes.
+// checkAllowed refuses to pass secrets of the server to runtimes.
 func (c *Config) checkAllowed() error {
 	for _, entry := range c.RuntimeEnvAllow {
 		_, name, scoped := strings.Cut(entry, ":")

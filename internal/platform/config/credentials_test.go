@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Of a list of amounts, those that are named are set, and the others keep their defaults.
+// The amounts named in a list are set, and the others keep their defaults.
 func TestNamedAmounts(t *testing.T) {
 	t.Parallel()
 	c := envPlace(t, "HARNESS_LIMITS=streams=5,streams=6,tasks=2", "HARNESS_RETENTION=turns=3,journal-days=0").mustLoad()
@@ -39,7 +39,7 @@ func TestTheURLOfAnObjectStore(t *testing.T) {
 	}
 }
 
-// Tools, extensions and rules are lists of their own for the server.
+// Tools, extensions and rules are separate lists for the server.
 func TestToolsAndTheirRules(t *testing.T) {
 	t.Parallel()
 	got := envPlace(t, "HARNESS_TOOLS=workspace.read,extension:@a/b,http.fetch,extension:*",
@@ -53,7 +53,7 @@ func TestToolsAndTheirRules(t *testing.T) {
 	}
 }
 
-// What is said of one runtime counts before what is said of all.
+// A value for one runtime takes precedence over a value for all.
 func TestCredentialLevels(t *testing.T) {
 	t.Parallel()
 	for setting, want := range map[string]string{
@@ -68,7 +68,7 @@ func TestCredentialLevels(t *testing.T) {
 	}
 }
 
-// No operator hands the server's own secrets to a runtime by mistake; the key of a model is a runtime's.
+// No operator can pass the server's own secrets to a runtime by mistake; a model's key belongs to a runtime.
 func TestSecretsOfTheServerAreNotAllowed(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"HARNESS_AUTH_TOKEN", "claude:DATABASE_URL", "AGENT_EXTENSION_RBAC_JWT_SECRET"} {

@@ -10,19 +10,19 @@ import (
 	"github.com/joho/godotenv"
 )
 
-// dotenvFile is what a `.env` gives: values by Key and the config file it names.
+// dotenvFile is the content of a `.env`: values by Key, and the config file that it names.
 type dotenvFile struct {
 	values  map[string]any
 	path    string
 	unknown []string
-	// notes say what of it was passed over.
+	// notes describe its ignored parts.
 	notes []string
 }
 
-// dotenvLayer reads a `.env`; a missing one is an empty layer. Variables that are not ours are ignored, and so
-// are lines that are no assignment: the file is commonly that of another program, in its dialect. A file with
-// variables of ours counts only with consent: it names programs to run and doors to open, and anyone who can
-// write the folder wrote it.
+// dotenvLayer reads a `.env`; a missing one is an empty layer. It ignores foreign variables and lines that are not
+// assignments: the file commonly belongs to another program, in that program's dialect. A file with variables of ours
+// counts only with consent. It can name programs to run and open the server to others, and anyone with write access to
+// the folder may have written it.
 func dotenvLayer(path string, consent Consent) (dotenvFile, error) {
 	text, err := ReadFile(path)
 	switch {
@@ -56,7 +56,7 @@ func dotenvLayer(path string, consent Consent) (dotenvFile, error) {
 	return f, nil
 }
 
-// ownAssignments reads the assignments to names that are ours and passes over all else.
+// ownAssignments reads the assignments to names of ours, and ignores everything else.
 func (f *dotenvFile) ownAssignments(path, text string) (map[string]string, error) {
 	all, others := statements(text)
 	set := map[string]string{}
@@ -74,7 +74,7 @@ func (f *dotenvFile) ownAssignments(path, text string) (map[string]string, error
 		parsed, err := godotenv.Unmarshal(one.text)
 		value, is := parsed[one.name]
 		if err != nil || !is || one.open {
-			// The parser's message quotes the line, and with it perhaps a secret.
+			// The parser's message quotes the line, which may contain a secret.
 			return nil, &FileError{Path: path, Reason: fmt.Sprintf("line %d is not %s=value", one.line, one.name)}
 		}
 		set[one.name] = value
@@ -86,14 +86,14 @@ func (f *dotenvFile) ownAssignments(path, text string) (map[string]string, error
 	return set, nil
 }
 
-// expands reports a "$" that the parser would expand: a password "ab$cd" would silently become "ab", which
-// codex-manager's own reader of the same file does not do.
+// expands reports whether the parser would expand a "$": a password "ab$cd" would silently become "ab". codex-manager's
+// own reader of the same file does not expand it.
 func expands(value string) bool {
 	return value != "" && !strings.HasPrefix(value, "'") && !strings.HasPrefix(value, "#") &&
 		strings.Contains(strings.ReplaceAll(value, `\$`, ""), "$")
 }
 
-// isOwn reports whether a name of a .env is a setting, or begins as those of this program alone.
+// isOwn reports whether a name in a .env is a setting, or has the prefix that only this program uses.
 func isOwn(name string) bool {
 	_, known := find(name)
 	_, was := findGone(name)

@@ -2,14 +2,13 @@ package config
 
 import "fmt"
 
-// Error is a setting that cannot be used. Its text is one line naming the
-// variable, the value (never a secret's) and what is allowed; the command
-// prints it and exits 2.
+// Error is an invalid setting. Its text is one line with the variable, the value (never a secret) and the allowed
+// values; the command prints it and exits 2.
 type Error struct {
 	Variable string // name of the variable, or the file at fault
-	Value    string // as given; empty when it must not be shown
-	Source   Source // where the value came from; empty when no single place did
-	Allowed  string // what would be accepted, or the remedy
+	Value    string // as given; empty if it must not be shown
+	Source   Source // source of the value; empty if there are several
+	Allowed  string // accepted values, or the remedy
 	hidden   bool
 }
 
@@ -26,8 +25,8 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s%s: %q is not allowed; allowed: %s", e.Variable, from, e.Value, e.Allowed)
 }
 
-// FileError is a `.env` or config file that cannot be used as a whole. Like
-// Error it is one line, and it never quotes the file's content.
+// FileError is a `.env` or config file that cannot be used as a whole. Its text is one line, which never quotes the
+// file's content.
 type FileError struct {
 	Path   string
 	Reason string
@@ -42,7 +41,7 @@ func (e *FileError) Error() string {
 	return fmt.Sprintf("%s: %s", e.Path, e.Reason)
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *FileError) Unwrap() error { return e.Err }
 
 // RuleError is a combination of settings that cannot work together.
@@ -54,7 +53,7 @@ type RuleError struct {
 // Error implements error.
 func (e *RuleError) Error() string { return e.Variable + ": " + e.Reason }
 
-// UsageError is a command line, or a combination of it and the settings, that cannot be used.
+// UsageError is a command line that cannot be used, alone or together with the settings.
 type UsageError struct{ Err error }
 
 // Error implements error.
@@ -63,5 +62,5 @@ func (e *UsageError) Error() string { return e.Err.Error() }
 // Unwrap implements errors.Unwrap.
 func (e *UsageError) Unwrap() error { return e.Err }
 
-// Usagef is a UsageError with a message as fmt.Errorf makes it.
+// Usagef returns a UsageError with a message formatted by fmt.Errorf.
 func Usagef(format string, args ...any) error { return &UsageError{Err: fmt.Errorf(format, args...)} }

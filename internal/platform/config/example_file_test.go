@@ -9,7 +9,7 @@ import (
 	"harness/internal/platform/config"
 )
 
-// The example of an environment file names settings there are, with values they take.
+// The example environment file names existing settings, with valid values.
 func TestTheExampleNamesSettings(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../../.env.example")

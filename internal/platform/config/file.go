@@ -17,13 +17,12 @@ import (
 	"github.com/knadh/koanf/v2"
 )
 
-// configEnv names the config file in the environment; it is not a Variable
-// because a config file cannot name itself.
+// configEnv is the environment variable with the path of the config file. It is not a Variable because a config file
+// cannot name itself.
 const configEnv = "HARNESS_CONFIG"
 
-// fileLayer reads a YAML or JSON object whose keys are variable names in any
-// case (port, DATA_DIR). A key that is no variable is refused: a typing error
-// must not silently become a default.
+// fileLayer reads a YAML or JSON object whose keys are variable names in any case (port, DATA_DIR). It refuses an
+// unknown key: a typo must not silently become a default.
 func fileLayer(path string, consent Consent) (layer, error) {
 	parser, err := parserFor(path)
 	if err != nil {
@@ -40,7 +39,7 @@ func fileLayer(path string, consent Consent) (layer, error) {
 	}
 	parsed, err := parser.Unmarshal(text)
 	if err != nil {
-		// The parsers' messages quote the text around the fault, which may be a secret.
+		// The parsers' messages quote the text around the error, which may be a secret.
 		reason := "the config file must be one object of variable: value"
 		if line := faultLine(text, err); line > 0 {
 			reason = fmt.Sprintf("line %d cannot be read; %s", line, reason)
@@ -54,7 +53,7 @@ func fileLayer(path string, consent Consent) (layer, error) {
 			return layer{}, &FileError{Path: path, Reason: noVariable(text, key)}
 		}
 		if _, twice := values[v.Key()]; twice {
-			// Which of them came last is not known any more.
+			// The order in the file is no longer known.
 			return layer{}, &FileError{Path: path, Reason: fmt.Sprintf("%s is there twice, in different case", v.Name)}
 		}
 		values[v.Key()] = value
@@ -63,24 +62,25 @@ func fileLayer(path string, consent Consent) (layer, error) {
 	return layer{SourceFile, values}, nil
 }
 
-// faultLine is the line at which a parser gave up, 0 when it does not say.
+// faultLine returns the line of a parser's error, 0 if the parser does not report one.
 func faultLine(text []byte, err error) int {
 	var syntax *stdjson.SyntaxError
 	if errors.As(err, &syntax) {
 		return 1 + bytes.Count(text[:min(int(syntax.Offset), len(text))], []byte("\n"))
 	}
-	found := regexp.MustCompile(`\bline (\d+)`).FindStringSubmatch(err.Error()) // of YAML
+	found := regexp.MustCompile(`\bline (\d+)`).FindStringSubmatch(err.Error()) // from YAML
 	if found == nil {
 		return 0
 	}
 	line, _ := strconv.Atoi(found[1]) // digits
 	if strings.Contains(err.Error(), "did not find expected") {
-		line++ // what the parser, and not its scanner, finds it counts from 0
+		line++ // errors from the parser, unlike those from its scanner, count lines from 0
 	}
 	return line
 }
 
-// noVariable says that a key of a config file is no setting, where it stands, and which one was meant.
+// noVariable returns the message for an unknown key of a config file, with its line and the setting that was probably
+// meant.
 func noVariable(text []byte, key string) string {
 	at := ""
 	if found := regexp.MustCompile(`(?m)^[\s{,]*["']?` + regexp.QuoteMeta(key) + `["']?\s*:`).FindIndex(text); found != nil {
@@ -114,8 +114,8 @@ func find(key string) (Variable, bool) {
 	return all[i], true
 }
 
-// rawText brings a value of any source into the form the environment has.
-// False means a shape (an object, a list for a plain value) that no variable takes.
+// rawText converts a value of any source to its form in the environment. False means a shape (an object, or a list for
+// a plain value) that no variable accepts.
 func rawText(value any, v Variable) (string, bool) {
 	switch t := value.(type) {
 	case nil:

@@ -14,10 +14,9 @@ const (
 // trustEnv consents for one run. It is not a Variable because no file may set it.
 const trustEnv = "HARNESS_TRUST"
 
-// AddFlags defines --config, --trust and one flag for every variable that is not
-// secret. The flags only collect text: Load parses and validates, so that a
-// bad flag and a bad variable give the same line. Help shows those that say where
-// a server keeps its state; ShowCommonFlags and ShowAllFlags show more.
+// AddFlags defines --config, --trust and one flag for every variable that is not secret. The flags only collect text:
+// Load parses and validates it, so that an invalid flag and an invalid variable give the same message. Help lists the
+// flags for the location of a server's state; ShowCommonFlags and ShowAllFlags list more.
 func AddFlags(fs *pflag.FlagSet) {
 	fs.String(configFlag, "", "YAML or JSON config file ("+configEnv+")")
 	f := fs.VarPF(&flagText{kind: "bool"}, trustFlag, "",
@@ -37,20 +36,20 @@ func AddFlags(fs *pflag.FlagSet) {
 	addGoneFlags(fs)
 }
 
-// placeFlags say where a server keeps its state: commands that inspect this machine need them.
+// placeFlags set where a server keeps its state: commands that inspect this machine need them.
 func placeFlags() []string { return []string{"data-dir", "database-url"} }
 
-// commonFlags are what most people set of a server.
+// commonFlags are the flags that most people set for a server.
 func commonFlags() []string {
 	return []string{"host", "port", "public-url", "allowed-hosts", "allowed-origins", "insecure-no-auth", "log-level",
 		"workspace", "runtimes", "default-runtime", "default-approval-policy", "default-sandbox-mode", "default-network-access",
 		"allow-yolo", "runtime-user", "runtime-confine", "tools"}
 }
 
-// ShowCommonFlags has the help show what most people set of a server.
+// ShowCommonFlags makes the help list the flags that most people set for a server.
 func ShowCommonFlags(fs *pflag.FlagSet) { show(fs, commonFlags()) }
 
-// ShowAllFlags has the help show every setting of a server.
+// ShowAllFlags makes the help list every setting of a server.
 func ShowAllFlags(fs *pflag.FlagSet) {
 	for _, v := range Variables() {
 		show(fs, []string{v.Flag()})
@@ -65,7 +64,7 @@ func show(fs *pflag.FlagSet, names []string) {
 	}
 }
 
-// flagText keeps what was typed.
+// flagText is the text given on the command line.
 type flagText struct{ text, kind string }
 
 func (f *flagText) String() string { return f.text }
@@ -74,7 +73,7 @@ func (f *flagText) Set(s string) error { f.text = s; return nil }
 
 func (f *flagText) Type() string { return f.kind }
 
-// flagLayer takes the flags that were given, and only those.
+// flagLayer returns the given flags, and only those.
 func flagLayer(fs *pflag.FlagSet) layer {
 	values := make(map[string]any)
 	if fs == nil {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A .env of another program stops nothing, whatever its dialect, and our names in it are read as before.
+// A .env of another program does not stop the server, whatever its dialect, and our names in it are read as before.
 func TestAForeignDotenvIsPassedOver(t *testing.T) {
 	t.Parallel()
 	const pem = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\nPORT=9999\nabc=\n-----END PRIVATE KEY-----\n"
@@ -52,8 +52,8 @@ func TestAForeignDotenvIsPassedOver(t *testing.T) {
 	}
 }
 
-// What stands in the place of a .env and is no file is passed over and not waited for; a config file that is none is
-// refused and not waited for.
+// An entry named .env that is not a regular file is ignored, without waiting for it. Such a config file is refused,
+// also without waiting.
 func TestNonRegularFileDoesNotBlock(t *testing.T) {
 	t.Parallel()
 	for name, make := range map[string]func(path string) error{
@@ -80,7 +80,7 @@ func TestNonRegularFileDoesNotBlock(t *testing.T) {
 	}
 }
 
-// A fault in a config file is reported with its line, and an unknown name with the setting that was meant.
+// An error in a config file is reported with its line, and an unknown name with the setting that was probably meant.
 func TestFaultsHaveTheirLine(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ file, text, says string }{
@@ -101,7 +101,7 @@ func TestFaultsHaveTheirLine(t *testing.T) {
 	}
 }
 
-// The nearest name is one that a typing error, or the prefix that it does not have, leads to.
+// The nearest name is the result of a typo, or of an added prefix.
 func TestTheNearestName(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{

@@ -7,10 +7,10 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// gone is a name that was a setting in the version before, and what replaces it.
+// gone is a name that was a setting in the previous version, with its replacement.
 type gone struct{ name, instead string }
 
-// goneVariables are refused for one version: a value that silently counts no more would change what a server does.
+// goneVariables are refused for one version: silently ignoring a value would change what a server does.
 func goneVariables() []gone {
 	all := []gone{
 		{"HARNESS_SHUTDOWN_TIMEOUT_MS", "unset it: it is always 10 s"},
@@ -78,10 +78,10 @@ func findGone(key string) (gone, bool) {
 	return gone{}, false
 }
 
-// says is the refusal without the name.
+// says returns the refusal without the name.
 func (g gone) says() string { return "it is no setting any more; " + g.instead }
 
-// refuseGone refuses an environment that sets what is no setting any more. An empty value counts as unset.
+// refuseGone refuses an environment that sets a former setting. An empty value counts as unset.
 func refuseGone(environ []string) error {
 	for _, one := range goneVariables() {
 		if value, _ := lookup(environ, one.name); value != "" {
@@ -91,7 +91,7 @@ func refuseGone(environ []string) error {
 	return nil
 }
 
-// addGoneFlags defines the flags that were settings, hidden, so that the refusal can name what replaces them.
+// addGoneFlags defines hidden flags for former settings, so that the refusal can name their replacements.
 func addGoneFlags(fs *pflag.FlagSet) {
 	for _, one := range goneVariables() {
 		f := fs.VarPF(goneFlag(one), Variable{Name: one.name}.Flag(), "", one.says())
@@ -99,7 +99,7 @@ func addGoneFlags(fs *pflag.FlagSet) {
 	}
 }
 
-// goneFlag refuses every value while the command line is read.
+// goneFlag refuses every value when the command line is parsed.
 type goneFlag gone
 
 func (goneFlag) String() string { return "" }

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// maxSettings bounds the settings that an operator reads; OTEL_* are the standard's.
+// maxSettings bounds the number of settings that an operator has to read; OTEL_* come from the standard.
 const maxSettings = 110
 
 func TestSettingsAreFew(t *testing.T) {
@@ -24,7 +24,7 @@ func TestSettingsAreFew(t *testing.T) {
 	}
 }
 
-// A name that was a setting is refused wherever it is set, with what replaces it and without its value.
+// The name of a former setting is refused wherever it is set, with its replacement and without its value.
 func TestRemovedSettingsAreRefused(t *testing.T) {
 	t.Parallel()
 	const value = "canary"
@@ -60,7 +60,7 @@ func TestRemovedSettingsAreRefused(t *testing.T) {
 	}
 }
 
-// A removed flag is refused with what replaces it, with a value and without one, and no help shows it.
+// A removed flag is refused with its replacement, with a value and without one, and no help lists it.
 func TestRemovedFlagsAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, one := range goneVariables() {

@@ -11,18 +11,18 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Options are the places Load looks in.
+// Options are the sources that Load reads.
 type Options struct {
 	Flags   *pflag.FlagSet // prepared by AddFlags and parsed; nil for none
 	Environ []string       // as os.Environ gives it
 	Dir     string         // folder of `.env` and of relative paths; "" is the working directory
-	Consent Consent        // asked before a `.env`, or a config file it names, counts; nil consents to any
+	Consent Consent        // called before a `.env`, or a config file that it names, counts; nil consents to all
 }
 
-// Consent reports whether the operator consented to a file with this content; the error says how to.
+// Consent reports whether the operator consented to a file with this content; the error explains how to consent.
 type Consent func(path string, content []byte) error
 
-// layer is one source with the raw values it holds, by Key.
+// layer is one source with its raw values, by Key.
 type layer struct {
 	source Source
 	values map[string]any
@@ -66,8 +66,8 @@ func Load(o Options) (*Config, error) {
 	return c, err
 }
 
-// sources are the layers, weakest first, the files that are or would be among them, and the names that begin like ours
-// and are no setting; notes say what of the files was passed over.
+// sources holds the layers, weakest first, and the paths of their files, existing or not. It also holds the names that
+// look like ours but are not settings. notes describe the ignored parts of the files.
 type sources struct {
 	layers  []layer
 	files   []string
@@ -84,7 +84,7 @@ func readSources(o Options, dir string) (sources, error) {
 	read := sources{layers: []layer{{SourceDefault, defaults()}}, files: []string{file}, notes: dotenv.notes}
 	read.unknown = append(unknownNames(environNames(o.Environ)), dotenv.unknown...)
 	if path := configPath(o.Flags, o.Environ); path != "" || dotenv.path != "" {
-		consent := Consent(nil) // who names it on the command line or in the environment means it
+		consent := Consent(nil) // naming it on the command line or in the environment is consent
 		if path == "" {
 			path, consent = dotenv.path, o.Consent
 		}
@@ -119,7 +119,7 @@ func build(merged *koanf.Koanf, sources map[string]Source, dir string) (*Config,
 
 func (v Variable) refuse(raw string, from Source) *Error {
 	e := &Error{Variable: v.Name, Value: raw, Source: from, Allowed: v.Accepts()}
-	// A URL that cannot be parsed cannot be redacted in part either.
+	// A URL that cannot be parsed cannot be redacted in part.
 	if v.Secret || v.show != nil {
 		e.Value, e.hidden = "", true
 	}
@@ -134,9 +134,8 @@ func defaults() map[string]any {
 	return values
 }
 
-// environLayer takes the known variables. An empty one counts as unset, so
-// that "CODEX_HOME=" in a template means what it says, but for those to which
-// empty means something.
+// environLayer reads the known variables. An empty one counts as unset, so that "CODEX_HOME=" in a template has no
+// effect, except for variables for which empty is a value.
 func environLayer(environ []string) layer {
 	values := make(map[string]any)
 	for _, v := range Variables() {
@@ -159,8 +158,8 @@ func configPath(flags *pflag.FlagSet, environ []string) string {
 	return path
 }
 
-// trusts reports whether this run consents to what it finds: --trust, or
-// HARNESS_TRUST in the environment. No file can say so.
+// trusts reports whether this run consents to the files it finds: --trust, or HARNESS_TRUST in the environment. No file
+// can consent.
 func trusts(flags *pflag.FlagSet, environ []string) (bool, error) {
 	raw, _ := lookup(environ, trustEnv)
 	from := SourceEnvironment
@@ -175,8 +174,7 @@ func trusts(flags *pflag.FlagSet, environ []string) (bool, error) {
 	return raw == "true", nil
 }
 
-// lookup gives the last assignment of name, as a shell would see it, and
-// whether there is one.
+// lookup returns the last assignment to name, as a shell would, and whether there is one.
 func lookup(environ []string, name string) (value string, set bool) {
 	for i := len(environ) - 1; i >= 0; i-- {
 		if value, set = strings.CutPrefix(environ[i], name+"="); set {

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// place is a working directory with the sources of one test in it.
+// place is a working directory with the sources of one test.
 type place struct {
 	t     *testing.T
 	dir   string
@@ -92,7 +92,7 @@ func TestDefaultsAreCodexManagers(t *testing.T) {
 
 func TestPrecedence(t *testing.T) {
 	t.Parallel()
-	// Each step adds a stronger source; the value and its named source must follow.
+	// Each step adds a stronger source; the value and its source must follow.
 	p := newPlace(t)
 	check := func(port int, source Source) {
 		t.Helper()
@@ -137,7 +137,7 @@ func TestEveryVariableCanBeSetFromEverySource(t *testing.T) {
 				sources[SourceFlag].flags = []string{"--" + v.Flag() + "=" + value}
 			}
 			for source, p := range sources {
-				// A rule wants a secret beside these modes.
+				// A rule requires a secret with these modes.
 				p.env = append(p.env, "AGENT_EXTENSION_RBAC_HEADER_SECRET=for-the-rule-1")
 				if v.Name == "AGENT_EXTENSION_RBAC_HEADER_SECRET" {
 					p.env = p.env[:len(p.env)-1]
@@ -170,7 +170,7 @@ func TestEveryVariableCanBeSetFromEverySource(t *testing.T) {
 	}
 }
 
-// otherValue gives an allowed value that is not the default.
+// otherValue returns an allowed value that is not the default.
 func otherValue(v Variable) string {
 	switch {
 	case len(v.Enum) > 0:
@@ -217,7 +217,8 @@ func TestEmptyIsUnsetAndLastAssignmentWins(t *testing.T) {
 	}
 }
 
-// No origin is let in by default, whatever the server listens on. An empty list is a list, wherever it stands.
+// No origin is allowed by default, whatever address the server listens on. An empty list counts as a list, whatever its
+// source.
 func TestAllowedOriginsByDefault(t *testing.T) {
 	t.Parallel()
 	listed := func(p *place) *place {
@@ -312,8 +313,8 @@ func TestErrorsAreOurs(t *testing.T) {
 	}
 }
 
-// A .env counts only with consent to its very content, unless it has nothing of ours or this run consents. No file can
-// consent.
+// A .env counts only with consent to exactly its content, unless it has no setting of ours or this run consents. No
+// file can consent.
 func TestADotenvNeedsConsent(t *testing.T) {
 	t.Parallel()
 	refuse := func(string, []byte) error { return errors.New("no consent") }
@@ -336,7 +337,7 @@ func TestADotenvNeedsConsent(t *testing.T) {
 			t.Errorf("%q with HARNESS_TRUST: %v", text, err)
 		}
 	}
-	// A config file that a .env names is as much its author's.
+	// A config file named by a .env comes from the same author.
 	p := newPlace(t).file(".env", "HARNESS_CONFIG=c.yaml\n").file("c.yaml", "port: 4000\n")
 	onlyDotenv := func(path string, _ []byte) error {
 		if filepath.Base(path) != ".env" {

@@ -9,11 +9,11 @@ import (
 	"text/tabwriter"
 )
 
-// Redacted stands for a secret wherever one would be shown.
+// Redacted replaces every displayed secret.
 const Redacted = "[redacted]"
 
-// Print writes every variable as NAME=value with its source, fit to be pasted
-// into an issue: secrets are shown as [redacted].
+// Print writes every variable as NAME=value with its source. The output can be pasted into an issue: secrets are shown
+// as [redacted].
 func Print(w io.Writer, c *Config) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, one := range c.All() {
@@ -41,15 +41,15 @@ func (v Variable) shown(c *Config) string {
 	}
 }
 
-// Setting is a variable, fit to be shown: a secret is [redacted].
+// Setting is a variable for display: a secret is [redacted].
 type Setting struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
-	// Source is where it was set, as in Config.Source.
+	// Source is the source of the value, as in Config.Source.
 	Source Source `json:"source"`
 }
 
-// All gives every variable.
+// All returns every variable.
 func (c *Config) All() []Setting {
 	variables := Variables()
 	all := make([]Setting, len(variables))
@@ -59,12 +59,12 @@ func (c *Config) All() []Setting {
 	return all
 }
 
-// Set gives the variables whose value is no default.
+// Set returns the variables whose value is not the default.
 func (c *Config) Set() []Setting {
 	return slices.DeleteFunc(c.All(), func(one Setting) bool { return one.Source == SourceDefault })
 }
 
-// SecretNames gives the variables that hold a secret, wholly or in part: no child process inherits them.
+// SecretNames returns the variables that contain a secret, wholly or in part: no child process inherits them.
 func SecretNames() []string {
 	var out []string
 	for _, v := range Variables() {
@@ -75,17 +75,17 @@ func SecretNames() []string {
 	return out
 }
 
-// OwnSecrets gives the variables no runtime inherits: ours, and where the Postgres driver looks for a password the URL
-// does not have.
+// OwnSecrets returns the variables that no runtime inherits: ours, and those in which the Postgres driver looks for a
+// password missing from the URL.
 func (c *Config) OwnSecrets() []string {
 	if c.DatabaseURL == "" {
-		return SecretNames() // a password there belongs to another service
+		return SecretNames() // a password in those variables belongs to another service
 	}
 	return append(SecretNames(), "PGPASSWORD", "PGSSLPASSWORD")
 }
 
-// Secrets gives every secret value in use, for the log's redactor: whole
-// values, the secret of HARNESS_S3_KEY, and passwords of URLs both as written and decoded.
+// Secrets returns every secret value in use, for the log's redactor: whole values, the secret of HARNESS_S3_KEY, and
+// the passwords of URLs, both as written and decoded.
 func (c *Config) Secrets() []string {
 	var out []string
 	for _, v := range Variables() {
@@ -124,7 +124,7 @@ func urlPasswords(raw string) []string {
 	return out
 }
 
-// writtenPassword gives the password of the authority before decoding.
+// writtenPassword returns the password of the authority before decoding.
 func writtenPassword(raw string) string {
 	_, rest, _ := strings.Cut(raw, "://")
 	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
@@ -135,8 +135,7 @@ func writtenPassword(raw string) string {
 	return password
 }
 
-// redactURL hides the password in the authority and in the query (pgx takes
-// it from either).
+// redactURL hides the password in the authority and in the query (pgx accepts it in either).
 func redactURL(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil {

@@ -104,7 +104,7 @@ func TestDocumentationIsCurrent(t *testing.T) {
 	}
 }
 
-// Whatever holds a secret is named, so that a variable added later is kept from child processes, too.
+// Every variable that contains a secret is listed, so that a variable added later is also kept from child processes.
 func TestSecretNames(t *testing.T) {
 	t.Parallel()
 	want := []string{"HARNESS_AUTH_TOKEN", "DATABASE_URL", "OPENAI_API_KEY", "AGENT_EXTENSION_RBAC_HEADER_SECRET",

@@ -8,16 +8,16 @@ import (
 	"syscall"
 )
 
-// maxFile is how long a file of settings may be, in bytes.
+// maxFile is the maximum size of a settings file, in bytes.
 const maxFile = 1 << 20
 
-// Why a file is no file of settings: a .env is then passed over.
+// The reasons why a file is not a settings file; such a .env is ignored.
 var (
 	ErrNoFile  = errors.New("it is no regular file")
 	ErrTooLong = fmt.Errorf("it is longer than %d bytes", maxFile)
 )
 
-// ReadFile reads a file of settings. A pipe is not waited for, and a file that is too long is not read.
+// ReadFile reads a settings file. It does not wait for a pipe, and does not read a file that is too long.
 func ReadFile(path string) ([]byte, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

@@ -12,7 +12,7 @@ const (
 	roleWords = "viewer, member, ci, operator, admin, owner, system"
 )
 
-// isClaimPath accepts a name or a path of names with dots, none of them empty.
+// isClaimPath accepts a name, or a path of non-empty names separated by dots.
 func isClaimPath(s string) bool {
 	return s == strings.TrimSpace(s) && !strings.ContainsFunc(s, unicode.IsControl) && !slices.Contains(strings.Split(s, "."), "")
 }
@@ -23,7 +23,7 @@ func isRoleTranslation(s string) bool {
 	return name != "" && slices.Contains(strings.Split(roleWords, ", "), role)
 }
 
-// cutRole takes an entry of HARNESS_ROLE_MAP apart; names of groups may have "=" in them, roles have none.
+// cutRole splits an entry of HARNESS_ROLE_MAP; names of groups may contain "=", roles never do.
 func cutRole(entry string) (name, role string) {
 	at := strings.LastIndexByte(entry, '=')
 	if at < 0 {
@@ -32,7 +32,7 @@ func cutRole(entry string) (name, role string) {
 	return strings.TrimSpace(entry[:at]), strings.TrimSpace(entry[at+1:])
 }
 
-// RoleTranslations are the words for roles by the names that HARNESS_ROLE_MAP translates.
+// RoleTranslations returns the roles by the names that HARNESS_ROLE_MAP translates.
 func (c *Config) RoleTranslations() map[string]string {
 	roles := map[string]string{}
 	for _, entry := range c.Extensions.RoleMap {

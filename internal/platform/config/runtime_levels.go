@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// RuntimeLevels are the levels of a runtime's sessions whose creator names none; "" is that of all runtimes.
+// RuntimeLevels are the levels of a runtime's sessions whose creator sets none; "" means the level of all runtimes.
 type RuntimeLevels struct{ Sandbox, Approval string }
 
-// acpAgents stands for all agents of HARNESS_ACP_AGENTS; one of them is acp:NAME.
+// acpAgents stands for all agents of HARNESS_ACP_AGENTS; a single one is acp:NAME.
 const acpAgents = "acp"
 
-// leveledRuntimes may have levels of their own. codex uses the general defaults.
+// leveledRuntimes may have separate levels. codex uses the general defaults.
 func leveledRuntimes() []string {
 	return []string{"claude", "gemini", "opencode", "claude-acp", "codex-acp", "opencode-acp", acpAgents}
 }
@@ -20,7 +20,7 @@ func sandboxModes() []string { return []string{"read-only", "workspace-write", "
 
 func approvalPolicies() []string { return []string{"untrusted", "on-failure", "on-request", "never"} }
 
-// isLevelOf accepts RUNTIME=LEVEL: a misspelled runtime would silently run at the level of all.
+// isLevelOf accepts RUNTIME=LEVEL: with a misspelled runtime, sessions would silently run at the general level.
 func isLevelOf(levels []string) func(string) bool {
 	return func(s string) bool {
 		runtime, level, _ := strings.Cut(s, "=")
@@ -45,8 +45,8 @@ func runtimeLevelVariables() []Variable {
 	}
 }
 
-// LevelsOf are the levels of sessions of a runtime, by its name, and what the names of their settings begin with: "" for
-// a runtime that has none of its own.
+// LevelsOf returns the levels for sessions of a runtime, by its name, and the prefix of their settings' names. The
+// prefix is "" for a runtime without separate levels.
 func (c *Config) LevelsOf(runtime string) (levels RuntimeLevels, setting string) {
 	_, configured := strings.CutPrefix(runtime, acpAgents+":")
 	if !configured && !slices.Contains(leveledRuntimes(), runtime) {

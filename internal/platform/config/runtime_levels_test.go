@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// The levels of a runtime are those of its settings, and the names in them are settings. codex uses the general
-// defaults.
+// The levels of a runtime are those of its settings, whose names are settings. codex uses the general defaults.
 func TestLevelsOfRuntimes(t *testing.T) {
 	t.Parallel()
 	for runtime, named := range map[string]string{"codex": "", "claude": "claude", "gemini": "gemini", "opencode": "opencode",

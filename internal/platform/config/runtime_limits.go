@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// RuntimeLimits bound what one runtime may use; 0 is no bound.
+// RuntimeLimits bound the resources of one runtime; 0 is no bound.
 type RuntimeLimits struct {
-	Turns           int // that run
-	Messages        int // on their way to the runtime
-	SessionMessages int // on their way to one session
-	Processes       int // of a runtime with one for each session; at least 1
-	MemoryMB        int // resident, of a runtime that is idle
+	Turns           int // running turns
+	Messages        int // messages in transit to the runtime
+	SessionMessages int // messages in transit to one session
+	Processes       int // processes of a runtime with one per session; at least 1
+	MemoryMB        int // resident memory of an idle runtime
 	Start           time.Duration
 }
 
@@ -21,7 +21,7 @@ func limitNames() []string {
 	return []string{"turns", "messages", "session-messages", "processes", "memory-mb", "start-ms"}
 }
 
-// LimitsOf are the limits of a runtime: what was set of it, else of all, else the default.
+// LimitsOf returns the limits of a runtime: the limit set for it, or else for all, or else the default.
 func (c *Config) LimitsOf(runtime string) RuntimeLimits {
 	of := func(name string, otherwise int) int {
 		text := saidOf(runtime+"."+name, c.RuntimeLimits)
@@ -30,22 +30,22 @@ func (c *Config) LimitsOf(runtime string) RuntimeLimits {
 		}
 		n, err := strconv.Atoi(text)
 		if err != nil {
-			return otherwise // it is unset: what is no number is refused at the start
+			return otherwise // unset: Load refuses a value that is not a number
 		}
 		return n
 	}
-	// A message takes a few KiB while it is on its way; an agent's process takes some 100 MiB.
+	// A message in transit takes a few KiB; an agent's process takes some 100 MiB.
 	return RuntimeLimits{Turns: of("turns", 0), Messages: of("messages", 4096), SessionMessages: of("session-messages", 256),
 		Processes: of("processes", 8), MemoryMB: of("memory-mb", 512), Start: time.Duration(of("start-ms", 30_000)) * time.Millisecond}
 }
 
 const (
-	// maxRuntimeLimit is the largest limit that can be set: beyond it there are none.
+	// maxRuntimeLimit is the largest limit that can be set.
 	maxRuntimeLimit = 1_000_000
 	maxProcesses    = 10_000
 )
 
-// isRuntimeLimit accepts NAME=N and RUNTIME.NAME=N; names of runtimes may have dots in them.
+// isRuntimeLimit accepts NAME=N and RUNTIME.NAME=N; names of runtimes may contain dots.
 func isRuntimeLimit(s string) bool {
 	whose, number, _ := strings.Cut(s, "=")
 	at := strings.LastIndexByte(whose, '.')

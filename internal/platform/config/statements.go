@@ -6,21 +6,21 @@ import (
 	"sync"
 )
 
-// statement is an assignment of a .env: its lines, and what is assigned to what.
+// statement is an assignment in a .env: its lines, its name and its value.
 type statement struct {
 	line        int // the first one, from 1
 	name, value string
 	text        string
-	open        bool // a quote is not closed
+	open        bool // a quote is unclosed
 }
 
-// assignment is what a line begins with that assigns something, in whatever dialect.
+// assignment matches the start of a line that is an assignment in any dialect.
 var assignment = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^\s*(?:export\s+)?([^\s=:#'"` + "`" + `]+)\s*[=:]\s*(.*)$`)
 })
 
-// statements are the assignments of a .env, and the lines that are none. A value in quotes may have several lines: what
-// they look like does not matter.
+// statements returns the assignments in a .env, and the numbers of the other lines. A quoted value may span several
+// lines, whatever they look like.
 func statements(text string) (all []statement, others []int) {
 	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 	for at := 0; at < len(lines); at++ {
@@ -49,7 +49,7 @@ func statements(text string) (all []statement, others []int) {
 	return all, others
 }
 
-// firstOf is the quote that a value begins with, 0 for none.
+// firstOf returns the quote that starts a value, 0 for none.
 func firstOf(value string) byte {
 	if value != "" && (value[0] == '"' || value[0] == '\'') {
 		return value[0]

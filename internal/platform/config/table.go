@@ -1,9 +1,8 @@
 package config
 
-// Variables returns the table of every setting, in the order of the
-// documentation. Names, defaults and allowed values without HARNESS_ in front
-// are codex-manager's (an existing .env works unchanged); the exceptions are
-// PORT 0, DATABASE_URL and minimal lengths of secrets.
+// Variables returns the table of every setting, in the order of the documentation. Variables without the prefix
+// HARNESS_ have codex-manager's names, defaults and allowed values (an existing .env works unchanged); the exceptions
+// are PORT 0, DATABASE_URL and minimal lengths of secrets.
 func Variables() []Variable {
 	var all []Variable
 	for _, group := range [][]Variable{
@@ -139,7 +138,7 @@ func sessionDefaults() []Variable {
 	}
 }
 
-// grouped writes the heading into every variable of one group.
+// grouped sets the heading of every variable in one group.
 func grouped(name string, vars []Variable) []Variable {
 	for i := range vars {
 		vars[i].Group = name

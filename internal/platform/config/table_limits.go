@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// amount is a number that a list of NAME=N sets.
+// amount is a number set by a list of NAME=N.
 type amount struct {
 	name            string
-	value, min, max int // value is the default; a max of 0 is none
+	value, min, max int // value is the default; a max of 0 means none
 	doc             string
 }
 
@@ -70,13 +70,14 @@ func isAmount(all []amount, s string) bool {
 	return false
 }
 
-// amounts are the numbers of a list by name, where the last one counts, and the defaults of those it does not name.
+// amounts returns the numbers of a list by name, and the defaults of the names that are missing. The last entry of a
+// name counts.
 func amounts(all []amount, list []string) map[string]int {
 	set := map[string]int{}
 	for _, one := range all {
 		n, err := strconv.Atoi(saidOf(one.name, list))
 		if err != nil {
-			n = one.value // it is not named
+			n = one.value // not in the list
 		}
 		set[one.name] = n
 	}

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// notifyKinds are the kinds of notifications; package notify has the same.
+// notifyKinds are the kinds of notifications; package notify has the same list.
 const notifyKinds = "approval.waiting,question.waiting,turn.ended,turn.failed,job.failed"
 
-// pushServices are those of Chrome, Firefox, Edge and Safari.
+// pushServices are the push services of Chrome, Firefox, Edge and Safari.
 const pushServices = "fcm.googleapis.com,*.push.services.mozilla.com,*.notify.windows.com,*.push.apple.com"
 
 func notifyVariables() []Variable {
@@ -44,7 +44,7 @@ func notifyVariables() []Variable {
 	})
 }
 
-// isPushService accepts a host, *. and a host, an origin with https or of this machine, and none.
+// isPushService accepts a host, "*." with a host, an origin with https or on this machine, and none.
 func isPushService(s string) bool {
 	if host := strings.TrimPrefix(s, "*."); !strings.ContainsAny(host, "*:/@?# ") {
 		return host != "" && host == strings.ToLower(host)
@@ -53,7 +53,7 @@ func isPushService(s string) bool {
 	return err == nil && u.Host != "" && s == u.Scheme+"://"+u.Host && (u.Scheme == "https" || u.Scheme == "http" && isLoopback(u.Hostname()))
 }
 
-// isPublicURL accepts what a path is put after.
+// isPublicURL accepts a URL to which a path can be appended.
 func isPublicURL(s string) bool {
 	u, err := url.Parse(s)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.User == nil &&

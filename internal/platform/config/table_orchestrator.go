@@ -114,8 +114,7 @@ func extensionVariables() []Variable {
 	})
 }
 
-// Roots are separated like PATH on unix; we do not run on Windows, whose ";"
-// codex-manager also knows.
+// Roots are separated like PATH on Unix; this program does not run on Windows, whose ";" codex-manager also accepts.
 const (
 	listSeparator = ":"
 	rootsAllowed  = `a list of folders separated by ":"`

@@ -15,7 +15,7 @@ func isRuntimeStatus(s string) bool {
 	return found && whose != "" && contains([]string{"active", "preview", "deprecated", "disabled"}, status)
 }
 
-// RuntimeStatuses are the operator's words on runtimes, by name; the last one counts.
+// RuntimeStatuses returns the operator's status texts for runtimes, by name; the last entry of a name counts.
 func (c *Config) RuntimeStatuses() map[string]string {
 	said := map[string]string{}
 	for _, entry := range c.RuntimeStatus {

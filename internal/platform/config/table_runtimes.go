@@ -6,7 +6,7 @@ func runtimeVariables() []Variable {
 	return grouped("Runtimes", slices.Concat(programVariables(), processVariables(), isolationVariables()))
 }
 
-// programVariables say which runtimes there are.
+// programVariables set which runtimes there are.
 func programVariables() []Variable {
 	return []Variable{
 		{Name: "HARNESS_RUNTIMES",
@@ -53,7 +53,7 @@ func programVariables() []Variable {
 	}
 }
 
-// processVariables say how long processes of runtimes live, and what they may use.
+// processVariables set how long processes of runtimes live, and their resources.
 func processVariables() []Variable {
 	return []Variable{
 		{Name: "HARNESS_RUNTIME_HANG_MS", Default: "120000", check: zeroOrSecond, Allowed: "0, or at least 1000",
@@ -88,7 +88,7 @@ func processVariables() []Variable {
 	}
 }
 
-// isolationVariables say what processes of runtimes can reach.
+// isolationVariables set what processes of runtimes can reach.
 func isolationVariables() []Variable {
 	return []Variable{
 		{Name: "HARNESS_RUNTIME_CONFINE", Default: "auto", Enum: []string{"auto", "required", "off"},

@@ -33,7 +33,7 @@ func isStoreKey(s string) bool {
 	return id != "" && secret != ""
 }
 
-// setStore takes HARNESS_S3_URL and HARNESS_S3_KEY apart.
+// setStore splits HARNESS_S3_URL and HARNESS_S3_KEY.
 func (c *Config) setStore() {
 	if u, err := url.Parse(c.s3URL); err == nil && c.s3URL != "" {
 		c.S3.Endpoint, c.S3.Region = u.Scheme+"://"+u.Host, cmp.Or(region(u), "us-east-1")
@@ -42,7 +42,7 @@ func (c *Config) setStore() {
 	c.S3.AccessKeyID, c.S3.SecretAccessKey, _ = strings.Cut(c.s3Key, ":")
 }
 
-// ArchiveS3 as Config.Archive has events archived in the object store.
+// ArchiveS3 is the value of Config.Archive that archives events in the object store.
 const ArchiveS3 = "s3"
 
 func isArchive(s string) bool { return s == ArchiveS3 || filepath.IsAbs(s) }

@@ -52,7 +52,7 @@ func toolVariables() []Variable {
 	})
 }
 
-// extensionTools begins the entries of HARNESS_TOOLS that name an extension.
+// extensionTools is the prefix of the entries of HARNESS_TOOLS that name an extension.
 const extensionTools = "extension:"
 
 func isToolRule(s string) bool {
@@ -60,7 +60,7 @@ func isToolRule(s string) bool {
 	return name != "" && (decision == "allow" || decision == "deny")
 }
 
-// setTools takes HARNESS_TOOLS and HARNESS_TOOLS_RULES apart.
+// setTools splits HARNESS_TOOLS and HARNESS_TOOLS_RULES.
 func (c *Config) setTools() {
 	for _, name := range c.tools {
 		if extension, is := strings.CutPrefix(name, extensionTools); is {

@@ -6,12 +6,11 @@ import (
 	"strings"
 )
 
-// ownPrefix starts the names that are this program's alone, so that one which is no setting is most likely a typing
-// error.
+// ownPrefix is the prefix of names that only this program uses. An unknown name with this prefix is probably a typo.
 const ownPrefix = "HARNESS_"
 
-// unknownNames are those of this program's names that are no setting. Names of its tests and of its build are not
-// checked, nor are those of the commands that call a server.
+// unknownNames returns the names of this program that are not settings. It does not check names of its tests, its
+// build, and the commands that call a server.
 func unknownNames(names iter.Seq[string]) []string {
 	var unknown []string
 	for name := range names {
@@ -29,13 +28,13 @@ func unknownNames(names iter.Seq[string]) []string {
 	return slices.Compact(unknown)
 }
 
-// furtherNames are this program's names that are no setting of the server.
+// furtherNames returns this program's names that are not settings of the server.
 func furtherNames() []string {
 	return []string{configEnv, trustEnv, "HARNESS_CACHE", "HARNESS_URL", "HARNESS_SESSION_TOKEN", "HARNESS_TOKEN",
 		"HARNESS_TOKEN_FILE", "HARNESS_PROFILE"}
 }
 
-// Nearest is the name that was most likely meant by one that is no setting, "" when none is near.
+// Nearest returns the setting that was probably meant by a name that is not one, "" if none is similar.
 func Nearest(name string) string {
 	known := furtherNames()
 	for _, v := range Variables() {
@@ -45,7 +44,7 @@ func Nearest(name string) string {
 	bare := strings.TrimPrefix(name, ownPrefix)
 	best, nearest := len(bare)/3+1, ""
 	for _, one := range known {
-		// Many settings have no prefix, and more are written with one than have it.
+		// Many settings have no prefix, and people often add one.
 		far := min(distance(name, one), distance(bare, one), distance(bare, strings.TrimPrefix(one, ownPrefix)))
 		if far < best {
 			best, nearest = far, one
@@ -54,8 +53,8 @@ func Nearest(name string) string {
 	return nearest
 }
 
-// distance is how many letters of one text have to be put in, taken out, changed or swapped with the next to make it the
-// other one.
+// distance returns how many letters of one text must be inserted, removed, changed or swapped with the next one to get
+// the other text.
 func distance(a, b string) int {
 	before, row, next := []int(nil), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {
@@ -78,7 +77,7 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// environNames are the names of an environment as os.Environ gives it.
+// environNames returns the names in an environment in the form of os.Environ.
 func environNames(environ []string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, assignment := range environ {

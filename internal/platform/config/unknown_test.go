@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// An unknown name that begins like a setting has no effect, and is reported.
+// An unknown name with a setting's prefix has no effect, and is reported.
 func TestUnknownSettingNamesAreReported(t *testing.T) {
 	t.Parallel()
 	p := envPlace(t, "HARNESS_PROT=1", "HARNESS_TRUST=false", "HARNESS_TEST_X=1", "HARNESS_KEEP_RUNTIMES=true", "OTHER=1").

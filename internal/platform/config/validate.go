@@ -28,7 +28,7 @@ func isHost(s string) bool {
 	return len(s) <= 253 && regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?$`).MatchString(s)
 }
 
-// isBasePath accepts what may stand in a URL and in a page as it is.
+// isBasePath accepts a path that needs no escaping in a URL or a page.
 func isBasePath(s string) bool { return regexp.MustCompile(`^(/[A-Za-z0-9._~-]+)+$`).MatchString(s) }
 
 func isHostPort(s string) bool {
@@ -42,7 +42,7 @@ func isHostPort(s string) bool {
 	return err == nil && isHost(host) && isPort(port)
 }
 
-// isNodeAddress accepts where others find this machine; port 0 is any that is free.
+// isNodeAddress accepts the address at which other nodes find this machine; port 0 is any free port.
 func isNodeAddress(s string) bool {
 	host, port, err := net.SplitHostPort(s)
 	if ip := net.ParseIP(host); err != nil || !isHost(host) || ip != nil && ip.IsUnspecified() {
@@ -58,7 +58,7 @@ func isNetwork(s string) bool {
 	return err == nil
 }
 
-// ParseNetwork reads an entry of HARNESS_TRUSTED_PROXIES; an address alone is a network of one.
+// ParseNetwork parses an entry of HARNESS_TRUSTED_PROXIES; a plain address is a network of one address.
 func ParseNetwork(s string) (netip.Prefix, error) {
 	if address, err := netip.ParseAddr(s); err == nil {
 		return address.Prefix(address.BitLen())
@@ -71,7 +71,7 @@ func isPort(s string) bool {
 	return err == nil && n > 0
 }
 
-// isOrigin accepts what a browser sends in Origin: scheme, host, perhaps a port.
+// isOrigin accepts the value that a browser sends in Origin: scheme, host and optionally a port.
 func isOrigin(s string) bool {
 	u, err := url.Parse(s)
 	if err != nil || u.Scheme == "" || u.Hostname() == "" || u.User != nil {
@@ -88,8 +88,7 @@ func isPostgresURL(s string) bool {
 	if err != nil || (u.Scheme != "postgres" && u.Scheme != "postgresql") {
 		return false
 	}
-	// An unescaped "#" in the password cuts the URL there and would make half
-	// of the password look like a port.
+	// An unescaped "#" in the password would end the URL there, and half of the password would look like a port.
 	if strings.Contains(s, "#") {
 		return false
 	}
@@ -106,9 +105,8 @@ func isToken(s string) bool {
 	return true
 }
 
-// checkRules tests what no single value shows. The rules are codex-manager's
-// start-up refusals for extension access; the rule for the bind address lives
-// in package auth, which knows what counts as authentication.
+// checkRules checks combinations of values. The rules for extension access are codex-manager's start-up refusals.
+// Package auth has the rule for the bind address, since it defines what counts as authentication.
 func (c *Config) checkRules() error {
 	if len(slices.Compact(slices.Sorted(slices.Values(c.Runtimes)))) < len(c.Runtimes) {
 		return &RuleError{"HARNESS_RUNTIMES", "it must name each runtime once"}

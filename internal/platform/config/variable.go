@@ -12,26 +12,26 @@ import (
 type Variable struct {
 	Name    string   // environment name, e.g. PORT
 	Group   string   // heading in the documentation
-	Default string   // as it would be written in the environment; "" is unset
-	Enum    []string // allowed words, when it is a choice
+	Default string   // as written in the environment; "" is unset
+	Enum    []string // allowed words, for a choice
 	Min     int64    // bounds for numbers, minimal length for secrets
 	Max     int64    // 0 is no upper bound
-	Allowed string   // what check accepts, in words; derived when empty
+	Allowed string   // description of what check accepts; derived when empty
 	Secret  bool     // never printed, never a flag (a command line is public)
 	Doc     string   // one line
 
-	emptySet  bool                // an empty value is a value, which goes before what weaker sources have
+	emptySet  bool                // an empty value is a value, which overrides weaker sources
 	path      bool                // relative values are taken from the working directory
-	separator string              // of a list; "," unless set
+	separator string              // separator of a list; "," unless set
 	check     func(string) bool   // further test of the (single) value
-	show      func(string) string // redaction of a value that is only partly secret
+	show      func(string) string // redacts a value that is only partly secret
 	field     func(*Config) any   // pointer to the field; its type is the variable's type
 }
 
-// Key is the variable's name in a config file.
+// Key returns the variable's name in a config file.
 func (v Variable) Key() string { return strings.ToLower(v.Name) }
 
-// Flag is the name of its command-line flag without dashes, "" for a secret.
+// Flag returns the name of its command-line flag without dashes, "" for a secret.
 func (v Variable) Flag() string {
 	if v.Secret {
 		return ""
@@ -40,7 +40,7 @@ func (v Variable) Flag() string {
 	return strings.ReplaceAll(name, "_", "-")
 }
 
-// Type names the kind of value in one word, for usage texts.
+// Type returns the kind of value in one word, for usage texts.
 func (v Variable) Type() string {
 	switch v.field(new(Config)).(type) {
 	case *bool:
@@ -56,7 +56,7 @@ func (v Variable) Type() string {
 	}
 }
 
-// Accepts says in words which values are allowed; it ends every error line.
+// Accepts describes the allowed values; it ends every error message.
 func (v Variable) Accepts() string {
 	if v.Allowed != "" {
 		return v.Allowed
@@ -83,7 +83,7 @@ func (v Variable) Accepts() string {
 	return "text"
 }
 
-// set parses raw into the field; false means raw is not allowed.
+// set parses raw into the field; false means that raw is not allowed.
 func (v Variable) set(c *Config, raw, dir string) bool {
 	if len(v.Enum) > 0 && raw != v.Default && !contains(v.Enum, raw) {
 		return false
@@ -124,7 +124,7 @@ func (v Variable) setText(p *string, raw, dir string) bool {
 	}
 	*p = raw
 	if raw == "" {
-		return true // the requirement to have one is a rule between variables: see validate.go
+		return true // whether one is required is a rule between variables: see validate.go
 	}
 	if v.Secret && int64(len(raw)) < v.Min {
 		return false
@@ -144,7 +144,7 @@ func (v Variable) number(raw string) (int64, bool) {
 	if err != nil || n < v.Min || (v.Max > 0 && n > v.Max) {
 		return 0, false
 	}
-	// A duration is counted in nanoseconds: beyond this it would wrap around.
+	// A duration is counted in nanoseconds, and would overflow beyond this.
 	if v.Type() == "ms" && n > int64(1<<63-1)/int64(time.Millisecond) {
 		return 0, false
 	}
@@ -165,7 +165,7 @@ func (v Variable) split(raw string) []string {
 	return out
 }
 
-// text writes the field the way the environment would: the inverse of set.
+// text formats the field as in the environment: the inverse of set.
 func (v Variable) text(c *Config) string {
 	switch p := v.field(c).(type) {
 	case *bool:

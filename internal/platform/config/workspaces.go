@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Where the folders of sessions are for other nodes (HARNESS_WORKSPACES), besides "pinned".
+// The values of HARNESS_WORKSPACES besides "pinned": how other nodes access the folders of sessions.
 const (
 	WorkspacesShared = "shared"
 	WorkspacesGit    = "git"
 )
 
-// isRemote accepts what names a git repository, and no password: that would stand in the command lines of what git starts,
-// where agents can read it. Nor a transport that is a program (ext::).
+// isRemote accepts the address of a git repository without a password: a password would be in the command lines of
+// git's child processes, where agents can read it. It refuses transports that are programs (ext::).
 func isRemote(s string) bool {
 	if filepath.IsAbs(s) {
 		return true

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A remote that git could run a program for, or that holds a password, is refused without a word of it.
+// A remote for which git could run a program, or that contains a password, is refused without quoting it.
 func TestRemotesOfFolders(t *testing.T) {
 	t.Parallel()
 	for remote, ok := range map[string]bool{

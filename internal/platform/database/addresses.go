@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Addresses are the HOST:PORT pairs of a DATABASE_URL, in its order; none for SQLite ("") and for Unix sockets.
+// Addresses returns the HOST:PORT pairs of a DATABASE_URL, in order; none for SQLite ("") and for Unix sockets.
 func Addresses(url string) (all []string, err error) {
 	if url == "" {
 		return nil, nil

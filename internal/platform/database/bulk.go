@@ -11,23 +11,23 @@ import (
 // Kind is the type of a column of a Bulk.
 type Kind string
 
-// The kinds. Either may hold NULL, as sql.NullString and sql.NullInt64.
+// The kinds. Each may hold NULL, as sql.NullString and sql.NullInt64.
 const (
 	Text Kind = "text"
 	Int  Kind = "bigint"
 )
 
-// Bulk is a statement over many rows of parameters. Postgres gets an array per column, so one text serves any number
-// of rows. SQLite, which has no arrays, gets lists of values.
+// Bulk is a statement over many rows of parameters. Postgres gets an array per column, so one text serves any number of
+// rows. SQLite has no arrays, and gets lists of values.
 type Bulk struct {
 	kinds    []Kind
 	postgres string
-	// sqlite are the texts, the most rows first. They are made at first use: statements are package variables, and a
-	// process without a database, such as a shim, should not pay for them.
+	// sqlite returns the texts, the one with the most rows first. They are made at first use. Statements are package
+	// variables, and a process without a database, such as a shim, should not pay for them.
 	sqlite func() []sized
 }
 
-// sized is a text for so many rows.
+// sized is a text for a number of rows.
 type sized struct {
 	rows int
 	text string
@@ -40,8 +40,7 @@ const (
 	sqliteParameters = 128
 )
 
-// NewBulk makes a statement of a text in which "{rows}" stands where a query may stand, for one whose columns are of
-// these kinds.
+// NewBulk makes a statement from a text in which "{rows}" stands for a query whose columns are of these kinds.
 func NewBulk(text string, kinds ...Kind) *Bulk { return NewBulks(text, text, kinds...) }
 
 // NewBulks is NewBulk with a text for each engine.
@@ -56,7 +55,7 @@ func NewBulks(sqlite, postgres string, kinds ...Kind) *Bulk {
 	return b
 }
 
-// sizedTexts are a text for each number of rows, the most first.
+// sizedTexts returns a text for each number of rows, the largest number first.
 func sizedTexts(text string, columns int) (all []sized) {
 	for n := 1; n <= sqliteRows || n*columns <= sqliteParameters; {
 		all = append([]sized{{n, strings.Replace(text, "{rows}", "values "+placeholders(n, columns), 1)}}, all...)
@@ -69,7 +68,7 @@ func sizedTexts(text string, columns int) (all []sized) {
 	return all
 }
 
-// placeholders is ($1, $2), ($3, $4) and so on.
+// placeholders returns ($1, $2), ($3, $4) and so on.
 func placeholders(rows, columns int) string {
 	var b strings.Builder
 	for i := range rows * columns {
@@ -88,8 +87,8 @@ func placeholders(rows, columns int) string {
 }
 
 // Exec runs the statement on consecutive rows of parameters: string, sql.NullString, int64 or sql.NullInt64. Without
-// rows it does nothing. In a transaction of Postgres it is sent with the next statement that has an answer, or with
-// the commit.
+// rows it does nothing. In a Postgres transaction it is sent with the next statement that has an answer, or with the
+// commit.
 func (b *Bulk) Exec(ctx context.Context, tx Tx, args []any) error {
 	if postgres, isPostgres := tx.(*postgresTx); isPostgres && len(args) > 0 {
 		postgres.later = append(postgres.later, statement{b.postgres, Columns(b.kinds, args)})
@@ -149,8 +148,8 @@ func Columns(kinds []Kind, args []any) []any {
 	return arrays
 }
 
-// column is every width-th argument from one on, as pointers only when there is a NULL among them: the driver takes
-// plain values faster.
+// column returns every width-th argument, starting with from. It returns pointers only if there is a NULL among them,
+// since the driver handles plain values faster.
 func column[T, N any](args []any, from, width int, value func(N) (T, bool)) any {
 	plain := make([]T, 0, len(args)/width)
 	nulls := false

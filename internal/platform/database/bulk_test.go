@@ -9,8 +9,7 @@ import (
 	"harness/tests/dbtest"
 )
 
-// More rows than one SQLite statement takes, with NULLs in some columns of some rows, come back as they were sent and
-// in order.
+// More rows than one SQLite statement takes, some with NULLs, are returned as they were sent and in order.
 func TestBulkKeepsRowsAndNulls(t *testing.T) {
 	t.Parallel()
 	statement := database.NewBulk(`with v (name, n, note) as ({rows}) select name, n, note from v`, database.Text,

@@ -11,13 +11,13 @@ import (
 	"harness/internal/lib/wake"
 )
 
-// writerPages is how long the log may grow before the writer itself moves it into the database, in pages. The
-// checkpointer keeps it far shorter unless the writer never pauses; then this is what bounds the file (64 MiB), and
-// most of the pages are moved already.
+// writerPages is how long the log may grow, in pages, before the writer itself moves it into the database. The
+// checkpointer keeps the log far shorter unless the writer never pauses. In that case this limit bounds the file (64
+// MiB), and most of the pages have already been moved.
 const writerPages = 16_000
 
 const (
-	// checkpointEvery is how many commits go by between two checkpoints. A commit counts once more for every
+	// checkpointEvery is the number of commits between two checkpoints. A commit counts once more for every
 	// checkpointBytes it writes.
 	checkpointEvery = 128
 	checkpointBytes = 32 << 10
@@ -76,8 +76,8 @@ func (c *checkpointer) run(ctx context.Context) {
 }
 
 // restart makes the writer restart the log. SQLite does so by itself when no reader uses the log, but many readers
-// always include one, and the log would grow without bound. The writer waits for the current readers; later readers
-// use the database, which then has everything.
+// always include one, and the log would grow without bound. The writer waits for the current readers; later readers use
+// the database, which then has all the data.
 func (c *checkpointer) restart(ctx context.Context) (pages int, err error) {
 	err = c.writer.with(ctx, func(conn *sql.Conn) (err error) {
 		pages, _, err = impatiently(ctx, conn, "truncate")
@@ -99,7 +99,7 @@ func (db *DB) EmptyLog(ctx context.Context) (bool, error) {
 	return pages == 0, err
 }
 
-// moveAll moves all of the log into the database.
+// moveAll moves the whole log into the database.
 func moveAll(ctx context.Context, conn *sql.Conn) error {
 	pages, moved, err := impatiently(ctx, conn, "full")
 	if err == nil && moved < pages {
@@ -125,8 +125,8 @@ func patience(ctx context.Context, conn *sql.Conn, wait time.Duration) error {
 	return nil
 }
 
-// checkpoint returns how many pages the log has then, and how many of them are moved. Moving only some of them
-// is not an error: the next one continues.
+// checkpoint returns how many pages the log then has, and how many of them have been moved. Moving only some of them is
+// not an error: the next checkpoint continues.
 func checkpoint(ctx context.Context, on Querier, mode string) (pages, moved int, err error) {
 	var busy int
 	if err := on.QueryRowContext(ctx, "pragma wal_checkpoint("+mode+")").Scan(&busy, &pages, &moved); err != nil {
@@ -135,7 +135,7 @@ func checkpoint(ctx context.Context, on Querier, mode string) (pages, moved int,
 	return pages, moved, nil
 }
 
-// committed is called after each commit of the writer, with about how many bytes it wrote.
+// committed is called after each commit of the writer, with roughly the number of bytes that it wrote.
 func (c *checkpointer) committed(bytes int) {
 	counts := int64(1 + bytes/checkpointBytes)
 	if now := c.commits.Add(counts); now/checkpointEvery == (now-counts)/checkpointEvery {

@@ -11,7 +11,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// openLog opens a file with a table and a log bounded to so many pages.
+// openLog opens a file with a table and a log bounded to logPages pages.
 func openLog(t *testing.T, opts Options, logPages int) *DB {
 	t.Helper()
 	db, err := openSQLite(t.Context(), opts, logPages)
@@ -33,7 +33,7 @@ func write(t *testing.T, db *DB, statement string, args ...any) {
 	}
 }
 
-// commits makes so many, of a row each.
+// commits makes n commits with a row each.
 func commits(t *testing.T, db *DB, n int, value string) {
 	t.Helper()
 	for range n {
@@ -41,8 +41,8 @@ func commits(t *testing.T, db *DB, n int, value string) {
 	}
 }
 
-// The log is bounded under a steady writer and readers of which there is always one, so that the writer never finds the log unread. The
-// writer waits for the checkpointer to come by, which on a busy machine may be long after it was due.
+// The log is bounded under a steady writer and overlapping readers, so that the writer never finds the log unread. The
+// writer waits for the checkpointer to run, which on a busy machine may be long after it was due.
 func TestTheLogIsBounded(t *testing.T) {
 	t.Parallel()
 	const (
@@ -50,7 +50,7 @@ func TestTheLogIsBounded(t *testing.T) {
 		rounds   = 10
 		perRow   = 4                                  // pages of the log, at least
 		bound    = 200                                // pages
-		slack    = 6 * checkpointEvery * (perRow + 2) // what is committed in between, even if a reader takes too long a few times on end
+		slack    = 6 * checkpointEvery * (perRow + 2) // commits in between, even if a reader takes too long a few times in a row
 		rows     = rounds * checkpointEvery
 	)
 	if bound+slack >= rows*perRow {
@@ -114,8 +114,8 @@ func TestTheLogIsBounded(t *testing.T) {
 	}
 }
 
-// A reader that stays keeps the log, and costs the writer no more than a moment now and then: its waits are
-// bounded, and afterwards its patience is as before.
+// A reader that stays open keeps the log, and delays the writer only briefly and rarely. Its waits are bounded, and
+// afterwards it has its normal busy timeout again.
 func TestAReaderThatStaysDoesNotStopTheWriter(t *testing.T) {
 	t.Parallel()
 	reported := make(chan int, 16)

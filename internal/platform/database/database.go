@@ -2,8 +2,8 @@
 // behind one SQL text.
 //
 // It owns connections, transactions and the few statements that differ between the engines. It must never know a table:
-// every domain package owns its own SQL, written with $n placeholders, text ids, bigint milliseconds and JSON as text,
-// so that it runs on both.
+// every domain package owns its own SQL. That SQL uses $n placeholders, text ids, bigint milliseconds and JSON as text,
+// so that it runs on both engines.
 package database
 
 import (
@@ -14,8 +14,7 @@ import (
 	"sync/atomic"
 )
 
-// ErrCommit wraps a failed COMMIT. When the connection broke meanwhile, the transaction may nevertheless be
-// committed.
+// ErrCommit wraps a failed COMMIT. If the connection broke during it, the transaction may nevertheless be committed.
 var ErrCommit = errors.New("commit failed")
 
 // Querier runs queries; *sql.DB, *sql.Tx and *sql.Conn implement it.
@@ -48,7 +47,8 @@ type DB struct {
 	raw    *sql.DB
 	// lost counts transactions since the last commit during which Postgres ended the connection.
 	lost atomic.Int32
-	// writer is SQLite's, reads holds its readers' prepared statements; nil on Postgres, whose driver has its own.
+	// writer belongs to SQLite, and reads holds the prepared statements of its readers. Both are nil on Postgres, whose
+	// driver has its own.
 	writer *writer
 	reads  *statements
 	// watchdog watches the connections to Postgres, nil on SQLite.
@@ -57,10 +57,10 @@ type DB struct {
 	checkpoints *checkpointer
 }
 
-// Engine is the kind of database, for the few statements that differ.
+// Engine returns the kind of database, for the few statements that differ.
 func (db *DB) Engine() Engine { return db.engine }
 
-// Read is the pool for reads outside a transaction. A read sees every write committed before it began.
+// Read returns the pool for reads outside a transaction. A read sees every write committed before it began.
 func (db *DB) Read() Querier {
 	if db.reads != nil {
 		return reader{db.reads}
@@ -68,13 +68,13 @@ func (db *DB) Read() Querier {
 	return db.read
 }
 
-// Raw is a *sql.DB for tools that need one (migrations): one connection beside the writer's on SQLite, connections
-// without time-outs on Postgres. Never use it while inside Update: SQLite has one write lock.
+// Raw returns a *sql.DB for tools that need one (migrations). On SQLite it has one connection separate from the
+// writer's, on Postgres connections without timeouts. Never use it inside Update: SQLite has one write lock.
 func (db *DB) Raw() *sql.DB { return db.raw }
 
 // Update runs fn in one write transaction and commits it. It returns fn's error after a rollback, or the commit's
-// error. When ctx ends before the commit is begun, nothing is committed. On SQLite the transaction is immediate, so
-// fn never fails half-way for lack of the write lock; fn closes its rows.
+// error. If ctx ends before the commit starts, nothing is committed. On SQLite the transaction is immediate, so fn
+// never fails halfway for lack of the write lock. fn must close its rows.
 func (db *DB) Update(ctx context.Context, fn func(tx Tx) error) error {
 	if db.writer != nil {
 		committed, err := db.updateSQLite(ctx, fn)
@@ -95,26 +95,26 @@ func (db *DB) updateSQLite(ctx context.Context, fn func(tx Tx) error) (Committed
 	return committed, err
 }
 
-// Last is the last statement of a transaction. Row, which may be nil, gets each row of its answer, possibly before
-// the commit is certain.
+// Last is the last statement of a transaction. Row, which may be nil, gets each row of its answer, possibly before the
+// commit is certain.
 type Last struct {
 	Query string
 	Args  []any
 	Row   func(row interface{ Scan(dest ...any) error }) error
-	// Early makes Postgres release the locks before the commit is durable; the call still waits for durability.
-	// Waiters for the locks continue meanwhile, and others may see data that a loss of the server then removes. It is
+	// Early makes Postgres release the locks before the commit is durable; the call still waits for durability. Waiters
+	// for the locks continue in the meantime, and others may see data that a loss of the server then removes. It is
 	// only for callers that can check afterwards whether the transaction exists.
 	Early bool
 }
 
-// UpdateHolding is Update for a transaction others wait for. It runs hold first, a query of one row of numbers
-// (one number on SQLite) without parameters that locks what they wait for. It passes the row to fn, unless hold
-// is "" and fn does so itself; fn may leave a last statement to run with the commit. On Postgres either costs
-// no round trip of its own, and statements of a Bulk may be sent later than they are made: their error is that
-// of a later one.
+// UpdateHolding is Update for a transaction that others wait for. It first runs hold, a query without parameters that
+// locks what they wait for. hold returns one row of numbers (one number on SQLite), which UpdateHolding passes to fn.
+// If hold is "", fn takes the lock itself. fn may return a last statement to run with the commit. On Postgres neither
+// costs a separate round trip. Statements of a Bulk may be sent later than they are made; a later statement then
+// returns their error.
 //
-// Unlike Update it returns before a commit of SQLite survives loss of power, so that the next transaction may begin:
-// publish its effects only after Committed.Synced. Reads that see the commit also wait for that.
+// Unlike Update it returns before a SQLite commit survives a loss of power, so that the next transaction may start.
+// Publish its effects only after Committed.Synced. Reads that see the commit also wait for that.
 func (db *DB) UpdateHolding(ctx context.Context, hold string, fn func(tx Tx, held []int64) (Last, error)) (
 	Committed, error) {
 	if db.engine == Postgres {
@@ -154,7 +154,7 @@ func (db *DB) Ping(ctx context.Context) error {
 
 // Close closes both pools. Calling it twice is allowed.
 func (db *DB) Close() error {
-	if db.writer == nil { // some may be the same
+	if db.writer == nil { // several may be the same pool
 		err := errors.Join(db.write.Close(), db.read.Close(), db.raw.Close())
 		if db.watchdog != nil {
 			db.watchdog.close()

@@ -40,8 +40,7 @@ func TestUpdateCommitsOrUndoes(t *testing.T) {
 	})
 }
 
-// Every commit is synced before Update returns unless NORMAL is asked for; what a statement of Raw does SQLite syncs
-// itself.
+// Every commit is synced before Update returns, unless NORMAL is set; SQLite itself syncs the statements of Raw.
 func TestSQLiteIsDurableByDefault(t *testing.T) {
 	t.Parallel()
 	for synchronous, want := range map[string]struct{ level, syncs int }{"": {2, 1}, "FULL": {2, 1}, "NORMAL": {1, 0}} {

@@ -8,13 +8,13 @@ import (
 	"harness/tests/dbtest"
 )
 
-// A server that becomes read-only under open connections, as one that is demoted behind an address does, is an outage
-// and not the transaction's fault; the connections that are left to it are given up, so what is tried again is done by
-// the one that takes writes. Reads go on meanwhile.
+// A server may become read-only under open connections, as a demoted server behind an address does. That is an outage
+// and not the transaction's fault. The remaining connections to it are dropped, so a retry reaches the server that
+// accepts writes. Reads continue during that time.
 func TestConnectionsToDemotedServerAreDropped(t *testing.T) {
 	t.Parallel()
 	db := dbtest.Open(t, database.Postgres)
-	// Every connection for writing is open, and its server takes no writes any more.
+	// Every connection for writing is open, and its server no longer accepts writes.
 	const conns = 4
 	var demoted, done sync.WaitGroup
 	demoted.Add(conns)

@@ -8,11 +8,11 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// InsertEach inserts rows (string and int64, in the order of the columns) one after the other, for rows too long to
-// be in memory together. Names are quoted.
+// InsertEach inserts rows (string and int64, in the order of the columns) one after the other, for rows too long to be
+// in memory together. Names are quoted.
 func InsertEach(ctx context.Context, tx Tx, table string, columns []string, rows iter.Seq[[]any]) error {
 	if postgres, isPostgres := tx.(*postgresTx); isPostgres {
-		// A statement for each would encode each into buffers of its own.
+		// A separate statement for each row would encode each into separate buffers.
 		if err := postgres.flush(ctx); err != nil {
 			return err
 		}
@@ -35,7 +35,7 @@ func InsertEach(ctx context.Context, tx Tx, table string, columns []string, rows
 	return nil
 }
 
-// QuoteNames is a list of names for a statement of either engine, each quoted, so that it is a name whatever is in it.
+// QuoteNames returns a list of names for a statement of either engine, each quoted, so that any text is a valid name.
 func QuoteNames(names ...string) string {
 	quoted := make([]string, len(names))
 	for i, name := range names {

@@ -2,7 +2,7 @@ package database
 
 import "time"
 
-// Silence is how long a connection to Postgres may be silent before it is looked after.
+// Silence is how long a Postgres connection may be silent before it is checked.
 const Silence time.Duration = silence
 
 // ProbeTimeout bounds that probe.

@@ -27,9 +27,9 @@ func (e *FileError) Error() string {
 			"empty store, move %[1]s, %[1]s-wal and %[1]s-shm away, or set another DATA_DIR", e.Path, e.Reason)
 }
 
-// prepareFile makes the file of a new store, or checks an existing one. It refuses a file that is damaged or not
-// ours: SQLite itself treats an empty file as a new database and would discard its log. An old store without an
-// application_id gets it. Damaged frames of the log are repaired where possible; mended is called with their number.
+// prepareFile makes the file of a new store, or checks an existing one. It refuses a file that is damaged or not ours;
+// SQLite itself treats an empty file as a new database and would discard its log. It adds a missing application_id to
+// an old store. Damaged frames of the log are repaired where possible; mended is called with their number.
 func prepareFile(ctx context.Context, path, marker string, mended func(frames int)) (err error) {
 	id, err := checkFile(path, os.O_RDWR)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -41,12 +41,12 @@ func prepareFile(ctx context.Context, path, marker string, mended func(frames in
 	if err := mendLog(path, mended); err != nil {
 		return err
 	}
-	how := "mode=ro" // else SQLite would move even a damaged log into the database at its close
+	how := "mode=ro" // otherwise SQLite would move even a damaged log into the database when it closes the file
 	if _, err := os.Stat(path + "-wal"); errors.Is(err, fs.ErrNotExist) {
-		how += "&immutable=1" // else it would make one
+		how += "&immutable=1" // otherwise SQLite would create a log
 	}
 	if _, err := os.Stat(path + "-journal"); err == nil {
-		how = "mode=rw" // a transaction must be undone
+		how = "mode=rw" // an unfinished transaction must be rolled back
 	}
 	marked, err := withFile(path, how, func(db *sql.DB) (bool, error) { return checkContent(ctx, db, path, marker, id) })
 	if err != nil || id == applicationID || !marked {
@@ -78,7 +78,7 @@ func mendLog(path string, mended func(frames int)) error {
 	return nil
 }
 
-// damagedLog names a damaged log's file, and how to continue without the lost commits.
+// damagedLog returns the error for a damaged log, with its file and how to continue without the lost commits.
 func damagedLog(path string, err error) error {
 	var damage *wal.DamageError
 	if !errors.As(err, &damage) {
@@ -88,7 +88,7 @@ func damagedLog(path string, err error) error {
 		"to accept that, run harness doctor --salvage, which first copies both files aside", damage)}
 }
 
-// withFile opens a database for one call.
+// withFile opens a database for one call of fn.
 func withFile(path, how string, fn func(db *sql.DB) (bool, error)) (result bool, err error) {
 	db, err := sql.Open("sqlite", sqliteDSN(path, how))
 	if err != nil {
@@ -116,7 +116,7 @@ func checkFile(path string, flag int) (id uint32, err error) {
 	if !info.Mode().IsRegular() {
 		return 0, &FileError{path, "is a " + kindOf(info.Mode()) + ", not a file"}
 	}
-	if path, err = filepath.EvalSymlinks(path); err != nil { // its log lies beside the file itself
+	if path, err = filepath.EvalSymlinks(path); err != nil { // the log is beside the file itself
 		return 0, fmt.Errorf("look for the database: %w", err)
 	}
 	return checkHeader(path, flag)
@@ -129,11 +129,11 @@ func kindOf(mode fs.FileMode) string {
 	return "device"
 }
 
-// createFile makes the file under a temporary name and links it: a kill leaves a whole file or none, never an empty
-// one, which would count as damaged.
+// createFile creates the file under a temporary name and links it. A kill leaves a complete file or none, never an
+// empty one, which would count as damaged.
 func createFile(ctx context.Context, path string) (err error) {
-	// SQLite makes its files readable by all users, and its other files like this one: transcripts are their
-	// owner's (0600).
+	// SQLite makes its files readable for all users, and gives its other files the same mode. Only their owner may read
+	// transcripts (0600).
 	draft, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*")
 	if err != nil {
 		return fmt.Errorf("make the database: %w (set DATA_DIR to a folder this user may write)", err)
@@ -154,7 +154,7 @@ func createFile(ctx context.Context, path string) (err error) {
 	if err := errors.Join(err, db.Close()); err != nil {
 		return fmt.Errorf("make the database: %w", err)
 	}
-	// A link, not a rename: when another process was faster, its file stays. Not every file system has links.
+	// A link, not a rename: if another process was faster, its file stays. Not every file system supports links.
 	err = os.Link(draft.Name(), path)
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		err = os.Rename(draft.Name(), path)
@@ -162,7 +162,7 @@ func createFile(ctx context.Context, path string) (err error) {
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("make the database: %w", err)
 	}
-	// What is acknowledged later must not be in a file without a name.
+	// Commits acknowledged later must not be in a file without a name.
 	if err := durable.SyncFolder(filepath.Dir(path)); err != nil {
 		return fmt.Errorf("make the database: %w", err)
 	}

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// checkBound is how long Open may search a file for damage; a larger file is checked in part.
+// checkBound is how long Open may search a file for damage; it checks a larger file in part.
 const checkBound = 250 * time.Millisecond
 
-// checkContent refuses a file with damage inside, or with tables and neither our application_id nor the marker,
-// which it reports.
+// checkContent refuses a file with damaged content. It also refuses one that has tables but neither our application_id
+// nor the marker, whose presence it reports.
 func checkContent(ctx context.Context, db *sql.DB, path, marker string, id uint32) (marked bool, err error) {
 	tables, err := readTables(ctx, db)
 	if err == nil {
@@ -31,7 +31,7 @@ func checkContent(ctx context.Context, db *sql.DB, path, marker string, id uint3
 	return marked, nil
 }
 
-// damaged separates damage from errors that keep SQLite from reading an intact file.
+// damaged distinguishes damage from errors that keep SQLite from reading an intact file.
 func damaged(path string, err error) error {
 	const corrupt, notADatabase = 11, 26
 	var (
@@ -44,7 +44,7 @@ func damaged(path string, err error) error {
 	return fmt.Errorf("read %s: %w", path, err)
 }
 
-// schemaChanged is SQLite's code for a statement that others changed the tables of.
+// schemaChanged is SQLite's code for a statement whose tables another connection changed.
 const schemaChanged = 17
 
 // quickCheck searches for damage within checkBound.
@@ -60,7 +60,7 @@ func quickCheck(ctx context.Context, db *sql.DB) error {
 	case bounded.Err() != nil:
 		return ctx.Err()
 	case errors.As(err, &lite) && lite.Code()&0xff == schemaChanged:
-		return nil // another process changed it, and checked the file before
+		return nil // another process changed it, after checking the file
 	case err != nil:
 		return err
 	case found != "ok":
@@ -69,7 +69,7 @@ func quickCheck(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-// damage is the damage that SQLite reports.
+// damage is an error for damage that SQLite reports.
 type damage struct{ found string }
 
 // Error implements error.

@@ -19,7 +19,7 @@ const (
 	headerPages     = 28
 	headerAppID     = 68
 	headerPagesAsOf = 92
-	// lockedByte lies in a page that SQLite never writes.
+	// lockedByte is in a page that SQLite never writes.
 	lockedByte = 1 << 30
 )
 
@@ -63,8 +63,8 @@ func checkHeader(path string, flag int) (id uint32, err error) {
 	return id, nil
 }
 
-// missingPages counts the pages that are neither in the file nor in its log. SQLite notices them by itself only when
-// there is no log, which a killed server always leaves.
+// missingPages counts the pages that are neither in the file nor in its log. SQLite itself detects them only without a
+// log, and a killed server always leaves one.
 func missingPages(file *os.File, header []byte, pageSize int64) (missing int64, err error) {
 	log, err := readLog(file.Name()+"-wal", pageSize)
 	if err != nil {
@@ -77,7 +77,7 @@ func missingPages(file *os.File, header []byte, pageSize int64) (missing int64, 
 	pages := log.pages
 	if pages == 0 { // nothing was committed to the log
 		if !bytes.Equal(header[headerChanges:headerChanges+4], header[headerPagesAsOf:headerPagesAsOf+4]) {
-			return 0, nil // the header does not know
+			return 0, nil // the header does not record it
 		}
 		pages = int64(binary.BigEndian.Uint32(header[headerPages:]))
 	}
@@ -90,7 +90,7 @@ func missingPages(file *os.File, header []byte, pageSize int64) (missing int64, 
 }
 
 // writeAheadLog is the content of a log: the pages of its commits, and the database's number of pages after the last
-// one (0: none was committed).
+// commit (0: no commit).
 type writeAheadLog struct {
 	has   map[int64]bool
 	pages int64

@@ -17,7 +17,7 @@ import (
 	"harness/tests/dbtest"
 )
 
-// A file that is there and is not a sound store of ours is refused with the cause and a remedy, and left as it is.
+// An existing file that is not an intact store of ours is refused with the cause and a remedy, and left unchanged.
 func TestABrokenSQLiteFileIsNeverStartedOver(t *testing.T) {
 	t.Parallel()
 	template := storeWithContent(t)
@@ -91,7 +91,7 @@ func TestABrokenSQLiteFileIsNeverStartedOver(t *testing.T) {
 	}
 }
 
-// What a killed server leaves is sound: a log with commits, and any number of pages that are only there.
+// The files of a killed server are intact: a log with commits, and any number of pages that are only in the log.
 func TestASoundSQLiteFileIsOpened(t *testing.T) {
 	t.Parallel()
 	template := storeWithContent(t)
@@ -129,7 +129,7 @@ func TestASoundSQLiteFileIsOpened(t *testing.T) {
 	}
 }
 
-// storeWithContent is a closed store with so much in it that it has many pages.
+// storeWithContent returns a closed store with enough content for many pages.
 func storeWithContent(t *testing.T) database.Options {
 	t.Helper()
 	opts := dbtest.Options(t, database.SQLite)
@@ -240,7 +240,7 @@ func mkdir(t *testing.T, path string) {
 	}
 }
 
-// execute runs a statement with a connection that knows nothing of ours.
+// execute runs a statement on a plain connection, without our settings.
 func execute(t *testing.T, path, statement string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+path)
@@ -253,7 +253,7 @@ func execute(t *testing.T, path, statement string) {
 	}
 }
 
-// files are the contents of a folder. SQLite's shared memory is not content: it is made anew from the log.
+// files returns the contents of a folder. SQLite's shared memory is not content: it is rebuilt from the log.
 func files(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	content := map[string]string{}

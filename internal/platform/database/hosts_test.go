@@ -10,8 +10,8 @@ import (
 	"harness/tests/polling"
 )
 
-// After a network has swallowed everything, a primary that the URL names second is found again: that the first one takes
-// no writes is no reason not to ask the other.
+// After a network has dropped all packets, a primary that the URL names second is found again. The first server accepts
+// no writes, which is no reason not to try the second.
 func TestThePrimaryIsFoundBehindAnotherHost(t *testing.T) {
 	t.Parallel()
 	pair := dbtest.NewPair(t)
@@ -19,7 +19,7 @@ func TestThePrimaryIsFoundBehindAnotherHost(t *testing.T) {
 	former := pair.Primary()
 	pair.Promote()
 	pair.Kill(former)
-	pair.Follow() // the first host is a standby now
+	pair.Follow() // the first host is now a standby
 	db := dbtest.Connect(t, database.Options{URL: way.URL})
 	write := func() error {
 		return db.Update(t.Context(), func(tx database.Tx) error {
@@ -45,9 +45,8 @@ func TestThePrimaryIsFoundBehindAnotherHost(t *testing.T) {
 	}
 }
 
-// An unresponsive primary, with its connections still open, is waited for once: it gets no further request
-// before it answers. The new primary gets writes as soon as it is known, and each new connection is made at
-// once.
+// Callers wait only once for an unresponsive primary whose connections are still open: it gets no further request
+// before it answers. The new primary gets writes as soon as it is known, and each new connection is made at once.
 func TestUnresponsivePrimaryIsSkipped(t *testing.T) {
 	t.Parallel()
 	pair := dbtest.NewPair(t)
@@ -58,7 +57,7 @@ func TestUnresponsivePrimaryIsSkipped(t *testing.T) {
 	}
 	db := dbtest.Connect(t, database.Options{URL: way.URL})
 	write := func() error {
-		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second) // as one whose requests do not wait for ever
+		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second) // like a caller whose requests have a time limit
 		defer cancel()
 		return db.Update(ctx, func(tx database.Tx) error {
 			_, err := tx.ExecContext(ctx, `create temporary table written (id int) on commit drop`)

@@ -20,25 +20,25 @@ import (
 type Options struct {
 	// URL is a Postgres URL; "" means SQLite.
 	URL string
-	// Path is the SQLite file. Its folder is made when missing.
+	// Path is the SQLite file. Its folder is created if missing.
 	Path string
-	// Marker is a table that every store of this program has: a SQLite file with tables but without it belongs to
-	// another one and is refused with a *FileError. "" does not look.
+	// Marker is a table that every store of this program has. A SQLite file with tables but without the marker belongs
+	// to another program, and is refused with a *FileError. "" disables the check.
 	Marker string
 	// Synchronous is SQLite's durability: FULL (default; a commit survives power loss) or NORMAL (it survives a crash of
 	// the process).
 	Synchronous string
-	// Sync syncs SQLite's log with FULL; nil means (*os.File).Sync. Tests set another one.
+	// Sync syncs SQLite's log with FULL; nil means (*os.File).Sync. Tests replace it.
 	Sync func(log *os.File) error
 	// MaxConns bounds the Postgres pool; 0 means 16.
 	MaxConns int
 	// Checkpointed is called after each checkpoint of SQLite's log, with the log's pages (4 KiB) at that time, or with
-	// the error. A goroutine that Close waits for calls it. It may be nil.
+	// the error. It is called on a goroutine that Close waits for. It may be nil.
 	Checkpointed func(pages int, err error)
 	// Mended is called with the number of frames of SQLite's log in which a flipped bit was repaired. It may be nil.
 	Mended func(frames int)
-	// Unmarked is called when the synced length of SQLite's log can no longer be recorded, once until that works
-	// again. It may be nil, and must not block.
+	// Unmarked is called when the synced length of SQLite's log can no longer be recorded, once per outage. It may be
+	// nil, and must not block.
 	Unmarked func(err error)
 }
 
@@ -48,7 +48,7 @@ const (
 	busyTimeout = 10 * time.Second
 )
 
-// Open connects to the store and checks that it answers. It does not migrate. It makes a missing SQLite file, and
+// Open connects to the store and checks that it answers. It does not migrate. It creates a missing SQLite file, and
 // refuses a file that is damaged, truncated, empty or not ours with a *FileError.
 func Open(ctx context.Context, opts Options) (*DB, error) {
 	if opts.URL != "" {
@@ -57,7 +57,7 @@ func Open(ctx context.Context, opts Options) (*DB, error) {
 	return openSQLite(ctx, opts, writerPages)
 }
 
-// openSQLite opens a file whose log is bounded to so many pages.
+// openSQLite opens a file whose log is bounded to logPages pages.
 func openSQLite(ctx context.Context, opts Options, logPages int) (*DB, error) {
 	if err := os.MkdirAll(filepath.Dir(opts.Path), 0o700); err != nil {
 		return nil, fmt.Errorf("make the data directory: %w", err)
@@ -72,7 +72,7 @@ func openSQLite(ctx context.Context, opts Options, logPages int) (*DB, error) {
 	pragmas := []string{
 		fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()), "journal_mode(WAL)", "synchronous(" + synchronous + ")",
 		"foreign_keys(1)", "cache_size(-16384)", fmt.Sprintf("wal_autocheckpoint(%d)", logPages),
-		// the undo data of statements with many rows: a file of its own costs a tenth of the writer's time
+		// the undo data of statements with many rows: a separate file costs a tenth of the writer's time
 		"temp_store(MEMORY)",
 		// overwrites deleted data, also in unused pages
 		"secure_delete(1)",
@@ -91,7 +91,7 @@ func openSQLite(ctx context.Context, opts Options, logPages int) (*DB, error) {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", opts.Path, err), kept.close())
 	}
 	raw.SetMaxOpenConns(1)
-	raw.SetMaxIdleConns(-1) // it is closed again when it is not in use
+	raw.SetMaxIdleConns(-1) // close it when it is not in use
 	// Readers have a small cache: pages of long rows rarely serve the next reader, and the system caches the file.
 	read, err := sql.Open("sqlite", sqliteDSN(opts.Path, "_pragma=query_only(1)", "_pragma=cache_size(-2048)"))
 	if err != nil {
@@ -126,8 +126,8 @@ func redact(err error) error {
 	return err
 }
 
-// LockClause ends a select that must hold its row until the transaction ends. An immediate SQLite transaction holds
-// everything already.
+// LockClause returns the clause that makes a select lock its row until the transaction ends. An immediate SQLite
+// transaction already locks everything.
 func (db *DB) LockClause() string {
 	if db.engine == Postgres {
 		return " for update"

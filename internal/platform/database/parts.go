@@ -11,12 +11,12 @@ import (
 	"unsafe"
 )
 
-// PartBytes is the longest text, in bytes, that is stored whole. A longer one is stored in parts of that size, one
-// row each: binding a text and building its row takes several times its size of memory, on either engine.
+// PartBytes is the maximum length, in bytes, of a text stored in one piece. A longer one is stored in parts of that
+// size, one row each. On either engine, binding a text and building its row takes several times its size in memory.
 const PartBytes = 1 << 20
 
-// PartOf is the length in bytes of a text's first part. It splits no character, because Postgres refuses incomplete
-// ones.
+// PartOf returns the length in bytes of a text's first part. It splits no character, because Postgres refuses
+// incomplete characters.
 func PartOf(text []byte) int {
 	if len(text) <= PartBytes {
 		return len(text)
@@ -41,7 +41,7 @@ func Parts(text []byte) iter.Seq[string] {
 	}
 }
 
-// PartKey names the parts of one text in a table of parts: the columns before number and part, and what they hold.
+// PartKey names the parts of one text in a table of parts: the columns before number and part, and their values.
 type PartKey struct {
 	Table   string
 	Columns []string
@@ -56,7 +56,7 @@ func (k PartKey) condition() string {
 	return strings.Join(terms, " and ")
 }
 
-// WriteParts stores a text in parts. It does not use a part after it asks for the next one.
+// WriteParts stores a text in parts. It does not use a part after requesting the next one.
 func WriteParts(ctx context.Context, tx Tx, k PartKey, parts iter.Seq[string]) error {
 	columns := append(append([]string(nil), k.Columns...), "number", "part")
 	err := InsertEach(ctx, tx, k.Table, columns, func(yield func([]any) bool) {
@@ -82,7 +82,7 @@ func DeleteParts(ctx context.Context, tx Tx, k PartKey) error {
 	return nil
 }
 
-// ReadParts reads a text that is stored in parts into memory once; nil when it has none.
+// ReadParts reads a text stored in parts, which is then in memory once; nil if it has no parts.
 func ReadParts(ctx context.Context, q Querier, k PartKey) ([]byte, error) {
 	what := "read a long text from " + k.Table
 	var size int64

@@ -11,13 +11,13 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// errShared refuses a pooler that gives each transaction another connection. Timeouts, listeners, prepared statements
-// and a commit that does not wait for the disk would affect another client.
+// errShared refuses a pooler that may give each transaction another connection. Timeouts, listeners, prepared
+// statements and a commit that does not wait for the disk would affect another client.
 var errShared = errors.New("DATABASE_URL leads to a pooler that gives each transaction another connection (PgBouncer: " +
 	"pool_mode=transaction): name Postgres itself in it, or have the pooler keep a connection for each client " +
 	"(pool_mode=session, and at least 25 of them for each server)")
 
-// checkPooler refuses such a pooler. Without any it asks nothing.
+// checkPooler refuses such a pooler. Without a pooler it sends no query.
 func checkPooler(ctx context.Context, read, raw *sql.DB) (err error) {
 	known, err := read.Conn(ctx)
 	if err != nil {
@@ -34,7 +34,7 @@ func checkPooler(ctx context.Context, read, raw *sql.DB) (err error) {
 		}
 		defer func() { err = errors.Join(err, conns[i].Close()) }()
 	}
-	// A pooler that uses its connections in turn also shows itself within these attempts.
+	// A pooler that rotates its connections is also detected within these attempts.
 	var served [2][]int64
 	for _, turn := range []int{0, 1, 0, 0, 1} {
 		pid, err := Conn{conns[turn]}.backend(ctx)
@@ -49,7 +49,7 @@ func checkPooler(ctx context.Context, read, raw *sql.DB) (err error) {
 	return nil
 }
 
-// backend is the process of Postgres that answers now.
+// backend returns the Postgres process that answers now.
 func (c Conn) backend(ctx context.Context) (pid int64, err error) {
 	err = c.raw(func(conn *pgx.Conn) error {
 		// Not a prepared statement, which may exist already.

@@ -8,8 +8,9 @@ import (
 	"harness/tests/dbtest"
 )
 
-// A pooler that gives each transaction another connection is refused, with what to write, however it chooses them and
-// whatever is said of prepared statements. One that keeps a connection for each client is as good as none.
+// A pooler that gives each transaction another connection is refused, with a remedy. That holds however it chooses
+// connections, and whatever the setting for prepared statements. A pooler with a connection for each client is
+// accepted.
 func TestAPoolerOfTransactionsIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, one := range map[string]struct {

@@ -16,11 +16,11 @@ import (
 // The time limits after which Postgres ends a connection's transaction. A process that freezes or loses its network
 // within a transaction keeps its locks until then, and loses its uncommitted writes.
 const (
-	// idleWrite bounds the pause between two statements of a writing transaction, idleRead that of a reading
-	// one, which blocks no writer.
+	// idleWrite bounds the pause between two statements of a writing transaction, idleRead the pause of a reading one,
+	// which blocks no writer.
 	idleWrite = 1500 * time.Millisecond
 	idleRead  = time.Minute
-	// lockWait bounds how long a writer waits for a lock. It is longer than a frozen process may keep one.
+	// lockWait bounds how long a writer waits for a lock. It is longer than a frozen process can hold one.
 	lockWait = 5 * time.Second
 	// longStatement and longTransaction bound writes; none of ours takes that long. Reads and migrations have no
 	// limit.
@@ -28,7 +28,7 @@ const (
 	longTransaction = 10 * time.Minute // since Postgres 17
 )
 
-// writeConns is how many of the pool's connections are for writing: a journal has one writer.
+// writeConns is the number of the pool's connections for writing: a journal has one writer.
 const writeConns = 4
 
 func openPostgres(ctx context.Context, opts Options) (*DB, error) {
@@ -67,8 +67,8 @@ func openPostgres(ctx context.Context, opts Options) (*DB, error) {
 	return db, nil
 }
 
-// openPool makes a pool whose connections have these timeouts; those that DATABASE_URL, the user or the database sets
-// remain.
+// openPool makes a pool whose connections have these timeouts. Timeouts set by DATABASE_URL, the user or the database
+// take precedence.
 func openPool(config *pgx.ConnConfig, conns int, timeouts map[string]time.Duration) *sql.DB {
 	pool := stdlib.OpenDB(*config, stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
 		version, err := majorVersion(conn.PgConn().ParameterStatus("server_version"))
@@ -96,7 +96,7 @@ func openPool(config *pgx.ConnConfig, conns int, timeouts map[string]time.Durati
 	return pool
 }
 
-// majorVersion is the major version of "15.4 (Debian)" or "18beta1".
+// majorVersion returns the major version of "15.4 (Debian)" or "18beta1".
 func majorVersion(said string) (int, error) {
 	digits := strings.IndexFunc(said+".", func(r rune) bool { return r < '0' || r > '9' })
 	version, err := strconv.Atoi(said[:digits])

@@ -8,13 +8,11 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// ErrNoChannels says that the engine has no notifications between processes: a file of SQLite belongs to one of
-// them.
+// ErrNoChannels means that the engine has no notifications between processes: a SQLite file belongs to one process.
 var ErrNoChannels = errors.New("only processes on one Postgres can notify each other")
 
-// Channel is a connection over which the processes on one store notify each other (LISTEN and NOTIFY of
-// Postgres). It is for one goroutine. A NOTIFY without a listener is lost, so a notification can only mean:
-// poll.
+// Channel is a connection over which the processes on one store notify each other (LISTEN and NOTIFY of Postgres). It
+// is for one goroutine. A NOTIFY without a listener is lost, so a notification can only request a poll.
 type Channel struct {
 	conn *pgx.Conn
 	name string
@@ -25,7 +23,7 @@ func (db *DB) OpenChannel(ctx context.Context) (*Channel, error) {
 	if db.engine != Postgres {
 		return nil, ErrNoChannels
 	}
-	conn, err := pgx.ConnectConfig(ctx, db.watchdog.config) // not monitored, because it is idle most of the time
+	conn, err := pgx.ConnectConfig(ctx, db.watchdog.config) // not monitored, because it is mostly idle
 	if err != nil {
 		return nil, fmt.Errorf("open a channel to other nodes: %w", redact(err))
 	}

@@ -11,10 +11,10 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// Conn is one connection for reads that must know which server answers them.
+// Conn is one connection, for reads that must know which server answers them.
 type Conn struct{ *sql.Conn }
 
-// ReadOn calls fn with a connection for reads of Postgres.
+// ReadOn calls fn with a connection for Postgres reads.
 func (db *DB) ReadOn(ctx context.Context, fn func(conn Conn) error) error {
 	conn, err := db.read.Conn(ctx)
 	if err != nil {
@@ -25,7 +25,7 @@ func (db *DB) ReadOn(ctx context.Context, fn func(conn Conn) error) error {
 }
 
 // Server identifies the running server: another server, or the same one after a restart, has another name. It is ""
-// behind a pooler that answers for the server.
+// behind a pooler that answers in place of the server.
 func (c Conn) Server() (name string) {
 	_ = c.raw(func(conn *pgx.Conn) error { // the next statement returns the same error
 		name = serverOf(conn)
@@ -59,8 +59,8 @@ func (c Conn) readEach(ctx context.Context, scan func(Row) error, query string, 
 // without writes waits for neither.
 const mustWait = `select pg_logical_emit_message(true, 'harness', '')`
 
-// Settle waits until all data visible on this connection is as durable as a commit. It returns the row of a query of
-// numbers without parameters, read before that.
+// Settle waits until all data visible on this connection is as durable as a commit. It returns the row of a query, read
+// before that; the query has no parameters and returns numbers.
 func (c Conn) Settle(ctx context.Context, query string) (numbers []int64, err error) {
 	err = c.raw(func(conn *pgx.Conn) error {
 		// One round trip and one transaction, because the statements are sent together.
@@ -82,7 +82,7 @@ func (c Conn) Settle(ctx context.Context, query string) (numbers []int64, err er
 	return numbers, nil
 }
 
-// numbersOf are the numbers of an answer's only row.
+// numbersOf returns the numbers in an answer's only row.
 func numbersOf(result *pgconn.Result) ([]int64, error) {
 	if len(result.Rows) != 1 {
 		return nil, sql.ErrNoRows
@@ -105,7 +105,7 @@ func awaited(conn *pgx.Conn) error {
 	return nil
 }
 
-// serverOf is Conn.Server.
+// serverOf returns the Conn.Server of a connection.
 func serverOf(conn *pgx.Conn) string {
 	if l := monitoredOf(conn.PgConn()); l != nil {
 		return l.server

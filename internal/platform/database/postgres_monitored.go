@@ -11,24 +11,24 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// monitoredConn is the network connection of a connection to Postgres.
+// monitoredConn is the network connection of a Postgres connection.
 type monitoredConn struct {
 	net.Conn
 	of *connWatchdog
 	to address
-	// pid is the process that serves the connection, 0 while unknown.
+	// pid is the Postgres process that serves the connection, 0 while unknown.
 	pid atomic.Uint32
-	// server is when the server was started, "" when unknown; set before the connection is used.
+	// server is the server's start time, "" when unknown; it is set before the connection is used.
 	server string
 	cut    atomic.Bool
-	// made: the connection is set up, not only its network connection.
+	// made: the whole connection is set up, not only its network connection.
 	made atomic.Bool
-	// unwaited: a commit was acknowledged without the end of its wait for the standby.
+	// unwaited: a commit was acknowledged although its wait for the standby had not ended.
 	unwaited         atomic.Bool
 	reading, writing wait
 }
 
-// wait is a caller waiting on a connection: round is odd while it lasts.
+// wait is a caller waiting on a connection; round is odd during the wait.
 type wait struct {
 	round atomic.Uint64
 	timer *time.Timer
@@ -44,13 +44,13 @@ func (w *wait) end() {
 	w.timer.Stop()
 }
 
-// cut cuts an unusable connection; its waiting caller gets errUnresponsive.
+// abandon closes an unusable connection; its waiting caller gets errUnresponsive.
 func (l *monitoredConn) abandon() {
 	l.cut.Store(true)
 	_ = l.Close() // no further message is sent over it
 }
 
-// Close implements net.Conn. Closing a cut connection is no error.
+// Close implements net.Conn. Closing an abandoned connection is no error.
 func (l *monitoredConn) Close() error {
 	l.of.mu.Lock()
 	delete(l.of.conns, l)
@@ -84,8 +84,8 @@ func (l *monitoredConn) wrap(err error) error {
 	return err
 }
 
-// identify records which process of which server serves a connection; asked is its own answer, with the server's
-// start time. A pooler in between reports itself instead.
+// identify records which process of which server serves a connection. asked is the process's own answer, with the
+// server's start time. A pooler in between reports itself instead.
 func identify(conn *pgconn.PgConn, asked [][]byte) {
 	l := monitoredOf(conn)
 	if l == nil {

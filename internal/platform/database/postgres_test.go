@@ -12,8 +12,8 @@ import (
 
 const holdHead = `select pos from journal_head where id = 1 for update`
 
-// A transaction whose process says nothing for too long is given up by Postgres: it fails as one to be tried again, and
-// nothing of it is there. A process that is slow, not frozen, gets more time with each try, until it has committed.
+// Postgres aborts a transaction whose process is silent for too long. It fails with a retryable error, and nothing of
+// it is stored. A process that is slow, not frozen, gets more time with each attempt, until it has committed.
 func TestIdleTransactionIsAborted(t *testing.T) {
 	t.Parallel()
 	db := dbtest.Open(t, database.Postgres)
@@ -58,7 +58,7 @@ func TestIdleTransactionIsAborted(t *testing.T) {
 	}
 }
 
-// What is sent with the commit fails like what is sent before it: nothing is stored, and it is certain that nothing is.
+// A statement sent with the commit fails like one sent before it: nothing is stored, and that is certain.
 func TestStatementsThatAreSentLater(t *testing.T) {
 	t.Parallel()
 	db := dbtest.Open(t, database.Postgres)
@@ -105,7 +105,7 @@ func TestStatementsThatAreSentLater(t *testing.T) {
 			t.Errorf("%s: %d rows, %v", name, rows, err)
 		}
 	}
-	// What is asked sees what was written before, sent or not.
+	// A query sees earlier writes, whether or not they have been sent.
 	err := db.Update(t.Context(), func(tx database.Tx) error {
 		if err := put.Exec(t.Context(), tx, []any{"new", int64(7)}); err != nil {
 			return err
@@ -122,8 +122,8 @@ func TestStatementsThatAreSentLater(t *testing.T) {
 	}
 }
 
-// Only what others wait for has time-outs: reads and migrations take what they need. What DATABASE_URL says of them
-// counts.
+// Only transactions that others wait for have timeouts: reads and migrations may take as long as they need. Timeouts in
+// DATABASE_URL take precedence.
 func TestTimeoutsOfConnections(t *testing.T) {
 	t.Parallel()
 	opts := dbtest.Options(t, database.Postgres)
@@ -142,7 +142,7 @@ func TestTimeoutsOfConnections(t *testing.T) {
 	}
 }
 
-// A statement that takes long is not taken for a connection that is lost, nor is one that waits for a lock.
+// A statement that takes long is not mistaken for a lost connection, and neither is one that waits for a lock.
 func TestALongStatementIsNoSilence(t *testing.T) {
 	t.Parallel()
 	db := dbtest.Open(t, database.Postgres)
@@ -171,7 +171,7 @@ func TestALongStatementIsNoSilence(t *testing.T) {
 	}
 }
 
-// Betas and distributions word their version in their own ways.
+// Betas and distributions format their version differently.
 func TestVersionsOfPostgres(t *testing.T) {
 	t.Parallel()
 	for said, want := range map[string]int{"15.4": 15, "17.0 (Debian 17.0-1)": 17, "18beta1": 18, "19devel": 19,

@@ -12,12 +12,12 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// postgresTx is a writing transaction of Postgres. Every statement is a round trip during which others wait for its
-// locks, so statements without a needed answer are sent later, together.
+// postgresTx is a writing Postgres transaction. Every statement is a round trip during which others wait for its locks.
+// So statements whose answer is not needed are sent later, together.
 type postgresTx struct {
 	conn  *sql.Conn
 	later []statement
-	// failed is the first error of the statements sent later; the following ones only report a failed transaction.
+	// failed is the first error of the statements sent later; the statements after it only report a failed transaction.
 	failed error
 }
 
@@ -45,7 +45,7 @@ func (db *DB) updatePostgres(ctx context.Context, hold string, fn func(tx Tx, he
 		} else if !tx.rollback(ctx) {
 			db.lost.Add(1)
 		}
-		_ = conn.Close() // back to the pool, or closed already
+		_ = conn.Close() // returned to the pool, or already closed
 		unresponsive := errors.Is(err, errUnresponsive)
 		if unresponsive {
 			db.watchdog.cutIdle()
@@ -81,8 +81,8 @@ func (db *DB) updatePostgres(ctx context.Context, hold string, fn func(tx Tx, he
 func (db *DB) begin(ctx context.Context, tx *postgresTx, hold string) (held []int64, err error) {
 	text := "begin"
 	if lost := db.lost.Load(); lost > 0 {
-		// Postgres ended transactions in the middle. This process may be slow rather than frozen, so it gets more time
-		// for one to succeed.
+		// Postgres ended transactions midway. This process may be slow rather than frozen, so it gets more time to
+		// complete one.
 		text += fmt.Sprintf("; set local idle_in_transaction_session_timeout = %d",
 			(idleWrite << min(lost, maxPatience)).Milliseconds())
 	}
@@ -105,29 +105,29 @@ func (db *DB) begin(ctx context.Context, tx *postgresTx, hold string) (held []in
 }
 
 // planOnce makes Postgres plan each statement of a transaction only once. Otherwise it would plan statements with
-// arrays every time, because their length matters, which took longer than running them. These statements find rows by
-// key, so one plan is good for all.
+// arrays every time, because the plan may depend on an array's length, and planning takes longer than running them.
+// These statements find rows by key, so one plan is good for all lengths.
 const planOnce = "set local plan_cache_mode = force_generic_plan"
 
 // maxPatience bounds how often idleWrite doubles: to 48 s.
 const maxPatience = 5
 
-// raw is the driver's connection.
+// raw calls fn with the driver's connection.
 func (t *postgresTx) raw(fn func(conn *pgx.Conn) error) error {
 	return t.conn.Raw(func(conn any) error { return fn(conn.(*stdlib.Conn).Conn()) })
 }
 
-// monitored is the monitored connection of the transaction, nil for none.
+// monitored returns the monitored connection of the transaction, nil for none.
 func (t *postgresTx) monitored() (found *monitoredConn) {
-	_ = t.raw(func(conn *pgx.Conn) error { // its errors are the next call's, too
+	_ = t.raw(func(conn *pgx.Conn) error { // the next call returns the same error
 		found = monitoredOf(conn.PgConn())
 		return nil
 	})
 	return found
 }
 
-// rollback leaves no transaction open. It closes the connection and returns false when Postgres cannot be reached or
-// does not answer.
+// rollback leaves no transaction open. If Postgres cannot be reached or does not answer, it closes the connection and
+// returns false.
 func (t *postgresTx) rollback(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lockWait)
 	defer cancel()
@@ -156,11 +156,11 @@ func (t *postgresTx) commit(ctx context.Context, last Last) error {
 		}
 		batch.Queue("commit")
 		if last.Early {
-			batch.Queue(mustWait) // a transaction of its own, which ends with the batch
+			batch.Queue(mustWait) // a separate transaction, which ends with the batch
 		}
 		results := conn.SendBatch(ctx, batch)
 		if err := t.results(results, statements, last); err != nil {
-			_ = results.Close() // COMMIT has returned its error already
+			_ = results.Close() // COMMIT has already returned its error
 			return err
 		}
 		if err := results.Close(); err != nil && last.Early {
@@ -173,7 +173,7 @@ func (t *postgresTx) commit(ctx context.Context, last Last) error {
 	})
 }
 
-// results are those of the statements of a transaction and of COMMIT.
+// results reads the results of a transaction's statements and of COMMIT.
 func (*postgresTx) results(results pgx.BatchResults, statements []statement, last Last) error {
 	for i, s := range statements {
 		rows, err := results.Query()
@@ -205,7 +205,7 @@ func (*postgresTx) results(results pgx.BatchResults, statements []statement, las
 	return nil
 }
 
-// notCommitted is the error of a statement before COMMIT. If Postgres itself reported it, COMMIT did not run.
+// notCommitted returns the error of a statement before COMMIT. If Postgres itself reported it, COMMIT did not run.
 func notCommitted(err error) error {
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
@@ -214,7 +214,7 @@ func notCommitted(err error) error {
 	return fmt.Errorf("%w: %w", ErrCommit, err)
 }
 
-// flush sends the delayed statements and waits.
+// flush sends the delayed statements and waits for their results.
 func (t *postgresTx) flush(ctx context.Context) error {
 	if len(t.later) == 0 {
 		return nil
@@ -246,6 +246,6 @@ func (t *postgresTx) QueryContext(ctx context.Context, query string, args ...any
 
 // QueryRowContext implements Tx.
 func (t *postgresTx) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
-	_ = t.flush(ctx) // then the row has an error, too: only database/sql makes one
+	_ = t.flush(ctx) // the row then has an error, too; only database/sql can make such a row
 	return t.conn.QueryRowContext(ctx, query, args...)
 }

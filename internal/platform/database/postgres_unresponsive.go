@@ -10,14 +10,14 @@ import (
 const (
 	// again is the pause between two probes of an address that does not answer.
 	again = time.Second
-	// forget is how long an address is probed, because it may be gone for good.
+	// forget is how long an address is probed, because it may be permanently gone.
 	forget = 10 * time.Minute
 )
 
 // address is the target of connections.
 type address struct{ network, at string }
 
-// dialing is a connection that is being opened.
+// dialing is a connection attempt.
 type dialing struct {
 	to   address
 	stop context.CancelCauseFunc
@@ -49,9 +49,9 @@ func (o *connWatchdog) dialUnlessUnresponsive(ctx context.Context, network, at s
 	return conn, err
 }
 
-// markUnresponsive makes callers skip an address, to the next one or with an error at once, until it answers;
-// connections being made to it are cancelled. Otherwise each caller would wait for it for the connect timeout,
-// and many have no time for a second address then.
+// markUnresponsive makes callers skip an address until it answers. They use the next address, or get an error at once.
+// It also cancels connection attempts to the address. Otherwise each caller would wait for the connect timeout, and
+// many would then have no time for a second address.
 func (o *connWatchdog) markUnresponsive(at address) {
 	o.mu.Lock()
 	_, known := o.unresponsive[at]
@@ -99,7 +99,7 @@ func (o *connWatchdog) answers(ctx context.Context, at address) bool {
 	defer cancel()
 	conn, answers, err := o.probe(ctx, at)
 	if err == nil {
-		_ = conn.Close(ctx) // it was made to be answered
+		_ = conn.Close(ctx) // it was only made to check for an answer
 	}
 	return answers
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// An address that does not answer is waited for once, by the callers already connecting to it. Later callers do
-// not wait until it answers again; a refusal is an answer.
+// Only the callers that are already connecting to an address wait for it when it does not answer. Later callers do not
+// wait until it answers again; a refusal is an answer.
 func TestUnresponsiveAddressIsWaitedForOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// stalled is how long a client may hold a lock others wait for, in the middle of a statement, while Postgres
-// waits for its next message or for it to read an answer: no timeout of Postgres ends that.
+// stalled is how long a client may stall in the middle of a statement while it holds a lock that others wait for.
+// Postgres then waits for the client's next message, or for the client to read an answer. No timeout of Postgres ends
+// that.
 const stalled = 2 * time.Second
 
-// endStalled ends the transactions that a connection waits for and that are stuck with their clients within a
-// statement.
+// endStalled ends the transactions that a connection waits for and whose clients stalled within a statement.
 const endStalled = `select count(*) from (select pg_terminate_backend(pid) from pg_stat_activity where pid = any(pg_blocking_pids($1))
 	and state = 'active' and wait_event_type = 'Client' and extract(epoch from clock_timestamp() - state_change) * 1000 > $2) as ended`
 
-// watch monitors a connection that may have to wait for a lock, until stop, which returns the error of the
+// watch monitors a connection that may have to wait for a lock, until stop is called. stop returns the error of the
 // monitoring.
 func (db *DB) watch(ctx context.Context, pid uint32) (stop func() error) {
 	ctx, cancel := context.WithCancel(ctx)

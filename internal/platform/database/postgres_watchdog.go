@@ -13,11 +13,12 @@ import (
 )
 
 const (
-	// silence is how long a caller may wait on a connection before Postgres is asked whether it still works. No
-	// timeout of Postgres reaches us over a network that drops packets, and none of the kernel's if a proxy drops
-	// them.
+	// silence is how long a caller may wait on a connection before the watchdog asks Postgres whether it still works.
+	// No timeout of Postgres reaches us over a network that drops packets. The kernel's timeouts do not help if a proxy
+	// drops them.
 	silence = 3 * time.Second
-	// probeTimeout bounds that probe, handshake the opening of a connection unless DATABASE_URL does (connect_timeout).
+	// probeTimeout bounds that probe. handshake bounds opening a connection, unless DATABASE_URL does
+	// (connect_timeout).
 	probeTimeout = 3 * time.Second
 	handshake    = 5 * time.Second
 )
@@ -32,7 +33,7 @@ const waitForStandby = "SyncRepWaitForLSN"
 // errUnwaited is the error for such a commit.
 var errUnwaited = errors.New("the server stopped waiting for the synchronous standby")
 
-// connWatchdog asks Postgres, over connections of its own, about connections that are unresponsive.
+// connWatchdog asks Postgres, over separate connections, about unresponsive connections.
 type connWatchdog struct {
 	dial   pgconn.DialFunc
 	config *pgx.ConnConfig // for connections without monitoring
@@ -41,14 +42,14 @@ type connWatchdog struct {
 
 	mu      sync.Mutex
 	closed  bool
-	conns   map[*monitoredConn]struct{} // the open ones
+	conns   map[*monitoredConn]struct{} // the open connections
 	dialing map[*dialing]struct{}
 	probes  sync.WaitGroup
-	// unresponsive are addresses that do not answer: no connection is made to them until they do.
+	// unresponsive are addresses that do not answer. No connection is made to them until they do.
 	unresponsive map[address]struct{}
 }
 
-// guard monitors every connection that is opened with a configuration.
+// guard monitors every connection opened with a configuration.
 func guard(config *pgx.ConnConfig) *connWatchdog {
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = handshake
@@ -80,12 +81,12 @@ func guard(config *pgx.ConnConfig) *connWatchdog {
 	return o
 }
 
-// cutIdle cuts idle connections: one was unresponsive, and closing each gracefully would take seconds.
+// cutIdle closes idle connections abruptly: one was unresponsive, and closing each gracefully would take seconds.
 func (o *connWatchdog) cutIdle() {
 	o.cutThose(func(l *monitoredConn) bool { return l.reading.round.Load()%2 == 0 && l.writing.round.Load()%2 == 0 })
 }
 
-// cutThose cuts open connections.
+// cutThose abandons the open connections that which selects.
 func (o *connWatchdog) cutThose(which func(l *monitoredConn) bool) {
 	o.mu.Lock()
 	var useless []*monitoredConn
@@ -109,7 +110,7 @@ func (o *connWatchdog) close() {
 	o.probes.Wait()
 }
 
-// check cuts a connection that will never answer its waiting caller.
+// check abandons a connection that will never answer its waiting caller.
 func (o *connWatchdog) check(l *monitoredConn, w *wait) {
 	if !o.enter() {
 		return
@@ -139,8 +140,9 @@ func (o *connWatchdog) enter() bool {
 	return !o.closed
 }
 
-// works asks Postgres whether the process of a connection is working. It is not when it is gone or waits for its
-// client, or when Postgres does not answer, which is recorded. A Postgres that refuses the probe counts as working.
+// works asks Postgres whether the process of a connection is working. It is not if the process is gone or waits for its
+// client. It also is not if Postgres does not answer, which works records. A Postgres that refuses the probe counts as
+// working.
 func (o *connWatchdog) works(l *monitoredConn) bool {
 	ctx, cancel := context.WithTimeout(o.ctx, probeTimeout)
 	defer cancel()
@@ -165,8 +167,8 @@ func (o *connWatchdog) works(l *monitoredConn) bool {
 	return string(results[0].Rows[0][0]) != "0"
 }
 
-// probe connects to one address only, of those that DATABASE_URL names, whether or not it accepts writes. answers
-// is false when ctx ended without any reply: being refused, or cut off, is an answer.
+// probe connects to only one of the addresses in DATABASE_URL, whether or not the server there accepts writes. answers
+// is false if ctx ended without any reply. A refused or broken connection is a reply.
 func (o *connWatchdog) probe(ctx context.Context, at address) (conn *pgconn.PgConn, answers bool, err error) {
 	config := o.config.Copy()
 	config.ConnectTimeout = 0 // ctx bounds it

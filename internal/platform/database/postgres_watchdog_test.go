@@ -7,7 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// A connection whose line was cut is closed once more by who had it: that is no failure.
+// The owner of an abandoned connection closes it a second time, which is not an error.
 func TestACutLineIsClosedTwice(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -12,9 +12,10 @@ import (
 	"harness/internal/platform/database/wal"
 )
 
-// OpenReadOnly opens an existing store for reading: it neither makes nor changes a file, and takes no lock that a server
-// would wait for. It returns fs.ErrNotExist for a missing SQLite file, and *FileError for one that Open would refuse.
-// ErrReadOnly comes with the store and says that it accepts no writes. The caller closes the store.
+// OpenReadOnly opens an existing store for reading. It neither creates nor changes a file, and takes no lock that a
+// server would wait for. It returns fs.ErrNotExist for a missing SQLite file, and *FileError for a file that Open would
+// refuse. ErrReadOnly is returned together with the store, and means that the store accepts no writes. The caller
+// closes the store.
 func OpenReadOnly(ctx context.Context, opts Options) (*DB, error) {
 	if opts.URL != "" {
 		opts.MaxConns = 1
@@ -35,15 +36,15 @@ func OpenReadOnly(ctx context.Context, opts Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	path, err := filepath.EvalSymlinks(opts.Path) // its log lies beside the file itself
+	path, err := filepath.EvalSymlinks(opts.Path) // the log is beside the file itself
 	if err != nil {
 		return nil, fmt.Errorf("find the database: %w", err)
 	}
 	if err := wal.Check(path); err != nil {
 		return nil, damagedLog(path, err)
 	}
-	// Without a log the file is unused, and no log is made. With one, its content counts, and its index file can be
-	// shared.
+	// Without a log the file is unused, and no log is created. With a log, the log's content counts, and its index file
+	// can be shared.
 	how := "mode=ro&readonly_shm=1"
 	if _, err := os.Stat(opts.Path + "-wal"); errors.Is(err, fs.ErrNotExist) {
 		how += "&immutable=1"
@@ -59,5 +60,5 @@ func OpenReadOnly(ctx context.Context, opts Options) (*DB, error) {
 	return &DB{engine: SQLite, write: read, read: read, raw: read}, nil
 }
 
-// ErrReadOnly means that a store answers and accepts no writes.
+// ErrReadOnly means that a store answers but accepts no writes.
 var ErrReadOnly = errors.New("the store accepts no writes")

@@ -11,7 +11,8 @@ import (
 	"harness/tests/dbtest"
 )
 
-// A read-only store reads every commit, also those still in the log of a writer, makes no file, and writes nothing.
+// A read-only store reads every commit, including those still in the log of a writer. It creates no file, and writes
+// nothing.
 func TestOpenReadOnlyChangesNothing(t *testing.T) {
 	t.Parallel()
 	dbtest.EachEngine(t, func(t *testing.T, engine database.Engine) {

@@ -19,10 +19,10 @@ import (
 	"harness/internal/platform/database/wal"
 )
 
-// killed is what the files of a store are when its server is killed: by the end of their names.
+// killed holds the files of a store whose server was killed, by the ends of their names.
 type killed map[string][]byte
 
-// kill copies a store's files as they are.
+// kill copies a store's files in their current state.
 func kill(t *testing.T, path string) killed {
 	t.Helper()
 	files := killed{}
@@ -36,7 +36,7 @@ func kill(t *testing.T, path string) killed {
 	return files
 }
 
-// leave writes the files somewhere.
+// leave writes the files to a new folder.
 func (k killed) leave(t *testing.T) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "rot.db")
@@ -48,24 +48,24 @@ func (k killed) leave(t *testing.T) (path string) {
 	return path
 }
 
-// with are the files with another log.
+// with returns the files with another log.
 func (k killed) with(log []byte) killed {
 	changed := maps.Clone(k)
 	changed["-wal"] = log
 	return changed
 }
 
-// flipped is the log with one bit changed.
+// flipped returns the log with one bit changed.
 func (k killed) flipped(bit int) killed {
 	log := bytes.Clone(k["-wal"])
 	log[bit/8] ^= 1 << (bit % 8)
 	return k.with(log)
 }
 
-// synced is how much of the log is known to be synced.
+// synced returns how much of the log is known to be synced.
 func (k killed) synced() int { return int(binary.BigEndian.Uint64(k["-synced"][16:])) }
 
-// rows counts them in a store that is opened, which is closed again.
+// rows opens a store, counts its rows, and closes it.
 func rows(t *testing.T, path string, mended func(int)) (n int, err error) {
 	t.Helper()
 	db, err := Open(t.Context(), Options{Path: path, Mended: mended})
@@ -76,7 +76,7 @@ func rows(t *testing.T, path string, mended func(int)) (n int, err error) {
 	return n, errors.Join(err, db.Close())
 }
 
-// stored is a store of so many rows, of a commit each, whose server was killed.
+// stored returns a store with n rows, one per commit, whose server was killed.
 func stored(t *testing.T, opts Options, n int) killed {
 	t.Helper()
 	opts.Path = filepath.Join(t.TempDir(), "rot.db")
@@ -87,10 +87,10 @@ func stored(t *testing.T, opts Options, n int) killed {
 	return kill(t, opts.Path)
 }
 
-const flips = "HARNESS_BITROT" // how many are tried
+const flips = "HARNESS_BITROT" // the number of flips to try
 
-// A bit that flips in the log loses nothing without a word: it is put right, byte for byte, or the store is refused.
-// SQLite itself forgets what stands behind it.
+// A bit that flips in the log loses nothing silently. It is repaired, byte for byte, or the store is refused. SQLite
+// itself drops all commits after it.
 func TestAFlippedBitInTheLogLosesNothing(t *testing.T) {
 	t.Parallel()
 	const all = 60
@@ -146,7 +146,7 @@ func lostBySQLite(t *testing.T, files killed, all int) bool {
 	return n < all || err != nil && strings.Contains(err.Error(), "no such table")
 }
 
-// What a mend writes is what was written before.
+// A repair restores the original bytes.
 func TestAMendedLogIsWhatWasWritten(t *testing.T) {
 	t.Parallel()
 	store := stored(t, Options{}, 30)
@@ -164,8 +164,8 @@ func TestAMendedLogIsWhatWasWritten(t *testing.T) {
 	}
 }
 
-// Damage that no bit explains is refused where it was synced, and is the log's end where it was not: a loss of power
-// leaves such.
+// Damage that no single bit explains is refused in the synced part of a log. In the unsynced part it is the log's end:
+// a loss of power causes such damage.
 func TestLogDamageIsDistinguishedFromItsEnd(t *testing.T) {
 	t.Parallel()
 	const all, synced = 40, 25
@@ -212,7 +212,7 @@ func TestLogDamageIsDistinguishedFromItsEnd(t *testing.T) {
 			if _, err := OpenReadOnly(t.Context(), Options{Path: path}); !errors.As(err, new(*FileError)) {
 				t.Errorf("a look says %v", err)
 			}
-			// Its remedy.
+			// The remedy of the error.
 			if err := os.Remove(path + "-synced"); err != nil {
 				t.Fatal(err)
 			}
@@ -223,7 +223,8 @@ func TestLogDamageIsDistinguishedFromItsEnd(t *testing.T) {
 	}
 }
 
-// A log that goes on after a kill is noted, too. One of which a sync failed is not: what was synced of it is not known.
+// The mark is also written for a log that continues after a kill. It is not written for a log whose sync failed: how
+// much of it was synced is unknown.
 func TestSyncedLengthIsRecorded(t *testing.T) {
 	t.Parallel()
 	path := stored(t, Options{}, 3).leave(t)
@@ -249,7 +250,7 @@ func TestSyncedLengthIsRecorded(t *testing.T) {
 		t.Error("a sync that failed is no error")
 	}
 	fails.Store(false)
-	// A reader keeps the log from beginning anew.
+	// A reader keeps the log from restarting.
 	if err := db.Snapshot(t.Context(), func(q Querier) error {
 		if err := q.QueryRowContext(t.Context(), `select count(*) from t`).Scan(new(int)); err != nil {
 			return err
@@ -278,7 +279,7 @@ func openLogAgain(t *testing.T, opts Options) *DB {
 	return db
 }
 
-// Who looks at a store while its server writes, and begins its log anew, sees no damage.
+// A check of a store finds no damage while its server writes and restarts its log.
 func TestALogThatIsWrittenIsNotDamaged(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "rot.db")
@@ -291,7 +292,7 @@ func TestALogThatIsWrittenIsNotDamaged(t *testing.T) {
 				return err
 			})
 			if err == nil && n%40 == 39 {
-				_, err = db.EmptyLog(t.Context()) // which cuts it off
+				_, err = db.EmptyLog(t.Context()) // this truncates it
 				<-time.After(2 * time.Millisecond)
 			}
 			if err != nil {

@@ -5,10 +5,10 @@ import (
 	"fmt"
 )
 
-// Row is a row of a result, to be scanned. *sql.Row, *sql.Rows and those of pgx are rows.
+// Row is a row of a result, to be scanned. *sql.Row, *sql.Rows and the rows of pgx implement it.
 type Row interface{ Scan(dest ...any) error }
 
-// ReadEach calls scan with each row of a query, in the query's order. An error begins with the given task.
+// ReadEach calls scan with each row of a query, in the query's order. Its error starts with what.
 func ReadEach(ctx context.Context, q Querier, what string, scan func(Row) error, query string, args ...any) error {
 	if conn, isConn := q.(Conn); isConn {
 		if err := conn.readEach(ctx, scan, query, args...); err != nil {

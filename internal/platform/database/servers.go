@@ -8,10 +8,10 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// errMoved says that the data came from two servers, one of which may lack the other's data.
+// errMoved means that the data came from two servers, one of which may lack the other's data.
 var errMoved = errors.New("the database failed over while it was being read")
 
-// ErrUnsettled says that the data may not survive a loss of the primary, and must not be shown. It is Refused.
+// ErrUnsettled means that the data may not survive a loss of the primary, and must not be shown. It is Refused.
 var ErrUnsettled = errors.New("the last write is not on the standby yet")
 
 // Servers records which Postgres servers ran the statements of a context. It is safe for concurrent use.
@@ -37,7 +37,7 @@ func (s *Servers) Asked() bool {
 	return s.asked
 }
 
-// Only returns nil when this server ran all statements so far, as Conn.Server names it. Its error is Refused.
+// Only returns nil if a single server, with this Conn.Server, ran all statements so far. Its error is Refused.
 func (s *Servers) Only(name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,11 +7,10 @@ import (
 	"fmt"
 )
 
-// Snapshot runs fn on one consistent state of the store, unaffected by later commits. q is invalid after fn returns.
-// fn must not wait for anything but the store: no checkpoint of SQLite's log is possible while a reader uses an old
-// state.
+// Snapshot runs fn on one consistent state of the store, unaffected by later commits. q is invalid after fn returns. fn
+// must wait for nothing but the store: no checkpoint of SQLite's log is possible while a reader uses an old state.
 func (db *DB) Snapshot(ctx context.Context, fn func(q Querier) error) error {
-	var options *sql.TxOptions // a deferred transaction of SQLite keeps to what its first statement saw
+	var options *sql.TxOptions // a deferred SQLite transaction keeps the state that its first statement saw
 	if db.engine == Postgres {
 		options = &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}
 	}
@@ -34,10 +33,11 @@ func (db *DB) Snapshot(ctx context.Context, fn func(q Querier) error) error {
 	return err
 }
 
-// preparedReads is a reading transaction of SQLite that runs prepared statements where there are some.
+// preparedReads is a reading SQLite transaction that runs prepared statements where available.
 //
-// A statement begun is finished whatever becomes of the context: to watch the context the driver starts a goroutine for every statement,
-// which takes longer than the statement. The transaction itself still ends with its context.
+// A started statement finishes whatever happens to the context. To observe the context, the driver would start a
+// goroutine for every statement, which takes longer than the statement. The transaction itself still ends with its
+// context.
 type preparedReads struct {
 	tx         *sql.Tx
 	statements *statements
@@ -58,7 +58,7 @@ func (t preparedReads) QueryContext(ctx context.Context, query string, args ...a
 // QueryRowContext implements Querier.
 func (t preparedReads) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
 	if ctx.Err() == nil {
-		ctx = context.WithoutCancel(ctx) // a context that ended fails the row
+		ctx = context.WithoutCancel(ctx) // an ended context fails the row
 	}
 	if prepared := t.statements.find(query); prepared != nil {
 		return t.tx.StmtContext(ctx, prepared).QueryRowContext(ctx, args...) //nolint:sqlclosecheck // the transaction closes its own

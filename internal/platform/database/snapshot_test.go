@@ -8,7 +8,7 @@ import (
 	"harness/tests/dbtest"
 )
 
-// What a snapshot reads was true at one moment: what others commit in between does not show, however often it looks.
+// All reads of a snapshot see the same state: commits in between are not visible, however often it reads.
 func TestASnapshotKeepsToOneState(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
 		write := func(statement string) {

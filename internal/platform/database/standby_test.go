@@ -10,8 +10,8 @@ import (
 	"harness/tests/polling"
 )
 
-// A commit waits for the standby, and an operator breaks off the wait at the server. It does not count as
-// replicated: the standby is checked.
+// An operator interrupts a commit's wait for the standby at the server. The commit does not count as replicated: the
+// standby is checked.
 func TestACommitWhoseStandbyWasNotWaitedForIsInDoubt(t *testing.T) {
 	t.Parallel()
 	pair := dbtest.NewPair(t)

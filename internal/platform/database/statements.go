@@ -9,11 +9,12 @@ import (
 	"sync"
 )
 
-// maxStatements bounds a pool's prepared statements. Query texts are constants but for the number of rows, so the bound is a safety net.
+// maxStatements bounds a pool's prepared statements. Query texts are constants except for the number of rows, so the
+// bound is a safety net.
 const maxStatements = 512
 
-// statements keeps prepared statements by their text: parsing costs SQLite more than most of ours take to run. pgx does this by itself.
-// A text is prepared once it was seen, beside the query that showed it.
+// statements caches prepared statements by their text: SQLite takes longer to parse most of ours than to run them. pgx
+// does this itself. A text is prepared after its first use, concurrently with that query.
 type statements struct {
 	pool *sql.DB
 	log  *logSync // nil when readable data is always synced
@@ -35,7 +36,7 @@ func (s *statements) awaitDurable(ctx context.Context) error {
 	return s.log.visible(ctx)
 }
 
-// find returns the prepared statement, nil when there is none yet.
+// find returns the prepared statement, nil if there is none yet.
 func (s *statements) find(text string) *sql.Stmt {
 	s.mu.RLock()
 	found := s.byText[text]
@@ -50,7 +51,7 @@ func (s *statements) find(text string) *sql.Stmt {
 	return found
 }
 
-// prepare prepares what was asked for since the last time. A text that cannot be prepared is left to fail where it is used.
+// prepare prepares the texts requested since the last call. A text that cannot be prepared fails where it is used.
 func (s *statements) prepare(ctx context.Context) {
 	s.mu.RLock()
 	waiting := len(s.seen) > 0
@@ -85,8 +86,8 @@ func (s *statements) prepare(ctx context.Context) {
 	}
 }
 
-// positional writes $1, $2, ... as ? when each stands once and in order: the driver finds a numbered parameter by comparing names, which
-// takes the square of their number. Any other text is returned as it is.
+// positional replaces $1, $2, ... by ? if each occurs once and in order. The driver finds a numbered parameter by
+// comparing names, which takes quadratic time. Any other text is returned unchanged.
 func positional(text string) string {
 	var b strings.Builder
 	next := 1
@@ -100,7 +101,7 @@ func positional(text string) string {
 			b.WriteString(text[i : i+end+2])
 			i += end + 2
 		case c == '"' || c == '`' || c == '?':
-			return text // a quoted name might hold a dollar
+			return text // a quoted name might contain a dollar
 		case c != '$':
 			b.WriteByte(c)
 			i++
@@ -120,7 +121,7 @@ func positional(text string) string {
 	return b.String()
 }
 
-// reader is a pool for reading that prepares what it is asked.
+// reader is a pool for reading that prepares the queries it runs.
 type reader struct{ *statements }
 
 // QueryContext implements Querier.
@@ -146,7 +147,7 @@ func (r reader) QueryRowContext(ctx context.Context, query string, args ...any) 
 	} else {
 		row = r.pool.QueryRowContext(ctx, query, args...)
 	}
-	_ = r.awaitDurable(ctx) // a context that ends meanwhile ends the row, too, or the caller is gone
+	_ = r.awaitDurable(ctx) // if the context ends first, the row ends with it, or its caller has left
 	return row
 }
 

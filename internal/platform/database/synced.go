@@ -18,10 +18,10 @@ type Committed struct {
 	server string
 }
 
-// Server is the Conn.Server of the transaction, "" when unknown.
+// Server returns the Conn.Server of the transaction, "" when unknown.
 func (c Committed) Server() string { return c.server }
 
-// Synced returns when the transaction survives loss of power: until then its effects must not be published. After an
+// Synced returns when the transaction survives a loss of power; until then its effects must not be published. After an
 // error, which is Transient, it may be called again any number of times.
 func (c Committed) Synced(ctx context.Context) error {
 	if c.log == nil {
@@ -30,24 +30,24 @@ func (c Committed) Synced(ctx context.Context) error {
 	return c.log.await(ctx, c.number)
 }
 
-// Certain reports that Synced need not wait.
+// Certain reports whether Synced need not wait.
 func (c Committed) Certain() bool { return c.log == nil || c.log.synced.Load() >= c.number }
 
-// SyncError says that SQLite's log could not be synced.
+// SyncError means that SQLite's log could not be synced.
 type SyncError struct{ Err error }
 
 func (e *SyncError) Error() string { return fmt.Sprintf("sync the log: %v", e.Err) }
 
-// Unwrap is the system's error.
+// Unwrap returns the system's error.
 func (e *SyncError) Unwrap() error { return e.Err }
 
 // logSync syncs SQLite's log concurrently with the writer. With synchronous=FULL SQLite would sync within COMMIT and
 // block the only writer. The writer's connection therefore has synchronous=NORMAL, with which SQLite syncs only where
-// the order of its own writes requires it. Each commit is synced here, together with those made until then. The log
-// is valid up to its last whole commit, in any order of writes to the disk.
+// the order of its own writes requires it. Each commit is synced here, together with all earlier ones. In whatever
+// order the disk writes it, the log is valid up to its last complete commit.
 type logSync struct {
 	committed, synced atomic.Int64 // numbers of transactions
-	// failing is set from a failed sync until restore has written the whole log to the database: after a failure the
+	// failing is set after a failed sync, until restore has written the whole log to the database. After a failure the
 	// system may treat unwritten data as written.
 	failing atomic.Bool
 	restore func(ctx context.Context) error
@@ -56,8 +56,8 @@ type logSync struct {
 	unmarked func(err error)
 	// ends is the end of the last transaction in the log.
 	ends atomic.Pointer[wal.Mark]
-	// turn holds a token while no goroutine syncs. The holder owns these: file, the log; marker, which records
-	// how much of it is synced; lost, the salt of a log whose sync failed; behind, that the last record failed.
+	// turn holds a token while no goroutine syncs. The holder owns these: file, the log; marker, which records how much
+	// of it is synced; lost, the salt of a log whose sync failed; behind, whether the last record failed.
 	turn   chan struct{}
 	file   *os.File
 	marker *wal.Marker
@@ -101,7 +101,7 @@ func (l *logSync) note(log wal.Mark) Committed {
 	return Committed{log: l, number: l.committed.Add(1)}
 }
 
-// await returns when a transaction is on the disk. Its caller must not hold the writer's turn.
+// await returns when a transaction is on disk. Its caller must not hold the writer's turn.
 func (l *logSync) await(ctx context.Context, number int64) error {
 	if l.synced.Load() < number && l.failing.Load() {
 		if err := l.restore(ctx); err != nil {
@@ -111,8 +111,8 @@ func (l *logSync) await(ctx context.Context, number int64) error {
 	return l.join(ctx, number)
 }
 
-// join syncs the log at least up to a transaction. A caller that arrives during a sync waits for it, and then syncs
-// the commits made meanwhile.
+// join syncs the log at least up to a transaction. A caller that arrives during a sync waits for it, and then syncs the
+// commits made during that sync.
 func (l *logSync) join(ctx context.Context, number int64) error {
 	if l.synced.Load() >= number {
 		return nil
@@ -143,9 +143,9 @@ func (l *logSync) join(ctx context.Context, number int64) error {
 	return nil
 }
 
-// writeMark records how much of the log is synced. After a failed sync nothing is known of a log, because the system
+// writeMark records how much of the log is synced. After a failed sync nothing is known about a log, because the system
 // may treat unwritten data as written. Without the record, damage to the log looks like its end, but nothing else
-// fails. An error is therefore reported once until it works again, and does not fail a commit.
+// fails. An error is therefore reported once per outage, and does not fail a commit.
 func (l *logSync) writeMark(end *wal.Mark) {
 	if end != nil && end.Salt != l.lost {
 		err := l.marker.Put(*end)
@@ -164,8 +164,8 @@ func (l *logSync) restored() {
 	l.failing.Store(false)
 }
 
-// visible waits until all data that a reader may have seen is on the disk. While syncing fails readers do not wait:
-// the sync is retried until it succeeds.
+// visible waits until all data that a reader may have seen is on disk. While syncing fails, readers do not wait: the
+// sync is retried until it succeeds.
 func (l *logSync) visible(ctx context.Context) error {
 	number := l.committed.Load()
 	if l.synced.Load() >= number || l.failing.Load() {
@@ -185,7 +185,7 @@ func (l *logSync) close() error {
 		return nil
 	}
 	_, err := os.Stat(l.file.Name())
-	gone := errors.Is(err, fs.ErrNotExist) // all of it was moved into the database
+	gone := errors.Is(err, fs.ErrNotExist) // the whole log was moved into the database
 	err = errors.Join(l.file.Close(), l.marker.Close(gone))
 	l.file = nil
 	return err

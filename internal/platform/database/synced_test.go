@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// heldSync is a log whose syncs wait to be let go.
+// heldSync is a log whose syncs wait to be released.
 type heldSync struct {
 	asked, let chan struct{}
-	path       atomic.Value // of the last one
+	path       atomic.Value // path of the last file
 }
 
 func newHeldSync() *heldSync {
@@ -38,7 +38,7 @@ func insert(ctx context.Context, value string) func(tx Tx, _ []int64) (Last, err
 
 const one = `select 1`
 
-// No reader sees a transaction that a loss of power could undo; the next one runs meanwhile, and is synced with
+// No reader sees a transaction that a loss of power could undo. The next one runs in the meantime, and is synced with
 // the ones before it.
 func TestNothingIsVisibleBeforeItIsSynced(t *testing.T) {
 	t.Parallel()
@@ -54,7 +54,7 @@ func TestNothingIsVisibleBeforeItIsSynced(t *testing.T) {
 	}
 	synced, updated, read, snapshot := make(chan error, 1), make(chan error, 1), make(chan error, 2), make(chan error, 1)
 	go func() { synced <- first.Synced(t.Context()) }()
-	<-held.asked // the first is on its way, and the next ones run
+	<-held.asked // the first sync is in progress, and the next transactions run
 	count := func(q Querier) error {
 		var n int
 		err := q.QueryRowContext(t.Context(), `select count(*) from t`).Scan(&n)
@@ -108,8 +108,8 @@ func TestNothingIsVisibleBeforeItIsSynced(t *testing.T) {
 	}
 }
 
-// After a failed sync the system may report pages as written that are not. So everything is written again, to
-// the database, before it is published; reads continue meanwhile.
+// After a failed sync the system may report pages as written that are not. So everything is written again, to the
+// database, before it is published; reads continue in the meantime.
 func TestAFailedSyncIsMadeUpFor(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "log.db")
@@ -136,11 +136,11 @@ func TestAFailedSyncIsMadeUpFor(t *testing.T) {
 	if err := db.Read().QueryRowContext(t.Context(), `select v from t`).Scan(&v); err != nil || v != "held" {
 		t.Errorf("read %q, %v", v, err)
 	}
-	failing.Store(false) // as the system does: the next sync of the same file succeeds, whatever became of what was to be written
+	failing.Store(false) // like the system: the next sync of the same file succeeds, whether or not the data was written
 	if err := stored.Synced(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	// The database has it, without its log.
+	// The database contains it, without its log.
 	bytes, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -161,7 +161,7 @@ func TestAFailedSyncIsMadeUpFor(t *testing.T) {
 	commits(t, db, 2, "after")
 }
 
-// The log that is synced is the one that is written, also behind a link, and when the connection was opened anew.
+// The synced log is the one being written, also behind a symbolic link, and after the connection was reopened.
 func TestTheLogThatIsWrittenIsSynced(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -202,16 +202,16 @@ func TestTheLogThatIsWrittenIsSynced(t *testing.T) {
 	}
 }
 
-// That it cannot be noted how much of the log is synced fails no commit, and is said once.
+// If the synced length of the log cannot be recorded, no commit fails, and the error is reported once.
 func TestALogThatCannotBeMarkedIsReported(t *testing.T) {
 	t.Parallel()
-	var reported []error // by each sync, one after the other
+	var reported []error // appended by each sync, one after the other
 	db := openLog(t, Options{Path: filepath.Join(t.TempDir(), "log.db"), Unmarked: func(err error) { reported = append(reported, err) }},
 		writerPages)
 	commits(t, db, 3, "marked")
 	log := db.writer.log
 	<-log.turn
-	if err := log.marker.Close(false); err != nil { // as a file whose disk is gone
+	if err := log.marker.Close(false); err != nil { // like a file whose disk is gone
 		t.Error(err)
 	}
 	log.turn <- struct{}{}

@@ -6,14 +6,14 @@ import (
 	"unicode/utf8"
 )
 
-// MaxKey is how many characters (UTF-16 units) a text in an index may have. With 3 bytes each it leaves room for a
-// session's id in the 2704 bytes of an index row of Postgres.
+// MaxKey is the maximum number of characters (UTF-16 units) of a text in an index. With 3 bytes each, it leaves room
+// for a session's id in the 2704 bytes of a Postgres index row.
 const MaxKey = 512
 
 // maxKeyBytes is MaxKey as EncodeText stores it.
 const maxKeyBytes = 3 * MaxKey
 
-// KeyError says that a text is too long for an index.
+// KeyError means that a text is too long for an index.
 type KeyError struct {
 	// Name is the caller's name of the text.
 	Name  string
@@ -36,15 +36,15 @@ func CheckKeys(namesAndTexts ...string) error {
 	return nil
 }
 
-// Postgres refuses U+0000 and invalid UTF-8 in text, SQLite takes both; clients may send either. Text a client chose
-// goes through EncodeText on its way in and DecodeText on its way out, so that both engines give back the same. Nearly
-// all text is stored as it is.
+// Postgres refuses U+0000 and invalid UTF-8 in text; SQLite accepts both, and clients may send either. EncodeText
+// encodes text chosen by a client before it is stored, and DecodeText decodes it when it is read. So both engines
+// return the same. Nearly all text is stored unchanged.
 var (
 	encodeText = strings.NewReplacer("\x00", "\x010", "\x01", "\x011")
 	decodeText = strings.NewReplacer("\x010", "\x00", "\x011", "\x01")
 )
 
-// EncodeText makes text storable on every engine; DecodeText undoes it. Invalid UTF-8 becomes U+FFFD for good.
+// EncodeText makes text storable on every engine; DecodeText reverses it. Invalid UTF-8 becomes U+FFFD permanently.
 func EncodeText(text string) string {
 	if strings.IndexByte(text, 0) < 0 && strings.IndexByte(text, 1) < 0 && utf8.ValidString(text) {
 		return text

@@ -16,12 +16,12 @@ import (
 // sqliteError is an error of SQLite, from either driver.
 type sqliteError interface {
 	error
-	Code() int // with its extension
+	Code() int // the extended result code
 }
 
-// Transient reports whether an error is the store's condition and not the transaction's fault: the connection broke,
-// the server is restarting or read-only, the disk is full or fails, a lock was not available in time. The same
-// transaction may be tried again, and succeeds once the store works. It says nothing about whether a failed COMMIT
+// Transient reports whether an error is the store's condition and not the transaction's fault. Examples are a broken
+// connection, a restarting or read-only server, a full or failing disk, or a lock that was not available in time. The
+// same transaction may be retried, and succeeds once the store works. Transient does not report whether a failed COMMIT
 // took effect (see ErrCommit).
 func Transient(err error) bool {
 	var nerr net.Error
@@ -39,8 +39,8 @@ func Transient(err error) bool {
 	return errors.As(err, &nerr) || pgconn.SafeToRetry(err) || strings.Contains(err.Error(), "conn closed")
 }
 
-// Refused is Transient of errors that only the store returns, wherever they surface: its own refusals, and its
-// server being unreachable. A broken connection may be another service's.
+// Refused is Transient for errors that only the store returns, wherever they surface: its own refusals, and an
+// unreachable server. A broken connection may be another service's.
 func Refused(err error) bool {
 	var (
 		pg   *pgconn.PgError
@@ -57,7 +57,7 @@ func Refused(err error) bool {
 	return errors.Is(err, errUnresponsive) || ownError(err) != nil || errors.As(err, new(*pgconn.ConnectError))
 }
 
-// Reason describes a store's error for readers who must not see its address: without host, user or statement.
+// Reason describes a store's error for readers who must not see the store's address: without host, user or statement.
 func Reason(err error) string {
 	var (
 		pg   *pgconn.PgError
@@ -78,7 +78,7 @@ func Reason(err error) string {
 	return "it cannot be reached"
 }
 
-// ownError is an error of this package that is more specific than an unreachable store, nil for none.
+// ownError returns an error of this package that is more specific than an unreachable store, nil for none.
 func ownError(err error) error {
 	for _, one := range []error{errUnwaited, errMoved, ErrUnsettled} {
 		if errors.Is(err, one) {
@@ -88,22 +88,22 @@ func ownError(err error) error {
 	return nil
 }
 
-// transientState is Transient of Postgres' SQLSTATE, most of which go by their class.
+// transientState is Transient for Postgres' SQLSTATE; most states are decided by their class.
 func transientState(state string) bool {
 	switch state {
 	case readOnlyTransaction,
-		"25P03", "25P04", // the transaction idled or lasted too long: its client froze or lost its network
-		"42501": // a right was revoked, or not yet granted on the server that took over
+		"25P03", "25P04", // the transaction was idle or ran too long: its client froze or lost its network
+		"42501": // a right was revoked, or is not yet granted on the server that took over
 		return true
 	}
 	classes := []string{
 		"08", // connection
-		"28", // logging in: a password is being changed
+		"28", // login: a password is being changed
 		"3D", // the database is being restored
 		"40", // deadlock, serialisation
 		"53", // disk, memory, connections
 		"55", // locks
-		"57", // cancelled by time-out or an operator
+		"57", // canceled by a timeout or an operator
 		"58", // I/O
 		"XX", // internal and corrupted data
 	}
@@ -118,7 +118,7 @@ func isReadOnly(err error) bool {
 	return errors.As(err, &pg) && pg.Code == readOnlyTransaction
 }
 
-// transientCode is Transient of SQLite's result code, with or without its extension.
+// transientCode is Transient for SQLite's result code, basic or extended.
 func transientCode(code int) bool {
 	switch code & 0xff {
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_FULL:
@@ -127,8 +127,8 @@ func transientCode(code int) bool {
 	return stale(code)
 }
 
-// stale are the codes after which a connection may keep failing although the files are intact again: its open files
-// are not the present ones.
+// stale reports whether a connection may keep failing after this code although the files are intact again: its open
+// files are not the current ones.
 func stale(code int) bool {
 	switch code & 0xff {
 	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM,

@@ -45,7 +45,7 @@ func TestTransientIsTheStoresConditionAndNotTheTransactionsFault(t *testing.T) {
 	}
 }
 
-// A connection whose files failed is given up: the next transaction sees the files as they are then.
+// A connection whose files failed is dropped: the next transaction opens the current files.
 func TestReadOnlyConnectionIsDropped(t *testing.T) {
 	t.Parallel()
 	db, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "harness.db")})

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// Load runs fn in one write transaction and commits it, however long that takes: for a whole store at once,
-// while no other process uses it.
+// Load runs fn in one write transaction and commits it, however long that takes. It is for a whole store at once, while
+// no other process uses it.
 func (db *DB) Load(ctx context.Context, fn func(tx Tx) error) (err error) {
 	if db.engine == SQLite {
 		tx, err := db.raw.BeginTx(ctx, nil)

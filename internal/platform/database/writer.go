@@ -10,23 +10,23 @@ import (
 	"harness/internal/platform/database/wal"
 )
 
-// writer is the one connection for writes to SQLite. A sql.Tx for each transaction would cost a goroutine that
-// watches its context, and database/sql a copy of all data.
+// writer is the only connection for writes to SQLite. A sql.Tx for each transaction would cost a goroutine that watches
+// its context, and database/sql would cost a copy of all data.
 //
 // A writer holds the turn: waiting for it in Go is fair, waiting for SQLite's write lock is not.
 type writer struct {
 	open func() (*lite.Conn, error)
 	turn chan struct{} // holds one token while no writer has the turn
-	log  *logSync      // nil when a commit need not survive loss of power
+	log  *logSync      // nil if a commit need not survive a loss of power
 
 	// These belong to the holder of the turn.
 	lite  *lite.Conn // nil when it must be reopened
-	pool  *sql.DB    // of it alone
+	pool  *sql.DB    // a pool with only this connection
 	conn  *sql.Conn  // the same connection, for queries
-	bytes int        // of the parameters of the running transaction
+	bytes int        // parameter bytes of the running transaction
 }
 
-// openWriter opens the writer; its log is synced for each commit as Options say, when full says that it is.
+// openWriter opens the writer. If full, it syncs the log for each commit, as Options describe.
 func openWriter(ctx context.Context, open func() (*lite.Conn, error), full bool, opts Options) (*writer, error) {
 	w := &writer{open: open, turn: make(chan struct{}, 1)}
 	if full {
@@ -60,7 +60,7 @@ func (w *writer) connect(ctx context.Context) error {
 	return nil
 }
 
-// openLog makes us sync the connection's log instead of COMMIT.
+// openLog makes this package sync the connection's log, instead of COMMIT.
 func (w *writer) openLog(ctx context.Context) error {
 	var file string
 	if err := w.conn.QueryRowContext(ctx, `select file from pragma_database_list where name = 'main'`).
@@ -73,7 +73,7 @@ func (w *writer) openLog(ctx context.Context) error {
 	return w.exec(`pragma synchronous = normal`)
 }
 
-// restore writes the log to the database, and syncs that.
+// restore writes the log to the database, and syncs the database.
 func (w *writer) restore(ctx context.Context) error {
 	return w.with(ctx, func(conn *sql.Conn) error {
 		err := moveAll(ctx, conn)
@@ -87,7 +87,7 @@ func (w *writer) restore(ctx context.Context) error {
 	})
 }
 
-// acquire waits for the turn, or for ctx to end.
+// acquire waits for the turn, or until ctx ends.
 func (w *writer) acquire(ctx context.Context) error {
 	select {
 	case <-w.turn:
@@ -126,8 +126,7 @@ func (w *writer) drop() error {
 	return err
 }
 
-// update runs fn in one transaction and returns how many bytes were written in it. The errors are those of
-// DB.Update.
+// update runs fn in one transaction and returns how many bytes it wrote. The errors are those of DB.Update.
 func (w *writer) update(ctx context.Context, fn func(tx Tx) error) (committed Committed, bytes int, err error) {
 	if err := w.acquire(ctx); err != nil {
 		return Committed{}, 0, fmt.Errorf("begin transaction: %w", err)
@@ -149,7 +148,7 @@ func (w *writer) update(ctx context.Context, fn func(tx Tx) error) (committed Co
 	err = fn(writerTx{w, ctx})
 	ended = true
 	if err != nil {
-		// A failed write may have ended the transaction already: then there is nothing to roll back.
+		// A failed write may have ended the transaction already. Then there is nothing to roll back.
 		if rollbackErr := w.rollback(err, Transient(err)); rollbackErr != nil {
 			return Committed{}, 0, errors.Join(err, fmt.Errorf("roll back: %w", rollbackErr))
 		}
@@ -168,9 +167,9 @@ func (w *writer) update(ctx context.Context, fn func(tx Tx) error) (committed Co
 	return committed, w.bytes, nil
 }
 
-// rollback leaves no transaction open. It closes the connection when SQLite cannot roll back, has already done so, or
-// when the cause says that its files may have changed. inDoubt allows a failed rollback: a failed BEGIN or COMMIT
-// leaves a transaction or none.
+// rollback leaves no transaction open. It closes the connection in three cases: SQLite cannot roll back, SQLite has
+// already done so, or the cause shows that its files may have changed. inDoubt allows a failed rollback: after a failed
+// BEGIN or COMMIT, a transaction may or may not be open.
 func (w *writer) rollback(cause error, inDoubt bool) error {
 	if isStale(cause) {
 		return w.drop()
@@ -203,13 +202,13 @@ func (w *writer) close() error {
 
 // writerTx is a transaction of the writer.
 //
-// A started statement is finished even if the context ends. No further one starts then, and nothing is committed.
+// A started statement finishes even if the context ends. Then no further statement starts, and nothing is committed.
 type writerTx struct {
 	w   *writer
 	ctx context.Context //nolint:containedctx // the transaction ends with it
 }
 
-// begins returns the context to run a statement with; after an error that is the context with which it cannot run.
+// begins returns the context for a statement. After an error it returns a context with which the statement cannot run.
 func (t writerTx) begins(ctx context.Context) (context.Context, error) {
 	for _, one := range [...]context.Context{ctx, t.ctx} {
 		if err := one.Err(); err != nil {
@@ -247,6 +246,6 @@ func (t writerTx) QueryContext(ctx context.Context, query string, args ...any) (
 
 // QueryRowContext implements Tx.
 func (t writerTx) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
-	ctx, _ = t.begins(ctx) // with a context that ended it fails likewise: only database/sql makes a row with an error
+	ctx, _ = t.begins(ctx) // an ended context makes the query fail the same way; only database/sql can make a row with an error
 	return t.w.conn.QueryRowContext(ctx, query, args...)
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// however an Update ends, it leaves no transaction open: the next one begins, sees nothing of it, and commits.
+// However an Update ends, it leaves no transaction open: the next one starts, sees nothing of it, and commits.
 func TestNoTransactionIsLeftOpen(t *testing.T) {
 	t.Parallel()
 	boom := errors.New("boom")
@@ -82,7 +82,8 @@ func TestAPanicLeavesNoTransactionOpen(t *testing.T) {
 	expectOnly(t, db, "kept after a panic")
 }
 
-// Who waits for the writer leaves when its context ends, and statements without number cost no memory for ever.
+// A caller waiting for the writer leaves when its context ends, and any number of different statements uses bounded
+// memory.
 func TestTheWriterIsWaitedForAndForgets(t *testing.T) {
 	t.Parallel()
 	db := openLog(t, Options{Path: filepath.Join(t.TempDir(), "log.db")}, writerPages)
@@ -108,7 +109,8 @@ func TestTheWriterIsWaitedForAndForgets(t *testing.T) {
 	}
 }
 
-// Tools have a connection of their own, and the writer goes on with statements prepared before they changed the tables.
+// Tools have a separate connection. After they change the tables, the writer continues with statements prepared before
+// that.
 func TestToolsChangeTablesBesideTheWriter(t *testing.T) {
 	t.Parallel()
 	db := openLog(t, Options{Path: filepath.Join(t.TempDir(), "log.db")}, writerPages)
@@ -133,7 +135,7 @@ func setup(t *testing.T, db *DB) {
 	}
 }
 
-// expectOnly stores the last value and expects all of them, and nothing else.
+// expectOnly stores the last value, and expects exactly the given values.
 func expectOnly(t *testing.T, db *DB, want ...string) {
 	t.Helper()
 	if err := db.Update(t.Context(), func(tx Tx) error {

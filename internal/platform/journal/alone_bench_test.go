@@ -20,9 +20,9 @@ import (
 	"harness/tests/dbtest"
 )
 
-// The events per second of one process that writes alone, for so many sessions, each of which waits for its event, and
-// their ratio to those of another version, the median of short slices of both in turn. The disk is a real one. The other
-// one is a test binary of it with this file (go test -c ./journal), which HARNESS_BEFORE names.
+// The events per second of one process that writes alone, for a number of sessions that each wait for their event. It
+// also reports the ratio to another version: the median over short slices of both versions in turn. The disk is a real
+// one. HARNESS_BEFORE names the other version: its test binary with this file (go test -c ./journal).
 func BenchmarkAWriterAlone(b *testing.B) {
 	heap := make([]byte, 24<<20) // of a server (collectLess)
 	defer runtime.KeepAlive(heap)
@@ -30,7 +30,7 @@ func BenchmarkAWriterAlone(b *testing.B) {
 		for _, sessions := range []int{1, 64} {
 			b.Run(fmt.Sprintf("%s_%dsessions", engine, sessions), func(b *testing.B) {
 				log := alone(b, engine)
-				if os.Getenv("HARNESS_SLICES") != "" { // it is the other one
+				if os.Getenv("HARNESS_SLICES") != "" { // this is the other version's process
 					for ask := bufio.NewScanner(os.Stdin); ask.Scan(); {
 						fmt.Printf("\nslice %f\n", slice(b, log, sessions))
 					}
@@ -66,7 +66,7 @@ func BenchmarkAWriterAlone(b *testing.B) {
 	}
 }
 
-// alone is a journal on a store with no other writer.
+// alone returns a journal on a store with no other writer.
 func alone(b *testing.B, engine database.Engine) *journal.Journal {
 	b.Helper()
 	opts := database.Options{Path: filepath.Join(b.TempDir(), "harness.db"), Marker: migrations.Marker}
@@ -93,7 +93,7 @@ func alone(b *testing.B, engine database.Engine) *journal.Journal {
 	return log
 }
 
-// slice is how many events a second are stored for a short time.
+// slice returns how many events a second are stored over a short time.
 func slice(b *testing.B, log *journal.Journal, sessions int) float64 {
 	b.Helper()
 	payload := []byte(`{"text":"` + strings.Repeat("x", 490) + `"}`)
@@ -121,7 +121,7 @@ func slice(b *testing.B, log *journal.Journal, sessions int) float64 {
 	return float64(stored) / took.Seconds()
 }
 
-// otherVersion runs the same benchmark of another test binary, and returns what has it make a slice.
+// otherVersion runs the same benchmark of another test binary, and returns a function that makes it run a slice.
 func otherVersion(b *testing.B, binary string) func() float64 {
 	b.Helper()
 	name := strings.TrimSuffix(b.Name(), fmt.Sprintf("-%d", runtime.GOMAXPROCS(0)))

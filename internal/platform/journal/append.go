@@ -12,8 +12,8 @@ import (
 	"harness/internal/platform/database"
 )
 
-// append numbers the records and writes them, and signs the head with the name of a batch without any: at once, or with
-// the last statement of the transaction.
+// append numbers the records, writes them, and signs the head with the batch's name. SQLite does so at once. Postgres
+// does so in the transaction's last statement, and signs only for a batch without events.
 func (j *Journal) append(ctx context.Context, tx database.Tx, name string, pos int64, records []Record) (
 	last database.Last, err error) {
 	counts := map[string]int64{}
@@ -59,7 +59,7 @@ func reserveSequences(ctx context.Context, tx database.Tx, counts map[string]int
 	return last, nil
 }
 
-// counters are the rows of counts. In order of the sessions, so that no two writers wait for each other crosswise.
+// counters returns the rows of counts, ordered by session so that two writers cannot deadlock.
 func counters(counts map[string]int64) []any {
 	sessions := make([]string, 0, len(counts))
 	for session := range counts {
@@ -80,8 +80,8 @@ func scanSequence(row interface{ Scan(dest ...any) error }) (session string, seq
 	return session, seq, nil
 }
 
-// appendAtOnce is the same in one statement, for Postgres. Until it has run, the sequence numbers of records are those
-// within the batch.
+// appendAtOnce does the work of append in one statement, for Postgres. Before it has run, the sequence numbers of
+// records are those within the batch.
 func (j *Journal) appendAtOnce(name string, pos int64, records []Record, counts map[string]int64) database.Last {
 	of := make(map[string][]*Record, len(counts))
 	for i := range records {
@@ -91,7 +91,7 @@ func (j *Journal) appendAtOnce(name string, pos int64, records []Record, counts 
 	}
 	signed := ""
 	if len(records) == 0 {
-		signed = signature(name) // those with events are found by them
+		signed = signature(name) // a batch with events is found by its events
 	}
 	args := append([]any{pos, signed, regexp.QuoteMeta(j.batchPrefix) + `[0-9]+;`}, database.Columns(sequenceKinds, counters(counts))...)
 	args = append(args, database.Columns(eventKinds, parameters(records, false))...)
@@ -110,7 +110,7 @@ var (
 		database.Text, database.Int, database.Text, database.Text, database.Int, database.Text, database.Text, database.Text,
 		database.Text}
 
-	// "where true" ends what would else read as a join.
+	// "where true" keeps the parser from reading "on conflict" as a join condition.
 	moveSequences = database.NewBulk(
 		`insert into journal_sequences (session_id, seq) select * from ({rows}) as v where true
 		on conflict (session_id) do update set seq = journal_sequences.seq + excluded.seq returning session_id, seq`,
@@ -121,8 +121,9 @@ var (
 		append(eventKinds[:len(eventKinds):len(eventKinds)], database.Int)...)
 )
 
-// appendStatement moves the head to $1 and counts and signs it $2 beside the last signatures of other writers, unless that
-// is empty (this one's is $3), moves the counters $4 and $5, and inserts events whose numbers count from there.
+// appendStatement moves the head to $1. With a signature $2, which only a batch without events has, it counts the batch
+// and adds the signature to the last ones of other writers. $3 matches this writer's earlier signatures, which it
+// removes. It advances the counters of the sessions $4 by $5, and inserts events numbered from there.
 const appendStatement = `with
 	head as (update journal_head set pos = $1, eventless = case when $2 = '' then eventless else eventless + 1 end,
 		batch = case when $2 = '' then batch else left($2 || regexp_replace(batch, $3, ''), 1500) end where id = 1),
@@ -137,7 +138,7 @@ const appendStatement = `with
 		join counters on counters.session_id = v.session_id)
 	select session_id, seq from counters`
 
-// parameters are the rows of records, each with its checksum if wanted.
+// parameters returns the rows of records, each with its checksum if checked.
 func parameters(records []Record, checked bool) []any {
 	args := make([]any, 0, len(records)*(len(eventKinds)+1))
 	for i := range records {

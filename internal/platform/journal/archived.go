@@ -7,8 +7,8 @@ import (
 	"harness/internal/platform/database"
 )
 
-// ArchivedBelow is the position below which an archive has all events from the start of archiving: the oldest stored
-// event while there is none.
+// ArchivedBelow returns the position below which an archive has all events since archiving started. Without an archived
+// range it is the position of the oldest stored event.
 func ArchivedBelow(ctx context.Context, q database.Querier) (below int64, err error) {
 	err = q.QueryRowContext(ctx, `select case when archived > oldest then archived else oldest end from (select oldest,
 		coalesce((select max(next_pos) from journal_archives), 0) as archived from journal_head where id = 1) as bounds`).Scan(&below)
@@ -18,8 +18,8 @@ func ArchivedBelow(ctx context.Context, q database.Querier) (below int64, err er
 	return below, nil
 }
 
-// NoteArchived changes the record of the archive in one transaction with the head's lock. No event is appended, pruned
-// or redacted meanwhile.
+// NoteArchived changes the record of the archive in one transaction that holds the head's lock, so no event is
+// appended, pruned or redacted during it.
 func (j *Journal) NoteArchived(ctx context.Context, note func(ctx context.Context, tx database.Tx) error) error {
 	return j.db.Update(ctx, func(tx database.Tx) error {
 		if _, err := j.lockHead(ctx, tx); err != nil {

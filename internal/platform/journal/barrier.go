@@ -7,26 +7,25 @@ import (
 	"harness/internal/platform/database"
 )
 
-// barrier delays reads until they survive the loss of the database's primary. A row is visible there before the
-// standby has it when its commit does not wait (early release), or when its wait was broken off. A later
-// transaction that writes and waits comes after it in the database's log.
+// barrier delays reads until the rows they read survive the loss of the database's primary. A row is visible on the
+// primary before the standby has it if its commit does not wait (early release), or if its wait was interrupted. A
+// later transaction that writes and waits follows it in the database's log.
 //
-// The barrier remembers the position up to which rows survive, so no reader waits twice. Many concurrent
-// readers share one transaction.
+// The barrier remembers the position up to which rows survive, so no reader waits twice. Concurrent readers share one
+// transaction.
 type barrier struct {
 	turn    chan struct{} // a token while no goroutine makes a transaction
 	durable atomic.Pointer[durable]
 }
 
-// headState is where the head stood: its position, and how many batches without events there had been. It moves on with every
-// batch.
+// headState is a state of the head: its position and its count of batches without events. Every batch changes it.
 type headState struct{ pos, eventless int64 }
 
-// headMarker reads it.
+// headMarker reads the headState.
 const headMarker = `select pos, eventless from journal_head where id = 1`
 
-// durable is a server's certainty that everything up to a marker survives. Another server may have other data there,
-// such as a former primary that does not know it yet.
+// durable records that everything up to a marker survives on a server. Another server may have other data there, for
+// example a former primary that has not been demoted yet.
 type durable struct {
 	server string
 	upTo   headState
@@ -42,7 +41,7 @@ func newBarrier() *barrier {
 	return b
 }
 
-// survives notes that everything up to a marker at a server does.
+// survives records that everything up to a marker on a server is durable.
 func (b *barrier) survives(server string, m headState) {
 	for {
 		last := b.durable.Load()
@@ -52,8 +51,8 @@ func (b *barrier) survives(server string, m headState) {
 	}
 }
 
-// pass waits until the data read on a connection, up to a marker, survives. before is the certainty at the time of the
-// read.
+// pass waits until the data read on a connection, up to a marker, survives. before is the durable state at the time of
+// the read.
 func (b *barrier) pass(ctx context.Context, conn database.Conn, before *durable, m headState) error {
 	server := conn.Server()
 	if before.covers(server, m) {
@@ -66,8 +65,8 @@ func (b *barrier) pass(ctx context.Context, conn database.Conn, before *durable,
 		return ctx.Err()
 	}
 	if b.durable.Load().covers(server, m) {
-		// The server may have lost the data in a crash, and have other data instead. Then it has also ended this
-		// connection.
+		// The server may have lost the data in a crash and have other data instead. In that case it has also closed
+		// this connection.
 		return conn.PingContext(ctx)
 	}
 	head, err := conn.Settle(ctx, headMarker)
@@ -77,8 +76,8 @@ func (b *barrier) pass(ctx context.Context, conn database.Conn, before *durable,
 	return err
 }
 
-// settled reads events from the store, and returns when what it has read, up to the position that read returns (0:
-// nothing), may be shown.
+// settled reads events from the store. It returns once the events read, up to the position that read returns (0:
+// nothing), survive and may be shown.
 func (r *reader) settled(ctx context.Context, read func(q database.Querier) (last int64, err error)) error {
 	return r.settledUpTo(ctx, func(q database.Querier) (headState, error) {
 		last, err := read(q)
@@ -86,7 +85,7 @@ func (r *reader) settled(ctx context.Context, read func(q database.Querier) (las
 	})
 }
 
-// settledUpTo is settled up to a marker.
+// settledUpTo is settled for reads up to a marker.
 func (r *reader) settledUpTo(ctx context.Context, read func(q database.Querier) (last headState, err error)) error {
 	if r.barrier == nil {
 		_, err := read(r.db.Read())

@@ -15,7 +15,7 @@ import (
 	"harness/tests/polling"
 )
 
-// replicated is a store on a primary with a synchronous standby.
+// replicated returns a store on a primary with a synchronous standby.
 func replicated(t *testing.T) (*dbtest.Pair, *database.DB) {
 	t.Helper()
 	pair := dbtest.NewPair(t)
@@ -31,7 +31,7 @@ func migrate(t testing.TB, db *database.DB) {
 	}
 }
 
-// hasty is a way to a store whose commits do not wait for the standby: what it writes is visible before that has it.
+// hasty returns a store whose commits do not wait for the standby: its writes are visible before the standby has them.
 func hasty(t *testing.T, pair *dbtest.Pair) *database.DB {
 	t.Helper()
 	parsed, err := url.Parse(pair.URL(pair.Primary()))
@@ -44,8 +44,8 @@ func hasty(t *testing.T, pair *dbtest.Pair) *database.DB {
 	return dbtest.Connect(t, database.Options{URL: parsed.String()})
 }
 
-// What only the primary has may be gone after a failover. No reader gets it before the standby has it, however
-// it is read. Many readers wait for one transaction.
+// Data that only the primary has may be lost in a failover. No reader gets it before the standby has it, whichever way
+// it reads. Many readers wait for one transaction.
 func TestWhatOnlyThePrimaryHasIsNotShown(t *testing.T) {
 	t.Parallel()
 	pair, db := replicated(t)
@@ -135,8 +135,8 @@ func TestWhatOnlyThePrimaryHasIsNotShown(t *testing.T) {
 	}
 }
 
-// A former primary that lives on, cut off, and to which a reader has a connection still, shows nothing that the new one
-// does not have: also when what that has at these positions is known to survive.
+// A former primary that still runs, isolated but connected to a reader, shows nothing that the new primary does not
+// have. That holds even if the new primary's events at these positions are known to survive.
 func TestAFormerPrimaryShowsNothingNew(t *testing.T) {
 	t.Parallel()
 	pair, db := replicated(t)
@@ -187,7 +187,7 @@ func TestAFormerPrimaryShowsNothingNew(t *testing.T) {
 	if !polling.Until(time.Minute, func() bool { return ask(t, next, `select count(*) from journal_events`) == 3 }) {
 		t.Fatal("the reader does not write to the new primary")
 	}
-	add(hasty, "of the former one") // it is at the same position as that of the new one
+	add(hasty, "of the former one") // it has the same position as the event on the new primary
 	if !polling.Until(time.Minute, func() bool { return waits(t, db) == 1 }) {
 		t.Error("no commit waits at the former primary")
 	}
@@ -206,13 +206,13 @@ func last(records []journal.Record, err error) (int64, error) {
 	return records[len(records)-1].Pos, nil
 }
 
-// waits is how many transactions wait for the standby.
+// waits returns how many transactions wait for the standby.
 func waits(t *testing.T, db *database.DB) int {
 	t.Helper()
 	return ask(t, db, `select count(*) from pg_stat_activity where wait_event = 'SyncRep'`)
 }
 
-// reading is how many connections have read events last, or make the transaction after that, since a time.
+// reading returns how many connections have read events last, or run the transaction after that, since a time.
 func reading(t *testing.T, db *database.DB, since time.Time) int {
 	t.Helper()
 	return ask(t, db, `select count(*) from pg_stat_activity where pid <> pg_backend_pid() and query_start > $1 and

@@ -14,8 +14,8 @@ import (
 	"harness/tests/dbtest"
 )
 
-// However much is queued, a transaction ends with the unit that reaches its bound of events or of bytes. Order,
-// numbers and the ephemeral events between stay as submitted.
+// However many units are queued, a transaction ends with the unit that reaches its bound of events or bytes. Order,
+// numbers and the ephemeral events in between stay as submitted.
 func TestATransactionIsBounded(t *testing.T) {
 	t.Parallel()
 	large := append(append([]byte{'"'}, bytes.Repeat([]byte{'x'}, 900<<10)...), '"')

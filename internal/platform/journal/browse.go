@@ -7,17 +7,17 @@ import (
 	"harness/internal/platform/database"
 )
 
-// Selection is a range of the journal by position, and a filter. A field that is "" or 0 does not filter.
+// Selection is a range of the journal by position, with a filter. A field that is "" or 0 does not filter.
 type Selection struct {
-	// After and Before bound the positions: greater than After, less than Before.
+	// After and Before bound the positions, both exclusive.
 	After, Before int64
-	// Backwards begins with the newest.
+	// Backwards starts with the newest event.
 	Backwards bool
 	Session   string
 	Actor     string
-	// Since and Until bound the time (ms): at Since or later, and before Until.
+	// Since and Until bound the time (ms): Since inclusive, Until exclusive.
 	Since, Until int64
-	// Limit is how many records are read at most.
+	// Limit is the maximum number of records to read.
 	Limit int
 }
 

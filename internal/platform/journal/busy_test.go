@@ -11,7 +11,7 @@ import (
 	"harness/tests/dbtest"
 )
 
-// A writer that always has units to write, without events, still publishes other processes' events.
+// A writer that always has units without events to write still publishes other processes' events.
 func TestBusyWriterReceivesOtherProcessesEvents(t *testing.T) {
 	t.Parallel()
 	db := dbtest.Open(t, database.Postgres)

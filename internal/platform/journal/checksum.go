@@ -9,15 +9,16 @@ import (
 )
 
 // EventDamaged is the type of an event whose row is damaged. Readers get it in place of the event, with the table and
-// the position, and never the row's content.
+// the position but never the row's content.
 const EventDamaged = "event_damaged"
 
-// checksum is the stored checksum of a record on SQLite: CRC-32C of the payload, and of all other columns.
+// checksum returns the checksum of a record as stored on SQLite: CRC-32C of the payload, and CRC-32C of all other
+// columns.
 func (r *Record) checksum() int64 {
 	return database.Checksum(0).Add(text(r.Payload)).Column(r.others(inParts(r.Payload)))
 }
 
-// others is the checksum of everything but the payload, and of whether that is stored in parts.
+// others returns the checksum of everything except the payload. It includes whether the payload is stored in parts.
 func (r *Record) others(parts bool) database.Checksum {
 	numbers := [...]int64{r.Pos, r.Seq, int64(r.SchemaVersion), r.Time, boolInt(r.Broadcast), boolInt(parts)}
 	texts := [...]string{r.SessionID, r.TurnID, r.ItemID, r.Type, r.Source, r.Actor, r.TraceID, r.SpanID, text(r.Meta)}
@@ -35,7 +36,7 @@ func (r *Record) others(parts bool) database.Checksum {
 	return sum
 }
 
-// intact is whether a record is as it was written. A payload that is empty is in parts that were not read.
+// intact reports whether a record still matches its checksum. An empty payload is stored in parts that were not read.
 func (r *Record) intact(kept int64) bool {
 	payload, others := database.Checksums(kept)
 	if len(r.Payload) == 0 {
@@ -44,7 +45,7 @@ func (r *Record) intact(kept int64) bool {
 	return r.others(inParts(r.Payload)) == others && database.Checksum(0).Add(text(r.Payload)) == payload
 }
 
-// damaged is the readers' replacement of a damaged record: only its position is known.
+// damaged returns the record that readers get in place of a damaged one: only its position is known.
 func (r *Record) damaged() Record {
 	return Record{Pos: r.Pos, Seq: r.Seq, SchemaVersion: SchemaVersion, Event: Event{SessionID: r.SessionID,
 		Type: EventDamaged, Time: r.Time, Source: "journal", Meta: json.RawMessage("{}"),

@@ -13,7 +13,8 @@ import (
 	"harness/tests/dbtest"
 )
 
-// An event whose row does not say what was written is shown as damaged, whichever column it is, and no other event is.
+// An event whose row differs from what was written is shown as damaged, whichever column differs, and no other event
+// is.
 func TestADamagedEventIsNamed(t *testing.T) {
 	t.Parallel()
 	db := dbtest.Open(t, database.SQLite)

@@ -9,19 +9,20 @@ import (
 	"harness/internal/platform/database"
 )
 
-// committed is a batch that took effect. Subscribers see it only once it is durable.
+// committed is a batch that took effect. Subscribers get it only once it is durable.
 type committed struct {
 	transaction database.Committed
 	batch       []*submission
 	outcomes    []outcome
 	records     []Record
-	ended       headState // where the head stood after it
+	ended       headState // the head's state after it
 	began       time.Time // zero when nothing was written
-	overlaps    bool      // the one before was on its way to the disk when it ran
-	ends        *outage   // the last one known when it was taken, nil for none
+	overlaps    bool      // it ran while the batch before it was being synced
+	ends        *outage   // the last outage known when the batch was collected; nil for none
 }
 
-// startSyncing begins to publish what handOver passes on. The function returned waits until all of it is published.
+// startSyncing starts to publish the batches that handOver passes on. The returned function waits until all of them are
+// published.
 func (j *Journal) startSyncing(ctx context.Context) (finish func()) {
 	j.syncing = make(chan *committed)
 	finished := make(chan struct{})
@@ -38,8 +39,9 @@ func (j *Journal) startSyncing(ctx context.Context) (finish func()) {
 	}
 }
 
-// handOver publishes a batch after its commit is durable, in order. The next transaction runs meanwhile, but no second
-// one: it waits here for the publication. Without other work the writer does it all by itself, which saves a handover.
+// handOver publishes a batch after its commit is durable, in order. The next transaction runs during that time, but not
+// the one after it, which waits here for the publication. Without other work the writer publishes the batch itself,
+// which saves a handover.
 func (j *Journal) handOver(ctx context.Context, c *committed) {
 	alone := j.alone && len(j.queue) == 0
 	if j.underWay.Load() == 0 && (alone || c.transaction.Certain()) {
@@ -49,7 +51,7 @@ func (j *Journal) handOver(ctx context.Context, c *committed) {
 	}
 	j.alone = !c.overlaps && len(j.queue) == 0
 	j.underWay.Add(1)
-	poll := time.NewTicker(pollAgain) // not time.Tick: there is one for each batch
+	poll := time.NewTicker(pollAgain) // not time.Tick, since every batch needs one
 	defer poll.Stop()
 	for {
 		select {
@@ -72,7 +74,7 @@ func (j *Journal) publishEphemeral(ctx context.Context, batch []*submission) {
 	}
 }
 
-// park lets callers leave while the store refuses: nothing of the batch runs again.
+// park lets callers leave while the store refuses writes: no unit of the batch runs again.
 func (c *committed) park() {
 	for _, s := range c.batch {
 		s.park()
@@ -99,20 +101,20 @@ func (j *Journal) conclude(ctx context.Context, c *committed) {
 		j.barrier.survives(c.transaction.Server(), c.ended)
 	}
 	if len(c.records) > 0 && j.opts.Hooks.Announce != nil {
-		j.opts.Hooks.Announce() // others read while subscribers here are handed theirs
+		j.opts.Hooks.Announce() // other processes read while subscribers here get their records
 	}
 	j.publish(ctx, c.records, ephemeralBetween(c.batch, c.outcomes))
 	for i, s := range c.batch {
 		out := c.outcomes[i]
 		s.done(c.records[out.first:out.first+out.count:out.first+out.count], out.err)
-		s.unit, s.done = nil, nil // the rest of a batch shares the array, and would keep their memory
+		s.unit, s.done = nil, nil // the rest of a batch shares the array and would keep their memory alive
 	}
 	if j.opts.Hooks.Observe != nil && !c.began.IsZero() {
 		j.opts.Hooks.Observe(len(c.batch), len(c.records), time.Since(c.began))
 	}
 }
 
-// awaitSynced tries until the batch is certain to last, or the writer is being stopped.
+// awaitSynced tries until the batch is durable, or until the writer is being stopped.
 func (j *Journal) awaitSynced(ctx context.Context, c *committed) error {
 	if c.transaction.Certain() {
 		return nil
@@ -136,15 +138,15 @@ func (j *Journal) awaitSynced(ctx context.Context, c *committed) error {
 	}
 }
 
-// Overlaps reports whether it is better to have part of what is to be written run while the rest is on its way to the
-// disk than to write it all at once: a transaction has a price of its own, and the longer the disk takes compared to
-// it, the fewer there should be. False when nothing can run meanwhile, which on Postgres is so.
+// Overlaps reports whether to run part of the pending writes while the rest is being synced, instead of writing all of
+// them at once. Each transaction has a fixed cost, so the longer the disk takes in comparison, the fewer transactions
+// there should be. It is false where nothing can run during a sync, as on Postgres.
 func (j *Journal) Overlaps() bool {
 	sync := j.syncs.Load()
 	return sync > 0 && sync < j.runs.Load()
 }
 
-// mean notes how long something took, smoothed over the last few times.
+// mean records how long something took, smoothed over the last few times.
 func mean(of *atomic.Int64, took time.Duration) {
 	const times = 8
 	of.Store(of.Load() + (int64(took)-of.Load())/times)

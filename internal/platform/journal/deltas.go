@@ -9,8 +9,8 @@ import (
 	"harness/internal/platform/database"
 )
 
-// The condition is that of the index journal_events_deltas. Its event types are those of package stream, and
-// separate deltas from other events of an item.
+// The condition is that of the index journal_events_deltas. Its event types are those of package stream; they
+// distinguish deltas from other events of an item.
 const (
 	deltasOfItem = `select ` + stored + ` from journal_events
 		where session_id = $1 and item_id = $2 and type = 'runtime.notification' and meta like '%"text":{%' and ` + isKept + ` order by pos`
@@ -18,8 +18,8 @@ const (
 	deltaMark = `"text":{`
 )
 
-// ReadDeltas returns the events that add to texts of an item, in order. Within a Unit that includes those of the units
-// before it, whose records have no numbers yet. What it costs depends on the item alone.
+// ReadDeltas returns the events that add to texts of an item, in order. Within a Unit it includes the events of earlier
+// units, whose records have no numbers yet. Its cost depends on the item alone.
 func (r *reader) ReadDeltas(ctx context.Context, q database.Querier, sessionID, itemID string) ([]Record, error) {
 	records, err := r.readFrom(ctx, q, deltasOfItem, sessionID, itemID)
 	if err != nil {
@@ -36,14 +36,15 @@ func (r *reader) ReadDeltas(ctx context.Context, q database.Querier, sessionID, 
 
 type earlierKey struct{}
 
-// unwritten are the records of the units that ran before one in its transaction; the first has the position after pos.
+// unwritten are the records of the units that ran earlier in the same transaction; the first has the position after
+// pos.
 type unwritten struct {
 	pos     int64
 	records *[]Record
 }
 
-// withEarlier lets a unit see the records of the units before it in its transaction: they are written after the last
-// unit has run.
+// withEarlier gives a unit access to the records of the earlier units in its transaction, which are written after the
+// last unit has run.
 func withEarlier(ctx context.Context, pos int64, records *[]Record) context.Context {
 	return context.WithValue(ctx, earlierKey{}, unwritten{pos, records})
 }
@@ -55,8 +56,8 @@ func earlier(ctx context.Context) []Record {
 	return nil
 }
 
-// UnwrittenPayload is, within a Unit, the payload of the event at a position that a unit before it returned in the same
-// transaction: it is not in the table yet. false for every other position.
+// UnwrittenPayload returns, within a Unit, the payload of an event that is not in the table yet: an earlier unit of the
+// same transaction returned it. It returns false for every other position.
 func UnwrittenPayload(ctx context.Context, pos int64) (json.RawMessage, bool) {
 	before, ok := ctx.Value(earlierKey{}).(unwritten)
 	if !ok || pos <= before.pos || pos > before.pos+int64(len(*before.records)) {

@@ -18,8 +18,8 @@ func deltaEvent(session, item string, n int) journal.Event {
 		Meta: json.RawMessage(`{"receivedAt":1,"text":{"group":1}}`), Payload: json.RawMessage(fmt.Sprint(n))}
 }
 
-// The deltas of an item are found by an index that holds nothing else, whatever the length of the journal, and a unit
-// sees those of the units before it although they are written after it.
+// An index that holds nothing else finds the deltas of an item, whatever the length of the journal. A unit sees the
+// deltas of earlier units in its transaction, although they are written after it.
 func TestDeltasOfAnItem(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
 		j := start(t, db, journal.Options{})
@@ -55,7 +55,7 @@ func TestDeltasOfAnItem(t *testing.T) {
 			t.Errorf("the deltas are not found by their index:\n%s", plan)
 		}
 
-		// Both units are waiting when the writer gets to them: they share a transaction.
+		// Both units are waiting when the writer reaches them, so they share a transaction.
 		busy, free := make(chan struct{}), make(chan struct{})
 		var seen []string
 		units := []journal.Unit{
@@ -89,7 +89,7 @@ func TestDeltasOfAnItem(t *testing.T) {
 	})
 }
 
-// explain asks the engine how it would run a statement.
+// explain returns the engine's query plan of a statement.
 func explain(t *testing.T, db *database.DB, statement string, args ...any) string {
 	t.Helper()
 	prefix, columns := "explain query plan ", 4

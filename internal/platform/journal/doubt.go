@@ -9,16 +9,15 @@ import (
 	"harness/internal/platform/database"
 )
 
-// committedAnyway resolves the one doubt a commit can leave: the connection broke before the answer came. It
-// retries for as long as needed, under the head's lock. A backend that is still committing our batch holds that
-// lock, so the result is final. Records that are there get their sequence numbers, which the lost answer
-// carried.
+// committedAnyway resolves the one doubt a commit can leave: the connection broke before the answer came. It retries
+// for as long as needed, under the head's lock. A backend that is still committing our batch holds that lock, so the
+// result is final. Records that are in the store get their sequence numbers, which the lost answer carried.
 func (j *Journal) committedAnyway(ctx context.Context, cause error, name string, records []Record) (committed bool) {
 	if !errors.Is(cause, database.ErrCommit) {
 		return false
 	}
 	if database.Refused(cause) {
-		_ = j.refused(cause) // to ask may take long, and others wait
+		_ = j.refused(cause) // the check may take long, and other callers wait
 	}
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 		err := j.db.Update(ctx, func(tx database.Tx) error {
@@ -34,12 +33,12 @@ func (j *Journal) committedAnyway(ctx context.Context, cause error, name string,
 				committed = strings.Contains(last, signature(name))
 				return nil
 			}
-			// Another process may have signed since: our records stay at our positions.
+			// Another process may have signed since; our records keep their positions.
 			stored, err := j.readFrom(ctx, tx, selectAfter, records[0].Pos-1, len(records))
 			committed = err == nil && renumber(records, stored)
 			return err
 		})
-		// The answer counts once this transaction is durable: a primary that was cut off shows rows it never replicated.
+		// The answer counts once this transaction is durable: an isolated primary shows rows that it never replicated.
 		if err == nil {
 			return committed
 		}
@@ -56,10 +55,10 @@ func (j *Journal) committedAnyway(ctx context.Context, cause error, name string,
 	}
 }
 
-// signature is a batch's name in the head, where the last ones of several writers stand.
+// signature returns a batch's name as stored in the head, which has the last names of several writers.
 func signature(name string) string { return name + ";" }
 
-// renumber gives records the numbers in their sessions with which they are stored, and reports whether they are.
+// renumber gives records the per-session sequence numbers they are stored with, and reports whether they are stored.
 func renumber(records, stored []Record) bool {
 	if len(stored) != len(records) {
 		return false

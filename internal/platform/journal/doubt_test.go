@@ -13,8 +13,8 @@ import (
 	"harness/tests/polling"
 )
 
-// A commit whose answer was lost is resolved: its unit takes effect once, with events or without, also when
-// another process has stored something since. Its events are published with their stored numbers.
+// A commit whose answer was lost is resolved. Its unit takes effect once, with or without events, even if another
+// process has stored something since. Its events are published with their stored numbers.
 func TestLostCommitAnswerIsResolved(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ others, events int }{

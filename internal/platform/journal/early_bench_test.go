@@ -16,10 +16,10 @@ import (
 	"harness/tests/dbtest"
 )
 
-// The events per second of processes that write one Postgres, whose synchronous standby is 1 ms away, with and without
-// letting go of the head early: rounds of both in turn, in one run. The baseline is one head that is held until the
-// standby has the batch, with everything else the same. The disk is a real one, and Postgres and each process have the
-// memory that they have by default.
+// The events per second of processes that write to one Postgres with a synchronous standby 1 ms away, with and without
+// early release of the head. Rounds of both alternate in one run. In the baseline, the head is held until the standby
+// has the batch, with everything else the same. The disk is a real one, and Postgres and each process have their
+// default memory.
 func BenchmarkWritersBehindAStandby(b *testing.B) {
 	const garbage = 24 << 20 // of a server (collectLess)
 	for _, c := range []struct{ writers, sessions int }{{1, 128}, {4, 64}, {4, 128}, {4, 256}} {
@@ -47,8 +47,8 @@ func BenchmarkWritersBehindAStandby(b *testing.B) {
 	}
 }
 
-// throughput is what so many sessions, each of which waits for its event, get stored in a second by journals on these
-// stores.
+// throughput returns how many events per second journals on these stores store for a number of sessions that each wait
+// for their event.
 func throughput(b *testing.B, dbs []*database.DB, sessions int, early bool) float64 {
 	b.Helper()
 	const round = 3 * time.Second

@@ -12,20 +12,19 @@ import (
 	"harness/tests/polling"
 )
 
-// twoWriters are two processes that write one store behind a synchronous standby, each through a proxy of its
-// own.
+// twoWriters are two processes that write to one store with a synchronous standby, each through a separate proxy.
 type twoWriters struct {
 	t    *testing.T
 	pair *dbtest.Pair
-	db   *database.DB // of the test itself, at the first primary
+	db   *database.DB // the test's own connection, to the first primary
 	ways [2]*dbtest.Proxy
 	logs [2]*journal.Journal
 	mu   sync.Mutex
-	seen [2][]string // what subscribers of each were handed
+	seen [2][]string // the events that subscribers of each process got
 	done chan error
 }
 
-// newTwoWriters has written one event by each process, and disables their polling.
+// newTwoWriters writes one event from each process, and disables their polling.
 func newTwoWriters(t *testing.T, opts journal.Options) *twoWriters {
 	t.Helper()
 	c := &twoWriters{t: t, done: make(chan error, 8)}
@@ -49,7 +48,7 @@ func newTwoWriters(t *testing.T, opts journal.Options) *twoWriters {
 	return c
 }
 
-// write begins to store an event.
+// write starts to store an event.
 func (c *twoWriters) write(by int, what string) {
 	go func() {
 		_, err := c.logs[by].Append(c.t.Context(), journal.Event{SessionID: "s", Type: what})
@@ -64,7 +63,7 @@ func (c *twoWriters) eventually(what string, is func() bool) {
 	}
 }
 
-// stored waits for so many events to be in the store.
+// stored waits until the store has a number of events.
 func (c *twoWriters) stored(n int) {
 	c.t.Helper()
 	c.eventually("are the events stored", func() bool { return ask(c.t, c.db, `select count(*) from journal_events`) >= n })
@@ -87,8 +86,8 @@ func (c *twoWriters) checkDurable() {
 	}
 }
 
-// finished waits for both writes, and checks that each is stored once, and that both processes published the
-// same.
+// finished waits for both writes, and checks that each is stored once and that both processes published the same
+// events.
 func (c *twoWriters) finished() {
 	c.t.Helper()
 	for range 2 {
@@ -110,13 +109,13 @@ func (c *twoWriters) finished() {
 		c.eventually("has every process all events", func() bool {
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			return len(c.seen[i]) == len(records)-i // the second began after one of them
+			return len(c.seen[i]) == len(records)-i // the second one started after one of them
 		})
 	}
 }
 
-// Where several processes write, none waits for another's standby, and no subscriber gets what the standby
-// lacks. Whatever fails on the way, each event is stored once, in one order for all.
+// Where several processes write, none waits for another's standby, and no subscriber gets an event that the standby
+// lacks. Whatever fails in between, each event is stored once, in one order for all.
 func TestHeadIsReleasedBeforeStandbyHasBatch(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(c *twoWriters){
@@ -160,7 +159,7 @@ func TestHeadIsReleasedBeforeStandbyHasBatch(t *testing.T) {
 	}
 }
 
-// One that writes alone keeps the head until the standby has its batch: to let go earlier would gain nothing.
+// A process that writes alone keeps the head until the standby has its batch: an early release would gain nothing.
 func TestALoneWriterKeepsTheHead(t *testing.T) {
 	t.Parallel()
 	c := newTwoWriters(t, journal.Options{PollInterval: time.Hour})
@@ -187,8 +186,8 @@ func TestALoneWriterKeepsTheHead(t *testing.T) {
 	requireGapFree(t, readAll(t, c.logs[0]))
 }
 
-// A process that ends between both commits has published none of its batch. What the standby gets of it counts
-// once, for all other processes as well.
+// A process that ends between both commits has published no event of its batch. The events of it that the standby gets
+// count once, for all other processes, too.
 func TestAProcessEndsBetweenBothCommits(t *testing.T) {
 	t.Parallel()
 	c := newTwoWriters(t, journal.Options{PollInterval: 50 * time.Millisecond})
@@ -197,7 +196,7 @@ func TestAProcessEndsBetweenBothCommits(t *testing.T) {
 	c.stored(3)
 	c.eventually("does it wait for the standby", func() bool { return waits(t, c.db) >= 1 })
 	c.checkDurable()
-	c.ways[0].Cut() // for good, as the system does it for a process that was killed
+	c.ways[0].Cut() // permanently, as the system does for a killed process
 	c.write(1, "second")
 	c.stored(4)
 	c.checkDurable()
@@ -217,6 +216,6 @@ func TestAProcessEndsBetweenBothCommits(t *testing.T) {
 	})
 	c.ways[0].Mend()
 	if err := <-c.done; err != nil {
-		t.Error(err) // had it lived, it would have found out
+		t.Error(err) // a running process would have resolved it
 	}
 }

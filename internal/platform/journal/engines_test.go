@@ -13,7 +13,7 @@ import (
 	"harness/tests/dbtest"
 )
 
-// EV-25: the same operations, whatever they are, leave the same log in every store, byte for byte.
+// EV-25: the same operations, whatever they are, produce the same log in every store, byte for byte.
 func TestEveryStoreKeepsTheSameLog(t *testing.T) {
 	t.Parallel()
 	seed := rand.Uint64()
@@ -43,7 +43,7 @@ func TestEveryStoreKeepsTheSameLog(t *testing.T) {
 	}
 }
 
-// operate does one thing to a journal.
+// operate runs one random operation on a journal.
 func operate(t *testing.T, j *journal.Journal, random *rand.Rand) {
 	t.Helper()
 	pick := func(words ...string) string { return words[random.IntN(len(words))] }

@@ -4,20 +4,20 @@ import (
 	"context"
 )
 
-// EphemeralSubscriber is handed ephemeral events, in order with the records Subscribers are handed and never at the same
-// time. The rules of Subscriber apply.
+// EphemeralSubscriber gets ephemeral events, in order with the records that Subscribers get and never concurrently with
+// them. The rules of Subscriber apply.
 type EphemeralSubscriber func(events []Event)
 
-// ephemeral are events that are passed on after so many records of a batch, and not stored.
+// ephemeral are events that are passed on after a number of records of a batch, and not stored.
 type ephemeral struct {
 	after  int
 	events []Event
 }
 
 // PublishEphemeral passes events on to the ephemeral subscribers of this process without storing them: early news of
-// what a later unit stores. They keep their place between the units submitted before and after, but no unit's commit is
-// begun or waited for on their account. They have no position, and are lost when the process or its database ends
-// first; nothing may depend on them alone. It blocks and fails as Submit does.
+// what a later unit stores. They keep their place between the units submitted before and after, but do not cause or
+// delay any unit's commit. They have no position, and are lost if the process or its database ends before they are
+// published. Nothing may depend on them alone. It blocks and fails as Submit does.
 func (j *Journal) PublishEphemeral(ctx context.Context, events ...Event) error {
 	for i := range events {
 		events[i] = j.record(events[i], Origin{}).Event
@@ -39,7 +39,7 @@ func (f *fanout) SubscribeEphemeral(fn EphemeralSubscriber) (cancel func()) {
 	}
 }
 
-// publishLeading passes on the ephemeral events of a batch before its first unit, and returns the rest.
+// publishLeading passes on a batch's ephemeral events that precede its first unit, and returns the rest.
 func (j *Journal) publishLeading(ctx context.Context, batch []*submission) []*submission {
 	n := 0
 	for n < len(batch) && batch[n].unit == nil {
@@ -49,7 +49,7 @@ func (j *Journal) publishLeading(ctx context.Context, batch []*submission) []*su
 	return batch[n:]
 }
 
-// ephemeralBetween are the ephemeral events of a committed batch, each with its place among the records.
+// ephemeralBetween returns the ephemeral events of a committed batch, each with its place among the records.
 func ephemeralBetween(batch []*submission, outcomes []outcome) []ephemeral {
 	var all []ephemeral
 	for i, s := range batch {
@@ -71,8 +71,8 @@ func (f *fanout) pass(events []Event) {
 	}
 }
 
-// PassOn passes on ephemeral events of another process: those that choose returns, which is called between two records
-// that subscribers are handed, as the ephemeral subscribers are after it. The rules of Subscriber apply to it.
+// PassOn passes on ephemeral events of another process. It calls choose between two records that subscribers get, and
+// passes the returned events to the ephemeral subscribers. The rules of Subscriber apply to choose.
 func (f *fanout) PassOn(choose func() []Event) {
 	f.publishing.Lock()
 	defer f.publishing.Unlock()

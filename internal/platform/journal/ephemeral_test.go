@@ -46,7 +46,7 @@ func (h *collector) add(what string) {
 	}
 }
 
-// until waits for something and returns all that begins with the prefix, up to it.
+// until waits for last, and returns everything up to it that starts with the prefix.
 func (h *collector) until(t *testing.T, last, prefix string) []string {
 	t.Helper()
 	for {
@@ -64,7 +64,7 @@ func (h *collector) until(t *testing.T, last, prefix string) []string {
 	}
 }
 
-// Ephemeral events keep their order among the units of their producer, whatever others commit, also in another
+// Ephemeral events keep their order among the units of their producer, whatever other producers commit, also in another
 // process.
 func TestEphemeralEventsKeepTheirOrder(t *testing.T) {
 	t.Parallel()
@@ -120,7 +120,7 @@ func TestEphemeralEventsKeepTheirOrder(t *testing.T) {
 	})
 }
 
-// An ephemeral event needs no transaction of its own: it arrives while the store accepts no write at all.
+// An ephemeral event needs no transaction: it arrives while the store accepts no writes.
 func TestEphemeralEventsNeedNoCommit(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -153,7 +153,7 @@ func TestEphemeralEventsNeedNoCommit(t *testing.T) {
 	})
 }
 
-// A failed unit takes no ephemeral event with it, and a cancelled subscriber gets nothing.
+// A failed unit does not discard ephemeral events, and a cancelled subscriber gets nothing.
 func TestEphemeralEventsSurviveFailedUnits(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {

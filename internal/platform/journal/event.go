@@ -1,4 +1,4 @@
-// Package journal is the append-only event log every view is derived from.
+// Package journal is the append-only event log from which every view is derived.
 //
 // It owns the order of events (global pos, per-session seq), the group-commit writer through which every state change
 // of the product goes, and cursor reads. It must never know what an event means: types and payloads belong to the
@@ -10,8 +10,8 @@ import (
 	"encoding/json"
 )
 
-// SchemaVersion is written with every new event. Readers upcast older versions (Options.Upcast). Since version
-// 2 the meta of a runtime's line has the offsets of its parts.
+// SchemaVersion is written with every new event. Readers upcast older versions (Options.Upcast). Since version 2 the
+// meta of an event made from a runtime's line has the offsets of the line's parts.
 const SchemaVersion = 2
 
 // Event is what a producer appends.
@@ -24,19 +24,19 @@ type Event struct {
 	Type string
 	// Time is in ms since the epoch; 0 means now.
 	Time int64
-	// Source is the package or runtime the event came from, Actor who caused it ("" for none).
+	// Source is the package or runtime that the event came from. Actor caused it ("" for none).
 	Source, Actor string
-	// Role is what Actor was allowed as, "" when that is not known. It is stored as the member role of Meta, and is not filled
-	// in when events are read.
+	// Role is the role under which Actor was authorized, "" if unknown. It is stored as the member role of Meta, and is
+	// not filled in when events are read.
 	Role string
-	// Broadcast marks an event that concerns every reader, whatever session it follows.
+	// Broadcast marks an event for every reader, whatever session the reader follows.
 	Broadcast bool
 	// TraceID and SpanID are W3C trace ids in hex, "" when there is no trace.
 	TraceID, SpanID string
 	// Meta is the state at the time of the event that a later reader needs, as one JSON object; nil means {}.
 	Meta json.RawMessage
-	// Known is the decoded Meta from the producer, which spares readers in this process to decode it. It is nil
-	// in records read from the store. It must not change.
+	// Known is the producer's decoded Meta, so that readers in this process need not decode it again. It is nil in
+	// records read from the store. It must not change.
 	Known any
 	// Payload is the source event, kept byte for byte; nil means null. It must be valid UTF-8 JSON.
 	Payload json.RawMessage
@@ -58,14 +58,14 @@ func (e *Event) attribute(origin Origin) {
 // Record is a committed event.
 type Record struct {
 	Event
-	// Pos is the global position: from 1, gap-free, in commit order. Seq is the same within the session (or within the
-	// global events).
+	// Pos is the global position: it starts at 1, without gaps, in commit order. Seq is the equivalent within the
+	// session (or within the global events).
 	Pos, Seq int64
 	// SchemaVersion is the version the payload was written in, before upcasting.
 	SchemaVersion int
 }
 
-// metaWithRole is Meta as it is stored.
+// metaWithRole returns Meta as stored.
 func (e *Event) metaWithRole() json.RawMessage {
 	if e.Meta == nil {
 		e.Meta = json.RawMessage("{}")
@@ -74,7 +74,7 @@ func (e *Event) metaWithRole() json.RawMessage {
 		return e.Meta
 	}
 	role, err := json.Marshal(e.Role)
-	if err != nil { // a text always marshals
+	if err != nil { // a string always marshals
 		return e.Meta
 	}
 	meta := append(append([]byte(`{"role":`), role...), ',')

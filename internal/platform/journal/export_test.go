@@ -2,8 +2,8 @@ package journal
 
 import "time"
 
-// DeltasOfItem is the statement of ReadDeltas, for a test that asks the engine how it would run.
+// DeltasOfItem is the statement of ReadDeltas, for a test that checks the engine's query plan.
 const DeltasOfItem = deltasOfItem
 
-// LastCommitTook has the writer believe so; before Start.
+// LastCommitTook sets the duration of the last commit; call it before Start.
 func (j *Journal) LastCommitTook(d time.Duration) { j.took.Store(int64(d)) }

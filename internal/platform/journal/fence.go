@@ -7,8 +7,8 @@ import (
 	"harness/internal/platform/database"
 )
 
-// holdHead locks the head row. On Postgres, where other processes write, too, it reads the counts of takeovers and of
-// batches without events with it: from the row as it is once it is locked, and not as it was when the statement began.
+// holdHead locks the head row. On Postgres, where other processes also write, it reads the row's counts of takeovers
+// and of batches without events. It reads the row as it is once locked, not as it was when the statement started.
 func (j *Journal) holdHead() string {
 	if j.db.Engine() == database.Postgres {
 		return `select pos, takeovers, eventless from journal_head where id = 1` + j.db.LockClause()
@@ -16,8 +16,8 @@ func (j *Journal) holdHead() string {
 	return headPosition + j.db.LockClause()
 }
 
-// checkFence refuses a batch of a process that no longer holds its node (Options.Owned). While no takeover was
-// counted it costs one comparison.
+// checkFence refuses a batch of a process that no longer holds its node (Options.Owned). It costs one comparison until
+// a takeover is counted.
 func (j *Journal) checkFence(ctx context.Context, tx database.Tx, held []int64) error {
 	if len(held) < 2 || held[1] == j.takeovers || j.opts.CheckOwned == nil {
 		return nil
@@ -31,14 +31,14 @@ func (j *Journal) checkFence(ctx context.Context, tx database.Tx, held []int64) 
 
 type takeoversKey struct{}
 
-// Takeovers counts, within a unit, the takeovers of nodes' sessions by other nodes (CountTakeover): an equal count
-// means unchanged ownership. 0 where one process writes alone, and elsewhere.
+// Takeovers returns, within a unit, how many times a node has taken over another node's sessions (CountTakeover). An
+// equal count means unchanged ownership. It is 0 where one process writes alone, and outside a unit.
 func Takeovers(ctx context.Context) int64 {
 	n, _ := ctx.Value(takeoversKey{}).(int64)
 	return n
 }
 
-// withTakeovers is the context of a batch's units.
+// withTakeovers returns the context of a batch's units.
 func withTakeovers(ctx context.Context, held []int64) context.Context {
 	if len(held) < 2 {
 		return ctx
@@ -47,7 +47,7 @@ func withTakeovers(ctx context.Context, held []int64) context.Context {
 }
 
 // CountTakeover makes every writer of the store check that it still holds its node before it writes anything after this
-// transaction. It locks the head; call it before rows are locked that units lock, too.
+// transaction. It locks the head, so call it before locking rows that units also lock.
 func CountTakeover(ctx context.Context, tx database.Tx) error {
 	if _, err := tx.ExecContext(ctx, `update journal_head set takeovers = takeovers + 1 where id = 1`); err != nil {
 		return fmt.Errorf("count a takeover: %w", err)

@@ -11,8 +11,8 @@ import (
 	"harness/tests/dbtest"
 )
 
-// A process whose node was taken over writes nothing afterwards, whatever it has in progress. While there is no
-// takeover, Owned is not called.
+// A process whose node was taken over writes nothing afterwards, whatever it has in progress. Owned is not called until
+// there is a takeover.
 func TestAFencedWriterWritesNothing(t *testing.T) {
 	t.Parallel()
 	db := dbtest.Open(t, database.Postgres)
@@ -35,7 +35,7 @@ func TestAFencedWriterWritesNothing(t *testing.T) {
 	if n := asked.Load(); n != 1 {
 		t.Errorf("asked %d times, want once at the start", n)
 	}
-	// While the other holds the head, the first waits for it: what it reads then must be what the other wrote.
+	// While the other process holds the head, the first one waits for it. It must then read what the other one wrote.
 	holding, submitted := make(chan struct{}), make(chan error, 1)
 	go func() {
 		<-holding

@@ -9,15 +9,15 @@ import (
 	"harness/internal/platform/database"
 )
 
-// follower reads what other processes have written, beside the writer: to read it may take as long as the standby does.
+// follower reads other processes' events on a goroutine separate from the writer's: a read may wait for the standby.
 type follower struct {
 	poll   <-chan time.Time // nil when there are no other processes
-	found  chan []Record    // the next events, for the writer to deliver
+	found  chan []Record    // the next events, which the writer delivers
 	wanted wake.Signal
 	stop   func()
 }
 
-// follow starts a follower, which stop ends.
+// follow starts a follower, which its stop method ends.
 func (j *Journal) follow(ctx context.Context) *follower {
 	f := &follower{found: make(chan []Record), wanted: wake.New(), stop: func() {}}
 	if j.db.Engine() != database.Postgres {
@@ -36,7 +36,7 @@ func (j *Journal) follow(ctx context.Context) *follower {
 	return f
 }
 
-// pollSoon triggers a read of what other processes have written. It never blocks.
+// pollSoon triggers a read of other processes' events. It never blocks.
 func (f *follower) pollSoon() {
 	f.wanted.Set()
 }
@@ -53,7 +53,8 @@ func (j *Journal) readOthers(ctx context.Context, f *follower) {
 			return
 		}
 		if err != nil {
-			// Subscribers are late, not wrong: the next poll or commit tries again from the same position.
+			// Subscribers get events late, but never wrong ones: the next poll or commit tries again from the same
+			// position.
 			j.opts.Logger.Warn().Err(err).Msg("cannot read new journal events")
 		}
 		if len(records) == 0 {
@@ -67,9 +68,9 @@ func (j *Journal) readOthers(ctx context.Context, f *follower) {
 	}
 }
 
-// deliverNew hands out what is new of events that were read from the last position handed out then, and has the next
-// ones read. Without anything new the writer has passed on others' events with its own meanwhile, and will do so again:
-// each of them would be read twice.
+// deliverNew delivers the new events of a page that was read from the last delivered position, and starts the read of
+// the next page. If the page has nothing new, the writer has delivered others' events along with its own. It will do so
+// again, so another read would fetch each of them twice.
 func (j *Journal) deliverNew(page []Record, others *follower) {
 	known := 0
 	for known < len(page) && page[known].Pos <= j.head.Load() {

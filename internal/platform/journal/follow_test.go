@@ -2,8 +2,9 @@ package journal
 
 import "testing"
 
-// Events of others that the writer has passed on with its own meanwhile are not read once more, nor are those behind
-// them: a writer that is busy does so with each batch. After anything new there may be more.
+// The writer may deliver other processes' events along with its own. Those events are not read a second time, nor are
+// the events after them: a busy writer delivers such events with each batch. After a page with new events there may be
+// more to read.
 func TestWhatTheWriterPassesOnIsNotReadTwice(t *testing.T) {
 	t.Parallel()
 	j := New(nil, Options{})

@@ -10,25 +10,25 @@ import (
 	"harness/internal/lib/wake"
 )
 
-// Following keeps what a service knows from memory in step with its rows: all servers of a store change them, and they
+// Following keeps a service's in-memory state in step with its rows: all servers of a store change the rows, and rows
 // expire. All members are required.
 type Following struct {
-	// What names the rows in the log, EventPrefix begins the types of the events about them.
+	// What names the rows in log messages. EventPrefix is the prefix of the types of events about them.
 	What, EventPrefix string
-	// Expire ends what has expired, and returns when the next one does, at most LongestFollow.
+	// Expire ends the expired rows, and returns the time until the next one expires, at most LongestFollow.
 	Expire func() time.Duration
 	// Reread reads the rows again.
 	Reread func(ctx context.Context) error
 	Logger zerolog.Logger
 }
 
-// LongestFollow is how long Following waits where nothing expires.
+// LongestFollow is how long Following waits when no row expires.
 const LongestFollow = time.Hour
 
-// rereadAgain is how soon rows that could not be read are read again.
+// rereadAgain is the delay before a failed reread is retried.
 const rereadAgain = time.Second
 
-// Follow reads the rows, and has spawn run what follows their changes until its context ends.
+// Follow reads the rows, and calls spawn with a function that follows their changes until its context ends.
 func (f *Following) Follow(ctx context.Context, j *Journal, spawn func(func(context.Context))) error {
 	news := wake.New()
 	_, unsubscribe := j.Subscribe(func(records []Record) { f.signal(records, news) })
@@ -43,7 +43,7 @@ func (f *Following) Follow(ctx context.Context, j *Journal, spawn func(func(cont
 	return nil
 }
 
-// signal passes on that rows were changed. It never blocks.
+// signal reports that rows changed. It never blocks.
 func (f *Following) signal(records []Record, news wake.Signal) {
 	for i := range records {
 		if strings.HasPrefix(records[i].Type, f.EventPrefix) {
@@ -53,7 +53,7 @@ func (f *Following) signal(records []Record, news wake.Signal) {
 	}
 }
 
-// run ends expired rows, and reads again after changes.
+// run ends expired rows, and rereads the rows after changes.
 func (f *Following) run(ctx context.Context, news <-chan struct{}) {
 	for stale := false; ; {
 		wait := f.Expire()

@@ -14,7 +14,7 @@ import (
 	"harness/tests/polling"
 )
 
-// heldHead is the head of a store on Postgres while another process holds its lock.
+// heldHead is the head of a Postgres store while another process holds its lock.
 type heldHead struct {
 	t  *testing.T
 	db *database.DB
@@ -33,7 +33,7 @@ func holdHead(t *testing.T, db *database.DB) *heldHead {
 	return &heldHead{t, db, tx}
 }
 
-// awaited returns when so many wait for the head.
+// awaited returns when a number of transactions wait for the head.
 func (h *heldHead) awaited(n int) {
 	h.t.Helper()
 	var pid int
@@ -54,7 +54,7 @@ func (h *heldHead) release() {
 	}
 }
 
-// What comes while a batch waits for the head goes with it, in the order in which it came; who has left meanwhile does
+// Units that arrive while a batch waits for the head join it, in order of arrival. A unit whose caller has left does
 // not.
 func TestABatchIsClosedOnceTheHeadIsHeld(t *testing.T) {
 	t.Parallel()
@@ -97,8 +97,8 @@ func TestABatchIsClosedOnceTheHeadIsHeld(t *testing.T) {
 	}
 }
 
-// When one of those that came meanwhile spoils the transaction, each has one of its own, and none that came later comes
-// in between.
+// When a unit that joined during the wait spoils the transaction, each unit gets a separate one. No later unit runs in
+// between.
 func TestConcurrentUnitAffectsNoOther(t *testing.T) {
 	t.Parallel()
 	db := dbtest.Open(t, database.Postgres)
@@ -119,7 +119,7 @@ func TestConcurrentUnitAffectsNoOther(t *testing.T) {
 	runs := 0
 	held := holdHead(t, db)
 	submit(say("first", func() {
-		if runs++; runs == 2 { // it runs by itself, and another unit comes just then
+		if runs++; runs == 2 { // it runs alone, and another unit arrives just then
 			submit(say("last", nothing))
 		}
 	}))

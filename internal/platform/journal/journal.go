@@ -20,12 +20,12 @@ import (
 // error undoes it.
 type Unit func(ctx context.Context, tx database.Tx) ([]Event, error)
 
-// Done gets the outcome of a submitted unit after the commit, and after subscribers got the records. The next
-// units wait for it: it must not block. Units after this one may have run already.
+// Done gets the outcome of a submitted unit after the commit, and after subscribers got the records. The next units
+// wait for it, so it must not block. Later units may already have run.
 type Done func(records []Record, err error)
 
-// Subscriber is handed committed records in pos order, without gaps or repeats, from one goroutine. It must not block,
-// and must not call Subscribe or a cancel function.
+// Subscriber gets committed records in pos order, without gaps or repeats, from one goroutine. It must not block, and
+// must not call Subscribe or a cancel function.
 type Subscriber func(records []Record)
 
 // ErrStopped means that the journal was stopped; nothing was written.
@@ -46,9 +46,9 @@ type Options struct {
 	// Origin, when set, returns the actor and the trace from a unit's context. It does not replace fields that an event
 	// sets.
 	Origin func(ctx context.Context) Origin
-	// Before, when set, gets the events of a transaction within it, before they are stored; first is the
-	// position of the first of them. Their sequence numbers are not set yet. Its error undoes the transaction,
-	// as one of a unit.
+	// Before, when set, runs within a transaction and gets its events before they are stored; first is the position of
+	// the first event. Their sequence numbers are not set yet. Its error undoes the transaction, as a unit's error
+	// does.
 	Before func(ctx context.Context, tx database.Tx, first int64, events []Record) error
 	// TraceOf, when set, returns the W3C trace of a turn ("" for none), which applies to its events without a
 	// trace of their own.
@@ -57,35 +57,35 @@ type Options struct {
 	Now func() time.Time
 	// Hooks are called as things happen.
 	Hooks Hooks
-	// Recorded, when set, makes the event that an outage of the store is kept as: it is stored with the first events after
-	// it.
+	// Recorded, when set, returns the event that records an outage of the store. It is stored with the first events
+	// after the outage.
 	Recorded func(over OutageError, until time.Time) Event
 	// CheckOwned, when set on Postgres, checks within a transaction that this process still holds its node. It is
-	// called only after CountTakeover; its error refuses all units, and nothing of theirs is written.
+	// called only after CountTakeover; its error refuses all units, and none of their changes is written.
 	CheckOwned func(ctx context.Context, tx database.Tx) error
-	// Barrier, on Postgres, keeps what is read from being shown before it survives what a commit survives, the loss of the
-	// primary where there is a synchronous standby. It is for a store that other processes write, too.
+	// Barrier, on Postgres, delays the results of reads until they survive what a commit survives: the loss of the
+	// primary, where there is a synchronous standby. It is for a store that other processes also write to.
 	Barrier bool
-	// Archived keeps events from being pruned that are in no archive yet.
+	// Archived keeps events that are in no archive yet from being pruned.
 	Archived bool
-	// EarlyRelease reports whether to release the head's lock before a batch is durable, when others write,
-	// too. Writers then wait for each other's transactions but not for each other's standby. All of them must
-	// have a Barrier. Subscribers get a batch no sooner for it. nil: never.
+	// EarlyRelease reports whether to release the head's lock before a batch is durable, when other processes also
+	// write. Writers then wait for each other's transactions but not for each other's standby. All writers must have a
+	// Barrier. Subscribers do not get a batch any sooner. nil means never.
 	EarlyRelease func() bool
 }
 
 // Hooks are functions that a Journal calls; each may be nil. They must not block.
 type Hooks struct {
-	// Observe gets the size and duration of every committed batch. Refused is called each time the store refuses
-	// one.
+	// Observe gets the size and duration of every committed batch. Refused is called each time the store refuses a
+	// batch.
 	Observe func(units, events int, took time.Duration)
 	Refused func()
-	// Damaged gets the position of a row that is not as it was written, each time one is read.
+	// Damaged gets the position of a damaged row, each time one is read.
 	Damaged func(pos int64)
-	// Announce is called after events of this process were committed.
+	// Announce is called after this process committed events.
 	Announce func()
-	// OnEphemeral gets the ephemeral events of this process as they are published, and the position they
-	// follow. It must not change them.
+	// OnEphemeral gets the ephemeral events of this process when they are published, and the position they follow. It
+	// must not change them.
 	OnEphemeral func(after int64, events []Event)
 }
 
@@ -103,41 +103,42 @@ type Journal struct {
 	opts Options
 
 	queue   chan *submission
-	pollNow wake.Signal // records of other writers must be read now
+	pollNow wake.Signal // records of other writers must be read
 
 	lifecycle sync.Mutex
 	started   bool
 	stopOnce  sync.Once
-	stopping  chan struct{} // closed first by Stop: no new units
-	sealed    chan struct{} // closed when no producer can add a unit: an empty queue stays empty
+	stopping  chan struct{} // Stop closes it first: no new units
+	sealed    chan struct{} // closed when no producer can add a unit, so that an empty queue stays empty
 	cancel    context.CancelFunc
 	finished  chan struct{} // closed when the writer has ended
 
 	producers sync.RWMutex // held (shared) while a producer hands over a unit
 
-	// batchPrefix and batches name each transaction of this writer, so that one whose answer was lost is recognised.
+	// batchPrefix and batches name each transaction of this writer, to recognize one whose answer was lost.
 	batchPrefix string
 	batches     int64
-	takeovers   int64        // known to the writer; -1 before it is read
-	took        atomic.Int64 // by the last commit, ns
+	takeovers   int64        // as the writer knows it; -1 before it is read
+	took        atomic.Int64 // duration of the last commit, ns
 
-	syncing     chan *committed // batches on their way to the disk, for the publisher
-	underWay    atomic.Int64    // batches there, or about to be
+	syncing     chan *committed // batches being synced, for the publisher
+	underWay    atomic.Int64    // batches being synced, or about to be
 	unpublished atomic.Int64    // batches being written, or written and not yet published
-	alone       bool            // the writer's: nothing else was to be written while the last batch was synced
+	alone       bool            // set by the writer: nothing else was pending while the last batch was synced
 	// runs and syncs are the recent durations of transactions and their syncs, ns.
 	runs, syncs atomic.Int64
 
-	own int64 // the writer's: the head after its last batch
+	own int64 // set by the writer: the head after its last batch
 }
 
-// submission is a unit on its way. Its caller may leave while it is waiting; once it runs, its outcome is waited for.
+// submission is a unit between Submit and its outcome. Its caller may leave while the unit waits; once it runs, the
+// caller waits for its outcome.
 type submission struct {
 	ctx       context.Context //nolint:containedctx // a queued unit carries its caller's deadline and trace to the writer
 	unit      Unit
 	done      Done
-	whole     <-chan struct{} // closed when a unit that takes more expects no more; nil for any other
-	ephemeral []Event         // instead of a unit: passed on, not stored
+	whole     <-chan struct{} // closed when an open unit expects no more changes; nil for any other unit
+	ephemeral []Event         // set instead of a unit: passed on, not stored
 	state     atomic.Int32
 }
 
@@ -147,15 +148,15 @@ const (
 	unitLeft
 )
 
-// claim is the writer's: false means the caller has left.
+// claim is called by the writer; false means the caller has left.
 func (s *submission) claim() bool {
 	return s.state.Load() == unitRunning || s.state.CompareAndSwap(unitWaiting, unitRunning)
 }
 
-// park is the writer's between two runs: what the unit did is rolled back, and its caller may leave.
+// park is called by the writer between two runs: the unit's changes are rolled back, and its caller may leave.
 func (s *submission) park() { s.state.CompareAndSwap(unitRunning, unitWaiting) }
 
-// leave is the caller's: false means the unit runs.
+// leave is called by the caller; false means the unit is running.
 func (s *submission) leave() bool { return s.state.CompareAndSwap(unitWaiting, unitLeft) }
 
 // New makes a journal over a migrated store.
@@ -194,8 +195,8 @@ func New(db *database.DB, opts Options) *Journal {
 	return j
 }
 
-// Start reads the head and begins writing. Units may be submitted before; they wait. Calling it twice is allowed; after
-// Stop it returns ErrStopped.
+// Start reads the head and starts writing. Units submitted before Start wait. Calling it twice is allowed; after Stop
+// it returns ErrStopped.
 func (j *Journal) Start(ctx context.Context) error {
 	j.lifecycle.Lock()
 	defer j.lifecycle.Unlock()
@@ -219,8 +220,8 @@ func (j *Journal) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop refuses new units, commits those already accepted, and waits for the writer, at most until ctx ends: then the
-// writer is cut off and the rest gets ErrStopped. Calling it twice is allowed.
+// Stop refuses new units, commits the accepted ones, and waits for the writer until ctx ends. Then it cancels the
+// writer, and the rest get ErrStopped. Calling it twice is allowed.
 func (j *Journal) Stop(ctx context.Context) error {
 	j.stopOnce.Do(func() {
 		close(j.stopping) // producers that wait for room leave
@@ -248,15 +249,15 @@ func (j *Journal) Stop(ctx context.Context) error {
 	}
 }
 
-// Pending reports whether more records follow soon: a unit is being written, or is queued. It is a hint: it may miss a
-// unit that the writer is taking from the queue.
+// Pending reports whether more records follow soon, because a unit is being written or is queued. It is a hint: it may
+// miss a unit that the writer is just taking from the queue.
 func (j *Journal) Pending() bool { return j.unpublished.Load() > 0 || len(j.queue) > 0 }
 
-// Stopping is closed when the journal stops to accept units.
+// Stopping is closed when the journal stops accepting units.
 func (j *Journal) Stopping() <-chan struct{} { return j.stopping }
 
 // Submit queues a unit and returns; units submitted one after the other commit in that order. It blocks while the queue
-// is full, until ctx ends. done (may be nil) learns the outcome. It returns ErrStopped or ctx's error when the unit was
+// is full, until ctx ends. done (may be nil) gets the outcome. It returns ErrStopped or ctx's error when the unit was
 // not queued.
 func (j *Journal) Submit(ctx context.Context, unit Unit, done Done) error {
 	if done == nil {
@@ -265,9 +266,9 @@ func (j *Journal) Submit(ctx context.Context, unit Unit, done Done) error {
 	return j.submit(&submission{ctx: ctx, unit: unit, done: done})
 }
 
-// SubmitOpen is Submit of a unit that others join until it runs: whole is closed when no other is expected to.
-// While nothing else is queued the writer waits for whole, but for at most half of the last commit's duration,
-// and Options.Gather: a commit is saved when two units become one.
+// SubmitOpen is Submit for a unit that other callers may join until it runs; whole is closed when no other caller is
+// expected. While nothing else is queued, the writer waits for whole, up to half of the last commit's duration and up
+// to Options.Gather. When two units become one, a commit is saved.
 func (j *Journal) SubmitOpen(ctx context.Context, unit Unit, done Done, whole <-chan struct{}) error {
 	return j.submit(&submission{ctx: ctx, unit: unit, done: done, whole: whole})
 }
@@ -312,10 +313,11 @@ func (j *Journal) awaitRoom(s *submission) error {
 	}
 }
 
-// Commit runs a unit and waits until it is committed and published. When ctx ends first, a unit that still waits is not
-// run and ctx's error returned; one that runs is waited for, so what it captured is never touched behind its caller's
-// back. While the store refuses, a unit is run again and again, and waits in between: a caller that is Patient for
-// shorter leaves then, with *OutageError, and nothing is stored, unless the connection broke during the unit's commit.
+// Commit runs a unit and waits until it is committed and published. If ctx ends first, Commit returns ctx's error and
+// does not run a unit that still waits. It waits for a unit that runs, so the unit's captured variables are never
+// touched after Commit returns. While the store refuses writes, Commit retries the unit, with pauses. A caller that is
+// Patient for a shorter time then gets *OutageError and nothing is stored, unless the connection broke during the
+// unit's commit.
 func (j *Journal) Commit(ctx context.Context, unit Unit) ([]Record, error) {
 	type outcome struct {
 		records []Record
@@ -333,8 +335,7 @@ func (j *Journal) Commit(ctx context.Context, unit Unit) ([]Record, error) {
 	return out.records, out.err
 }
 
-// Attribute notes in events where they come from (Options.Origin), for units that gather the changes of several
-// callers.
+// Attribute sets the origin of events (Options.Origin), for units that gather the changes of several callers.
 func (j *Journal) Attribute(ctx context.Context, events []Event) {
 	if j.opts.Origin == nil {
 		return
@@ -345,7 +346,7 @@ func (j *Journal) Attribute(ctx context.Context, events []Event) {
 	}
 }
 
-// Append commits events that come with no other change of state.
+// Append commits events that involve no other change of state.
 func (j *Journal) Append(ctx context.Context, events ...Event) ([]Record, error) {
 	return j.Commit(ctx, func(context.Context, database.Tx) ([]Event, error) { return events, nil })
 }

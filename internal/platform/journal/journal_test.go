@@ -56,7 +56,7 @@ func readAll(t *testing.T, j *journal.Journal) []journal.Record {
 	}
 }
 
-// requireGapFree checks pos from 1 and every session's seq from 1, without gap or repeat, in the order read (EV-02).
+// requireGapFree checks pos from 1 and every session's seq from 1, without gaps or repeats, in the order read (EV-02).
 func requireGapFree(t *testing.T, records []journal.Record) {
 	t.Helper()
 	seqs := map[string]int64{}
@@ -153,7 +153,7 @@ func TestConcurrentProcessesStayGapFreeAndSubscribersSeeAllInOrder(t *testing.T)
 	})
 }
 
-// view collects what a subscriber is handed until it has enough.
+// view collects what a subscriber gets until it has enough.
 type view struct {
 	mu      sync.Mutex
 	want    int64

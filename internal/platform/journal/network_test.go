@@ -12,9 +12,9 @@ import (
 	"harness/tests/dbtest"
 )
 
-// While a batch holds the head row every other writer waits, so each round trip in between costs all of them. Two are
-// all a batch takes: BEGIN with the lock, and the events with COMMIT; what its units ask comes in between, what they
-// write goes with the last.
+// While a batch holds the head row every other writer waits, so each round trip delays all of them. A batch takes only
+// two: BEGIN with the lock, and the events with COMMIT. Queries of its units come in between; their writes are sent
+// with the last one.
 func TestABatchTakesFewRoundTrips(t *testing.T) {
 	t.Parallel()
 	network, db := distantStore(t, 0)
@@ -39,7 +39,7 @@ func TestABatchTakesFewRoundTrips(t *testing.T) {
 		"two questions and writes": {[]journal.Unit{inTurn(ask, ask, note, note)}, 4},
 	} {
 		var trips int64
-		for range 3 { // the first prepares statements
+		for range 3 { // the first one prepares statements
 			before := network.RoundTrips()
 			for _, unit := range c.units {
 				if _, err := log.Commit(t.Context(), unit); err != nil {
@@ -72,7 +72,7 @@ func inTurn(units ...journal.Unit) journal.Unit {
 	}
 }
 
-// distantStore is a Postgres that is so far away.
+// distantStore returns a Postgres with a network delay.
 func distantStore(t testing.TB, delay time.Duration) (*dbtest.Network, *database.DB) {
 	t.Helper()
 	network := dbtest.NewNetwork(t, dbtest.URL(t, database.Postgres), delay)
@@ -83,8 +83,8 @@ func distantStore(t testing.TB, delay time.Duration) (*dbtest.Network, *database
 	return network, db
 }
 
-// The events per second of two writers on one Postgres that is 1 ms away, so that a round trip takes 2 ms: one
-// transaction after the other, of one event each.
+// The events per second of two writers on one Postgres that is 1 ms away, so that a round trip takes 2 ms. Transactions
+// run one after the other, with one event each.
 func BenchmarkTwoWritersOnADistantStore(b *testing.B) {
 	network, near := distantStore(b, time.Millisecond)
 	far := dbtest.Connect(b, database.Options{URL: network.URL})

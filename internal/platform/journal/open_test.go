@@ -29,7 +29,7 @@ func openUnit(t *testing.T, j *journal.Journal, whole <-chan struct{}) (done cha
 	return done
 }
 
-// patient is a journal that waits for the company of an open unit for as long as the test may take.
+// patient returns a journal that waits for others to join an open unit for as long as the test may take.
 func patient(t *testing.T) (j *journal.Journal, units chan int) {
 	units = make(chan int, 8)
 	j = journal.New(dbtest.Open(t, database.SQLite), journal.Options{
@@ -60,7 +60,7 @@ func TestAnOpenUnitRunsWhenItIsWhole(t *testing.T) {
 	}
 }
 
-// What else there is to write does not wait for an open unit, and keeps its place behind it.
+// Other writes do not wait for an open unit, and keep their place after it.
 func TestAnOpenUnitGoesWithWhatComesBehindIt(t *testing.T) {
 	t.Parallel()
 	j, units := patient(t)
@@ -79,7 +79,7 @@ func TestAnOpenUnitGoesWithWhatComesBehindIt(t *testing.T) {
 	}
 }
 
-// Company that does not come is not waited for any longer than a part of a commit.
+// An open unit that no other caller joins waits only for a part of a commit's duration.
 func TestAnOpenUnitRunsWithoutItsCompany(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {

@@ -17,7 +17,7 @@ import (
 // the store accepts them. Only callers that wait for their own unit return with this error.
 type OutageError struct {
 	Engine database.Engine
-	// Since is when the first write was refused, Cause why the last one was.
+	// Since is when the store first refused a write. Cause is why it refused the last one.
 	Since time.Time
 	Cause error
 }
@@ -27,17 +27,17 @@ func (e *OutageError) Error() string {
 		database.Reason(e.Cause))
 }
 
-// Unwrap is why the last write was refused.
+// Unwrap returns why the store refused the last write.
 func (e *OutageError) Unwrap() error { return e.Cause }
 
-// outage is an OutageError while it lasts; over is closed at its end.
+// outage is an OutageError in progress; over is closed at its end.
 type outage struct {
 	OutageError
 	over   chan struct{}
 	logged time.Time
 }
 
-// outages follow whether the store takes writes.
+// outages tracks whether the store accepts writes.
 type outages struct {
 	db        *database.DB
 	now       func() time.Time
@@ -45,10 +45,10 @@ type outages struct {
 	onRefused func()                                        // Hooks.Refused
 	recorded  func(over OutageError, until time.Time) Event // Options.Recorded
 
-	outage atomic.Pointer[outage] // nil while the store takes writes
-	wrote  atomic.Int64           // when it last did, ms
+	outage atomic.Pointer[outage] // nil while the store accepts writes
+	wrote  atomic.Int64           // time of the last accepted write, ms
 	mu     sync.Mutex             // held to change outage and unrecorded
-	// unrecorded are the outages that are over and have no event yet.
+	// unrecorded are the outages that are over but have no event yet.
 	unrecorded []Event
 }
 
@@ -63,7 +63,7 @@ func (s *outages) Outage() *OutageError {
 // logOutageEvery is how often a continuing outage with the same cause is logged.
 const logOutageEvery = time.Minute
 
-// refused notes that the store refused a transaction, or could not make it durable.
+// refused records that the store refused a transaction, or could not make it durable.
 func (s *outages) refused(cause error) *outage {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,7 +86,7 @@ func (s *outages) refused(cause error) *outage {
 	return next
 }
 
-// noteAccepted notes that the store took a batch, which ends an outage unless that began later.
+// noteAccepted records that the store accepted a batch, which ends an outage unless the outage started later.
 func (s *outages) noteAccepted(known *outage) {
 	s.wrote.Store(s.now().UnixMilli())
 	if s.outage.Load() == nil {
@@ -119,17 +119,17 @@ func (s *outages) withOutages(batch []*submission) []*submission {
 		unit: func(context.Context, database.Tx) ([]Event, error) { return events, nil }}})
 }
 
-// probe is the write the writer tries during an outage when no unit waits: it has no events.
+// probe returns the write that the writer tries during an outage when no unit waits: it has no events.
 func probe() *submission {
 	return &submission{ctx: context.Background(), done: func([]Record, error) {},
 		unit: func(context.Context, database.Tx) ([]Event, error) { return nil, nil }}
 }
 
-// probeAfter is how long the last write may be past before Probe makes one.
+// probeAfter is the age of the last write from which Probe makes a new one.
 const probeAfter = 5 * time.Second
 
-// Probe reports whether the store accepts writes: *OutageError when it does not. When there was no recent write
-// it makes one, without events.
+// Probe reports whether the store accepts writes: it returns *OutageError if not. If there was no recent write, it
+// makes one without events.
 func (j *Journal) Probe(ctx context.Context) error {
 	if o := j.Outage(); o != nil {
 		return o
@@ -149,17 +149,17 @@ func (j *Journal) Probe(ctx context.Context) error {
 
 type patienceKey struct{}
 
-// Patient lets callers with the context returned leave an outage of the store after so long, with *OutageError, in
-// AwaitWrites, Commit and Await. Without it they wait for as long as their context does. It has no effect while the
-// store takes writes, however slowly.
+// Patient bounds how long callers with the returned context wait during an outage of the store. After limit,
+// AwaitWrites, Commit and Await return *OutageError. Without it they wait until their context ends. It has no effect
+// while the store accepts writes, however slowly.
 func Patient(ctx context.Context, limit time.Duration) context.Context {
 	return context.WithValue(ctx, patienceKey{}, limit)
 }
 
-// pollAgain is how soon a caller at the end of its patience checks again whether it may leave.
+// pollAgain is the interval at which a caller at the end of its patience checks whether it may leave.
 const pollAgain = 100 * time.Millisecond
 
-// patience ends when a caller may leave an outage; nil is never.
+// patience returns a timer that fires when a caller may leave an outage; nil means never.
 func patience(ctx context.Context) *time.Timer {
 	if limit, bounded := limitOf(ctx); bounded {
 		return time.NewTimer(limit)
@@ -167,14 +167,14 @@ func patience(ctx context.Context) *time.Timer {
 	return nil
 }
 
-// limitOf is for how long a context is Patient.
+// limitOf returns for how long a context is Patient.
 func limitOf(ctx context.Context) (limit time.Duration, bounded bool) {
 	limit, bounded = ctx.Value(patienceKey{}).(time.Duration)
 	return limit, bounded
 }
 
-// AwaitWrites returns when the store takes writes, as far as is known: at once, as a rule. It returns ctx's error or,
-// when ctx is Patient for shorter than the outage lasts from now on, *OutageError.
+// AwaitWrites returns when the store accepts writes, as far as is known: normally at once. It returns ctx's error. It
+// returns *OutageError if ctx is Patient for less time than the outage lasts from now on.
 func (j *Journal) AwaitWrites(ctx context.Context) error {
 	if j.outage.Load() == nil {
 		return nil
@@ -204,13 +204,14 @@ func (j *Journal) AwaitWrites(ctx context.Context) error {
 	}
 }
 
-// Await waits for what a unit's Done sends. It returns ctx's error when that ends first, and *OutageError when ctx is
-// Patient for shorter than an outage lasts: then the unit is still held, and stored after the outage.
+// Await waits for the value that a unit's Done sends. It returns ctx's error if ctx ends first. It returns *OutageError
+// if ctx is Patient for less time than an outage lasts; the journal still holds the unit, and stores it after the
+// outage.
 func Await[T any](ctx context.Context, j *Journal, outcome <-chan T) (T, error) {
 	return await(ctx, j, outcome, func() bool { return true })
 }
 
-// await calls leave before its caller leaves; on false the caller waits on.
+// await calls leave before its caller leaves; if leave returns false, the caller keeps waiting.
 func await[T any](ctx context.Context, j *Journal, outcome <-chan T, leave func() bool) (out T, err error) {
 	var impatient <-chan time.Time
 	timer := patience(ctx)

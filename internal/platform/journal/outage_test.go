@@ -16,16 +16,16 @@ import (
 	"harness/tests/disktest"
 )
 
-// fault is a store that can be made to refuse writes, and made well again.
+// fault is a store that can be made to refuse writes, and then repaired.
 type fault struct {
 	name         string
-	cause        string // among the words of the refusal
+	cause        string // part of the refusal's text
 	store        func(t *testing.T) database.Options
 	refuse, mend func()
 }
 
-// onRole are faults of Postgres that concern one role. The statements run as an administrator; the connections are cut
-// after them.
+// onRole returns a Postgres fault that concerns one role. The statements run as an administrator; afterwards the
+// connections are closed.
 func onRole(name, cause, refuse, mend string) *fault {
 	f := &fault{name: name, cause: cause}
 	f.store = func(t *testing.T) database.Options {
@@ -40,7 +40,7 @@ func onRole(name, cause, refuse, mend string) *fault {
 	return f
 }
 
-// locked is a Postgres whose head row another transaction holds for longer than a connection waits for a lock.
+// locked returns a Postgres whose head row another transaction holds for longer than a connection waits for a lock.
 func locked() *fault {
 	f := &fault{name: "lock time-out", cause: "55P03"}
 	f.store = func(t *testing.T) database.Options {
@@ -51,7 +51,7 @@ func locked() *fault {
 	return f
 }
 
-// raised is an error of Postgres that a trigger raises: what would make it really is not to be had in a test.
+// raised returns a Postgres error that a trigger raises, for conditions that a test cannot produce.
 func raised(state string) *fault {
 	f := &fault{name: state, cause: state}
 	f.store = func(t *testing.T) database.Options {
@@ -95,8 +95,9 @@ func faults() []*fault {
 	}
 }
 
-// Whatever a store refuses writes for, what it was given is held, stays in order, and is stored once when the store
-// takes writes again; who waits for no longer than so much leaves with the reason, and nothing of theirs is stored.
+// Whatever the reason why a store refuses writes, the journal holds the submitted units, in order. It stores them once
+// when the store accepts writes again. A caller with a shorter patience leaves with the reason, and its unit is not
+// stored.
 func TestAStoreThatRefusesIsOutwaited(t *testing.T) {
 	t.Parallel()
 	for _, f := range faults() {
@@ -142,7 +143,7 @@ func TestAStoreThatRefusesIsOutwaited(t *testing.T) {
 				f.refuse()
 				say(100, stored)
 				outage := &journal.OutageError{Cause: errors.New("none yet")}
-				// The first refusal may be that of a connection that was cut.
+				// The first refusal may come from a closed connection.
 				for !strings.Contains(outage.Cause.Error(), f.cause) {
 					_, err := j.Append(journal.Patient(t.Context(), 10*time.Millisecond),
 						journal.Event{SessionID: "s", Type: "not stored"})
@@ -206,7 +207,7 @@ func TestTheEndOfAnOutageIsFoundOut(t *testing.T) {
 	if all := readAll(t, j); len(all) != 0 {
 		t.Fatalf("stored were %v", all)
 	}
-	// It is kept with the next event, once.
+	// It is stored with the next event, once.
 	for range 2 {
 		if _, err := j.Append(t.Context(), journal.Event{Type: "next"}); err != nil {
 			t.Fatal(err)
@@ -219,7 +220,7 @@ func TestTheEndOfAnOutageIsFoundOut(t *testing.T) {
 	}
 }
 
-// A journal that is stopped while the store refuses says so of everything it held.
+// A journal that is stopped while the store refuses writes returns the error for every held unit.
 func TestStoppingInAnOutage(t *testing.T) {
 	t.Parallel()
 	f := raised("53100")

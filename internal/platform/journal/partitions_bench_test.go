@@ -10,10 +10,10 @@ import (
 	"harness/tests/dbtest"
 )
 
-// What reads would cost with the events of Postgres in 20 partitions by position, as a ratio to those of the one table that
-// they are in, in turn; and what goes faster then: the oldest twentieth is dropped, instead of deleted in transactions of 500 and
-// vacuumed.
-// The number of a session's event could not be unique in partitions: Postgres knows that of columns with the position alone.
+// The cost of reads with the Postgres events in 20 partitions by position, as a ratio to the single table, alternating.
+// It also measures the benefit: the oldest twentieth is dropped, instead of deleted in transactions of 500 and
+// vacuumed. In partitions, the number of a session's event could not be unique: Postgres enforces that only together
+// with the position.
 func BenchmarkPartitionsOfEvents(b *testing.B) {
 	const events, sessions, partitions = 200_000, 500, 20
 	var stores [2]*database.DB
@@ -45,7 +45,7 @@ func BenchmarkPartitionsOfEvents(b *testing.B) {
 				'runtime.notification', g, 'runtime', '', 0, '', '', '{"text":{}}', '{"text":"' || repeat(md5(g::text), 15) || '"}'
 			from generate_series(1, %d) g`, sessions, events), fmt.Sprintf(`update journal_head set pos = %d`, events), `vacuum analyze journal_events`)
 	}
-	var took [2][2]time.Duration // of pages of a session and of the texts of an item
+	var took [2][2]time.Duration // for pages of a session and for the texts of an item
 	reads := 0
 	for b.Loop() {
 		for i := range 500 {

@@ -8,9 +8,9 @@ import (
 	"harness/internal/platform/database"
 )
 
-// Payload is SQL for the payload of a row of journal_events, whole: an empty text, which is no JSON, stands in the row
-// of one that is stored in parts. These are in order in the index; string_agg's own "order by" would have SQLite sort
-// them in memory first.
+// Payload is SQL for the whole payload of a row of journal_events. A payload stored in parts is an empty text in its
+// row, which is not valid JSON. The index returns the parts in order; string_agg's own "order by" would make SQLite
+// sort them in memory first.
 const Payload = `case when journal_events.payload = ''
 	then (select string_agg(part, '') from (select part from journal_parts where journal_parts.pos = journal_events.pos
 		order by number) as parts)
@@ -19,7 +19,7 @@ const Payload = `case when journal_events.payload = ''
 // inParts reports whether a payload is stored in parts.
 func inParts(payload json.RawMessage) bool { return len(payload) > database.PartBytes }
 
-// insertParts writes the payloads that are stored in parts.
+// insertParts writes the payloads to store in parts.
 func insertParts(ctx context.Context, tx database.Tx, records []Record) error {
 	for i := range records {
 		if r := &records[i]; inParts(r.Payload) {

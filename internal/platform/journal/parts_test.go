@@ -13,8 +13,8 @@ import (
 	"harness/tests/dbtest"
 )
 
-// longPayloads are events around the length from which they are stored in parts, with characters of several bytes where
-// a part ends.
+// longPayloads returns events around the length from which they are stored in parts, with multi-byte characters at the
+// end of a part.
 func longPayloads() []json.RawMessage {
 	var payloads []json.RawMessage
 	for _, size := range []int{database.PartBytes - 1, database.PartBytes, database.PartBytes + 1,
@@ -73,7 +73,7 @@ func TestLongEventsAreStoredInPartsAndReadBackByteForByte(t *testing.T) {
 	})
 }
 
-// Nothing is left of a long event that is pruned or redacted.
+// No part remains of a long event that is pruned or redacted.
 func TestThePartsOfAnEventGoWithIt(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -127,7 +127,7 @@ func number(t *testing.T, db *database.DB, query string) (n int) {
 	return n
 }
 
-// Who wants the short of it gets long events without their payloads.
+// A reader that sets Short gets long events without their payloads.
 func TestLongPayloadsAreLeftOut(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {

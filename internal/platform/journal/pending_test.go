@@ -12,7 +12,7 @@ import (
 	"harness/tests/dbtest"
 )
 
-// While subscribers are handed a batch the journal knows whether there is another one, written or not.
+// While subscribers get a batch, the journal reports whether there is another one, written or not.
 func TestPendingIsWhatSubscribersDoNotHave(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -21,8 +21,8 @@ func TestPendingIsWhatSubscribersDoNotHave(t *testing.T) {
 			t.Error("something is pending before anything was written")
 		}
 		received, second := make(chan bool, 2), make(chan struct{})
-		// The second unit ends once the first one's subscribers have seen that there is more, which they do at the latest
-		// when it runs.
+		// The second unit ends once the first one's subscribers have seen that there is more, at the latest when it
+		// runs.
 		_, cancel := log.Subscribe(func([]journal.Record) {
 			select {
 			case <-second:

@@ -10,7 +10,7 @@ import (
 	"harness/internal/platform/database"
 )
 
-// pruneChunk is how many events one transaction prunes at most: so few that writers wait for
+// pruneChunk is the maximum number of events that one transaction prunes: few enough that writers wait only
 // milliseconds.
 const pruneChunk = 500
 
@@ -24,28 +24,28 @@ type pruning struct {
 	hooks []func(ctx context.Context, tx database.Tx, below int64) error
 }
 
-// BeforePrune adds what runs in every transaction after which the events below a position are deleted, for tables that
-// refer to events.
+// BeforePrune adds a function for tables that refer to events. It runs in every transaction after which the events
+// below a position are deleted.
 func (p *pruning) BeforePrune(fn func(ctx context.Context, tx database.Tx, below int64) error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.hooks = append(p.hooks, fn)
 }
 
-// Prune deletes the oldest events so that at most keep stay, and returns how many went. Readers with a cursor before
-// the oldest kept position learn of the gap from Bounds.
+// Prune deletes the oldest events so that at most keep remain, and returns how many it deleted. Readers with a cursor
+// before the oldest kept position detect the gap with Bounds.
 func (p *pruning) Prune(ctx context.Context, keep int64) (deleted int64, err error) {
 	return p.prune(ctx, func(_ context.Context, _ database.Tx, _, head, limit int64) (int64, error) {
 		return min(head-keep+1, limit), nil
 	})
 }
 
-// clockSkew is how far (ms) in the future an event's time may be for it to count as young: one beyond comes from a
-// clock that was wrong.
+// clockSkew is how far (ms) in the future an event's time may be for the event to count as young. A time further ahead
+// comes from a clock that was wrong.
 const clockSkew = 24 * 3600 * 1000
 
-// PruneBefore deletes the events before the first one that is not older than a time (ms), and returns how many.
-// The newest event stays: a client that has everything resumes without a gap.
+// PruneBefore deletes the events before the first one that is not older than a time (ms), and returns how many. The
+// newest event stays, so that an up-to-date client resumes without a gap.
 func (p *pruning) PruneBefore(ctx context.Context, at int64) (deleted int64, err error) {
 	return p.prune(ctx, func(ctx context.Context, tx database.Tx, oldest, head, limit int64) (int64, error) {
 		var young sql.NullInt64
@@ -62,10 +62,10 @@ func (p *pruning) PruneBefore(ctx context.Context, at int64) (deleted int64, err
 	})
 }
 
-// prune moves the journal's start to the position that limit returns, which is between the oldest one and its
-// argument, until it returns none. It returns how many events it deleted. The events are gone for all readers
-// once that is committed, which is short and holds the head. Their rows are deleted afterwards without the
-// head, so that no writer waits for that. A process that ends in between leaves rows for the next pruning.
+// prune moves the journal's start to the position that limit returns, until limit returns none. The position is between
+// the oldest one and limit's argument. It returns how many events it deleted. The events are gone for all readers once
+// that is committed, a short transaction that holds the head. Their rows are deleted afterwards without the head, so
+// that no writer waits. If a process ends in between, the next pruning deletes the remaining rows.
 func (p *pruning) prune(ctx context.Context, limit func(ctx context.Context, tx database.Tx, oldest, head, most int64) (
 	int64, error)) (int64, error) {
 	oldest, _, err := Bounds(ctx, p.db.Read())
@@ -88,8 +88,9 @@ func (p *pruning) prune(ctx context.Context, limit func(ctx context.Context, tx 
 	return deleted, err
 }
 
-// moveOldest has the journal begin at a position, after what refers to the events before it has taken what it needs. On
-// Postgres the head is let go before that survives: until then no row is deleted, and if it is lost, nothing was pruned.
+// moveOldest makes the journal start at a position, after the tables that refer to earlier events have copied what they
+// need. On Postgres it releases the head before the change survives. No row is deleted until it does; if it is lost,
+// nothing was pruned.
 func (p *pruning) moveOldest(ctx context.Context, limit func(ctx context.Context, tx database.Tx, oldest, head, most int64) (
 	int64, error)) (oldest, below int64, err error) {
 	p.mu.Lock()
@@ -123,7 +124,7 @@ func (p *pruning) moveOldest(ctx context.Context, limit func(ctx context.Context
 	return oldest, below, err
 }
 
-// deleteRows deletes the rows of events that are no more, from a position and below another one.
+// deleteRows deletes the rows of pruned events, from one position and below another.
 func (p *pruning) deleteRows(ctx context.Context, from, below int64) (events int64, err error) {
 	err = p.db.Update(ctx, func(tx database.Tx) error {
 		if _, err := tx.ExecContext(ctx, `delete from journal_parts where pos >= $1 and pos < $2`, from, below); err != nil {

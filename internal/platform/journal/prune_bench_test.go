@@ -13,8 +13,8 @@ import (
 	"harness/tests/dbtest"
 )
 
-// What pruning costs who writes meanwhile: the time of a write in rounds with and without it in turn. Dropping
-// partitions instead would cost nothing, which is what the rounds without it are.
+// The cost of pruning for concurrent writers: the time of a write in alternating rounds with and without pruning.
+// Dropping partitions would cost nothing, like the rounds without pruning.
 func BenchmarkWritesBesidePruning(b *testing.B) {
 	pair := dbtest.NewPair(b, "fsync=on", "full_page_writes=on")
 	db := dbtest.Connect(b, database.Options{URL: pair.URL(pair.Primary())})
@@ -39,7 +39,7 @@ func BenchmarkWritesBesidePruning(b *testing.B) {
 			if with == 1 {
 				pruning.Go(func() {
 					began := time.Now()
-					n, _ := log.Prune(ctx, 1) // it may be broken off
+					n, _ := log.Prune(ctx, 1) // it may be interrupted
 					gone, pruned = gone+n, pruned+time.Since(began)
 				})
 			}

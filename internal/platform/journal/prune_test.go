@@ -38,7 +38,8 @@ func TestPruneMovesTheOldestPosition(t *testing.T) {
 	})
 }
 
-// Events go by their age up to the first young one; one whose clock was wrong, ahead or behind, does not change that.
+// Events are pruned by age, up to the first young one. An event whose clock was wrong, ahead or behind, does not change
+// that.
 func TestPruneByAge(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -81,7 +82,7 @@ func TestPruneByAge(t *testing.T) {
 	})
 }
 
-// Pruning takes few events at a time, and who writes meanwhile comes in between: not after the last of many
+// Pruning deletes few events at a time, and concurrent writers get their turn in between, not after the last of many
 // transactions.
 func TestPruningLetsWritersIn(t *testing.T) {
 	t.Parallel()
@@ -117,8 +118,8 @@ func TestPruningLetsWritersIn(t *testing.T) {
 	})
 }
 
-// A process that ends after it has moved the oldest position leaves rows behind. They are no events to anybody, however
-// they are read, and go with the next pruning.
+// A process that ends after moving the oldest position leaves rows behind. No reader gets them as events, whichever way
+// it reads, and the next pruning deletes them.
 func TestRowsThatPruningLeftBehindAreNoEvents(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -177,7 +178,7 @@ func TestRowsThatPruningLeftBehindAreNoEvents(t *testing.T) {
 	})
 }
 
-// Rows are deleted without the head: who writes does not wait for that, and who reads does not see what of it is left.
+// Rows are deleted without the head: writers do not wait for that, and readers do not see the remaining rows.
 func TestPruningDeletesWithoutTheHead(t *testing.T) {
 	t.Parallel()
 	db := dbtest.Open(t, database.Postgres)
@@ -208,7 +209,7 @@ func TestPruningDeletesWithoutTheHead(t *testing.T) {
 	}) {
 		t.Fatal("nothing waits for the row that is held")
 	}
-	soon, cancel := context.WithTimeout(t.Context(), 3*time.Second) // less than anybody waits for a lock
+	soon, cancel := context.WithTimeout(t.Context(), 3*time.Second) // shorter than any wait for a lock
 	defer cancel()
 	if records, err := j.Append(soon, journal.Event{}); err != nil || records[0].Pos != 51 {
 		t.Errorf("a write beside pruning: %v", err)
@@ -224,8 +225,8 @@ func TestPruningDeletesWithoutTheHead(t *testing.T) {
 	}
 }
 
-// The head is let go before the standby has what pruning committed. No row is deleted before that: when the primary is
-// lost just then, so is the pruning, and nothing else.
+// The head is released before the standby has the pruning's commit. No row is deleted before that. If the primary is
+// lost at that time, the pruning is lost with it, and nothing else.
 func TestPruningLetsGoOfTheHeadEarly(t *testing.T) {
 	t.Parallel()
 	for name, lost := range map[string]bool{"the standby comes back": false, "the primary is lost": true} {
@@ -247,7 +248,7 @@ func TestPruningLetsGoOfTheHeadEarly(t *testing.T) {
 			if !polling.Until(time.Minute, func() bool { return waits(t, db) == 1 }) {
 				t.Fatal("pruning does not wait for the standby")
 			}
-			soon, cancel := context.WithTimeout(t.Context(), 3*time.Second) // less than anybody waits for a lock
+			soon, cancel := context.WithTimeout(t.Context(), 3*time.Second) // shorter than any wait for a lock
 			defer cancel()
 			if _, err := writer.Append(soon, journal.Event{}); err != nil {
 				t.Errorf("a write while pruning waits for the standby: %v", err)

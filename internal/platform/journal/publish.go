@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 )
 
-// fanout hands events to the subscribers of this process, in order.
+// fanout delivers events to the subscribers of this process, in order.
 type fanout struct {
 	publishing  sync.Mutex
 	subscribers map[int]Subscriber
@@ -17,7 +17,7 @@ type fanout struct {
 	onEphemeral func(after int64, events []Event)
 }
 
-// Subscribe adds a receiver of committed records. head is the last position already handed out: the receiver gets
+// Subscribe adds a receiver of committed records. head is the last position already delivered; the receiver gets
 // everything after it. cancel removes the receiver; calling it twice is allowed.
 func (f *fanout) Subscribe(fn Subscriber) (head int64, cancel func()) {
 	f.publishing.Lock()
@@ -32,10 +32,10 @@ func (f *fanout) Subscribe(fn Subscriber) (head int64, cancel func()) {
 	}
 }
 
-// Head is the last position handed to subscribers.
+// Head returns the last position delivered to subscribers.
 func (f *fanout) Head() int64 { return f.head.Load() }
 
-// PollNow reads what other processes have committed, without the wait for the next poll. It never blocks.
+// PollNow reads what other processes have committed, without waiting for the next poll. It never blocks.
 func (j *Journal) PollNow() {
 	select {
 	case j.pollNow <- struct{}{}:
@@ -43,11 +43,11 @@ func (j *Journal) PollNow() {
 	}
 }
 
-// publish publishes records this process just committed, after those other processes committed before them, and
-// the ephemeral events between them.
+// publish publishes records that this process just committed, with the ephemeral events between them. First it
+// publishes the records that other processes committed before them.
 func (j *Journal) publish(ctx context.Context, records []Record, between []ephemeral) {
 	if len(records) > 0 && records[0].Pos != j.head.Load()+1 && !j.catchUp(ctx, records[0].Pos) {
-		return // ephemeral events would come before earlier records
+		return // otherwise ephemeral events would overtake earlier records
 	}
 	done := 0
 	for _, t := range between {
@@ -58,15 +58,16 @@ func (j *Journal) publish(ctx context.Context, records []Record, between []ephem
 	j.deliver(records[done:])
 }
 
-// catchUp hands out committed records from the store, up to but not including a position; false when it could not. The
-// head row's lock makes commit order equal pos order, so a record that is visible has none still to come before it.
+// catchUp delivers committed records from the store, up to but not including a position; false if it could not. The
+// head row's lock makes commit order equal pos order, so all records before a visible one are visible.
 func (j *Journal) catchUp(ctx context.Context, before int64) bool {
 	for j.head.Load()+1 < before {
 		head := j.head.Load()
-		// No more than that: later records may need a wait.
+		// Read no further: later records may need a wait.
 		records, err := j.Read(ctx, Query{After: head, Before: before})
 		if err != nil {
-			// Subscribers are late, not wrong: the next poll or commit tries again from the same position.
+			// Subscribers get events late, but never wrong ones: the next poll or commit tries again from the same
+			// position.
 			j.opts.Logger.Warn().Err(err).Msg("cannot read new journal events")
 			return false
 		}

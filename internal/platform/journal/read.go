@@ -14,27 +14,27 @@ import (
 )
 
 // PayloadAtEventPos is SQL for the payload of the event at the position in the column event_pos of another table, null
-// when there is none: what an event says need not be stored beside it. A table of positions copies what it needs before
-// events are pruned (BeforePrune).
+// if there is none. With it, a table need not store an event's content a second time. A table of positions copies what
+// it needs before events are pruned (BeforePrune).
 const PayloadAtEventPos = `(select ` + Payload + ` from journal_events where pos = event_pos)`
 
-// ChecksumAtEventPos is SQL for the checksum of that event, of which the high 32 bits are those of its payload.
+// ChecksumAtEventPos is SQL for the checksum of that event. Its high 32 bits are the checksum of the payload.
 const ChecksumAtEventPos = `(select journal_events.checksum from journal_events where pos = event_pos)`
 
-// PayloadStartAtEventPos is PayloadAtEventPos of which a long one is only its first part.
+// PayloadStartAtEventPos is PayloadAtEventPos, except that for a long payload it is only the first part.
 const PayloadStartAtEventPos = `(select case when journal_events.payload = '' then (select part from journal_parts
 	where journal_parts.pos = journal_events.pos order by number limit 1) else journal_events.payload end
 	from journal_events where pos = event_pos)`
 
 // Query selects records by global position.
 type Query struct {
-	// After is the last position already known, Before the one up to which events are wanted, without it; 0 means all.
+	// After is the last position already known. Before is the exclusive end of the wanted events; 0 means all.
 	After, Before int64
 	// Session, when set, leaves out other sessions' events unless they are broadcasts; global events stay.
 	Session string
 	// Limit bounds the answer; 0 means 256.
 	Limit int
-	// Short leaves out payloads that are too long for their row: a reader of all events does not load them.
+	// Short omits payloads that are too long for their row, so that a reader of all events does not load them.
 	Short bool
 }
 
@@ -42,19 +42,21 @@ const (
 	defaultLimit = 256
 	columns      = `pos, seq, schema_version, session_id, turn_id, item_id, type, time, source, actor, broadcast, ` +
 		`trace_id, span_id, meta, payload`
-	// rows are the stored columns, also of payloads in parts. A payload without its parts fails its checksum.
+	// rows are the stored columns, including those of payloads in parts. A payload without its parts fails its
+	// checksum.
 	rows   = columns + `, checksum`
 	stored = `pos, seq, schema_version, session_id, turn_id, item_id, type, time, source, actor, broadcast, trace_id, span_id, meta, ` +
 		`coalesce(` + Payload + `, 'null'), checksum`
-	// kept is the position $1, or the one before the oldest event when that is later. Rows before it are about to be
-	// deleted (Prune), and their references have copied what they need.
+	// kept is the position $1, or the one before the oldest event if that is later. Rows up to it are about to be
+	// deleted (Prune), and the tables that refer to them have copied what they need.
 	kept = `(select case when oldest > $1 then oldest - 1 else $1 end from journal_head where id = 1)`
-	// isKept is the condition that a row is not one of them. It does not make an engine scan all rows by position.
+	// isKept is the condition that a row is not about to be deleted. It does not make an engine scan all rows by
+	// position.
 	isKept      = `+pos >= (select oldest from journal_head where id = 1)`
 	selectAfter = `select ` + stored + ` from journal_events where pos > ` + kept + ` order by pos limit $2`
 )
 
-// reader reads events from the store, and returns what it read only once that is durable.
+// reader reads events from the store, and returns them only once they are durable.
 type reader struct {
 	db        *database.DB
 	barrier   *barrier // nil without one
@@ -84,11 +86,11 @@ func (r *reader) Read(ctx context.Context, query Query) ([]Record, error) {
 		query.After, query.Session, limit, before)
 }
 
-// readAfter is Read of all sessions, which every process does with what others wrote. So rows are read as they are,
-// which is a third of the work, and once more where one of them stands in parts.
+// readAfter is Read for all sessions, which every process uses for the events of other processes. It reads rows as they
+// are, which is a third of the work, and reads again if a payload is stored in parts.
 //
-// Neither bound nor limit is a parameter that Postgres would plan the statement for each time: that would take as long
-// as it does.
+// Neither the bound nor the limit is a parameter, because Postgres would then plan the statement at each execution,
+// which takes as long as running it.
 func (r *reader) readAfter(ctx context.Context, after, before int64, limit int, short bool) (records []Record, err error) {
 	where := ` from journal_events where pos > ` + kept + ` and pos < (select cast($2 as bigint)) order by pos limit ` + strconv.Itoa(limit)
 	err = r.settled(ctx, func(q database.Querier) (last int64, err error) {
@@ -104,7 +106,7 @@ func (r *reader) readAfter(ctx context.Context, after, before int64, limit int, 
 	return records, nil
 }
 
-// lastOf is the highest position of records, 0 without any.
+// lastOf returns the highest position of records, 0 if there are none.
 func lastOf(records []Record) (last int64) {
 	for i := range records {
 		last = max(last, records[i].Pos)
@@ -122,7 +124,7 @@ func (r *reader) ReadSession(ctx context.Context, sessionID string, afterSeq int
 		` order by seq limit $3`, sessionID, afterSeq, limit)
 }
 
-// Sequence is the number of a session's newest event, 0 when it had none. It stays when the events are pruned.
+// Sequence returns the number of a session's newest event, 0 if it had none. It remains after the events are pruned.
 func Sequence(ctx context.Context, q database.Querier, sessionID string) (seq int64, err error) {
 	err = q.QueryRowContext(ctx, `select seq from journal_sequences where session_id = $1`, sessionID).Scan(&seq)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
@@ -131,7 +133,7 @@ func Sequence(ctx context.Context, q database.Querier, sessionID string) (seq in
 	return seq, nil
 }
 
-// Bounds returns the oldest position still kept (1 when nothing was ever pruned) and the last committed one.
+// Bounds returns the oldest kept position (1 if nothing was ever pruned) and the last committed one.
 func (r *reader) Bounds(ctx context.Context) (oldest, head int64, err error) {
 	err = r.settled(ctx, func(q database.Querier) (int64, error) {
 		oldest, head, err = Bounds(ctx, q)
@@ -140,7 +142,7 @@ func (r *reader) Bounds(ctx context.Context) (oldest, head int64, err error) {
 	return oldest, head, err
 }
 
-// Bounds is Journal.Bounds as a state of the store has it.
+// Bounds is Journal.Bounds for a given state of the store.
 func Bounds(ctx context.Context, q database.Querier) (oldest, head int64, err error) {
 	if err := q.QueryRowContext(ctx, `select oldest, pos from journal_head where id = 1`).Scan(&oldest,
 		&head); err != nil {

@@ -12,8 +12,8 @@ import (
 // content.
 const EventRedacted = "journal.redacted"
 
-// Redact blanks what the journal keeps of a session, inside the unit that deletes it: positions and sequence numbers
-// stay gap-free, and no replay shows the conversation again. Its cost grows with the session's events.
+// Redact blanks a session's events in the journal, inside the unit that deletes the session. Positions and sequence
+// numbers stay gap-free, and no replay shows the conversation again. Its cost grows with the session's events.
 func Redact(ctx context.Context, tx database.Tx, sessionID string) error {
 	if err := deleteParts(ctx, tx, `session_id = $1`, sessionID); err != nil {
 		return err
@@ -30,7 +30,7 @@ func Redact(ctx context.Context, tx database.Tx, sessionID string) error {
 	return nil
 }
 
-// Redacted is the rest of an event whose session was deleted.
+// Redacted returns the redacted form of an event of a deleted session.
 func (r *Record) Redacted() Record {
 	return Record{Pos: r.Pos, Seq: r.Seq, SchemaVersion: r.SchemaVersion, Event: Event{SessionID: r.SessionID, Type: EventRedacted,
 		Time: r.Time, Source: r.Source, Broadcast: r.Broadcast, TraceID: r.TraceID, SpanID: r.SpanID,

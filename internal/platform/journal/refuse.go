@@ -2,8 +2,8 @@ package journal
 
 import "errors"
 
-// Refuse marks the error of a Unit that wrote nothing (a lost compare-and-set, an unknown row): its caller gets err,
-// and the rest of the batch continues without being rolled back.
+// Refuse marks the error of a Unit that wrote nothing, such as a lost compare-and-set or an unknown row. The unit's
+// caller gets err, and the rest of the batch continues without a rollback.
 func Refuse(err error) error { return &refusal{err: err} }
 
 type refusal struct{ err error }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Retention is how long, and how many, rows that are over are kept; 0 keeps all.
+// Retention limits the age and the number of ended rows to keep; 0 keeps all.
 type Retention struct {
 	Age time.Duration
 	Max int
@@ -21,8 +21,8 @@ type Pruner struct {
 	Pruned  func(table string, rows int64)
 }
 
-// Ended names the rows of a table that are over: Over is the condition of it, At the column of when (ms), Key the
-// table's own. Only bounds which of them may go, "" for nothing; all are SQL.
+// Ended names the ended rows of a table. Over is the condition of an ended row, At the column with its end (ms), Key
+// the table's key. Only restricts which of them may be removed, "" for no restriction. All are SQL.
 type Ended struct{ Table, Key, At, Over, Only string }
 
 // Rows is Journal.SweepRows.
@@ -34,7 +34,7 @@ func (p Pruner) Rows(ctx context.Context, table, key, gone string, args ...any) 
 	return err
 }
 
-// Ended removes rows that are over, by their age and by their number, the oldest first.
+// Ended removes ended rows by age and by number, the oldest first.
 func (p Pruner) Ended(ctx context.Context, keep Retention, e Ended) error {
 	var before int64
 	if keep.Age > 0 {

@@ -11,17 +11,17 @@ import (
 type Scrubbed struct {
 	// Last is the position up to which it read; 0 at the end of the journal.
 	Last int64
-	// Bytes is about how much it read.
+	// Bytes is roughly how much it read.
 	Bytes int64
-	// Damaged are the positions of damaged rows, Missing those of missing rows between stored ones.
+	// Damaged are the positions of damaged rows. Missing are those of missing rows between stored ones.
 	Damaged, Missing []int64
 }
 
-// scrubRows is how many rows Scrub reads at most.
+// scrubRows is the maximum number of rows that Scrub reads.
 const scrubRows = 500
 
-// Scrub checks the next rows after a position, whatever they say, and has one of them in memory at a time, a long one
-// a part at a time. Rows from before there were checksums pass.
+// Scrub checks the next rows after a position, whatever their content. It holds one row in memory at a time, and a long
+// one a part at a time. Rows that were stored before checksums existed pass.
 func Scrub(ctx context.Context, q database.Querier, after int64) (found Scrubbed, err error) {
 	oldest, head, err := Bounds(ctx, q)
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 
 type readingKey struct{}
 
-// Reading is a context whose reads of rows Settled waits for. It is the context itself without Options.Barrier.
+// Reading returns a context that tracks reads of rows, for Settled to wait for. Without Options.Barrier it is ctx
+// itself.
 func (r *reader) Reading(ctx context.Context) context.Context {
 	if r.barrier == nil {
 		return ctx
@@ -19,9 +20,10 @@ func (r *reader) Reading(ctx context.Context) context.Context {
 	return context.WithValue(ctx, readingKey{}, read)
 }
 
-// Settled returns when whatever was read with a context of Reading, or one made of it, may be shown: once it survives
-// what a commit survives. It fails, with an error that is database.Refused, when that takes longer than the context is
-// Patient for, or the reads were put to several servers, of which one may have lost what it showed.
+// Settled returns when everything read with a context of Reading, or with one derived from it, may be shown: once it
+// survives what a commit survives. It fails with an error that is database.Refused in two cases. One is that the wait
+// takes longer than the context is Patient for. The other is that the reads went to several servers, one of which may
+// have lost the rows it showed.
 func (r *reader) Settled(ctx context.Context) error {
 	read, _ := ctx.Value(readingKey{}).(*database.Servers)
 	if read == nil || !read.Asked() {
@@ -44,7 +46,7 @@ func (r *reader) Settled(ctx context.Context) error {
 			return head, fmt.Errorf("read the journal head: %w", err)
 		}
 		if standby {
-			return headState{}, nil // a loss of the primary does not lose it
+			return headState{}, nil // the loss of the primary cannot lose it
 		}
 		return head, nil
 	})

@@ -12,7 +12,7 @@ import (
 	"harness/tests/polling"
 )
 
-// read reads rows as what answers requests does.
+// read reads rows as request handlers do.
 func read(t *testing.T, ctx context.Context, db *database.DB) {
 	t.Helper()
 	var n int
@@ -21,8 +21,8 @@ func read(t *testing.T, ctx context.Context, db *database.DB) {
 	}
 }
 
-// Rows that the standby does not have are not answered before it has them, or refused when the caller's patience ends.
-// Who has read nothing waits for nothing, and so does who reads what is known to survive.
+// Rows that the standby does not have are returned once it has them, or refused when the caller's patience ends. A
+// caller that has read nothing does not wait, and neither does one whose rows are known to survive.
 func TestRowsThatOnlyThePrimaryHasAreNotAnswered(t *testing.T) {
 	t.Parallel()
 	pair, db := replicated(t)
@@ -68,7 +68,7 @@ func TestRowsThatOnlyThePrimaryHasAreNotAnswered(t *testing.T) {
 	}
 }
 
-// An answer is made of what one server has: of two, one may have lost what it showed.
+// An answer contains data of one server only: of two, one may have lost what it showed.
 func TestAnAnswerIsReadOfOneServer(t *testing.T) {
 	t.Parallel()
 	pair, db := replicated(t)
@@ -100,7 +100,7 @@ func TestAnAnswerIsReadOfOneServer(t *testing.T) {
 	pair.Kill(former)
 }
 
-// What a standby shows is not lost with the primary, and there is nothing to be written there.
+// Data on a standby is not lost with the primary, and nothing needs to be written there.
 func TestAStandbyIsRead(t *testing.T) {
 	t.Parallel()
 	pair, _ := replicated(t)
@@ -120,8 +120,8 @@ func TestAStandbyIsRead(t *testing.T) {
 	}
 }
 
-// An operator breaks off the wait of a batch without events: its rows are visible at the primary. No process
-// publishes them before the standby has them.
+// An operator interrupts the wait of a batch without events: its rows are visible on the primary. No process publishes
+// them before the standby has them.
 func TestABatchWithoutEventsWhoseWaitWasBrokenOffIsNotAnswered(t *testing.T) {
 	t.Parallel()
 	pair, db := replicated(t)
@@ -171,7 +171,7 @@ func TestABatchWithoutEventsWhoseWaitWasBrokenOffIsNotAnswered(t *testing.T) {
 	}
 }
 
-// What this process has written, with events or without, it need not wait for again.
+// A process need not wait again for its own writes, with or without events.
 func TestWhatAProcessHasWrittenIsKnownToSurvive(t *testing.T) {
 	t.Parallel()
 	pair, db := replicated(t)

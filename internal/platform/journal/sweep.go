@@ -10,13 +10,13 @@ import (
 	"harness/internal/platform/database"
 )
 
-// sweepRows is how many rows one transaction of a Sweep removes at most.
+// sweepRows is the maximum number of rows that one transaction of a Sweep removes.
 const sweepRows = 200
 
-// Sweep removes rows in small transactions of their own, in order with all other changes: other writers come in between.
-// find lists the keys of up to limit of them; it only reads, and may take its time. remove is a unit that deletes those
-// that are still to go, and says how many it did. Sweep ends when nothing is found or nothing removed, and returns how
-// many rows went.
+// Sweep removes rows in small separate transactions, in order with all other changes, so that other writers get their
+// turn. find lists the keys of up to limit rows; it only reads, and may take long. remove is a unit that deletes the
+// rows that still qualify, and returns how many it deleted. Sweep ends when find finds nothing or remove removes
+// nothing, and returns how many rows it removed.
 func (j *Journal) Sweep(ctx context.Context, find func(ctx context.Context, q database.Querier, limit int) (keys []any,
 	err error),
 	remove func(ctx context.Context, tx database.Tx, keys []any) (rows int64, events []Event, err error)) (removed int64,
@@ -78,13 +78,13 @@ func keysOf(ctx context.Context, q database.Querier, query string, args ...any) 
 }
 
 // SweepSequences deletes the counters of sessions without events for which the caller's condition holds, SQL about
-// session_id. A session that returns is counted from 1.
+// session_id. A session that gets events again is counted from 1.
 func (j *Journal) SweepSequences(ctx context.Context, gone string) (removed int64, err error) {
 	return j.SweepRows(ctx, "journal_sequences", "session_id", `session_id <> '' and `+gone+
 		` and not exists (select 1 from journal_events e where e.session_id = journal_sequences.session_id)`)
 }
 
-// letWriters leaves the store to others for as long as a transaction took, up to a second.
+// letWriters pauses for as long as a transaction took, up to a second, so that others can write.
 func letWriters(ctx context.Context, took time.Duration) error {
 	select {
 	case <-time.After(min(took, time.Second)):

@@ -17,7 +17,7 @@ import (
 	"harness/tests/dbtest"
 )
 
-// syncing is a store of SQLite whose log is synced by a function.
+// syncing returns a SQLite store whose log is synced by a function.
 func syncing(t *testing.T, sync func(log *os.File) error) *database.DB {
 	t.Helper()
 	db := dbtest.Connect(t, database.Options{Path: filepath.Join(t.TempDir(), "harness.db"), Sync: sync})
@@ -27,8 +27,8 @@ func syncing(t *testing.T, sync func(log *os.File) error) *database.DB {
 	return db
 }
 
-// While a transaction is on its way to the disk the next one runs. Subscribers see neither before it is synced,
-// and ephemeral events in between keep their order.
+// While a transaction is being synced, the next one runs. Subscribers get neither before it is synced, and ephemeral
+// events in between keep their order.
 func TestTheNextTransactionRunsWhileOneIsSynced(t *testing.T) {
 	t.Parallel()
 	var holding atomic.Bool
@@ -72,7 +72,7 @@ func TestTheNextTransactionRunsWhileOneIsSynced(t *testing.T) {
 	say("first")
 	<-ran
 	holding.Store(true)
-	say("second") // for which the writer need not wait
+	say("second") // the writer need not wait for it
 	close(busy)
 	<-asked
 	if got := <-ran; got != "second" {
@@ -107,7 +107,7 @@ func TestTheNextTransactionRunsWhileOneIsSynced(t *testing.T) {
 	requireGapFree(t, readAll(t, j))
 }
 
-// What cannot be brought to the disk is held like what the store refuses: nothing of it is acknowledged, callers may
+// A transaction that cannot be synced is held like one that the store refuses. It is not acknowledged, callers may
 // leave, and it is neither lost nor stored twice.
 func TestALogThatCannotBeSyncedIsOutwaited(t *testing.T) {
 	t.Parallel()
@@ -118,8 +118,7 @@ func TestALogThatCannotBeSyncedIsOutwaited(t *testing.T) {
 		}
 		return log.Sync()
 	})
-	// An open reader keeps an old state for as long as the log fails, so the log cannot be checkpointed,
-	// either.
+	// An open reader keeps an old state while the log fails, so the log cannot be checkpointed, either.
 	j := start(t, db, journal.Options{})
 	if _, err := j.Append(t.Context(), journal.Event{SessionID: "s", Type: "before"}); err != nil {
 		t.Fatal(err)

@@ -26,14 +26,14 @@ func (j *Journal) run(ctx context.Context) {
 		j.process(ctx, j.gather(first), true)
 		return j.head.Load() != head
 	}
-	for passed := false; ; { // the last batch was passed on, and with it what others had written before it
+	for passed := false; ; { // the last batch was delivered, and others' earlier events with it
 		poll, idle := j.pollNow, (<-chan time.Time)(nil)
-		if passed && others.poll != nil { // so will be the next one, if it comes soon: what is read until then is read twice
+		if passed && others.poll != nil { // a read before the next batch would fetch its events a second time
 			poll, idle = nil, time.After(j.opts.Gather)
 		}
 		select {
 		case <-others.poll:
-			others.pollSoon() // also while there is always something to write: not all of it is passed on
+			others.pollSoon() // also under constant load: not every batch is delivered
 		case <-poll:
 			others.pollSoon()
 		case page := <-others.found:
@@ -67,8 +67,8 @@ func (j *Journal) run(ctx context.Context) {
 	}
 }
 
-// gather collects the queued units. While one batch commits the next one gathers by itself, so a lone unit never waits
-// for others, unless it expects some.
+// gather collects the queued units. The next batch fills while the current one commits, so a lone unit never waits for
+// others, unless it expects some.
 func (j *Journal) gather(first *submission) []*submission {
 	runtime.Gosched() // callers that are about to submit do so first
 	batch := j.awaitWhole(first)
@@ -78,7 +78,7 @@ func (j *Journal) gather(first *submission) []*submission {
 	return j.join(batch)
 }
 
-// join adds what is waiting to a batch, as far as there is room in it.
+// join adds waiting units to a batch, as far as there is room in it.
 func (j *Journal) join(batch []*submission) []*submission {
 	units := 0
 	for _, s := range batch {
@@ -100,7 +100,7 @@ func (j *Journal) join(batch []*submission) []*submission {
 	return batch
 }
 
-// awaitWhole waits until no other caller is expected to join a unit (SubmitOpen), or there is something else to
+// awaitWhole waits until no other caller is expected to join a unit (SubmitOpen), or until there is something else to
 // write.
 func (j *Journal) awaitWhole(first *submission) []*submission {
 	batch := []*submission{first}
@@ -126,7 +126,7 @@ func (j *Journal) awaitWhole(first *submission) []*submission {
 const (
 	// maxBatch bounds the units of one transaction: the first caller waits for all of them.
 	maxBatch = 64
-	// maxEphemeral bounds a batch in multiples of maxBatch when many ephemeral events are between its units.
+	// maxEphemeral bounds a batch with many ephemeral events between its units, in multiples of maxBatch.
 	maxEphemeral = 8
 )
 
@@ -142,10 +142,10 @@ func (j *Journal) refuseQueued() {
 }
 
 // process commits a batch. A unit that fails after writing, or whose events cannot be stored, spoils the shared
-// transaction; then each unit gets its own. While the store refuses (database.Transient) the batch is held and tried
-// again, and nothing after it is begun: producers are slowed, nothing is dropped or overtaken. It returns when the
-// store takes writes. What comes while a batch waits for the head goes with it when it is open: nothing taken from the
-// queue earlier is still to follow.
+// transaction; then each unit gets its own. While the store refuses (database.Transient), process holds and retries the
+// batch, and starts nothing after it. That slows producers, but drops and reorders nothing. It returns when the store
+// accepts writes. An open batch also takes the units that arrive while it waits for the head: all units taken from the
+// queue before them are already in it.
 func (j *Journal) process(ctx context.Context, batch []*submission, open bool) {
 	if len(batch) == 0 {
 		return
@@ -173,7 +173,7 @@ func (j *Journal) process(ctx context.Context, batch []*submission, open bool) {
 				Msg("stopped while the store takes no writes; what was held is not stored")
 			err = errors.Join(ErrStopped, err)
 		} else if ended := ctx.Err(); ended != nil && errors.Is(err, ended) {
-			err = errors.Join(ErrStopped, err) // in the middle of a try
+			err = errors.Join(ErrStopped, err) // in the middle of an attempt
 		}
 		if len(batch) > 1 && ctx.Err() == nil {
 			for _, s := range batch {
@@ -213,8 +213,8 @@ func (j *Journal) pause(ctx context.Context, wait time.Duration) bool {
 	}
 }
 
-// dropCanceled removes units whose callers were canceled. It runs before a batch's transaction, so none of them has
-// run, or their changes were rolled back.
+// dropCanceled removes units whose callers were canceled. It runs before a batch's transaction. At that time none of
+// the units has run, or their changes were rolled back.
 func dropCanceled(batch []*submission) []*submission {
 	live := batch[:0]
 	for _, s := range batch {
@@ -229,7 +229,7 @@ func dropCanceled(batch []*submission) []*submission {
 	return live
 }
 
-// unitError is a batch's failure by one of its units, not the store.
+// unitError is a batch's failure caused by one of its units, not by the store.
 type unitError struct{ err error }
 
 func (e *unitError) Error() string { return e.err.Error() }
@@ -240,17 +240,16 @@ type outcome struct {
 	err          error
 }
 
-// maxEvents and maxBytes bound a transaction: with so many events, or bytes of their payloads, it accepts no
-// further unit. So no caller waits for more than this and one unit, and one publish stays within the stream's
-// buffer.
+// maxEvents and maxBytes bound a transaction: with that many events, or bytes of payloads, it accepts no further unit.
+// So no caller waits for more than this and one unit, and one publish fits into the stream's buffer.
 const (
 	maxEvents = 1024
 	maxBytes  = 2 << 20
 )
 
-// commit runs the batch, or as much of it as one transaction accepts, and hands it over to be published. It
-// returns the remainder: all of it on an error, when no callback was called. An open batch is closed once the
-// head is held, which may involve a wait.
+// commit runs the batch, or as much of it as one transaction accepts, and hands it over to be published. It returns the
+// remainder; on an error that is the whole batch, and no callback was called. An open batch is closed once the head is
+// held, which may involve a wait.
 func (j *Journal) commit(ctx context.Context, batch []*submission, open bool) (left []*submission, err error) {
 	began, overlaps := time.Now(), j.underWay.Load() > 0
 	j.unpublished.Add(1)
@@ -297,7 +296,7 @@ func (j *Journal) commit(ctx context.Context, batch []*submission, open bool) (l
 	return batch[units:], nil
 }
 
-// transactionRun is the result of a transaction's units: their records and outcomes, and the head after it.
+// transactionRun is the result of a transaction's units: their records, their outcomes, and the head after it.
 type transactionRun struct {
 	records  []Record
 	outcomes []outcome
@@ -346,17 +345,17 @@ func (j *Journal) runUnits(ctx context.Context, tx database.Tx, held []int64, ba
 	return nil
 }
 
-// releasesEarly reports whether to release the head before a batch survives, which is at pos when that is taken: when
-// another process has written since this one did, and so is about to write, presumably. A batch without events is not
-// found again once others have signed the head.
+// releasesEarly reports whether to release the head, at pos when locked, before a batch survives. It does so if another
+// process has written since this one did, and so probably is about to write again. A batch without events cannot be
+// found once others have signed the head.
 func (j *Journal) releasesEarly(pos int64, events int) bool {
 	return events > 0 && pos != j.own && j.opts.EarlyRelease != nil && j.opts.EarlyRelease()
 }
 
 type nextKey struct{}
 
-// NextPos is, within a unit, the position that the first of the events it returns will have; the others follow it. 0
-// elsewhere.
+// NextPos returns, within a unit, the position of the first event that the unit will return; the others follow it. It
+// is 0 elsewhere.
 func NextPos(ctx context.Context) int64 {
 	pos, _ := ctx.Value(nextKey{}).(int64)
 	return pos
@@ -372,11 +371,11 @@ func runUnit(ctx context.Context, s *submission, tx database.Tx) (events []Event
 	return s.unit(ctx, tx)
 }
 
-// headPosition with the engine's lock clause takes the head row.
+// headPosition, with the engine's lock clause, locks the head row.
 const headPosition = `select pos from journal_head where id = 1`
 
-// lockHead takes the head row: from here to the commit no other writer of any process appends, which is what makes pos
-// and seq gap-free and equal to commit order. It comes first so that units of two processes cannot deadlock on each
+// lockHead locks the head row. From here to the commit no other writer of any process appends, which makes pos and seq
+// gap-free and equal to commit order. The lock comes first so that units of two processes cannot deadlock on each
 // other's rows.
 func (j *Journal) lockHead(ctx context.Context, tx database.Tx) (pos int64, err error) {
 	if err := tx.QueryRowContext(ctx, headPosition+j.db.LockClause()).Scan(&pos); err != nil {
@@ -392,7 +391,7 @@ func (j *Journal) origin(s *submission) Origin {
 	return j.opts.Origin(s.ctx)
 }
 
-// Actor is on whose behalf ctx is, as events say it; "" for the server itself.
+// Actor returns the actor for whom ctx runs, as events name it; "" for the server itself.
 func (j *Journal) Actor(ctx context.Context) string {
 	if j.opts.Origin == nil {
 		return ""

@@ -24,16 +24,16 @@ type scope struct {
 	ids  IDs
 
 	once sync.Once
-	log  *zerolog.Logger // base with the ids, made when a line is first written: most scopes write none
+	log  *zerolog.Logger // base with the ids, made when the first line is written: most scopes write none
 }
 
-// WithRequest puts the process's logger, which must not change afterwards, and the ids of an HTTP request into the
-// context: its own and that of its trace.
+// WithRequest puts the process's logger, which must not change afterwards, into the context. It adds the id of an HTTP
+// request, and the id of the request's trace.
 func WithRequest(ctx context.Context, log *zerolog.Logger, id string, trace Trace) context.Context {
 	return derive(ctx, func(s *scope) { s.base, s.ids.Request, s.ids.Trace = log, id, trace })
 }
 
-// WithTrace puts work that continues later into the trace it was asked for in.
+// WithTrace makes work that continues later part of the trace in which it was requested.
 func WithTrace(ctx context.Context, trace Trace) context.Context {
 	return derive(ctx, func(s *scope) { s.ids.Trace = trace })
 }
@@ -43,8 +43,8 @@ func WithSession(ctx context.Context, id string) context.Context {
 	return derive(ctx, func(s *scope) { s.ids.Session = id })
 }
 
-// Log gives the logger whose lines carry the context's ids. A context without
-// a logger gives one that writes nothing, so that no caller needs a check.
+// Log returns the logger whose lines carry the context's ids. For a context without a logger it returns one that writes
+// nothing, so that no caller needs a check.
 func Log(ctx context.Context) *zerolog.Logger {
 	if s, ok := ctx.Value(scopeKey{}).(*scope); ok {
 		return s.logger()
@@ -53,8 +53,8 @@ func Log(ctx context.Context) *zerolog.Logger {
 	return &nop
 }
 
-// Line begins one line of Log at a level: without making a logger for it. nil, on which all goes on, when nothing is
-// written at that level.
+// Line starts one line of Log at a level, without making a logger for it. It returns nil, whose methods do nothing, if
+// that level is not written.
 func Line(ctx context.Context, level zerolog.Level) *zerolog.Event {
 	s, ok := ctx.Value(scopeKey{}).(*scope)
 	if !ok || s.base == nil {
@@ -67,7 +67,7 @@ func Line(ctx context.Context, level zerolog.Level) *zerolog.Event {
 	return event
 }
 
-// IDsFrom gives the ids of the context.
+// IDsFrom returns the ids of the context.
 func IDsFrom(ctx context.Context) IDs {
 	if s, ok := ctx.Value(scopeKey{}).(*scope); ok {
 		return s.ids
@@ -84,8 +84,7 @@ func derive(ctx context.Context, change func(*scope)) context.Context {
 	return context.WithValue(ctx, scopeKey{}, next)
 }
 
-// logger makes the logger from its base, because adding a field twice to a
-// zerolog logger writes the key twice.
+// logger makes the logger from its base: adding a field twice to a zerolog logger would write the key twice.
 func (s *scope) logger() *zerolog.Logger {
 	s.once.Do(func() {
 		made := zerolog.Nop()
@@ -101,7 +100,7 @@ func (s *scope) logger() *zerolog.Logger {
 	return s.log
 }
 
-// fields are the ids that are known, by their names in a line.
+// fields returns the known ids, by their names in a line.
 func (s *scope) fields() iter.Seq2[string, string] {
 	return func(yield func(name, value string) bool) {
 		for _, f := range [...]struct{ name, value string }{

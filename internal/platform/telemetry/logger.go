@@ -1,7 +1,7 @@
-// Package telemetry owns the process's log lines, metrics and trace ids, and that no secret is ever among them.
+// Package telemetry owns the process's log lines, metrics and trace ids, and ensures that they never contain a secret.
 //
-// It must never know what a session or a runtime is beyond its id, and it
-// imports no other package: settings and secrets are handed in.
+// It must never know what a session or a runtime is beyond its id, and it imports no other package: callers pass in
+// settings and secrets.
 package telemetry
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// LogOptions say how the process logs.
+// LogOptions configure the process's log.
 type LogOptions struct {
 	Level   string    // as in LOG_LEVEL; "silent" logs nothing, "" is info
 	Format  string    // as in HARNESS_LOG_FORMAT: json, console or auto
@@ -45,7 +45,7 @@ func level(name string) zerolog.Level {
 		return zerolog.InfoLevel
 	}
 	l, err := zerolog.ParseLevel(name)
-	if err != nil { // package config refuses such names; be loud, not silent
+	if err != nil { // package config refuses such names; if one gets here, log more rather than less
 		return zerolog.InfoLevel
 	}
 	return l
@@ -56,7 +56,7 @@ func isTerminal(w io.Writer) bool {
 	return ok && isatty.IsTerminal(f.Fd())
 }
 
-// stamp adds the time. zerolog's own timestamp has whole seconds unless a global variable of the library is
+// stamp adds the time. zerolog's own timestamp has only whole seconds, unless a global variable of the library is
 // changed for all its users.
 type stamp struct{}
 

@@ -5,10 +5,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 )
 
-// NewRegistry gives a registry of our own with the Go runtime's and the
-// process's metrics. Packages register theirs on it: names are
-// harness_<subsystem>_<unit> in base units (see MetricName), and no id is
-// ever a label.
+// NewRegistry returns a separate registry with the Go runtime's and the process's metrics. Packages register theirs on
+// it: names are harness_<subsystem>_<unit> in base units (see MetricName), and no id is ever a label.
 func NewRegistry() *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	r.MustRegister(

@@ -9,12 +9,11 @@ import (
 	"harness/internal/lib/javascript"
 )
 
-// Redacted stands where a secret was.
+// Redacted replaces a secret.
 const Redacted = "[redacted]"
 
-// minSecret is the length below which a value is no secret worth replacing:
-// hiding every "abc" would destroy lines and protect nothing. Package config
-// refuses shorter secrets of ours.
+// minSecret is the length below which a value is not redacted: hiding every "abc" would make lines unreadable and
+// protect nothing. Package config refuses shorter secrets of ours.
 const minSecret = 4
 
 // Redactor replaces known secret values. It is safe for concurrent use.
@@ -23,9 +22,8 @@ type Redactor struct {
 	longest  int
 }
 
-// NewRedactor knows each secret as it is, as it looks inside a JSON string
-// (once and twice encoded: raw runtime frames are logged as strings) and as it
-// looks in a URL.
+// NewRedactor makes a redactor for each secret in three forms: as it is, inside a JSON string, and in a URL. The JSON
+// form is encoded once and twice, since raw runtime frames are logged as strings.
 func NewRedactor(secrets ...string) *Redactor {
 	r := &Redactor{}
 	for _, s := range secrets {
@@ -54,8 +52,8 @@ func (r *Redactor) add(form string) {
 	r.longest = max(r.longest, len(p))
 }
 
-// inJSON gives the encodings of s in a JSON string: with "<>&" escaped, as
-// encoding/json does, and without, as zerolog does.
+// inJSON returns the encodings of s in a JSON string: with "<>&" escaped, as encoding/json does, and unescaped, as
+// zerolog does.
 func inJSON(s string) []string {
 	escaped, err := json.Marshal(s)
 	if err != nil {
@@ -68,14 +66,14 @@ func inJSON(s string) []string {
 // String redacts free text.
 func (r *Redactor) String(s string) string { return string(r.replace([]byte(s), false)) }
 
-// Line redacts a line of JSON or of free text, and what was JSON stays JSON.
+// Line redacts a line of JSON or of free text; JSON stays valid JSON.
 func (r *Redactor) Line(line []byte) []byte { return r.replace(line, isJSON(line)) }
 
-// span is a stretch of text that must not be shown.
+// span is a part of a text to redact.
 type span struct{ from, to int }
 
-// replace hides every occurrence. Overlapping ones are joined first, so that
-// replacing one cannot leave the tail of another.
+// replace redacts every occurrence. It joins overlapping occurrences first, so that replacing one cannot leave the end
+// of another.
 func (r *Redactor) replace(text []byte, isJSON bool) []byte {
 	spans := r.find(text, isJSON)
 	if len(spans) == 0 {
@@ -113,8 +111,8 @@ func (r *Redactor) find(text []byte, isJSON bool) []span {
 	return spans
 }
 
-// insideEscape reports that the next byte belongs to an escape such as \n: the bytes after it are then not the
-// secret's first character, and cutting there would break the line's JSON.
+// insideEscape reports whether the next byte belongs to an escape such as \n. The bytes after it are then not the
+// secret's first character, and a cut there would break the line's JSON.
 func insideEscape(before []byte) bool {
 	n := 0
 	for n < len(before) && before[len(before)-1-n] == '\\' {

@@ -13,8 +13,8 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// canaries are secrets of every awkward kind: quotes, escapes, HTML, UTF-8,
-// several lines, one inside another, two that overlap.
+// canaries are secrets of every difficult kind: quotes, escapes, HTML, UTF-8, several lines, one inside another, two
+// that overlap.
 var canaries = []string{
 	"sk-canary-plain-0001",
 	`canary"quoted\back/slash`,
@@ -27,7 +27,7 @@ var canaries = []string{
 	"nabc",
 }
 
-// fragments are what must not be readable in any output.
+// leaks returns the parts of canaries that are readable in a text.
 func leaks(text string) []string {
 	var found []string
 	for _, c := range canaries[:8] {
@@ -43,7 +43,7 @@ func leaks(text string) []string {
 	return found
 }
 
-// Canaries in every place of a line.
+// Canaries in every part of a line are redacted.
 func TestNoCanaryReachesALine(t *testing.T) {
 	t.Parallel()
 	for _, format := range []string{"json", "console"} {
@@ -76,8 +76,8 @@ func TestNoCanaryReachesALine(t *testing.T) {
 	}
 }
 
-// A connection string's parts are logged as fields of their own by libraries:
-// each part is a secret by itself, whatever stands between them.
+// Libraries log a connection string's parts as separate fields: each part is a secret by itself, whatever is between
+// them.
 func TestSecretInPartsOverSeveralFields(t *testing.T) {
 	t.Parallel()
 	var buf bytes.Buffer
@@ -133,7 +133,7 @@ func TestEndlessLineIsBoundedAndRedacted(t *testing.T) {
 	var buf bytes.Buffer
 	w := NewRedactor(secret).Lines(&buf)
 	chunk := strings.Repeat("z", 100) + secret
-	for range 5000 { // half a megabyte without a line end, in pieces of 7 bytes
+	for range 5000 { // half a megabyte without a line end, in 7-byte pieces
 		for part := chunk; part != ""; {
 			n := min(7, len(part))
 			if _, err := w.Write([]byte(part[:n])); err != nil {

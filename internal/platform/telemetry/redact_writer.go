@@ -7,13 +7,12 @@ import (
 	"sync"
 )
 
-// maxHeld bounds an unfinished line in memory; see Lines.
+// maxHeld bounds the memory for an unfinished line; see Lines.
 const maxHeld = 64 << 10
 
-// Lines gives a writer that redacts line by line before w. A line may arrive
-// in chunks: it is held until its end, so a secret torn between two writes is
-// still found. What a line has beyond 64 KiB is passed on early, except for a
-// tail as long as the longest secret. Safe for concurrent use.
+// Lines returns a writer that redacts line by line before w. A line may arrive in chunks. It is held until its end, so
+// that a secret split across two writes is still found. Bytes beyond 64 KiB of a line are passed on early, except for a
+// tail as long as the longest secret. The writer is safe for concurrent use.
 func (r *Redactor) Lines(w io.Writer) io.Writer {
 	if len(r.patterns) == 0 {
 		return w
@@ -53,14 +52,13 @@ func (l *lineWriter) Write(p []byte) (int, error) {
 	return n, l.spill()
 }
 
-// spill shortens a line that never ends.
+// spill shortens a line that does not end.
 func (l *lineWriter) spill() error {
 	if len(l.held) < maxHeld {
 		return nil
 	}
 	text := l.redactor.replace(l.held, isJSON(l.held))
-	// The tail may hold the beginning of a secret; what is already replaced
-	// stays replaced, since a marker contains no secret.
+	// The tail may contain the start of a secret. Redacted parts stay redacted, since a marker contains no secret.
 	keep := min(l.redactor.longest-1, len(text))
 	cut := len(text) - keep
 	l.held = append([]byte(nil), text[cut:]...)

@@ -13,14 +13,14 @@ type Trace struct {
 	Sampled bool
 }
 
-// ParseTraceparent reads a traceparent header. False means that the header is
-// absent or malformed; the standard then demands to start a trace of one's own.
+// ParseTraceparent reads a traceparent header. False means that the header is absent or malformed; the standard then
+// requires starting a new trace.
 func ParseTraceparent(header string) (Trace, bool) {
 	const length = len("00-") + 32 + len("-") + 16 + len("-01")
 	if len(header) < length || !isHex(header[:2]) || header[:2] == "ff" {
 		return Trace{}, false
 	}
-	// Version 00 is exactly this long; a later one may go on after a dash.
+	// Version 00 is exactly this long; a later version may continue after a dash.
 	if len(header) > length && (header[:2] == "00" || header[length] != '-') {
 		return Trace{}, false
 	}
@@ -35,7 +35,7 @@ func ParseTraceparent(header string) (Trace, bool) {
 	return Trace{TraceID: parts[1], SpanID: parts[2], Sampled: flags[0]&1 == 1}, true
 }
 
-// Traceparent gives the header to hand on, "" for no trace.
+// Traceparent returns the header to pass on, "" for no trace.
 func (t Trace) Traceparent() string {
 	if t.TraceID == "" {
 		return ""
@@ -53,14 +53,14 @@ func isID(s string, length int) bool {
 
 func isHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
 
-// NewTraceID is the id of a trace that begins here.
+// NewTraceID returns the id of a new trace.
 func NewTraceID() string { return randomID(16) }
 
-// NewSpanID is the id of a new span.
+// NewSpanID returns the id of a new span.
 func NewSpanID() string { return randomID(8) }
 
 func randomID(size int) string {
 	id := make([]byte, size)
-	_, _ = rand.Read(id) // it never fails, and never gives all zeros in practice
+	_, _ = rand.Read(id) // it never fails, and in practice never returns all zeros
 	return hex.EncodeToString(id)
 }

@@ -13,7 +13,7 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// Journal events about logins; the audit log has them. Their payload is a record, which never has the secret.
+// Journal events about logins; the audit log includes them. Their payload is a record, which never contains the secret.
 const (
 	EventBegan   = eventPrefix + "began"
 	EventChanged = eventPrefix + "changed"
@@ -29,7 +29,7 @@ type record struct {
 	Actor    string    `json:"actor"`
 	Name     string    `json:"name"`
 	Role     auth.Role `json:"role"`
-	// Reason is why it ended.
+	// Reason is why the login ended.
 	Reason string `json:"reason,omitempty"`
 }
 
@@ -38,7 +38,7 @@ func event(kind string, l Login, reason string) (journal.Event, error) {
 	return journal.Event{Type: kind, Source: "logins", Payload: payload}, err
 }
 
-// Begin stores the login of a person that a provider vouches for. Only the answer has its secret.
+// Begin stores the login of a person for whom a provider vouches. Only the returned value has its secret.
 func (s *Service) Begin(ctx context.Context, who oidc.Identity) (Login, string, error) {
 	now := s.opts.Clock()
 	secret := newSecret()
@@ -75,7 +75,7 @@ func (s *Service) Begin(ctx context.Context, who oidc.Identity) (Login, string, 
 	return made.Login, secret, nil
 }
 
-// until is when a login expires: with its ID token or, with refreshes, a while after the provider's last answer.
+// until returns when a login expires: with its ID token or, with refreshes, some time after the provider's last answer.
 func (r *row) until(who oidc.Identity, now time.Time) int64 {
 	end := who.Expires
 	if last := now.Add(unconfirmed); who.Refresh != "" && last.After(end) {
@@ -90,8 +90,8 @@ func (s *Service) End(ctx context.Context, secret string) error {
 	return err
 }
 
-// EndAt ends the logins that a provider reports as ended: those of a subject, or of one of its sessions only; one of
-// both may be "". It returns their number.
+// EndAt ends the logins that a provider reports as ended: those of a subject, or only those of one session. Either
+// argument may be "". It returns the number of ended logins.
 func (s *Service) EndAt(ctx context.Context, provider, subject, session string) (int, error) {
 	where, args := `provider = $1`, []any{provider}
 	if subject != "" {
@@ -108,7 +108,7 @@ func (s *Service) EndAt(ctx context.Context, provider, subject, session string) 
 	return s.end(ctx, "logged out at the provider", where, args...)
 }
 
-// end ends logins, and returns once none of them is valid any more.
+// end ends logins, and returns once none of them is valid.
 func (s *Service) end(ctx context.Context, reason, where string, args ...any) (int, error) {
 	var ended []row
 	_, err := s.opts.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) (events []journal.Event, err error) {
@@ -139,10 +139,10 @@ func (s *Service) end(ctx context.Context, reason, where string, args ...any) (i
 	return len(ended), nil
 }
 
-// readWait bounds how long a change waits for the store after it is committed.
+// readWait bounds how long a committed change waits for the store.
 const readWait = 5 * time.Second
 
-// settle applies committed changes before they are answered, even if the caller no longer waits.
+// settle applies committed changes before the request is answered, even if the caller no longer waits.
 func (s *Service) settle(ctx context.Context, changed ...row) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readWait)
 	defer cancel()

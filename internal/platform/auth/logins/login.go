@@ -1,8 +1,8 @@
 // Package logins stores the logins of people at OpenID Connect providers.
 //
-// It owns their rows, that only the holder knows a secret (the store has its hash), and that a login that ended here
-// or at its provider, or expired, becomes invalid at once on every server of the store. It must never know the rights
-// of a role, nor how a request carries a secret.
+// It owns their rows and two guarantees. Only the holder has the secret; the store has its hash. A login that ended
+// here or at its provider, or that expired, becomes invalid at once on every server of the store. It must never know
+// the rights of a role, or how a request carries a secret.
 package logins
 
 import (
@@ -24,11 +24,12 @@ import (
 // How long a login is valid.
 const (
 	longestLogin = 12 * time.Hour
-	// refreshEvery is how often the provider is asked whether a login is still valid; unconfirmed is how long it stays
-	// valid while the provider does not answer.
+	// refreshEvery is how often the server asks the provider whether a login is still valid. unconfirmed is how long
+	// the login stays valid while the provider does not answer.
 	refreshEvery = 5 * time.Minute
 	unconfirmed  = time.Hour
-	// kept is how long rows of ended logins stay; a person's newest stays, because it has the name of the actor.
+	// kept is how long rows of ended logins are kept. A person's newest row is always kept, because it has the actor's
+	// name.
 	kept = 30 * 24 * time.Hour
 )
 
@@ -38,9 +39,9 @@ type Login struct {
 	// Session is the provider's id of its session, "" for none.
 	Session string
 	Role    auth.Role
-	// Projects are the ids of the projects it is limited to, nil for no limit.
+	// Projects are the ids of the projects to which the login is limited, nil for no limit.
 	Projects []string
-	// EndedAt is 0 until the login is ended.
+	// EndedAt is 0 until the login has ended.
 	CreatedAt, ExpiresAt, EndedAt int64
 }
 
@@ -91,7 +92,7 @@ func (r row) values() ([]any, error) {
 		database.EncodeText(r.Name), string(r.Role), projects, r.CreatedAt, r.ExpiresAt, r.EndedAt, r.refresh, r.refreshedAt}, nil
 }
 
-// secretBytes are the random bytes of a secret.
+// secretBytes is the number of random bytes in a secret.
 const secretBytes = 32
 
 func newSecret() string {
@@ -100,7 +101,7 @@ func newSecret() string {
 	return auth.LoginPrefix + base64.RawURLEncoding.EncodeToString(random)
 }
 
-// hashOf is the stored hash of a secret, which is random enough to need no salt and no slow hash.
+// hashOf returns the stored hash of a secret, which is random enough to need no salt and no slow hash.
 func hashOf(secret string) string {
 	sum := sha256.Sum256([]byte(secret))
 	return hex.EncodeToString(sum[:])
@@ -108,7 +109,7 @@ func hashOf(secret string) string {
 
 var errSealed = errors.New("the refresh token was encrypted with another client secret than the present one")
 
-// seal encrypts a refresh token for the row of a login. "" stays so.
+// seal encrypts a refresh token for the row of a login. "" stays "".
 func seal(key []byte, id, token string) (string, error) {
 	if token == "" || key == nil {
 		return "", nil
@@ -139,7 +140,7 @@ func unseal(key []byte, id, sealed string) (string, error) {
 	return string(token), nil
 }
 
-// cipherOf makes nonces by itself.
+// cipherOf returns a cipher that makes its own nonces.
 func cipherOf(key []byte) (cipher.AEAD, error) {
 	block, err := aes.NewCipher(key)
 	if err != nil {

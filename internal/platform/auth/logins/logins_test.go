@@ -26,7 +26,7 @@ import (
 
 const patience = time.Minute
 
-// site is a server's logins, with a clock of its own.
+// site is a server's logins, with a separate clock.
 type site struct {
 	*logins.Service
 	t      *testing.T
@@ -35,7 +35,7 @@ type site struct {
 	now    *atomic.Int64 // ms
 }
 
-// open starts a server on a store, which may have others.
+// open starts a server on a store, which may have other servers.
 func open(t *testing.T, db *database.DB, issuer *oidctest.Issuer, now *atomic.Int64) *site {
 	t.Helper()
 	folder := t.TempDir()
@@ -79,7 +79,7 @@ func clockAt(at time.Time) *atomic.Int64 {
 
 func (s *site) pass(d time.Duration) { s.now.Add(d.Milliseconds()) }
 
-// who is a person as the provider says it at login, for an hour.
+// who returns a person as the provider describes them at login, for an hour.
 func (s *site) who(subject, refresh string) oidc.Identity {
 	return oidc.Identity{Provider: "corp", Subject: subject, Session: "s-" + subject, Actor: "oidc:corp:" + subject, Name: "Ann", Role: auth.RoleOperator,
 		Expires: time.UnixMilli(s.now.Load()).Add(time.Hour), Refresh: refresh}
@@ -107,8 +107,8 @@ func ended(t *testing.T, access context.Context) {
 	}
 }
 
-// A login counts until it is ended, by its secret or by its provider, or expires with its ID token; what is open by it ends. The
-// store has neither its secret nor its refresh token.
+// A login is valid until it is ended, by its secret or by its provider, or until it expires with its ID token. Its open
+// connections end with it. The store contains neither its secret nor its refresh token.
 func TestLogins(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -131,7 +131,7 @@ func TestLogins(t *testing.T) {
 		}
 		var kept int
 		if err := db.Read().QueryRowContext(t.Context(), `select count(*) from logins where hash like $1 or refresh like $2 or (subject = 'ann' and refresh <> '')`,
-			"%"+first[4:]+"%", "%refresh%").Scan(&kept); err != nil || kept != 1 { // the sealed one of ann
+			"%"+first[4:]+"%", "%refresh%").Scan(&kept); err != nil || kept != 1 { // ann's sealed refresh token
 			t.Errorf("%d rows, %v", kept, err)
 		}
 		if err := s.End(t.Context(), second); err != nil || other.Err() == nil || one.Err() != nil {
@@ -162,7 +162,8 @@ func TestLogins(t *testing.T) {
 	})
 }
 
-// tokens has the provider answer a refresh token, once each, with claims; nil claims are a login that has ended there.
+// tokens makes the provider answer each refresh token once, with claims; nil claims mean that the login has ended
+// there.
 func (s *site) tokens(claims map[string]any) (asked *atomic.Int64) {
 	asked = &atomic.Int64{}
 	s.issuer.Tokens(func(form url.Values) (int, map[string]any) {
@@ -180,15 +181,16 @@ func (s *site) tokens(claims map[string]any) (asked *atomic.Int64) {
 	return asked
 }
 
-// A login with a refresh token is confirmed every five minutes, by one server of the store; its role and name are those of now.
-// It ends with the provider's word, an hour after the last one, and in any case after twelve hours.
+// A login with a refresh token is confirmed every five minutes, by one server of the store; its role and name are the
+// current ones. It ends if the provider ends it, an hour after the provider's last answer, and in any case after twelve
+// hours.
 func TestLoginsAreConfirmed(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
 		issuer, now := oidctest.NewIssuer(t), clockAt(time.Now())
 		s := open(t, db, issuer, now)
 		other := s
-		if db.Engine() == database.Postgres { // which alone has several servers
+		if db.Engine() == database.Postgres { // only Postgres has several servers
 			other = open(t, db, issuer, now)
 		}
 		secret, access := s.begin(s.who("ann", "r"))
@@ -210,7 +212,7 @@ func TestLoginsAreConfirmed(t *testing.T) {
 		if who, _, found := s.Find(secret); asked.Load() != 1 || !found || who.Name != "Ann Lee" || access.Err() != nil {
 			t.Errorf("asked %d times, then %+v %t", asked.Load(), who, found)
 		}
-		s.pass(59 * time.Minute) // beyond the first ID token
+		s.pass(59 * time.Minute) // after the first ID token has expired
 		confirm(other)
 		if _, _, found := s.Find(secret); !found {
 			t.Error("it ends though it was confirmed")
@@ -258,7 +260,7 @@ func TestLoginsAreConfirmed(t *testing.T) {
 	})
 }
 
-// No login counts for more than twelve hours, and a public client's refresh token is not kept.
+// No login is valid for more than twelve hours, and a public client's refresh token is not stored.
 func TestLoginsEnd(t *testing.T) {
 	t.Parallel()
 	s := open(t, dbtest.Open(t, database.SQLite), oidctest.NewIssuer(t), clockAt(time.Now()))

@@ -11,7 +11,7 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// refreshAll asks the providers, as long as the server runs, whether the logins are still valid.
+// refreshAll asks the providers, while the server runs, whether the logins are still valid.
 func (s *Service) refreshAll(ctx context.Context) {
 	tick := time.NewTicker(refreshEvery / 5)
 	defer tick.Stop()
@@ -27,8 +27,8 @@ func (s *Service) refreshAll(ctx context.Context) {
 	}
 }
 
-// Refresh asks the providers of logins that were not confirmed for 5 minutes. A login that ended there ends here; a
-// changed role applies here, too, and closes the login's connections.
+// Refresh asks the providers of logins that have not been confirmed for 5 minutes. A login that ended at its provider
+// ends here. A role that changed there also changes here, which closes the login's connections.
 func (s *Service) Refresh(ctx context.Context) error {
 	if err := s.reread(ctx); err != nil { // other servers confirm, too
 		return err
@@ -45,7 +45,7 @@ func (s *Service) Refresh(ctx context.Context) error {
 	return err
 }
 
-// refresh asks the provider of one login, unless another server of the store does.
+// refresh asks the provider about one login, unless another server of the store does.
 func (s *Service) refresh(ctx context.Context, r row) error {
 	mine, err := s.claim(ctx, &r)
 	if err != nil || !mine {
@@ -68,7 +68,7 @@ func (s *Service) refresh(ctx context.Context, r row) error {
 	return s.confirm(ctx, r, who, token)
 }
 
-// claim makes only this server ask: a refresh token that is used twice ends the login at many providers.
+// claim ensures that only this server asks the provider: many providers end a login whose refresh token is used twice.
 func (s *Service) claim(ctx context.Context, r *row) (mine bool, err error) {
 	before := r.refreshedAt
 	r.refreshedAt = s.now()
@@ -85,7 +85,8 @@ func (s *Service) claim(ctx context.Context, r *row) (mine bool, err error) {
 	return mine, err
 }
 
-// confirm stores the provider's present answer about a login. r is the claimed row, token the refresh token that was used.
+// confirm stores the provider's current answer about a login. r is the claimed row, token the refresh token that was
+// used.
 func (s *Service) confirm(ctx context.Context, r row, who oidc.Identity, token string) error {
 	if who.Refresh == "" {
 		who.Refresh = token

@@ -32,7 +32,7 @@ type Service struct {
 
 	reading sync.Mutex // held from a read of the store until the result is applied, so that older results are never applied last
 	mu      sync.RWMutex
-	known   map[string]*entry // the valid ones, by the hash of their secret
+	known   map[string]*entry // the valid logins, by the hash of their secret
 }
 
 // entry is a valid login and the context of its connections.
@@ -52,7 +52,8 @@ func New(options Options) *Service {
 
 func (s *Service) now() int64 { return s.opts.Clock().UnixMilli() }
 
-// Start reads the logins, follows the changes of other servers of the store, and asks the providers whether they are valid.
+// Start reads the logins, and follows changes by other servers of the store. It regularly asks the providers whether
+// the logins are valid.
 func (s *Service) Start(ctx context.Context) error {
 	following := journal.Following{What: "logins", EventPrefix: eventPrefix, Expire: s.expire, Reread: s.reread, Logger: s.opts.Logger}
 	return s.loops.Start(ctx, func(running context.Context) error {
@@ -64,7 +65,7 @@ func (s *Service) Start(ctx context.Context) error {
 	})
 }
 
-// Stop ends following. The known logins stay.
+// Stop stops following changes. The known logins remain.
 func (s *Service) Stop(ctx context.Context) error {
 	_, err := s.loops.Stop(ctx, "the logins")
 	return err
@@ -143,7 +144,7 @@ func (s *Service) Find(secret string) (auth.Principal, context.Context, bool) {
 	return e.principal(), e.access, true
 }
 
-// Holder is the principal of the login with an id, false when it is invalid.
+// Holder returns the principal of the login with an id; false if the login is invalid.
 func (s *Service) Holder(id string) (auth.Principal, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -158,13 +159,13 @@ func (s *Service) Holder(id string) (auth.Principal, bool) {
 // Any implements auth.Named: where people can log in, other machines must authenticate.
 func (s *Service) Any() bool { return true }
 
-// Person is a person who logged in once: the actor of journal and audit log, and the name.
+// Person is a person who has logged in at least once: their actor in journal and audit log, and their name.
 type Person struct {
 	Actor string `json:"actor"`
 	Name  string `json:"name"`
 }
 
-// People are the persons of stored logins, by actor, with the name of the newest.
+// People returns the people with stored logins, by actor, each with the name of the newest login.
 func (s *Service) People(ctx context.Context) ([]Person, error) {
 	return database.ReadAll(ctx, s.opts.DB.Read(), "read who logged in", func(from database.Row) (p Person, err error) {
 		err = from.Scan(&p.Actor, &p.Name)

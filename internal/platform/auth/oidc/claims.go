@@ -10,14 +10,15 @@ import (
 	"harness/internal/platform/auth"
 )
 
-// Identity is a person that a provider vouches for.
+// Identity is a person for whom a provider vouches.
 type Identity struct {
-	// Provider is its name, Subject the provider's id of the person, Session the provider's id of their session ("" for none).
+	// Provider is the provider's name. Subject is the provider's id of the person, Session its id of their session (""
+	// for none).
 	Provider, Subject, Session string
 	// Actor is the person in journal and audit log. Name is the display name.
 	Actor, Name string
 	Role        auth.Role
-	// Projects are the projects the person is limited to, nil for no limit.
+	// Projects are the projects to which the person is limited, nil for no limit.
 	Projects []string
 	// Expires is the end of the ID token.
 	Expires time.Time
@@ -25,7 +26,7 @@ type Identity struct {
 	Refresh string
 }
 
-// RefusedError refuses a login or a token that the provider vouches for. Code is one of those of auth.Refusal.
+// RefusedError refuses a login, or a token that the provider vouches for. Code is a code of auth.Refusal.
 type RefusedError struct {
 	Code string
 	Err  error
@@ -34,14 +35,14 @@ type RefusedError struct {
 // Error implements error.
 func (e *RefusedError) Error() string { return e.Err.Error() }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *RefusedError) Unwrap() error { return e.Err }
 
 func refused(code, format string, args ...any) error {
 	return &RefusedError{code, fmt.Errorf(format, args...)}
 }
 
-// identity is the person of an ID token.
+// identity returns the person of an ID token.
 func (p *Provider) identity(claims map[string]any, translations map[string]auth.Role) (Identity, error) {
 	who := Identity{Provider: p.Name, Subject: textAt(claims, "sub"), Session: textAt(claims, "sid"), Projects: p.Projects}
 	actor := textAt(claims, p.ActorClaim)
@@ -61,7 +62,7 @@ func (p *Provider) identity(claims map[string]any, translations map[string]auth.
 	return who, nil
 }
 
-// actor cannot be taken for one of this server's own.
+// actor returns an actor that cannot be mistaken for one of this server's own.
 func (p *Provider) actor(id string) string { return "oidc:" + p.Name + ":" + id }
 
 // maxName bounds a display name, in bytes.
@@ -87,7 +88,7 @@ func (p *Provider) limit() *auth.Projects {
 	return auth.LimitTo(p.Projects...)
 }
 
-// matches reports whether a token has all claims that its entry requires.
+// matches reports whether a token has all the claims that its entry requires.
 func (p *Provider) matches(claims map[string]any) bool {
 	for name, pattern := range p.Claims {
 		claim, found := auth.ClaimAt(claims, name)
@@ -98,7 +99,7 @@ func (p *Provider) matches(claims map[string]any) bool {
 	return true
 }
 
-// anyMatches matches a claim, or one of a list, in whole. * stands for any text.
+// anyMatches matches a claim, or one of a list of claims, as a whole. * stands for any text.
 func anyMatches(claim any, pattern string) bool {
 	if list, isList := claim.([]any); isList {
 		for _, one := range list {

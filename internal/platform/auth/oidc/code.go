@@ -13,18 +13,18 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// ErrNoProvider says that no login provider has that name.
+// ErrNoProvider means that no login provider has that name.
 var ErrNoProvider = errors.New("there is no such OpenID Connect provider to log in at")
 
-// Flow is a browser's state during a login at the provider: a browser that returns without it began no login here.
+// Flow is a browser's state during a login at the provider. A browser that returns without it started no login here.
 type Flow struct {
 	State    string `json:"state"`
 	Nonce    string `json:"nonce"`
 	Verifier string `json:"verifier"` // of PKCE (RFC 7636)
 }
 
-// Begin is the provider's URL at which a login begins (authorization code with PKCE). redirect is the URL to which
-// the provider returns the browser. ErrNoProvider, ErrUnavailable.
+// Begin returns the provider's URL at which a login starts (authorization code with PKCE). The provider returns the
+// browser to the URL redirect. ErrNoProvider, ErrUnavailable.
 func (s *Set) Begin(ctx context.Context, name, redirect string) (string, Flow, error) {
 	p, issuer, found := s.login(name)
 	if !found {
@@ -38,8 +38,8 @@ func (s *Set) Begin(ctx context.Context, name, redirect string) (string, Flow, e
 	return client.AuthCodeURL(flow.State, oidc.Nonce(flow.Nonce), oauth2.S256ChallengeOption(flow.Verifier)), flow, nil
 }
 
-// Finish is the person who logged in, by the parameters that the browser returns from the provider. ErrNoProvider,
-// ErrUnavailable, *RefusedError.
+// Finish returns the person who logged in, according to the parameters with which the browser returns from the
+// provider. ErrNoProvider, ErrUnavailable, *RefusedError.
 func (s *Set) Finish(ctx context.Context, name, redirect string, flow Flow, back url.Values) (Identity, error) {
 	p, issuer, found := s.login(name)
 	if !found {
@@ -65,7 +65,8 @@ func (s *Set) Finish(ctx context.Context, name, redirect string, flow Flow, back
 	return s.identify(ctx, p, issuer, client, token, flow.Nonce)
 }
 
-// identify is the person of a provider's tokens. nonce is that of the ID token, "" where the flow has none.
+// identify returns the person described by a provider's tokens. nonce is the nonce of the ID token, "" if the flow has
+// none.
 func (s *Set) identify(ctx context.Context, p *Provider, issuer *issuer, client *oauth2.Config, token *oauth2.Token, nonce string) (
 	Identity, error) {
 	raw, is := token.Extra("id_token").(string)
@@ -92,7 +93,7 @@ func (s *Set) identify(ctx context.Context, p *Provider, issuer *issuer, client 
 	}
 	who.Expires = checked.Expiry
 	if p.secret != "" {
-		who.Refresh = token.RefreshToken // a public client's would work for any reader of the store
+		who.Refresh = token.RefreshToken // a public client's refresh token would work for any reader of the store
 	}
 	return who, nil
 }
@@ -122,7 +123,7 @@ func complete(ctx context.Context, issuer *issuer, token *oauth2.Token, subject 
 	return nil
 }
 
-// exchangeError separates a refusal of the provider from its absence.
+// exchangeError distinguishes a refusal by the provider from an unavailable provider.
 func exchangeError(p *Provider, err error) error {
 	var answer *oauth2.RetrieveError
 	if errors.As(err, &answer) && answer.Response.StatusCode < 500 && answer.Response.StatusCode != http.StatusTooManyRequests {

@@ -8,16 +8,16 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// Device is a login that begins on one device and is confirmed on another (RFC 8628).
+// Device is a login that starts on one device and is confirmed on another (RFC 8628).
 type Device struct {
-	// Code identifies the login in requests, UserCode is what a person types at URL. CompleteURL, which may be "",
-	// includes it.
+	// Code identifies the login in requests. A person types UserCode at URL. CompleteURL, which may be "", includes
+	// UserCode.
 	Code, UserCode, URL, CompleteURL string
-	// Interval is the time between two requests, ExpiresIn the validity of the codes, in seconds.
+	// Interval is the time between two requests, ExpiresIn the validity of the codes, both in seconds.
 	Interval, ExpiresIn int64
 }
 
-// ErrPending says that the person has not confirmed yet; ErrSlowDown also asks for an interval that is 5 s longer.
+// ErrPending means that the person has not confirmed yet; ErrSlowDown also asks for an interval that is 5 s longer.
 var (
 	ErrPending  = errors.New("the login is not confirmed yet")
 	ErrSlowDown = errors.New("the login is not confirmed yet; ask 5 seconds later than before")
@@ -26,7 +26,7 @@ var (
 // deviceGrant is the grant type of RFC 8628, section 3.4.
 const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code"
 
-// BeginDevice begins a login of a device without a browser. ErrNoProvider, ErrUnavailable, *RefusedError.
+// BeginDevice starts the login of a device without a browser. ErrNoProvider, ErrUnavailable, *RefusedError.
 func (s *Set) BeginDevice(ctx context.Context, name string) (Device, error) {
 	p, issuer, found := s.login(name)
 	if !found {
@@ -55,8 +55,8 @@ func (s *Set) BeginDevice(ctx context.Context, name string) (Device, error) {
 	return device, nil
 }
 
-// FinishDevice is the person who confirmed the login of a device. ErrPending, ErrSlowDown, ErrNoProvider, ErrUnavailable,
-// *RefusedError.
+// FinishDevice returns the person who confirmed the login of a device. ErrPending, ErrSlowDown, ErrNoProvider,
+// ErrUnavailable, *RefusedError.
 func (s *Set) FinishDevice(ctx context.Context, name, code string) (Identity, error) {
 	p, issuer, found := s.login(name)
 	if !found {
@@ -83,7 +83,7 @@ func (s *Set) FinishDevice(ctx context.Context, name, code string) (Identity, er
 	return s.identify(ctx, p, issuer, client, token, "")
 }
 
-// Refresh is the present identity of a login. subject is that of the login. ErrNoProvider, ErrUnavailable, and
+// Refresh returns the current identity of a login. subject is the login's subject. ErrNoProvider, ErrUnavailable, and
 // *RefusedError for a login that has ended at the provider.
 func (s *Set) Refresh(ctx context.Context, name, subject, refresh string) (Identity, error) {
 	p, issuer, found := s.login(name)
@@ -112,7 +112,7 @@ func (s *Set) Refresh(ctx context.Context, name, subject, refresh string) (Ident
 	return who, nil
 }
 
-// refreshed is who with the nonce that a refreshed ID token may or may not repeat (Core 1.0, section 12.2).
+// refreshed returns who with the nonce, which a refreshed ID token may or may not repeat (Core 1.0, section 12.2).
 func (s *Set) refreshed(ctx context.Context, p *Provider, issuer *issuer, client *oauth2.Config, token *oauth2.Token, raw string) (
 	Identity, error) {
 	checked, _, err := issuer.verified(ctx, raw, client.ClientID)
@@ -122,7 +122,8 @@ func (s *Set) refreshed(ctx context.Context, p *Provider, issuer *issuer, client
 	return s.identify(ctx, p, issuer, client, token, checked.Nonce)
 }
 
-// Key encrypts a provider's refresh tokens: 32 bytes derived from the client's secret, nil without a secret.
+// Key returns the key that encrypts a provider's refresh tokens: 32 bytes derived from the client's secret, nil without
+// a secret.
 func (s *Set) Key(name string) []byte {
 	if p, _, found := s.login(name); found && p.secret != "" {
 		return keyOf(p)

@@ -18,10 +18,10 @@ const (
 	patience = 10 * time.Second // for one answer
 	pause    = 5 * time.Second  // between reads of an issuer's description, or of its keys
 	fresh    = 10 * time.Minute // after this age both are read again, so that withdrawn keys become invalid
-	stale    = time.Hour        // after this age they are no longer used
+	stale    = time.Hour        // after this age both are no longer used
 )
 
-// ErrUnavailable says that a provider does not answer correctly, so no token of it can be checked.
+// ErrUnavailable means that a provider does not answer correctly, so none of its tokens can be checked.
 var ErrUnavailable = errors.New("the OpenID Connect provider is unavailable")
 
 // issuer is an issuer's published description, read at first use, and again after a failure. Safe for concurrent use.
@@ -53,17 +53,17 @@ func newIssuer(url string, now func() time.Time) *issuer {
 	return &issuer{url: url, client: client, keys: keys, now: now}
 }
 
-// with is a context in which the libraries use this issuer's client.
+// with returns a context in which the libraries use this issuer's client.
 func (i *issuer) with(ctx context.Context) context.Context { return oidc.ClientContext(ctx, i.client) }
 
-// provider is the issuer by its description. ErrUnavailable.
+// provider returns the issuer's provider, from its description. ErrUnavailable.
 func (i *issuer) provider(ctx context.Context) (*oidc.Provider, metadata, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	due := i.known == nil || i.now().Sub(i.read) >= fresh
 	if due && (i.tried.IsZero() || i.now().Sub(i.tried) >= pause) {
 		i.tried = i.now()
-		// Not the caller's context: other callers need the description, too.
+		// Not the caller's context, since other callers need the description, too.
 		asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 		defer cancel()
 		var read *oidc.Provider
@@ -82,15 +82,15 @@ func (i *issuer) provider(ctx context.Context) (*oidc.Provider, metadata, error)
 	return i.known, about, nil
 }
 
-// verified are the claims of a token of the issuer for an audience, after checks of signature, issuer, audience and
-// times. Tokens signed with a secret, or unsigned ones, always fail: only the issuer's public keys count.
+// verified returns the claims of the issuer's token for an audience, after checking signature, issuer, audience and
+// times. Unsigned tokens, and tokens signed with a secret, always fail: only the issuer's public keys count.
 // ErrUnavailable, *RefusedError.
 func (i *issuer) verified(ctx context.Context, token, audience string) (*oidc.IDToken, map[string]any, error) {
 	provider, _, err := i.provider(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	verifier := provider.Verifier(&oidc.Config{ClientID: audience, Now: i.now}) // it shares the cached keys
+	verifier := provider.Verifier(&oidc.Config{ClientID: audience, Now: i.now}) // the verifiers share the cached keys
 	checked, err := verifier.Verify(i.with(ctx), token)
 	if err != nil && i.keys.down() {
 		return nil, nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
@@ -105,7 +105,7 @@ func (i *issuer) verified(ctx context.Context, token, audience string) (*oidc.ID
 	return checked, claims, nil
 }
 
-// configuration is this server's client configuration at the provider. ErrUnavailable.
+// configuration returns this server's client configuration at the provider. ErrUnavailable.
 func (i *issuer) configuration(ctx context.Context, p *Provider, redirect string) (*oauth2.Config, metadata, error) {
 	provider, about, err := i.provider(ctx)
 	if err != nil {
@@ -120,7 +120,7 @@ func (i *issuer) configuration(ctx context.Context, p *Provider, redirect string
 		about, nil
 }
 
-// pacedKeys limits how often an issuer's keys are read, because each token with an unknown key requests them.
+// pacedKeys limits how often an issuer's keys are read, because each token with an unknown key triggers a read.
 type pacedKeys struct {
 	next http.RoundTripper
 	now  func() time.Time

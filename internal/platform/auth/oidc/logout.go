@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// logoutEvent is the member of events that makes a token a logout token (Back-Channel Logout 1.0, section 2.4).
+// logoutEvent is the member of events that marks a token as a logout token (Back-Channel Logout 1.0, section 2.4).
 const logoutEvent = "http://schemas.openid.net/event/backchannel-logout"
 
-// LoggedOut is the subject or session whose logins a provider's logout token ends. One of both may be "".
+// LoggedOut returns the subject or session whose logins a provider's logout token ends. Either may be "".
 // ErrNoProvider, ErrUnavailable, *RefusedError.
 func (s *Set) LoggedOut(ctx context.Context, name, token string) (subject, session string, err error) {
 	p, issuer, found := s.login(name)
@@ -38,7 +38,7 @@ func (s *Set) LoggedOut(ctx context.Context, name, token string) (subject, sessi
 	return subject, session, nil
 }
 
-// typeOf is the type in a token's header, "" for none.
+// typeOf returns the type in a token's header, "" for none.
 func typeOf(token string) string {
 	header, _, _ := strings.Cut(token, ".")
 	raw, err := base64.RawURLEncoding.DecodeString(header)
@@ -51,7 +51,7 @@ func typeOf(token string) string {
 	return said.Type
 }
 
-// keyOf derives a key of 32 bytes from the secret of a provider's client.
+// keyOf derives a 32-byte key from the secret of a provider's client.
 func keyOf(p *Provider) []byte {
 	mac := hmac.New(sha256.New, []byte(p.secret))
 	mac.Write([]byte("harness refresh tokens\x00" + p.Issuer + "\x00" + p.ClientID))

@@ -1,4 +1,4 @@
-// Package oidc authenticates people at OpenID Connect providers, and workloads by tokens of theirs.
+// Package oidc authenticates people at OpenID Connect providers, and workloads by those providers' tokens.
 //
 // It owns the providers, the checks of their tokens, and the mapping of claims to a caller: an actor, a name, a role
 // and projects. It must never know how a login is stored or how a request carries it.
@@ -33,26 +33,27 @@ type Provider struct {
 	Issuer string `json:"issuer"`
 	// Kind is "login" (the default) for people, or "workload" for machines whose tokens the issuer signs.
 	Kind string `json:"kind"`
-	// ClientID is this server's at the provider. ClientSecretFile, readable by its user alone, has its secret; without one
-	// it is a public client. A relative path starts at the folder of HARNESS_OIDC_FILE.
+	// ClientID is this server's client id at the provider. ClientSecretFile, readable only by the server's user,
+	// contains its secret; without one it is a public client. A relative path starts at the folder of
+	// HARNESS_OIDC_FILE.
 	ClientID         string `json:"clientId"`
 	ClientSecretFile string `json:"clientSecretFile"`
-	// Scopes are requested; openid, profile and email by default.
+	// Scopes are the requested scopes; openid, profile and email by default.
 	Scopes []string `json:"scopes"`
-	// RoleClaim has people's roles, translated by HARNESS_ROLE_MAP; "role" by default. DefaultRole is for people
-	// without one, "" refuses them.
+	// RoleClaim names the claim with people's roles, which HARNESS_ROLE_MAP translates; "role" by default. DefaultRole
+	// is for people without a role; "" refuses them.
 	RoleClaim   string `json:"roleClaim"`
 	DefaultRole string `json:"defaultRole"`
-	// ActorClaim has the stable id of a caller, "sub" by default. NameClaim has the display name: name,
-	// preferred_username or email by default.
+	// ActorClaim names the claim with the caller's stable id, "sub" by default. NameClaim names the one with the
+	// display name: name, preferred_username or email by default.
 	ActorClaim string `json:"actorClaim"`
 	NameClaim  string `json:"nameClaim"`
-	// Audience is the required audience of a workload's token, Claims are its required claims: values in which *
-	// stands for any text. Role is the role it gets.
+	// Audience is the required audience of a workload's token. Claims are its required claims: values in which * stands
+	// for any text. Role is the workload's role.
 	Audience string            `json:"audience"`
 	Claims   map[string]string `json:"claims"`
 	Role     string            `json:"role"`
-	// Projects are the ids of the projects that callers are limited to; an empty list is no limit.
+	// Projects are the ids of the projects to which callers are limited; an empty list is no limit.
 	Projects []string `json:"projects"`
 
 	secret, secretPath string
@@ -66,7 +67,7 @@ func (e *ConfigError) Error() string {
 	return fmt.Sprintf("HARNESS_OIDC_FILE %s: %s", e.Path, e.Message)
 }
 
-// ReadProviders reads a file with a JSON list of providers, and their clients' secrets. *ConfigError.
+// ReadProviders reads a file with a JSON list of providers, and the secrets of their clients. *ConfigError.
 func ReadProviders(path string) ([]Provider, error) {
 	text, err := os.ReadFile(path) //nolint:gosec // the operator names it
 	if err != nil {
@@ -172,7 +173,7 @@ func (p *Provider) checkWorkload() error {
 	return nil
 }
 
-// roles are those that a provider's entry can give: owner and system are not among them.
+// roles are the roles that a provider's entry can grant, which excludes owner and system.
 const roles = "viewer, ci, operator or admin"
 
 func known(word string) bool {

@@ -10,7 +10,7 @@ import (
 	"harness/internal/platform/auth/oidc"
 )
 
-// read makes providers of a file.
+// read makes providers from a file.
 func read(t *testing.T, text string) []oidc.Provider {
 	t.Helper()
 	all, err := tryRead(t, text)
@@ -36,7 +36,7 @@ func tryRead(t *testing.T, text string) ([]oidc.Provider, error) {
 	return oidc.ReadProviders(filepath.Join(folder, "oidc.json"))
 }
 
-// What is wrong in the file is named, with how it is right.
+// A fault in the file is named, with the correct form.
 func TestWrongProviders(t *testing.T) {
 	t.Parallel()
 	const login = `"name": "corp", "issuer": "https://a.example", "clientId": "c"`

@@ -6,7 +6,7 @@ import (
 	"harness/internal/platform/auth"
 )
 
-// Set are the providers of a server. Safe for concurrent use.
+// Set holds the providers of a server. It is safe for concurrent use.
 type Set struct {
 	providers []Provider
 	issuers   map[string]*issuer // by their URL
@@ -15,7 +15,7 @@ type Set struct {
 	lives     auth.Lives
 }
 
-// NewSet makes a set; it sends no request before a provider is needed. translations are those of HARNESS_ROLE_MAP.
+// NewSet makes a set; it sends no request before a provider is needed. translations come from HARNESS_ROLE_MAP.
 func NewSet(providers []Provider, translations map[string]auth.Role, now func() time.Time) *Set {
 	s := &Set{providers: providers, issuers: map[string]*issuer{}, roles: translations, now: now}
 	for _, p := range providers {
@@ -26,7 +26,7 @@ func NewSet(providers []Provider, translations map[string]auth.Role, now func() 
 	return s
 }
 
-// Logins are the names of the providers for people.
+// Logins returns the names of the login providers.
 func (s *Set) Logins() []string {
 	names := []string{}
 	for _, p := range s.providers {
@@ -37,7 +37,7 @@ func (s *Set) Logins() []string {
 	return names
 }
 
-// login is a provider for people, and its issuer; false for an unknown name.
+// login returns a login provider and its issuer; false for an unknown name.
 func (s *Set) login(name string) (*Provider, *issuer, bool) {
 	for i := range s.providers {
 		if p := &s.providers[i]; p.Name == name && p.Kind == KindLogin {
@@ -47,7 +47,7 @@ func (s *Set) login(name string) (*Provider, *issuer, bool) {
 	return nil, nil, false
 }
 
-// SecretFiles are the files with the secrets of clients.
+// SecretFiles returns the files with the clients' secrets.
 func (s *Set) SecretFiles() []string {
 	var files []string
 	for _, p := range s.providers {

@@ -11,7 +11,8 @@ import (
 	"harness/internal/platform/auth"
 )
 
-// Find implements auth.Bearers: the token of a workload gives the role and projects of the first entry it matches.
+// Find implements auth.Bearers: the token of a workload grants the role and projects of the first entry that it
+// matches.
 func (s *Set) Find(ctx context.Context, token string) (*auth.Principal, context.Context, *auth.Refusal) {
 	issuer := issuerOf(token)
 	var refusal *auth.Refusal
@@ -37,7 +38,7 @@ func (s *Set) Find(ctx context.Context, token string) (*auth.Principal, context.
 	return nil, nil, refusal
 }
 
-// issuerOf is the claimed issuer of a token, "" for an invalid one. It is not verified.
+// issuerOf returns the claimed issuer of a token, "" for an invalid one. It is not verified.
 func issuerOf(token string) string {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {

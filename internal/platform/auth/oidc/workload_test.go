@@ -17,7 +17,7 @@ import (
 
 const audience = "https://harness.example"
 
-// github are claims as GitHub Actions makes them.
+// github returns claims as GitHub Actions makes them.
 func github(more map[string]any) map[string]any {
 	claims := map[string]any{"sub": "repo:octo/app:ref:refs/heads/main", "repository": "octo/app", "ref": "refs/heads/main",
 		"repository_owner": "octo", "workflow": "CI", "actor": "ann", "run_attempt": "1", "repository_visibility": "private"}
@@ -36,8 +36,8 @@ func workloads(t *testing.T, issuer string) *oidc.Set {
 		 "nameClaim": "workflow", "claims": {"repository": "octo/app", "ref": "refs/tags/v*.*"}}]`), nil, time.Now)
 }
 
-// A workload's token gives what the entry says that it matches in whole; what does not hold is 401, what no entry is for 403,
-// and another issuer's token is not looked at.
+// A workload's token grants the rights of the entry that it matches completely. An invalid token gets 401, one without
+// an entry 403, and another issuer's token is ignored.
 func TestWorkloads(t *testing.T) {
 	t.Parallel()
 	issuer := oidctest.NewIssuer(t)
@@ -95,7 +95,7 @@ func TestWorkloads(t *testing.T) {
 	}
 }
 
-// What a workload has open ends with its token.
+// A workload's open connections end with its token.
 func TestWorkloadsEnd(t *testing.T) {
 	t.Parallel()
 	issuer := oidctest.NewIssuer(t)
@@ -113,7 +113,7 @@ func TestWorkloadsEnd(t *testing.T) {
 	}
 }
 
-// An issuer that is down refuses its tokens as not to be checked now, and is asked again.
+// While an issuer is down, its tokens are refused as not verifiable at that time, and the issuer is tried again.
 func TestWorkloadsOfAnIssuerThatIsDown(t *testing.T) {
 	t.Parallel()
 	issuer := oidctest.NewIssuer(t)

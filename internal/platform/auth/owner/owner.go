@@ -1,8 +1,8 @@
 // Package owner manages the owner's token of a server, which allows everything.
 //
-// It owns how the token is made, stored and recognized. The data directory has only its hash, because an agent of
-// another server may read that. The token is in the configuration folder of the server's user, which every server
-// hides from its runtimes. It must never know a request.
+// It owns how the token is made, stored and recognized. The data directory contains only the token's hash, because an
+// agent of another server may be able to read that directory. The token is in the configuration folder of the server's
+// user, which every server hides from its runtimes. It must never know a request.
 package owner
 
 import (
@@ -24,7 +24,7 @@ import (
 	"harness/internal/lib/durable"
 )
 
-// Prefix begins every owner's token.
+// Prefix is the prefix of every owner's token.
 const Prefix = "hro_"
 
 // hashFile is the token's SHA-256 in hexadecimal digits, in the data directory.
@@ -33,8 +33,8 @@ const hashFile = "owner-token.sha256"
 // ErrNoPlace means that the user has no configuration folder.
 var ErrNoPlace = errors.New("there is no folder for the owner's token: set HOME, or XDG_CONFIG_HOME to an absolute path")
 
-// ConfigFolder is where the user's settings of harness are: XDG_CONFIG_HOME/harness, without it HOME/.config/harness.
-// lookup is os.Getenv. The error is ErrNoPlace.
+// ConfigFolder returns the folder with the user's harness settings: XDG_CONFIG_HOME/harness, or else
+// HOME/.config/harness. lookup is os.Getenv. The error is ErrNoPlace.
 func ConfigFolder(lookup func(string) string) (string, error) {
 	if folder := lookup("XDG_CONFIG_HOME"); filepath.IsAbs(folder) {
 		return filepath.Join(folder, "harness"), nil
@@ -53,13 +53,14 @@ type Token struct {
 	problem error
 
 	mu     sync.Mutex
-	read   fs.FileInfo // of the hash file when hash was read
+	read   fs.FileInfo // the hash file's information when hash was read
 	hash   []byte
 	access context.Context //nolint:containedctx // it spans the token's life, not a call's
 	end    context.CancelFunc
 }
 
-// Of is the token of the server with a data directory and an id. It neither makes nor reads a file. lookup is os.Getenv.
+// Of returns the token of the server with a data directory and an id. It neither creates nor reads a file. lookup is
+// os.Getenv.
 func Of(dataDir, serverID string, lookup func(string) string) *Token {
 	t := &Token{hashPath: filepath.Join(dataDir, hashFile)}
 	folder, err := ConfigFolder(lookup)
@@ -71,10 +72,10 @@ func Of(dataDir, serverID string, lookup func(string) string) *Token {
 	return t
 }
 
-// Path is the token's file, "" without a configuration folder.
+// Path returns the token's file, "" without a configuration folder.
 func (t *Token) Path() string { return t.path }
 
-// MakeFolder makes the folder of the tokens, so that it can be hidden from runtimes, and returns it.
+// MakeFolder creates the folder of the tokens, so that it can be hidden from runtimes, and returns it.
 func (t *Token) MakeFolder() (string, error) {
 	if t.path == "" {
 		return "", t.problem
@@ -86,13 +87,14 @@ func (t *Token) MakeFolder() (string, error) {
 	return folder, nil
 }
 
-// Ensure makes the token of a server that never had one. On an error it could not be stored, and the server has none.
+// Ensure makes the token of a server that never had one. On an error the token could not be stored, and the server has
+// none.
 func (t *Token) Ensure() (made bool, err error) {
 	if _, err := os.Lstat(t.hashPath); !errors.Is(err, fs.ErrNotExist) {
 		return false, err
 	}
 	secret := newSecret()
-	// The token first: a server that is killed in between makes another one at its next start.
+	// The token is stored first. A server that is killed in between makes another one at its next start.
 	if err := t.put(secret); err != nil {
 		return false, err
 	}
@@ -113,7 +115,7 @@ func (t *Token) Renew() (secret string, err error) {
 	return secret, nil
 }
 
-// NotKeptError says that a valid token is in no file.
+// NotKeptError means that a valid token is stored in no file.
 type NotKeptError struct{ err error }
 
 // Error implements error.
@@ -147,10 +149,10 @@ func hashOf(secret string) []byte {
 	return sum[:]
 }
 
-// Remedy is what to do where the token cannot be read.
+// Remedy is the advice for a token that cannot be read.
 const Remedy = "harness token --renew makes another one"
 
-// Read reads the token from its file. Errors name cause and remedy.
+// Read reads the token from its file. Errors name the cause and the remedy.
 func (t *Token) Read() (string, error) {
 	if t.path == "" {
 		return "", fmt.Errorf("%w; %s", t.problem, Remedy)
@@ -193,7 +195,7 @@ func (t *Token) hashNow() ([]byte, error) {
 	return hash, err
 }
 
-// Fingerprint differs for each token, "" without one. It does not reveal the token.
+// Fingerprint returns a different text for each token, "" without one. It does not reveal the token.
 func (t *Token) Fingerprint() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -203,9 +205,9 @@ func (t *Token) Fingerprint() string {
 	return hex.EncodeToString(t.hash)
 }
 
-// Find reports whether a secret is the token, and returns a context that ends with the next token. It reads the file
-// of the hash each time, so that a renewed token is valid at once and the old one is not. An unreadable file means no
-// token.
+// Find reports whether a secret is the token, and returns a context that ends when the token is replaced. It reads the
+// hash file each time, so that a renewed token is valid at once and the old one is not. If the file is unreadable, no
+// token is valid.
 func (t *Token) Find(secret string) (context.Context, bool) {
 	if !strings.HasPrefix(secret, Prefix) {
 		return nil, false
@@ -218,7 +220,7 @@ func (t *Token) Find(secret string) (context.Context, bool) {
 	return t.access, subtle.ConstantTimeCompare(hashOf(secret), t.hash) == 1
 }
 
-// refresh reads the hash when its file changed; false when there is none.
+// refresh reads the hash if its file changed; false if there is none.
 func (t *Token) refresh() bool {
 	now, err := os.Stat(t.hashPath)
 	if err == nil && t.read != nil && os.SameFile(now, t.read) && now.ModTime().Equal(t.read.ModTime()) && now.Size() == t.read.Size() {

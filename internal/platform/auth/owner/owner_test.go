@@ -97,7 +97,7 @@ func TestTokenIsMadeAfterABrokenStart(t *testing.T) {
 	}
 }
 
-// A running server notices that the token was renewed: the old one ends, with what was opened by it.
+// A running server detects that the token was renewed: the old one ends, and so do the connections opened with it.
 func TestRenew(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -131,7 +131,7 @@ func TestRenew(t *testing.T) {
 func TestTokenThatCannotBeKept(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	if err := os.WriteFile(filepath.Join(p.config, "harness"), nil, 0o600); err != nil { // root writes into every folder
+	if err := os.WriteFile(filepath.Join(p.config, "harness"), nil, 0o600); err != nil { // root can write to every folder
 		t.Fatal(err)
 	}
 	if made, err := p.token().Ensure(); err == nil || made {

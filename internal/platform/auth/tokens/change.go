@@ -13,7 +13,7 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// Journal events about tokens; the audit log has them. Their payload is a record, which never has the secret.
+// Journal events about tokens; the audit log includes them. Their payload is a record, which never contains the secret.
 const (
 	EventCreated = eventPrefix + "created"
 	EventChanged = eventPrefix + "changed"
@@ -28,9 +28,9 @@ type record struct {
 	Name      string `json:"name"`
 	Role      Role   `json:"role"`
 	ExpiresAt int64  `json:"expiresAt,omitempty"`
-	// Was is the role before.
+	// Was is the previous role.
 	Was Role `json:"was,omitempty"`
-	// Projects are the projects it is limited to.
+	// Projects are the projects to which the token is limited.
 	Projects []string `json:"projects,omitempty"`
 }
 
@@ -52,8 +52,8 @@ func (s *Service) List(ctx context.Context) ([]Token, error) {
 	return all, nil
 }
 
-// Create makes a token with a name, a role, its creator, an expiry time in ms (0: never) and its projects (nil: no
-// limit), which the caller must check. Only the answer has its secret. *InvalidError, *NameTakenError.
+// Create makes a token with a name, a role and its creator. It has an expiry time in ms (0: never) and projects (nil:
+// no limit), which the caller must check. Only the returned value has its secret. *InvalidError, *NameTakenError.
 func (s *Service) Create(ctx context.Context, wanted Token) (Token, string, error) {
 	made := row{Token: Token{Name: wanted.Name, Role: wanted.Role, CreatedBy: wanted.CreatedBy,
 		ExpiresAt: wanted.ExpiresAt, Projects: wanted.Projects, CreatedAt: s.now()}}
@@ -107,7 +107,7 @@ func (s *Service) ChangeRole(ctx context.Context, id string, role Role) (Token, 
 	})
 }
 
-// Revoke ends a token permanently and closes its connections. A repeat changes nothing. ErrNotFound.
+// Revoke ends a token permanently and closes its connections. Repeating it changes nothing. ErrNotFound.
 func (s *Service) Revoke(ctx context.Context, id string) (Token, error) {
 	return s.change(ctx, id, func(now Token) (Token, string, error) {
 		if now.RevokedAt != 0 {
@@ -164,10 +164,10 @@ func read(ctx context.Context, tx database.Tx, where string, value string) (row,
 	return found, nil
 }
 
-// readWait bounds how long a change waits for the store after it is committed.
+// readWait bounds how long a committed change waits for the store.
 const readWait = 5 * time.Second
 
-// settle applies a committed change before it is answered, even if the caller no longer waits.
+// settle applies a committed change before the request is answered, even if the caller no longer waits.
 func (s *Service) settle(ctx context.Context, changed row) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readWait)
 	defer cancel()

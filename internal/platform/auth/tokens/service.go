@@ -29,7 +29,7 @@ type Service struct {
 
 	reading sync.Mutex // held from a read of the store until the result is applied, so that older results are never applied last
 	mu      sync.RWMutex
-	known   map[string]*entry // the valid ones, by the hash of their secret
+	known   map[string]*entry // the valid tokens, by the hash of their secret
 	any     bool              // a token exists or existed
 }
 
@@ -51,7 +51,7 @@ func New(options Options) *Service {
 
 func (s *Service) now() int64 { return s.opts.Clock().UnixMilli() }
 
-// Start reads the tokens, and follows the changes of other servers of the store.
+// Start reads the tokens, and follows changes by other servers of the store.
 func (s *Service) Start(ctx context.Context) error {
 	following := journal.Following{What: "access tokens", EventPrefix: eventPrefix, Expire: s.expire, Reread: s.refresh, Logger: s.opts.Logger}
 	return s.loops.Start(ctx, func(running context.Context) error {
@@ -59,7 +59,7 @@ func (s *Service) Start(ctx context.Context) error {
 	})
 }
 
-// Stop ends following. The known tokens stay.
+// Stop stops following changes. The known tokens remain.
 func (s *Service) Stop(ctx context.Context) error {
 	_, err := s.loops.Stop(ctx, "the access tokens")
 	return err
@@ -136,7 +136,7 @@ func (s *Service) Find(secret string) (auth.Principal, context.Context, bool) {
 	return e.principal, e.access, true
 }
 
-// Holder is the principal of the token with an id, false when it is invalid.
+// Holder returns the principal of the token with an id; false if the token is invalid.
 func (s *Service) Holder(id string) (auth.Principal, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

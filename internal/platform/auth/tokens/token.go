@@ -1,8 +1,8 @@
 // Package tokens stores the named access tokens of people and machines.
 //
-// It owns their rows, that only the holder knows a secret (the store has its hash), and that a revoked, expired or
-// changed token becomes invalid at once on every server of the store. It must never know the rights of a role, nor
-// how a request carries a token.
+// It owns their rows and two guarantees. Only the holder has the secret; the store has its hash. A revoked, expired or
+// changed token becomes invalid at once on every server of the store. It must never know the rights of a role, or how a
+// request carries a token.
 package tokens
 
 import (
@@ -22,19 +22,19 @@ import (
 	"harness/internal/platform/database"
 )
 
-// Role is the rights of a token's holder.
+// Role is the set of rights of a token's holder.
 type Role string
 
 // The roles.
 const (
-	// Viewer reads, CI only writes transcripts, Operator works with sessions, Admin does everything.
+	// Viewer reads, CI only writes transcripts, Operator works with sessions, Admin may do everything.
 	Viewer   Role = "viewer"
 	CI       Role = "ci"
 	Operator Role = "operator"
 	Admin    Role = "admin"
 )
 
-// principal is the holder's principal; false for an unknown role.
+// principal returns the holder's principal; false for an unknown role.
 func (r Role) principal() (auth.Role, bool) {
 	switch r {
 	case Viewer:
@@ -61,9 +61,9 @@ type Token struct {
 	ID, Name, CreatedBy string
 	Role                Role
 	CreatedAt           int64
-	// Projects are the ids of the projects it is limited to, nil for no limit.
+	// Projects are the ids of the projects to which the token is limited, nil for no limit.
 	Projects []string
-	// ExpiresAt is 0 for never, RevokedAt 0 until it is revoked.
+	// ExpiresAt is 0 for never, RevokedAt is 0 unless the token is revoked.
 	ExpiresAt, RevokedAt int64
 }
 
@@ -73,13 +73,13 @@ func (t Token) counts(at int64) bool {
 }
 
 var (
-	// ErrNotFound says that no token has that id.
+	// ErrNotFound means that no token has that id.
 	ErrNotFound = errors.New("token not found")
-	// ErrRevoked says that a token that was revoked cannot be changed.
+	// ErrRevoked means that a revoked token cannot be changed.
 	ErrRevoked = errors.New("the token was revoked, which is final: create another one")
 )
 
-// NameTakenError says that a token that was not revoked has the name.
+// NameTakenError means that an unrevoked token already has the name.
 type NameTakenError struct{ Name string }
 
 // Error implements error.
@@ -119,11 +119,11 @@ func (t Token) check(at int64) error {
 // maxProjects bounds the projects of a token.
 const maxProjects = 100
 
-// limitedRole is a suffix of the stored role of a token that is limited to projects, so that an older server without
-// such limits does not accept the role.
+// limitedRole is a suffix of the stored role of a token that is limited to projects. An older server without such
+// limits does not accept the role.
 const limitedRole = "@projects"
 
-// stored are role and projects in their stored form.
+// stored returns role and projects in their stored form.
 func (t Token) stored() (role, projects string, err error) {
 	if t.Projects == nil {
 		return string(t.Role), "", nil
@@ -132,7 +132,7 @@ func (t Token) stored() (role, projects string, err error) {
 	return string(t.Role) + limitedRole, string(list), err
 }
 
-// restore parses their stored form. An invalid limit allows no project.
+// restore parses the stored role and projects. An invalid limit allows no project.
 func (t *Token) restore(role, projects string) {
 	plain, limited := strings.CutSuffix(role, limitedRole)
 	t.Role = Role(plain)
@@ -144,7 +144,7 @@ func (t *Token) restore(role, projects string) {
 	}
 }
 
-// limit is the holder's limit, nil for none.
+// limit returns the holder's limit, nil for none.
 func (t Token) limit() *auth.Projects {
 	if t.Projects == nil {
 		return nil
@@ -152,7 +152,7 @@ func (t Token) limit() *auth.Projects {
 	return auth.LimitTo(t.Projects...)
 }
 
-// secretBytes are the random bytes of a secret.
+// secretBytes is the number of random bytes in a secret.
 const secretBytes = 32
 
 // newSecret makes the holder's secret.
@@ -162,7 +162,7 @@ func newSecret() string {
 	return auth.TokenPrefix + base64.RawURLEncoding.EncodeToString(random)
 }
 
-// hashOf is the stored hash of a secret, which is random enough to need no salt and no slow hash.
+// hashOf returns the stored hash of a secret, which is random enough to need no salt and no slow hash.
 func hashOf(secret string) string {
 	sum := sha256.Sum256([]byte(secret))
 	return hex.EncodeToString(sum[:])

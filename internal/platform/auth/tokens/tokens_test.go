@@ -27,10 +27,10 @@ type site struct {
 	*tokens.Service
 	t   *testing.T
 	db  *database.DB
-	now atomic.Int64 // ms, by its clock
+	now atomic.Int64 // ms, by the server's clock
 }
 
-// open starts a server on a store, which may have others.
+// open starts a server on a store, which may have other servers.
 func open(t *testing.T, db *database.DB) *site {
 	t.Helper()
 	s := &site{t: t, db: db}
@@ -74,7 +74,7 @@ func ended(t *testing.T, access context.Context) {
 	}
 }
 
-// A token counts until it is revoked, expires or gets another role, which ends what is open by it at once.
+// A token is valid until it is revoked, expires or gets another role. Each of these ends its open connections at once.
 func TestTokens(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -95,7 +95,7 @@ func TestTokens(t *testing.T) {
 				t.Errorf("%q lets in", wrong)
 			}
 		}
-		// The same role changes nothing, another one closes what is open.
+		// The same role changes nothing; another role closes open connections.
 		if _, err := s.ChangeRole(t.Context(), made.ID, tokens.CI); err != nil || access.Err() != nil {
 			t.Errorf("%v, access %v", err, access.Err())
 		}
@@ -106,7 +106,7 @@ func TestTokens(t *testing.T) {
 		if !found || principal.Role != auth.RoleMember || access.Err() != nil {
 			t.Errorf("%+v %t", principal, found)
 		}
-		for range 2 { // again it changes nothing
+		for range 2 { // repeating it changes nothing
 			revoked, err := s.Revoke(t.Context(), made.ID)
 			if err != nil || revoked.RevokedAt != s.now.Load() || access.Err() == nil {
 				t.Errorf("%+v %v", revoked, err)
@@ -147,7 +147,7 @@ func TestTokens(t *testing.T) {
 
 func errOf(_ tokens.Token, err error) error { return err }
 
-// audited holds the kinds in the audit log against those wanted, and that none of it names a secret.
+// audited compares the kinds in the audit log with the wanted ones, and checks that no entry contains a secret.
 func (s *site) audited(want ...string) {
 	s.t.Helper()
 	var kinds []string
@@ -163,7 +163,7 @@ func (s *site) audited(want ...string) {
 	}
 }
 
-// keeps checks that the row of a token has its hash alone.
+// keeps checks that the row of a token contains only its hash.
 func (s *site) keeps(secret string) {
 	s.t.Helper()
 	var n int
@@ -174,7 +174,7 @@ func (s *site) keeps(secret string) {
 	}
 }
 
-// What has expired counts no more from that moment on, and what is open by it ends by itself.
+// An expired token is invalid from that time on, and its open connections end by themselves.
 func TestTokensExpire(t *testing.T) {
 	t.Parallel()
 	s := open(t, dbtest.Open(t, database.SQLite))
@@ -194,7 +194,7 @@ func TestTokensExpire(t *testing.T) {
 	}
 }
 
-// What one server does with tokens holds on the others of the store, and after a restart.
+// A change of tokens on one server applies to the others of the store, and after a restart.
 func TestServersAgreeOnTokens(t *testing.T) {
 	t.Parallel()
 	db := dbtest.Open(t, database.Postgres)

@@ -1,8 +1,8 @@
-// Package bus notifies the other nodes on one Postgres of new journal events, so that they read them at once
-// instead of at their next poll.
+// Package bus notifies the other nodes on one Postgres of new journal events, so that they read them at once instead of
+// at their next poll.
 //
-// It owns when a node sends a notification and what it does on one. It carries no events: notifications may be
-// lost, and the poll finds everything. It must never know what events are about.
+// It owns when a node sends a notification, and what it does when it receives one. It carries no events: notifications
+// may be lost, and the poll finds everything. It must never know what events are about.
 package bus
 
 import (
@@ -18,12 +18,12 @@ import (
 )
 
 const (
-	// gather is the minimum time between two notifications of a node: events committed meanwhile share one
+	// gather is the minimum time between two notifications of a node: events committed in between share one
 	// notification.
 	gather = 2 * time.Millisecond
-	// checkTimeout bounds a query of Postgres over a channel.
+	// checkTimeout bounds a Postgres query over a channel.
 	checkTimeout = 5 * time.Second
-	// firstRetry and lastRetry bound the pause before a lost channel is opened again.
+	// firstRetry and lastRetry bound the pause before a lost channel is reopened.
 	firstRetry = 100 * time.Millisecond
 	lastRetry  = 5 * time.Second
 )
@@ -37,7 +37,7 @@ type Options struct {
 	// listener. It must not block.
 	Poll   func()
 	Logger zerolog.Logger
-	// CheckAfter is how long a channel may be quiet before it is checked (default 15 s).
+	// CheckAfter is how long a channel may be idle before it is checked (default 15 s).
 	CheckAfter time.Duration
 	// Sent and Received, when set, are called for each notification sent, and for each received from another node.
 	Sent, Received func()
@@ -68,8 +68,8 @@ func (b *Bus) Announce() {
 	b.pending.Set()
 }
 
-// Start begins to send and receive. It retries until it has a channel. Calling it twice is allowed; after Stop
-// nothing begins.
+// Start starts sending and receiving. It retries until it has a channel. Calling it twice is allowed; after Stop it
+// does nothing.
 func (b *Bus) Start(ctx context.Context) error {
 	b.lifecycle.Lock()
 	defer b.lifecycle.Unlock()
@@ -83,7 +83,7 @@ func (b *Bus) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends both and waits for them. Calling it twice is allowed.
+// Stop stops sending and receiving, and waits for both to end. Calling it twice is allowed.
 func (b *Bus) Stop(context.Context) error {
 	b.lifecycle.Lock()
 	defer b.lifecycle.Unlock()
@@ -95,7 +95,7 @@ func (b *Bus) Stop(context.Context) error {
 	return nil
 }
 
-// keep has a channel used until the bus is stopped, and opens another one when it is lost.
+// keep calls use with a channel until the bus is stopped. When the channel is lost, it opens another one.
 func (b *Bus) keep(ctx context.Context, use func(context.Context, *database.Channel) error) {
 	wait := firstRetry
 	for {

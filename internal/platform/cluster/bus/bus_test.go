@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const patience = 30 * time.Second
 
-// node is a journal that as good as never polls, and its bus.
+// node is a journal that practically never polls, and its bus.
 type node struct {
 	journal        *journal.Journal
 	bus            *bus.Bus
@@ -74,7 +74,7 @@ func (n *node) next(t *testing.T, payload string) {
 	}
 }
 
-// What one node commits the other one reads without its poll, in both directions, also after the channels were lost.
+// Each node reads the other's commits without its poll, also after the channels were lost.
 func TestEventsOfOtherNodesComeWithoutThePoll(t *testing.T) {
 	t.Parallel()
 	db := dbtest.Open(t, database.Postgres)
@@ -102,7 +102,7 @@ func TestEventsOfOtherNodesComeWithoutThePoll(t *testing.T) {
 	b.next(t, `"without a listener"`)
 }
 
-// A node ignores its own notifications, and many commits share few of them.
+// A node ignores its own notifications, and many commits share a few notifications.
 func TestNotificationsAreBatched(t *testing.T) {
 	t.Parallel()
 	db := dbtest.Open(t, database.Postgres)
@@ -138,7 +138,7 @@ func TestNotificationsAreBatched(t *testing.T) {
 	}
 }
 
-// A file of SQLite has no others.
+// A SQLite file has no other processes.
 func TestSQLiteHasNoChannel(t *testing.T) {
 	t.Parallel()
 	if _, err := dbtest.Open(t, database.SQLite).OpenChannel(t.Context()); !errors.Is(err, database.ErrNoChannels) {

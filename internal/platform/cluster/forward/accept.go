@@ -25,20 +25,20 @@ const (
 	// whoHeader carries the signature, refusedHeader the reason of a refused request.
 	whoHeader     = "Harness-Forwarded"
 	refusedHeader = "Harness-Refused"
-	// maxBody is the largest body in bytes that is taken; that of clients is not larger.
+	// maxBody is the maximum accepted body size in bytes; clients have no higher limit.
 	maxBody = 1 << 20
-	// handshake bounds the beginning of a connection, on either side.
+	// handshake bounds the handshake of a connection, on either side.
 	handshake = 3 * time.Second
 )
 
-// Acceptor takes requests from other nodes.
+// Acceptor accepts requests from other nodes.
 type Acceptor struct {
 	Identity *Identity
 	DB       *database.DB
 	Logger   zerolog.Logger
 }
 
-// Server makes the server of the node port: HTTP/2 alone, for nodes whose lease is not over alone.
+// Server makes the server of the node port. It speaks only HTTP/2, and only with nodes whose lease has not expired.
 func (a *Acceptor) Server(handler http.Handler) *http.Server {
 	protocols := &http.Protocols{}
 	protocols.SetHTTP2(true)
@@ -51,7 +51,7 @@ func (a *Acceptor) Server(handler http.Handler) *http.Server {
 		ErrorLog: log.New(a.Logger.With().Str("level", zerolog.LevelWarnValue).Logger(), "node port: ", 0)}
 }
 
-// known refuses a peer that is no node during the handshake.
+// known refuses, during the handshake, a peer that is not a node.
 func (a *Acceptor) known(ctx context.Context, shown *x509.Certificate) error {
 	ctx, cancel := context.WithTimeout(ctx, handshake)
 	defer cancel()
@@ -62,10 +62,10 @@ func (a *Acceptor) known(ctx context.Context, shown *x509.Certificate) error {
 	return err
 }
 
-// cameKey marks the context of a request that came from another node: it goes no further.
+// cameKey marks the context of a request that came from another node, which is not forwarded again.
 type cameKey struct{}
 
-// Guard lets requests through as those of whom the other node has let in; it answers all others 403 itself.
+// Guard passes requests on with the principal that the other node authenticated; it answers all others with 403.
 func (a *Acceptor) Guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who, body, err := a.principal(w, r)
@@ -113,7 +113,7 @@ func (a *Acceptor) principal(w http.ResponseWriter, r *http.Request) (auth.Princ
 
 func refuse(w http.ResponseWriter, why error) {
 	body, err := json.Marshal(map[string]string{"status": "error", "code": "forward_refused", "message": why.Error()})
-	if err != nil { // strings always marshal
+	if err != nil { // strings can always be marshaled
 		body = nil
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")

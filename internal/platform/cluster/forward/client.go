@@ -21,14 +21,14 @@ import (
 	"harness/internal/platform/telemetry"
 )
 
-// ErrClientsTurn means that this node cannot ask the owner for its client: the owner has no node port, or is not
-// running.
+// ErrClientsTurn means that this node cannot forward the request, and the client must ask the owner itself. The owner
+// has no node port, or is not running.
 var ErrClientsTurn = errors.New("the owner is not asked by other nodes")
 
-// UnreachableError means that the owner was not asked: nothing changed.
+// UnreachableError means that the request did not reach the owner, so nothing changed.
 type UnreachableError struct {
 	NodeID string
-	// RetryAfter is when it makes sense to ask again.
+	// RetryAfter is when a retry makes sense.
 	RetryAfter time.Duration
 	Cause      error
 }
@@ -39,7 +39,7 @@ func (e *UnreachableError) Error() string {
 		e.NodeID, e.Cause)
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *UnreachableError) Unwrap() error { return e.Cause }
 
 // LostAnswerError means that the owner may or may not have performed the request.
@@ -54,35 +54,36 @@ func (e *LostAnswerError) Error() string {
 		"sent again; with the same Idempotency-Key, if it had one, it is not done twice", e.NodeID, e.Cause)
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *LostAnswerError) Unwrap() error { return e.Cause }
 
 // Client asks owners.
 type Client struct {
 	Identity *Identity
 	DB       *database.DB
-	// Sure refuses while other nodes may consider this node dead. nil: they cannot.
+	// Sure returns an error while other nodes may consider this node dead. nil: they never do.
 	Sure func() error
 
 	mu    sync.Mutex
 	lines map[purpose]*line
 }
 
-// purpose is the use of a connection. Long requests have a connection of their own, which stays open. A client's
-// request on it would be lost if its owner froze meanwhile. A new connection shows that nothing was asked.
+// purpose is the use of a connection. Long requests have a separate connection, which stays open. A client's request on
+// that connection would be lost if its owner froze. On a new connection, a failure proves that the request was not
+// sent.
 type purpose struct {
 	node  string
 	lasts bool
 }
 
-// line leads to one server of a node.
+// line is the connection to one server of a node.
 type line struct {
 	address, certificate string
 	transport            *http.Transport
 }
 
 // Ask sends a request once to the node that owns its subject, under the client's identity. Its caller closes the
-// answer's body. ErrClientsTurn, *UnreachableError, *LostAnswerError, and errors of the store and of ctx.
+// answer's body. It returns ErrClientsTurn, *UnreachableError, *LostAnswerError, and errors of the store and of ctx.
 func (c *Client) Ask(r *http.Request, owner, body string) (*http.Response, error) {
 	ctx := r.Context()
 	principal, is := auth.PrincipalFrom(ctx)
@@ -124,8 +125,8 @@ func (c *Client) Ask(r *http.Request, owner, body string) (*http.Response, error
 	return nil, &UnreachableError{owner, max(peer.Lease, time.Second), err}
 }
 
-// Open begins a long request of this node itself, without a user principal, for which the other node needs a
-// route of its own: body goes out while the answer comes in. The caller closes the answer's body.
+// Open starts a long request of this node itself, without a user principal. The other node needs a separate route for
+// it. Open sends body while the answer arrives. The caller closes the answer's body.
 func (c *Client) Open(ctx context.Context, node, path string, body io.Reader) (*http.Response, error) {
 	peer, err := c.find(ctx, node)
 	if err != nil {
@@ -138,17 +139,17 @@ func (c *Client) Open(ctx context.Context, node, path string, body io.Reader) (*
 	return c.transport(peer, true).RoundTrip(request)
 }
 
-// Runners are the other nodes that run agents.
+// Runners returns the other nodes that run agents.
 func (c *Client) Runners(ctx context.Context) ([]string, error) {
 	return cluster.Runners(ctx, c.DB, c.Identity.NodeID)
 }
 
-// Takers are the nodes that make sessions when this one does not, in the order in which to ask them.
+// Takers returns the nodes that make sessions when this one does not, in the order in which to ask them.
 func (c *Client) Takers(ctx context.Context) ([]string, error) {
 	return cluster.Takers(ctx, c.DB, c.Identity.NodeID)
 }
 
-// find finds an owner that can be asked.
+// find finds an owner that accepts requests.
 func (c *Client) find(ctx context.Context, owner string) (cluster.Peer, error) {
 	if c.Sure != nil {
 		if err := c.Sure(); err != nil {
@@ -171,7 +172,7 @@ func (c *Client) find(ctx context.Context, owner string) (cluster.Peer, error) {
 	return peer, nil
 }
 
-// transport is the way to the server that a node's row names now.
+// transport returns the transport to the server that a node's row names now.
 func (c *Client) transport(peer cluster.Peer, lasts bool) *http.Transport {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -203,7 +204,7 @@ func (c *Client) transport(peer cluster.Peer, lasts bool) *http.Transport {
 	return transport
 }
 
-// Close ends the connections that no request is on.
+// Close closes the connections without a request.
 func (c *Client) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -212,7 +213,7 @@ func (c *Client) Close() {
 	}
 }
 
-// refusal is why a node took no request.
+// refusal returns the error with which a node refused a request.
 func refusal(body io.Reader) error {
 	var said struct {
 		Message string `json:"message"`
@@ -231,8 +232,8 @@ func copyHeaders(to, from http.Header, names ...string) {
 	}
 }
 
-// Relay has a request and its body done by a node, by ask (Client.Ask), and gives w its answer. The errors are those of ask;
-// nothing was written then.
+// Relay sends a request and its body to a node, using ask (Client.Ask), and writes the answer to w. The errors are
+// those of ask; nothing was written in that case.
 func Relay(w http.ResponseWriter, r *http.Request, ask func(r *http.Request, owner, body string) (*http.Response, error),
 	owner, body string) error {
 	r.Header.Set("X-Request-Id", w.Header().Get("X-Request-Id"))
@@ -243,12 +244,12 @@ func Relay(w http.ResponseWriter, r *http.Request, ask func(r *http.Request, own
 	defer answer.Body.Close()
 	if err := relayed(w, answer); err != nil {
 		telemetry.Log(r.Context()).Warn().Err(err).Str("node", owner).Msg("the answer of the owner broke off")
-		panic(http.ErrAbortHandler) // half an answer is out
+		panic(http.ErrAbortHandler) // half of the answer is already sent
 	}
 	return nil
 }
 
-// relayed gives a client what the owner answered.
+// relayed writes the owner's answer to the client.
 func relayed(w http.ResponseWriter, answer *http.Response) error {
 	copyHeaders(w.Header(), answer.Header, "Content-Type", "Content-Encoding", "Cache-Control", "Etag", "Vary", "Retry-After",
 		"Idempotency-Replayed")

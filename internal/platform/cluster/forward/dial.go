@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// alertRecord is the length of a TLS 1.3 record that carries an alert: level, description, type, and the seal. The
-// settings that an HTTP/2 server begins with are longer.
+// alertRecord is the length of a TLS 1.3 record with an alert: level, description, type, and the seal. The settings
+// that an HTTP/2 server sends first are longer.
 const alertRecord = 2 + 1 + 16
 
-// peeked is a connection whose next bytes can be peeked.
+// peeked is a connection whose next bytes can be read without consuming them.
 type peeked struct {
 	net.Conn
 	reader *bufio.Reader
@@ -24,9 +24,9 @@ type peeked struct {
 // Read implements net.Conn.
 func (p *peeked) Read(data []byte) (int, error) { return p.reader.Read(data) }
 
-// dial connects to a node and waits for its first byte. In TLS 1.3 the connecting side finishes before the
-// other one has checked its certificate. A request sent at once could be refused with the connection, and the
-// caller would not know that it had no effect.
+// dial connects to a node and waits for its first byte. In TLS 1.3 the client finishes the handshake before the server
+// has checked its certificate. The server could refuse a request sent at once by closing the connection, and the caller
+// would not know that it had no effect.
 func dial(ctx context.Context, address string, settings *tls.Config) (conn net.Conn, err error) {
 	ctx, cancel := context.WithTimeout(ctx, handshake)
 	defer cancel()

@@ -24,7 +24,7 @@ import (
 	"harness/tests/dbtest"
 )
 
-// node is a node whose port answers every request that it lets through, and notes in whose name it came.
+// node is a node whose port answers every accepted request, and records its principal.
 type node struct {
 	*Identity
 	address  string
@@ -32,10 +32,10 @@ type node struct {
 	received chan auth.Principal
 }
 
-// breaksOff is a path whose request is received and not answered.
+// breaksOff is a path whose requests are received but not answered.
 const breaksOff = "/breaks-off"
 
-// newNode starts one; beat is how often it renews its lease.
+// newNode starts a node; beat is the interval at which it renews its lease.
 func newNode(t *testing.T, db *database.DB, id string, files Files, beat time.Duration) *node {
 	t.Helper()
 	identity, err := NewIdentity(id, files)
@@ -95,7 +95,7 @@ func issue(ca *certtest.Authority, id string) Files {
 	return Files(ca.Issue(id, time.Now().Add(time.Hour)))
 }
 
-// answerOf is the answer to a request for a principal.
+// answerOf returns the answer to a request with a principal.
 func answerOf(t *testing.T, c *Client, owner string, who auth.Principal) (status int, body string, err error) {
 	t.Helper()
 	answer, err := c.Ask(asked(t, who), owner, "hello")
@@ -115,7 +115,7 @@ func answerOf(t *testing.T, c *Client, owner string, who auth.Principal) (status
 
 var operator = auth.Principal{Actor: "ann", Role: auth.RoleOperator, TokenID: "t-1", Projects: auth.LimitTo("p", "q")}
 
-// The owner gets the request as it was sent, and its principal, with generated and with given certificates.
+// The owner gets the request unchanged, with its principal, with generated and with configured certificates.
 func TestOwnerGetsRequestAndPrincipal(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -137,7 +137,7 @@ func TestOwnerGetsRequestAndPrincipal(t *testing.T) {
 	})
 }
 
-// What a node did not sign for this request, this node and now is refused.
+// A signature that is not for this request, this node and this time is refused.
 func TestWhatWasNotSignedIsRefused(t *testing.T) {
 	t.Parallel()
 	db := dbtest.Open(t, database.Postgres)
@@ -241,7 +241,7 @@ func TestNodeRequestReachesNoClientRoute(t *testing.T) {
 	}
 }
 
-// Who is not the node that the store names is turned away, on either side, before anything is done.
+// A peer that is not the node named in the store is refused, on either side, before any request is handled.
 func TestStrangersAreTurnedAway(t *testing.T) {
 	t.Parallel()
 	db, elsewhere := dbtest.Open(t, database.Postgres), dbtest.Open(t, database.Postgres)
@@ -267,7 +267,7 @@ func TestStrangersAreTurnedAway(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	// An owner that is another server than its row says.
+	// The owner is another server than its row names.
 	change(t, db, `update nodes set certificate = 'another' where node_id = 'other'`)
 	var unreachable *UnreachableError
 	if _, _, err := answerOf(t, other.client(t, db), "other", operator); !errors.As(err, &unreachable) {
@@ -297,7 +297,7 @@ func change(t *testing.T, db *database.DB, statement string) {
 	}
 }
 
-// The error says whether an owner that is away will return by itself, and whether the request was sent or its
+// The error shows whether an unavailable owner will return by itself, and whether the request was not sent or its
 // answer was lost.
 func TestOwnersThatAreAway(t *testing.T) {
 	t.Parallel()
@@ -347,7 +347,7 @@ func TestOwnersThatAreAway(t *testing.T) {
 	}
 }
 
-// Half a certificate, and one that others would refuse, are reported at the start.
+// An incomplete certificate, and one that other nodes would refuse, are reported at the start.
 func TestCertificatesThatAreOfNoUse(t *testing.T) {
 	t.Parallel()
 	ours, theirs := certtest.New(t), certtest.New(t)

@@ -5,9 +5,9 @@ import (
 	"errors"
 )
 
-// Hand has another node do what was refused here: the one that the refusal names by its DoneBy, or for "" the
-// first of takers that answers. ErrClientsTurn when the refusal names none, or no other node answers; other
-// errors are those of do, and of takers.
+// Hand passes a request that was refused here to another node. The refusal's DoneBy names that node; "" means the first
+// of takers that answers. Hand returns ErrClientsTurn if the refusal names none, or if no other node answers. Other
+// errors are those of do and takers.
 func Hand(ctx context.Context, refused error, takers func(context.Context) ([]string, error), do func(node string) error) error {
 	var elsewhere interface {
 		error

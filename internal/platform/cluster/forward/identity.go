@@ -1,8 +1,8 @@
-// Package forward carries a request to the node that owns what it is about, and takes such requests from other nodes:
-// HTTP/2 with mutual TLS 1.3, who asks signed by the node that let him in.
+// Package forward carries a request to the node that owns its subject, and accepts such requests from other nodes. It
+// uses HTTP/2 with mutual TLS 1.3. The node that authenticated the client signs the client's identity.
 //
-// A node knows another by the certificate that the other's row names; it owns how that is checked. It must never know a
-// route, or what is asked.
+// A node recognizes another by the certificate that the other's row names; the package owns how that is checked. It
+// must never know a route, or what a request is about.
 package forward
 
 import (
@@ -26,10 +26,10 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// Files are where certificates come from, in PEM. All "": a certificate is made for each start.
+// Files are the paths of certificates, in PEM. If all are "", each start makes a new certificate.
 type Files struct {
 	Certificate, Key string
-	// CA has signed the certificates of all nodes; "" leaves it at what their rows name.
+	// CA has signed the certificates of all nodes; with "", only the certificates in their rows count.
 	CA string
 }
 
@@ -83,7 +83,7 @@ func NewIdentity(nodeID string, files Files) (*Identity, error) {
 	return id, nil
 }
 
-// makeCertificate makes a self-signed one: the node's row determines its holder, not its subject.
+// makeCertificate makes a self-signed certificate: the node's row determines its holder, not its subject.
 func makeCertificate(nodeID string) (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -100,7 +100,7 @@ func makeCertificate(nodeID string) (tls.Certificate, error) {
 	return tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key, Leaf: leaf}, err
 }
 
-// Fingerprint is the certificate's fingerprint in a node's row.
+// Fingerprint returns the certificate's fingerprint for the node's row.
 func (id *Identity) Fingerprint() string { return fingerprint(id.certificate.Leaf) }
 
 func fingerprint(certificate *x509.Certificate) string {
@@ -108,7 +108,7 @@ func fingerprint(certificate *x509.Certificate) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// methodOf is how the holder of a key signs.
+// methodOf returns how the holder of a key signs.
 func methodOf(key crypto.PublicKey) (jwt.SigningMethod, error) {
 	switch key := key.(type) {
 	case *ecdsa.PublicKey:
@@ -128,7 +128,7 @@ func methodOf(key crypto.PublicKey) (jwt.SigningMethod, error) {
 	return nil, errors.New("the key of a node's certificate must be ECDSA P-256 or P-384, Ed25519, or RSA of 2048 bits or more")
 }
 
-// signed reports whether the CA has signed what a node shows; without a CA it checks nothing.
+// signed reports whether the CA has signed a node's certificate; without a CA it checks nothing.
 func (id *Identity) signed(shown []*x509.Certificate) error {
 	if len(shown) == 0 {
 		return errors.New("no certificate was shown")
@@ -145,12 +145,13 @@ func (id *Identity) signed(shown []*x509.Certificate) error {
 	return err
 }
 
-// config is for either side; check is asked about the certificate that was shown, after the CA.
+// config returns the TLS configuration for either side; it calls check with the peer's certificate, after the CA's
+// check.
 func (id *Identity) config(check func(*x509.Certificate) error) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{id.certificate}, NextProtos: []string{"h2"},
 		ClientAuth: tls.RequireAnyClientCert, SessionTicketsDisabled: true,
-		// Names prove nothing here: VerifyConnection runs in every handshake and knows the exact certificate.
+		// Names prove nothing here: VerifyConnection runs in every handshake and requires the exact certificate.
 		InsecureSkipVerify: true,
 		VerifyConnection: func(state tls.ConnectionState) error {
 			if err := id.signed(state.PeerCertificates); err != nil {

@@ -19,7 +19,7 @@ const (
 	skew     = 2 * time.Second
 )
 
-// claims bind a client's identity to one request, of one node to another, now.
+// claims bind a client's identity to one request from one node to another, at this time.
 type claims struct {
 	jwt.RegisteredClaims
 	Method string `json:"htm"`
@@ -30,15 +30,15 @@ type claims struct {
 	Role    auth.Role `json:"role"`
 	TokenID string    `json:"tokenId,omitempty"`
 	Signed  bool      `json:"signed,omitempty"`
-	// Provider and Name are those of an OpenID Connect login.
+	// Provider and Name come from an OpenID Connect login.
 	Provider string `json:"provider,omitempty"`
 	Name     string `json:"name,omitempty"`
-	// Unlimited means that the client has all projects; otherwise Projects are the client's only ones.
+	// Unlimited means that the client may access all projects; otherwise Projects are its only ones.
 	Unlimited bool     `json:"unlimited,omitempty"`
 	Projects  []string `json:"projects,omitempty"`
 }
 
-// ask is the request that is signed.
+// ask is the request to sign.
 type ask struct {
 	from, to    string // node ids
 	method, uri string
@@ -51,7 +51,7 @@ func hash(body []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// sign signs the client's identity for this node.
+// sign signs the client's identity on behalf of this node.
 func (id *Identity) sign(a ask, who auth.Principal) (string, error) {
 	c := claims{Method: a.method, URI: a.uri, Body: hash(a.body), Actor: who.Actor, Role: who.Role, TokenID: who.TokenID,
 		Signed: who.Signed, Provider: who.Provider, Name: who.Name, Unlimited: who.Projects == nil, Projects: who.Projects.IDs(),
@@ -64,7 +64,7 @@ func (id *Identity) sign(a ask, who auth.Principal) (string, error) {
 	return text, nil
 }
 
-// read reads the signed claims of a key's holder. check validates them.
+// read reads claims that a key's holder signed. check validates them.
 func read(text string, key crypto.PublicKey) (*claims, error) {
 	method, err := methodOf(key)
 	if err != nil {
@@ -79,7 +79,7 @@ func read(text string, key crypto.PublicKey) (*claims, error) {
 	return c, nil
 }
 
-// check returns the principal, when the signature is of this request.
+// check returns the principal if the signature belongs to this request.
 func (c *claims) check(a ask) (auth.Principal, error) {
 	err := jwt.NewValidator(jwt.WithExpirationRequired(), jwt.WithIssuedAt(), jwt.WithLeeway(skew), jwt.WithIssuer(a.from),
 		jwt.WithAudience(a.to), jwt.WithTimeFunc(func() time.Time { return a.now })).Validate(c)
@@ -100,8 +100,8 @@ func (c *claims) check(a ask) (auth.Principal, error) {
 	return who, nil
 }
 
-// passes reports whether one of this role may ask through another node. Agents may not: what they may do depends on the
-// node they run at.
+// passes reports whether a principal with this role may ask through another node. Agents may not: their rights depend
+// on the node they run on.
 func passes(role auth.Role) bool {
 	return role.Valid() || role == auth.RoleOperator || role == auth.RoleCI
 }

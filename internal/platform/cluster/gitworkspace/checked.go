@@ -13,23 +13,25 @@ import (
 	"sync"
 )
 
-// harmless are what git finds wrong in histories that old programs wrote, and which does nothing to who reads them. All
-// else that `git fsck --strict` finds is refused where objects come in: names that lead out of a folder or into its .git
-// (hasDot, hasDotdot, hasDotgit, fullPathname), submodules that run a command (gitmodulesUrl, gitmodulesName), links in
-// place of .gitmodules, and what hides from who looks (nulInCommit). All of git 2.20 and later know these.
+// harmless are the faults that git finds in histories written by old programs, and that do no harm to readers. All
+// other faults that `git fsck --strict` finds are refused on import. Those are names that lead out of a folder or into
+// its .git (hasDot, hasDotdot, hasDotgit, fullPathname). Others are submodules that run a command (gitmodulesUrl,
+// gitmodulesName), links in place of .gitmodules, and content hidden from readers (nulInCommit). Git 2.20 and later
+// know all of these.
 var harmless = []string{
 	"badDate", "badDateOverflow", "badEmail", "badFilemode", "badName", "badTagName", "badTimezone", "missingEmail",
 	"missingNameBeforeEmail", "missingSpaceBeforeDate", "missingSpaceBeforeEmail", "missingTaggerEntry", "multipleAuthors",
 	"zeroPaddedDate", "zeroPaddedFilemode",
 }
 
-// indexPack is the command that stores a pack of its standard input when all objects of it may come in. A fetch of a
+// indexPack returns the command that stores a pack from its standard input if all its objects are allowed. A fetch of a
 // bundle would not check them: git does so for remotes, and for bundles only in its newest versions.
 func indexPack() []string {
 	return []string{"index-pack", "--stdin", "--fix-thin", "--strict=" + strings.Join(harmless, "=ignore,") + "=ignore"}
 }
 
-// packOf is the pack of a bundle as git writes one here (gitformat-bundle, version 2): what follows its header.
+// packOf returns the pack of a bundle as git writes one here (gitformat-bundle, version 2): everything after its
+// header.
 func packOf(bundle io.Reader) (io.Reader, error) {
 	pack := bufio.NewReader(bundle)
 	if line, err := pack.ReadString('\n'); err != nil || line != "# v2 git bundle\n" {
@@ -46,7 +48,7 @@ func packOf(bundle io.Reader) (io.Reader, error) {
 	}
 }
 
-// admit stores what a bundle has in this server's repository.
+// admit stores a bundle's objects in this server's repository.
 func (s *Store) admit(ctx context.Context, bundle string) (err error) {
 	file, err := os.Open(bundle)
 	if err != nil {
@@ -63,7 +65,7 @@ func (s *Store) admit(ctx context.Context, bundle string) (err error) {
 	return nil
 }
 
-// removeHalfPacks removes what git leaves of packs that it did not take.
+// removeHalfPacks removes the files that git leaves behind for packs that it refused.
 func (s *Store) removeHalfPacks() error {
 	left, err := filepath.Glob(filepath.Join(s.repository(), "objects", "pack", "tmp_*"))
 	for _, path := range left {
@@ -77,7 +79,7 @@ var complaint = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`object ([0-9a-f]{40}): ([a-zA-Z]+): ([^\n]*)`)
 })
 
-// forbidden is the object that git refuses, "" after another failure.
+// forbidden returns the object that git refuses, "" after another failure.
 func forbidden(err error) string {
 	failed := (*CommandError)(nil)
 	if !errors.As(err, &failed) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// object stores an object as it is, whatever git says of it, and returns its id.
+// object stores an object unchanged, even if git considers it invalid, and returns its id.
 func (s *site) object(kind, content string) string {
 	s.t.Helper()
 	command := exec.CommandContext(s.t.Context(), "git", "-C", s.folder, "hash-object", "-t", kind, "-w", "--stdin", "--literally")
@@ -18,7 +18,7 @@ func (s *site) object(kind, content string) string {
 	return strings.TrimSpace(string(said))
 }
 
-// entry is one of a tree.
+// entry returns an entry of a tree.
 func entry(mode, name, id string) string {
 	raw := make([]byte, 0, 20)
 	for i := 0; i < len(id); i += 2 {
@@ -34,12 +34,12 @@ const (
 	good = "author " + byA + "\ncommitter " + byA + "\n"
 )
 
-// commit stores a commit of a tree with lines that say who made it.
+// commit stores a commit of a tree; by holds its author and committer lines.
 func (s *site) commit(tree, by string) string {
 	return s.object("commit", "tree "+tree+"\n"+by+"\nmessage\n")
 }
 
-// attacks are histories that git's own servers do not take, by what git calls what is wrong.
+// attacks are histories that git's own servers refuse, by git's name of the fault.
 var attacks = map[string]func(s *site) string{
 	"hasDotgit":    func(s *site) string { return s.treeOf("40000", ".git") },
 	"hasDotdot":    func(s *site) string { return s.treeOf("40000", "..") },
@@ -55,7 +55,7 @@ var attacks = map[string]func(s *site) string{
 	"nulInCommit": func(s *site) string { return s.commit(s.object("tree", ""), good+"\nbefore\x00after") },
 }
 
-// treeOf is a commit whose tree has one entry of such a name.
+// treeOf returns a commit whose tree has one entry with such a name.
 func (s *site) treeOf(mode, name string) string {
 	inner := s.object("blob", "content")
 	if mode == "40000" {
@@ -64,7 +64,7 @@ func (s *site) treeOf(mode, name string) string {
 	return s.commit(s.object("tree", entry(mode, name, inner)), good)
 }
 
-// A history of a folder that git takes for an attack is stored nowhere, and the refusal says what it is and what to do.
+// A history that git considers an attack is stored nowhere, and the refusal names the fault and the remedy.
 func TestAHistoryThatAttacksGitIsRefused(t *testing.T) {
 	t.Parallel()
 	for cause, make := range attacks {
@@ -74,7 +74,7 @@ func TestAHistoryThatAttacksGitIsRefused(t *testing.T) {
 			one := s.node()
 			s.git("init", "--quiet", "-b", "main")
 			s.git("commit", "--quiet", "--allow-empty", "-m", "first")
-			s.store(one, "session/0") // the attack comes in a bundle that builds on another one
+			s.store(one, "session/0") // the attack is in a bundle that builds on another one
 			s.git("update-ref", "refs/heads/evil", make(s))
 			_, refusal, err := one.Store(t.Context(), "session/0", s.folder)
 			if err != nil || !strings.Contains(refusal, cause) || !strings.Contains(refusal, "git fsck") {
@@ -89,7 +89,7 @@ func TestAHistoryThatAttacksGitIsRefused(t *testing.T) {
 	}
 }
 
-// What another writer has pushed to the remote is checked, too, before a workspace is made of it.
+// Objects that another writer pushed to the remote are also checked, before a workspace is made of them.
 func TestAnAttackInTheRemoteIsNotRestored(t *testing.T) {
 	t.Parallel()
 	for cause, make := range attacks {
@@ -113,7 +113,7 @@ func TestAnAttackInTheRemoteIsNotRestored(t *testing.T) {
 	}
 }
 
-// Old programs wrote histories that git would not write today. They harm nothing, and are kept as they are.
+// Old programs wrote histories that git would not write today. They are harmless, and are kept unchanged.
 func TestOldHistoryIsAccepted(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

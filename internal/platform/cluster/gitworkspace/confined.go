@@ -14,24 +14,24 @@ import (
 	"harness/internal/lib/bubblewrap"
 )
 
-// Where things are for a confined git.
+// The paths inside a confined git's namespace.
 const (
 	folderPlace  = "/workspace"
 	scratchPlace = "/scratch"
-	// index is that of a folder's files; the one of the folder's own repository is left alone.
+	// filesIndex is the index for a folder's files; the index of the folder's own repository stays unchanged.
 	filesIndex = scratchPlace + "/files.index"
 )
 
 // confined runs git on a folder. Commands from the folder's files and configuration run without a network. They see
-// only this machine's programs, the folder and a folder of their own.
+// only this machine's programs, the folder and a scratch folder.
 type confined struct {
 	command []string
 	user    *User
-	// dir and index are GIT_DIR and GIT_INDEX_FILE, the latter "" for what is about no work tree.
+	// dir and index are GIT_DIR and GIT_INDEX_FILE; index is "" for commands without a work tree.
 	dir, index string
 }
 
-// within is git on a folder (writable or not) with a place of its own, in which its repository is.
+// within returns git on a folder (writable or not), with a scratch place that holds its repository.
 func (s *Store) within(place, folder string, writable bool) confined {
 	bind := "--ro-bind"
 	if writable {
@@ -42,7 +42,7 @@ func (s *Store) within(place, folder string, writable bool) confined {
 	return confined{command: command, user: s.opts.User, dir: scratchPlace, index: filesIndex}
 }
 
-// at is the same with another repository and index.
+// at returns the same git with another repository and index.
 func (c confined) at(dir, index string) confined {
 	c.dir, c.index = dir, index
 	return c
@@ -61,14 +61,14 @@ func (c confined) init(ctx context.Context, args ...string) error {
 	return err
 }
 
-// line is git with one line of output.
+// line runs git and returns its one line of output.
 func (c confined) line(ctx context.Context, in io.Reader, args ...string) (string, error) {
 	said, err := c.git(ctx, in, args...)
 	return strings.TrimSuffix(string(said), "\n"), err
 }
 
 func (c confined) run(ctx context.Context, in io.Reader, out io.Writer, command ...string) error {
-	// Objects of the folder's own repository are not stored again.
+	// Objects in the folder's own repository are not stored a second time.
 	args := append(slices.Clone(c.command), "--setenv", "GIT_ALTERNATE_OBJECT_DIRECTORIES", ownRepository+"/objects",
 		"--setenv", "GIT_CONFIG_NOSYSTEM", "1", "--setenv", "GIT_NO_REPLACE_OBJECTS", "1", "--setenv", "GIT_DIR", c.dir)
 	if c.index != "" {
@@ -87,7 +87,7 @@ func (c confined) run(ctx context.Context, in io.Reader, out io.Writer, command 
 // endWait bounds the end of a killed process.
 const endWait = 5 * time.Second
 
-// CommandError is the output of a failed git.
+// CommandError is a failed git with its output.
 type CommandError struct {
 	Command string
 	Said    string
@@ -99,10 +99,10 @@ func (e *CommandError) Error() string {
 	return fmt.Sprintf("%s: %v: %s", e.Command, e.Cause, e.Said)
 }
 
-// Unwrap is why the process ended so.
+// Unwrap returns the cause of the process's end.
 func (e *CommandError) Unwrap() error { return e.Cause }
 
-// converse runs a process that ends with its context.
+// converse runs a process, which is ended with its context.
 func converse(process *exec.Cmd, in io.Reader, out io.Writer) error {
 	var complaints complaints
 	process.Stdin, process.Stdout, process.Stderr, process.WaitDelay = in, out, &complaints, endWait
@@ -114,7 +114,7 @@ func converse(process *exec.Cmd, in io.Reader, out io.Writer) error {
 	return &CommandError{"git " + strings.Join(process.Args[at:min(at+2, len(process.Args))], " "), complaints.String(), err}
 }
 
-// complaints is the end of a process's error output.
+// complaints holds the end of a process's error output.
 type complaints []byte
 
 func (c *complaints) Write(chunk []byte) (int, error) {

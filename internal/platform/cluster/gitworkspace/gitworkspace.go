@@ -1,10 +1,11 @@
-// Package gitworkspace stores the files of sessions' folders at a git remote, so that another node can have them.
+// Package gitworkspace stores the files of sessions' folders at a git remote, so that another node can restore them.
 //
-// It owns how a folder becomes one commit (a snapshot) and a folder again, and who may read what on the way. An agent
-// writes to a folder whatever it likes, its git configuration included, so git never runs in it with the rights of this
-// server: it does in namespaces that show it the folder and nothing else of this machine or the network (bubblewrap), and
-// what leaves those is a bundle of objects. The repository of this server, from which they are pushed, is never shown
-// there. It must never know what a session is, and pushes to nothing but the remote it was given.
+// It owns how a folder becomes one commit (a snapshot) and a folder again, and who may read which part in between. An
+// agent may write anything to a folder, including its git configuration. So git never runs in the folder with the
+// rights of this server. It runs in namespaces (bubblewrap) with access to the folder, but to nothing else on this
+// machine or the network. Only a bundle of objects leaves those namespaces. The repository of this server, from which
+// snapshots are pushed, is never visible there. The package must never know what a session is, and pushes only to the
+// configured remote.
 package gitworkspace
 
 import (
@@ -20,20 +21,20 @@ import (
 	"time"
 )
 
-// MaxBundleBytes bounds what one snapshot adds to the remote.
+// MaxBundleBytes bounds the data that one snapshot adds to the remote.
 const MaxBundleBytes = 1 << 30
 
-// limit is how long making a snapshot or a folder may take.
+// limit is how long making a snapshot or restoring a folder may take.
 const limit = 10 * time.Minute
 
 // Options configure a Store. Dir and Remote are required.
 type Options struct {
-	// Dir is this server's folder for its repository and what git needs meanwhile. Agents must not see it.
+	// Dir is this server's folder for its repository and git's temporary files. Agents must not see it.
 	Dir string
-	// Remote is where snapshots are pushed, as git names it, without a password: that would stand in the command lines of what
-	// git starts, where agents can read it.
+	// Remote is where snapshots are pushed, as git names it, without a password: a password would be in the command
+	// lines of git's child processes, where agents can read it.
 	Remote string
-	// Bubblewrap and Git are the programs ("bwrap" and "git" when they are "").
+	// Bubblewrap and Git are the programs ("bwrap" and "git" by default).
 	Bubblewrap, Git string
 	// User, when set, is the agents' user: its rights apply to reads and writes of folders.
 	User *User
@@ -49,9 +50,9 @@ type User struct {
 type Store struct {
 	opts Options
 
-	mu      sync.Mutex // held while git works: one snapshot after the other
-	scratch string     // where git works on folders; it may be read and written by agents, and is believed nothing
-	places  []string   // its folders, the most recently used one last
+	mu      sync.Mutex // held while git works: one snapshot at a time
+	scratch string     // where git works on folders; agents may read and write it, so its content is not trusted
+	places  []string   // its folders, the most recently used last
 	started bool
 
 	running context.Context // ends with Stop
@@ -110,7 +111,7 @@ func (s *Store) Start(ctx context.Context) error {
 	return nil
 }
 
-// makeScratch makes the folder in which git works, where the user of agents may come.
+// makeScratch makes the folder in which git works, which the agents' user can access.
 func (s *Store) makeScratch() (err error) {
 	parent := filepath.Join(s.opts.Dir, "scratch")
 	if s.opts.User != nil {
@@ -124,7 +125,7 @@ func (s *Store) makeScratch() (err error) {
 	return s.chown(s.scratch)
 }
 
-// chown gives a folder that was just made to the user of agents.
+// chown gives a newly made folder to the agents' user.
 func (s *Store) chown(path string) error {
 	if s.opts.User == nil {
 		return nil
@@ -132,7 +133,7 @@ func (s *Store) chown(path string) error {
 	return os.Lchown(path, int(s.opts.User.UID), int(s.opts.User.GID))
 }
 
-// keptPlaces is how many folders git remembers of which files it has read what.
+// keptPlaces is the number of folders for which git's file cache is kept.
 const keptPlaces = 16
 
 // newScratch makes a named folder for git, unless it exists, and removes the least recently used one.
@@ -155,7 +156,8 @@ func (s *Store) newScratch(name string) (string, error) {
 	return place, s.chown(place)
 }
 
-// Stop breaks off what is under way, waits until that is over, and removes what git needed meanwhile. It is not started again.
+// Stop ends the running operation, waits for its end, and removes git's temporary files. The Store cannot be started
+// again.
 func (s *Store) Stop(context.Context) error {
 	s.end()
 	s.mu.Lock()
@@ -167,8 +169,7 @@ func (s *Store) Stop(context.Context) error {
 	return os.RemoveAll(s.scratch)
 }
 
-// use gives the caller exclusive use of git, and waits for it. An error when the Store is not started, or ctx
-// is over.
+// use waits for exclusive use of git. It returns an error if the Store is not started, or if ctx ends.
 func (s *Store) use(ctx context.Context) (context.Context, func(), error) {
 	s.mu.Lock()
 	if !s.started {

@@ -15,7 +15,8 @@ import (
 	"harness/tests/polling"
 )
 
-// What is in a folder, and in its repository, is there again at another node, byte for byte; only what git ignores is not.
+// The content of a folder and of its repository is restored at another node, byte for byte, except files that git
+// ignores.
 func TestWorkspaceIsRestored(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -69,7 +70,7 @@ func TestWorkspaceIsRestored(t *testing.T) {
 	}
 	for what, pair := range map[string][2]string{"status": {s.git("status", "--porcelain=v2", "--branch"), status},
 		"references": {s.git("show-ref", "--head", "--dereference"), refs}, "staged": {s.git("diff", "--cached"), staged}} {
-		// A filter of the folder's configuration does not go with it.
+		// A filter in the folder's configuration is not copied.
 		if pair[0] != pair[1] {
 			t.Errorf("%s is\n%s\nwant\n%s", what, pair[0], pair[1])
 		}
@@ -96,12 +97,12 @@ func TestWorkspaceIsRestored(t *testing.T) {
 	}
 }
 
-// A folder is stored again and again, also when its history is written anew; what is there already is not sent again.
+// A folder is stored repeatedly, also after its history was rewritten; objects that the remote has are not sent again.
 func TestWorkspaceIsStoredAsItChanges(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	one, two := s.node(), s.node()
-	first := s.store(one, "session/0") // an empty one
+	first := s.store(one, "session/0") // an empty folder
 	if again := s.store(one, "session/0"); again != first {
 		t.Errorf("the same folder is %s and %s", first, again)
 	}
@@ -130,7 +131,7 @@ func TestWorkspaceIsStoredAsItChanges(t *testing.T) {
 	if got := s.git("rev-parse", "--abbrev-ref", "HEAD"); got != "HEAD\n" {
 		t.Errorf("HEAD is %q", got)
 	}
-	// A remote that lost it has it again.
+	// A remote that lost the snapshot gets it again.
 	s.do(os.RemoveAll(s.remote))
 	if _, _, err := one.Store(t.Context(), "session/2", s.folder); err == nil {
 		t.Error("stored at a remote that is not there")
@@ -139,7 +140,7 @@ func TestWorkspaceIsStoredAsItChanges(t *testing.T) {
 	s.lose(two, "session/2", s.store(one, "session/2"))
 }
 
-// What stood at the folder's place is put aside, and not lost; an empty folder is no obstacle.
+// An existing folder at the destination is moved aside, and not lost; an empty folder is no obstacle.
 func TestExistingWorkspaceIsPutAside(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -163,7 +164,7 @@ func TestExistingWorkspaceIsPutAside(t *testing.T) {
 	}
 }
 
-// A folder of which a part would stay behind is refused, with what to do.
+// A folder that cannot be stored completely is refused, with a remedy.
 func TestIncompleteWorkspaceIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -200,7 +201,8 @@ func TestIncompleteWorkspaceIsRefused(t *testing.T) {
 	}
 }
 
-// An empty .git, as a sandbox of an agent that was killed leaves one behind, makes a folder no repository, nor one of one.
+// An empty .git, which the sandbox of a killed agent leaves behind, does not make a folder a repository or a parent of
+// one.
 func TestAnEmptyGitIsNoRepository(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -220,13 +222,13 @@ func (s *site) inner(name string) {
 	s.git("-C", name, "commit", "-qm", "x")
 }
 
-// What a folder has git do is done where nothing is to be had: it sees no file of this machine, no network, and changes nothing.
+// Commands that a folder's git runs are confined: they see no file of this machine and no network, and change nothing.
 func TestWorkspaceGitIsConfined(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	one := s.node()
 	s.git("init", "--quiet", "-b", "main")
-	// Whatever a folder may get git to start is started like this.
+	// Everything that a folder can make git start is started like this.
 	secret := filepath.Join(t.TempDir(), "secret")
 	s.do(os.WriteFile(secret, []byte("the secret"), 0o644)) //nolint:gosec // readable for every user that can reach it
 	script := filepath.Join(s.folder, "attack")
@@ -253,7 +255,7 @@ func (s *site) place(one *Store) string {
 	return place
 }
 
-// Where agents have a user of their own, folders are read and made as that user.
+// If agents have a separate user, folders are read and made as that user.
 func TestFoldersOfAnotherUser(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
@@ -290,7 +292,7 @@ func TestFoldersOfAnotherUser(t *testing.T) {
 	}
 }
 
-// bubblewrapForAll is a bubblewrap that every user may run, in a folder.
+// bubblewrapForAll returns a bubblewrap that every user may run, in a folder.
 func (s *site) bubblewrapForAll(folder string) string {
 	s.t.Helper()
 	program, err := os.ReadFile(agenttest.Bubblewrap(s.t))
@@ -300,7 +302,7 @@ func (s *site) bubblewrapForAll(folder string) string {
 	return path
 }
 
-// Unused snapshots are removed, here and at the remote, and nothing else.
+// Unused snapshots are removed, here and at the remote, but no others.
 func TestSnapshotsAreForgotten(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -321,12 +323,12 @@ func TestSnapshotsAreForgotten(t *testing.T) {
 			t.Errorf("%q was forgotten", prefix)
 		}
 	}
-	// What is stored again after that is there.
+	// A snapshot stored after that exists.
 	s.store(one, "s/0")
 	s.command("git", "--git-dir", s.remote, "rev-parse", "--verify", "refs/harness/s/0")
 }
 
-// Whatever is under way when a server ends is broken off, and nothing is left of it; nothing begins afterwards.
+// When a server ends, the running operation is interrupted and leaves nothing behind; no operation starts afterwards.
 func TestTheStoreStops(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

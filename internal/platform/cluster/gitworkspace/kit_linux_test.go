@@ -26,7 +26,7 @@ func newSite(t *testing.T) *site {
 	return s
 }
 
-// node is a server's store.
+// node returns a server's store.
 func (s *site) node() *Store {
 	s.t.Helper()
 	store := New(Options{Dir: s.t.TempDir(), Remote: s.remote, Bubblewrap: agenttest.Bubblewrap(s.t)})
@@ -83,7 +83,7 @@ func (s *site) store(by *Store, name string) string {
 	return snapshot
 }
 
-// lose takes the folder away and has another node make it again.
+// lose removes the folder, and restores it at another node.
 func (s *site) lose(by *Store, name, snapshot string) {
 	s.t.Helper()
 	s.do(os.RemoveAll(s.folder))

@@ -11,7 +11,7 @@ import (
 // packTag is the type of an annotated tag in a pack.
 const packTag = 4
 
-// packTags writes annotated tags as git's pack (gitformat-pack, version 2): many objects are handed to git at once.
+// packTags writes annotated tags as a git pack (gitformat-pack, version 2), so that git gets many objects at once.
 func packTags(tags []string) (io.Reader, error) {
 	var pack bytes.Buffer
 	pack.WriteString("PACK")

@@ -13,13 +13,13 @@ import (
 	"syscall"
 )
 
-// refs is where snapshots are, at the remote and in this server's repository: refs/harness/NAME.
+// refs is the namespace of snapshots, at the remote and in this server's repository: refs/harness/NAME.
 const refs = "refs/harness/"
 
-// pushedRefs is where this server's repository notes what the remote has taken of it.
+// pushedRefs is the namespace in which this server's repository records what the remote has accepted.
 const pushedRefs = "refs/pushed/"
 
-// passed are git's variables from this server's environment: for keys, helpers and proxies.
+// passed are git's variables that are passed on from this server's environment: for keys, helpers and proxies.
 var passed = []string{"HOME", "USER", "LOGNAME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "SSH_AUTH_SOCK", "GIT_SSH", "GIT_SSH_COMMAND",
 	"GIT_ASKPASS", "SSL_CERT_FILE", "SSL_CERT_DIR", "http_proxy", "https_proxy", "HTTPS_PROXY", "no_proxy", "NO_PROXY", "all_proxy"}
 
@@ -44,8 +44,8 @@ func (s *Store) git(ctx context.Context, in io.Reader, args ...string) (string, 
 	return strings.TrimSpace(said.String()), err
 }
 
-// makeRepository makes this server's repository, and points it to the remote. Its configuration has the remote, and no
-// command line.
+// makeRepository makes this server's repository, and configures its remote. The remote is in its configuration, and in
+// no command line.
 func (s *Store) makeRepository(ctx context.Context) error {
 	if err := os.MkdirAll(s.repository(), 0o700); err != nil {
 		return err
@@ -55,9 +55,9 @@ func (s *Store) makeRepository(ctx context.Context) error {
 	}
 	settings := map[string]string{
 		"remote.origin.url": s.opts.Remote,
-		// It tidies up while something waits for it, and leaves no process behind.
+		// It does maintenance while a caller waits for it, and leaves no process behind.
 		"gc.autoDetach": "false", "maintenance.autoDetach": "false", "core.hooksPath": os.DevNull,
-		// An agent may have written what comes in, and others may write to the remote.
+		// An agent may have written the incoming objects, and others may write to the remote.
 		"transfer.fsckObjects": "true", "fetch.fsckObjects": "true",
 	}
 	for _, defect := range harmless {
@@ -71,7 +71,7 @@ func (s *Store) makeRepository(ctx context.Context) error {
 	return nil
 }
 
-// has is the snapshot that this server's repository has under a reference, "" for none.
+// has returns the snapshot that this server's repository has under a reference, "" for none.
 func (s *Store) has(ctx context.Context, ref string) (string, error) {
 	return s.git(ctx, nil, "for-each-ref", "--format=%(objectname)", ref)
 }
@@ -92,7 +92,7 @@ func (s *Store) importSnapshot(ctx context.Context, bundle, name string) error {
 	return nil
 }
 
-// push has the remote store a snapshot that this server has, unless it does already.
+// push stores a snapshot of this server at the remote, unless the remote already has it.
 func (s *Store) push(ctx context.Context, name, snapshot string) error {
 	stored, err := s.has(ctx, pushedRefs+name)
 	if err != nil || stored == snapshot {
@@ -122,7 +122,7 @@ func (s *Store) fetch(ctx context.Context, name, snapshot string) error {
 	return err
 }
 
-// Forget removes all snapshots whose names begin with a prefix, which ends with a slash, here and at the remote.
+// Forget removes all snapshots whose names start with a prefix, which ends with a slash, here and at the remote.
 func (s *Store) Forget(ctx context.Context, prefix string) error {
 	ctx, release, err := s.use(ctx)
 	if err != nil {

@@ -15,18 +15,18 @@ import (
 	"strings"
 )
 
-// repository is the stored part of a folder's own repository, besides its objects.
+// repository is the stored part of a folder's own repository, except its objects.
 type repository struct {
 	// Head is the target of HEAD: a reference, or a commit.
 	Head string `json:"head"`
-	// Refs are its references with what they lead to, as git show-ref has them.
+	// Refs are its references with their targets, as git show-ref prints them.
 	Refs []reference `json:"refs"`
-	// Tags are the annotated tags that they lead to, byte for byte: no commit leads to those.
+	// Tags are the annotated tags among their targets, byte for byte: no commit leads to a tag.
 	Tags []string `json:"tags"`
 	// Config are the settings of its remotes, its branches and its committer.
 	Config []setting `json:"config"`
 
-	index string // the tree of what is staged, "" when unknown
+	index string // the tree of the staged files, "" when unknown
 }
 
 type reference struct {
@@ -41,7 +41,7 @@ type setting struct {
 	Value string `json:"value"`
 }
 
-// maxDescription bounds what is stored of a repository besides its objects.
+// maxDescription bounds the stored part of a repository, except its objects.
 const maxDescription = 32 << 20
 
 func (r *repository) encode() ([]byte, error) {
@@ -52,7 +52,7 @@ func (r *repository) encode() ([]byte, error) {
 	return text, err
 }
 
-// commits are the targets of the references, each once.
+// commits returns the targets of the references, each once.
 func (r *repository) commits() []string {
 	var all []string
 	for _, ref := range r.Refs {
@@ -65,7 +65,7 @@ func (r *repository) commits() []string {
 	return slices.Compact(all)
 }
 
-// ownRepository is the folder's own.
+// ownRepository is the folder's own repository.
 const ownRepository = folderPlace + "/.git"
 
 // readRepository reads the folder's repository.
@@ -97,7 +97,7 @@ func (c confined) readRepository(ctx context.Context) (*repository, error) {
 	if r.Tags, err = own.tags(ctx, tags); err != nil {
 		return nil, err
 	}
-	r.Refs = slices.DeleteFunc(r.Refs, func(ref reference) bool { return ref.peel(tags) == "" }) // of a file, which no server supports
+	r.Refs = slices.DeleteFunc(r.Refs, func(ref reference) bool { return ref.peel(tags) == "" }) // to a file: no server supports that
 	for i, ref := range r.Refs {
 		r.Refs[i].commit = ref.peel(tags)
 	}
@@ -113,7 +113,7 @@ func (c confined) readRepository(ctx context.Context) (*repository, error) {
 	return r, err
 }
 
-// peel is the commit of a reference, "" for another target. tags are the targets of tags.
+// peel returns the commit of a reference, "" for another target. tags are the targets of tags.
 func (r reference) peel(tags map[string]string) string {
 	if r.commit != "" {
 		return r.commit
@@ -129,7 +129,8 @@ func (r reference) peel(tags map[string]string) string {
 	return next
 }
 
-// tags reads annotated tags, and those that they lead to. It notes what each leads to, "" for what is no commit.
+// tags reads annotated tags, and the tags that they point to. It records the target of each in leads, "" for a target
+// that is not a commit.
 func (c confined) tags(ctx context.Context, leads map[string]string) (all []string, err error) {
 	all = []string{}
 	for due := slices.Sorted(maps.Keys(leads)); len(due) > 0; {
@@ -169,10 +170,10 @@ func (c confined) tags(ctx context.Context, leads map[string]string) (all []stri
 	return all, nil
 }
 
-// kept are the settings that a copy of a repository gets, as a regular expression.
+// kept is a regular expression for the settings that a copy of a repository gets.
 const kept = `^(remote\..*\.(url|pushurl|fetch)|branch\..*\.(remote|merge|rebase)|user\.(name|email))$`
 
-// settings reads those that are kept. Passwords in addresses are left out.
+// settings reads the settings to keep. It omits passwords in addresses.
 func (c confined) settings(ctx context.Context) ([]setting, error) {
 	said, err := c.git(ctx, nil, "config", "--local", "--no-includes", "--null", "--get-regexp", kept)
 	if failed := (*CommandError)(nil); errors.As(err, &failed) && failed.Said == "" {
@@ -195,9 +196,10 @@ func (c confined) settings(ctx context.Context) ([]setting, error) {
 	return all, nil
 }
 
-// staged is the tree of the index, "" for none, as in the middle of a merge.
+// staged returns the tree of the index; "" if it has none, as in the middle of a merge.
 func (c confined) staged(ctx context.Context) (string, error) {
-	// Of a copy: to write the tree git writes to the index. That of git here has the objects in reach, and stores what is new.
+	// On a copy, because git writes to the index in order to write the tree. Git here can reach the folder's objects,
+	// and stores the new ones.
 	if err := c.run(ctx, nil, io.Discard, "cp", ownRepository+"/index", scratchPlace+"/staged.index"); err != nil {
 		return "", ignored(ctx, err)
 	}
@@ -208,7 +210,7 @@ func (c confined) staged(ctx context.Context) (string, error) {
 	return tree, nil
 }
 
-// ignored is an error of a command that may fail: nil, unless it was ended.
+// ignored returns nil for a command that is allowed to fail, or an error if the command was ended.
 func ignored(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return err

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Restore restores a folder that was stored under a name. It moves an existing one aside, and returns its new name as
-// aside; it replaces an empty one.
+// Restore restores a folder that was stored under a name. It moves an existing folder aside, and returns its new name
+// as aside; it replaces an empty one.
 func (s *Store) Restore(ctx context.Context, name, snapshot, folder string) (aside string, err error) {
 	ctx, release, err := s.use(ctx)
 	if err != nil {
@@ -42,7 +42,7 @@ func (s *Store) Restore(ctx context.Context, name, snapshot, folder string) (asi
 	if err := os.MkdirAll(filepath.Dir(folder), 0o755); err != nil { //nolint:gosec // as folders of work are
 		return "", err
 	}
-	// Beside its place, so that it comes to be there in one step.
+	// Next to its final place, so that one rename puts it there.
 	made := filepath.Join(filepath.Dir(folder), ".harness-restore-"+rand.Text())
 	if err := os.Mkdir(made, 0o755); err != nil { //nolint:gosec // as folders of work are
 		return "", err
@@ -51,7 +51,7 @@ func (s *Store) Restore(ctx context.Context, name, snapshot, folder string) (asi
 	if err := s.chown(made); err != nil {
 		return "", err
 	}
-	// The bundle is handed in, and not shown: the user of agents cannot come to where it is.
+	// The bundle is passed in rather than mounted: the agents' user cannot access its folder.
 	git := s.within(place, made, true)
 	if err := git.restore(ctx, bundle, snapshot); err != nil {
 		return "", err
@@ -109,7 +109,7 @@ func (c confined) restore(ctx context.Context, bundle, snapshot string) (err err
 	return c.restoreRepository(ctx)
 }
 
-// restoreRepository gives the folder its repository again.
+// restoreRepository restores the folder's repository.
 func (c confined) restoreRepository(ctx context.Context) error {
 	text, err := c.git(ctx, nil, "cat-file", "blob", snapshotRef+":repository.json")
 	if err != nil {
@@ -164,7 +164,7 @@ func (c confined) restoreTags(ctx context.Context, tags []string) error {
 	return err
 }
 
-// restoreIndex stages what was staged, or what HEAD has where that is unknown.
+// restoreIndex stages the files that were staged, or the files of HEAD if those are unknown.
 func (c confined) restoreIndex(ctx context.Context) error {
 	staged, err := c.line(ctx, nil, "ls-tree", "--name-only", snapshotRef, "index")
 	if err != nil {
@@ -185,7 +185,7 @@ func (c confined) restoreIndex(ctx context.Context) error {
 	return errors.Join(err, c.refresh(ctx))
 }
 
-// refresh has the index know the files as they are; that some differ is no failure.
+// refresh updates the index to the current files; differing files are no failure.
 func (c confined) refresh(ctx context.Context) error {
 	_, err := c.git(ctx, nil, "update-index", "-q", "--refresh")
 	return ignored(ctx, err)

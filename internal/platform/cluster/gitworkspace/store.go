@@ -15,21 +15,22 @@ import (
 const (
 	// snapshotRef is the name of a snapshot in a bundle.
 	snapshotRef = "refs/harness-snapshot"
-	// markFolder is the marker of a folder, and not one of its files.
+	// markFolder marks a folder, and is not one of its files.
 	markFolder = ".harness-workspace"
 )
 
-// signature is the constant author and time of snapshots: equal files make the same commit.
+// signature is the constant author and time of snapshots, so that equal files make the same commit.
 const signature = "Harness <harness@localhost> 0 +0000"
 
-// refusedError is a folder that cannot be stored as it is.
+// refusedError is the reason why a folder cannot be stored as it is.
 type refusedError string
 
 func (e refusedError) Error() string { return string(e) }
 
-// Store stores a folder as it is, under a name (parts of letters, digits, "-", "_" and "." with slashes between them), in
-// place of what was stored under it, and returns what to ask for it with. What git ignores, and empty folders, are left
-// out. refusal is why the folder cannot be stored as it is, "" when it was.
+// Store stores a folder as it is, under a name, and replaces what was stored under that name. A name has parts of
+// letters, digits, "-", "_" and ".", separated by slashes. Store returns the snapshot's id for Restore. It omits files
+// that git ignores, and empty folders. refusal is the reason why the folder cannot be stored as it is, "" if it was
+// stored.
 func (s *Store) Store(ctx context.Context, name, folder string) (snapshot, refusal string, err error) {
 	ctx, release, err := s.use(ctx)
 	if err != nil {
@@ -74,7 +75,8 @@ func (s *Store) store(ctx context.Context, name, folder string) (snapshot string
 	return snapshot, s.push(ctx, name, snapshot)
 }
 
-// bundle takes the snapshot that git has made in its place into this server's repository, which has the one before it.
+// bundle copies the snapshot that git made in its place into this server's repository, which has the snapshot before
+// it.
 func (s *Store) bundle(ctx context.Context, git confined, name, before string) (err error) {
 	bundle := filepath.Join(s.opts.Dir, "outgoing.bundle")
 	defer func() { err = errors.Join(err, removed(bundle)) }()
@@ -95,7 +97,8 @@ func removed(path string) error {
 	return nil
 }
 
-// inspect reports whether a folder is a repository: refusedError when all of one could not be had from the folder alone.
+// inspect reports whether a folder is a repository. It returns refusedError if the folder alone does not contain the
+// whole repository.
 func inspect(folder string) (repository bool, err error) {
 	info, err := os.Lstat(folder)
 	if err != nil || !info.IsDir() {
@@ -127,8 +130,8 @@ func inspect(folder string) (repository bool, err error) {
 	return true, nil
 }
 
-// gitOf is the entry that makes a folder a repository or a work tree, nil for neither. An empty .git does not count:
-// the sandbox of a killed agent leaves one.
+// gitOf returns the entry that makes a folder a repository or a work tree, nil for neither. An empty .git does not
+// count: the sandbox of a killed agent leaves one.
 func gitOf(folder string) (fs.FileInfo, error) {
 	path := filepath.Join(folder, ".git")
 	info, err := os.Lstat(path)
@@ -141,14 +144,14 @@ func gitOf(folder string) (fs.FileInfo, error) {
 	if entries, err := os.ReadDir(path); err == nil && len(entries) == 0 {
 		return nil, nil
 	}
-	return info, nil // an unreadable one counts
+	return info, nil // an unreadable entry counts
 }
 
-// snapshot makes a commit of the folder: its files, and when it is a repository what that has, as parents all that its
-// references lead to.
+// snapshot makes a commit of the folder's files. For a repository it adds the repository's description, and all targets
+// of its references as parents.
 func (c confined) snapshot(ctx context.Context, isRepository bool) (string, error) {
 	exclude := ":(exclude,top)" + markFolder
-	// As attributes of the files would have it, lines would end otherwise in the copy.
+	// With the attributes of the files, the copy's line endings could differ.
 	if err := c.write(ctx, scratchPlace+"/info/attributes", "* -text -filter -ident -working-tree-encoding\n"); err != nil {
 		return "", err
 	}
@@ -201,7 +204,7 @@ func (c confined) snapshot(ctx context.Context, isRepository bool) (string, erro
 	return made, err
 }
 
-// refusal is an error of git about a folder, which stays the same for as long as the folder does.
+// refusal returns git's error about a folder, which stays the same until the folder changes.
 func refusal(ctx context.Context, why string, err error) error {
 	if failed := (*CommandError)(nil); errors.As(err, &failed) && ctx.Err() == nil {
 		return refusedError(why + ": " + failed.Said)
@@ -209,7 +212,7 @@ func refusal(ctx context.Context, why string, err error) error {
 	return err
 }
 
-// checkFiles refuses a folder with repositories in it: git would note where they stand and leave their files out.
+// checkFiles refuses a folder with repositories in it: git would record their places but omit their files.
 func (c confined) checkFiles(ctx context.Context) error {
 	found := finder{prefix: []byte("160000 ")}
 	if err := c.run(ctx, nil, &found, "git", "ls-files", "--stage", "-z"); err != nil {
@@ -222,7 +225,7 @@ func (c confined) checkFiles(ctx context.Context) error {
 	return nil
 }
 
-// finder finds the first record with a prefix among those that a NUL ends.
+// finder finds the first record with a prefix among NUL-terminated records.
 type finder struct {
 	prefix, record []byte
 	is             bool
@@ -244,12 +247,12 @@ func (f *finder) Write(chunk []byte) (int, error) {
 	return n, nil
 }
 
-// write writes a file of git's own.
+// write writes one of git's own files.
 func (c confined) write(ctx context.Context, path, content string) error {
 	return c.run(ctx, strings.NewReader(content), io.Discard, "sh", "-c", `mkdir -p "${0%/*}" && cat >"$0"`, path)
 }
 
-// bundle writes what leads to the snapshot, and not to the one before it, into a file of this server.
+// bundle writes the objects of the snapshot that the one before it does not have into a file of this server.
 func (c confined) bundle(ctx context.Context, path, before string) (err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -269,7 +272,7 @@ func (c confined) bundle(ctx context.Context, path, before string) (err error) {
 	return err
 }
 
-// bounded takes so many bytes and no more.
+// bounded accepts a number of bytes and no more.
 type bounded struct {
 	to   io.Writer
 	left int64
@@ -282,7 +285,7 @@ func (b *bounded) Write(chunk []byte) (int, error) {
 	return b.to.Write(chunk)
 }
 
-// isName reports whether a text can be a name of snapshots: nothing that git or a file system reads as more than that.
+// isName reports whether a text can be a name of snapshots: neither git nor a file system may give it another meaning.
 func isName(name string) bool {
 	for part := range strings.SplitSeq(name, "/") {
 		if part == "" || strings.HasPrefix(part, ".") || strings.HasPrefix(part, "-") || strings.HasSuffix(part, ".lock") ||

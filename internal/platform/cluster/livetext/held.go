@@ -6,7 +6,8 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// Bounds of the held events, of how long one is held, and of the sessions whose position is known.
+// Bounds of the number of held events, of the time for which one is held, and of the number of sessions with a known
+// position.
 const (
 	maxHeld     = 4096
 	maxHeldSize = 4 << 20
@@ -14,27 +15,27 @@ const (
 	maxSessions = 4096
 )
 
-// held are the events of other nodes, in order of arrival, until the stored events before them are shown.
+// held are the events of other nodes, in order of arrival, which wait until the stored events before them are shown.
 type held struct {
 	head, floor int64
-	last        map[string]int64 // by session: the position of its last event that was shown; none: at most floor
+	last        map[string]int64 // by session: the position of its last shown event; if absent, at most floor
 	events      []heldEvent
 	size        int
 }
 
-// heldEvent is an event, and the position that it follows.
+// heldEvent is an event and the position that it follows.
 type heldEvent struct {
 	after int64
 	came  time.Time
 	event journal.Event
 }
 
-// begin notes that the sessions of the records up to head are not known.
+// begin records that the sessions of the records up to head are unknown.
 func (h *held) begin(head int64) {
 	h.head, h.floor = max(h.head, head), max(h.floor, head)
 }
 
-// stored notes what was shown.
+// stored records the shown events.
 func (h *held) stored(records []journal.Record) {
 	for i := range records {
 		h.head = max(h.head, records[i].Pos)
@@ -48,7 +49,7 @@ func (h *held) stored(records []journal.Record) {
 	}
 }
 
-// add holds an event; false when there is no room.
+// add holds an event; false if there is no room.
 func (h *held) add(after int64, event journal.Event, now time.Time) bool {
 	size := len(event.Payload)
 	if len(h.events) >= maxHeld || h.size+size > maxHeldSize {
@@ -59,8 +60,8 @@ func (h *held) add(after int64, event journal.Event, now time.Time) bool {
 	return true
 }
 
-// due removes and returns the events to show now, and counts those dropped. An event is dropped once its
-// session has stored a later one, which may already contain it.
+// due removes and returns the events to show now, and counts the dropped ones. An event is dropped once its session has
+// stored a later one, which may already contain it.
 func (h *held) due(now time.Time) (due []journal.Event, dropped int) {
 	kept := h.events[:0]
 	h.size = 0

@@ -46,9 +46,9 @@ func TestHeldEventIsShownInOrderOrDropped(t *testing.T) {
 		want    []string
 		dropped int
 	}{
-		{nil, 0, []string{"0"}, 1}, // one is older than what is known
+		{nil, 0, []string{"0"}, 1}, // one event is older than the known state
 		{[]journal.Record{record(11, "c")}, 0, []string{"3"}, 0},
-		{[]journal.Record{record(12, ""), record(13, "a")}, 0, []string{"4", "5"}, 1}, // a has stored something since
+		{[]journal.Record{record(12, ""), record(13, "a")}, 0, []string{"4", "5"}, 1}, // session a has stored a later event
 		{[]journal.Record{record(20, "a")}, 0, nil, 0},
 	} {
 		h.stored(step.stored)
@@ -63,7 +63,7 @@ func TestHeldEventIsShownInOrderOrDropped(t *testing.T) {
 	}
 }
 
-// What waits, and what is known of sessions, is bounded; what is not known any more is not guessed.
+// Held events and known session positions are bounded; a forgotten position is not guessed.
 func TestHeldEventsAreBounded(t *testing.T) {
 	t.Parallel()
 	now := time.Now()

@@ -1,8 +1,8 @@
 // Package livetext carries ephemeral events to the nodes whose clients follow their session.
 //
-// It owns which node gets which event, and when it is shown there: in order with the stored events, or not at
-// all. Events may be lost on the way, because each is stored later; it never makes the journal wait. It must
-// never know what events are about.
+// It owns which node gets which event, and when that node shows it: in order with the stored events, or never. Events
+// may be lost in transit, because each is stored later. The package never makes the journal wait. It must never know
+// what events are about.
 package livetext
 
 import (
@@ -28,29 +28,30 @@ type Journal interface {
 	PassOn(choose func() []journal.Event)
 }
 
-// Nodes are the others.
+// Nodes are the other nodes.
 type Nodes interface {
-	// Runners are the nodes that may have events to send.
+	// Runners returns the nodes that may have events to send.
 	Runners(ctx context.Context) ([]string, error)
-	// Open begins a request of one of them that lasts.
+	// Open starts a long-lived request to one of them.
 	Open(ctx context.Context, node, path string, body io.Reader) (*http.Response, error)
 }
 
-// Options configure a Carrier. Functions that count may be nil.
+// Options configure a Carrier. Counting functions may be nil.
 type Options struct {
 	// Self names this node.
 	Self string
-	// Watched are the sessions that clients follow here; all: any.
+	// Watched returns the sessions that clients follow here; all is true if they follow every session.
 	Watched func() (sessions map[string]struct{}, all bool)
 	// Meta encodes journal.Event.Known.
 	Meta func(known any) (json.RawMessage, error)
-	// TakeoverOf reports whether an event moves its session to another node, and the old and the new owner.
+	// TakeoverOf reports whether an event moves its session to another node, and returns the old and the new owner.
 	TakeoverOf func(event *journal.Event) (from, by string, is bool)
-	// CheckLease fails while another node may have ended this one: nothing is sent or shown then. nil: never.
+	// CheckLease fails while another node may have ended this one; the Carrier then sends and shows nothing. nil: it
+	// never fails.
 	CheckLease func() error
 	Logger     zerolog.Logger
-	// Poll is how often the list of nodes is read (default 2 s). Again is the pause before a node without the route is
-	// asked again (default 30 s).
+	// Poll is the interval at which the list of nodes is read (default 2 s). Again is the pause before a node without
+	// the route is tried again (default 30 s).
 	Poll, Again time.Duration
 	// Sent, Received and Dropped count events: sent to another node, received and shown, and dropped in either
 	// direction.
@@ -60,22 +61,22 @@ type Options struct {
 // Carrier sends ephemeral events to other nodes, and shows theirs.
 type Carrier struct {
 	opts    Options
-	changed chan struct{} // closed and replaced at each change of the followed sessions
-	release wake.Signal   // something may be shown
+	changed chan struct{} // closed and replaced whenever the followed sessions change
+	release wake.Signal   // set when an event may be due
 
-	log   Journal // since Start, as nodes
+	log   Journal // set by Start, as is nodes
 	nodes Nodes
 
 	mu        sync.Mutex
 	listeners map[*listener]struct{} // other nodes
-	left      map[string]struct{}    // sessions that were this node's
+	left      map[string]struct{}    // sessions that this node no longer owns
 	held      held
 
 	lifecycle sync.Mutex
 	started   bool
 	stopped   bool
 	cancel    context.CancelFunc
-	ended     context.Context // done once no more requests are answered
+	ended     context.Context // done once requests are no longer answered
 	running   sync.WaitGroup
 }
 
@@ -100,7 +101,7 @@ func New(opts Options) *Carrier {
 		held: held{last: map[string]int64{}}}
 }
 
-// Start begins to carry. Calling it twice is allowed; after Stop nothing begins.
+// Start starts the Carrier. Calling it twice is allowed; after Stop it does nothing.
 func (c *Carrier) Start(ctx context.Context, log Journal, nodes Nodes) error {
 	c.lifecycle.Lock()
 	defer c.lifecycle.Unlock()
@@ -111,7 +112,7 @@ func (c *Carrier) Start(ctx context.Context, log Journal, nodes Nodes) error {
 	c.ended, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	ctx = c.ended
 	head, unsubscribe := c.log.Subscribe(c.onRecords)
-	c.mu.Lock() // never around a call of the journal, which calls Enqueue
+	c.mu.Lock() // never held during a call to the journal, which calls Enqueue
 	c.held.begin(head)
 	c.mu.Unlock()
 	c.running.Go(func() {
@@ -122,7 +123,7 @@ func (c *Carrier) Start(ctx context.Context, log Journal, nodes Nodes) error {
 	return nil
 }
 
-// Stop ends what was begun, also the requests of other nodes, and waits for it. Calling it twice is allowed.
+// Stop ends the Carrier's work, including the requests of other nodes, and waits for it. Calling it twice is allowed.
 func (c *Carrier) Stop(context.Context) error {
 	c.lifecycle.Lock()
 	defer c.lifecycle.Unlock()
@@ -134,7 +135,8 @@ func (c *Carrier) Stop(context.Context) error {
 	return nil
 }
 
-// enter is the context of a request of another node, nil when none are answered; done ends its part in Stop.
+// enter returns the context of another node's request, nil if requests are no longer answered. The caller calls done at
+// the end of the request, for which Stop waits.
 func (c *Carrier) enter() (ended context.Context, done func()) {
 	c.lifecycle.Lock()
 	defer c.lifecycle.Unlock()
@@ -145,7 +147,7 @@ func (c *Carrier) enter() (ended context.Context, done func()) {
 	return c.ended, c.running.Done
 }
 
-// Changed reports that other sessions may be followed here (Options.Watched). It never blocks.
+// Changed reports that the sessions followed here may have changed (Options.Watched). It never blocks.
 func (c *Carrier) Changed() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

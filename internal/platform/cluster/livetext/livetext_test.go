@@ -29,7 +29,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const patience = 30 * time.Second
 
-// log is a journal in which a test says what happens.
+// log is a journal that the test controls.
 type log struct {
 	mu    sync.Mutex
 	head  int64
@@ -77,19 +77,19 @@ func (l *log) store(records ...journal.Record) {
 	}
 }
 
-// node is a carrier with its port, which others find while its name is in the list.
+// node is a carrier with its port, which other nodes find while its name is in the list.
 type node struct {
 	*livetext.Carrier
 	log                     *log
 	server                  *httptest.Server
 	unsure                  atomic.Bool
-	answers                 atomic.Int64 // instead of the carrier, 0: it does
+	answers                 atomic.Int64 // status to answer in place of the carrier; 0: the carrier answers
 	asked                   atomic.Int64
 	sent, received, dropped atomic.Int64
 	mu                      sync.Mutex
 	sessions                map[string]struct{}
 	all                     bool
-	lines                   bytes.Buffer // all that others were sent
+	lines                   bytes.Buffer // all lines sent to others
 }
 
 func newNode(t testing.TB, name string) *node {
@@ -146,7 +146,7 @@ func (n *node) watch(all bool, sessions ...string) {
 	n.Changed()
 }
 
-// others are the nodes that one finds.
+// others are the nodes that a node finds.
 type others map[string]*node
 
 // Runners implements livetext.Nodes.
@@ -170,7 +170,7 @@ func (o others) Open(ctx context.Context, name, path string, body io.Reader) (*h
 	return response, err
 }
 
-// recordedBody records what another node reads of this one.
+// recordedBody records what another node reads from this one.
 type recordedBody struct {
 	io.ReadCloser
 	of *node
@@ -184,7 +184,7 @@ func (h *recordedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// sentOf counts the lines of a session that others were sent.
+// sentOf counts the lines of a session that were sent to others.
 func (n *node) sentOf(session string) int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -200,7 +200,7 @@ func (n *node) start(t testing.TB, found others) {
 	}
 }
 
-// two are a node that sends and one that follows it.
+// two returns a node that sends, and a node that follows it.
 func two(t testing.TB) (a, b *node) {
 	a, b = newNode(t, "a"), newNode(t, "b")
 	a.start(t, others{})
@@ -212,7 +212,7 @@ func said(session, text string) journal.Event {
 	return journal.Event{SessionID: session, Type: "x", Known: map[string]string{"of": session}, Payload: json.RawMessage(text)}
 }
 
-// awaitShown sends an event again and again until it is shown.
+// awaitShown sends an event repeatedly until it is shown.
 func awaitShown(t testing.TB, a, b *node, session string) {
 	t.Helper()
 	deadline := time.After(patience)
@@ -232,14 +232,14 @@ func awaitShown(t testing.TB, a, b *node, session string) {
 	}
 }
 
-// Head is the position of what was stored last.
+// Head returns the position of the last stored event.
 func (l *log) Head() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.head
 }
 
-// quiet discards what was sent so far: everything before a marker.
+// quiet discards everything sent so far, up to a marker.
 func quiet(t testing.TB, a, b *node) {
 	t.Helper()
 	mark := fmt.Sprint(time.Now().UnixNano())
@@ -264,8 +264,8 @@ func next(t testing.TB, b *node, fits func(journal.Event) bool) journal.Event {
 	}
 }
 
-// Another node shows what its clients follow and nothing else, byte for byte and in order, once the events
-// stored before it are there.
+// Another node shows exactly the events that its clients follow, byte for byte and in order, once it has the events
+// stored before them.
 func TestFollowedSessionsAreShown(t *testing.T) {
 	t.Parallel()
 	a, b := two(t)
@@ -320,7 +320,7 @@ func TestNodeWithoutLeaseSendsNothing(t *testing.T) {
 	}
 }
 
-// A node that does not read blocks no other node: events it cannot accept are dropped.
+// A node that does not read blocks no other node: events that it cannot accept are dropped.
 func TestSlowNodeBlocksNoOther(t *testing.T) {
 	t.Parallel()
 	a := newNode(t, "a")
@@ -342,7 +342,7 @@ func TestSlowNodeBlocksNoOther(t *testing.T) {
 	})
 }
 
-// A node that ends, comes back, or does not know the route is asked again.
+// A node that ends, returns, or does not have the route is tried again.
 func TestANodeIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	a, b := two(t)
@@ -358,7 +358,7 @@ func TestANodeIsAskedAgain(t *testing.T) {
 	}
 }
 
-// Stopping ends requests of others, whenever it comes, and twice is as good as once.
+// Stop ends requests of others at any time, and may be called twice.
 func TestStoppingAtAnyTime(t *testing.T) {
 	t.Parallel()
 	for round := range 30 {
@@ -385,7 +385,7 @@ func TestStoppingAtAnyTime(t *testing.T) {
 	}
 }
 
-// What cannot be read of another node ends the connection and nothing else.
+// An invalid line from another node ends the connection and nothing else.
 func TestWhatCannotBeReadEndsTheConnection(t *testing.T) {
 	t.Parallel()
 	a := newNode(t, "a")
@@ -412,7 +412,7 @@ func wait(t testing.TB, what string, is func() bool) {
 	}
 }
 
-// The cost of one delta to both nodes together, in CPU and until it is shown.
+// The CPU time of one delta on both nodes together, and the time until it is shown.
 func BenchmarkDelta(b *testing.B) {
 	from, to := two(b)
 	to.watch(false, "s")

@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// beat is the interval of a listener's keepalive, settle the time in which it gathers changes of its interest.
+	// beat is the interval of a listener's keepalives. settle is how long it gathers changes of its interest.
 	beat   = 10 * time.Second
 	settle = 5 * time.Millisecond
-	// maxNames bounds the sessions named in one line, maxFollowed those followed at once; the text
-	// of others comes from the store.
+	// maxNames bounds the sessions named in one line, maxFollowed the sessions followed at once; the text of other
+	// sessions comes from the store.
 	maxNames    = 2000
 	maxFollowed = 20000
 )
 
-// followNodes listens to each of the nodes there are.
+// followNodes listens to each current node.
 func (c *Carrier) followNodes(ctx context.Context) {
 	links := map[string]context.CancelFunc{}
 	var running sync.WaitGroup
@@ -37,7 +37,7 @@ func (c *Carrier) followNodes(ctx context.Context) {
 		}
 		if err != nil {
 			c.opts.Logger.Debug().Err(err).Msg("cannot list the nodes; live text of other nodes comes from the store")
-			nodes = nil // a node that may be dead is not followed
+			nodes = nil // other nodes may be dead, so none is followed
 		}
 		there := make(map[string]bool, len(nodes))
 		for _, node := range nodes {
@@ -79,14 +79,14 @@ func (c *Carrier) followNode(ctx context.Context, node string) {
 	}
 }
 
-// listen reads the events of one node until the connection breaks, and returns when to try again.
+// listen reads the events of one node until the connection breaks, and returns when to retry.
 func (c *Carrier) listen(ctx context.Context, node string) (again time.Duration, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var asking sync.WaitGroup
 	defer asking.Wait()
 	defer cancel()
 	body, interests := io.Pipe()
-	defer func() { _ = body.Close() }() // it always ends the pipe
+	defer func() { _ = body.Close() }() // closing the pipe always succeeds
 	asking.Go(func() { interests.CloseWithError(c.sendInterest(ctx, interests)) })
 	answer, err := c.nodes.Open(ctx, node, Path, body)
 	if err != nil {
@@ -118,7 +118,7 @@ func (c *Carrier) listen(ctx context.Context, node string) (again time.Duration,
 	return c.opts.Poll, lines.Err()
 }
 
-// sendInterest sends which sessions are followed here, and each change of them.
+// sendInterest sends the set of sessions followed here, and each change of it.
 func (c *Carrier) sendInterest(ctx context.Context, to io.Writer) error {
 	encoder := json.NewEncoder(to)
 	asked := map[string]struct{}{}
@@ -129,7 +129,7 @@ func (c *Carrier) sendInterest(ctx context.Context, to io.Writer) error {
 		for more := true; more; {
 			var next interest
 			if next, more = c.next(asked); encoder.Encode(next) != nil {
-				return io.ErrClosedPipe // the request is over
+				return io.ErrClosedPipe // the request has ended
 			}
 		}
 		select {
@@ -146,7 +146,8 @@ func (c *Carrier) sendInterest(ctx context.Context, to io.Writer) error {
 	}
 }
 
-// next is the next change of interest that brings asked closer to what is followed; more: others follow.
+// next returns the next change of interest, which brings asked closer to the followed sessions. more reports whether
+// further changes follow.
 func (c *Carrier) next(asked map[string]struct{}) (say interest, more bool) {
 	wanted, all := c.opts.Watched()
 	say.All = all
@@ -182,7 +183,7 @@ func (c *Carrier) showLoop(ctx context.Context) {
 	}
 }
 
-// due are the events to show now.
+// due returns the events to show now.
 func (c *Carrier) due() []journal.Event {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	// gather is the time after a write in which further events wait for the next one.
+	// gather is the time after a write during which further events wait for the next write.
 	gather = 5 * time.Millisecond
 	// maxQueued and maxQueuedSize bound the queue of one node.
 	maxQueued     = 2048
 	maxQueuedSize = 2 << 20
-	// maxWrite bounds a write to a node that does not read, silence the time without a keepalive of it.
+	// maxWrite bounds a write to a node that does not read. silence bounds the time without a keepalive from it.
 	maxWrite = 5 * time.Second
 	silence  = 3 * beat
 )
@@ -60,7 +60,7 @@ func (c *Carrier) Enqueue(after int64, events []journal.Event) {
 	}
 }
 
-// enqueue queues an event if the node follows its session; false when it was dropped.
+// enqueue queues an event if the node follows its session; false if the event was dropped.
 func (l *listener) enqueue(after int64, event *journal.Event) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -97,7 +97,7 @@ func (l *listener) drain() []queued {
 	return queue
 }
 
-// ServeHTTP streams this node's ephemeral events to another node while it is connected: one line of JSON for
+// ServeHTTP streams this node's ephemeral events to another node while that node is connected: one line of JSON for
 // each event. The caller must be authenticated as a node.
 func (c *Carrier) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ended, done := c.enter()
@@ -126,7 +126,7 @@ func (c *Carrier) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.mu.Lock()
 	delete(c.listeners, l)
 	c.mu.Unlock()
-	_ = control.SetReadDeadline(time.Now()) // it may have ended by itself
+	_ = control.SetReadDeadline(time.Now()) // it may have ended already
 	reading.Wait()
 }
 
@@ -195,7 +195,7 @@ func (c *Carrier) send(ctx context.Context, w http.ResponseWriter, control *http
 	}
 }
 
-// encode makes lines of events.
+// encode encodes events as lines.
 func (c *Carrier) encode(events []queued) ([]byte, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)

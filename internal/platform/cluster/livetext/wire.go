@@ -6,7 +6,7 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// maxLine bounds a line of an answer or a request, maxDelta an event that is carried.
+// maxLine bounds a line of an answer or a request, maxDelta a carried event.
 const (
 	maxLine  = 1 << 20
 	maxDelta = 256 << 10
@@ -19,8 +19,8 @@ type interest struct {
 	Drop []string `json:"drop,omitempty"`
 }
 
-// wireEvent is an event in transit. Fields that must stay byte for byte are strings, since the encoder would
-// change spaces of JSON.
+// wireEvent is an event in transit. Fields that must stay byte for byte are strings, since the encoder would change
+// whitespace in JSON.
 type wireEvent struct {
 	After   int64           `json:"after"`
 	Session string          `json:"session"`

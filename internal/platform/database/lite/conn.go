@@ -1,7 +1,7 @@
-// Package lite is a connection to SQLite for the writer: one goroutine at a time uses it. SQLite then takes no lock
-// for each call, and parameters bypass the driver of database/sql, which allocates each of them.
+// Package lite is a connection to SQLite for the writer: one goroutine at a time uses it. So SQLite need not lock each
+// call, and parameters bypass the driver of database/sql, which allocates each of them.
 //
-// Queries go through database/sql (Connector), because that is where rows come from.
+// Queries go through database/sql (Connector), because it provides the rows.
 package lite
 
 import (
@@ -22,10 +22,10 @@ type Error struct {
 // Error implements error.
 func (e *Error) Error() string { return e.text }
 
-// Code is SQLite's result code, with its extension.
+// Code returns SQLite's extended result code.
 func (e *Error) Code() int { return e.code }
 
-// errNoMemory says that there is no memory outside of Go's heap.
+// errNoMemory means that there is no memory outside Go's heap.
 var errNoMemory = &Error{"out of memory (7)", sqlite3.SQLITE_NOMEM}
 
 // Conn is a connection. Calls of it and of its statements must not run concurrently.
@@ -33,7 +33,7 @@ type Conn struct {
 	tls        *libc.TLS
 	db         uintptr
 	statements map[string]*statement
-	// texts is memory outside of Go's heap for the parameters of a statement.
+	// texts is memory outside Go's heap for the parameters of a statement.
 	texts  block
 	values []value
 	log    uintptr // of a logFile, 0 for none
@@ -71,7 +71,7 @@ func (c *Conn) open(uri string) error {
 	const how = sqlite3.SQLITE_OPEN_READWRITE | sqlite3.SQLITE_OPEN_CREATE | sqlite3.SQLITE_OPEN_URI | sqlite3.SQLITE_OPEN_NOMUTEX |
 		sqlite3.SQLITE_OPEN_EXRESCODE
 	code := sqlite3.Xsqlite3_open_v2(c.tls, name, made.at, how, 0)
-	c.db = word(made.at) // after an error there may also be a connection to close
+	c.db = word(made.at) // even after an error there may be a connection to close
 	if code != sqlite3.SQLITE_OK {
 		return c.failure(code)
 	}
@@ -93,7 +93,7 @@ func (c *Conn) failure(code int32) error {
 	return &Error{text, int(code)}
 }
 
-// Statements is how many prepared statements are kept: one for each text that was run since Forget.
+// Statements returns the number of cached prepared statements: one for each text run since Forget.
 func (c *Conn) Statements() int { return len(c.statements) }
 
 // Forget releases the prepared statements. No rows may be open.
@@ -123,7 +123,7 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// block is memory outside of Go's heap, which SQLite may refer to between two calls.
+// block is memory outside Go's heap, to which SQLite may refer between two calls.
 type block struct {
 	at   uintptr // 0 for none
 	size int
@@ -146,10 +146,10 @@ func (c *Conn) free(b *block) {
 	*b = block{}
 }
 
-// word reads the address stored at an address.
+// word returns the address stored at an address.
 func word(at uintptr) uintptr { return *(*uintptr)(address(at)) }
 
-// memory is the memory at an address. Go does not manage it, and SQLite or free may release it.
+// memory returns the memory at an address. Go does not manage it, and SQLite or free may release it.
 func memory(at uintptr, size int) []byte { return unsafe.Slice((*byte)(address(at)), size) }
 
 // address converts an address outside of Go's heap to a pointer. It must not be inlined: the compiler would then see

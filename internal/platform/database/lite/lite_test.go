@@ -29,7 +29,7 @@ func open(t *testing.T, path string) (*lite.Conn, *sql.DB) {
 	return conn, pool
 }
 
-// Whatever is stored is read back by the driver of database/sql as if it had stored it, and the other way round.
+// The driver of database/sql reads every stored value as if it had stored it, and vice versa.
 func TestValuesAreThoseOfTheOtherDriver(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lite.db")
@@ -81,7 +81,8 @@ func TestValuesAreThoseOfTheOtherDriver(t *testing.T) {
 	}
 }
 
-// A query may be made again while its rows are read, other statements meanwhile, and each keeps its own parameters.
+// A query may be run again while its rows are read, with other statements in between, and each keeps its own
+// parameters.
 func TestRowsStayOpen(t *testing.T) {
 	t.Parallel()
 	ours, pool := open(t, filepath.Join(t.TempDir(), "lite.db"))
@@ -118,8 +119,8 @@ func TestRowsStayOpen(t *testing.T) {
 	}
 }
 
-// Errors have the words and the codes they have from the driver of database/sql, and leave the statement ready for the
-// next run.
+// Errors have the same texts and codes as from the driver of database/sql, and leave the statement ready for the next
+// run.
 func TestErrorsAreThoseOfTheOtherDriver(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lite.db")

@@ -11,27 +11,26 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// SQLite writes its log (WAL) frame by frame, and of each the header and the page separately: a transaction of
-// some upserts is a hundred system calls. Here the frames are buffered, and written together with the one that
-// completes the transaction. That happens before SQLite gets the result of that write, and so before a reader
-// can see the transaction.
+// SQLite writes its log (WAL) frame by frame, and writes the header and the page of each separately. A transaction of
+// some upserts takes a hundred system calls. Here the frames are buffered, and written together with the one that
+// completes the transaction. That happens before SQLite gets the result of that write, and so before a reader can see
+// the transaction.
 //
-// The bytes and their order are the same. Any other operation on the file comes after the buffered frames.
-// Frames still buffered when a transaction has ended are of one that was rolled back, and are discarded: from
-// then on others may write in their place.
-// write to its place.
+// The bytes and their order are the same. Any other operation on the file comes after the buffered frames. Frames that
+// are still buffered when a transaction has ended belong to a rolled-back transaction, and are discarded: from then on
+// others may write to their place.
 
-// logFile replaces SQLite's own methods for the file of its log, outside of Go's heap.
+// logFile replaces SQLite's own methods for its log file. It is outside Go's heap.
 type logFile struct {
 	methods sqlite3.Tsqlite3_io_methods // first, where SQLite expects it
 	inner   uintptr                     // SQLite's own
-	held    uintptr                     // frames that are not written
-	used    int32                       // bytes of them
-	at      int64                       // where they go
+	held    uintptr                     // unwritten frames
+	used    int32                       // bytes in held
+	at      int64                       // offset at which to write them
 	end     int64                       // the end of the last frame, 0 while unknown
-	page    int64                       // where a page is expected whose header was passed on, 0 for nowhere
-	salt    uint64                      // of the log, as of the last frame
-	whole   int64                       // the end of the last frame that completed a transaction, 0 for none
+	page    int64                       // offset of the page whose header was passed on, 0 for none
+	salt    uint64                      // salt of the log, as of the last frame
+	whole   int64                       // end of the last frame that completed a transaction, 0 for none
 	headed  bool                        // the buffer ends with a header
 	last    bool                        // the frame of the last header completes a transaction
 }
@@ -45,9 +44,9 @@ const (
 
 var errNoLog = errors.New("it is not open")
 
-// holdLog makes the connection buffer its log as described above, if it has one.
+// holdLog makes the connection buffer its log as described above, if it has a log.
 func (c *Conn) holdLog() error {
-	if _, err := c.Exec(`select 1 from sqlite_schema`, nil); err != nil { // which opens it
+	if _, err := c.Exec(`select 1 from sqlite_schema`, nil); err != nil { // this opens it
 		return err
 	}
 	if mode, err := c.text(`pragma journal_mode`); err != nil || mode != "wal" {
@@ -87,7 +86,7 @@ func (c *Conn) holdLog() error {
 	return nil
 }
 
-// text is the only column of a query's first row.
+// text returns the only column of a query's first row.
 func (c *Conn) text(query string) (text string, err error) {
 	found, err := session{c}.QueryContext(context.Background(), query, nil)
 	if err != nil {
@@ -105,7 +104,7 @@ func writeLog(tls *libc.TLS, file, from uintptr, size int32, at int64) int32 {
 	bytes := memory(from, int(size))
 	switch {
 	case size == frameHeader && at == log.end && at != 0 && !log.headed && log.used+size <= heldBytes:
-		// A frame that is rewritten within the transaction is before the end.
+		// A frame that the transaction rewrites is before the end.
 		log.hold(bytes, at)
 		log.headed = true
 		log.header(bytes)
@@ -147,14 +146,14 @@ func writeLog(tls *libc.TLS, file, from uintptr, size int32, at int64) int32 {
 
 // header stores the values of a frame's header.
 func (l *logFile) header(bytes []byte) {
-	l.last = binary.BigEndian.Uint32(bytes[4:]) != 0 // the size of the database after the transaction, 0 within it
+	l.last = binary.BigEndian.Uint32(bytes[4:]) != 0 // the size of the database after the transaction, or 0 within it
 	if salt := binary.BigEndian.Uint64(bytes[8:]); salt != l.salt {
 		l.salt, l.whole = salt, 0 // another connection restarted the log
 	}
 }
 
-// LogEnd returns the salt of the log, which its frames share and another log does not, and the offset where the
-// last transaction of this connection ends. The end is 0 while there is none.
+// LogEnd returns the salt of the log, which is the same in all its frames and differs between logs. It also returns the
+// offset at which the last transaction of this connection ends, 0 while there is none.
 func (c *Conn) LogEnd() (salt uint64, end int64) {
 	if c.log == 0 {
 		return 0, 0
@@ -163,7 +162,7 @@ func (c *Conn) LogEnd() (salt uint64, end int64) {
 	return log.salt, log.whole
 }
 
-// hold buffers bytes for an offset, which must follow the buffered ones.
+// hold buffers bytes for an offset, which must follow the buffered bytes.
 func (l *logFile) hold(bytes []byte, at int64) {
 	if l.used == 0 {
 		l.at = at
@@ -194,7 +193,7 @@ func (l *logFile) write(tls *libc.TLS, file, from uintptr, size int32, at int64)
 		from, size, at)
 }
 
-// flushed writes the buffer and returns SQLite's own methods; the caller makes no further call after an error.
+// flushed writes the buffer and returns SQLite's own methods. After an error the caller makes no further call.
 func flushed(tls *libc.TLS, file uintptr) (inner *sqlite3.Tsqlite3_io_methods, code int32) {
 	log := logOf(file)
 	code = log.flush(tls, file)
@@ -248,7 +247,7 @@ func (l *logFile) forget() {
 	}
 }
 
-// methodsOf is the field of a file with the address of its methods.
+// methodsOf returns a file's field with the address of its methods.
 func methodsOf(file uintptr) *uintptr { return (*uintptr)(address(file)) }
 
 func methodsAt(at uintptr) *sqlite3.Tsqlite3_io_methods {
@@ -259,8 +258,8 @@ func logAt(at uintptr) *logFile { return (*logFile)(address(at)) }
 
 func logOf(file uintptr) *logFile { return logAt(*methodsOf(file)) }
 
-// pointer is the address by which SQLite calls a function, which must not capture variables.
+// pointer returns the address by which SQLite calls a function, which must not capture variables.
 func pointer[F any](function F) uintptr { return *(*uintptr)(unsafe.Pointer(&function)) }
 
-// call is the function at an address of SQLite.
+// call returns the function at an address of SQLite.
 func call[F any](at uintptr) F { return *(*F)(unsafe.Pointer(&struct{ at uintptr }{at})) }

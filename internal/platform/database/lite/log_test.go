@@ -16,8 +16,8 @@ import (
 	"harness/internal/platform/database/lite"
 )
 
-// contents is what is stored, as the other driver sees it in a copy of the files: what a kill would leave. Of the log it
-// is what stands before the end that a connection knows, if one is given.
+// contents returns the stored rows as the other driver sees them in a copy of the files, which is what a kill would
+// leave. If a connection is given, the copy has the log only up to the end that the connection knows.
 func contents(t *testing.T, path, copies string, upTo ...*lite.Conn) string {
 	t.Helper()
 	to := filepath.Join(copies, "copy.db")
@@ -53,9 +53,9 @@ func contents(t *testing.T, path, copies string, upTo ...*lite.Conn) string {
 	return all
 }
 
-// Once a transaction is committed all of it is in the files, and nothing of one that is not, whatever was done before:
-// transactions longer than the cache, which are written in part and written again, given up as a whole or in part, a
-// log that begins anew.
+// Once a transaction is committed, all of it is in the files, and nothing of an uncommitted one. The test covers
+// transactions longer than the cache, which are written in part and written again. It also covers full and partial
+// rollbacks, and a restarted log.
 func TestCommittedTransactionIsInTheFiles(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lite.db")
@@ -95,7 +95,7 @@ func TestCommittedTransactionIsInTheFiles(t *testing.T) {
 				if random.IntN(10) > 0 {
 					continue
 				}
-				// Read what was written before the transaction was.
+				// Read what was written before the transaction.
 				var count int
 				if err := pool.QueryRowContext(t.Context(), `select count(*) from t where length(v) >= 0`).
 					Scan(&count); err != nil {
@@ -115,7 +115,7 @@ func TestCommittedTransactionIsInTheFiles(t *testing.T) {
 			if got := contents(t, path, copies); got != before {
 				t.Fatalf("round %d: %q is left of a transaction that was given up, want %q", round, got, before)
 			}
-			// Another connection writes where the transaction would have stood.
+			// Another connection writes to the place of the transaction.
 			if _, err := other.ExecContext(t.Context(),
 				`insert into t (id, v) values ($1, 'other') on conflict (id) do update set v = excluded.v`,
 				1000+round); err != nil {
@@ -153,7 +153,7 @@ func TestCommittedTransactionIsInTheFiles(t *testing.T) {
 	}
 }
 
-// endKnown reports whether a connection knows the end of the log that is there.
+// endKnown reports whether a connection knows the end of the current log.
 func endKnown(t *testing.T, conn *lite.Conn, path string) bool {
 	t.Helper()
 	log, err := os.ReadFile(path + "-wal")

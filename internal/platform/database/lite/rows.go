@@ -9,8 +9,8 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// Connector gives database/sql the connection, which stays open when database/sql closes it. It runs statements and
-// queries without preparing them: the connection does that by itself. Nothing watches the context of a query.
+// Connector gives database/sql the connection, which stays open when database/sql closes it. database/sql does not
+// prepare statements: the connection does that itself. The context of a query is not observed.
 func (c *Conn) Connector() driver.Connector { return connector{c} }
 
 type connector struct{ conn *Conn }
@@ -35,7 +35,7 @@ func (session) Begin() (driver.Tx, error) { return nil, errUnprepared }
 // Close implements driver.Conn.
 func (session) Close() error { return nil }
 
-// CheckNamedValue implements driver.NamedValueChecker: values are converted where they are handed over.
+// CheckNamedValue implements driver.NamedValueChecker. Values are converted when they are bound.
 func (session) CheckNamedValue(*driver.NamedValue) error { return nil }
 
 // ExecContext implements driver.ExecerContext.
@@ -69,13 +69,13 @@ func unnamed(args []driver.NamedValue) []any {
 	return values
 }
 
-// rows are those of a query.
+// rows are the rows of a query.
 type rows struct {
 	conn      *Conn
 	statement *statement // nil once closed
 	texts     block
-	row       bool // the statement stands at one
-	stepped   bool // not returned to the caller yet
+	row       bool // the statement is at a row
+	stepped   bool // that row has not been returned yet
 }
 
 // Columns implements driver.Rows.

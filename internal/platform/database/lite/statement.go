@@ -13,17 +13,17 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// statement is a prepared one.
+// statement is a prepared statement.
 type statement struct {
 	at      uintptr // 0 for an empty text
-	numbers []int   // index of the argument for each parameter: $1 is 0, a ? is the number of those before it
+	numbers []int   // index of the argument for each parameter: 0 for $1; for a ? the number of parameters before it
 	columns []string
-	open    bool // its rows are open
+	open    bool // rows are open
 	kept    bool
 }
 
-// prepare finds the statement of a text, or makes it. For a statement with open rows it makes another one, which is
-// not kept.
+// prepare returns the statement of a text, and prepares it if needed. While a statement's rows are open, it prepares
+// another one, which is not cached.
 func (c *Conn) prepare(text string) (*statement, error) {
 	found := c.statements[text]
 	if found != nil && !found.open {
@@ -90,7 +90,7 @@ func (c *Conn) over(s *statement) {
 	}
 }
 
-// ended drops the buffered log when no transaction is open.
+// ended drops the buffered log if no transaction is open.
 func (c *Conn) ended() {
 	if c.log != 0 && sqlite3.Xsqlite3_get_autocommit(c.tls, c.db) != 0 {
 		logAt(c.log).forget()
@@ -109,7 +109,7 @@ func (r Result) RowsAffected() (int64, error) { return r.rows, nil }
 // keptTexts is how much memory, in bytes, is kept for parameters between two statements.
 const keptTexts = 256 << 10
 
-// Exec runs a statement to its end. Arguments are those of database/sql, except times.
+// Exec runs a statement to its end. The argument types are those of database/sql, except times.
 func (c *Conn) Exec(text string, args []any) (Result, error) {
 	s, err := c.prepare(text)
 	if err != nil {
@@ -130,7 +130,7 @@ func (c *Conn) Exec(text string, args []any) (Result, error) {
 	return Result{sqlite3.Xsqlite3_last_insert_rowid(c.tls, c.db), sqlite3.Xsqlite3_changes64(c.tls, c.db)}, nil
 }
 
-// step runs a statement up to its next row, false when there is none.
+// step runs a statement up to its next row; false if there is none.
 func (c *Conn) step(s *statement) (row bool, err error) {
 	if s.at == 0 {
 		return false, nil
@@ -145,12 +145,12 @@ func (c *Conn) step(s *statement) (row bool, err error) {
 	}
 }
 
-// bind passes the parameters. Their texts stay in a block until the run is over; the next run may use another block.
+// bind binds the parameters. Their texts stay in a block until the run ends; the next run may use another block.
 func (c *Conn) bind(s *statement, args []any, texts *block) error {
 	if len(args) != len(s.numbers) {
 		return fmt.Errorf("%d arguments for %d parameters", len(args), len(s.numbers))
 	}
-	values, size := c.values[:0], 1 // never none: an empty text has an address, too
+	values, size := c.values[:0], 1 // at least 1: an empty text also needs an address
 	defer func() {
 		clear(values)
 		c.values = values
@@ -202,9 +202,9 @@ func (c *Conn) bind(s *statement, args []any, texts *block) error {
 // stays is SQLITE_STATIC: SQLite need not copy a text.
 const stays = 0
 
-// value is an argument for SQLite. As an any, each text and number would be allocated once more.
+// value is an argument for SQLite. As an any, each text and number would need another allocation.
 type value struct {
-	kind   int // SQLite's; NULL for any other than those it has
+	kind   int // SQLite's type; NULL for a type that SQLite does not have
 	text   string
 	number int64
 	float  float64
@@ -244,7 +244,7 @@ func valueOf(arg any) (value, error) {
 	case float64:
 		return value{kind: sqlite3.SQLITE_FLOAT, float: converted}, nil
 	case []byte:
-		// It must not change while it is copied.
+		// It must not change during the copy.
 		blob := unsafe.String(unsafe.SliceData(converted), len(converted))
 		return given(value{kind: sqlite3.SQLITE_BLOB, text: blob}, converted != nil), nil
 	case bool:

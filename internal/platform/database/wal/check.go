@@ -1,8 +1,8 @@
-// Package wal checks SQLite's write-ahead log before SQLite does, which treats a damaged frame as the end of the log
+// Package wal checks SQLite's write-ahead log before SQLite does. SQLite treats a damaged frame as the end of the log
 // and drops every commit after it.
 //
-// A damaged frame can be the end: a loss of power leaves what was not synced in any state. A Mark distinguishes
-// the two. The server writes one after each sync, so a damaged frame before it was whole on the disk.
+// A damaged frame can be the end: a loss of power leaves unsynced data in any state. A Mark distinguishes the two
+// cases. The server writes one after each sync, so a damaged frame before the mark was once intact on disk.
 package wal
 
 import (
@@ -20,18 +20,18 @@ import (
 const (
 	headerSize      = 32
 	frameHeaderSize = 24
-	magic           = 0x377f0682 // and 1 more where words are big-endian
+	magic           = 0x377f0682 // plus 1 if words are big-endian
 )
 
 // DamageError is the damage of a log.
 type DamageError struct {
 	// Frame counts from 0; -1 is the log's header.
 	Frame int
-	// Behind counts the whole commits after the frame.
+	// Behind counts the complete commits after the frame.
 	Behind int
-	// Bit is true when one flipped bit explains the damage: Mend would repair it.
+	// Bit is true if one flipped bit explains the damage: Mend would repair it.
 	Bit bool
-	// Cut is true when the log ends before the frame.
+	// Cut is true if the log ends before the frame.
 	Cut bool
 }
 
@@ -50,9 +50,9 @@ func (e *DamageError) Error() string {
 	return fmt.Sprintf("%s (%d whole commits follow it)", what, e.Behind)
 }
 
-// Mend checks the log of a database and repairs the header and every frame with one flipped bit. It returns the
-// number of repairs. Other damage to synced data is a *DamageError, and nothing is changed then. A missing log counts
-// as whole.
+// Mend checks the log of a database, and repairs one flipped bit in the header and in each frame. It returns the number
+// of repairs. If other synced data is damaged, it returns a *DamageError and changes nothing. A missing log counts as
+// intact.
 func Mend(database string) (mended int, err error) {
 	found, err := scan(database)
 	if err != nil || len(found.flips) == 0 {
@@ -94,11 +94,11 @@ type flip struct {
 type scanner struct {
 	order binary.ByteOrder
 	salt  uint64
-	sum   checksum // up to the current position
+	sum   checksum // checksum up to the current position
 	flips []flip
 }
 
-// scan reads a log. It checks apparent damage again, because a server may be writing.
+// scan reads a log. It checks apparent damage a second time, because a server may be writing.
 func scan(database string) (s *scanner, err error) {
 	for range 3 {
 		if s, err = scanOnce(database); err == nil || !errors.As(err, new(*DamageError)) {
@@ -149,7 +149,7 @@ func (s *scanner) read(file io.Reader, mark Mark) error {
 	if !s.header(header) {
 		first, err := in.Peek(frameHeaderSize)
 		if err != nil || binary.BigEndian.Uint64(first[8:]) != mark.Salt || mark.End == 0 {
-			return unlessEnd(err) // it may never have been whole
+			return unlessEnd(err) // it may never have been complete
 		}
 		return &DamageError{Frame: -1}
 	}
@@ -176,13 +176,13 @@ func (s *scanner) read(file io.Reader, mark Mark) error {
 	}
 }
 
-// peeked are the next bytes, if there are enough.
+// peeked returns the next bytes, if there are enough.
 func peeked(in *bufio.Reader, size int) []byte {
 	next, _ := in.Peek(size) // the read returns the same error
 	return next
 }
 
-// unlessEnd is a read's error that is not the end of the file.
+// unlessEnd returns a read's error, or nil for the end of the file.
 func unlessEnd(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil
@@ -193,7 +193,7 @@ func unlessEnd(err error) error {
 	return nil
 }
 
-// header processes the log's header, and reports whether it is whole or was repaired.
+// header processes the log's header, and reports whether it is intact or was repaired.
 func (s *scanner) header(data []byte) bool {
 	var mended []byte
 	var made []flip
@@ -238,8 +238,8 @@ func isBig(order binary.ByteOrder) uint32 {
 	return 0
 }
 
-// frame advances over a frame, and reports whether it is whole or was repaired. next is the frame after it, if any:
-// the right repair makes that one whole, too.
+// frame advances past a frame, and reports whether it is intact or was repaired. next is the frame after it, if any:
+// the right repair makes next intact, too.
 func (s *scanner) frame(data, next []byte, number int, at int64) bool {
 	salts := binary.BigEndian.Uint64(data[8:]) ^ s.salt
 	found, whole := repairs(data, s.order, s.sum, 16, frameSpans(data)...)
@@ -273,10 +273,10 @@ func (s *scanner) frame(data, next []byte, number int, at int64) bool {
 	return true
 }
 
-// frameSpans are the summed parts of a frame: all but the salt and the sum itself.
+// frameSpans returns the parts of a frame that the sum covers: all but the salt and the sum itself.
 func frameSpans(frame []byte) []span { return []span{{0, 8}, {frameHeaderSize, len(frame)}} }
 
-// behind counts the whole commits after a damaged frame: the checksums continue from the one stored in it.
+// behind counts the complete commits after a damaged frame: the checksums continue from the one stored in it.
 func (s *scanner) behind(in io.Reader, frame []byte) (commits int, err error) {
 	for {
 		s.sum = stored(frame[16:])

@@ -10,8 +10,8 @@ import (
 	"os"
 )
 
-// Mark records how much of a log is on the disk: the bytes before End of the log with that Salt. The zero value
-// covers nothing.
+// Mark records how much of a log is on disk: the bytes before End in the log with that Salt. The zero value covers
+// nothing.
 type Mark struct {
 	Salt uint64
 	End  int64
@@ -22,7 +22,7 @@ const (
 	markSize  = len(markMagic) + 8 + 8 + 4
 )
 
-// markPath is the file with the mark of a database's log.
+// markPath returns the file with the mark of a database's log.
 func markPath(database string) string { return database + "-synced" }
 
 // Marker writes the marks of one database's log. One goroutine at a time uses it.
@@ -31,7 +31,7 @@ type Marker struct {
 	last Mark
 }
 
-// OpenMarker opens the mark of a database's log to replace it. The file is made when missing.
+// OpenMarker opens a database's mark file for writing, and creates it if missing.
 func OpenMarker(database string) (*Marker, error) {
 	file, err := os.OpenFile(markPath(database), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -40,8 +40,8 @@ func OpenMarker(database string) (*Marker, error) {
 	return &Marker{file: file}, nil
 }
 
-// Put writes a mark after its bytes of the log reached the disk. It is not synced: after a loss of power the file has
-// some mark, and each was true when it was written.
+// Put writes a mark after the log's bytes reached the disk. It is not synced: after a loss of power the file holds some
+// mark, and each was true when it was written.
 func (m *Marker) Put(mark Mark) error {
 	if mark.End == 0 || mark == m.last {
 		return nil
@@ -58,7 +58,7 @@ func (m *Marker) Put(mark Mark) error {
 	return nil
 }
 
-// Close closes the file, and removes it when the log is gone.
+// Close closes the file, and removes it if the log is gone.
 func (m *Marker) Close(gone bool) error {
 	err := m.file.Close()
 	if !gone {
@@ -70,7 +70,7 @@ func (m *Marker) Close(gone bool) error {
 	return err
 }
 
-// readMark reads the mark of a database's log. A missing, torn or damaged one covers nothing.
+// readMark reads the mark of a database's log. A missing, torn or damaged mark covers nothing.
 func readMark(database string) (Mark, error) {
 	file, err := os.Open(markPath(database))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -9,7 +9,7 @@ import (
 // checksum is SQLite's checksum of 32-bit words, in pairs (file format, section 4.2).
 type checksum struct{ a, b uint32 }
 
-// over adds bytes, whose number is a multiple of 8.
+// over extends the checksum by bytes, whose number is a multiple of 8.
 func (s checksum) over(data []byte, order binary.ByteOrder) checksum {
 	for i := 0; i+8 <= len(data); i += 8 {
 		s.a += order.Uint32(data[i:]) + s.b
@@ -18,16 +18,16 @@ func (s checksum) over(data []byte, order binary.ByteOrder) checksum {
 	return s
 }
 
-// stored is a checksum from the file.
+// stored returns a checksum from the file.
 func stored(at []byte) checksum {
 	return checksum{binary.BigEndian.Uint32(at), binary.BigEndian.Uint32(at[4:])}
 }
 
-// span is a summed part of a frame or header.
+// span is a part of a frame or header that the sum covers.
 type span struct{ from, to int }
 
-// repair is a bit whose change makes a frame or header whole: the place of its byte, what that becomes, and the sum with
-// which the next frame continues.
+// repair is a bit whose change makes a frame or header intact: the offset of its byte, the byte's new value, and the
+// sum with which the next frame continues.
 type repair struct {
 	at    int
 	value byte
@@ -59,8 +59,9 @@ func repairs(data []byte, order binary.ByteOrder, start checksum, sumAt int, spa
 	return found, false
 }
 
-// oneBit finds the bits of the spans whose change makes the sum larger by more: the place of a word, and the bit's in it.
-// The checksum is linear: a word that is d larger makes the sum larger by d times what depends on its place alone.
+// oneBit finds the bits of the spans whose change increases the sum by more: the offset of a word, and the bit's
+// position in it. The checksum is linear. Increasing a word by d increases the sum by d times a factor that depends
+// only on the word's offset.
 func oneBit(data []byte, order binary.ByteOrder, more checksum, spans []span, found func(word, bit int)) {
 	try := func(at int, weight checksum) {
 		value := order.Uint32(data[at:])
@@ -74,7 +75,7 @@ func oneBit(data []byte, order binary.ByteOrder, more checksum, spans []span, fo
 			}
 		}
 	}
-	// What 1 more in either half of the sum, before a pair of words, makes of the sum at the end.
+	// The effect on the final sum of increasing either half of the sum by 1 before a pair of words.
 	ofA, ofB := checksum{1, 0}, checksum{0, 1}
 	for _, one := range slices.Backward(spans) {
 		for at := one.to - 8; at >= one.from; at -= 8 {

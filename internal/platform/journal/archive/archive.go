@@ -1,8 +1,8 @@
-// Package archive keeps ranges of the journal outside of the database, as compressed lines of JSON in a bucket or a
-// folder, so that what is pruned there can still be read.
+// Package archive keeps ranges of the journal outside the database, so that pruned events can still be read. It stores
+// them as compressed lines of JSON in a bucket or a folder.
 //
-// It owns the objects, their format, and which ranges there are. It must never know what an event means, nor when
-// events are pruned.
+// It owns the objects, their format, and the list of ranges. It must never know what an event means or when events are
+// pruned.
 package archive
 
 import (
@@ -20,12 +20,13 @@ import (
 
 // Files keeps objects; *objectstore.Store and Folder implement it.
 type Files interface {
-	// Put stores a new object; an existing one stays unchanged, which is no error.
+	// Put stores a new object. If the object exists, Put leaves it unchanged and returns no error.
 	Put(ctx context.Context, name string, content []byte) error
-	// Open reads an object (fs.ErrNotExist), and Remove deletes it, also a missing one.
+	// Open reads an object; it returns fs.ErrNotExist for a missing one. Remove deletes an object; a missing one is no
+	// error.
 	Open(ctx context.Context, name string) (io.ReadSeekCloser, error)
 	Remove(ctx context.Context, name string) error
-	// Each visits the objects whose names begin with a text, in the order of their names.
+	// Each visits the objects whose names start with begins, in order of their names.
 	Each(ctx context.Context, begins string, visit func(name string, changed time.Time) error) error
 }
 
@@ -42,7 +43,8 @@ type Options struct {
 	DB      *database.DB
 	Files   Files
 	Logger  zerolog.Logger
-	// Turn reports whether it is this process that archives, of several; nil: always. Two at once do no harm.
+	// Turn reports whether this process is the one, of several, that archives; nil means always. Two at once do no
+	// harm.
 	Turn func(ctx context.Context) (bool, error)
 	// Stored is called for each archived range, with its number of events and the bytes of its object. nil: not
 	// called.
@@ -81,7 +83,7 @@ func New(opts Options) *Archiver {
 	return &Archiver{opts}
 }
 
-// Run archives the ranges that are closed, and redacts what was deleted in those that are archived.
+// Run archives the closed ranges, and redacts deleted sessions in archived ranges.
 func (a *Archiver) Run(ctx context.Context) error {
 	if turn, err := a.opts.Turn(ctx); err != nil || !turn {
 		return err
@@ -95,14 +97,14 @@ func (a *Archiver) Run(ctx context.Context) error {
 			return err
 		}
 		if err := a.store(ctx, closed); errors.Is(err, errOvertaken) {
-			return nil // the rest the next time
+			return nil // the next run archives the rest
 		} else if err != nil {
 			return err
 		}
 	}
 }
 
-// next reads the range after the last one, nil when that is not closed yet.
+// next reads the range after the last one; nil if that range is not closed yet.
 func (a *Archiver) next(ctx context.Context) (*object, error) {
 	from, err := journal.ArchivedBelow(ctx, a.opts.DB.Read())
 	if err != nil {
@@ -130,10 +132,10 @@ func (a *Archiver) next(ctx context.Context) (*object, error) {
 	return closed, nil
 }
 
-// page is how many events are read at once: memory has one page of ordinary events, or a long one.
+// page is how many events one read returns: memory holds one page of ordinary events, or one long event.
 const page = 64
 
-// read adds the next page of events, as far as a position and as long as the range is not too long.
+// read adds the next page of events, up to a position and until the range is long enough.
 func (a *Archiver) read(ctx context.Context, into *object, to int64) error {
 	limit := int(min(page, to-into.next+1))
 	records, err := a.opts.Journal.Read(ctx, journal.Query{After: into.next - 1, Limit: limit, Short: true})
@@ -144,7 +146,7 @@ func (a *Archiver) read(ctx context.Context, into *object, to int64) error {
 		return fmt.Errorf("event %d is missing in the journal", into.next)
 	}
 	for i := range records {
-		if len(records[i].Payload) == 0 { // too long for its row
+		if len(records[i].Payload) == 0 { // the payload is too long for its row
 			whole, err := a.opts.Journal.Read(ctx, journal.Query{After: records[i].Pos - 1, Limit: 1})
 			if err != nil || len(whole) == 0 {
 				return errors.Join(err, errOvertaken)

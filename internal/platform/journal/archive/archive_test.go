@@ -75,7 +75,7 @@ func run(t *testing.T, a *archive.Archiver) {
 	}
 }
 
-// ranges are what is archived, as first-last.
+// ranges returns the archived ranges, as first-last.
 func ranges(t *testing.T, files archive.Files) (all []string) {
 	t.Helper()
 	found, err := archive.List(t.Context(), files)
@@ -95,7 +95,7 @@ func want(t *testing.T, files archive.Files, all ...string) {
 	}
 }
 
-// read is all that is archived.
+// read returns all archived events.
 func read(t *testing.T, files archive.Files) (all []journal.Record) {
 	t.Helper()
 	found, err := archive.List(t.Context(), files)
@@ -113,7 +113,7 @@ func read(t *testing.T, files archive.Files) (all []journal.Record) {
 	return all
 }
 
-// whole reads a line as docs/operations.md has it.
+// whole reads a line as docs/operations.md describes it.
 func whole(t *testing.T, line *archive.Line) journal.Record {
 	t.Helper()
 	var text bytes.Buffer
@@ -146,7 +146,7 @@ func stored(t *testing.T, log *journal.Journal) []journal.Record {
 	return records
 }
 
-// same compares what is archived with what is stored.
+// same compares archived events with stored ones.
 func same(t *testing.T, archived, stored []journal.Record) {
 	t.Helper()
 	if len(archived) != len(stored) {
@@ -159,8 +159,8 @@ func same(t *testing.T, archived, stored []journal.Record) {
 	}
 }
 
-// Ranges close by their number, their bytes and their age; what is read back is what was stored, byte for byte, and only
-// what is archived is pruned.
+// Ranges close by their number of events, their bytes and their age. Archived events equal the stored ones byte for
+// byte, and only archived events are pruned.
 func TestRangesAreArchivedBeforeTheyArePruned(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database.DB, files archive.Files) {
@@ -181,7 +181,7 @@ func TestRangesAreArchivedBeforeTheyArePruned(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		run(t, a) // nine events, of which the last one is young
+		run(t, a) // nine events, the last of which is young
 		want(t, files, "1-10", "11-20")
 		now = now.Add(25 * time.Hour)
 		run(t, a)
@@ -202,11 +202,12 @@ func TestRangesAreArchivedBeforeTheyArePruned(t *testing.T) {
 		}
 		add(t, log, 8)
 		run(t, a)
-		want(t, files, "1-10", "11-20", "21-29", "30-39", "40-41") // too long together
+		want(t, files, "1-10", "11-20", "21-29", "30-39", "40-41") // together they are too long
 	})
 }
 
-// Several that archive at once, and one that ended between storing a range and noting it, leave one object for each range.
+// Several processes that archive at once, and one that ended between storing a range and recording it, leave one object
+// for each range.
 func TestARangeIsArchivedOnce(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database.DB, files archive.Files) {
@@ -230,7 +231,7 @@ func TestARangeIsArchivedOnce(t *testing.T) {
 		all.Wait()
 		later := archive.New(archive.Options{Journal: log, DB: db, Files: files, Events: 1000,
 			Now: func() time.Time { return time.Now().Add(2 * time.Hour) }})
-		run(t, later) // what stands for no range goes
+		run(t, later) // objects that belong to no range are removed
 		var named []string
 		for _, r := range noted(t, db) {
 			named = append(named, fmt.Sprintf("%d-%d", r[0], r[1]-1))
@@ -249,7 +250,7 @@ func TestARangeIsArchivedOnce(t *testing.T) {
 	})
 }
 
-// ending has its process end after each object that is stored.
+// ending simulates a process that ends after each stored object.
 type ending struct {
 	archive.Files
 	err error
@@ -268,8 +269,8 @@ func noted(t *testing.T, db *database.DB) [][2]int64 {
 	return all
 }
 
-// What a permanently deleted session said is gone from the archive, too, also when it was deleted while its range was
-// stored; the rest stays as it was.
+// The content of a permanently deleted session is removed from the archive, too, even if the session was deleted while
+// its range was being stored. The rest stays unchanged.
 func TestADeletedSessionIsRedactedInTheArchive(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db *database.DB, files archive.Files) {
@@ -299,7 +300,7 @@ func TestADeletedSessionIsRedactedInTheArchive(t *testing.T) {
 				t.Errorf("of the deleted session there is %+v", r)
 			}
 		}
-		// An object that its keeper let go is no reason to stop.
+		// An object whose keeper released it is no reason to stop.
 		found, err := archive.List(t.Context(), files)
 		if err != nil {
 			t.Fatal(err)
@@ -313,7 +314,7 @@ func TestADeletedSessionIsRedactedInTheArchive(t *testing.T) {
 	})
 }
 
-// between does something before each object that is stored.
+// between calls a function before each stored object.
 type between struct {
 	archive.Files
 	do func()
@@ -324,7 +325,7 @@ func (b between) Put(ctx context.Context, name string, content []byte) error {
 	return b.Files.Put(ctx, name, content)
 }
 
-// An archive that cannot be reached, or gives back something else, is an error: nothing is pruned then.
+// If the archive cannot be reached, or returns other content, that is an error, and nothing is pruned.
 func TestNothingIsPrunedWithoutAnArchive(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {

@@ -15,13 +15,13 @@ import (
 	"harness/internal/lib/durable"
 )
 
-// Folder keeps objects as files of a folder, which several servers may share.
+// Folder keeps objects as files in a folder, which several servers may share.
 type Folder struct{ Dir string }
 
 func (f Folder) path(name string) string { return filepath.Join(f.Dir, filepath.FromSlash(name)) }
 
-// Put stores a new file. An existing one stays unchanged, which is no error. The file is complete on the disk when Put
-// returns.
+// Put stores a new file. If the file exists, Put leaves it unchanged and returns no error. The file is complete on disk
+// when Put returns.
 func (f Folder) Put(_ context.Context, name string, content []byte) (err error) {
 	path := f.path(name)
 	dir := filepath.Dir(path)
@@ -47,12 +47,12 @@ func (f Folder) Put(_ context.Context, name string, content []byte) (err error) 
 	return durable.SyncFolder(dir)
 }
 
-// Open reads one.
+// Open opens a file for reading.
 func (f Folder) Open(_ context.Context, name string) (io.ReadSeekCloser, error) {
 	return os.Open(f.path(name))
 }
 
-// Remove deletes a file, also a missing one.
+// Remove deletes a file; a missing one is no error.
 func (f Folder) Remove(_ context.Context, name string) error {
 	if err := os.Remove(f.path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -60,7 +60,7 @@ func (f Folder) Remove(_ context.Context, name string) error {
 	return nil
 }
 
-// Each visits the files whose names begin with a folder's name, in order.
+// Each visits the files whose names start with a folder's name, in order.
 func (f Folder) Each(_ context.Context, begins string, visit func(name string, changed time.Time) error) error {
 	entries, err := os.ReadDir(f.path(begins))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -73,7 +73,7 @@ func (f Folder) Each(_ context.Context, begins string, visit func(name string, c
 	for _, entry := range entries {
 		info, err := entry.Info()
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // it was deleted meanwhile
+			continue // deleted since the folder was listed
 		}
 		if err != nil {
 			return err

@@ -9,8 +9,8 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// line is a stored event. Meta and payload follow as its last members, byte for byte; one with line breaks, which would
-// be several lines, is a text instead.
+// line is a stored event. Meta and payload follow as its last members, byte for byte. A meta or payload with line
+// breaks would span several lines, so it is stored as a string instead.
 type line struct {
 	Pos           int64           `json:"pos"`
 	Seq           int64           `json:"seq"`
@@ -31,7 +31,7 @@ type line struct {
 	PayloadText   string          `json:"payloadText,omitempty"`
 }
 
-// Encode is a record as a line of the archive, with its line break.
+// Encode returns a record as a line of the archive, with its line break.
 func Encode(r *journal.Record) ([]byte, error) {
 	l := line{Pos: r.Pos, Seq: r.Seq, SchemaVersion: r.SchemaVersion, SessionID: r.SessionID, TurnID: r.TurnID, ItemID: r.ItemID,
 		Type: r.Type, Time: r.Time, Source: r.Source, Actor: r.Actor, Broadcast: r.Broadcast, TraceID: r.TraceID, SpanID: r.SpanID}
@@ -56,7 +56,7 @@ func Encode(r *journal.Record) ([]byte, error) {
 	return append(text, "}\n"...), nil
 }
 
-// decodeHead reads the fields before meta and payload from a line, or its beginning.
+// decodeHead reads the fields before meta and payload from a line, or from the start of one.
 func decodeHead(text []byte) (r journal.Record, err error) {
 	end, err := headEnd(text)
 	if err != nil {
@@ -71,7 +71,7 @@ func decodeHead(text []byte) (r journal.Record, err error) {
 		TraceID: l.TraceID, SpanID: l.SpanID}}, nil
 }
 
-// headEnd is where in a line the members before meta and payload end.
+// headEnd returns the offset in a line at which the members before meta and payload end.
 func headEnd(text []byte) (int64, error) {
 	members := json.NewDecoder(bytes.NewReader(text))
 	for before := int64(0); ; before = members.InputOffset() {

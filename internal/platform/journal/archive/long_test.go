@@ -14,21 +14,21 @@ import (
 	"harness/internal/platform/journal/archive"
 )
 
-// readBytes bounds what it takes of memory to read or verify an object, whatever is in it.
+// readBytes bounds the memory for reading or verifying an object, whatever it contains.
 const readBytes = 32 << 20
 
-// head begins the line of an event.
+// head is the start of an event's line.
 const head = `{"pos":1,"seq":1,"schemaVersion":2,"sessionId":"s","type":"t","time":1,"source":"test","meta":{},"payload":"`
 
-// stranger stores an object that no Archiver has made, under the name an Archiver would give it: a beginning, a letter
-// so many MiB long, and an end.
+// stranger stores an object that no Archiver made, under the name that an Archiver would use: a beginning, a letter
+// repeated for some MiB, and an end.
 func stranger(t *testing.T, files archive.Files, window []byte, begin, letter string, mebibytes int, end string) archive.Range {
 	t.Helper()
 	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Frames may follow one another, so the long middle is compressed once.
+	// Frames may follow one another, so the long middle part is compressed only once.
 	chunk := bytes.Repeat([]byte(letter), 1<<20)
 	compressed, sum := encoder.EncodeAll(chunk, nil), sha256.New()
 	content := encoder.EncodeAll([]byte(begin), window)
@@ -47,8 +47,8 @@ func stranger(t *testing.T, files archive.Files, window []byte, begin, letter st
 }
 
 // A row with the longest line of an agent (128 MiB), and one three times as long, cost no more memory than a short one.
-// An object with more than a server stores in one is refused, as is one that wants more memory to be unpacked.
-// Not parallel: it measures memory.
+// An object that is larger than a server stores is refused, and so is one that needs more memory for decompression. Not
+// parallel: it measures memory.
 func TestALongRowIsNotHeldInMemory(t *testing.T) {
 	for name, test := range map[string]struct {
 		window             []byte // a frame before all others

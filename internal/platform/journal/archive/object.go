@@ -16,7 +16,7 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// object is a range that is being written.
+// object is a range being written.
 type object struct {
 	from, next int64
 	content    bytes.Buffer
@@ -24,7 +24,7 @@ type object struct {
 	hash       hash.Hash
 	bytes      int // of its lines
 	sessions   map[string]struct{}
-	redacted   int // events of sessions that were deleted
+	redacted   int // events of deleted sessions
 }
 
 func newObject(from int64) (*object, error) {
@@ -43,7 +43,7 @@ func (o *object) add(r *journal.Record) error {
 	return o.write(r, bytes.NewReader(text))
 }
 
-// write appends the line of the record that follows; of the record meta and payload are not parsed.
+// write appends the line of the next record. It does not parse the record's meta and payload.
 func (o *object) write(r *journal.Record, line io.WriterTo) error {
 	if r.Pos != o.next {
 		return fmt.Errorf("event %d is missing in the journal: it has %d there", o.next, r.Pos)
@@ -67,7 +67,7 @@ func (o *object) end() (Range, error) {
 	return Range{From: o.from, To: o.next - 1, Hash: hex.EncodeToString(o.hash.Sum(nil)), ID: rand.Text()[:8]}, o.lines.Close()
 }
 
-// List are the ranges that files have, in order of their first event.
+// List returns the ranges stored in files, in order of their first event.
 func List(ctx context.Context, files Files) (all []Range, err error) {
 	err = files.Each(ctx, begins, func(name string, _ time.Time) error {
 		if r, is := parse(name); is {

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// begins begins the names of all objects.
+// begins is the prefix of all object names.
 const begins = "journal/"
 
-// Range is one object: the events from a position to another one, both included. Hash is the SHA-256 of its lines in
-// hex; by ID two objects of one range differ.
+// Range is one object: the events from one position to another, both included. Hash is the SHA-256 of its lines in hex.
+// ID distinguishes two objects of the same range.
 type Range struct {
 	From int64  `json:"from"`
 	To   int64  `json:"to"`
@@ -18,12 +18,12 @@ type Range struct {
 	ID   string `json:"id"`
 }
 
-// Name is that of the object. Names sort by position.
+// Name returns the object's name. Names sort by position.
 func (r Range) Name() string {
 	return fmt.Sprintf("%s%019d-%019d-%s-%s.jsonl.zst", begins, r.From, r.To, r.Hash, r.ID)
 }
 
-// parse is the range an object has by its name; false when it is none.
+// parse returns the range that an object's name describes; false if the name is not a range's.
 func parse(name string) (r Range, is bool) {
 	inner, ends := strings.CutSuffix(strings.TrimPrefix(name, begins), ".jsonl.zst")
 	members := strings.Split(inner, "-")

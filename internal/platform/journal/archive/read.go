@@ -14,27 +14,28 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// The memory bounds of a read. An object may come from a bucket with other writers, and a few KiB of it may unpack to
-// any length.
+// The memory bounds of a read. An object may come from a bucket that others can write to, and a few KiB of it may
+// unpack to any length.
 const (
-	// maxHead bounds what a line has before its meta. It is in memory, the rest of a line passes through in chunks.
+	// maxHead bounds the part of a line before its meta. That part is held in memory; the rest of a line is streamed in
+	// chunks.
 	maxHead = 256 << 10
-	// maxWindow is the window of the objects' encoder.
+	// maxWindow is the window of the encoder that wrote the objects.
 	maxWindow = 8 << 20
-	// maxLines bounds the lines of an object. A range closes with 64 MiB; its last event may be the longest line of an agent
-	// (128 MiB), in which quotes and characters that are none may double the length twice.
+	// maxLines bounds the lines of an object. A range closes at 64 MiB. Its last event may be the longest line of an
+	// agent (128 MiB), and escaping quotes and invalid characters may double that length twice.
 	maxLines = 1 << 30
 )
 
-// Line is an archived event while it is read.
+// Line is an archived event during a read.
 type Line struct {
-	// Record is the event without its Meta and Payload, which may be too long to be held.
+	// Record is the event without its Meta and Payload, which may be too long to hold in memory.
 	Record journal.Record
 	first  []byte
 	lines  *lines
 }
 
-// WriteTo copies the line as it is stored, with its line break. It can be called once, while Read visits the line.
+// WriteTo copies the line as stored, with its line break. Call it once at most, while Read visits the line.
 func (l *Line) WriteTo(w io.Writer) (written int64, err error) {
 	for part := l.first; ; {
 		n, err := w.Write(part)
@@ -51,11 +52,12 @@ func (l *Line) WriteTo(w io.Writer) (written int64, err error) {
 // lines reads the lines of an object in chunks.
 type lines struct {
 	in    *bufio.Reader
-	ended bool // the last chunk has the end of its line
+	ended bool // the last chunk contains the end of its line
 	err   error
 }
 
-// next is the next chunk, until the one after it; io.EOF after the last line, and io.ErrUnexpectedEOF within one.
+// next returns the next chunk, which stays valid until the following call. It returns io.EOF after the last line, and
+// io.ErrUnexpectedEOF within one.
 func (l *lines) next() ([]byte, error) {
 	within := !l.ended
 	part, err := l.in.ReadSlice('\n')
@@ -70,7 +72,7 @@ func (l *lines) next() ([]byte, error) {
 	return part, err
 }
 
-// boundedReader reads so many bytes at most, while ctx lasts.
+// boundedReader reads up to a number of bytes, until ctx ends.
 type boundedReader struct {
 	ctx  context.Context //nolint:containedctx // of one Read
 	in   io.Reader
@@ -89,8 +91,8 @@ func (b *boundedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Read visits the events of a range in order, until visit fails, and verifies their hash at the end. Only after the
-// last event is their integrity proven. Long events, or a claim of one, cost no more memory.
+// Read visits the events of a range in order until visit fails, and verifies their hash at the end. The events are
+// proven intact only after the last one. A long event, or a false claim of one, costs no extra memory.
 func Read(ctx context.Context, files Files, r Range, visit func(line *Line) error) (err error) {
 	content, err := files.Open(ctx, r.Name())
 	if err != nil {
@@ -120,7 +122,7 @@ func Read(ctx context.Context, files Files, r Range, visit func(line *Line) erro
 	return nil
 }
 
-// visit visits each line. failed is the error of visit, damaged why the lines do not match the range.
+// visit visits each line. failed is the error of visit; damaged says why the lines do not match the range.
 func (l *lines) visit(r Range, visit func(line *Line) error) (damaged, failed error) {
 	for next := r.From; ; next++ {
 		first, err := l.next()
@@ -144,7 +146,7 @@ func (l *lines) visit(r Range, visit func(line *Line) error) (damaged, failed er
 		}
 		failed := visit(line)
 		for failed == nil && l.err == nil && !l.ended {
-			_, _ = l.next() // the part that visit did not read; its error stays
+			_, _ = l.next() // skips the part that visit did not read; the error is kept
 		}
 		if l.err != nil {
 			return fmt.Errorf("the line of event %d: %w", next, l.err), nil

@@ -9,7 +9,7 @@ import (
 	"harness/internal/platform/database"
 )
 
-// redact replaces the objects that have events of sessions which were permanently deleted.
+// redact replaces the objects that contain events of permanently deleted sessions.
 func (a *Archiver) redact(ctx context.Context) error {
 	names, err := database.ReadTexts(ctx, a.opts.DB.Read(), "find what is to be redacted in the archive",
 		`select name from journal_archives where first_pos in (select first_pos from journal_archive_sessions where deleted = 1)
@@ -25,7 +25,7 @@ func (a *Archiver) redact(ctx context.Context) error {
 	return nil
 }
 
-// rewrite stores a range again without the events of its deleted sessions.
+// rewrite stores a range again, without the events of its deleted sessions.
 func (a *Archiver) rewrite(ctx context.Context, name string) error {
 	old, is := parse(name)
 	if !is {
@@ -51,7 +51,7 @@ func (a *Archiver) rewrite(ctx context.Context, name string) error {
 		}
 		return fresh.write(&line.Record, line)
 	})
-	if errors.Is(err, fs.ErrNotExist) { // another process removed it already
+	if errors.Is(err, fs.ErrNotExist) { // another process has removed it
 		return a.opts.Journal.NoteArchived(ctx, func(ctx context.Context, tx database.Tx) error {
 			_, err := tx.ExecContext(ctx, `delete from journal_archive_sessions where first_pos = $1`, old.From)
 			return err
@@ -76,7 +76,7 @@ func (a *Archiver) rewrite(ctx context.Context, name string) error {
 	return nil
 }
 
-// replace records a redacted range in place of the old one, whose object becomes garbage.
+// replace records a redacted range in place of the old one; the old range's object becomes garbage.
 func (a *Archiver) replace(ctx context.Context, old string, r Range, bytes int64, deleted []string) error {
 	return a.opts.Journal.NoteArchived(ctx, func(ctx context.Context, tx database.Tx) error {
 		result, err := tx.ExecContext(ctx, `update journal_archives set name = $2, bytes = $3 where name = $1`, old, r.Name(), bytes)
@@ -84,7 +84,7 @@ func (a *Archiver) replace(ctx context.Context, old string, r Range, bytes int64
 			return err
 		}
 		if n, err := result.RowsAffected(); err != nil || n == 0 {
-			return errors.Join(err, errOvertaken) // by another process
+			return errors.Join(err, errOvertaken) // another process was first
 		}
 		if err := keep(ctx, tx, r); err != nil {
 			return err

@@ -13,7 +13,7 @@ import (
 	"harness/tests/dbtest"
 )
 
-// A bit that flips in an archived object is said by who reads it, or what is read is what was stored.
+// If a bit flips in an archived object, reading reports it, or returns exactly the stored content.
 func TestFlippedBitInTheArchiveIsReported(t *testing.T) {
 	t.Parallel()
 	db, files := dbtest.Open(t, database.SQLite), archive.Folder{Dir: filepath.Join(t.TempDir(), "archive")}

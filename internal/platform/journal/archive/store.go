@@ -11,13 +11,14 @@ import (
 	"harness/internal/platform/journal"
 )
 
-// errOvertaken means that the journal changed after the archiver's read.
+// errOvertaken means that the journal changed after the archiver read it.
 var errOvertaken = errors.New("the range was archived, or events of it were redacted, meanwhile")
 
-// storePatience is the age at which an object without a range is deleted.
+// storePatience is the age at which clean deletes an object that has no range.
 const storePatience = time.Hour
 
-// put stores an object, and verifies it: its events are about to be pruned. Until keep it is garbage.
+// put stores an object and verifies it, because its events are about to be pruned. The object counts as garbage until
+// keep.
 func (a *Archiver) put(ctx context.Context, o *object) (Range, error) {
 	r, err := o.end()
 	if err != nil {
@@ -36,7 +37,7 @@ func (a *Archiver) put(ctx context.Context, o *object) (Range, error) {
 	return r, Read(ctx, a.opts.Files, r, func(*Line) error { return nil })
 }
 
-// keep has an object stand for its range. errOvertaken when it is being taken away.
+// keep makes an object the one of its range. It returns errOvertaken if the object is being removed.
 func keep(ctx context.Context, tx database.Tx, r Range) error {
 	result, err := tx.ExecContext(ctx, `delete from journal_archive_garbage where name = $1 and due_at > 0`, r.Name())
 	if err != nil {
@@ -48,7 +49,7 @@ func keep(ctx context.Context, tx database.Tx, r Range) error {
 	return errOvertaken
 }
 
-// discard schedules the deletion of an unneeded object.
+// discard schedules an unneeded object for deletion.
 func (a *Archiver) discard(ctx context.Context, r Range) error {
 	return a.opts.Journal.NoteArchived(ctx, func(ctx context.Context, tx database.Tx) error {
 		_, err := tx.ExecContext(ctx, `update journal_archive_garbage set due_at = 1 where name = $1 and due_at > 0`, r.Name())
@@ -56,7 +57,7 @@ func (a *Archiver) discard(ctx context.Context, r Range) error {
 	})
 }
 
-// clean takes away the objects that stand for no range and are due.
+// clean removes the objects that belong to no range and are due.
 func (a *Archiver) clean(ctx context.Context) error {
 	now := a.opts.Now().UnixMilli()
 	names, err := database.ReadTexts(ctx, a.opts.DB.Read(), "find objects of no range",
@@ -71,14 +72,14 @@ func (a *Archiver) clean(ctx context.Context) error {
 				return err
 			})
 		}
-		// From here on no row refers to it.
+		// No row refers to the object from here on.
 		if err := change(`update journal_archive_garbage set due_at = 0 where name = $1`); err != nil {
 			return err
 		}
 		var gone int
 		if err := a.opts.DB.Read().QueryRowContext(ctx, `select count(*) from journal_archive_garbage where name = $1`, name).Scan(
 			&gone); err != nil || gone == 0 {
-			return err // it was kept, or taken away by another process
+			return err // another process kept or removed it
 		}
 		if err := a.opts.Files.Remove(ctx, name); err != nil {
 			return err
@@ -90,7 +91,7 @@ func (a *Archiver) clean(ctx context.Context) error {
 	return nil
 }
 
-// store stores a range, and notes it.
+// store stores a range and records it.
 func (a *Archiver) store(ctx context.Context, closed *object) error {
 	r, err := a.put(ctx, closed)
 	if err != nil {

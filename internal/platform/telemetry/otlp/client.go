@@ -16,21 +16,21 @@ import (
 )
 
 const (
-	// requestTimeout bounds one request, as the specification has it.
+	// requestTimeout bounds one request, as the specification requires.
 	requestTimeout = 10 * time.Second
-	// firstPause is before the second try; each further one waits twice as long.
+	// firstPause is the pause before the second attempt; each further pause is twice as long.
 	firstPause = time.Second
 	// maxAnswer is how much of an answer is read, so that its connection can be used again.
 	maxAnswer = 64 << 10
 )
 
-// client is an otlptrace.Client. The official one (otlptracehttp) brings gRPC with it, which costs each shim of a
-// runtime, the same program, memory.
+// client is an otlptrace.Client. The official one (otlptracehttp) depends on gRPC, which costs memory in each runtime's
+// shim, since a shim is the same program.
 type client struct {
 	url     string
 	headers map[string]string
 	http    *http.Client
-	// ended is cancelled by cut.
+	// Stop cancels ended by calling cut.
 	ended context.Context //nolint:containedctx // uploads have contexts of the SDK's, which know no end of ours
 	cut   context.CancelFunc
 }
@@ -63,9 +63,9 @@ func (c *client) Stop(context.Context) error {
 	return nil
 }
 
-// UploadTraces implements otlptrace.Client. It tries again where a collector may take the same later, until ctx ends.
+// UploadTraces implements otlptrace.Client. While ctx lasts, it retries if a collector may accept the same spans later.
 func (c *client) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpans) error {
-	// A request for export is on the wire what TracesData is.
+	// On the wire, an export request is identical to TracesData.
 	plain, err := proto.Marshal(&tracepb.TracesData{ResourceSpans: spans})
 	if err != nil {
 		return fmt.Errorf("encode spans: %w", err)
@@ -96,7 +96,7 @@ func (c *client) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpan
 	}
 }
 
-// send makes one request; again says that the same one may be taken later.
+// send makes one request; again reports whether the same one may be accepted later.
 func (c *client) send(ctx context.Context, body []byte) (again bool, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(body))
 	if err != nil {
@@ -112,7 +112,7 @@ func (c *client) send(ctx context.Context, body []byte) (again bool, err error) 
 		return true, err
 	}
 	defer func() { _ = answer.Body.Close() }()
-	_, _ = io.CopyN(io.Discard, answer.Body, maxAnswer) // the status says all
+	_, _ = io.CopyN(io.Discard, answer.Body, maxAnswer) // the status is sufficient
 	switch answer.StatusCode {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		again = true
@@ -123,7 +123,7 @@ func (c *client) send(ctx context.Context, body []byte) (again bool, err error) 
 	return again, err
 }
 
-// watched reports exports: the SDK would write to standard error, past the log.
+// watched reports exports; the SDK would write to standard error, past the log.
 type watched struct {
 	sdk.SpanExporter
 	options Options
@@ -140,7 +140,7 @@ func (w *watched) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) err
 	if count != nil {
 		count(len(spans))
 	}
-	// Once for each change: a collector may be away for days.
+	// Once per change: a collector may be unavailable for days.
 	switch was := w.failing.Swap(err != nil); {
 	case err != nil && !was:
 		line.Msg("the collector does not take spans; they are dropped until it does")

@@ -1,7 +1,7 @@
 // Package otlp sends spans to an OpenTelemetry collector, as OTLP over HTTP.
 //
-// It owns that no caller waits for the collector: spans are queued, sent in batches by a goroutine, and dropped
-// when the collector does not accept them. It must never know what a span is about.
+// It ensures that no caller waits for the collector. Spans are queued, sent in batches by a goroutine, and dropped if
+// the collector does not accept them. It must never know what a span is about.
 package otlp
 
 import (
@@ -23,22 +23,22 @@ type Span struct {
 	// TraceID has 32 hex digits, SpanID and Parent 16; Parent is "" for the first span of a trace.
 	TraceID, SpanID, Parent string
 	Start, End              time.Time
-	// Failed is a code of ours for why it failed, "" when it did not.
+	// Failed is our code for the reason of a failure, "" without one.
 	Failed string
-	// Serves says that the work was asked for from outside.
+	// Serves reports whether the work was requested from outside.
 	Serves bool
-	// Attributes are ids, names and numbers: nothing that a person or a model wrote.
+	// Attributes are ids, names and numbers, never text from a person or a model.
 	Attributes []attribute.KeyValue
 }
 
-// Exporter takes spans and sends them. Make it with New, end it with Stop.
+// Exporter accepts spans and sends them. Make it with New, end it with Stop.
 type Exporter struct {
 	provider *sdk.TracerProvider
 	tracer   trace.Tracer
 	client   *client
 }
 
-// New makes an exporter, which connects when there is something to send. The error says which setting is wrong.
+// New makes an exporter, which connects when there is something to send. The error names the invalid setting.
 func New(o Options) (*Exporter, error) {
 	chosen, err := o.sampler()
 	if err != nil {
@@ -62,7 +62,7 @@ func New(o Options) (*Exporter, error) {
 	return &Exporter{provider: provider, tracer: provider.Tracer("harness"), client: c}, nil
 }
 
-// Record queues a span to be sent; it never blocks. A span whose ids are none is passed over.
+// Record queues a span to be sent; it never blocks. It ignores a span with invalid ids.
 func (e *Exporter) Record(s Span) {
 	ids, ok := idsOf(s)
 	if !ok {
@@ -85,14 +85,14 @@ func (e *Exporter) Record(s Span) {
 	span.End(trace.WithTimestamp(s.End))
 }
 
-// Stop sends what is queued, for as long as ctx lasts; what the collector did not take until then is lost.
+// Stop sends the queued spans until ctx ends; spans that the collector has not accepted by then are lost.
 func (e *Exporter) Stop(ctx context.Context) error {
 	err := e.provider.Shutdown(ctx)
 	e.client.cut()
 	return err
 }
 
-// ids are those a span has to get.
+// ids are the ids that a span must get.
 type ids struct {
 	trace        trace.TraceID
 	span, parent trace.SpanID
@@ -115,8 +115,8 @@ func decode(into []byte, text string) bool {
 	return err == nil
 }
 
-// given is the generator of ids that takes those of Record: a span is known by them before it is over, and to other
-// servers.
+// given is an id generator that uses the ids passed to Record. A span's ids are used, also by other servers, before the
+// span ends.
 type given struct{}
 
 // NewIDs implements sdk.IDGenerator.

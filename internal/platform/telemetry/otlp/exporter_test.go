@@ -34,7 +34,7 @@ func span() otlp.Span {
 		Failed: "RUNTIME_ERROR", Attributes: []attribute.KeyValue{attribute.String("harness.turn.id", "t")}}
 }
 
-// collector takes spans as a collector does.
+// collector accepts spans like a collector.
 type collector struct {
 	*httptest.Server
 	took chan *tracepb.TracesData
@@ -71,8 +71,8 @@ func newCollector(t *testing.T, refuse int) *collector {
 	return c
 }
 
-// A span reaches a collector unchanged, with its ids, the headers and the server's attributes; a collector that
-// refuses for a while is retried.
+// A span arrives at a collector unchanged, with its ids, the headers and the server's attributes. The export is retried
+// while a collector temporarily refuses.
 func TestSpansComeToACollector(t *testing.T) {
 	t.Parallel()
 	for name, refused := range map[string]int{"at once": 0, "the second time": 1} {
@@ -114,8 +114,7 @@ func TestSpansComeToACollector(t *testing.T) {
 	}
 }
 
-// With a collector that never answers, or that is not there, no caller waits, not at the end either, and the
-// log says so once.
+// If a collector never answers, or does not exist, no caller waits, even at the end, and the log reports it once.
 func TestCollectorBlocksNoCaller(t *testing.T) {
 	t.Parallel()
 	asked := make(chan struct{}, 1000)
@@ -136,11 +135,11 @@ func TestCollectorBlocksNoCaller(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range 20_000 { // ten times what the queue holds
+		for range 20_000 { // ten times the capacity of the queue
 			e.Record(span())
 		}
 		if url == hanging.URL {
-			<-asked // it is under way, and does not come back
+			<-asked // the request is in progress, and does not return
 		}
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -153,7 +152,7 @@ func TestCollectorBlocksNoCaller(t *testing.T) {
 	}
 }
 
-// What is wrong with a setting is said at the start, without its value where that may be a secret.
+// An invalid setting is reported at the start, without its value where that may be a secret.
 func TestSettingsAreChecked(t *testing.T) {
 	t.Parallel()
 	for _, one := range []struct {
@@ -181,7 +180,7 @@ func TestSettingsAreChecked(t *testing.T) {
 	}
 }
 
-// A trace is sent as a whole or not at all.
+// A trace is sent as a whole or not sent.
 func TestTracesAreSampled(t *testing.T) {
 	t.Parallel()
 	c := newCollector(t, 0)
@@ -189,7 +188,7 @@ func TestTracesAreSampled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, trace := range []string{strings.Repeat("0", 31) + "1", strings.Repeat("f", 32)} { // below, and above, the ratio
+	for _, trace := range []string{strings.Repeat("0", 31) + "1", strings.Repeat("f", 32)} { // below and above the ratio
 		for _, parent := range []string{"", parentID} {
 			e.Record(otlp.Span{Name: trace[:1], TraceID: trace, SpanID: spanID, Parent: parent})
 		}

@@ -13,23 +13,22 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// Options are the settings of an Exporter. The texts are as the OpenTelemetry specification has them for the variables
-// named.
+// Options are the settings of an Exporter. The texts have the format that the OpenTelemetry specification gives for the
+// named variables.
 type Options struct {
 	Endpoint       string // OTEL_EXPORTER_OTLP_ENDPOINT; "" is the collector of this machine
-	TracesEndpoint string // OTEL_EXPORTER_OTLP_TRACES_ENDPOINT; "" is v1/traces below Endpoint
+	TracesEndpoint string // OTEL_EXPORTER_OTLP_ENDPOINT; "" is the collector on this machine
 	Headers        string // OTEL_EXPORTER_OTLP_HEADERS
 	Protocol       string // OTEL_EXPORTER_OTLP_PROTOCOL
 	ServiceName    string // OTEL_SERVICE_NAME
 	Resource       string // OTEL_RESOURCE_ATTRIBUTES
 	Sampler        string // OTEL_TRACES_SAMPLER
 	SamplerArg     string // OTEL_TRACES_SAMPLER_ARG
-	// Version and Instance are those of this server.
+	// Version and Instance describe this server.
 	Version, Instance string
-	// Delay is how long spans wait for company, 0 is the specification's 5 s.
+	// Delay is how long spans wait to be batched; 0 is the specification's 5 s.
 	Delay time.Duration
-	// Exported and Failed, when set, get the number of spans that were sent, or that the collector did not
-	// accept.
+	// Exported and Failed, when set, get the number of spans that were sent, or that the collector did not accept.
 	Exported, Failed func(spans int)
 	Logger           zerolog.Logger
 }
@@ -40,7 +39,7 @@ const (
 	onlyProtocol    = "http/protobuf"
 )
 
-// target is where spans are sent.
+// target returns the URL to which spans are sent.
 func (o Options) target() (*url.URL, error) {
 	name, text := "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", o.TracesEndpoint
 	if text == "" {
@@ -48,7 +47,7 @@ func (o Options) target() (*url.URL, error) {
 	}
 	target, err := url.Parse(text)
 	if err != nil || target.Scheme != "http" && target.Scheme != "https" || target.Host == "" {
-		// The text may hold a password: it is not repeated.
+		// The text may contain a password, so the error does not repeat it.
 		return nil, fmt.Errorf("%s is no http or https URL, as %s is", name, defaultEndpoint)
 	}
 	if o.TracesEndpoint == "" {
@@ -74,7 +73,7 @@ func pairs(name, text string) (map[string]string, error) {
 	return out, nil
 }
 
-// resource is what is said of the server itself.
+// resource returns the attributes of the server itself.
 func (o Options) resource() ([]attribute.KeyValue, error) {
 	further, err := pairs("OTEL_RESOURCE_ATTRIBUTES", o.Resource)
 	if err != nil {
@@ -90,8 +89,8 @@ func (o Options) resource() ([]attribute.KeyValue, error) {
 	return all, nil
 }
 
-// sampler decides by the trace's id alone, so that all spans of a trace go the same way, on every server and over a
-// restart: whether the caller samples is not kept with events.
+// sampler decides only by the trace's id, so that all spans of a trace get the same decision, on every server and
+// across a restart. Events do not record whether the caller samples.
 func (o Options) sampler() (sdk.Sampler, error) {
 	switch strings.TrimPrefix(cmp.Or(o.Sampler, "always_on"), "parentbased_") {
 	case "always_on":
