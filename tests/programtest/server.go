@@ -84,7 +84,7 @@ func (s *Site) Launch(binary string, env ...string) *Server {
 }
 
 // consent makes all servers of a site except the first trust programs of the machine. Each server has a different
-// port (PORT=0), and the runtimes that it adopts have no fence from this port. A server with a fixed port then
+// port (PORT=0), and the runtimes that it adopts are not fenced off from that port. A server with a fixed port then
 // requires no token.
 func (s *Site) consent() []string {
 	if s.launched != nil && s.launched.Swap(true) {

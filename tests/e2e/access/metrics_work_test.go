@@ -13,7 +13,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// Metrics for alerts exist from the start, at zero, and count what happens.
+// Metrics for alerts exist from the start, at zero, and count events.
 func TestMetricsToAlertOn(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t, programtest.WithEnv("ORCHESTRATOR_SUGGEST_REQUEST_WAIT_MS=50000", "HARNESS_TOOLS=workspace.read"))
@@ -99,8 +99,8 @@ func TestMetricsToAlertOn(t *testing.T) {
 		"harness_queue_oldest_seconds 0\n")
 }
 
-// requireAlerts has Prometheus' own parser read the alert rules and the board, and checks that every metric
-// they use exists.
+// requireAlerts parses the alert rules and the board with Prometheus's own parser, and checks that every metric in
+// them exists.
 func requireAlerts(t *testing.T, metrics string) {
 	t.Helper()
 	reader := exec.CommandContext(t.Context(), "go", "run", "-trimpath", ".", "../../deploy/alerts.yml", "../../deploy/grafana.json")
