@@ -70,7 +70,7 @@ func TestHealthOfStoreOutage(t *testing.T) {
 	}
 }
 
-// A request refused because of the store says when to retry.
+// The response to a request refused because of the store has a retry time.
 func TestRetryAfterAnOutage(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

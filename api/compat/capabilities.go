@@ -21,8 +21,8 @@ const (
 	methodUnknown   = "unknown"
 )
 
-// probedMethods are the methods that clients expect, in the expected order. The server itself sends the three item
-// notifications, so no runtime offers them, but clients expect them in the list.
+// probedMethods are the methods that clients expect, in the expected order. item/tool/call and both requestUserInput are
+// requests to clients, so no runtime offers them, but clients expect them in the list.
 var probedMethods = []string{
 	"thread/fork", "thread/compact/start", "thread/rollback", "thread/backgroundTerminals/clean", "turn/steer",
 	"review/start", "command/exec", "experimentalFeature/list", "collaborationMode/list", "skills/list",

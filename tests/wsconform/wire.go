@@ -1,6 +1,6 @@
 // Package wsconform tests a websocket server against RFC 6455, case by case, over raw TCP.
 //
-// It owns the wire format of a conforming client, the violations of it, and the table of cases. It must never use a
+// It owns the wire format of a conforming client, its violations, and the table of cases. It must never use a
 // websocket library, because a library may tolerate violations. The server under test must answer the text message
 // {"type":"ping"} with {"type":"pong"} and greet with one text message. The package assumes nothing else.
 package wsconform

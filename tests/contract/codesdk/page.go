@@ -47,7 +47,7 @@ const starting = "## Starting it\n" +
 	"lists members of a session to use instead.\n" +
 	"\n"
 
-// limits stand before the list of differences.
+// limits precede the list of differences.
 const limits = "## Limits\n" +
 	"\n" +
 	"| limit | codesdkd | here |\n" +

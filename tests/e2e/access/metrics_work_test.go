@@ -89,7 +89,7 @@ func TestMetricsToAlertOn(t *testing.T) {
 	if err := s.Model.WaitHeld(t.Context(), "first"); err != nil {
 		t.Fatal(err)
 	}
-	suggest("MOCK_REPLY[second]") // waits: a project runs one job at a time
+	suggest("MOCK_REPLY[second]") // it waits, because a project runs one job at a time
 	requireMetrics(`harness_queue_jobs{state="queued"} 1`+"\n", `harness_queue_jobs{state="running"} 1`+"\n")
 	if waits := server.Metric("harness_queue_oldest_seconds"); waits <= 0 || waits > programtest.Patience.Seconds() {
 		t.Errorf("the job waits for %v s", waits)

@@ -184,8 +184,8 @@ func (n *nodes) message(t *testing.T, path string) (status, after int, answer pr
 	return response.StatusCode, after, answer
 }
 
-// A server accepts requests from nodes only with a certificate of its CA, sends none to other nodes, and does not
-// forward a forwarded request again.
+// A server accepts requests only from nodes with a certificate of its CA, and sends requests only to such nodes. It
+// does not forward a forwarded request again.
 func TestNodesWithCertificatesThatAreGiven(t *testing.T) {
 	t.Parallel()
 	ours, theirs := certtest.New(t), certtest.New(t)
@@ -210,8 +210,7 @@ func TestNodesWithCertificatesThatAreGiven(t *testing.T) {
 	session, ofB := n.a.CreateSession(nil), n.b.CreateSession(nil)
 	n.b.Want(http.StatusOK, http.MethodPost, "/api/sessions/"+session+"/rename", programtest.Object{"title": "from b"})
 
-	// b sends a a request for one of b's own sessions, as happens when the session has a new owner. a does not forward
-	// it.
+	// b forwards a request to a for a session that b owns, as happens when the owner changes. a does not forward it.
 	db := dbtest.Connect(t, n.siteA.Store())
 	identity, err := forward.NewIdentity(nodeID(n.siteB), forward.Files(filesB))
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// newRoles starts two nodes without codex on b: a runs agents and serves no clients, b the other way round.
+// newRoles starts two nodes. a runs agents and serves no clients. b serves clients and has neither agents nor codex.
 func newRoles(t *testing.T) *nodes {
 	t.Helper()
 	n := &nodes{siteA: programtest.New(t, programtest.WithEngine(database.Postgres), withPort(), programtest.WithRaceDetector(),
