@@ -12,23 +12,23 @@ import (
 	"harness/internal/services/session"
 )
 
-// Agents knows which objects an agent may access.
+// Agents reports which objects an agent may access.
 type Agents interface {
-	// AgentScope returns what the agent of a session may access while its job runs; false if nothing.
+	// AgentScope returns what a session's agent may access while its job runs, or false for nothing.
 	AgentScope(ctx context.Context, sessionID string) (AgentScope, bool, error)
 }
 
 // AgentScope is the session and the turn of a job.
 type AgentScope struct{ SessionID, TurnID string }
 
-// agentError refuses a request that an agent may not make.
+// agentError refuses a request that an agent may not send.
 type agentError struct{ reason string }
 
 func (e *agentError) Error() string {
 	return "this request comes from an agent: " + e.reason
 }
 
-// checkAgent refuses a request of an agent that is outside its job. Other callers pass.
+// checkAgent refuses an agent's request that is outside its job. It allows every other caller.
 func (s *server) checkAgent(r *http.Request, rt *rest.Route, params map[string]string) error {
 	principal, _ := auth.PrincipalFrom(r.Context())
 	if principal.Role != auth.RoleAgent || rt.Agent == rest.AgentAnything {

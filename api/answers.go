@@ -10,7 +10,7 @@ import (
 	"harness/internal/runtime"
 )
 
-// refused is a classified error with the request that it refuses.
+// refused is a classified error and the request that caused it.
 type refused struct {
 	operations.Failure
 	err error
@@ -18,7 +18,7 @@ type refused struct {
 	in  *rest.Input
 }
 
-// says responds with a status, a code and the message of the error; saysCause uses the message of its cause alone.
+// says responds with a status, a code and the error's message. saysCause uses only the message of the cause.
 func says(status int, code string) func(refused) rest.Failure {
 	return func(a refused) rest.Failure { return rest.Problem(status, code, a.Message) }
 }

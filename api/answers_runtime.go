@@ -9,8 +9,8 @@ import (
 	"harness/internal/runtime"
 )
 
-// refusals are the kinds of runtime refusals and their responses, in codex-manager's order. auth_required comes
-// before invalid_state, unlike there: newer codex sends -32600 for everything, and the API promises 401.
+// refusals lists the kinds of runtime refusals and their responses, in codex-manager's order. auth_required precedes
+// invalid_state, unlike there: newer codex sends -32600 for everything, and the API promises 401.
 var refusals = []struct {
 	kind   error
 	status int
@@ -23,7 +23,7 @@ var refusals = []struct {
 	{runtime.ErrProviderTimeout, http.StatusGatewayTimeout, "codex_timeout"},
 }
 
-// kindOf returns the status and the code of a refusal; false if it has none of these kinds.
+// kindOf returns the status and code of a refusal, or false for an unknown kind.
 func kindOf(err error) (status int, code string, known bool) {
 	for _, row := range refusals {
 		if errors.Is(err, row.kind) {
@@ -33,7 +33,8 @@ func kindOf(err error) (status int, code string, known bool) {
 	return http.StatusInternalServerError, "codex_error", false
 }
 
-// adapterRefused is a refusal by the adapter, before the runtime got the request, with the adapter's message.
+// adapterRefused is a refusal by the adapter before the request reached the runtime. It carries the adapter's
+// message.
 func adapterRefused(a refused) rest.Failure {
 	status, code, _ := kindOf(a.err)
 	if status == http.StatusUnauthorized {
@@ -43,7 +44,7 @@ func adapterRefused(a refused) rest.Failure {
 }
 
 // refusalFailure is a refusal by the runtime. codex-manager responded this way only on mapped routes, and with 500
-// elsewhere. Here a client's mistake is a 4xx on every route.
+// elsewhere. This server returns a 4xx for a client's mistake on every route.
 func refusalFailure(a refused) rest.Failure {
 	e := a.Native
 	status, code, known := kindOf(e)
@@ -69,7 +70,7 @@ func refusalFailure(a refused) rest.Failure {
 	return detailed(status, code, message, details)
 }
 
-// refusalDetails name the refused method. Runtime is set when its login is missing.
+// refusalDetails names the refused method. Runtime is set when the runtime's login is missing.
 type refusalDetails struct {
 	Method    string `json:"method"`
 	SessionID string `json:"sessionId,omitempty"`
@@ -77,7 +78,7 @@ type refusalDetails struct {
 }
 
 // loginMissing is the message of a runtime's 401, which must not look like a wrong token for this server. login
-// describes how to log in; "" when the error does, or it is unknown.
+// describes how to log in. It is "" when the error describes it or no way is known.
 func loginMissing(err error, runtimeName, login string) string {
 	text := err.Error() + "; this is about the login of " + runtimeName + " at its model provider, not your token for this server"
 	if login != "" {

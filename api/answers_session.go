@@ -78,7 +78,7 @@ func pinned(a refused) rest.Failure {
 	return rest.Failure{Status: http.StatusConflict, Body: body}
 }
 
-// folderFailure is about a directory that no agent can work in: one in the request, or that of a session.
+// folderFailure reports a directory that no agent can work in, either from the request or from a session.
 func folderFailure(a refused) rest.Failure {
 	folder := operations.CauseOf[*session.FolderError](a.Failure)
 	status := http.StatusBadRequest
@@ -119,7 +119,7 @@ func unknownSession(a refused) rest.Failure {
 	return rest.Failure{Status: http.StatusNotFound, Body: body}
 }
 
-// stateOfSession is a conflict with the state of the session in the path.
+// stateOfSession reports a conflict with the state of the session in the path.
 func stateOfSession(status string, in *rest.Input) rest.Failure {
 	return rest.Failure{Status: http.StatusConflict, Body: struct {
 		Status    string `json:"status"`
@@ -144,7 +144,8 @@ func backgroundWork(a refused) rest.Failure {
 	}{working.SessionID, working.Tasks})
 }
 
-// notPendingBody refuses a decision. Code and Resolution are ours; they name the earlier decision.
+// notPendingBody refuses a decision. Code and Resolution are additions to codex-manager's body and name the earlier
+// decision.
 type notPendingBody struct {
 	Status     string      `json:"status"`
 	ApprovalID string      `json:"approvalId,omitempty"`
@@ -173,8 +174,7 @@ func resolutionOf(r session.Request) *resolution {
 	return res
 }
 
-// notPending is codex-manager's 404 for a request that is not pending. It names the winning decision, if there is
-// one.
+// notPending is codex-manager's 404 for a request that is not pending. It names the winning decision, if any.
 func notPending(a refused) rest.Failure {
 	body := notPendingBody{Status: "not_found", ApprovalID: a.in.Params["approvalId"], RequestID: a.in.Params["requestId"]}
 	if a.Code == operations.CodeAlreadyResolved {

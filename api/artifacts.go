@@ -23,7 +23,7 @@ func (s *server) artifactRoutes() []rest.Route {
 	}
 }
 
-// serveArtifact returns an artifact; with "/download" after its id, as a file to save.
+// serveArtifact returns an artifact. With "/download" after the id, it returns a file to save.
 func (s *server) serveArtifact(w http.ResponseWriter, r *http.Request) {
 	id, download := strings.CutSuffix(strings.TrimPrefix(r.URL.Path, artifactPath), "/download")
 	err := s.Artifacts.Serve(w, r, id, download)

@@ -15,7 +15,7 @@ import (
 	"harness/tests/contract"
 )
 
-// frames is the served description of the stream, with what a test needs to validate frames.
+// frames is the served description of the stream, compiled to validate frames.
 type frames struct {
 	root    map[string]any
 	schemas *jsonschema.Compiler
@@ -23,7 +23,7 @@ type frames struct {
 	messages map[string]*jsonschema.Schema
 }
 
-// oursAlone are messages that no recording has; the test validates their examples instead.
+// oursAlone are messages that no recording contains. The test validates their examples instead.
 const oursAlone = "subscribeTexts subscribed resumed gap ahead sessionRolledBack sessionBackgroundUpdated serverRequest"
 
 const framesURL = "https://harness.invalid/asyncapi.json"
@@ -51,7 +51,7 @@ func readFrames(t *testing.T) *frames {
 	return f
 }
 
-// of lists the messages of an operation.
+// of returns the messages of an operation.
 func (f *frames) of(t *testing.T, operation string) []string {
 	t.Helper()
 	var names []string
@@ -67,7 +67,7 @@ func (f *frames) of(t *testing.T, operation string) []string {
 	return names
 }
 
-// matches lists the messages that a text is valid for.
+// matches returns the messages that a text is valid for.
 func (f *frames) matches(text string, names []string) (matching []string, why error) {
 	value, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
 	if err != nil {
@@ -83,7 +83,7 @@ func (f *frames) matches(text string, names []string) (matching []string, why er
 	return matching, why
 }
 
-// at walks into decoded JSON.
+// at returns the value at a path in decoded JSON.
 func at(value any, path ...string) any {
 	for _, key := range path {
 		members, _ := value.(map[string]any)
@@ -92,13 +92,13 @@ func at(value any, path ...string) any {
 	return value
 }
 
-// TestRecordedFramesFollowTheDescription: every frame codex-manager sent, and every frame this server derives,
-// matches exactly one message of the description.
+// TestRecordedFramesFollowTheDescription: every frame that codex-manager sent, and every frame that this server
+// derives, matches exactly one message of the description.
 func TestRecordedFramesFollowTheDescription(t *testing.T) {
 	t.Parallel()
 	f := readFrames(t)
 	sent, seen := append(f.of(t, "answer"), f.of(t, "event")...), map[string]int{}
-	// The first frame of a type is validated against every message, the others only against the one it matched.
+	// The test validates the first frame of a type against every message, and the others only against the matching one.
 	known := map[string][]string{}
 	hold := func(where, text string) {
 		var frame struct{ Type string }
@@ -161,7 +161,7 @@ func TestRecordedFramesFollowTheDescription(t *testing.T) {
 	}
 }
 
-// TestExamplesOfFramesFollowTheirSchemas: examples are valid messages of their name.
+// TestExamplesOfFramesFollowTheirSchemas: each message's examples are valid.
 func TestExamplesOfFramesFollowTheirSchemas(t *testing.T) {
 	t.Parallel()
 	f := readFrames(t)

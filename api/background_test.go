@@ -7,7 +7,8 @@ import (
 	"harness/internal/services/session"
 )
 
-// The routes list and end the background work of a session; a stop reports what it ended and what continues.
+// The routes list and end the background work of a session. A stop reports the work that it ended and the work that
+// continues.
 func TestBackgroundWorkOverREST(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

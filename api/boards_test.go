@@ -13,7 +13,7 @@ import (
 	"harness/stream"
 )
 
-// The fakes return the request they got in place of a name.
+// The fakes return their request in place of a name.
 
 func asked(want any) string {
 	text, err := json.Marshal(want)

@@ -9,7 +9,7 @@ import (
 	"harness/api/schema"
 )
 
-// requestError is a request that could not be read; status is the HTTP status.
+// requestError is a request that could not be read. status is the HTTP status.
 type requestError struct {
 	status  int
 	message string
@@ -17,8 +17,8 @@ type requestError struct {
 
 func (e *requestError) Error() string { return e.message }
 
-// readBody decodes the body by its content type, before any other check. Undefined means no body, which requires that
-// there is no content type either. sent is the raw body.
+// readBody decodes the body by its content type, before any other check. Undefined means no body, which also requires
+// that the request has no content type. sent is the raw body.
 func (s *server) readBody(r *http.Request) (body schema.Value, sent string, err error) {
 	contentType := r.Header.Get("Content-Type")
 	switch r.Method {
@@ -76,7 +76,7 @@ func (s *server) readText(r *http.Request, most int64) (string, error) {
 	return text, err
 }
 
-// acceptable lists the accepted types in a 415; the body is codex-manager's.
+// acceptable lists the accepted types in a 415, with codex-manager's body.
 func acceptable(w http.ResponseWriter, status int) {
 	if status == http.StatusUnsupportedMediaType {
 		w.Header().Set("Accept", "application/json")

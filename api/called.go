@@ -10,7 +10,7 @@ import (
 	"harness/internal/lib/javascript"
 )
 
-// calledRoute is a route in the audit log, with its path parameters as the router found them.
+// calledRoute is a route for the audit log, with its path parameters as the router matched them.
 func calledRoute(r *rest.Route, names, values []string) calls.Route {
 	params := make(map[string]string, len(names))
 	for i, name := range names {

@@ -58,7 +58,7 @@ func TestRuntimeErrorsAreRecorded(t *testing.T) {
 func TestRequestsAreRecordedByRoute(t *testing.T) {
 	recorded := &calledLog{}
 	b := setup(t, func(p *parts) { p.Calls = recorded })
-	for range 2 { // the router's values must not belong to another request
+	for range 2 { // the router must not reuse the values for another request
 		b.post("/api/sessions/s%2F1/archive", "")
 		b.post("/api/sessions/"+strings.Repeat("x", 120)+"/archive", "")
 		b.post("/api/none", "{}")

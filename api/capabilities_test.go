@@ -11,8 +11,7 @@ import (
 	"harness/internal/runtime"
 )
 
-// TestCapabilities: the runtime's own list of methods gives the same result as probing each of them, without calling
-// any.
+// TestCapabilities: the runtime's own list of methods gives the same result as probing each method, but calls none.
 func TestCapabilities(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("testdata/capabilities.json")
@@ -26,7 +25,7 @@ func TestCapabilities(t *testing.T) {
 	if err := json.Unmarshal(text, &recorded); err != nil {
 		t.Fatal(err)
 	}
-	// Rollback works here on a runtime that can only revert.
+	// Unlike in codex-manager, rollback works on a runtime that can only revert.
 	features := strings.Replace(string(recorded.Features), `"threadRollback": false`, `"threadRollback": true`, 1)
 	if features == string(recorded.Features) {
 		t.Fatal("the recording lacks the expected fields")
@@ -61,7 +60,7 @@ func TestCapabilities(t *testing.T) {
 	if len(b.runtime.calls) != 1 {
 		t.Errorf("asked again without a reason: %q", b.runtime.calls)
 	}
-	b.health.status.Generation = "g2" // another process may have another version
+	b.health.status.Generation = "g2" // a new process may have another version
 	get("/api/capabilities")
 	get("/api/capabilities?refresh=true")
 	if len(b.runtime.calls) != 3 {

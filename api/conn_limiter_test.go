@@ -19,7 +19,7 @@ import (
 	"harness/tests/polling"
 )
 
-// gate is a limiter on a socket, with its counts.
+// gate is a limiter on a socket, and its counts.
 type gate struct {
 	address string
 	mu      sync.Mutex
@@ -38,7 +38,7 @@ func (g *gate) count(change func()) {
 	g.changed = make(chan struct{})
 }
 
-// wait returns when the condition on the counts holds.
+// wait waits until the condition on the counts holds.
 func (g *gate) wait(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	deadline := time.After(time.Minute)
@@ -106,8 +106,8 @@ func (g *gate) dial(t *testing.T, said string) net.Conn {
 // shortTime is a peer's timeout: long enough for a busy machine to send the next message in time.
 const shortTime = 500 * time.Millisecond
 
-// A request with a header of more than 64 KiB is refused, even where net/http would accept it. A shorter one is
-// served.
+// The server refuses a request with a header of more than 64 KiB, even if net/http would accept it. It serves a
+// shorter one.
 func TestHeaderLimit(t *testing.T) {
 	t.Parallel()
 	g := openGate(t, conns.Options{HeaderTimeout: time.Minute, BodyTimeout: time.Minute, IdleTimeout: time.Minute},
@@ -119,7 +119,7 @@ func TestHeaderLimit(t *testing.T) {
 			"the URL":     "GET /" + strings.Repeat("x", length) + " HTTP/1.1\r\nHost: a\r\n\r\n",
 		} {
 			conn := g.dial(t, "")
-			go func() { _, _ = io.WriteString(conn, said) }() // the refusal may come before all of it is read
+			go func() { _, _ = io.WriteString(conn, said) }() // the refusal may come before the server has read all of it
 			response, err := http.ReadResponse(bufio.NewReader(conn), nil)
 			if err != nil {
 				t.Errorf("%s of %d bytes: %v", name, length, err)
@@ -170,7 +170,7 @@ func TestLatePeersAreDisconnected(t *testing.T) {
 	}
 }
 
-// A handler may take longer than a body may: the timeout applies to the peer only.
+// A handler may take longer than the body timeout, because the timeout applies only to the peer.
 func TestPeerTimeoutDoesNotLimitHandler(t *testing.T) {
 	t.Parallel()
 	g := openGate(t, conns.Options{BodyTimeout: shortTime, AnswerTimeout: shortTime, HeaderTimeout: shortTime},
@@ -199,7 +199,7 @@ func TestPeerTimeoutDoesNotLimitHandler(t *testing.T) {
 	}
 }
 
-// A peer that requests much and reads nothing is disconnected; a slow reader is not.
+// The server disconnects a peer that requests much and reads nothing, but not a slow reader.
 func TestStalledPeerIsDisconnectedAndSlowReaderIsNot(t *testing.T) {
 	t.Parallel()
 	const size = 16 << 20 // more than any socket buffer
@@ -226,8 +226,8 @@ func TestStalledPeerIsDisconnectedAndSlowReaderIsNot(t *testing.T) {
 	}
 }
 
-// At the limit, the connection that kept the server waiting longest is closed. If there is none, the new one gets
-// 503.
+// At the limit, the server closes the connection that has kept it waiting longest. If there is none, the new
+// connection gets 503.
 func TestConnectionLimit(t *testing.T) {
 	t.Parallel()
 	release, entered := make(chan struct{}), make(chan struct{})
@@ -268,7 +268,8 @@ func TestConnectionLimit(t *testing.T) {
 	g.wait(t, "refusal", func() bool { return g.refused == 1 && g.open == 3 })
 }
 
-// A request refused for lack of a connection, or for its header, is in the audit log like any other change.
+// The audit log has changes that were refused for lack of a connection or because of their header, like any other
+// change.
 func TestRefusalsOfTheLimiterAreRecorded(t *testing.T) {
 	t.Parallel()
 	release, entered := make(chan struct{}), make(chan struct{})

@@ -13,7 +13,7 @@ import (
 	"harness/internal/services/session"
 )
 
-// fakeControls stores controls as the contract of operations.Controls says.
+// fakeControls stores controls according to the contract of operations.Controls.
 type fakeControls struct {
 	mu       sync.Mutex
 	defaults session.Controls
@@ -124,7 +124,7 @@ func TestRecordedControls(t *testing.T) {
 			}
 			got := b.send(e.Method, e.Path, e.Type, body)
 			replayed++
-			if e.Name == "delete key 101" { // codex-manager could not delete what it let clients write
+			if e.Name == "delete key 101" { // codex-manager could not delete a key that it let clients write
 				e.Status = http.StatusOK
 				e.Reply = `{"status":"unchanged","sessionId":"` + sessionOf(e.Path) + `","scope":"session","key":"` +
 					strings.Repeat("k", 101) + `","removed":false,"settings":{"k2":1,"a.b.c":1}}`
@@ -140,7 +140,7 @@ func TestRecordedControls(t *testing.T) {
 	}
 }
 
-// TestControlsAudit: a change records its author; a change of only the approval policy leaves no record.
+// TestControlsAudit: a change records its author. A change of only the approval policy leaves no record.
 func TestControlsAudit(t *testing.T) {
 	t.Parallel()
 	controls := newFakeControls("never", "enabled", "read-only")

@@ -17,7 +17,7 @@ import (
 	"harness/internal/platform/telemetry"
 )
 
-// writeError responds with the failure in the table for the error.
+// writeError responds with the failure that the table maps the error to.
 func (s *server) writeError(ctx context.Context, w http.ResponseWriter, rt *rest.Route, in *rest.Input, err error) {
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		rest.NoteError(ctx, err)
@@ -40,7 +40,7 @@ func (s *server) writeError(ctx context.Context, w http.ResponseWriter, rt *rest
 	rest.WriteJSON(ctx, w, f.Status, f.Body)
 }
 
-// retryAfter is how soon, in seconds, a client may retry what the store refused.
+// retryAfter is the delay in seconds before a client may retry a request that the store refused.
 const retryAfter = "5"
 
 // statusClientGone is nginx's status for a client that disconnected; only the access log shows it.
@@ -73,7 +73,7 @@ func failureOf(err error, rt *rest.Route, in *rest.Input) rest.Failure {
 	return failed
 }
 
-// requestFailures are requests that REST itself refuses.
+// requestFailures maps the errors of requests that REST itself refuses.
 func requestFailures(err error, _ *rest.Route, _ *rest.Input) (rest.Failure, bool) {
 	var (
 		request    *requestError

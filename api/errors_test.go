@@ -139,7 +139,7 @@ func TestErrorTable(t *testing.T) {
 	}
 }
 
-// TestGuardOrder: problems with the session are reported before problems with the body, except on resume.
+// TestGuardOrder: the server reports problems with the session before problems with the body, except on resume.
 func TestGuardOrder(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -154,7 +154,7 @@ func TestGuardOrder(t *testing.T) {
 		{knownID, "/messages", `{}`, 400},
 		{unknownID, "/messages", `{`, 400}, // the body is read before everything else
 		{deletedID, "/transcript/upsert", `{}`, 410},
-		{systemID, "/transcript/upsert", `{}`, 400}, // workers write there
+		{systemID, "/transcript/upsert", `{}`, 400}, // only workers write there
 		{unknownID, "/transcript/upsert", `{}`, 404},
 		{deletedID, "/resume", `{"dynamicTools":1}`, 400},
 		{deletedID, "/resume", `{}`, 410},

@@ -62,7 +62,7 @@ func withLifecycle(l *lifecycle, reloaded func()) func(*parts) {
 	}
 }
 
-// as sends a request with a role of the header mode.
+// as sends a request with a role, set by the header mode.
 func as(b *harnessBundle, method, path, role, contentType, body string) (int, string) {
 	r := request(method, path, contentType, body)
 	r.RemoteAddr = "127.0.0.1:5"
@@ -184,7 +184,7 @@ func TestReloadExtensions_LC04_LC05_LC06_LC13_LC17(t *testing.T) {
 	}
 }
 
-// An attempt that cannot be recorded is not reported as a success.
+// An attempt that cannot be recorded does not report success.
 func TestReloadWithoutRecord(t *testing.T) {
 	t.Parallel()
 	registry := &lifecycle{fail: errors.New("disk full"), result: extensions.ReloadResult{Code: extensions.Reloaded}}

@@ -27,18 +27,18 @@ const (
 	knownID   = "01a1fbb7-e748-7863-a3f3-39c361908c54"
 )
 
-// fakeSessions is package session as a table of canned facts. A test sets what it needs, under mu when requests
-// already run.
+// fakeSessions replaces package session with a table of canned facts. A test sets the facts that it needs, under mu
+// if requests already run.
 func (f *fakeSessions) SessionOfRequest(context.Context, string, runtime.RequestKind) (string, error) {
 	return f.requestOf, nil
 }
 
-// ProjectsOf returns none: a project limit hides everything here.
+// ProjectsOf returns no projects, so a project limit hides everything here.
 func (f *fakeSessions) ProjectsOf(context.Context, ...string) (map[string]string, error) {
 	return nil, nil
 }
 
-// unused is what REST does not call: nil.
+// unused has the methods that REST does not call. It is nil.
 type unused struct {
 	operations.Lookups
 	operations.OpenerStore
@@ -53,7 +53,7 @@ type unused struct {
 }
 
 type fakeSessions struct {
-	requestOf string // the session of every request
+	requestOf string // the session of all requests
 	runtime   *fakeRuntime
 
 	fakeChats
@@ -68,7 +68,7 @@ type fakeSessions struct {
 	settled  []runtime.Reply
 	messages []session.Message
 	created  []session.Create
-	received []any // the other parameters it got
+	received []any // the other parameters of its calls
 
 	// next is the result of the next change.
 	next struct {
@@ -84,22 +84,22 @@ type fakeSessions struct {
 	}
 	// background is the work outside turns of every session.
 	background []session.BackgroundTask
-	// made is what earlier messages with keys started; keys are those it was asked for.
+	// made is the turn that earlier messages with keys started. keys are the keys in the calls.
 	made    string
 	madeErr error
 	keys    []string
 	// rolledBack is the number of turns of the last rollback.
 	rolledBack int
-	// read is the last read request, listed the last list request.
+	// read is the last read request. listed is the last list request.
 	read   session.Reading
 	listed session.ListQuery
-	// lookup and fail are returned before everything else when set.
+	// lookup and fail, when set, determine the result before everything else.
 	lookup func(string) (session.Session, error)
 	fail   error
 	panics bool
-	// noNew refuses sessions.
+	// noNew is the error that refuses new sessions.
 	noNew error
-	// noRuns refuses requests that need a runtime.
+	// noRuns is the error that refuses requests that need a runtime.
 	noRuns error
 }
 
@@ -111,10 +111,10 @@ func newFake() *fakeSessions {
 	}
 }
 
-// Own is CheckOwner: nothing moves.
+// Own is CheckOwner, because no session moves.
 func (f *fakeSessions) Own(_ context.Context, one session.Session) error { return f.CheckOwner(one) }
 
-// CheckOwner knows one node, which owns every session.
+// CheckOwner checks the owner on a single node that owns every session.
 func (f *fakeSessions) CheckOwner(one session.Session) error {
 	if one.NodeID != "" {
 		return &session.NotOwnerError{SessionID: one.ID, Owner: one.NodeID, Node: "this"}
@@ -128,7 +128,7 @@ func (f *fakeSessions) CheckNew() error { return f.noNew }
 // CheckRuns returns the preset refusal.
 func (f *fakeSessions) CheckRuns() error { return f.noRuns }
 
-// Operations on a conversation go to the runtime as to codex.
+// Operations on a conversation go to the runtime, as with codex.
 func (f *fakeSessions) Fork(ctx context.Context, id string) (session.Forked, error) {
 	result, err := f.ask(ctx, "thread/fork", id)
 	if err != nil {
@@ -286,7 +286,7 @@ func (f *fakeSessions) Submit(_ context.Context, _ string, m session.Message) (s
 	return session.Sent{TurnID: f.next.turnID}, f.fail
 }
 
-// TurnForKey returns what a test sets.
+// TurnForKey returns the turn that the test set.
 func (f *fakeSessions) TurnForKey(_ context.Context, id, key string) (string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -469,13 +469,13 @@ func (f *fakeSessions) nameTaken(name, except string) error {
 	return nil
 }
 
-// fakeRuntime returns one result or refusal for every call, unless a method has its own.
+// fakeRuntime returns one result or refusal for every call, unless a method has a separate one.
 type fakeRuntime struct {
 	mu      sync.Mutex
 	result  json.RawMessage
 	fail    error
 	answers map[string]json.RawMessage
-	refused map[string][]error // refusals of a method, each once
+	refused map[string][]error // refusals of a method, each used once
 	calls   []string           // "method params"
 }
 

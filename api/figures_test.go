@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Only a request for the console's view gets its members, null where there is no value.
+// Only a request for the console's view gets the view's members, null where there is no value.
 func TestConsoleViewOfSession(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -8,7 +8,7 @@ import (
 )
 
 // FuzzUpsertBody: for every body, the response is JSON with 200 or a 4xx, and a 200 means that exactly one entry was
-// stored. Twice in a list, it has the same result, and is stored twice or not at all.
+// stored. If a list contains the body twice, the result is the same, and both entries are stored or neither.
 func FuzzUpsertBody(f *testing.F) {
 	for _, seed := range []string{
 		`{"messageId":"m1","turnId":"t1","role":"assistant","type":"agentMessage","content":"hello","status":"streaming","startedAt":1000}`,

@@ -16,8 +16,8 @@ import (
 	"harness/transcript"
 )
 
-// longTranscript returns messages of realistic length: 5,000 of them are about 0.9 MB. The text comes from our own
-// documents, which are longer in total than the gzip window.
+// longTranscript returns messages of realistic length: 5,000 of them are about 0.9 MB. The text comes from this
+// repository's documents, which are longer in total than the gzip window.
 func longTranscript(t testing.TB, n int) []transcript.Entry {
 	t.Helper()
 	var said []byte
@@ -61,7 +61,7 @@ func unzipped(t *testing.T, body io.Reader) string {
 	return string(text)
 }
 
-// Compression depends on what the client accepts and on the size.
+// Compression depends on the size and on the encodings that the client accepts.
 func TestGzipNegotiation(t *testing.T) {
 	t.Parallel()
 	large, small := longSession(t, 20), longSession(t, 0)
@@ -111,8 +111,8 @@ func TestGzipNegotiation(t *testing.T) {
 	}
 }
 
-// Over a real connection: HEAD has the headers of GET, a version is the same in every coding, errors are compressed
-// too, and responses outside REST are unchanged.
+// Over a real connection, HEAD has the headers of GET, and a version is the same in every coding. Errors are
+// compressed too, and responses outside REST are unchanged.
 func TestGzipOverHTTP(t *testing.T) {
 	t.Parallel()
 	b := longSession(t, 500)
@@ -167,7 +167,7 @@ func TestGzipOverHTTP(t *testing.T) {
 // gzipFrom is the minimum size of compressed responses.
 const gzipFrom = 1024
 
-// Measures the server's cost of a whole read of a long session, without and with compression.
+// BenchmarkLongSession measures the server's cost of a whole read of a long session, without and with compression.
 func BenchmarkLongSession(b *testing.B) {
 	bundle := longSession(b, 5000)
 	for _, accepted := range []string{"identity", "gzip"} {

@@ -25,7 +25,7 @@ func (s *server) healthRoutes() []rest.Route {
 	}...)
 }
 
-// mountedRoutes are served by other packages' handlers.
+// mountedRoutes are routes that handlers of other packages serve.
 func (s *server) mountedRoutes() []rest.Route {
 	mounted := []rest.Route{
 		{Method: http.MethodGet, Path: "/api/stream", OwnReach: true, Raw: upgradesOnly(s.Stream)},
@@ -74,11 +74,11 @@ type healthBody struct {
 	Codex   codexHealth `json:"codex"`
 	Queue   queueHealth `json:"orchestratorQueue"`
 	Auth    AuthHealth  `json:"auth"`
-	// Credentials is ours: the credentials of the runtime in the query.
+	// Credentials is an addition to codex-manager's body: the credentials of the runtime in the query.
 	Credentials runtime.AuthState `json:"credentials,omitempty"`
-	// Runtimes is ours: every runtime of this server, the default one first.
+	// Runtimes is an addition: every runtime of this server, the default one first.
 	Runtimes []runtimeHealth `json:"runtimes"`
-	// Store is ours, present only while the store refuses writes or has rows known to be damaged.
+	// Store is an addition. It is present only while the store refuses writes or has rows known to be damaged.
 	Store     *storeHealth `json:"store,omitempty"`
 	Timestamp string       `json:"timestamp"`
 }
@@ -95,10 +95,10 @@ type codexHealth struct {
 	PID         *int      `json:"pid"`
 	Initialized bool      `json:"initialized"`
 	LastExit    *lastExit `json:"lastExit,omitempty"`
-	// State and Reason are ours: why it is not ready, and the remedy.
+	// State and Reason are additions: why it is not ready, and the remedy.
 	State  string `json:"state,omitempty"`
 	Reason string `json:"reason,omitempty"`
-	// Shim is ours: the process that keeps codex running when this server exits.
+	// Shim is an addition: the process that keeps codex running when this server exits.
 	Shim *shimHealth `json:"shim,omitempty"`
 }
 
@@ -119,7 +119,7 @@ type queueHealth struct {
 	*queueCounts
 }
 
-// queueCounts is omitted while the queue is off or the store does not respond, because health must respond.
+// queueCounts is omitted while the queue is off or the store does not respond, because the health check must respond.
 type queueCounts struct {
 	Queued    int `json:"queued"`
 	Running   int `json:"running"`
@@ -144,7 +144,7 @@ func (s *server) queueHealth(ctx context.Context) queueHealth {
 
 var healthQuery = schema.Struct(rest.Optional("runtime", rest.RuntimeName))
 
-// getHealth describes only the runtime in the query, if there is one: status is then whether its sessions can run.
+// getHealth describes only the runtime in the query, if any. status then reports whether its sessions can run.
 func (s *server) getHealth(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	name := in.Query.Get("runtime").Text()
 	body := healthBody{Status: "ok", Service: "api", Runtimes: []runtimeHealth{}, Queue: s.queueHealth(ctx), Auth: s.Health.Auth(),

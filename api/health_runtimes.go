@@ -10,10 +10,10 @@ type runtimeHealth struct {
 	Name    string        `json:"name"`
 	Default bool          `json:"default"`
 	State   runtime.State `json:"state"`
-	// Reason explains why it is not ready, and the remedy.
+	// Reason explains why the runtime is not ready, and the remedy.
 	Reason  string `json:"reason,omitempty"`
 	Version string `json:"version,omitempty"`
-	// Processes has one entry, or one for each session in use. The session is omitted, because health is public.
+	// Processes has a single entry, or one for each session in use. It omits the session, because health is public.
 	// Waiting counts sessions that are queued for a process.
 	Processes []processHealth `json:"processes"`
 	Waiting   int             `json:"waiting"`

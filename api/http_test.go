@@ -106,7 +106,7 @@ func TestHTTPLayer(t *testing.T) {
 	})
 }
 
-// TestBadURL: net/http refuses broken escapes itself; the listener rewrites the refusal, on a fresh and on a reused
+// TestBadURL: net/http refuses broken escapes itself. The listener rewrites the refusal, on a new and on a reused
 // connection.
 func TestBadURL(t *testing.T) {
 	t.Parallel()
@@ -139,7 +139,7 @@ func TestBadURL(t *testing.T) {
 		!strings.Contains(body, `"service":"api"`) {
 		t.Fatalf("a needless escape: got %d %s", response.StatusCode, body)
 	}
-	// A body is not a request, whatever its content.
+	// A body is not a request, regardless of its content.
 	const lookalike = "GET /%zz HTTP/1.1\r\n\r\n"
 	head := fmt.Sprintf("POST /api/projects HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n",
 		len(lookalike))
@@ -155,7 +155,7 @@ func TestBadURL(t *testing.T) {
 	}
 }
 
-// Invalid UTF-8 parses as a URL, so it reaches the handler; JavaScript's decodeURI refuses it.
+// Invalid UTF-8 is a valid URL, so it reaches the handler. JavaScript's decodeURI refuses it.
 func TestBadURLText(t *testing.T) {
 	t.Parallel()
 	got := setup(t).send(http.MethodGet, "/api/sessions/%ff", "", "")

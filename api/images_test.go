@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// The images of a message are passed on unchanged, or the message is refused with the image and the reason. None is
-// dropped.
+// The server passes on the images of a message unchanged, or refuses the message with the image and the reason. It
+// drops none.
 func TestImagesOfAMessage(t *testing.T) {
 	t.Parallel()
 	encode := func(content string) string { return base64.StdEncoding.EncodeToString([]byte(content)) }

@@ -48,7 +48,7 @@ func (f fakeJobs) Counts(context.Context) (queue.Counts, error) {
 	return queue.Counts{Queued: 1, Completed: 49, Failed: 2, Canceled: 3, Projects: 36}, nil
 }
 
-// The responses of the job routes, byte for byte as recorded.
+// The responses of the job routes match the recorded ones byte for byte.
 func TestJobRoutes(t *testing.T) {
 	t.Parallel()
 	over := queue.Job{ID: "j-1", Type: "work", Version: 1, ProjectID: "session:s/1", Priority: queue.Interactive,
@@ -96,7 +96,7 @@ func TestJobRoutes(t *testing.T) {
 	}
 }
 
-// With the queue disabled, the job routes say so, after their own validation.
+// With the queue disabled, the job routes report this after their own validation.
 func TestJobRoutesWithoutQueue(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

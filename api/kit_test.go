@@ -22,7 +22,7 @@ import (
 // Auth returns the recorded server's values.
 func (f *fakeHealth) Auth() api.AuthHealth { return api.AuthHealth{HasOpenAIAPIKey: true} }
 
-// harnessBundle is a handler with everything behind it that a test may inspect.
+// harnessBundle is a handler and the parts behind it that a test may inspect.
 type harnessBundle struct {
 	handler  http.Handler
 	sessions *fakeSessions
@@ -32,7 +32,7 @@ type harnessBundle struct {
 	now      *time.Time
 }
 
-// behind are the parts that operations use, parts all parts behind a handler.
+// behind has the parts that operations use. parts has all parts behind a handler.
 type (
 	behind = operations.Options
 	parts  struct {
@@ -67,7 +67,7 @@ func setup(t testing.TB, change ...func(*parts)) *harnessBundle {
 	return b
 }
 
-// send calls the handler without a network; body "" is none.
+// send calls the handler without a network. A body of "" means no body.
 func (b *harnessBundle) send(method, target, contentType, body string) *httptest.ResponseRecorder {
 	return b.sendRequest(request(method, target, contentType, body))
 }

@@ -10,7 +10,7 @@ import (
 	"harness/internal/platform/auth"
 )
 
-// ann is the holder of the single named token of a server.
+// ann holds the only named token of a server.
 type ann struct{ role auth.Role }
 
 func (a ann) Find(secret string) (auth.Principal, context.Context, bool) {
@@ -19,7 +19,7 @@ func (a ann) Find(secret string) (auth.Principal, context.Context, bool) {
 
 func (ann) Any() bool { return true }
 
-// A person logs in with a token, sees what the token's role may do, and is logged out afterwards.
+// A person logs in with a token, sees what the token's role may do, and logs out.
 func TestLogin(t *testing.T) {
 	t.Parallel()
 	document := readDocument(t)

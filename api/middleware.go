@@ -90,7 +90,7 @@ func (s *server) recoverPanics(next http.Handler) http.Handler {
 			}
 			telemetry.Log(r.Context()).Error().Interface("panic", cause).Bytes("stack", debug.Stack()).Msg("handler panicked")
 			if seen, isWatcher := w.(*responseWatcher); isWatcher && seen.status != 0 {
-				panic(http.ErrAbortHandler) // part of a response is sent: close the connection so that it does not appear complete
+				panic(http.ErrAbortHandler) // the client has a partial response: close the connection so that it does not appear complete
 			}
 			rest.WriteRaw(w, http.StatusInternalServerError, rest.JSONType, rest.InternalErrorBody())
 		}()
@@ -98,7 +98,7 @@ func (s *server) recoverPanics(next http.Handler) http.Handler {
 	})
 }
 
-// eventStream is the content type of responses without an end.
+// eventStream is the content type of responses that do not end.
 const eventStream = "text/event-stream"
 
 // responseWatcher records the response, and the encodings that the client accepts.
@@ -136,7 +136,7 @@ func (w *responseWatcher) Write(data []byte) (int, error) {
 	return n, err
 }
 
-// Unwrap serves http.ResponseController.
+// Unwrap supports http.ResponseController.
 func (w *responseWatcher) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // Flush implements http.Flusher.

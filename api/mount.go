@@ -9,7 +9,7 @@ import (
 	"harness/api/router"
 )
 
-// mount registers the routes, and returns a function that finds the route of a request that was refused earlier.
+// mount registers the routes. It also returns a function that finds the route of a request that was refused earlier.
 func mount(s *server, routes []rest.Route) (http.Handler, func(*http.Request) (calls.Route, bool)) {
 	served := router.New(rest.NotFound)
 	mounted := map[[2]string]*rest.Route{}

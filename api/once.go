@@ -17,7 +17,7 @@ const (
 	maxIdempotencyKey = 255
 )
 
-// once executes a request with a key, or returns its stored response. It runs to the end even if the client
+// once executes a request with a key, or returns its stored response. The request runs to the end even if the client
 // disconnects, since the client may retry for the response.
 func (s *server) once(ctx context.Context, key, asked []string, rt *rest.Route, in *rest.Input) (rest.Reply, error) {
 	if err := checkIdempotencyKey(key); err != nil {
@@ -30,7 +30,7 @@ func (s *server) once(ctx context.Context, key, asked []string, rt *rest.Route, 
 	if before != nil {
 		return rest.Reply{Status: before.Status, Body: rest.Encoded(before.Body), Replayed: true}, nil
 	}
-	defer claim.Lose() // by a handler that panics
+	defer claim.Lose() // if a handler panics
 	if rt.Again {
 		in.Key = claim.Name()
 	}
@@ -61,7 +61,7 @@ func (s *server) once(ctx context.Context, key, asked []string, rt *rest.Route, 
 	return reply, s.concluded(ctx, err, concluded)
 }
 
-// claim claims a key. Another node no longer continues what it started for a session that this node now owns.
+// claim claims a key. If this node now owns the session, another node no longer runs the key's earlier request.
 func (s *server) claim(ctx context.Context, rt *rest.Route, in *rest.Input, request idempotency.Request) (
 	*idempotency.Claim, *idempotency.Answer, error) {
 	claim, before, err := s.Idempotency.Claim(ctx, request)
@@ -75,7 +75,7 @@ func (s *server) claim(ctx context.Context, rt *rest.Route, in *rest.Input, requ
 	return s.Idempotency.Claim(ctx, request)
 }
 
-// concluded returns the response of a request: its own outcome, even if storing it failed.
+// concluded returns the response of a request: the request's own outcome, even if storing it failed.
 func (s *server) concluded(ctx context.Context, outcome, note error) error {
 	if note != nil {
 		telemetry.Log(ctx).Warn().Err(note).
@@ -84,7 +84,7 @@ func (s *server) concluded(ctx context.Context, outcome, note error) error {
 	return outcome
 }
 
-// checkIdempotencyKey accepts one key of visible characters.
+// checkIdempotencyKey accepts a single key of visible characters.
 func checkIdempotencyKey(keys []string) error {
 	wrong := &requestError{http.StatusBadRequest, "Idempotency-Key must be given once, with 1 to 255 visible ASCII characters"}
 	if len(keys) != 1 || len(keys[0]) > maxIdempotencyKey || !plain(keys[0]) {
@@ -93,7 +93,7 @@ func checkIdempotencyKey(keys []string) error {
 	return nil
 }
 
-// idempotencyFailures are keys that were used before.
+// idempotencyFailures maps the errors of keys that were used before.
 func idempotencyFailures(err error, _ *rest.Route, _ *rest.Input) (rest.Failure, bool) {
 	for known, code := range map[error]string{
 		idempotency.ErrReused: "idempotency_key_reused", idempotency.ErrUnderWay: "idempotency_key_in_use",

@@ -23,7 +23,7 @@ import (
 // keyless removes the key from a request.
 const keyless = "keyless"
 
-// keyed is a handler with a store of responses. Its callers identify themselves.
+// keyed returns a handler with a store of responses. Its callers identify themselves.
 func keyed(t *testing.T, options ...func(*parts)) (*harnessBundle, func(caller, key, target, body string) *httptest.ResponseRecorder) {
 	t.Helper()
 	db := dbtest.Open(t, database.SQLite)
@@ -57,8 +57,8 @@ func keyed(t *testing.T, options ...func(*parts)) (*harnessBundle, func(caller, 
 	}
 }
 
-// A request with a key is executed once and gets the same response, refusals included. The key belongs to its caller
-// and request.
+// A request with a key is executed once. A repeat gets the same response, even a refusal. The key belongs to its
+// caller and request.
 func TestKeyedRequestRunsOnce(t *testing.T) {
 	t.Parallel()
 	b, post := keyed(t)
@@ -105,7 +105,7 @@ func TestKeyedRequestRunsOnce(t *testing.T) {
 			t.Errorf("key %q: %d %s", key, got.Code, got.Body)
 		}
 	}
-	// An invalid request never started, so its key stays free.
+	// An invalid request never starts, so its key stays free.
 	if got := post("ann", "wrong", path, `{"text":""}`); got.Code != http.StatusBadRequest {
 		t.Errorf("%d %s", got.Code, got.Body)
 	}
@@ -115,7 +115,7 @@ func TestKeyedRequestRunsOnce(t *testing.T) {
 	}
 }
 
-// Every POST that is documented with a key accepts one, and no other request does.
+// Every POST documented with a key accepts one, and no other request does.
 func TestRequestsThatAcceptKey(t *testing.T) {
 	t.Parallel()
 	_, post := keyed(t)
@@ -158,7 +158,7 @@ func TestRequestsThatAcceptKey(t *testing.T) {
 	}
 }
 
-// A key for another node's session is not stored here: its owner gets the same key.
+// This node does not store a key for another node's session. The session's owner gets the same key.
 func TestKeyOfRemoteSessionIsNotStored(t *testing.T) {
 	t.Parallel()
 	b, post := keyed(t)
@@ -174,8 +174,8 @@ func TestKeyOfRemoteSessionIsNotStored(t *testing.T) {
 	}
 }
 
-// A server exits before it responds to a message. The retry has the same name, so it gets the earlier result and is
-// not sent again. If the result is unknown, it is not sent either.
+// A server exits before it responds to a message. The retry has the same name, so it gets the earlier result, and the
+// message is not sent again. If the result is unknown, the message is not sent either.
 func TestRetriedMessageReturnsEarlierResult(t *testing.T) {
 	t.Parallel()
 	b, post := keyed(t)
@@ -184,7 +184,7 @@ func TestRetriedMessageReturnsEarlierResult(t *testing.T) {
 	accepted := func(turn string) string {
 		return `{"status":"accepted","sessionId":"` + knownID + `","turnId":"` + turn + `"}`
 	}
-	// An outage delays it, and then it is found.
+	// An outage delays the lookup, which then finds the result.
 	b.sessions.fail = errors.Join(runtime.ErrTimeout, &journal.OutageError{})
 	if got := post("ann", "k", one+"/messages", body); got.Code != http.StatusGatewayTimeout {
 		t.Fatalf("in an outage: %d %s", got.Code, got.Body)

@@ -14,7 +14,7 @@ import (
 //go:embed openapi.yaml
 var openAPIText []byte
 
-// asyncAPIText describes the frames of the stream. Shared schemas are those of the OpenAPI document.
+// asyncAPIText describes the frames of the stream. It refers to the OpenAPI document for shared schemas.
 //
 //go:embed asyncapi.yaml
 var asyncAPIText []byte
@@ -42,7 +42,7 @@ func (s *server) documentRoutes() []rest.Route {
 			header := w.Header()
 			header.Set("Cache-Control", "no-cache")
 			header.Set("X-Content-Type-Options", "nosniff")
-			// The page needs only its own style.
+			// The page needs only its inline style.
 			header.Set("Content-Security-Policy",
 				"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 			rest.WriteRaw(w, http.StatusOK, contentType, body)

@@ -23,7 +23,7 @@ import (
 	"harness/api"
 )
 
-// document is the served document, with what a test needs to validate exchanges.
+// document is the served document, compiled to validate exchanges.
 type document struct {
 	*openapi3.T
 	routes  []documentedRoute
@@ -101,11 +101,11 @@ func (d *document) follows(body string, place ...string) error {
 	return schema.Validate(value)
 }
 
-// checkReply validates a response: the document must have its status (the default covers server faults), and its body
+// checkReply validates a response. The document must have its status (the default covers server faults), and its body
 // must match the schema.
 func (d *document) checkReply(r *documentedRoute, status int, reply string) error {
 	if strings.Contains(reply, `"statusCode":`) {
-		return d.follows(reply, "components", "schemas", "RouterReply") // the request matches no route
+		return d.follows(reply, "components", "schemas", "RouterReply") // no route matches the request
 	}
 	response, key := r.Responses.Status(status), strconv.Itoa(status)
 	if response == nil && status >= http.StatusInternalServerError {
@@ -130,7 +130,7 @@ func (d *document) checkReply(r *documentedRoute, status int, reply string) erro
 	return nil
 }
 
-// TestDocumentListsTheRoutes: every served route is documented, and every documented route is served.
+// TestDocumentListsTheRoutes: the documented routes are exactly the served ones.
 func TestDocumentListsTheRoutes(t *testing.T) {
 	t.Parallel()
 	var documented, served []string
@@ -154,7 +154,7 @@ func TestDocumentListsTheRoutes(t *testing.T) {
 	}
 }
 
-// TestDocumentPage: the page is readable and loads nothing else.
+// TestDocumentPage: the page is readable and loads no other resource.
 func TestDocumentPage(t *testing.T) {
 	t.Parallel()
 	got := setup(t).send(http.MethodGet, "/api/docs", "", "")
@@ -230,8 +230,8 @@ func recordings(t *testing.T) []exchange {
 	return all
 }
 
-// TestRecordedRepliesFollowTheDocument: codex-manager's responses match the document, so its clients can be written
-// from it.
+// TestRecordedRepliesFollowTheDocument: codex-manager's responses match the document, so clients of codex-manager can
+// be written from it.
 func TestRecordedRepliesFollowTheDocument(t *testing.T) {
 	t.Parallel()
 	d := readDocument(t)
@@ -253,7 +253,7 @@ func TestRecordedRepliesFollowTheDocument(t *testing.T) {
 	}
 }
 
-// TestRepliesFollowTheDocument: so do this server's responses to the same requests.
+// TestRepliesFollowTheDocument: this server's responses to the same requests match the document too.
 func TestRepliesFollowTheDocument(t *testing.T) {
 	t.Parallel()
 	d, b := readDocument(t), setup(t, func(o *parts) {
@@ -281,8 +281,8 @@ func TestRepliesFollowTheDocument(t *testing.T) {
 	}
 }
 
-// TestRecordedRequestsFollowTheDocument: the document allows the bodies that codex-manager accepted, and none of
-// those it refused.
+// TestRecordedRequestsFollowTheDocument: the document allows the bodies that codex-manager accepted, and none that it
+// refused.
 func TestRecordedRequestsFollowTheDocument(t *testing.T) {
 	t.Parallel()
 	d := readDocument(t)
@@ -312,7 +312,8 @@ func TestRecordedRequestsFollowTheDocument(t *testing.T) {
 	}
 }
 
-// TestEveryOperationHasAnExample of each JSON request and success body, and the examples match their schemas.
+// TestEveryOperationHasAnExample: each JSON request and success body has an example, and the examples match their
+// schemas.
 func TestEveryOperationHasAnExample(t *testing.T) {
 	t.Parallel()
 	d := readDocument(t)
@@ -346,10 +347,10 @@ func TestEveryOperationHasAnExample(t *testing.T) {
 	}
 }
 
-// jsonOf returns the JSON form of a body; nil if it has only other types.
+// jsonOf returns the JSON form of a body, nil if it has only other types.
 func jsonOf(content openapi3.Content) *openapi3.MediaType { return content["application/json"] }
 
-// A session that another node may own may also be pinned to a dead node.
+// An operation on a session that another node may own documents the refusal for a session pinned to a dead node.
 func TestOwnedOperationsMayBePinned(t *testing.T) {
 	t.Parallel()
 	owned := 0

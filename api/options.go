@@ -30,21 +30,21 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// Health is what the health routes need. Its methods must not block.
+// Health provides the data of the health routes. Its methods must not block.
 type Health interface {
-	// Runtime is the state of codex, which codex-manager's clients read.
+	// Runtime is the state of codex, for codex-manager's clients.
 	Runtime() runtime.Status
-	// Runtimes returns the states of all runtimes, the default first; none on a node without agents.
+	// Runtimes returns the states of all runtimes, the default one first. A node without agents has none.
 	Runtimes() []RuntimeHealth
 	// Auth reports which credentials the runtime can find.
 	Auth() AuthHealth
-	// Store reports since when the store refuses writes, nil while it accepts them.
+	// Store reports since when the store has refused writes, nil while it accepts them.
 	Store() *journal.OutageError
-	// Damaged reports how many stored rows are damaged, and since when that is known.
+	// Damaged reports how many stored rows are damaged, and when the damage was found.
 	Damaged() (rows int, since time.Time)
-	// Serving returns why this process accepts no work (it is starting or draining), nil if it does.
+	// Serving returns why this process accepts no work (it is starting or draining), or nil if it accepts work.
 	Serving() error
-	// StoreReady writes to the store, unless that was done recently, and reports why it cannot.
+	// StoreReady checks that the store accepts writes, with a write unless a recent one succeeded.
 	StoreReady(ctx context.Context) error
 }
 
@@ -65,7 +65,7 @@ type AuthHealth struct {
 type Options struct {
 	Operations *operations.Service
 	Health     Health
-	// Runtime executes the requests that are passed through to the provider (models, account, config, ...). nil:
+	// Runtime executes the requests that are passed through to the provider (models, account, config, ...). If nil,
 	// those routes respond with 503.
 	Runtime runtime.RawCaller
 	Protocols
@@ -73,89 +73,92 @@ type Options struct {
 	Administration
 	Answers
 	Observation
-	// Owners forwards requests to the node that owns a session. nil: 421, and clients must send the request to that
-	// node.
+	// Owners forwards requests to the node that owns a session. If nil, the response is 421, and clients must send the
+	// request to that node.
 	Owners Owners
-	// Version is this server's version; the API has codex-manager's own.
+	// Version is the version of this server. The API has codex-manager's version.
 	Version string
 	// Clock is time.Now when nil.
 	Clock func() time.Time
 }
 
-// Protocols are served in addition to REST.
+// Protocols are the protocols in addition to REST.
 type Protocols struct {
-	// Stream serves websocket upgrades of GET /api/stream, Metrics serves GET /metrics. nil: 404.
+	// Stream serves websocket upgrades of GET /api/stream. Metrics serves GET /metrics. If nil, they return 404.
 	Stream, Metrics http.Handler
 	// RPC serves JSON-RPC.
 	RPC RPC
-	// Tasks serves the task API. nil: 404.
+	// Tasks serves the task API. If nil, its routes return 404.
 	Tasks Tasks
-	// Pages serves everything outside the API, behind the guard. nil: nothing.
+	// Pages serves every path outside the API, behind the guard. If nil, there are no pages.
 	Pages func(api http.Handler) http.Handler
 }
 
 // Access defines who may send requests.
 type Access struct {
-	// Guard wraps everything behind the request id and the access log: authentication, origin rules. nil: nothing.
+	// Guard wraps everything behind the request id and the access log: authentication and origin rules. If nil, there is
+	// no guard.
 	Guard func(http.Handler) http.Handler
-	// Agents knows what the agent of a session may access. nil: nothing.
+	// Agents reports what a session's agent may access. If nil, an agent may access nothing.
 	Agents Agents
-	// Actor returns the caller of a request, for the record of decisions. nil: "local".
+	// Actor returns the caller of a request, for the record of decisions. If nil, it is "local".
 	Actor func(*http.Request) string
-	// LocalAccess reports whether local programs need a token, and why if they normally would not. nil: unknown.
+	// LocalAccess reports whether local programs need a token, and why if they normally need none. If nil, this is
+	// unknown.
 	LocalAccess func() (tokenNeeded bool, reason string)
 }
 
-// Administration has the parts for administrators.
+// Administration holds the dependencies of the administrators' routes.
 type Administration struct {
-	// Lifecycle lists and reloads extensions. nil: those routes do not exist.
+	// Lifecycle lists and reloads extensions. If nil, those routes do not exist.
 	Lifecycle *admin.Lifecycle
-	// Tokens are the named access tokens. nil: 404.
+	// Tokens are the named access tokens. If nil, their routes return 404.
 	Tokens admin.Tokens
-	// Logins sets login cookies for browsers. nil: 404.
+	// Logins sets login cookies for browsers. If nil, its routes return 404.
 	Logins *auth.Logins
-	// OIDC logs in people at OpenID Connect providers. Without its parts: 404.
+	// OIDC logs people in at OpenID Connect providers. Without its fields, its routes return 404.
 	OIDC admin.OIDC
 	// Settings are the settings at the start of this server.
 	Settings []sessions.Setting
-	// Push stores the browsers that get notifications. nil: 404.
+	// Push stores the browsers that get notifications. If nil, its routes return 404.
 	Push admin.Push
 }
 
 // Answers defines how responses are stored, delayed and limited.
 type Answers struct {
-	// Artifacts are the outputs of this server's tools. nil: 404.
+	// Artifacts are the outputs of this server's tools. If nil, their routes return 404.
 	Artifacts *artifact.Store
-	// Idempotency stores the responses to requests with an Idempotency-Key. nil: the header has no effect.
+	// Idempotency stores the responses to requests with an Idempotency-Key. If nil, the header has no effect.
 	Idempotency *idempotency.Store
-	// Reads delays a response until the data it read may be shown. nil: no delay.
+	// Reads delays a response until the data it contains may be shown. If nil, there is no delay.
 	Reads rest.Reads
-	// Long limits long responses; handlers of one server share it. nil: the handler has its own, and temporary files.
+	// Long limits long responses. Handlers of one server share it. If nil, the handler uses its own limits and temporary
+	// files.
 	Long *sessions.LongAnswers
-	// StoreWait limits how long a request waits for a store that refuses writes; then it gets 503. 0: as long as its
-	// client waits.
+	// StoreWait limits how long a request waits for a store that refuses writes; then it gets 503. 0 means as long as
+	// the client waits.
 	StoreWait time.Duration
 }
 
 // Observation records requests.
 type Observation struct {
-	// Calls gets every request that may change something, whatever its outcome. nil: none is recorded.
+	// Calls gets every request that may change something, regardless of its outcome. If nil, no request is recorded.
 	Calls calls.Sink
-	// Limiter accepts the connections; its refusals are recorded in Calls too. It may be nil.
+	// Limiter accepts the connections. Calls records its refusals too. It may be nil.
 	Limiter *conns.Limiter
 	Logger  zerolog.Logger
 	// Answered gets every finished request: its route as in Operations ("" if none matched), the status, and the
-	// duration. A socket finishes when it closes. nil: no counting.
+	// duration. A socket finishes when it closes. If nil, no request is counted.
 	Answered func(method, route string, status int, took time.Duration)
-	// Span, when set, begins the span of a request. The returned context carries the trace, and ended gets the
-	// outcome. It must not block.
+	// Span, when set, starts the span of a request. The returned context carries the trace, and ended gets the outcome.
+	// It must not block.
 	Span func(caller telemetry.Trace, method string) (own telemetry.Trace, ended func(route string, status int,
 		began time.Time, took time.Duration))
 }
 
-// RPC has the handlers of JSON-RPC; a nil one responds with 404.
+// RPC has the handlers of JSON-RPC. A nil handler returns 404.
 type RPC struct {
-	// Sockets are by path, /rpc and /ws.
+	// Sockets maps the paths /rpc and /ws to handlers.
 	Sockets        map[string]http.Handler
 	Post, Document http.Handler
 }
@@ -168,7 +171,7 @@ type Tasks interface {
 	Refuse(w http.ResponseWriter, r *http.Request, err error)
 }
 
-// server is the state behind the handlers.
+// server is the state that the handlers share.
 type server struct {
 	Options
 	provider *compat.Mount

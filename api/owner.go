@@ -16,15 +16,15 @@ type Owners interface {
 	// Ask forwards a request and its body to a node. forward.ErrClientsTurn, *forward.UnreachableError,
 	// *forward.LostAnswerError.
 	Ask(r *http.Request, owner, body string) (*http.Response, error)
-	// Takers are the nodes that create sessions when this one does not.
+	// Takers returns the nodes that create sessions when this node does not.
 	Takers(ctx context.Context) ([]string, error)
 }
 
 // errAsked reports that the owner handled the request and its response was sent.
 var errAsked = errors.New("the owner handled the request")
 
-// askOwner forwards a request to the right node and sends its response: errAsked. It returns every other outcome,
-// either that node's error or the original one.
+// askOwner forwards a request to the right node and sends its response. It then returns errAsked. Otherwise it
+// returns that node's error or the original one.
 func (s *server) askOwner(w http.ResponseWriter, r *http.Request, in *rest.Input, outcome error) error {
 	if s.Owners == nil || outcome == nil {
 		return outcome
@@ -42,7 +42,7 @@ func (s *server) askOwner(w http.ResponseWriter, r *http.Request, in *rest.Input
 }
 
 // elsewhere returns *session.NotOwnerError or *session.ElsewhereError for a request that another node handles. It
-// runs before the key is claimed here, because the other node claims it.
+// runs before this node claims the key, because the other node claims it.
 func (s *server) elsewhere(ctx context.Context, rt *rest.Route, in *rest.Input) error {
 	if s.Owners != nil && rt.Begins {
 		refused := s.Operations.CheckNew()
@@ -53,7 +53,7 @@ func (s *server) elsewhere(ctx context.Context, rt *rest.Route, in *rest.Input) 
 		if err != nil || len(nodes) > 0 {
 			return cmp.Or(err, refused)
 		}
-		return nil // what this key already created is returned here
+		return nil // this node returns what the key already created
 	}
 	if s.Owners == nil || rt.Operation == "" {
 		return nil

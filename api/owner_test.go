@@ -12,8 +12,8 @@ import (
 	"harness/internal/services/session"
 )
 
-// A request that needs the runtime of another node's session is refused with the owner's name: after 410, 403 and
-// 404, and before the body and the runtime.
+// A request that needs the runtime of another node's session is refused with the owner's name. This check follows
+// 410, 403 and 404, and precedes the body and the runtime.
 func TestRemoteSessionIsRefusedWithOwner(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -58,7 +58,7 @@ type owners struct {
 	answer *http.Response
 	err    error
 	takers []string
-	away   string // a node that cannot be reached
+	away   string // an unreachable node
 }
 
 func (o *owners) Takers(context.Context) ([]string, error) { return o.takers, nil }
@@ -71,8 +71,8 @@ func (o *owners) Ask(r *http.Request, owner, body string) (*http.Response, error
 	return o.answer, o.err
 }
 
-// The owner gets the original request, only for what it must do, and its response is passed on. If it cannot respond,
-// the reason is reported.
+// The owner gets the original request, only if it must handle it, and its response is passed on. If it cannot
+// respond, the server reports the reason.
 func TestRequestIsForwardedToOwner(t *testing.T) {
 	t.Parallel()
 	asked := &owners{}
@@ -111,8 +111,8 @@ func TestRequestIsForwardedToOwner(t *testing.T) {
 	}
 }
 
-// A node that creates no sessions forwards to other nodes, with or without a key, until one can be reached. Otherwise
-// it refuses, except for sessions it created with the same key.
+// A node that creates no sessions forwards to other nodes, with or without a key, until one is reachable. Otherwise
+// it refuses, except for sessions that it created with the same key.
 func TestOtherNodesCreateSessions(t *testing.T) {
 	t.Parallel()
 	asked := &owners{away: "away"}

@@ -12,7 +12,7 @@ import (
 	"harness/internal/runtime/codex"
 )
 
-// TestProviderCalls: what the runtime is called with, parameter by parameter.
+// TestProviderCalls checks the calls to the runtime, parameter by parameter.
 func TestProviderCalls(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ method, target, body, want string }{
@@ -50,8 +50,8 @@ func TestProviderCalls(t *testing.T) {
 	}
 }
 
-// A missing login of codex differs from a wrong token for this server: by code, by message, and without a request for
-// another token.
+// A missing login of codex is distinct from a wrong token for this server: by code, by message, and without a request
+// for another token.
 func TestMissingRuntimeLoginDiffersFromWrongServerToken(t *testing.T) {
 	t.Parallel()
 	for _, target := range []string{"GET /api/account/rate-limits", "GET /api/models", "GET /api/account", "POST /api/sessions/" + knownID + "/compact"} {
@@ -72,7 +72,7 @@ func TestMissingRuntimeLoginDiffersFromWrongServerToken(t *testing.T) {
 	}
 }
 
-// TestRollback: one turn unless a client counts, the runtime's response, and its message about an unknown session.
+// TestRollback: one turn by default, the runtime's response, and its message about an unknown session.
 func TestRollback(t *testing.T) {
 	t.Parallel()
 	const target = "/api/sessions/" + knownID + "/rollback"
@@ -94,7 +94,7 @@ func TestRollback(t *testing.T) {
 		`{"status":"not_found","sessionId":"`+unknownID+`"}`)
 }
 
-// TestForkReturnsOwnSession: the fork is returned as one of our sessions.
+// TestForkReturnsOwnSession: the fork is returned as a session of this server.
 func TestForkReturnsOwnSession(t *testing.T) {
 	t.Parallel()
 	const fork = "01a1fbb7-eea4-7142-a348-ea8dd275d776"
@@ -108,7 +108,7 @@ func TestForkReturnsOwnSession(t *testing.T) {
 	}
 }
 
-// The target of a review, and the input of a steered turn, reach the operation as sent.
+// The target of a review, and the input of a steered turn, reach the operation unchanged.
 func TestReviewAndSteerReachOperation(t *testing.T) {
 	t.Parallel()
 	custom := runtime.Review{Target: runtime.ReviewCustom, Instructions: "Review this thread's current changes."}

@@ -36,7 +36,7 @@ func (echoedPush) Unsubscribe(_ context.Context, _, id string) error {
 	return nil
 }
 
-// Every caller has separate browsers; a refusal has a reason, and no response has an endpoint.
+// Every caller has separate browsers. A refusal has a reason, and no response contains an endpoint.
 func TestPushSubscriptionRoutes(t *testing.T) {
 	t.Parallel()
 	document, b := readDocument(t), setup(t)

@@ -8,8 +8,8 @@ import (
 	"harness/internal/platform/auth"
 )
 
-// checkReach refuses requests of a project-limited caller outside its projects. A session or project in the path
-// looks as if it did not exist; routes without a rule are refused.
+// checkReach refuses requests outside the projects of a project-limited caller. A session or project in the path
+// looks as if it did not exist. Routes without a rule refuse such callers.
 func (s *server) checkReach(r *http.Request, rt *rest.Route, params map[string]string) error {
 	if auth.ProjectsFrom(r.Context()) == nil || rt.Access == rest.AccessAnybody || rt.OwnReach {
 		return nil

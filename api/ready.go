@@ -15,18 +15,18 @@ import (
 	"harness/internal/runtime"
 )
 
-// readyTimeout limits the readiness check: an orchestrator's probe must not hang when the store does.
+// readyTimeout limits the readiness check, because an orchestrator's probe must not hang when the store does.
 const readyTimeout = 2 * time.Second
 
-// readyBody lists what this process needs to work, each with its state.
+// readyBody lists the dependencies of this process and the state of each.
 type readyBody struct {
 	Status string `json:"status"`
-	// Reason is the first missing item.
+	// Reason describes the first dependency that is not ready.
 	Reason   string         `json:"reason,omitempty"`
 	Version  string         `json:"version,omitempty"`
 	Store    readyPart      `json:"store"`
 	Runtimes []readyRuntime `json:"runtimes"`
-	// Access is what local programs need; absent if unknown.
+	// Access reports whether local programs need a token. It is absent if unknown.
 	Access *readyAccess `json:"access,omitempty"`
 }
 
@@ -46,8 +46,9 @@ type readyRuntime struct {
 	Reason string        `json:"reason,omitempty"`
 }
 
-// getReady is for orchestrators: 200 when this process can accept work, otherwise 503 (starting or draining, a store
-// that refuses writes, or no runtime that can run a turn). It needs no access, because probes carry no token.
+// getReady serves orchestrators. It returns 200 when this process can accept work, otherwise 503 (starting or
+// draining, a store that refuses writes, or no runtime that can run a turn). It needs no access, because probes send
+// no token.
 func (s *server) getReady(ctx context.Context, _ *rest.Input) (rest.Reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
@@ -84,7 +85,7 @@ func (s *server) getReady(ctx context.Context, _ *rest.Input) (rest.Reply, error
 	return rest.OK(body)
 }
 
-// storeReason names no host, because it is public.
+// storeReason omits host names, because the response is public.
 func storeReason(err error) string {
 	if outage := (*journal.OutageError)(nil); errors.As(err, &outage) {
 		return outage.Error()
@@ -92,7 +93,7 @@ func storeReason(err error) string {
 	return "the store refuses writes: " + database.Reason(err)
 }
 
-// getAlive is for supervisors that restart processes: it needs neither store nor runtime.
+// getAlive serves supervisors that restart processes. It needs neither the store nor a runtime.
 func getAlive(context.Context, *rest.Input) (rest.Reply, error) {
 	return rest.OK(json.RawMessage(conns.AliveBody))
 }

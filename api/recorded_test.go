@@ -35,8 +35,8 @@ type exchange struct {
 	Reply     string  `json:"reply"`
 }
 
-// better are recorded responses that we change on purpose, by their first words and ours: each blames the server for
-// a client's mistake.
+// better returns this server's status and reply for recorded responses that it deliberately changes: each blames the
+// server for a client's mistake.
 func better(e exchange) (status int, reply string, differs bool) {
 	id := sessionOf(e.Path)
 	if e.Topic == "sessions" && (strings.HasSuffix(e.Name, " unknown") || strings.HasSuffix(e.Name, " non uuid") ||
@@ -45,7 +45,7 @@ func better(e exchange) (status int, reply string, differs bool) {
 		return http.StatusNotFound, `{"status":"not_found","sessionId":"` + id + `"}`, true
 	}
 	switch e.Name {
-	case "GET /account/rate-limits": // The API promises 401; codex-manager returned it with older codex.
+	case "GET /account/rate-limits": // the API promises 401; codex-manager returned it with older codex
 		reply := strings.Replace(e.Reply, "invalid_state", "auth_required", 1)
 		reply = strings.Replace(reply, `rate limits"`, `rate limits; this is about the login of codex at its model provider, not your token `+
 			`for this server: set OPENAI_API_KEY, or log in as the server's user with: harness login"`, 1)
@@ -68,8 +68,8 @@ func better(e exchange) (status int, reply string, differs bool) {
 	return 0, "", false
 }
 
-// left are recorded exchanges that this test cannot replay: they need the runtime or the queue, or net/http responds
-// before any handler.
+// left reports recorded exchanges that this test cannot replay: they need the runtime or the queue, or net/http
+// responds before any handler.
 func left(e exchange) bool {
 	return strings.HasPrefix(e.Topic, "controls") || strings.HasPrefix(e.Topic, "queue") || // see TestRecordedControls
 		e.Name == "bad percent" || // see TestBadURL
@@ -111,7 +111,7 @@ func readExchanges(t *testing.T) []exchange {
 	return all
 }
 
-// prime prepares the state behind a recorded response, so that ours can be compared byte for byte.
+// prime prepares the state behind a recorded response, so that this server's response can be compared byte for byte.
 func (b *harnessBundle) prime(t *testing.T, e exchange) {
 	t.Helper()
 	f := b.sessions
@@ -247,15 +247,15 @@ func (r recordedSession) stored(thread json.RawMessage) session.Session {
 	}
 }
 
-// activity is what we add to a session: the values of the idle recorded ones.
+// activity is this server's addition to a session, with the values of idle recorded sessions.
 var activity = []byte(`,"state":"idle","activity":{"turn":null,"background":[]},"activeTurnId":null,"pendingCount":0,` +
 	`"lastError":null,"runtime":""`)
 
-// runtimesOfHealth is what we add to health.
+// runtimesOfHealth is this server's addition to health.
 var runtimesOfHealth = regexp.MustCompile(`,"runtimes":\[\{"name":"codex".*\](,"timestamp")`)
 
-// effective is what we add to controls: the effective network access under full access, besides the one that was
-// sent.
+// effective is this server's addition to controls: the effective network access under full access, in addition to the
+// one sent.
 var effective = []byte(`,"effective":{"networkAccess":"enabled"}`)
 
 func withoutActivity(body *bytes.Buffer) {
@@ -283,10 +283,10 @@ func millis(t *testing.T, iso string) int64 {
 	return at.UnixMilli()
 }
 
-// snapshot are the requests whose responses show a state from which the event stream continues.
+// snapshot matches requests whose responses show a state from which the event stream continues.
 var snapshot = regexp.MustCompile(`^GET /api/(?:projects|sessions(?:/[0-9a-f-]{36})?)(?:\?.*)?$`)
 
-// TestRecorded replays what codex-manager's clients sent and compares status, content type and every byte of the
+// TestRecorded replays requests of codex-manager's clients and compares status, content type and every byte of the
 // body. (TR-01, TR-05, TR-06, TR-07, TR-09, TR-10, TR-11 on the wire.)
 func TestRecorded(t *testing.T) {
 	b := setup(t)
@@ -301,7 +301,7 @@ func TestRecorded(t *testing.T) {
 			status, reply = betterStatus, betterReply
 			deliberate++
 		}
-		// The recorded queue counts belong to another package; ours is off without a queue.
+		// The recorded queue counts belong to another package. This server has no queue here.
 		if at := strings.Index(reply, `"orchestratorQueue":`); at >= 0 {
 			end := at + strings.Index(reply[at:], "}") + 1
 			reply = reply[:at] + `"orchestratorQueue":{"enabled":false}` + reply[end:]
@@ -317,7 +317,7 @@ func TestRecorded(t *testing.T) {
 		}
 		replayed++
 		if answer := got.Body.String(); snapshot.MatchString(e.Method+" "+e.Path) && got.Code == http.StatusOK {
-			// Our responses end with the stream position at which they are true.
+			// This server's responses end with the matching stream position.
 			plain := strings.TrimSuffix(answer, `,"pos":0}`) + "}"
 			if plain == answer+"}" {
 				t.Errorf("%s / %s has no position: %s", e.Topic, e.Name, answer)

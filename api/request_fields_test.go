@@ -19,7 +19,7 @@ import (
 )
 
 // fieldCase is a valid request, with a different value for each of its fields: JSON for the body, text for the query.
-// With adds fields that another one requires.
+// With has fields that another field requires.
 type fieldCase struct {
 	base   string
 	query  string // the fields that it requires
@@ -166,8 +166,7 @@ var (
 		"content": `"d"`, "details": `"{}"`, "startedAt": `1`, "completedAt": `2`, "status": `"streaming"`}
 )
 
-// codesTaker is a runtime whose logins end with a code that it never accepts, and that accepts any key but
-// refusedKey.
+// codesTaker is a runtime with logins that end with a code. It accepts no code, and every key except refusedKey.
 type codesTaker struct{ *codex.Codex }
 
 const refusedKey = "sk-4711-refused"
@@ -184,8 +183,8 @@ func (codesTaker) FinishLogin(_ context.Context, id, code string) error {
 	return &runtime.Error{Runtime: codex.Name, Message: id + " " + code, Kind: runtime.ErrInvalidState}
 }
 
-// effect is everything a request causes: its response, and the calls to packages behind the handler and to the
-// runtime.
+// effect returns everything that a request causes: its response, and the calls to packages behind the handler and to
+// the runtime.
 func effect(t *testing.T, method, target, body string) string {
 	t.Helper()
 	controls, suggester := newFakeControls("untrusted", "restricted", "read-only"), &fakeSuggester{}
@@ -240,7 +239,7 @@ func members(t *testing.T, body string) map[string]json.RawMessage {
 	return read
 }
 
-// documentedFields returns the names in a schema, however it is composed.
+// documentedFields adds the names in a schema, however it is composed.
 func documentedFields(into map[string]bool, schema *openapi3.SchemaRef) {
 	if schema == nil {
 		return
@@ -255,7 +254,7 @@ func documentedFields(into map[string]bool, schema *openapi3.SchemaRef) {
 	}
 }
 
-// No documented request field is ignored: a different value changes the effect or the response.
+// The server ignores no documented request field: a different value changes the effect or the response.
 func TestEveryRequestFieldCounts(t *testing.T) {
 	t.Parallel()
 	path := strings.NewReplacer("{runtime}", codex.Name, "{sessionId}", knownID, "{projectId}", "p", "{turnId}", "t", "{key}", "k",
@@ -265,7 +264,7 @@ func TestEveryRequestFieldCounts(t *testing.T) {
 			continue // TestUploadedPictures
 		}
 		if strings.HasPrefix(r.path, "/api/login/oidc/") {
-			continue // tests/e2e/login, at a real provider
+			continue // tests/e2e/login, with a real provider
 		}
 		operation := r.method + " " + r.path
 		fields := map[string]bool{}
@@ -278,13 +277,13 @@ func TestEveryRequestFieldCounts(t *testing.T) {
 		if r.RequestBody != nil {
 			documentedFields(fields, r.RequestBody.Value.Content.Get("application/json").Schema)
 		}
-		// The task API refuses whatever it does not read (api/v1).
+		// The task API refuses all members that it does not read (api/v1).
 		if len(fields) == 0 || operation == "GET /api/stream" || strings.HasPrefix(r.path, "/v1") {
 			continue
 		}
 		c, known := fieldCases[operation]
 		_, listed := c.fields["runtime"]
-		// routes for any runtime, or for codex only: another runtime changes the response
+		// these routes serve any runtime, or only codex: another runtime changes the response
 		about := inQuery["runtime"] && !listed
 		if !known && (!about || len(fields) > 1) {
 			t.Errorf("%s: say in fieldCases what its fields do", operation)
@@ -340,7 +339,7 @@ func encode(t *testing.T, value any) string {
 	return string(text)
 }
 
-// Combinations of which only one part would take effect are refused.
+// The server refuses combinations in which only one part would take effect.
 func TestConflictingPartsAreRefused(t *testing.T) {
 	t.Parallel()
 	const sessions, accept, review = "/api/sessions/" + knownID, `"decision":"accept"`, "Requires targetType "

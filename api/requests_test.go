@@ -10,7 +10,7 @@ import (
 	"harness/internal/services/session"
 )
 
-// TestDecisionLoser: of 64 deciders one gets 200, and 63 get the winning decision. (SE-10)
+// TestDecisionLoser: of 64 deciders, one gets 200, and 63 get the winning decision. (SE-10)
 func TestDecisionLoser(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -55,7 +55,7 @@ func TestDecisionExpired(t *testing.T) {
 		`{"status":"not_found","approvalId":"r1"}`)
 }
 
-// TestReplies: what the runtime receives for each form of reply.
+// TestReplies checks what the runtime receives for each form of reply.
 func TestReplies(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -134,8 +134,8 @@ func TestRequestLists(t *testing.T) {
 	}
 }
 
-// A reply that the runtime would not accept is refused as the client's mistake, with its field. A reason has a
-// maximum length, and late deciders see it.
+// A reply that the runtime would not accept is refused as the client's mistake, and the error names the field. A
+// reason has a maximum length, and late deciders see it.
 func TestDecisionsAreRefused(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -21,8 +21,8 @@ func (e *roleError) Error() string {
 		strings.Join(roleNames(e.needs), ", "))
 }
 
-// checkRole refuses a request whose principal has none of the route's roles. Agents have separate rules, and without
-// a guard there are no principals.
+// checkRole refuses a request whose principal has none of the route's roles. Agents have separate rules. Without a
+// guard there are no principals.
 func checkRole(r *http.Request, rt *rest.Route) error {
 	principal, guarded := auth.PrincipalFrom(r.Context())
 	if !guarded || principal.Role == auth.RoleAgent || rt.OwnRoles && principal.Signed || rest.MayUse(principal.Role, rt) {
@@ -34,7 +34,7 @@ func checkRole(r *http.Request, rt *rest.Route) error {
 	return err
 }
 
-// tokenRoles are those as tokens are made of them.
+// tokenRoles returns the roles of a route under the names that tokens use.
 func tokenRoles(rt *rest.Route) []string { return roleNames(rest.RolesOf(rt)) }
 
 func roleNames(roles []auth.Role) []string {

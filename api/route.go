@@ -10,16 +10,16 @@ import (
 	"harness/internal/operations"
 )
 
-// Operation describes one served operation. Roles are the roles of named tokens that may call it; Agent is what an
+// Operation describes one served operation. Roles are the roles of named tokens that may call it. Agent is what an
 // agent's request may do there, "" for nothing.
 type Operation struct {
 	Method, Path, Agent string
 	Roles               []string
-	// OwnRecords operations report what they do to the audit log themselves.
+	// OwnRecords operations report their own actions to the audit log.
 	OwnRecords bool
 }
 
-// Operations lists everything that a complete handler serves, paths with {name} parameters as in OpenAPI. It omits
+// Operations lists all operations of a complete handler. Paths have {name} parameters as in OpenAPI. The list omits
 // HEAD, which works for every GET.
 func Operations() []Operation {
 	s := &server{Options: Options{Operations: operations.New(operations.Options{}),
@@ -48,13 +48,13 @@ func (s *server) routes() []rest.Route {
 	return all
 }
 
-// readAnyBody reads a body without using its members.
+// readAnyBody reads a body and ignores its members.
 func (s *server) readAnyBody(r *http.Request) error {
 	_, _, err := s.readBody(r)
 	return err
 }
 
-// failRaw is writeError, and failureOfRaw failureOf, for a route that handles HTTP itself.
+// failRaw and failureOfRaw are writeError and failureOf for a route that handles HTTP itself.
 func (s *server) failRaw(w http.ResponseWriter, r *http.Request, err error) {
 	s.writeError(r.Context(), w, &rest.Route{Method: r.Method, Path: r.URL.Path}, &rest.Input{}, err)
 }

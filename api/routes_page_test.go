@@ -26,7 +26,7 @@ every ` + "`GET`" + `.
 <!-- made from the document: HARNESS_UPDATE=1 go test ./api -run TestRoutePageIsCurrent -->
 `
 
-// The page of routes is generated from the OpenAPI document, which lists what the router serves
+// The page of routes is generated from the OpenAPI document, which lists exactly the served routes
 // (TestDocumentListsTheRoutes).
 func TestRoutePageIsCurrent(t *testing.T) {
 	t.Parallel()
@@ -82,10 +82,10 @@ func routeRow(r documentedRoute) string {
 	return fmt.Sprintf("| `%s %s` | %s | %s | %s |\n", r.method, r.path, r.Summary, list, answers(r.Responses))
 }
 
-// commonStatuses are explained once, in the page's list of errors.
+// commonStatuses are explained only once, in the page's list of errors.
 var commonStatuses = []string{"400", "401", "403", "404", "410", "413", "415", "421", "500", "501", "503", "504", "default"}
 
-// answers returns the statuses specific to the route, and the members of a success.
+// answers returns the statuses specific to the route, and the members of its success response.
 func answers(responses *openapi3.Responses) string {
 	var list []string
 	for status, response := range responses.Map() {

@@ -30,24 +30,24 @@ type runtimeView struct {
 	Auth         authView                 `json:"auth"`
 	Install      *runtime.Install         `json:"install,omitempty"`
 	Limits       limitsView               `json:"limits"`
-	// Providers are the clouds that can serve its models, with the names of their requirements.
+	// Providers are the clouds that can serve its models, and the names of their requirements.
 	Providers []environment.ProviderStatus `json:"providers,omitempty"`
 }
 
-// limitsView is the load and the limits of a runtime; 0 means no limit.
+// limitsView is the load and the limits of a runtime. 0 means no limit.
 type limitsView struct {
 	Turns              int `json:"turns"`
 	MaxTurns           int `json:"maxTurns"`
 	Messages           int `json:"messages"`
 	MaxMessages        int `json:"maxMessages"`
 	MaxSessionMessages int `json:"maxSessionMessages"`
-	// Waiting counts messages that are queued until a turn of another session ends.
+	// Waiting counts messages that wait until a turn of another session ends.
 	Waiting int `json:"waiting"`
 }
 
 type authView struct {
 	runtime.AuthStatus
-	// Login reports that POST .../login works, Logins in which ways.
+	// Login reports whether POST .../login works. Logins lists the supported ways to log in.
 	Login  bool     `json:"login"`
 	Logins []string `json:"logins"`
 }
@@ -84,7 +84,7 @@ func (s *server) listRuntimes(ctx context.Context, _ *rest.Input) (rest.Reply, e
 	return rest.OK(list)
 }
 
-// getRuntime also lists the models; if the runtime cannot be queried, it gives the reason.
+// getRuntime also lists the models. If it cannot query the runtime, it gives the reason.
 func (s *server) getRuntime(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	name := in.Params["runtime"]
 	one, err := s.Operations.Runtime(ctx, name)
@@ -107,7 +107,8 @@ func (s *server) getRuntime(ctx context.Context, in *rest.Input) (rest.Reply, er
 	return rest.OK(body)
 }
 
-// loginBody: a code completes a login, a key is a login, and neither starts a login.
+// loginBody has a code, which completes a login, or a key, which logs in directly. With neither, the request starts a
+// login.
 var loginBody = schema.Optional(schema.Struct(rest.Optional("id", rest.Name),
 	rest.Optional("code", schema.Text{}.Min(1).Max(4096)), rest.Optional("apiKey", schema.Text{}.Trim().Min(1).Max(4096)),
 	rest.Optional("provider", rest.Name)))
@@ -151,7 +152,7 @@ func (s *server) loginRuntime(ctx context.Context, in *rest.Input) (rest.Reply, 
 	return rest.OK(login)
 }
 
-// missingRuntimeError is an unknown runtime in a path.
+// missingRuntimeError reports an unknown runtime in a path.
 type missingRuntimeError struct{ *session.UnknownRuntimeError }
 
 // missing converts an unknown runtime into a 404.

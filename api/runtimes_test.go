@@ -16,7 +16,7 @@ import (
 	"harness/tests/runtimetest/scripted"
 )
 
-// A new session names its runtime: an unknown one is refused with the known names, an unavailable one with the
+// A new session names its runtime. An unknown one is refused with the known names, an unavailable one with the
 // remedy.
 func TestRuntimeOfANewSession(t *testing.T) {
 	t.Parallel()
@@ -50,7 +50,7 @@ func TestRuntimeOfANewSession(t *testing.T) {
 	}
 }
 
-// A message above a limit is refused with the limit, and when to retry. RA-28
+// A message above a limit is refused with the limit and the time to retry. RA-28
 func TestMessageAboveLimitIsRefused(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -67,7 +67,7 @@ func TestMessageAboveLimitIsRefused(t *testing.T) {
 	}
 }
 
-// A turn is retried by its id; a refusal has the reason.
+// A client retries a turn by its id. A refusal has the reason.
 func TestTurnRetry(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -85,7 +85,7 @@ func TestTurnRetry(t *testing.T) {
 	}
 }
 
-// A new session sets what its agent reads on its own, and lists it with its changes.
+// A new session sets which files its agent reads by itself, and lists them with their changes.
 func TestImplicitSourcesOfSession(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -119,7 +119,7 @@ func TestListFilteredByRuntime(t *testing.T) {
 	}
 }
 
-// twoRuntimes are codex, which the bundle's runtime serves, and another one, neither of them started.
+// twoRuntimes are codex, which the bundle's runtime serves, and another one. Neither is started.
 type twoRuntimes struct{ adapters []runtime.Adapter }
 
 func (r twoRuntimes) Runtimes() (names []string) {
@@ -155,7 +155,7 @@ func setupTwo(t *testing.T) *harnessBundle {
 	return b
 }
 
-// codex-only routes refuse another runtime by name without a call to codex; with no name, or codex, they return
+// codex-only routes refuse another runtime by name without a call to codex. Without a name, or for codex, they return
 // codex's response.
 func TestRoutesOfOneProvider(t *testing.T) {
 	t.Parallel()
@@ -208,7 +208,7 @@ func TestRoutesOfOneProvider(t *testing.T) {
 	if routes < 20 {
 		t.Errorf("%d routes were tried", routes)
 	}
-	// A server without codex says so, rather than that codex is missing.
+	// A server without codex reports that, instead of a missing codex installation.
 	none := setup(t, func(p *parts) {
 		p.Runtime = nil
 		p.Runtimes = twoRuntimes{[]runtime.Adapter{scripted.New(scripted.Options{})}}
@@ -219,7 +219,7 @@ func TestRoutesOfOneProvider(t *testing.T) {
 	}
 }
 
-// Models and capabilities are those of the requested runtime, in the format that clients expect.
+// Models and capabilities belong to the requested runtime, in the format that clients expect.
 func TestModelsAndCapabilitiesOfRuntime(t *testing.T) {
 	t.Parallel()
 	b := setupTwo(t)
@@ -305,7 +305,7 @@ func TestRuntimes(t *testing.T) {
 			t.Errorf("%s: %d %s", target, got.Code, got.Body)
 		}
 	}
-	// Neither runtime has a login that ends with a code from here, or a login with a key.
+	// Neither runtime has a login that ends with a code entered here, or a login with a key.
 	for _, name := range []string{"scripted", "codex"} {
 		for _, body := range []string{`{"id":"x","code":"y"}`, `{"apiKey":"y"}`} {
 			got := b.send(http.MethodPost, "/api/runtimes/"+name+"/login", "application/json", body)
@@ -316,7 +316,7 @@ func TestRuntimes(t *testing.T) {
 	}
 }
 
-// A key logs in a runtime that accepts one. The response never contains the key, even if the runtime repeats it.
+// A key logs in a runtime that accepts keys. The response never contains the key, even if the runtime repeats it.
 // RA-07
 func TestLoginWithProviderKey(t *testing.T) {
 	t.Parallel()

@@ -14,8 +14,8 @@ import (
 	"harness/internal/platform/telemetry"
 )
 
-// serve runs one request of a route: parameters, body, guards and validation in codex-manager's order, then the
-// handler and the response.
+// serve handles one request of a route. It runs the parameters, body, guards and validation in codex-manager's order,
+// then the handler and the response.
 func (s *server) serve(w http.ResponseWriter, r *http.Request, rt *rest.Route, names, values []string) {
 	params, known := readParams(rt, names, values)
 	if !known {
@@ -64,7 +64,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, rt *rest.Route, n
 	}
 }
 
-// admit responds to a request that is not allowed here; false when it did.
+// admit responds to a request that is not allowed here, and returns false if it responded.
 func (s *server) admit(w http.ResponseWriter, r *http.Request, rt *rest.Route, params map[string]string) bool {
 	refuse := func(w http.ResponseWriter, r *http.Request, err error) {
 		s.writeError(r.Context(), w, rt, &rest.Input{Params: params}, err)
@@ -81,13 +81,13 @@ func (s *server) admit(w http.ResponseWriter, r *http.Request, rt *rest.Route, p
 	if err == nil {
 		return true
 	}
-	// An unread body makes closing the connection a reset, which loses the refusal.
+	// With an unread body, closing the connection resets it, and the client loses the refusal.
 	_, _ = io.CopyN(io.Discard, r.Body, rest.MaxBody)
 	refuse(w, r, err)
 	return false
 }
 
-// send sends a response. On an error it has sent nothing.
+// send sends a response. If it returns an error, it has sent nothing.
 func (s *server) send(ctx context.Context, w http.ResponseWriter, rt *rest.Route, answer rest.Reply) error {
 	leave, err := s.Long.MakeRoom(ctx, rt, &answer)
 	if err != nil {
@@ -106,7 +106,7 @@ func (s *server) send(ctx context.Context, w http.ResponseWriter, rt *rest.Route
 		w.Header().Set("Cache-Control", "no-store")
 	}
 	if answer.Status == http.StatusNotModified {
-		w.Header().Add("Vary", "Accept-Encoding") // as the original response has
+		w.Header().Add("Vary", "Accept-Encoding") // the original response has this header too
 		w.WriteHeader(answer.Status)
 		return nil
 	}
@@ -121,9 +121,9 @@ func (s *server) send(ctx context.Context, w http.ResponseWriter, rt *rest.Route
 	return nil
 }
 
-// settle waits until a response that shows what was read may be sent. One that reports a change may be sent: it was
-// committed after everything it read. A refusal changed nothing, and may be replaced by the reason why there is no
-// response.
+// settle waits until the data in a response may be shown. A response that reports a change may be sent immediately,
+// because the change was committed after everything it read. A refusal changed nothing, so settle may replace it with
+// its own error.
 func (s *server) settle(ctx context.Context, rt *rest.Route, in *rest.Input, answer rest.Reply, outcome error) error {
 	if s.Reads == nil {
 		return nil
@@ -189,7 +189,7 @@ func (s *server) run(ctx context.Context, r *http.Request, rt *rest.Route, in *r
 // paramSchema is the rule of every path parameter.
 var paramSchema = schema.Text{}.Trim().Min(1)
 
-// plain reports whether a parameter is only visible ASCII: most are, and then there is nothing to trim or to refuse.
+// plain reports whether a parameter has only visible ASCII characters. Most do, and need no trimming and no check.
 func plain(value string) bool {
 	for i := range len(value) {
 		if value[i] <= ' ' || value[i] > '~' {

@@ -8,7 +8,7 @@ import (
 	"harness/api/sessions"
 )
 
-// Settings are shown as given, with the defaults of new sessions and whether they may be changed.
+// Settings are shown as configured, with the defaults of new sessions and whether they may be changed.
 func TestServerSettings(t *testing.T) {
 	t.Parallel()
 	const defaults = `"defaults":{"model":null,"approvalPolicy":"never","networkAccess":"enabled",` +
@@ -27,7 +27,7 @@ func TestServerSettings(t *testing.T) {
 		`"defaultsEditable":false,"defaultLockReason":"Managed by harness configuration"}`)
 }
 
-// The defaults of new sessions change in one step, and other stored values stay; locked defaults are refused.
+// The defaults of new sessions change in one step, and other stored values stay. Locked defaults are refused.
 func TestSetDefaults(t *testing.T) {
 	t.Parallel()
 	controls := newFakeControls("never", "enabled", "read-only")

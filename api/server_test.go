@@ -41,7 +41,7 @@ func TestHealthReportsState(t *testing.T) {
 	check("degraded", `{"running":true,"pid":7,"initialized":false,`+starting+`}`,
 		`{"name":"codex","default":true,`+starting+`,"processes":[{"pid":7,"state":"starting"}],"waiting":0}`)
 
-	// A runtime other than the default may be unavailable; one with a process for each session lists them all.
+	// A runtime other than the default may be unavailable. A runtime with a process for each session lists all of them.
 	b.health.status = runtime.Status{State: runtime.StateReady, PID: 7}
 	b.health.others = []api.RuntimeHealth{
 		{Name: "away", Status: runtime.Status{State: runtime.StateUnavailable, Reason: "install it"}},
@@ -70,7 +70,7 @@ func TestHealthOfStoreOutage(t *testing.T) {
 	}
 }
 
-// A request refused because of the store says when to retry.
+// The response to a request refused because of the store has a retry time.
 func TestRetryAfterAnOutage(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -81,7 +81,7 @@ func TestRetryAfterAnOutage(t *testing.T) {
 	}
 }
 
-// Readiness names the store and every runtime, and requires one runtime that can run a turn; liveness requires
+// Readiness names the store and every runtime, and requires one runtime that can run a turn. Liveness requires
 // nothing.
 func TestReady(t *testing.T) {
 	t.Parallel()
@@ -128,7 +128,7 @@ func TestRequestID(t *testing.T) {
 	}
 }
 
-// One line per request has the caller, the route, the session, the turn, and the outcome.
+// Each request logs one line with the caller, the route, the session, the turn, and the outcome.
 func TestAccessLog(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -36,7 +36,8 @@ func (f *fakeSuggester) Upsert(_ context.Context, _, key string, next jobs.Sugge
 	return next, f.fail
 }
 
-// The responses of the suggested-request routes, byte for byte as recorded, with guards and validation in order.
+// The responses of the suggested-request routes match the recorded ones byte for byte, with guards and validation in
+// order.
 func TestSuggestedRequestRoutes(t *testing.T) {
 	t.Parallel()
 	f := &fakeSuggester{next: jobs.Suggested{Status: "fallback", RequestKey: "k", Suggestion: "improve this"}}

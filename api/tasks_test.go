@@ -9,7 +9,7 @@ import (
 	"harness/internal/platform/auth"
 )
 
-// fakeTasks serves every route of the task API alike.
+// fakeTasks serves every route of the task API with one handler.
 type fakeTasks struct{ http.HandlerFunc }
 
 func (f fakeTasks) Handler(v1.Route) http.Handler { return f.HandlerFunc }
@@ -18,8 +18,8 @@ func (f fakeTasks) Refuse(w http.ResponseWriter, _ *http.Request, _ error) {
 	w.WriteHeader(http.StatusTeapot)
 }
 
-// Readers of sessions read tasks and decide nothing; operators do both. A runtime's own requests, and transcript
-// writers, have no access to tasks: above all they approve nothing.
+// Readers of sessions can read tasks and decide nothing. Operators can do both. A runtime's own requests, and
+// transcript writers, have no access to tasks. In particular, they cannot approve calls.
 func TestTaskRoles(t *testing.T) {
 	t.Parallel()
 	reached := false

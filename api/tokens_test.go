@@ -43,7 +43,7 @@ func (echoedTokens) Revoke(_ context.Context, id string) (tokens.Token, error) {
 	return tokens.Token{ID: id, Name: "n", Role: tokens.Viewer, RevokedAt: 5}, nil
 }
 
-// Every response about tokens, success or failure, is as documented.
+// Every response about tokens, success or failure, matches the documentation.
 func TestTokenRoutes(t *testing.T) {
 	t.Parallel()
 	document, b := readDocument(t), setup(t)
@@ -81,7 +81,7 @@ func TestTokenRoutes(t *testing.T) {
 	}
 }
 
-// A role may do what the table of routes says, on every operation, and an unknown role may do nothing.
+// A role may do what the table of routes allows, on every operation. An unknown role may do nothing.
 func TestRolesOfEveryOperation(t *testing.T) {
 	t.Parallel()
 	role := auth.Role("")
@@ -111,7 +111,7 @@ func TestRolesOfEveryOperation(t *testing.T) {
 			}
 		}
 	}
-	// The promise itself, regardless of the table.
+	// This checks the promise itself, independent of the table.
 	for _, c := range []struct {
 		role         auth.Role
 		method, path string

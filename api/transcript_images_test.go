@@ -13,7 +13,7 @@ import (
 	"harness/tests/dbtest"
 )
 
-// An image of a session's transcript can be read wherever the session can be read, and nowhere else.
+// Readers of a session can read the images of its transcript, and no other caller can.
 func TestImagesOfASession(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {

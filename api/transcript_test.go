@@ -21,7 +21,7 @@ func upsertOf(id, content string) string {
 
 func many(bodies ...string) string { return `{"entries":[` + strings.Join(bodies, ",") + `]}` }
 
-// A request with many entries gets the results of single requests, in order.
+// A request with many entries gets the results of the single requests, in order.
 func TestManyUpsertsAreAnsweredInOrder(t *testing.T) {
 	t.Parallel()
 	bodies := []string{upsertOf(`"b"`, `"<é>\u2028\ud800\u0000\""`), upsertOf(`" a "`, `""`), upsertOf(`"b"`, `"again"`),
@@ -53,7 +53,7 @@ func TestManyUpsertsAreAnsweredInOrder(t *testing.T) {
 	}
 }
 
-// An invalid entry refuses the whole request, with its index.
+// An invalid entry makes the server refuse the whole request, with the entry's index.
 func TestManyUpsertsAreRefusedAsAWhole(t *testing.T) {
 	t.Parallel()
 	good := upsertOf(`"m"`, `"c"`)
@@ -122,7 +122,7 @@ func TestManyUpsertsUpToTheLimits(t *testing.T) {
 	}
 }
 
-// Unknown sessions, and those of workers, get the same response as on the single route.
+// Unknown sessions and workers' sessions get the same response as on the route for one entry.
 func TestManyUpsertsHaveTheGuardsOfOne(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -139,7 +139,7 @@ func TestManyUpsertsHaveTheGuardsOfOne(t *testing.T) {
 	}
 }
 
-// The log names the turn when all entries belong to one.
+// The log names the turn if all entries belong to the same one.
 func TestManyUpsertsAreLoggedWithTheirTurn(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

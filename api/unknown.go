@@ -1,9 +1,9 @@
 package api
 
-// Clients of codex-manager may send unknown members, which it dropped. Dropping a client's content, or its selection,
-// would make the response wrong. Routes that do not support these therefore refuse them.
+// Clients of codex-manager may send unknown members, which it dropped. If this server dropped a client's content or
+// selection, the response would be wrong. Routes that do not support such members therefore refuse them.
 
-// carriesContent has the names under which clients send content: members of bodies, at any depth.
+// carriesContent reports whether clients send content under a name. It covers members of bodies at any depth.
 func carriesContent(name string) bool {
 	switch name {
 	case "attachment", "attachments", "audio", "content", "contentItems", "document", "documents", "file", "files",
@@ -14,7 +14,7 @@ func carriesContent(name string) bool {
 	return false
 }
 
-// selects has the names under which clients select results: members of queries.
+// selects reports whether clients select results under a name. It covers members of queries.
 func selects(name string) bool {
 	switch name {
 	case "after", "archived", "around", "before", "cursor", "fields", "filter", "filters", "from", "ids",

@@ -49,7 +49,7 @@ const (
 	leastEdit  = `{"keyPath":"k","mergeStrategy":"replace","value":1}`
 )
 
-// contentNames and selectionNames are the names clients use for content and for selection.
+// contentNames and selectionNames are the names that clients use for content and for selection.
 var (
 	contentNames = []string{"attachments", "content", "contentItems", "file", "files", "image", "images", "input",
 		"message", "parts", "prompt", "text", "title"}
@@ -57,8 +57,8 @@ var (
 		"offset", "page", "state", "projectId", "threadId"}
 )
 
-// Every operation accepts what its documentation names. It ignores unknown members as codex-manager does, except
-// content and selection, which it refuses.
+// Every operation accepts all documented members. Like codex-manager, it ignores unknown members, except content and
+// selection, which it refuses.
 func TestUnknownContentAndSelectionAreRefused(t *testing.T) {
 	t.Parallel()
 	refused := func(method, target, body, name string) bool {
@@ -82,7 +82,7 @@ func TestUnknownContentAndSelectionAreRefused(t *testing.T) {
 		raw := r.path == "/metrics" || r.path == "/api/stream" || strings.HasPrefix(r.path, "/rpc") || r.path == "/ws" ||
 			r.path == "/api/openapi.json" || r.path == "/api/asyncapi.json" || r.path == "/api/docs" ||
 			strings.HasPrefix(r.path, "/v1") || strings.HasPrefix(r.path, "/api/agents") ||
-			// The provider decides what it adds to its response.
+			// The provider decides which members it adds to its response.
 			strings.HasPrefix(r.path, "/api/login/oidc") && !strings.Contains(r.path, "/device")
 		if raw {
 			continue
@@ -172,7 +172,7 @@ func TestSearchTextSelectsSessions(t *testing.T) {
 	}
 }
 
-// The task API accepts exactly the query parameters that its documentation names, and refuses all others.
+// The task API accepts exactly the documented query parameters and refuses all others.
 func TestQueriesOfTheTaskAPIAreDocumented(t *testing.T) {
 	t.Parallel()
 	read := map[string][]string{}

@@ -18,8 +18,8 @@ import (
 	"harness/tests/dbtest"
 )
 
-// An image is uploaded to a session once, and messages refer to it: the agent gets the image itself. Files that are
-// no image or too long are refused, and no session has the uploads of another one.
+// A client uploads an image to a session once, and messages refer to it. The agent gets the image itself. Files that
+// are not images or are too long are refused, and no session can use the uploads of another one.
 func TestUploadedPictures(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -36,7 +36,7 @@ func TestUploadedPictures(t *testing.T) {
 		b := setup(t, func(p *parts) { p.Uploads = uploads })
 		b.sessions.next.turnID = "turn"
 		const all = "/api/sessions/" + knownID + "/uploads"
-		png := "\x89PNG\x0D\x0A\x1A\x0A" + strings.Repeat("p", 2<<20) // longer than other bodies may be
+		png := "\x89PNG\x0D\x0A\x1A\x0A" + strings.Repeat("p", 2<<20) // longer than the limit for other bodies
 		got := b.send(http.MethodPost, all+"?name=screen.png", "application/octet-stream", png)
 		var kept struct {
 			SessionID, Image, Name, ContentType, Hash string

@@ -9,11 +9,11 @@ import (
 	"harness/api/rest"
 )
 
-// maxParam is the maximum length of a path parameter, in UTF-16 units; with a longer one no route matches.
+// maxParam is the maximum length of a path parameter, in UTF-16 units. With a longer one, no route matches.
 const maxParam = 100
 
-// normaliseURL decodes the path as far as routing needs: /api/%68ealth is /api/health, but an escaped slash does not
-// separate segments. Like other reserved characters, it stays escaped until its parameter is read.
+// normaliseURL decodes the path as far as routing requires. /api/%68ealth becomes /api/health, but an escaped slash
+// does not separate segments. Like other reserved characters, it stays escaped until its parameter is read.
 func (s *server) normaliseURL(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		escaped := r.URL.EscapedPath()
@@ -35,7 +35,7 @@ func (s *server) normaliseURL(next http.Handler) http.Handler {
 	})
 }
 
-// readParams decodes the path parameters. False means that no route matches: one is empty or too long.
+// readParams decodes the path parameters. It returns false if one is empty or too long; then no route matches.
 func readParams(r *rest.Route, names, values []string) (map[string]string, bool) {
 	params := make(map[string]string, len(names))
 	for i, name := range names {

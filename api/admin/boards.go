@@ -49,7 +49,7 @@ func (s *reportAPI) reportRoutes() []rest.Route {
 	}
 }
 
-// timeOf parses an RFC 3339 time or a day (UTC) into milliseconds; 0 when it is not given.
+// timeOf parses an RFC 3339 time or a day (UTC) into milliseconds. An absent value is 0.
 func timeOf(v schema.Value, name string) (int64, error) {
 	given := v.Get(name)
 	if !given.Defined() {
@@ -199,7 +199,7 @@ func (s *reportAPI) readEvent(ctx context.Context, in *rest.Input) (rest.Reply, 
 	return rest.OK(viewEvent(&event, event.Payload))
 }
 
-// usageView is the usage of a group; Key is absent in a total.
+// usageView is the usage of one group. Key is absent in a total.
 type usageView struct {
 	Key       string `json:"key,omitempty"`
 	Requests  int64  `json:"requests"`

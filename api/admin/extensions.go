@@ -11,7 +11,7 @@ import (
 	"harness/internal/platform/auth"
 )
 
-// Lifecycle has what the two extension routes need: the operations and the roles that may call them.
+// Lifecycle holds the dependencies of the two extension routes: the operations and the roles that may call them.
 type Lifecycle struct {
 	operations.Lifecycle
 	RBAC *auth.RBAC
@@ -63,7 +63,7 @@ func (s *extensionAPI) refuse(w http.ResponseWriter, r *http.Request, refusal *a
 	rest.WriteJSON(r.Context(), w, refusal.HTTPStatus, refusal)
 }
 
-// reloadExtensions reloads the extensions. A reload that could not be recorded is never reported as a success.
+// reloadExtensions reloads the extensions. It never reports success for a reload that could not be recorded.
 func (s *extensionAPI) reloadExtensions(w http.ResponseWriter, r *http.Request) {
 	if err := s.readBody(r); err != nil { // the body is ignored
 		s.fail(w, r, err)

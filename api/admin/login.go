@@ -16,7 +16,7 @@ var loginTokenBody = schema.Struct(rest.Required("token", schema.Text{}.Trim().M
 
 const loginLinksPath = "/api/login/links"
 
-// loginRoutes log in a browser with a cookie, and show it the caller's identity.
+// loginRoutes log a browser in with a cookie and show the caller's identity.
 func (s *loginAPI) loginRoutes() []rest.Route {
 	routes := []rest.Route{
 		{Method: http.MethodPost, Path: "/api/login", Body: loginTokenBody, Handle: s.login},
@@ -82,7 +82,7 @@ func (s *loginAPI) me(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	return rest.OK(viewMe(principal, auth.HasCookie(in.Request)))
 }
 
-// meView is the caller and its permissions.
+// meView is the caller and the caller's permissions.
 type meView struct {
 	Status string `json:"status"`
 	Actor  string `json:"actor"`
@@ -94,7 +94,7 @@ type meView struct {
 	Allowed []string `json:"allowed"`
 	// Projects limits the caller to these projects; absent for no limit.
 	Projects *[]string `json:"projects,omitempty"`
-	// Login: the caller used a cookie, which logging out removes.
+	// Login means that the caller used a cookie, which logging out removes.
 	Login bool `json:"login"`
 }
 
@@ -108,8 +108,8 @@ func viewMe(principal auth.Principal, login bool) meView {
 	return view
 }
 
-// allowedKinds returns what a role may do, with the documentation's names: read, write transcripts, work with
-// sessions, administer the server.
+// allowedKinds returns the kinds of operation that a role may call, under their documented names: read, write
+// transcripts, work with sessions, administer the server.
 func allowedKinds(role auth.Role) []string {
 	allowed := []string{}
 	for _, kind := range []struct {
@@ -126,7 +126,7 @@ func allowedKinds(role auth.Role) []string {
 	return allowed
 }
 
-// loginFailures are the failures of logins.
+// loginFailures maps login errors to responses.
 func loginFailures(err error, _ *rest.Route, _ *rest.Input) (rest.Failure, bool) {
 	var refused loginError
 	if errors.As(err, &refused) {

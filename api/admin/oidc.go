@@ -15,7 +15,7 @@ import (
 	"harness/internal/platform/telemetry"
 )
 
-// OIDC has the login providers and the store of their logins.
+// OIDC holds the login providers and the store of their logins.
 type OIDC struct {
 	Providers *oidc.Set
 	Kept      *logins.Service

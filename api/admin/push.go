@@ -98,7 +98,7 @@ func (s *pushAPI) unsubscribe(ctx context.Context, in *rest.Input) (rest.Reply, 
 	}{"ok", id})
 }
 
-// pushFailures are the failures of push subscriptions.
+// pushFailures maps push subscription errors to responses.
 func pushFailures(err error, _ *rest.Route, in *rest.Input) (rest.Failure, bool) {
 	var refused *notify.BrowserError
 	switch {

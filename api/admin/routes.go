@@ -1,7 +1,8 @@
-// Package admin serves the REST routes about the server as a whole: projects, jobs, events, usage, search, tokens,
-// logins, push subscriptions and extensions.
+// Package admin serves the REST routes about the whole server: projects, jobs, events, usage, search, tokens, logins,
+// push subscriptions and extensions.
 //
-// It owns what these routes read and return. It must never know how a response is written, or how access is checked.
+// It owns the input and output of these routes. It must never know how a response is written or how access is
+// checked.
 package admin
 
 import (
@@ -17,17 +18,16 @@ import (
 // Options are the dependencies of the routes. Operations and the functions are required.
 type Options struct {
 	Operations *operations.Service
-	// Tokens are the named access tokens; Push stores browsers for notifications. nil: 404.
+	// Tokens are the named access tokens. Push stores browsers for notifications. If nil, their routes return 404.
 	Tokens Tokens
 	Push   Push
-	// Logins sets login cookies; OIDC logs in people at OpenID Connect providers. nil: 404.
+	// Logins sets login cookies. OIDC logs people in at OpenID Connect providers. If nil, their routes return 404.
 	Logins *auth.Logins
 	OIDC   OIDC
-	// Lifecycle lists and reloads extensions. nil: those routes do not exist.
+	// Lifecycle lists and reloads extensions. If nil, those routes do not exist.
 	Lifecycle *Lifecycle
 	Clock     func() time.Time
-	// ReadBody reads a body without using its members. Fail responds with an error, and FailureOf returns that
-	// response.
+	// ReadBody reads a body and ignores its members. Fail responds with an error. FailureOf returns that response.
 	ReadBody  func(r *http.Request) error
 	Fail      func(w http.ResponseWriter, r *http.Request, err error)
 	FailureOf func(err error) rest.Failure
@@ -50,7 +50,7 @@ func Routes(o Options) []rest.Route {
 	return all
 }
 
-// Failures are errors that only these routes return.
+// Failures maps the errors that only these routes return.
 func Failures(err error, rt *rest.Route, in *rest.Input) (rest.Failure, bool) {
 	for _, row := range []func(error, *rest.Route, *rest.Input) (rest.Failure, bool){
 		loginFailures, tokenFailures, pushFailures,

@@ -124,8 +124,8 @@ func (s *tokenAPI) createToken(ctx context.Context, in *rest.Input) (rest.Reply,
 	}{"ok", s.viewToken(made), secret})
 }
 
-// projectsOf returns the projects that a token is limited to, nil for no limit. An unknown project is refused, so
-// that a mistyped id is noticed when the token is created.
+// projectsOf returns the projects that limit a token, nil for no limit. It refuses an unknown project, so that a typo
+// shows up when the token is created.
 func (s *tokenAPI) projectsOf(ctx context.Context, given schema.Value) ([]string, error) {
 	if given.Kind() != schema.Array {
 		return nil, nil
@@ -167,7 +167,7 @@ func (s *tokenAPI) tokenChanged(changed tokens.Token, err error) (rest.Reply, er
 	}{"ok", s.viewToken(changed)})
 }
 
-// tokenFailures are the failures of named access tokens.
+// tokenFailures maps the errors of named access tokens to responses.
 func tokenFailures(err error, _ *rest.Route, in *rest.Input) (rest.Failure, bool) {
 	var refused *tokens.InvalidError
 	var taken *tokens.NameTakenError

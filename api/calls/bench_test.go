@@ -11,7 +11,7 @@ import (
 	"harness/internal/services/audit"
 )
 
-// BenchmarkRecordedRequest measures the cost of recording a request, apart from handling it.
+// BenchmarkRecordedRequest measures the cost of recording a request, without its handler.
 func BenchmarkRecordedRequest(b *testing.B) {
 	recorder := audit.NewRecorder(nil, nil, zerolog.Nop())
 	route := calls.Route{Protocol: "rest", Name: "POST /api/sessions/{sessionId}/transcript/upsert",

@@ -13,12 +13,13 @@ import (
 	"harness/internal/services/audit"
 )
 
-// Route is the route of a request. Name has the method and the path pattern, never the path itself, which may contain
+// Route is the route of a request. Name is the method and the path pattern, never the path itself, which may contain
 // a secret.
 type Route struct {
 	Protocol, Name string
 	Params         map[string]string
-	// OwnRecords: the handler records what it does, and the middleware records only requests refused before it.
+	// OwnRecords means that the handler records its actions. The middleware then records only requests refused before
+	// it.
 	OwnRecords bool
 }
 
@@ -31,9 +32,9 @@ func Changes(method string) bool {
 	return true
 }
 
-// Middleware records each request that may change something, whatever the response. It wraps the guard, with Admit
-// inside it. find returns the route of a request that was refused before Found; false if there is none. A nil sink
-// records nothing.
+// Middleware records each request that may change something, regardless of the response. It wraps the guard, with
+// Admit inside the guard. find returns the route of a request that was refused before Found, or false if no route
+// matches. With a nil sink it records nothing.
 func Middleware(sink Sink, find func(*http.Request) (Route, bool), next http.Handler) http.Handler {
 	if sink == nil {
 		return next
@@ -58,7 +59,7 @@ func Middleware(sink Sink, find func(*http.Request) (Route, bool), next http.Han
 	})
 }
 
-// record records a request; status 0 means that its handler took over the connection.
+// record records a request. Status 0 means that the handler took over the connection.
 func (n *note) record(r *http.Request, find func(*http.Request) (Route, bool), status int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -121,7 +122,7 @@ func paramsOf(params map[string]string) string {
 	return string(text)
 }
 
-// Admit notes the principal of a request. It runs inside the guard: a request that does not get here is anonymous.
+// Admit notes the principal of a request. It runs inside the guard, so a request that does not reach it is anonymous.
 func Admit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if n := noteOf(r.Context()); n != nil {
@@ -154,7 +155,7 @@ func (w *statusWatcher) Write(data []byte) (int, error) {
 	return w.ResponseWriter.Write(data)
 }
 
-// Unwrap serves http.ResponseController.
+// Unwrap supports http.ResponseController.
 func (w *statusWatcher) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // Flush implements http.Flusher.

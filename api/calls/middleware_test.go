@@ -41,7 +41,7 @@ func ask(t *testing.T, method string, admitted bool, route calls.Route, answer h
 	return recorded.all
 }
 
-// A record has the caller, the route and the outcome. For a refused caller it has nothing that the caller could
+// A record has the caller, the route and the outcome. For a refused caller it contains no data that the caller could
 // choose.
 func TestRequestsAreRecorded(t *testing.T) {
 	route := calls.Route{Protocol: "rest", Name: "POST /x/{sessionId}",
@@ -96,7 +96,8 @@ func TestRequestsAreRecorded(t *testing.T) {
 	}
 }
 
-// A call on a socket is recorded where its request is, and nowhere else.
+// The sink that records a socket's request also records the calls on that socket. Without one, the calls are not
+// recorded.
 func TestSocketCallsAreRecorded(t *testing.T) {
 	recorded := &log{}
 	calls.Middleware(recorded, nil, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

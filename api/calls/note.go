@@ -1,8 +1,8 @@
-// Package calls reports requests that may change something to the audit log, for every protocol: the caller, the
-// operation and the outcome.
+// Package calls reports requests that may change something to the audit log, for every protocol. A report has the
+// caller, the operation and the outcome.
 //
-// It owns which requests are recorded and what is known about a request while it runs. It must never read a body, and
-// must never know how a row is stored.
+// It owns the choice of requests to record and the facts about a running request. It must never read a body or know
+// how a row is stored.
 package calls
 
 import (
@@ -20,7 +20,7 @@ type Sink interface {
 	Record(call audit.Call, traceID string)
 }
 
-// note is what is known about a request apart from its response.
+// note holds the facts about a request, except its response.
 type note struct {
 	sink Sink
 
@@ -40,7 +40,7 @@ func noteOf(ctx context.Context) *note {
 	return n
 }
 
-// About notes the session or task of a request; "" changes nothing.
+// About notes the session or task of a request. It ignores "".
 func About(ctx context.Context, session, task string) {
 	if n := noteOf(ctx); n != nil {
 		n.mu.Lock()
@@ -67,8 +67,8 @@ func Failed(ctx context.Context, code string) {
 	}
 }
 
-// Record records a call that is not its own request, such as a call on a socket, if that socket's request is
-// recorded. Its actor and role are those of principal.
+// Record records a call that is not a separate HTTP request, such as a call on a socket, if that socket's request is
+// recorded. The actor and role come from principal.
 func Record(ctx context.Context, principal auth.Principal, call audit.Call) {
 	if n := noteOf(ctx); n != nil && n.sink != nil {
 		call.Actor, call.Role = cmp.Or(principal.Actor, local), principal.Role.Word()

@@ -18,7 +18,7 @@ var (
 	cancelLoginBody = schema.Struct(rest.Required("loginId", rest.Name))
 )
 
-// accountRoutes are about the account that the runtime is logged in with.
+// accountRoutes manage the account that the runtime is logged in with.
 func (m *Mount) accountRoutes() []rest.Route {
 	return []rest.Route{
 		{Method: http.MethodGet, Path: "/api/account", Mapped: true, Handle: m.passPlain("account/read", ofBody)},

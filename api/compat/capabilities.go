@@ -21,8 +21,8 @@ const (
 	methodUnknown   = "unknown"
 )
 
-// probedMethods are the methods that clients expect, in their order. The server sends the three of items, so no
-// runtime offers them; clients expect them in the list.
+// probedMethods are the methods that clients expect, in the expected order. item/tool/call and both requestUserInput are
+// requests to clients, so no runtime offers them, but clients expect them in the list.
 var probedMethods = []string{
 	"thread/fork", "thread/compact/start", "thread/rollback", "thread/backgroundTerminals/clean", "turn/steer",
 	"review/start", "command/exec", "experimentalFeature/list", "collaborationMode/list", "skills/list",
@@ -32,7 +32,8 @@ var probedMethods = []string{
 	"account/login/start", "account/login/cancel", "account/logout", "account/rateLimits/read",
 }
 
-// capabilityFeatures are the features of clients with the methods each requires; none means always.
+// capabilityFeatures lists client features and the methods each requires. A feature with no methods is always
+// available.
 var capabilityFeatures = []struct {
 	name    string
 	methods []string
@@ -51,15 +52,15 @@ var capabilityFeatures = []struct {
 	{"planUpdates", nil}, {"diffUpdates", nil}, {"tokenUsage", nil},
 }
 
-// probe is what the runtime reported about its methods. The zero probe knows nothing.
+// probe is the runtime's report about its methods. The zero probe contains no report.
 type probe struct {
 	known      bool
 	methods    map[string]bool
-	reason     string // why nothing is known
-	generation string // the process that reported it
+	reason     string // why there is no report
+	generation string // the process that sent the report
 	at         string
-	// lacks is the reason of a missing method; features are those that no method represents. Both default to codex's
-	// values.
+	// lacks is the reason for a missing method. features are features without a method of the same meaning. Both default
+	// to codex's values.
 	lacks    string
 	features map[string]bool
 }
@@ -85,8 +86,8 @@ func (m *Mount) getCapabilities(ctx context.Context, in *rest.Input) (rest.Reply
 	return rest.OK(last.body(status.State == runtime.StateReady))
 }
 
-// probe calls a method that no runtime has: the refusal lists the known ones. codex-manager called each method
-// without parameters instead, which executes some of them.
+// probe calls a method that no runtime has, because the refusal lists the known methods. codex-manager called each
+// method without parameters instead, which executes some of them.
 func (m *Mount) probe(ctx context.Context, generation string) probe {
 	result := probe{generation: generation, at: javascript.ISOTime(m.opts.Clock().UnixMilli())}
 	_, err := m.call(ctx, "harness/probe", struct{}{})
@@ -110,7 +111,7 @@ func (m *Mount) probe(ctx context.Context, generation string) probe {
 	return result
 }
 
-// status returns the state of a method and, unless it is available, the reason.
+// status returns the state of a method. If the method is unavailable, it also returns the reason.
 func (p probe) status(method string) (string, *string) {
 	switch {
 	case !p.known:
@@ -122,7 +123,7 @@ func (p probe) status(method string) (string, *string) {
 	return methodDisabled, &reason
 }
 
-// offers reports whether a feature works. Rollback works on runtimes that can only revert, see rollback.
+// offers reports whether a feature works. Rollback also works on runtimes that can only revert (see rollback).
 func (p probe) offers(name string, methods []string) bool {
 	if offered, said := p.features[name]; said {
 		return offered

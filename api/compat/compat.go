@@ -1,8 +1,8 @@
 // Package compat serves codex-manager's routes about its single provider: models, account, configuration, skills,
-// apps, MCP servers, commands.
+// apps, MCP servers and commands.
 //
-// It owns their paths and passes them through to the adapter of the mount, unchanged. It is the only REST package
-// that knows a provider's method names. It must never know a session.
+// It owns the paths of these routes and passes requests unchanged to the adapter of the mount. It is the only REST
+// package that knows a provider's method names. It must never know a session.
 package compat
 
 import (
@@ -19,18 +19,18 @@ import (
 
 // Options are the dependencies of a Mount. Runtime and Clock may be nil.
 type Options struct {
-	// Operations knows the runtimes of the server. Provider is the name of the runtime that the routes are about.
+	// Operations provides the server's runtimes. Provider is the name of the runtime behind these routes.
 	Operations *operations.Service
 	Provider   string
-	// Runtime executes the requests that are passed through. nil: they are refused with runtime.ErrUnavailable.
+	// Runtime executes the requests that are passed through. If nil, they fail with runtime.ErrUnavailable.
 	Runtime runtime.RawCaller
-	// Status returns the state of that runtime. It must not block.
+	// Status returns the state of Provider. It must not block.
 	Status func() runtime.Status
 	// Clock is time.Now when nil.
 	Clock func() time.Time
 }
 
-// Mount has the routes of one provider.
+// Mount serves the routes of one provider.
 type Mount struct {
 	opts   Options
 	probes probes
@@ -44,7 +44,7 @@ func New(options Options) *Mount {
 	return &Mount{opts: options}
 }
 
-// Routes returns all routes. Those for models and capabilities serve every runtime, the others only the provider.
+// Routes returns all routes. The model and capability routes serve every runtime, the others only the provider.
 func (m *Mount) Routes() []rest.Route {
 	all := m.modelRoutes()
 	for _, resource := range [][]rest.Route{m.providerRoutes(), m.accountRoutes(), m.configRoutes()} {

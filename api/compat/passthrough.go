@@ -12,7 +12,7 @@ import (
 // paramsFunc builds a provider's params from a request.
 type paramsFunc func(in *rest.Input) any
 
-// noParams omits params: codex refuses even an empty object where it expects none.
+// noParams omits params, because codex refuses even an empty object where it expects none.
 func noParams(*rest.Input) any { return nil }
 
 // ofBody sends the validated body.

@@ -26,7 +26,7 @@ var (
 		rest.Optional("reason", rest.Name), rest.Optional("threadId", rest.Name))
 )
 
-// providerRoutes are about what the runtime offers: skills, apps, MCP servers, commands.
+// providerRoutes list the runtime's skills, apps, MCP servers and commands.
 func (m *Mount) providerRoutes() []rest.Route {
 	return []rest.Route{
 		{
@@ -64,7 +64,7 @@ func (m *Mount) providerRoutes() []rest.Route {
 	}
 }
 
-// ofPage is ofQuery for lists of several pages. Clients that give no limit expect pages of 100.
+// ofPage is ofQuery for paginated lists. Clients that send no limit expect pages of 100.
 func ofPage(in *rest.Input) any {
 	members := in.Query.Members()
 	if !in.Query.Get("limit").Defined() {

@@ -26,7 +26,7 @@ func query(fields ...schema.Field) schema.Schema {
 	return schema.Struct(append([]schema.Field{rest.Optional("runtime", rest.RuntimeName)}, fields...)...)
 }
 
-// asked returns the runtime that a request names, or the default, and the request without it.
+// asked returns the runtime that a request names, or the default one, and the request without that name. Error:
 // *session.UnknownRuntimeError.
 func (m *Mount) asked(ctx context.Context, in *rest.Input, otherwise string) (string, *rest.Input, error) {
 	name := in.Query.Get("runtime").Text()
@@ -66,8 +66,8 @@ func (m *Mount) ownAlone(route rest.Route) rest.Route {
 	return route
 }
 
-// ofEach serves a route for any runtime, by default the default one: own for this mount's provider, other for the
-// rest.
+// ofEach serves a route for any runtime, by default the default one. own serves this mount's provider, other serves
+// the rest.
 func (m *Mount) ofEach(own func(context.Context, *rest.Input) (rest.Reply, error),
 	other func(context.Context, *rest.Input, string) (rest.Reply, error)) func(context.Context, *rest.Input) (
 	rest.Reply, error) {

@@ -15,24 +15,26 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// gzipFrom is the minimum size in bytes of a compressed response: a smaller one fits into one packet as it is.
+// gzipFrom is the minimum size in bytes of a compressed response. A smaller response fits into one packet
+// uncompressed.
 const gzipFrom = 1024
 
 // Coder compresses responses on request. Its zero value is ready.
 //
-// The length of a compressed response reveals whether one party's text occurs in another's secret, if both are in one
-// response. No response contains a credential, and readers of a client's text may read the rest of the response.
+// The length of a compressed response can reveal whether one party's text occurs in another party's secret, if the
+// response contains both. No response contains a credential, and readers of a client's text may read the rest of the
+// response.
 type Coder struct{ writers sync.Pool }
 
-// Coding is the encoding a request accepts. A nil Coder means uncompressed.
+// Coding is the encoding that a request accepts. A nil Coder means uncompressed.
 type Coding struct {
 	*Coder
 	// always compresses regardless of size, because the client refuses plain responses.
 	always bool
 }
 
-// Wanted parses a request's Accept-Encoding. It chooses gzip if the client prefers it at least as much as plain. A
-// client that refuses both gets plain.
+// Wanted parses a request's Accept-Encoding. It chooses gzip unless the client prefers an uncompressed response. A
+// client that refuses both gets an uncompressed one.
 func (c *Coder) Wanted(r *http.Request) Coding {
 	zipped, plain, rest := -1.0, -1.0, -1.0
 	for _, header := range r.Header.Values("Accept-Encoding") {
@@ -58,7 +60,7 @@ func (c *Coder) Wanted(r *http.Request) Coding {
 	return Coding{Coder: c, always: refusesPlain}
 }
 
-// quality parses the weight of one coding, by default 1. A weight that is not a number from 0 to 1 refuses the
+// quality parses the weight of one coding, 1 by default. A weight that is not a number from 0 to 1 refuses the
 // coding.
 func quality(parameter string) float64 {
 	name, value, given := strings.Cut(parameter, "=")
@@ -72,7 +74,7 @@ func quality(parameter string) float64 {
 	return q
 }
 
-// Encode compresses a body if requested and large enough, and sets the header.
+// Encode compresses a body that is large enough, if the client accepts that, and sets the header.
 func (c Coding) Encode(header http.Header, body []byte) []byte {
 	if len(body) >= gzipFrom {
 		header.Add("Vary", "Accept-Encoding")
@@ -103,7 +105,7 @@ func (c *Coder) Writer(w io.Writer) *gzip.Writer {
 // Free returns a writer to the pool.
 func (c *Coder) Free(writer *gzip.Writer) { c.writers.Put(writer) }
 
-// Name names a response of that version in this coding.
+// Name returns the name of a response's version in this coding.
 func (c Coding) Name(version string) string {
 	if c.Coder == nil {
 		return version

@@ -13,13 +13,13 @@ import (
 // rememberedHead limits the stored part of a request, in bytes. A longer request line gets net/http's own response.
 const rememberedHead = 2048
 
-// requestHead is what a peer has sent of a request that no handler has started on. net/http refuses a URL with a
-// broken percent escape in plain text before any handler runs. Only the connection can replace that response with the
-// API's format.
+// requestHead is the data that a peer sent before a handler started. net/http refuses a URL with a broken percent
+// escape in plain text before any handler runs. Only the connection can replace that response with one in the API's
+// format.
 type requestHead struct {
 	mu       sync.Mutex
 	sent     []byte
-	answered bool // by a handler, from here to the next request
+	answered bool // by a handler, until the next request
 }
 
 // read stores what the peer sent, up to the end of the request line.
@@ -35,7 +35,7 @@ func (h *requestHead) read(p []byte) {
 	h.sent = append(h.sent, p[:min(len(p), rememberedHead-len(h.sent))]...)
 }
 
-// begin notes that a handler serves the request, end that the connection waits for the next one.
+// begin notes that a handler serves the request. end notes that the connection waits for the next one.
 func (h *requestHead) begin() { h.set(true) }
 func (h *requestHead) end()   { h.set(false) }
 
@@ -45,7 +45,7 @@ func (h *requestHead) set(answered bool) {
 	h.sent, h.answered = nil, answered
 }
 
-// refusal replaces the response that net/http is about to send; nil keeps it.
+// refusal replaces the response that net/http is about to send. nil keeps that response.
 func (h *requestHead) refusal() []byte {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 // answerChunk is the part of a response that a peer must read within AnswerTimeout.
 const answerChunk = 64 << 10
 
-// What a connection waits for.
+// The phases name what a connection waits for.
 const (
 	phaseHeader int32 = iota
 	phaseBody
@@ -54,7 +54,7 @@ type Conn struct {
 
 }
 
-// limitedOf finds the limiter's connection under wrappers, nil if there is none.
+// limitedOf unwraps a connection down to the limiter's own, nil if there is none.
 func limitedOf(conn net.Conn) *Conn {
 	for {
 		if c, found := conn.(*Conn); found {
@@ -82,7 +82,7 @@ func Inner(conn net.Conn) net.Conn {
 	return conn
 }
 
-// Writes notes the size of a response that is written at once. A long one has less time for each part.
+// Writes notes the size of a response that is written in one call. A long response has less time for each part.
 func (c *Conn) Writes(bytes int) {
 	if c != nil && bytes >= answerChunk {
 		c.long.Store(true)
@@ -237,8 +237,8 @@ func tooManyConnectionsBody() []byte {
 		`"message":"all connections of this server are busy; try again in a moment, or raise connections of HARNESS_LIMITS"}`)
 }
 
-// timedBody lifts the deadline once the body is read: the handler may take longer. net/http discards an unread rest
-// within the same deadline.
+// timedBody lifts the deadline after the body is read, because the handler may take longer. net/http discards the
+// unread rest within the same deadline.
 type timedBody struct {
 	io.ReadCloser
 	arrived func()

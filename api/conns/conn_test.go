@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// A stream that takes over a connection gets the bare one: a wrapper would cost one system call for every frame.
+// A stream that takes over a connection gets it without the wrapper, which would cost one system call for every
+// frame.
 func TestAcceptedConnectionCanBeUnwrapped(t *testing.T) {
 	t.Parallel()
 	bare, err := net.Listen("tcp", "127.0.0.1:0")

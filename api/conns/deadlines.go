@@ -12,10 +12,10 @@ type deadlines struct {
 	mu          sync.Mutex
 	wanted, set time.Time // for reading
 	reads       int       // in progress
-	written     time.Time // until when the peer has time to read what is written, zero for no limit
+	written     time.Time // when the peer's time to read the written data ends, zero for no limit
 }
 
-// SetReadDeadline implements net.Conn. It applies to a current read and from the next read on.
+// SetReadDeadline implements net.Conn. It applies to a read in progress and to all later reads.
 func (c *Conn) SetReadDeadline(at time.Time) error {
 	c.deadlines.mu.Lock()
 	defer c.deadlines.mu.Unlock()
@@ -54,11 +54,11 @@ func (d *deadlines) read(conn net.Conn, p []byte) (int, error) {
 	return n, err
 }
 
-// SetWriteDeadline implements net.Conn. It does nothing: each write has its own deadline (allow), and net/http only
-// clears it in between.
+// SetWriteDeadline implements net.Conn. It does nothing: each write has a separate deadline (allow), and net/http
+// only clears it between writes.
 func (c *Conn) SetWriteDeadline(time.Time) error { return nil }
 
-// SetDeadline implements net.Conn: at once, for a handler that takes over the connection.
+// SetDeadline implements net.Conn. It takes effect immediately, for a handler that takes over the connection.
 func (c *Conn) SetDeadline(at time.Time) error {
 	c.deadlines.mu.Lock()
 	defer c.deadlines.mu.Unlock()

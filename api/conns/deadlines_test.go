@@ -36,7 +36,7 @@ func (r *deadlineRecorder) Read([]byte) (int, error) {
 
 func (r *deadlineRecorder) Write(p []byte) (int, error) { return len(p), nil }
 
-// A deadline is applied to the connection while a read waits under it, and each write has time.
+// The deadline of a waiting read applies to the connection, and each write has time.
 func TestDeadlinesApplyToCurrentReadAndWrites(t *testing.T) {
 	t.Parallel()
 	inner := &deadlineRecorder{during: func() {}}
@@ -72,7 +72,7 @@ func TestDeadlinesApplyToCurrentReadAndWrites(t *testing.T) {
 		if _, err := c.Write([]byte("answer")); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.SetWriteDeadline(time.Time{}); err != nil { // as net/http does after each response
+		if err := c.SetWriteDeadline(time.Time{}); err != nil { // like net/http after each response
 			t.Fatal(err)
 		}
 	}
@@ -90,7 +90,7 @@ func TestDeadlinesApplyToCurrentReadAndWrites(t *testing.T) {
 	}
 }
 
-// A peer has less time for the next part of a long response than for a short one, whatever it had before.
+// A peer has less time for the next part of a long response than for a short one, whatever its previous timeout.
 func TestLongAnswerHasShorterWriteTimeout(t *testing.T) {
 	t.Parallel()
 	recorder := &deadlineRecorder{}

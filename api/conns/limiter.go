@@ -1,4 +1,4 @@
-// Package conns accepts connections: it limits their number and how long each may wait for its peer, and responds
+// Package conns accepts connections. It limits their number and how long each may wait for its peer. It also responds
 // while the server starts.
 //
 // It owns the deadlines of connections. It must never know what a route does.
@@ -17,14 +17,14 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Options limit what peers can use of the HTTP server. Zero durations mean the defaults given below.
+// Options limit the resources of the HTTP server that peers can use. Zero durations mean the defaults given below.
 type Options struct {
 	// MaxConnections limits open connections that are not streams; 0 means no limit. At the limit, the connection
 	// that has waited longest without a whole request is closed. If all are being served, the new one gets 503.
 	MaxConnections int
-	// HeaderTimeout is for a whole request header (5 s), BodyTimeout for a whole body (30 s), and AnswerTimeout for
-	// the peer to read the next 64 KiB of a response (30 s). LongAnswerTimeout replaces AnswerTimeout for longer
-	// responses (10 s), and IdleTimeout is for the next request to begin (2 min).
+	// HeaderTimeout limits the time for a whole request header (5 s) and BodyTimeout the time for a whole body (30 s).
+	// AnswerTimeout limits the time for the peer to read the next 64 KiB of a response (30 s). LongAnswerTimeout
+	// replaces AnswerTimeout for longer responses (10 s). IdleTimeout limits the wait for the next request (2 min).
 	HeaderTimeout, BodyTimeout, AnswerTimeout, LongAnswerTimeout, IdleTimeout time.Duration
 	// BasePath may precede the paths of the handler's routes.
 	BasePath string
@@ -36,10 +36,10 @@ type Options struct {
 type Metrics struct {
 	// Connections gets +1 and -1 for connections that are not streams.
 	Connections func(delta int)
-	// Reaped gets each connection closed for an incomplete exchange: header, body, answer, idle, or evicted at the
-	// limit.
+	// Reaped counts each connection closed for an incomplete exchange. The reason is header, body, answer or idle, or
+	// evicted when the limit is reached.
 	Reaped func(reason string)
-	// Refused gets each connection that gets 503 at the limit.
+	// Refused counts each connection that gets 503 at the limit.
 	Refused func()
 }
 
@@ -47,9 +47,9 @@ type Metrics struct {
 // limit in the response.
 const maxHeaderBytes = 64 << 10
 
-// Limiter accepts connections. It knows which of them wait for their peer, and for how long they may. net/http's own
-// ReadTimeout and WriteTimeout do not work here: they include the handler's time, and a client may wait for a turn of
-// any length.
+// Limiter accepts connections. It tracks which connections wait for their peer, and for how long they may. net/http's
+// own ReadTimeout and WriteTimeout do not work here: they include the handler's time, and a client may wait for a
+// turn of any length.
 type Limiter struct {
 	opts Options
 	// recorded records a refusal; nil until a handler knows the routes.
@@ -85,7 +85,7 @@ func NewLimiter(o Options) *Limiter {
 	return &Limiter{opts: o, open: map[*Conn]struct{}{}}
 }
 
-// Listener puts the connections of a listener under the limiter. Serve it with Server's server.
+// Listener wraps a listener so that the limiter tracks its connections. Serve it with Server's server.
 func (l *Limiter) Listener(inner net.Listener) net.Listener { return limitedListener{inner, l} }
 
 // Server returns the limited HTTP server of a handler.
@@ -147,7 +147,7 @@ func (l *Limiter) admit(c *Conn) {
 	}
 }
 
-// CloseUnopened closes every connection without a started response or a partial body: this loses nothing.
+// CloseUnopened closes every connection that has no started response and no partial body, so that no data is lost.
 func (l *Limiter) CloseUnopened() {
 	l.mu.Lock()
 	var waiting []*Conn
@@ -162,7 +162,7 @@ func (l *Limiter) CloseUnopened() {
 	}
 }
 
-// await notes that a connection waits for its peer, occupy that it serves a request.
+// await notes that a connection waits for its peer. occupy notes that it serves a request.
 func (l *Limiter) await(c *Conn, phase int32) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

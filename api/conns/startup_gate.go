@@ -7,14 +7,15 @@ import (
 	"harness/api/rest"
 )
 
-// AliveBody is the response of the liveness check, whatever else is wrong.
+// AliveBody is the response of the liveness check, regardless of any other problem.
 const AliveBody = `{"status":"alive"}`
 
-// startupPatience is how long a request waits for a starting server: most start within it, and no client notices.
+// startupPatience is how long a request waits for a starting server. Most servers start within it, and clients do not
+// notice.
 const startupPatience = 5 * time.Second
 
 // StartupGate is the handler of a starting server. Requests wait up to 5 s for it to open; then they get 503 with
-// Retry-After. Readiness and liveness checks get a response at once. Open it once.
+// Retry-After. Readiness and liveness checks get an immediate response. Open it once.
 type StartupGate struct {
 	opened  chan struct{}
 	handler http.Handler

@@ -11,7 +11,7 @@ import (
 	"harness/api/rest"
 )
 
-// A starting server answers readiness checks at once. Other requests wait for it for a limited time.
+// A starting server responds to readiness checks immediately. Other requests wait for it for a limited time.
 func TestStartupGate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"harness/tests/dbtest"
 )
 
-// claimed fails unless a request is handed out, and returns its claim.
+// claimed claims a request, fails unless the store hands it out, and returns the claim.
 func claimed(t *testing.T, s *idempotency.Store, r idempotency.Request) *idempotency.Claim {
 	t.Helper()
 	claim, answer, err := s.Claim(t.Context(), r)
@@ -20,8 +20,9 @@ func claimed(t *testing.T, s *idempotency.Store, r idempotency.Request) *idempot
 	return claim
 }
 
-// A repeatable request is handed out again under the same name when its server exited or lost the outcome. The same
-// applies when another server that started it can no longer continue. Once it has a response, it gets that.
+// The store hands a repeatable request out again under the same name when its server exited or lost the outcome, or
+// when another server that started it can no longer continue. Once the request has a response, the caller gets the
+// response.
 func TestRepeatableRequestIsHandedOutAgain(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -49,11 +50,11 @@ func TestRepeatableRequestIsHandedOutAgain(t *testing.T) {
 		want(b, request, idempotency.ErrUnderWay)
 		taken := claimed(t, b, alone)
 		if err := errors.Join(lost.Conclude(t.Context(), idempotency.Answer{Status: 500}), lost.GiveBack(t.Context())); err != nil {
-			t.Error(err) // this does not change a claim that another server holds
+			t.Error(err) // this does not change another server's claim
 		}
 		want(a, request, idempotency.ErrUnderWay)
 		s.now.Add(time.Hour.Milliseconds())
-		want(b, request, idempotency.ErrUnderWay) // it knows that the request is in progress
+		want(b, request, idempotency.ErrUnderWay) // it sees that the request is in progress
 		late := claimed(t, a, request)
 		if err := taken.GiveBack(t.Context()); err != nil {
 			t.Error(err)
@@ -70,7 +71,7 @@ func TestRepeatableRequestIsHandedOutAgain(t *testing.T) {
 	})
 }
 
-// A finished caller does not affect the claim of the next one.
+// Ending a claim twice does not affect the next caller's claim.
 func TestClaimEndsOnce(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {

@@ -1,9 +1,9 @@
-// Package idempotency returns the stored response when a request is sent again. A client that lost a response may
+// Package idempotency returns the stored response when a client repeats a request. A client that lost a response may
 // repeat the request without a second execution.
 //
-// A request is claimed in the store before it runs, and its response is stored before it is sent. The package owns
-// the keys and their responses, for Lifetime. It must never know HTTP or what a request does. When a server exits
-// before it concludes a claim, the claim is reported as lost and never executed again. The exception is a caller that
+// The store claims a request before it runs, and stores its response before it is sent. The package owns the keys and
+// their responses, for Lifetime. It must never know HTTP or what a request does. If a server exits before it
+// concludes a claim, the store reports the claim as lost and never hands it out again. The exception is a caller that
 // finds its earlier result by name (Request.Again).
 package idempotency
 
@@ -23,23 +23,23 @@ import (
 const (
 	// Lifetime is how long a response is stored.
 	Lifetime = 24 * time.Hour
-	// silence is when an open claim of another server counts as lost.
+	// silence is the age at which another server's open claim counts as lost.
 	silence = 10 * time.Minute
 )
 
-// Stored in place of a status.
+// These values take the place of a status in a row.
 const (
 	underWay = 0
 	lost     = -1
 )
 
-// Refusals of a key that was used before.
+// The errors that refuse a key that was used before.
 var (
-	// ErrReused is a key that was used for a different request.
+	// ErrReused reports a key that was used for a different request.
 	ErrReused = errors.New("this idempotency key was used for another request; use a new key for every request")
-	// ErrUnderWay is a key whose request is in progress: retry for its response.
+	// ErrUnderWay reports a key whose request is in progress. Retry to get its response.
 	ErrUnderWay = errors.New("the request with this idempotency key is in progress; send it again in a moment for its response")
-	// ErrLost is a key whose request may or may not have been executed.
+	// ErrLost reports a key whose request may or may not have been executed.
 	ErrLost = errors.New("the server exited during the request with this idempotency key: check whether it took effect, " +
 		"and send it with a new key if it did not")
 )
@@ -59,8 +59,8 @@ type Store struct {
 	opts Options
 
 	mu sync.Mutex
-	// claimed has the open claims of this process. An open row that is missing here was never handed out: its insert
-	// lost the connection.
+	// claimed holds the open claims of this process. If an open row is missing here, the store lost the connection
+	// during its insert and never handed it out.
 	claimed map[string]*claimed
 }
 
@@ -79,8 +79,8 @@ func New(options Options) *Store {
 	return &Store{opts: options, claimed: map[string]*claimed{}}
 }
 
-// Start gives up claims of an earlier process of this server, once the store accepts writes and before the first
-// claim.
+// Start marks the claims of an earlier process of this server as lost. Call it once the store accepts writes and
+// before the first claim.
 func (s *Store) Start(ctx context.Context) error {
 	return s.opts.Journal.Submit(context.WithoutCancel(ctx), func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		_, err := tx.ExecContext(ctx, `update idempotency_keys set status = $2 where node_id = $1 and status = 0`,
@@ -93,10 +93,11 @@ func (s *Store) Start(ctx context.Context) error {
 type Request struct {
 	// Caller is the principal: keys of different callers are independent.
 	Caller, Key string
-	// Parts are everything that distinguishes this request.
+	// Parts are all values that distinguish this request from others.
 	Parts []string
-	// Again: the executor finds its earlier result by Claim.Name, so the request is handed out again after its server
-	// exited. Alone: no other server can be executing it, so another server's claim is handed out too.
+	// Again means that the executor finds its earlier result by Claim.Name, so the store hands the request out again
+	// after its server exited. Alone means that no other server can be executing it, so the store also hands out another
+	// server's claim.
 	Again, Alone bool
 }
 
@@ -114,8 +115,8 @@ type Claim struct {
 	standing *claimed
 }
 
-// Name identifies the request: the same request of the same caller with the same key has the same name, and no other
-// does.
+// Name identifies the request. It is the same for the same request of the same caller with the same key, and unique
+// otherwise.
 func (c *Claim) Name() string { return digest(c.id, c.standing.request) }
 
 // Claim claims a request or returns its stored response. ErrReused, ErrUnderWay, ErrLost.
@@ -145,7 +146,7 @@ func (s *Store) Claim(ctx context.Context, r Request) (*Claim, *Answer, error) {
 	return nil, &Answer{int(before.status), []byte(database.DecodeText(before.answer))}, nil
 }
 
-// take claims within this process.
+// take records a claim within this process.
 func (s *Store) take(claim *Claim) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,7 +162,7 @@ func (s *Store) take(claim *Claim) error {
 	return ErrUnderWay
 }
 
-// drop ends a claim in this process. By then the key may have a newer claim.
+// drop ends a claim in this process. The key may have a newer claim by then.
 func (c *Claim) drop() {
 	c.store.mu.Lock()
 	defer c.store.mu.Unlock()
@@ -170,8 +171,8 @@ func (c *Claim) drop() {
 	}
 }
 
-// store claims a key in the store, or returns the existing row if it is younger than Lifetime. It replaces a row that
-// this server wrote without handing it out, and a repeatable one that no server executes.
+// store claims a key in the store, or returns the existing row if it is younger than Lifetime. It replaces two kinds
+// of rows: one that this server wrote but never handed out, and a repeatable one that no server executes.
 func (s *Store) store(ctx context.Context, id, request string, r Request) (before *row, err error) {
 	now := s.opts.Clock().UnixMilli()
 	_, err = s.opts.Journal.Commit(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
@@ -210,14 +211,14 @@ func (c *Claim) Conclude(ctx context.Context, answer Answer) error {
 	return nil
 }
 
-// GiveBack notes that the request was not executed: it may be sent again with the same key.
+// GiveBack notes that the request was not executed, so the client may send it again with the same key.
 func (c *Claim) GiveBack(ctx context.Context) error {
 	defer c.drop()
 	return c.store.change(ctx, `delete from idempotency_keys where id = $1 and node_id = $2`, c.id, c.store.opts.NodeID)
 }
 
-// Lose notes that the outcome is unknown. A repeatable request is handed out to the next caller. After Conclude and
-// GiveBack it does nothing.
+// Lose notes that the outcome is unknown. The next caller gets a repeatable request. Lose does nothing after Conclude
+// or GiveBack.
 func (c *Claim) Lose() {
 	if c.standing.again {
 		c.drop()

@@ -60,8 +60,8 @@ type known struct {
 	at      int64
 }
 
-// In any order of claims, results, releases, losses and kills, a request is handed out once. Every later request with
-// its key gets the outcome, and after a day the key is new again.
+// In any order of claims, results, releases, losses and kills, the store hands out a request once. Every later
+// request with its key gets the outcome, and after a day the key is new again.
 func TestIdempotencyKeyIsHandedOutOnce(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {
@@ -151,8 +151,8 @@ func prune(t rapid.TB, server *idempotency.Store) (rows int64) {
 	return rows
 }
 
-// Of many concurrent requests on several servers, one is executed. An unanswered claim of another server becomes
-// unknown after a while. Callers are independent, and after a day nothing is left.
+// Of many concurrent requests on several servers, one is executed. Another server's claim without a response counts
+// as lost after a while. Callers are independent, and after a day no row is left.
 func TestOneOfManyConcurrentClaimsWins(t *testing.T) {
 	t.Parallel()
 	dbtest.Each(t, func(t *testing.T, db *database.DB) {
@@ -185,7 +185,7 @@ func TestOneOfManyConcurrentClaimsWins(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if refused != 1 { // the other server has it, and knows that it is in progress
+		if refused != 1 { // the other server has it, and sees that it is in progress
 			t.Errorf("%d servers report it as lost", refused)
 		}
 		request.Caller = "bob"

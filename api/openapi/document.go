@@ -1,4 +1,4 @@
-// Package openapi reads an OpenAPI document written in YAML and renders it: as JSON for programs, as a page for
+// Package openapi reads an OpenAPI document written in YAML and renders it as JSON for programs and as a page for
 // people.
 //
 // It owns the parsing and the rendering, not the content of the document. It must never know a route or a handler.
@@ -34,7 +34,7 @@ func New(text []byte) (*Document, error) {
 	return d, err
 }
 
-// JSON converts a document of any kind, such as AsyncAPI, to compact JSON with the members in text order.
+// JSON converts any document, such as AsyncAPI, to compact JSON with the members in text order.
 func JSON(text []byte) ([]byte, error) {
 	root, err := read(text)
 	if err != nil {

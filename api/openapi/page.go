@@ -119,7 +119,7 @@ func (d *Document) resolve(node *yaml.Node) *yaml.Node {
 	return node
 }
 
-// content outlines the body of a request or response, whatever its media type.
+// content outlines the body of a request or response of any media type.
 func content(node *yaml.Node) (rows []row) {
 	each(get(node, "content"), func(mediaType string, media *yaml.Node) {
 		outlined := outline(get(media, "schema"))

@@ -12,7 +12,7 @@ func MayUse(role auth.Role, rt *Route) bool {
 	return role == auth.RoleOwner || role == auth.RoleSystem || slices.Contains(RolesOf(rt), role)
 }
 
-// RolesOf returns the roles that may use a route, below the owner. Without a rule, only an admin may.
+// RolesOf returns the roles below owner that may use a route. Without a rule, only an admin may.
 func RolesOf(rt *Route) []auth.Role {
 	access := rt.Access
 	if access == AccessByMethod {

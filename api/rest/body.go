@@ -13,14 +13,14 @@ import (
 // MaxBody is the default maximum of a request body, in bytes.
 const MaxBody = 1 << 20
 
-// Why a body cannot be read. Each protocol has its own messages for these.
+// The reasons why a body cannot be read. Each protocol has separate messages for them.
 var (
 	ErrBodyTooLarge   = errors.New("the body is too large")
 	ErrBodyLate       = errors.New("the body did not arrive in time")
 	ErrBodyUnreadable = errors.New("the body cannot be read")
 )
 
-// Bodies reads bodies; those of unknown length use pooled buffers. Its zero value is ready.
+// Bodies reads bodies. It uses pooled buffers for bodies of unknown length. Its zero value is ready.
 type Bodies struct{ buffers sync.Pool }
 
 // largestKept is the maximum size in bytes of a pooled buffer.

@@ -10,11 +10,11 @@ import (
 type Failure struct {
 	Status int
 	Body   any
-	// Retry: the same request may be sent again later.
+	// Retry means that the client may send the same request again later.
 	Retry bool
 	// RetryAfter is the delay in seconds; "" means the default.
 	RetryAfter string
-	// Opaque failures are the server's fault: the error is logged, and the client gets no reason.
+	// Opaque failures are the server's fault. The server logs the error, and the client gets no reason.
 	Opaque bool
 }
 

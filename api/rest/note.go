@@ -6,7 +6,7 @@ import (
 	"harness/api/calls"
 )
 
-// Note collects what the access log records about a request, besides its first line.
+// Note collects data about a request for the access log, except the log's first line.
 type Note struct {
 	SessionID, TurnID string
 	// Route is the route of the request, "" if none matched.

@@ -6,6 +6,6 @@ import "context"
 type Reads interface {
 	// Reading returns a context that records reads for Settled.
 	Reading(ctx context.Context) context.Context
-	// Settled returns when everything read with the context may be shown; an error is the reason why it may not.
+	// Settled waits until everything read with the context may be shown. An error is the reason why it may not.
 	Settled(ctx context.Context) error
 }

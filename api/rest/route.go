@@ -1,8 +1,8 @@
-// Package rest defines a REST route: its description, the input of its handler, its response, and the rules that
-// several bodies share.
+// Package rest defines a REST route: its description, the input of its handler and its response. It also has the
+// rules that several bodies share.
 //
-// It owns these types for the server's own routes (package api) and those passed through to one runtime (package
-// compat). It must never know a particular route.
+// It owns these types for the server's own routes (package api) and for the routes that are passed through to one
+// runtime (package compat). It must never know a particular route.
 package rest
 
 import (
@@ -18,44 +18,44 @@ import (
 type Route struct {
 	// Path has parameters as in /api/sessions/:sessionId.
 	Method, Path string
-	// Operation is what the route does to the session in its path, "" for nothing. Problems with the session are
+	// Operation is the operation of the route on the session in its path, "" for none. Problems with the session are
 	// reported before those with query and body, unless BodyFirst.
 	Operation operations.Operation
 	BodyFirst bool
-	// Agent defines what an agent's request may do here; by default nothing.
+	// Agent defines what an agent's request may do here. The default is nothing.
 	Agent AgentRule
-	// Access defines which named tokens may use the route; by default it depends on the method.
+	// Access defines which named tokens may use the route. The default depends on the method.
 	Access Access
-	// OwnReach: the handler itself enforces project limits. Other routes are refused to limited callers, unless the
-	// path has a session or project, which is checked.
+	// OwnReach means that the handler itself enforces project limits. Other routes refuse limited callers, unless the
+	// path has a session or project, which the server checks.
 	OwnReach bool
-	// OwnRoles: the handler itself checks the role of signed tokens (JWT).
+	// OwnRoles means that the handler itself checks the role of signed tokens (JWT).
 	OwnRoles bool
-	// Query and Body are the schemas of what the handler reads; nil leaves that part unread.
+	// Query and Body are the schemas of the handler's input. A nil schema leaves that part unread.
 	Query, Body schema.Schema
-	// Upload routes accept any body of at most so many bytes, unparsed (Input.Sent); 0: the body is JSON.
+	// Upload routes accept any body up to this size in bytes, unparsed (Input.Sent). 0 means that the body is JSON.
 	Upload int64
 	// Once routes execute a request with an Idempotency-Key only once.
 	Once bool
-	// Again routes are Once routes that can be repeated after the server exited during the request: their handlers
-	// find the earlier result by Input.Key, or are idempotent.
+	// Again marks Once routes that are safe to repeat after the server exited during the request. Their handlers find
+	// the earlier result by Input.Key, or are idempotent.
 	Again bool
-	// Begins routes create a session: another node gets the request if this one creates none.
+	// Begins marks routes that create a session. Another node gets the request if this one creates none.
 	Begins bool
-	// OfRuntimes routes describe the runtimes of a node: another node gets the request if this one has none.
+	// OfRuntimes marks routes that describe the runtimes of a node. Another node gets the request if this one has none.
 	OfRuntimes bool
 	// LongParams removes the limit of 100 characters for path parameters.
 	LongParams bool
-	// Mapped routes show clients the runtime's refusal. Others do not, like codex-manager's.
+	// Mapped routes show clients the runtime's refusal. Other routes hide it, as in codex-manager.
 	Mapped bool
-	// Details describe a mapped refusal; {method, [sessionId]} when nil.
+	// Details describe a mapped refusal. If nil, they are {method, [sessionId]}.
 	Details func(method string, in *Input) any
 	Handle  func(context.Context, *Input) (Reply, error)
-	// OwnRecords routes report what they do to the audit log; only earlier refusals are recorded for them.
+	// OwnRecords routes report their actions to the audit log. For them, the server records only earlier refusals.
 	OwnRecords bool
-	// Raw routes handle HTTP themselves; of the fields above they use only method, path and the access rules.
+	// Raw routes handle HTTP themselves. Of the fields above they use only method, path and the access rules.
 	Raw http.Handler
-	// Refuse responds to a refusal of checkReach in the route's own protocol. nil: in REST's.
+	// Refuse responds to a refusal of checkReach in the protocol of the route. If nil, the server uses REST's format.
 	Refuse func(w http.ResponseWriter, r *http.Request, err error)
 }
 
@@ -66,8 +66,8 @@ type Access uint8
 const (
 	// AccessByMethod is AccessViewer for a GET, and AccessOperator for everything else.
 	AccessByMethod Access = iota
-	// AccessAnybody is for routes that need no token; AccessTranscript is for writing transcripts, which is all that
-	// CI may do.
+	// AccessAnybody is for routes that need no token. AccessTranscript is for writing transcripts, the only permission
+	// of CI.
 	AccessAnybody
 	AccessTranscript
 	// AccessViewer is for readers, AccessOperator for users of sessions, AccessAdmin for administrators of the
@@ -85,8 +85,8 @@ const (
 	AgentNothing AgentRule = iota
 	// AgentAnything is for routes that reveal no secrets.
 	AgentAnything
-	// AgentSession is for routes about the session of the agent's job, AgentTurn about the job's turn, AgentApproval
-	// about an approval of that session.
+	// AgentSession is for routes about the session of the agent's job. AgentTurn is for routes about the job's turn.
+	// AgentApproval is for routes about an approval of that session.
 	AgentSession
 	AgentTurn
 	AgentApproval
@@ -117,11 +117,12 @@ type Input struct {
 	Sent string
 	// Actor is the caller, for the record of decisions.
 	Actor string
-	// Request is the original request, for details of the connection; its body was read.
+	// Request is the original request, for details of the connection. Its body has been read.
 	Request *http.Request
-	// IfNoneMatch are the versions in the header of that name.
+	// IfNoneMatch holds the versions in the If-None-Match header.
 	IfNoneMatch string
-	// Key names a request with an Idempotency-Key to a route with Again; a retry has the same key. "" for any other.
+	// Key names a request with an Idempotency-Key to a route with Again. A retry has the same key. It is "" for all
+	// other requests.
 	Key string
 }
 
@@ -139,15 +140,16 @@ func (in *Input) Has(version string) bool {
 	return false
 }
 
-// Reply is a handler's response; Status 0 is 200. Version becomes its ETag, and Replayed means it was sent before. A
-// response with a Cookie is not stored.
+// Reply is a handler's response. Status 0 is 200. Version becomes its ETag. Replayed means that it was sent before.
+// The server does not store a response with a Cookie.
 type Reply struct {
 	Status   int
 	Body     any
 	Version  string
 	Replayed bool
 	Cookie   *http.Cookie
-	// Serve writes the response instead of Body, for content other than JSON. On an error it has written nothing.
+	// Serve writes the response instead of Body, for content other than JSON. If it returns an error, it has written
+	// nothing.
 	Serve func(w http.ResponseWriter, r *http.Request) error
 }
 
@@ -160,7 +162,7 @@ type ValidationError struct{ Issues []schema.Issue }
 // Error implements error.
 func (e *ValidationError) Error() string { return "request validation failed" }
 
-// List is the envelope of lists without pages.
+// List is the envelope of lists without pagination.
 type List[T any] struct {
 	Data []T `json:"data"`
 }

@@ -11,8 +11,8 @@ func Valid(s schema.Schema, v schema.Value) (schema.Value, error) {
 	return checked, nil
 }
 
-// ValidRefusing is Valid for a part of a request of which the route reads only what s defines, nothing when s is nil.
-// Unknown members are dropped unless they must be refused.
+// ValidRefusing is Valid for a part of a request that the route reads by the schema s. With a nil s the route reads
+// nothing. It drops unknown members unless refuse returns true for them.
 func ValidRefusing(s schema.Schema, v schema.Value, refuse func(name string) bool) (schema.Value, error) {
 	unread := s == nil
 	if unread && v.Kind() != schema.Object {

@@ -12,7 +12,7 @@ import (
 // JSONType is the type of JSON bodies.
 const JSONType = "application/json; charset=utf-8"
 
-// Encoded is a body that is JSON already.
+// Encoded is a body that is already JSON.
 type Encoded []byte
 
 // Encode returns a body as JSON.
@@ -39,7 +39,7 @@ type Compressor interface {
 	Compress(header http.Header, body []byte) []byte
 }
 
-// WriteRaw sends a response, compressed if the client accepts that, with its length, which HEAD requests get too.
+// WriteRaw sends a response and its length, compressed if the client accepts that. HEAD requests get the length too.
 func WriteRaw(w http.ResponseWriter, status int, contentType string, body []byte) {
 	header := w.Header()
 	if contentType != "" {
@@ -50,7 +50,7 @@ func WriteRaw(w http.ResponseWriter, status int, contentType string, body []byte
 	}
 	header.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
-	// the handler cannot do anything about a client that disconnected
+	// the handler cannot react to a client that disconnected
 	_, _ = w.Write(body)
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// Handler serves a request, with the names and the values of its path parameters. The values are raw; those of
+// Handler serves a request, with the names and values of its path parameters. The values are raw; the values in
 // Request.PathValue are unescaped.
 type Handler func(w http.ResponseWriter, r *http.Request, names, values []string)
 
@@ -20,11 +20,11 @@ type Router struct {
 	notFound http.HandlerFunc
 }
 
-// New creates a Router without routes. notFound responds to every request that matches none.
+// New creates a Router without routes. notFound responds to every request that matches no route.
 func New(notFound http.HandlerFunc) *Router {
 	e := echo.New()
 	e.HideBanner, e.HidePort = true, true
-	// Handlers handle their own errors: only the router's "not found" and "method not allowed" get here.
+	// Handlers handle their own errors. Only the router's "not found" and "method not allowed" get here.
 	e.HTTPErrorHandler = func(_ error, c echo.Context) { notFound(c.Response().Writer, c.Request()) }
 	return &Router{echo: e, notFound: notFound}
 }

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// RR-16: every method that goes to a runtime accepts the runtime's name. An unknown one is refused with agent_type,
-// method and supported_agent_types, whatever the method.
+// RR-16: every method for a runtime accepts the runtime's name. Every method refuses an unknown name with agent_type,
+// method and supported_agent_types.
 func TestEveryRuntimeMethodAcceptsRuntimeName(t *testing.T) {
 	t.Parallel()
 	seen := 0

@@ -14,7 +14,7 @@ import (
 // answer builds the response to a classified error; nil is an internal error.
 type answer func(*call, operations.Failure) *wire.Error
 
-// says responds with a message of JSON-RPC, saysCause with the message of the cause.
+// says responds with a JSON-RPC message. saysCause responds with the message of the cause.
 func says(code, message string, retryable bool) answer {
 	return func(c *call, _ operations.Failure) *wire.Error {
 		return failure(code, c.method.name, message, retryable)
@@ -124,7 +124,7 @@ func badCursor(*call, operations.Failure) *wire.Error {
 	return invalidParams("cursor", "not one of this server's", "The cursor is not one of this server's")
 }
 
-// refused responds with the runtime's message, adapterRefused with its adapter's.
+// refused responds with the runtime's message. adapterRefused responds with the adapter's message.
 func (c *call) refused(err error) *wire.Error {
 	return failure("refused_by_runtime", c.method.name, err.Error(), false)
 }

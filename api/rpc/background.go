@@ -25,7 +25,7 @@ func background(ctx context.Context, c *call) (any, error) {
 	return c.backgroundResult(tasks), nil
 }
 
-// stopBackground ends one task, or all of the session when the call names none.
+// stopBackground ends one background task. If the call names none, it ends all tasks of the session.
 func stopBackground(ctx context.Context, c *call) (any, error) {
 	id := c.text("id")
 	if id == "" {

@@ -25,7 +25,7 @@ type call struct {
 	method  *method
 	request wire.Request
 	params  map[string]any
-	// agent is the runtime of the call, if its method needs one; session is the one it names, or nil.
+	// agent is the runtime of the call, if its method needs one. session is the named session, or nil.
 	agent   string
 	session *session.Session
 }
@@ -76,7 +76,7 @@ func (p *peer) carryOut(ctx context.Context, request wire.Request) (result any, 
 	c := &call{server: p.server, peer: p, method: m, request: request}
 	if reads := p.server.opts.Reads; reads != nil && m.role == roleViewer {
 		ctx = reads.Reading(ctx)
-		defer func() { // what the call returns, or refuses, depends on what it has read
+		defer func() { // a result or refusal depends on the data that the call read
 			if err := reads.Settled(ctx); err != nil {
 				result, failed = nil, c.failed(ctx, err)
 			}
@@ -118,7 +118,7 @@ func shown(name string) string {
 	return name
 }
 
-// admit reports whether the caller may call the method here.
+// admit checks whether the caller may call the method here.
 func (c *call) admit() *wire.Error {
 	if !allows(c.peer.principal.Role, c.method.role) {
 		return forbidden(c.method.name, c.method.role)
@@ -146,8 +146,8 @@ func allows(has auth.Role, needs role) bool {
 	return false
 }
 
-// route finds the session and the runtime of a call. Refusals come in this order: the runtime is known, enabled and
-// up; the session exists and has that runtime.
+// route finds the session and the runtime of a call. It checks in this order: the runtime is known, enabled and up;
+// the session exists and has that runtime.
 func (c *call) route(ctx context.Context) error {
 	if c.method.scope != scopeRuntime {
 		return nil
@@ -166,7 +166,7 @@ func (c *call) route(ctx context.Context) error {
 		found, err := c.find(ctx, id)
 		if err == nil && found != nil && !c.server.opts.Owns(*found) && (!named || c.agent == found.Runtime) {
 			c.session, c.agent = found, found.Runtime
-			return nil // its owner's runtime matters, and the owner checks it
+			return nil // only the owner's runtime matters, and the owner checks it
 		}
 	}
 	if !named {
@@ -194,7 +194,7 @@ func (c *call) route(ctx context.Context) error {
 	return nil
 }
 
-// usable refuses a runtime that is unknown or disabled, or down while the method needs it.
+// usable refuses a runtime that is unknown or disabled. It also refuses one that is down while the method needs it.
 func (c *call) usable(states []operations.RuntimeState, agent string) *wire.Error {
 	at := slices.IndexFunc(states, func(one operations.RuntimeState) bool { return one.Name == agent })
 	if at < 0 {
@@ -217,7 +217,8 @@ func (c *call) usable(states []operations.RuntimeState, agent string) *wire.Erro
 // othersWork reports whether a new session would use another node's runtime.
 func (c *call) othersWork() bool { return c.server.opts.Owners != nil && c.ops().CheckNew() != nil }
 
-// find returns the session of an id, which may be a temporary one; nil for none. session/start accepts unknown ids.
+// find returns the session of an id, which may be a temporary one, or nil for none. session/start accepts unknown
+// ids.
 func (c *call) find(ctx context.Context, id string) (*session.Session, error) {
 	if id == "" {
 		return nil, nil

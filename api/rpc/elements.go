@@ -40,7 +40,7 @@ type elementPage struct {
 	Pagination pagination `json:"pagination"`
 }
 
-// pagination describes the position of a page. Total counts messages, which may have several elements.
+// pagination describes the position of a page. Total counts messages, each of which may have several elements.
 type pagination struct {
 	Total    int64  `json:"total"`
 	Returned int    `json:"returned"`
@@ -93,7 +93,7 @@ func (p *elementPage) cut(limit int, fromStart bool) {
 	}
 }
 
-// elementsOf returns the parts of an entry. Their ids begin with its id, so that each is a cursor.
+// elementsOf returns the parts of an entry. Their ids start with the entry's id, so that each is a cursor.
 func elementsOf(entry transcript.Entry) (all []element) {
 	message := events.Stored(entry)
 	for i, part := range message.Content {

@@ -56,13 +56,13 @@ type sessionData struct {
 	SessionID string       `json:"session_id"`
 	DeletedAt string       `json:"deleted_at,omitempty"`
 	Details   *findDetails `json:"details,omitempty"`
-	// AgentType, Method and Supported are for methods of a runtime; AgentType is "" when the client names none.
+	// AgentType, Method and Supported are for methods of a runtime. AgentType is "" when the client names none.
 	AgentType string   `json:"agent_type,omitempty"`
 	Method    string   `json:"method,omitempty"`
 	Supported []string `json:"supported_agent_types,omitempty"`
 }
 
-// findDetails are the runtimes that may have an unknown session and could not be queried.
+// findDetails lists the runtimes that may have an unknown session and could not be queried.
 type findDetails struct {
 	NotAsked []session.NotAsked `json:"not_asked"`
 }
@@ -114,7 +114,7 @@ func (c *call) away(code, status, reason string, retryable bool) *wire.Error {
 	}}
 }
 
-// failed converts an error into a response. A server fault is logged, and the client learns only that it is one.
+// failed converts an error into a response. It logs a server fault, and the client gets no other details of it.
 func (c *call) failed(ctx context.Context, err error) *wire.Error {
 	worded := c.worded(ctx, err)
 	if c.method.scope != scopeRuntime {

@@ -9,7 +9,7 @@ import (
 	"harness/internal/runtime"
 )
 
-// A refusal by an adapter is reported with the adapter's message, like a refusal by its runtime.
+// A refusal by an adapter has the adapter's message, like a refusal by its runtime.
 func TestAdapterRefusalKeepsItsMessage(t *testing.T) {
 	t.Parallel()
 	c := &call{method: &method{name: "session/send"}}

@@ -130,11 +130,11 @@ func subscribeAll(_ context.Context, c *call) (any, error) {
 	}{true, false}, nil
 }
 
-// maxViewers limits how many viewers of a session are named and notified of each other: with more, no viewer needs to
-// know who joins.
+// maxViewers limits how many viewers of a session are named and notified of each other. With more viewers, no viewer
+// needs to know who joins.
 const maxViewers = 50
 
-// viewing has the sockets that have a session on their screen.
+// viewing returns the sockets that have a session on their screen.
 func (s *Server) viewing(sessionID string) (all []*peer) {
 	s.each(func(p *peer) {
 		p.mu.Lock()
@@ -158,7 +158,7 @@ func ids(peers []*peer, but *peer) []string {
 	return named[:min(len(named), maxViewers)]
 }
 
-// setFocus puts another session on a socket's screen, and notifies the other viewers of the old and new one.
+// setFocus shows another session on a socket's screen, and notifies the other viewers of the old and the new session.
 func (p *peer) setFocus(next focus) {
 	p.mu.Lock()
 	last := p.focus
@@ -171,7 +171,7 @@ func (p *peer) setFocus(next focus) {
 	p.notifyViewers(events.Joined, next)
 }
 
-// blur removes a session from the screen.
+// blur removes a session from the socket's screen.
 func (p *peer) blur(sessionID string) {
 	p.mu.Lock()
 	showing := p.focus.session == sessionID
@@ -181,7 +181,7 @@ func (p *peer) blur(sessionID string) {
 	}
 }
 
-// notifyViewers notifies the other viewers of a session that one joins or leaves.
+// notifyViewers notifies the other viewers of a session that a socket joins or leaves.
 func (p *peer) notifyViewers(method string, about focus) {
 	if about.session == "" {
 		return
@@ -222,7 +222,7 @@ func setFocus(ctx context.Context, c *call) (any, error) {
 	}{true, others, len(all), found.Owner(), found.ID}, nil
 }
 
-// resume sends its own response: it precedes the missed events, and undelivered ones are repeated after it.
+// resume sends its response itself. The response precedes the missed events, and undelivered events follow it again.
 func resume(ctx context.Context, c *call) (any, error) {
 	if c.request.Batched {
 		return nil, &wire.Error{Code: wire.CodeInvalidRequest,

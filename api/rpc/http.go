@@ -14,7 +14,7 @@ import (
 // maxPost is the maximum length of a POST message, the same as on a socket.
 const maxPost = 1 << 20
 
-// Post serves POST /rpc: one message or batch, without a socket.
+// Post serves POST /rpc: one message or batch without a socket.
 func (s *Server) Post() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
@@ -64,7 +64,7 @@ func writeJSON(w http.ResponseWriter, status int, body []byte) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // nothing can be done about a client that disconnected
+	_, _ = w.Write(body) // the server cannot react to a client that disconnected
 }
 
 // Document serves GET /rpc/openrpc.json.

@@ -11,7 +11,7 @@ import (
 	"harness/api/rpc/wire"
 )
 
-// protocolVersion is the protocol version; all versions with this major number are compatible.
+// protocolVersion is the protocol version. All versions with the same major number are compatible.
 const protocolVersion = "1.0"
 
 const methodInitialize = "initialize"
@@ -39,7 +39,7 @@ type named struct {
 	Version string `json:"version"`
 }
 
-// initializeResult is the response to initialize. Where clients and servers use different names, it has both.
+// initializeResult is the response to initialize. Where names on clients and servers differ, it has both.
 type initializeResult struct {
 	ProtocolVersion string       `json:"protocolVersion"`
 	ServerInfo      named        `json:"serverInfo"`
@@ -59,7 +59,7 @@ type capabilities struct {
 	RuntimeRegistry registry.Registry `json:"runtimeRegistry"`
 }
 
-// none are capabilities this server does not have.
+// none marks capabilities that this server lacks.
 func none(names ...string) map[string]bool {
 	all := map[string]bool{}
 	for _, name := range names {
@@ -114,7 +114,7 @@ func (p *peer) introduce(c *call) error {
 		return nil
 	}
 	p.initialized = true
-	_ = json.Unmarshal(info["name"], &p.client.name) // a client without a name stays without one
+	_ = json.Unmarshal(info["name"], &p.client.name) // a client without a valid name has no name
 	_ = json.Unmarshal(info["version"], &p.client.version)
 	_ = json.Unmarshal(capabilities["cursor"], &p.cursor)
 	_, p.runtimes = capabilities["runtimes"]

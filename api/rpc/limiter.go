@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// limiter limits the messages of each caller: a burst of one minute's messages, then that rate.
+// limiter limits the messages of each caller: a burst of one minute's messages, then a steady rate.
 type limiter struct {
 	rate int // messages per minute; 0 means no limit
 	now  func() time.Time
@@ -22,7 +22,7 @@ type tokens struct {
 // maxCallers is the number of remembered callers; idle ones are removed first.
 const maxCallers = 10_000
 
-// take counts a message, and returns how long to wait if there are too many.
+// take counts a message. If the caller sent too many, it returns how long to wait.
 func (l *limiter) take(caller string) (wait time.Duration) {
 	if l.rate <= 0 {
 		return 0
@@ -47,7 +47,7 @@ func (l *limiter) take(caller string) (wait time.Duration) {
 	return 0
 }
 
-// forget removes callers that were idle for a minute; requires mu.
+// forget removes callers that were idle for a minute. It requires mu.
 func (l *limiter) forget(now time.Time) {
 	kept := map[string]*tokens{}
 	for caller, t := range l.callers {

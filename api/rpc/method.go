@@ -10,7 +10,7 @@ import (
 	"harness/api/rpc/wire"
 )
 
-// role is what a caller needs for a method.
+// role is the role that a caller needs for a method.
 type role string
 
 const (
@@ -28,18 +28,19 @@ const (
 	scopeRuntime
 )
 
-// method is one row of the table behind dispatch, validation, the registry's check and the OpenRPC document.
+// method is one row of the method table. Dispatch, validation, the registry's check and the OpenRPC document all use
+// it.
 type method struct {
 	name, summary string
 	params        []param
 	result        schema
 	role          role
 	scope         scope
-	// works: the runtime method needs a running runtime.
+	// works means that the runtime method needs a running runtime.
 	works bool
-	// socket: the runtime method needs a websocket.
+	// socket means that the runtime method needs a websocket.
 	socket bool
-	// check, when set, refuses invalid combinations of params, before the runtime is looked up.
+	// check, when set, refuses invalid combinations of params before the server looks up the runtime.
 	check  func(c *call) error
 	handle func(ctx context.Context, c *call) (any, error)
 }
@@ -66,13 +67,13 @@ func (p param) must() param {
 	return p
 }
 
-// of lists the allowed strings.
+// of sets the allowed strings.
 func (p param) of(words ...string) param {
 	p.oneOf = words
 	return p
 }
 
-// schema returns the member's JSON Schema. agents are the values of a member that names a runtime.
+// schema returns the member's JSON Schema. agents are the allowed values of a member that names a runtime.
 func (p param) schema(agents []string) schema {
 	s := schema{"type": p.kind, "description": p.doc}
 	switch {
@@ -90,7 +91,7 @@ func (p param) schema(agents []string) schema {
 	return s
 }
 
-// check validates a member. null means not given.
+// check validates a member. null counts as absent.
 func (p param) check(raw json.RawMessage) (any, *wire.Error) {
 	wrong := func(reason string) *wire.Error { return invalidParams(p.name, reason, p.name+" "+reason) }
 	var (

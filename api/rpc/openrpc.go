@@ -61,7 +61,7 @@ func (m *method) document(agents []string) schema {
 	}
 }
 
-// failures returns the names of the errors of a method, besides those of the protocol.
+// failures returns the names of a method's errors, without those of the protocol.
 func (m *method) failures() []string {
 	names := []string{"InvalidParams", "InternalError", "Forbidden"}
 	for _, p := range m.params {
@@ -107,7 +107,7 @@ func list(of any) schema { return schema{"type": "array", "items": of} }
 
 func words(all ...string) schema { return schema{"type": "string", "enum": all} }
 
-// schemas are the types that several methods share.
+// schemas returns the types that several methods share.
 func schemas(agents []string) schema {
 	agent := words(agents...)
 	texts, null := list(schema{"type": "string"}), schema{"type": []string{"string", "null"}}
@@ -166,7 +166,7 @@ func schemas(agents []string) schema {
 	return all
 }
 
-// methodNames are the methods that a runtime names for each purpose.
+// methodNames returns the type that maps purposes to a runtime's methods.
 func methodNames() schema {
 	methods := map[string]any{}
 	for _, name := range []string{"history", "messages", "watch", "unwatch", "start", "send", "stop", "input", "respond",
@@ -176,7 +176,7 @@ func methodNames() schema {
 	return props(methods)
 }
 
-// pageSchemas are the types of lists, of decisions and of what follows a session.
+// pageSchemas returns the types of lists, decisions and session viewers.
 func pageSchemas() schema {
 	return schema{
 		"PermissionResult": props(map[string]any{"success": "boolean", "message?": "string", "error?": "string",

@@ -17,15 +17,15 @@ type Owners interface {
 	// Ask forwards a request and its body to a node. forward.ErrClientsTurn, *forward.UnreachableError,
 	// *forward.LostAnswerError.
 	Ask(r *http.Request, owner, body string) (*http.Response, error)
-	// Takers are the nodes that create sessions when this one does not.
+	// Takers returns the nodes that create sessions when this node does not.
 	Takers(ctx context.Context) ([]string, error)
 }
 
-// maxAnswer limits how much of an owner's response is read, in bytes.
+// maxAnswer limits how many bytes of an owner's response are read.
 const maxAnswer = 64 << 20
 
-// askOwner forwards a call for another node's session. asked is false if it was not forwarded: then outcome is
-// returned unchanged.
+// askOwner forwards a call for another node's session. asked is false if it did not forward the call; it then returns
+// outcome unchanged.
 func (c *call) askOwner(ctx context.Context, outcome error) (result any, failed *wire.Error, asked bool) {
 	if c.server.opts.Owners == nil || c.method.scope == scopeSocket || c.method.socket {
 		return nil, nil, false
@@ -63,7 +63,7 @@ type answered struct {
 }
 
 func (c *call) ask(ctx context.Context, owner string) (answer answered, err error) {
-	body, err := javascript.Encode(struct { // the encoder escapes nothing, so that every value accepted here is accepted there
+	body, err := javascript.Encode(struct { // the encoder escapes nothing, so the owner accepts every value that this node accepts
 		Version string          `json:"jsonrpc"`
 		ID      int             `json:"id"`
 		Method  string          `json:"method"`

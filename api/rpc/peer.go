@@ -19,7 +19,7 @@ import (
 	"harness/stream"
 )
 
-// peer is the caller: a socket with its description and what it watches, or the caller of one POST.
+// peer is the caller: a socket with its description and its watched sessions, or the caller of one POST.
 type peer struct {
 	server    *Server
 	id        string
@@ -45,7 +45,7 @@ type peer struct {
 // client is how a caller describes itself.
 type client struct{ name, version string }
 
-// focus is the session a socket has on its screen.
+// focus is the session that a socket has on its screen.
 type focus struct{ workspace, session, agent string }
 
 func (s *Server) newPeer(r *http.Request, socket *stream.Socket) *peer {
@@ -96,7 +96,7 @@ func (p *peer) OnMessage(message []byte) {
 	}()
 }
 
-// reply sends a response, after the events that were committed before it.
+// reply sends a response after all events committed before it.
 func (p *peer) reply(answer []byte) {
 	if len(answer) > 0 {
 		p.socket.Send(stream.NewMessage(len(answer), func(dst []byte) []byte { return append(dst, answer...) }))
@@ -126,7 +126,8 @@ func (p *peer) wantsLocked(method string) bool {
 	return p.wanted[method] || method == events.Gap
 }
 
-// see sets what the stream sends to the socket; requires p.mu. Sockets that watch the same share one ring.
+// see updates what the stream sends to the socket. It requires p.mu. Sockets that watch the same sessions share one
+// ring.
 func (p *peer) see() {
 	if p.socket == nil || p.gone {
 		return
@@ -162,7 +163,8 @@ func (p *peer) watch(session string, place events.Place) {
 	p.see()
 }
 
-// unwatch stops watching; session "" is the first one of a runtime in order. It returns what was watched.
+// unwatch stops watching a session. With session "", it stops the runtime's first session in order. It returns the
+// session it stopped watching.
 func (p *peer) unwatch(session, agent string) (string, events.Place) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"harness/internal/platform/auth"
 )
 
-// checkReach refuses calls of a project-limited caller outside its projects. A named session or workspace looks as if
-// it did not exist. A method that names neither is refused, unless it enforces the limit itself.
+// checkReach refuses calls outside the projects of a project-limited caller. A named session or workspace looks as if
+// it did not exist. It refuses a method that names neither, unless the method enforces the limit itself.
 func (c *call) checkReach(ctx context.Context) error {
 	if auth.ProjectsFrom(ctx) == nil {
 		return nil
@@ -20,7 +20,7 @@ func (c *call) checkReach(ctx context.Context) error {
 		}
 		named = true
 	}
-	if c.method.name == "workspace/update" { // the client's name for it
+	if c.method.name == "workspace/update" { // clients use this name for it
 		return c.ops().CheckProject(ctx, c.text("id"))
 	}
 	for _, name := range []string{"session_id", "resume_session_id"} {
@@ -43,7 +43,7 @@ func (c *call) checkReach(ctx context.Context) error {
 	return &operations.LimitedError{Reason: c.method.name + " is for none of them"}
 }
 
-// keepsToReach lists the methods that need no session or workspace, and show only what is within the limit.
+// keepsToReach lists the methods that need no session or workspace and show only objects within the limit.
 func keepsToReach(method string) bool {
 	switch method {
 	case methodInitialize, "initialized", "shutdown", "rpc.discover", "status/health", "session/active", "session/list",

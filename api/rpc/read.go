@@ -52,7 +52,7 @@ func readMethods() []method {
 	}
 }
 
-// sessionView is a session in a list. Its id has both names that clients know.
+// sessionView is a session in a list. It has the id under both names that clients know.
 type sessionView struct {
 	SessionID   string  `json:"session_id"`
 	ID          string  `json:"id"`
@@ -65,9 +65,9 @@ type sessionView struct {
 	LastUpdated string  `json:"last_updated"`
 	LastActive  string  `json:"last_active"`
 	Model       *string `json:"model,omitempty"`
-	// StartTime is session/get's name for StartedAt.
+	// StartTime is StartedAt under the name that session/get uses.
 	StartTime string `json:"start_time"`
-	// MessageCount is the number of messages of workspace/session/messages.
+	// MessageCount is the number of messages in workspace/session/messages.
 	MessageCount int64 `json:"message_count"`
 	// Activity is the running turn and the background work.
 	Activity session.Doing `json:"activity"`
@@ -106,7 +106,7 @@ func (c *call) countedAll(ctx context.Context, list []sessionView) error {
 	return c.counted(ctx, views...)
 }
 
-// every calls fn with all sessions of a query, page by page, until it returns false.
+// every calls fn with all sessions of a query, page by page, until fn returns false.
 func (c *call) every(ctx context.Context, query session.ListQuery, fn func(session.Session) bool) error {
 	query.Limit = operations.MaxPage
 	for {
@@ -125,7 +125,7 @@ func (c *call) every(ctx context.Context, query session.ListQuery, fn func(sessi
 	}
 }
 
-// page lists the first sessions of a query, and counts all of them.
+// page returns the first sessions of a query and the count of all of them.
 func (c *call) page(ctx context.Context, query session.ListQuery, limit int64) (list []sessionView, total int,
 	err error) {
 	list = []sessionView{}
@@ -143,8 +143,8 @@ func (c *call) page(ctx context.Context, query session.ListQuery, limit int64) (
 	return list, total, err
 }
 
-// shows reports whether the client can show sessions of a runtime: one that did not announce support for runtimes may
-// know only two.
+// shows reports whether the client can show sessions of a runtime. A client that did not announce support for
+// runtimes may know only two.
 func (c *call) shows(agent, asked string) bool {
 	c.peer.mu.Lock()
 	defer c.peer.mu.Unlock()
@@ -188,7 +188,7 @@ func listActive(ctx context.Context, c *call) (any, error) {
 	}{list}, err
 }
 
-// read is a session with its current activity.
+// read returns a session with its current activity.
 func (c *call) read(ctx context.Context, sessionID string) (session.Session, error) {
 	detail, _, err := c.ops().Read(ctx, sessionID, operations.Reading{Limit: 1})
 	return detail.Session, err
@@ -204,7 +204,7 @@ func sessionInfo(ctx context.Context, c *call) (any, error) {
 	return view, err
 }
 
-// stateResult is the state of a session. cdev's clients read the names with claude for every runtime.
+// stateResult is the state of a session. cdev's clients read the members named after claude for every runtime.
 type stateResult struct {
 	sessionView
 	RuntimeState    string   `json:"runtime_state"`
@@ -255,7 +255,7 @@ func sessionState(ctx context.Context, c *call) (any, error) {
 	return result, err
 }
 
-// messageView is one message of a transcript. Its number is its position in it, from 1.
+// messageView is one message of a transcript. Its number is its position in the transcript, from 1.
 type messageView struct {
 	ID        int64              `json:"id"`
 	SessionID string             `json:"session_id"`

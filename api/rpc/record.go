@@ -11,14 +11,15 @@ import (
 	"harness/internal/services/audit"
 )
 
-// call implements wire.Call. The audit log gets every call that may change something, whatever its outcome.
+// call implements wire.Call. The audit log gets every call that may change something, regardless of its outcome.
 func (p *peer) call(ctx context.Context, request wire.Request) (any, *wire.Error) {
 	result, failed := p.carryOut(ctx, request)
 	p.record(ctx, request, result, failed)
 	return result, failed
 }
 
-// refuse responds to a message none of whose requests is executed; nil if no client waits for a response.
+// refuse responds to a message without executing any of its requests. It returns nil if no client waits for a
+// response.
 func (p *peer) refuse(message []byte, failed *wire.Error) json.RawMessage {
 	return wire.Serve(p.ctx, message, func(ctx context.Context, request wire.Request) (any, *wire.Error) {
 		p.record(ctx, request, nil, failed)
@@ -54,10 +55,10 @@ func outcomeOf(failed *wire.Error) (outcome, code string) {
 	return "refused", code
 }
 
-// changes reports whether calls of a method may change more than what their socket watches.
+// changes reports whether calls of a method may change more than their socket's watched sessions.
 func (m *method) changes() bool { return m.role == roleOperator || m.role == roleAdmin }
 
-// sessionOf returns the session of a call, found or named; "" for none.
+// sessionOf returns the session that a call found or named, "" for none.
 func sessionOf(request wire.Request, result any) string {
 	switch done := result.(type) {
 	case startResult:

@@ -24,8 +24,8 @@ func (c *recordedCalls) Record(call audit.Call, _ string) {
 	c.all = append(c.all, call)
 }
 
-// Calls that may change something are recorded with their caller and outcome: on a socket, in a batch, refused, and
-// above the rate. Reads leave no record.
+// Calls that may change something are recorded with their caller and outcome: on a socket, in a batch, when refused,
+// and above the rate. Reads leave no record.
 func TestCallsAreRecorded(t *testing.T) {
 	b := setup(t, func(o *rpc.Options) { o.Rate = 4 })
 	s := b.dial(t, "ann")

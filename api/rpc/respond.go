@@ -115,8 +115,8 @@ func (c *call) decideAs(ctx context.Context, open session.Request, word string) 
 	return err
 }
 
-// answer answers a session's questions: a single one with the text, several with an object of texts by question. If a
-// question accepts several answers, a JSON list of texts provides them.
+// answer answers a session's questions. A single question takes the text, several take an object of texts by
+// question. A question with several answers takes a JSON list of texts.
 func (c *call) answer(ctx context.Context, open session.Request, text string) error {
 	type question struct {
 		ID       string `json:"id"`
@@ -158,7 +158,7 @@ func (c *call) answer(ctx context.Context, open session.Request, text string) er
 	return err
 }
 
-// texts returns the answers to a question: one, or those of a JSON list if it accepts several.
+// texts returns the answers to a question: one text, or a JSON list of texts if the question accepts several.
 func texts(given json.RawMessage, one string, multiple bool) (list []string) {
 	if multiple && json.Unmarshal(given, &list) == nil && list != nil {
 		return list
@@ -173,7 +173,7 @@ type inputResult struct {
 	Key       string `json:"key,omitempty"`
 }
 
-// keys maps the keys of session/input to the choices they make; escape makes none.
+// keys maps the keys of session/input to choices. escape makes no choice.
 func keys() map[string]string {
 	return map[string]string{"escape": "", "esc": "", "enter": "yes", "return": "yes", "y": "yes", events.KeyAllow: "yes",
 		events.KeyAllowSession: "session", events.KeyDeny: "no", "3": "no"}
@@ -216,7 +216,7 @@ func (c *call) typeText(ctx context.Context, typed string) error {
 	return err
 }
 
-// press handles a key: escape ends the turn, the others choose an option.
+// press handles a key. escape ends the turn, and the others choose an option.
 func (c *call) press(ctx context.Context, key string) error {
 	word := keys()[key]
 	if word == "" {
@@ -236,7 +236,7 @@ func (c *call) press(ctx context.Context, key string) error {
 	return c.overtaken(c.decideAs(ctx, *open, word))
 }
 
-// decided is the result of permission/respond. A late caller gets the same members, so that clients can read it.
+// decided is the result of permission/respond. A late caller gets the same members, so that clients can parse it.
 type decided struct {
 	Success    bool        `json:"success"`
 	Message    string      `json:"message,omitempty"`
@@ -308,7 +308,7 @@ type pendingRequest struct {
 	CreatedAt   string          `json:"created_at"`
 }
 
-// open lists the pending requests of a session, or of all for "".
+// open lists the pending requests of a session, or of all sessions for "".
 func (c *call) open(ctx context.Context, sessionID string) ([]session.Request, error) {
 	if sessionID != "" {
 		real, err := c.ops().RealID(ctx, sessionID)

@@ -13,7 +13,7 @@ import (
 	"harness/tests/sessiontest"
 )
 
-// besideATurn are sessions in which a turn begins or ends beside every message.
+// besideATurn has sessions in which a turn starts or ends concurrently with every message.
 type besideATurn struct {
 	*manager.Service
 	sent session.Sent
@@ -23,8 +23,8 @@ func (b *besideATurn) Submit(context.Context, string, session.Message) (session.
 	return b.sent, nil
 }
 
-// The answer to a message says whether it was steered, also when the turn began after the message came, or ended just
-// before it was sent.
+// The response to a message reports whether it was steered, even if the turn started after the message arrived, or
+// ended just before it was sent.
 func TestTheAnswerSaysWhetherAMessageWasSteered(t *testing.T) {
 	t.Parallel()
 	b := open(t)

@@ -1,8 +1,8 @@
-// Package rpc serves JSON-RPC 2.0: a client calls initialize and gets the runtimes, their capabilities and the
-// methods to call. Every later call goes to the runtime it names.
+// Package rpc serves JSON-RPC 2.0. A client calls initialize and gets the runtimes, their capabilities and the
+// methods to call. Every later call names a runtime and goes to it.
 //
-// It owns the methods, their wire names and the messages of their errors; the work is done by operations (package
-// operations), as for REST. It must never know a runtime's protocol, SQL, or how bytes leave a socket.
+// It owns the methods, their wire names and the messages of their errors. Package operations does the work, as for
+// REST. This package must never know a runtime's protocol, SQL, or how bytes leave a socket.
 package rpc
 
 import (
@@ -25,19 +25,20 @@ import (
 // Options are the dependencies of a Server. Operations is required; zero fields mean the defaults given below.
 type Options struct {
 	Operations *operations.Service
-	// Version is the server's.
+	// Version is the version of the server.
 	Version string
-	// Strict refuses other methods of a socket before initialize.
+	// Strict refuses other methods on a socket before initialize.
 	Strict bool
 	// Rate limits the messages of one caller per minute; 0 means no limit.
 	Rate int
-	// Yolo lets clients disable sandbox and approvals.
+	// Yolo lets clients disable the sandbox and approvals.
 	Yolo bool
-	// Owners forwards calls to the node that owns a session. nil: not_owner, and clients must call that node.
+	// Owners forwards calls to the node that owns a session. If nil, the error is not_owner, and clients must call that
+	// node.
 	Owners Owners
 	// Owns reports whether this node owns a session; required with Owners.
 	Owns func(session.Session) bool
-	// Reads delays a response until what it read may be shown. nil: no delay.
+	// Reads delays a response until the data it contains may be shown. If nil, there is no delay.
 	Reads rest.Reads
 	// Heartbeat is the time between heartbeats (30 s).
 	Heartbeat time.Duration
@@ -69,7 +70,7 @@ type Server struct {
 	beats   sync.WaitGroup
 }
 
-// New creates a Server. It fails when the registry names a method that is not in the table.
+// New creates a Server. It fails if the registry names a method that is not in the table.
 func New(options Options) (*Server, error) {
 	if options.Heartbeat <= 0 {
 		options.Heartbeat = 30 * time.Second
@@ -104,7 +105,7 @@ func (s *Server) Start(context.Context) error {
 	return nil
 }
 
-// Stop accepts no more messages and waits, within ctx, for those in progress. The stream closes the sockets.
+// Stop accepts no more messages and waits, within ctx, for messages in progress. The stream closes the sockets.
 func (s *Server) Stop(ctx context.Context) error {
 	s.mu.Lock()
 	first := !s.stopped
@@ -127,7 +128,7 @@ func (s *Server) Stop(ctx context.Context) error {
 	}
 }
 
-// begin counts work that Stop waits for; false once the server stops. Call running.Done after it.
+// begin counts work that Stop waits for. It returns false once the server stops. Call running.Done after the work.
 func (s *Server) begin() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -169,7 +170,7 @@ type common struct {
 	Timestamp   string `json:"timestamp"`
 }
 
-// notification is one of the server's own, for any number of sockets.
+// notification builds a notification from the server itself, for any number of sockets.
 func notification(method string, params any) *stream.Message {
 	body := wire.Notice(method, params)
 	return stream.NewMessage(len(body), func(dst []byte) []byte { return append(dst, body...) })
@@ -211,7 +212,7 @@ func (s *Server) leave(p *peer) {
 	p.forget()
 }
 
-// Registry returns the runtimes as clients see them now.
+// registry returns the runtimes as clients see them now.
 func (s *Server) registry() (registry.Registry, error) {
 	states, err := s.opts.Operations.RuntimeStates()
 	if err != nil {

@@ -36,19 +36,19 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// bench is a server of JSON-RPC with real sessions of the scripted agent.
+// bench is a JSON-RPC server with real sessions of the scripted agent.
 type bench struct {
 	*sessiontest.Site
 	server *rpc.Server
 	url    string
-	role   auth.Role // of every caller
+	role   auth.Role // the role of every caller
 	calls  recordedCalls
 	access context.Context
 	revoke context.CancelFunc // ends the access of the actor "revoked"
 	t      *testing.T
 }
 
-// open makes a bench with sessions and without a server.
+// open creates a bench with sessions but without a server.
 func open(t *testing.T) *bench {
 	t.Helper()
 	b := &bench{Site: sessiontest.Open(t, dbtest.Open(t, database.SQLite)), role: auth.RoleAdmin, t: t}
@@ -136,7 +136,7 @@ func (s *socket) read() string {
 	return string(text)
 }
 
-// R19: whatever the input, the socket stays open and responds as JSON-RPC 2.0 requires.
+// R19: for any input, the socket stays open and responds as JSON-RPC 2.0 requires.
 func TestMalformedInputKeepsTheSocket(t *testing.T) {
 	t.Parallel()
 	s := setup(t, nil).dial(t, "alice")
@@ -165,7 +165,7 @@ func TestMalformedInputKeepsTheSocket(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":6,"method":"status/health","more":1,"params":{"strange":[{}]}}`, `"id":6,"result"`},
 		{strings.Repeat("[", 20_000), `"id":null,"error":{"code":-32700`},
 	} {
-		s.send(`{"jsonrpc":"2.0","method":"none/such"}`) // a notification gets no response, whatever it is
+		s.send(`{"jsonrpc":"2.0","method":"none/such"}`) // a notification gets no response, even for an unknown method
 		s.send(one.said)
 		if got := s.read(); !strings.Contains(got, one.want) || strings.Contains(got, "json:") ||
 			strings.Contains(got, ".go") {
@@ -174,7 +174,7 @@ func TestMalformedInputKeepsTheSocket(t *testing.T) {
 	}
 }
 
-// A response comes after every event that was committed before it, and before later ones.
+// A response follows all events committed before it, and precedes later ones.
 func TestResponseFollowsEarlierEvents(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(o *rpc.Options) { o.Rate = 0 })
@@ -187,14 +187,14 @@ func TestResponseFollowsEarlierEvents(t *testing.T) {
 	const times = 200
 	seen := make(map[int]bool)
 	for n := range times {
-		if _, err := b.StopSession(t.Context(), session, false); err != nil { // an internal event: it shows no frame of the stream
+		if _, err := b.StopSession(t.Context(), session, false); err != nil { // an internal event, which has no frame on the stream
 			t.Fatal(err)
 		}
 		if _, err := b.Rename(t.Context(), session, fmt.Sprint("title ", n)); err != nil {
 			t.Fatal(err)
 		}
 		b.upsert(session, n)
-		// What was stored before the call arrives before its response.
+		// Events stored before the call arrive before its response.
 		s.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"status/health"}`, n+1))
 		for answered := false; !answered; {
 			var m struct {
@@ -223,7 +223,7 @@ func TestResponseFollowsEarlierEvents(t *testing.T) {
 	}
 }
 
-// A socket whose access was withdrawn is closed with 1008, and no other one; an insufficient role is refused.
+// A socket whose access was revoked is closed with 1008, and no other socket is. An insufficient role is refused.
 func TestRevokedAccessClosesSocket(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil)
@@ -242,7 +242,7 @@ func TestRevokedAccessClosesSocket(t *testing.T) {
 	if got := other.read(); !strings.Contains(got, `"id":2,"result"`) {
 		t.Error(got)
 	}
-	// A caller whose access ends between authentication and the handshake is closed too.
+	// A caller whose access ends between authentication and the handshake is disconnected too.
 	late := b.dial(t, "revoked")
 	if _, _, err := late.conn.Read(ctx); websocket.CloseStatus(err) != websocket.StatusPolicyViolation {
 		t.Errorf("a socket that came late ended with %v", err)
@@ -273,7 +273,7 @@ func TestRevokedAccessClosesSocket(t *testing.T) {
 	}
 }
 
-// The server sends heartbeats; excess messages get an error, not a disconnect; shutdown closes the calling socket.
+// The server sends heartbeats. Excess messages get an error, not a disconnect. Shutdown closes the calling socket.
 func TestHeartbeatsRateAndShutdown(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(o *rpc.Options) { o.Heartbeat, o.Rate = 5*time.Millisecond, 3 })
@@ -284,7 +284,7 @@ func TestHeartbeatsRateAndShutdown(t *testing.T) {
 	}
 	s.send(`{"jsonrpc":"2.0","id":3,"method":"status/health"}`)
 	limited := false
-	for range 200 { // heartbeats until initialize is read, which wants none
+	for range 200 { // heartbeats arrive until the server reads initialize, which opts out of them
 		if text := s.read(); strings.Contains(text, "rate_limited") {
 			limited = strings.Contains(text, `"id":3`) && strings.Contains(text, "retry_after_ms")
 			break
@@ -316,7 +316,7 @@ func TestHeartbeatsRateAndShutdown(t *testing.T) {
 	}
 }
 
-// 64 messages of a socket run at once; the next one gets an error, and the socket stays open.
+// A socket can run 64 messages concurrently. The next one gets an error, and the socket stays open.
 func TestBusy(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(o *rpc.Options) { o.Rate = 0 })
@@ -425,7 +425,7 @@ func TestThirdPartyClientRunsATurn(t *testing.T) {
 	}
 }
 
-// POST responds to one message or batch, sends nothing for notifications, and refuses what needs a socket.
+// POST responds to one message or batch, sends nothing for notifications, and refuses methods that need a socket.
 func TestPost(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// RR-16: refusals of session/state and similar methods name the runtime, the method and the runtimes, whether the
-// runtime is unknown, the session is unknown, or it is deleted.
+// RR-16: refusals of session/state and similar methods name the runtime, the method and the supported runtimes. This
+// applies to an unknown runtime, an unknown session and a deleted session.
 func TestSessionErrorsNameRuntime(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil)

@@ -12,7 +12,7 @@ import (
 	"harness/internal/services/session"
 )
 
-// permissionModes are cdev's names for how much an agent may do without approval.
+// permissionModes are cdev's names for what an agent may do without approval.
 var permissionModes = [...]string{"", "default", "acceptEdits", "bypassPermissions", "plan", "interactive"}
 
 // agentParam names the runtime of a call.
@@ -47,7 +47,7 @@ func sessionMethods() []method {
 	}
 }
 
-// controls are the controls of a permission mode; parts are nil if it sets none.
+// controls returns the controls of a permission mode. A part is nil if the mode does not set it.
 func (c *call) controls() (controls operations.Permissions, err error) {
 	word := func(s string) *string { return &s }
 	edits := func(accepted bool) *bool { return &accepted }
@@ -107,8 +107,8 @@ func start(ctx context.Context, c *call) (any, error) {
 	return c.openNew(ctx, space, wants)
 }
 
-// toTakeUp returns the session of session/start: the named one, or the newest of the workspace and runtime; nil for a
-// new one.
+// toTakeUp returns the session of session/start: the named one, or the newest one of the workspace and runtime. It
+// returns nil for a new session.
 func (c *call) toTakeUp(ctx context.Context, workspaceID, named string) (*session.Session, error) {
 	if named != "" {
 		return c.session, nil
@@ -123,7 +123,7 @@ func (c *call) toTakeUp(ctx context.Context, workspaceID, named string) (*sessio
 	return &page.Sessions[0], nil
 }
 
-// takeUp continues a session. The next message loads it, not this call: viewing a session costs nothing.
+// takeUp continues a session. The next message loads it, not this call, so viewing a session costs nothing.
 func (c *call) takeUp(ctx context.Context, found session.Session, wants operations.Permissions) (any, error) {
 	if err := c.setControls(ctx, found.ID, wants); err != nil {
 		return nil, err
@@ -154,7 +154,7 @@ func (c *call) setControls(ctx context.Context, sessionID string, wants operatio
 	return c.ops().SetPermissions(ctx, sessionID, wants, c.audit())
 }
 
-// create are the requested properties of a new session.
+// create returns the requested properties of a new session.
 func create(agent string, wants operations.Permissions) session.Create {
 	return session.Create{Runtime: agent, ApprovalPolicy: wants.ApprovalPolicy, FilesystemSandbox: wants.FilesystemSandbox,
 		AcceptEdits: wants.AcceptEdits != nil && *wants.AcceptEdits}
@@ -198,7 +198,7 @@ func (c *call) openNew(ctx context.Context, space session.Project, wants operati
 	return result, c.sayFirst(ctx, made.ID)
 }
 
-// sayFirst sends the prompt of session/start, if there is one.
+// sayFirst sends the prompt of session/start, if any.
 func (c *call) sayFirst(ctx context.Context, sessionID string) error {
 	prompt := c.text("prompt")
 	if prompt == "" {
@@ -211,7 +211,7 @@ func (c *call) sayFirst(ctx context.Context, sessionID string) error {
 	return err
 }
 
-// later runs something after the response, even if the socket closes; a stopping server waits for it.
+// later runs a function after the response, even if the socket closes. A stopping server waits for it.
 func (c *call) later(ctx context.Context, fn func(context.Context) error) {
 	ctx = context.WithoutCancel(ctx)
 	c.server.running.Add(1) // the call itself is counted, so Wait has not returned yet
@@ -225,7 +225,7 @@ func (c *call) later(ctx context.Context, fn func(context.Context) error) {
 	})
 }
 
-// word returns the message of an error in an event.
+// word returns a function that formats an error as the message of an event.
 func (c *call) word(ctx context.Context) func(error) string {
 	return func(err error) string { return c.failed(ctx, err).Message }
 }
@@ -266,7 +266,7 @@ func send(ctx context.Context, c *call) (any, error) {
 	}
 	result.SessionID = to.ID
 	if !result.AutoCreated {
-		// Before the message, so that the first request of its turn already meets the mode.
+		// This precedes the message, so that the new mode applies to the first request of the turn.
 		if err := c.setControls(ctx, to.ID, wants); err != nil {
 			return nil, err
 		}
@@ -282,7 +282,7 @@ func send(ctx context.Context, c *call) (any, error) {
 	return result, nil
 }
 
-// sessionToSendTo returns the session of a message that names none: the newest of its workspace, or a new one.
+// sessionToSendTo returns the session for a message that names none: the newest of its workspace, or a new one.
 func (c *call) sessionToSendTo(ctx context.Context, wants operations.Permissions, result *sendResult) (*session.Session, error) {
 	workspace := c.text("workspace_id")
 	if workspace == "" {
@@ -315,7 +315,7 @@ type stopResult struct {
 	Status    string `json:"status"`
 	SessionID string `json:"session_id"`
 	AgentType string `json:"agent_type"`
-	// Ended is the background work that ended with the turn, Background what continues.
+	// Ended is the background work that ended with the turn. Background is the work that continues.
 	Ended      []session.BackgroundTask `json:"ended_background,omitempty"`
 	Background []session.BackgroundTask `json:"background,omitempty"`
 }

@@ -6,7 +6,7 @@ import (
 	"harness/internal/runtime"
 )
 
-// table has every method. Clients see it as the OpenRPC document, the dispatcher follows it, and the registry names
+// table lists every method. Clients get it as the OpenRPC document, the dispatcher uses it, and the registry names
 // only its methods.
 func table() []method {
 	var all []method

@@ -9,7 +9,7 @@ import (
 	"harness/api/rpc"
 )
 
-// RR-31: a strict server refuses all methods of a socket before initialize, and accepts them after it.
+// RR-31: a strict server refuses all methods of a socket before initialize, and accepts them afterwards.
 func TestStrictServerRequiresInitialize(t *testing.T) {
 	t.Parallel()
 	s := setup(t, func(o *rpc.Options) { o.Strict = true }).dial(t, "alice")
@@ -25,7 +25,7 @@ func TestStrictServerRequiresInitialize(t *testing.T) {
 	}
 }
 
-// RR-10: the document requires nine methods of a runtime, makes its state optional, and allows more.
+// RR-10: the document requires nine methods of a runtime, makes its state optional, and allows additional ones.
 func TestRuntimeMethodSetMayGrow(t *testing.T) {
 	t.Parallel()
 	s := setup(t, nil).dial(t, "alice")

@@ -64,7 +64,7 @@ func (c *call) workspaces(ctx context.Context) ([]session.Project, error) {
 	return slices.DeleteFunc(projects, func(p session.Project) bool { return p.WorkingDirectory == nil }), err
 }
 
-// workspace returns one of them. session.ErrProjectNotFound.
+// workspace returns the project with an id, if it has a directory. Error: session.ErrProjectNotFound.
 func (c *call) workspace(ctx context.Context, id string) (session.Project, error) {
 	all, err := c.workspaces(ctx)
 	if err != nil {
@@ -76,7 +76,7 @@ func (c *call) workspace(ctx context.Context, id string) (session.Project, error
 	return session.Project{}, session.ErrProjectNotFound
 }
 
-// mostListed limits the sessions shown with a workspace.
+// mostListed limits the number of sessions shown with a workspace.
 const mostListed = 50
 
 func (c *call) viewWorkspace(ctx context.Context, p session.Project) (workspaceView, error) {

@@ -5,14 +5,14 @@ import (
 	"strconv"
 )
 
-// Field is one member that an object schema knows.
+// Field is one member of an object schema.
 type Field struct {
 	Name   string
 	Schema Schema
 }
 
-// Struct accepts an object with these members, checked in this order. Unknown members are dropped, except those that
-// CheckRefusing refuses.
+// Struct accepts an object with these members and checks them in this order. It drops unknown members, except those
+// that CheckRefusing refuses.
 func Struct(fields ...Field) Schema { return structSchema{fields: fields} }
 
 type structSchema struct{ fields []Field }
@@ -50,7 +50,7 @@ func (s structSchema) refuseUnknown(c *checker, v Value) {
 	}
 }
 
-// Record accepts an object with any names, each value following values.
+// Record accepts an object with any member names. Each value follows the schema values.
 func Record(values Schema) Schema { return recordSchema{values: values} }
 
 type recordSchema struct{ values Schema }
@@ -92,7 +92,7 @@ func (s List) check(c *checker, v Value) Value {
 	}
 	checked := v.items
 	if s.max > 0 {
-		// of a list that is far too long: each element has several times its length of issues
+		// the list is far too long: the issues of each element are several times its length
 		checked = checked[:min(len(checked), 2*s.max)]
 	}
 	items := make([]Value, 0, len(checked))
@@ -114,7 +114,7 @@ type Variant struct {
 	Schema Schema
 }
 
-// Tagged accepts an object whose member named tag says which variant it follows.
+// Tagged accepts an object in which the member named tag selects the variant.
 func Tagged(tag string, variants ...Variant) Schema {
 	return taggedSchema{tag: tag, variants: variants}
 }

@@ -10,8 +10,8 @@ import (
 )
 
 // JSON returns the value on one line, without HTML escaping. An untouched value keeps its source bytes, except parts
-// that strict parsers refuse: an unpaired surrogate becomes U+FFFD, a number beyond the range of a double null. nil
-// when Undefined.
+// that strict parsers refuse. An unpaired surrogate becomes U+FFFD, and a number beyond the range of a double becomes
+// null. JSON returns nil for Undefined.
 func (v Value) JSON() json.RawMessage {
 	if v.kind == Undefined {
 		return nil
@@ -34,8 +34,8 @@ func (v Value) MarshalJSON() ([]byte, error) {
 
 func (v Value) write(out *bytes.Buffer) {
 	if v.raw != "" {
-		// A line break outside a string would end a line of a JSON-lines peer too early; inside strings JSON has
-		// none.
+		// A line break outside a string would end a line of a JSON-lines peer too early. JSON strings contain no line
+		// breaks.
 		if err := json.Compact(out, []byte(v.raw)); err != nil {
 			panic("schema: compact valid JSON: " + err.Error())
 		}

@@ -7,8 +7,8 @@ import (
 	"harness/internal/lib/javascript"
 )
 
-// Issue is one reason why a value was refused, as a zod 4 issue object: the code determines its members and their
-// order.
+// Issue is one reason for refusing a value, in the format of a zod 4 issue object. The code determines its members
+// and their order.
 type Issue struct {
 	members []issueMember
 	path    []any
@@ -34,7 +34,7 @@ func (i Issue) Code() string {
 // Path leads to the refused value: names (string) and indexes (int).
 func (i Issue) Path() []any { return i.path }
 
-// Message describes the problem as zod does.
+// Message describes the problem in zod's words.
 func (i Issue) Message() string { return i.message }
 
 // MarshalJSON implements json.Marshaler: the code's own members first, then path and message.
@@ -70,7 +70,7 @@ func (i Issue) MarshalJSON() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// Custom is an issue that no schema can find, for example one from the store; path leads to the refused value.
+// Custom returns an issue that no schema can find, for example one from the store. path leads to the refused value.
 func Custom(message string, path ...any) Issue {
 	return Issue{members: []issueMember{{"code", "custom"}}, path: path, message: message}
 }

@@ -25,7 +25,7 @@ func toNumber(v Value) float64 {
 	case String:
 		return textToNumber(v.text)
 	case Array:
-		// An array first becomes its joined text: "" if empty, a single element as it is, several with commas.
+		// An array first becomes its joined text: "" if it is empty, a single element unchanged, several with commas.
 		if len(v.items) == 0 {
 			return 0
 		}

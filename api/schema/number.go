@@ -13,7 +13,7 @@ type Numeric struct {
 	min, max              float64
 }
 
-// Integer accepts an integer of JavaScript's safe range.
+// Integer accepts an integer in JavaScript's safe range.
 func Integer() Numeric { return Numeric{} }
 
 // Coerce first converts the value with JavaScript's Number, as query parameters and some bodies require: "" is 0,
@@ -64,7 +64,7 @@ func (s Numeric) check(c *checker, v Value) Value {
 	return v
 }
 
-// checkInteger reports whether the range needs to be checked.
+// checkInteger reports whether the caller still needs to check the range.
 func (s Numeric) checkInteger(c *checker, number float64) bool {
 	const note = "Integers must be within the safe integer range."
 	if number != math.Trunc(number) {
@@ -90,7 +90,7 @@ func (c *checker) notNumber(received string) {
 		issueMember{"expected", "number"}, issueMember{"code", "invalid_type"}, issueMember{"received", received})
 }
 
-// tooSmall reports a lower bound; origin is the measured property, unit its plural with a leading space ("" for a
+// tooSmall reports a lower bound. origin is the measured property. unit is its plural with a leading space ("" for a
 // plain number).
 func (c *checker) tooSmall(origin, minimum string, inclusive bool, unit string) {
 	c.add("Too small: expected "+origin+bound(">", minimum, inclusive, unit),

@@ -31,17 +31,17 @@ func Parse(data string) (Value, error) {
 	return value, nil
 }
 
-// maxDepth limits the nesting. Accepted documents are passed on and stored inside others. codex reads 128 levels,
-// encoding/json 10,000: at those limits codex would not respond, or the stored row would be unreadable.
+// maxDepth limits the nesting, because accepted documents are passed on and stored inside others. codex reads 128
+// levels and encoding/json 10,000. At those limits codex would not respond, or the stored row would be unreadable.
 const maxDepth = 100
 
-// reader parses and checks a document in one pass. After a failure it is at the end of the data.
+// reader parses and checks a document in one pass. After a failure, its position is the end of the data.
 type reader struct {
 	data             string
 	at, depth        int
 	failed, poisoned bool
 	// unfit counts parts that cannot be passed on unchanged: unpaired surrogates and numbers beyond the range of a
-	// double. Strict parsers such as codex refuse the whole document for one of them.
+	// double. Strict parsers such as codex refuse the whole document for one such part.
 	unfit int
 }
 
@@ -50,7 +50,7 @@ func (r *reader) fail() {
 	r.at = len(r.data)
 }
 
-// next returns the next byte, 0 at the end; outside strings, no document has a 0 byte.
+// next returns the next byte, or 0 at the end. No document has a 0 byte outside a string.
 func (r *reader) next() byte {
 	if r.at < len(r.data) {
 		return r.data[r.at]
@@ -147,8 +147,8 @@ func (r *reader) number() {
 	}
 }
 
-// smallDocument is the maximum size, in bytes, of a document whose strings share its memory. Strings of a larger one
-// are copies: a stored name must not keep the whole document in memory.
+// smallDocument is the maximum size, in bytes, of a document that shares memory with its strings. The strings of a
+// larger document are copies, because a stored name must not keep the whole document in memory.
 const smallDocument = 8 << 10
 
 func (r *reader) part(from, to int) string {
@@ -182,7 +182,7 @@ func (r *reader) text() string {
 			return text
 		case c == '\\':
 			escaped = true
-			i++ // a quote after it ends nothing
+			i++ // a quote after the backslash does not end the string
 			continue
 		case c < ' ':
 		default:
@@ -202,7 +202,7 @@ func (r *reader) deeper() {
 	}
 }
 
-// another follows an element and reports whether one more comes; it also reads the end.
+// another runs after an element and reports whether another element follows. It also reads the end.
 func (r *reader) another(end byte) bool {
 	r.space()
 	switch r.next() {
@@ -242,8 +242,8 @@ func (r *reader) array() Value {
 	return Value{kind: Array, items: items}
 }
 
-// indexedFrom is the member count from which a map detects duplicates, so that many members do not cost quadratic
-// time.
+// indexedFrom is the member count from which a map detects duplicates. The map avoids quadratic time for many
+// members.
 const indexedFrom = 24
 
 // usualMembers is the initial capacity for members: most bodies have no more.

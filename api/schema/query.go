@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// ParseQuery decodes a URL's query into an object of strings; a repeated name becomes an array, an invalid escape
+// ParseQuery decodes a URL's query into an object of strings. A repeated name becomes an array. An invalid escape
 // stays unchanged.
 func ParseQuery(query string) Value {
 	var members []Member

@@ -1,6 +1,6 @@
 package schema
 
-// Schema is a rule a value must follow. Schemas are immutable and may be shared by any number of goroutines.
+// Schema is a rule for values. Schemas are immutable, and any number of goroutines may share them.
 type Schema interface {
 	// check reports problems of v to c and returns the resulting value: trimmed, coerced, without unknown members.
 	check(c *checker, v Value) Value
@@ -10,13 +10,13 @@ type Schema interface {
 type checker struct {
 	path   []step
 	issues []Issue
-	// refuse decides about members that no Struct knows; nil refuses none. refused members are reported only when
-	// there is no other problem.
+	// refuse reports whether to refuse a member that no Struct knows. A nil function refuses none. refused lists such
+	// members, which are reported only if there is no other problem.
 	refuse  func(name string) bool
 	refused []Issue
 }
 
-// step is a name or an index; an any would be allocated for every member of every body.
+// step is a name or an index. Go would allocate an any for every member of every body.
 type step struct {
 	name  string
 	index int // -1 for a name
@@ -24,10 +24,10 @@ type step struct {
 
 func named(name string) step { return step{name, -1} }
 
-// Check validates v. The value is only meaningful when there are no issues.
+// Check validates v. The value is only valid if there are no issues.
 func Check(s Schema, v Value) (Value, []Issue) { return CheckRefusing(s, v, nil) }
 
-// CheckRefusing is Check, but refuses unknown members for which refuse returns true. The others are dropped.
+// CheckRefusing is Check, but refuses unknown members for which refuse returns true. It drops the others.
 func CheckRefusing(s Schema, v Value, refuse func(name string) bool) (Value, []Issue) {
 	c := checker{refuse: refuse}
 	checked := s.check(&c, v)
@@ -49,7 +49,7 @@ func (c *checker) add(message string, members ...issueMember) {
 	c.issues = append(c.issues, c.issue(message, members...))
 }
 
-// issue is one about the current value of c.
+// issue returns an issue about the current value of c.
 func (c *checker) issue(message string, members ...issueMember) Issue {
 	path := make([]any, len(c.path))
 	for i, where := range c.path {

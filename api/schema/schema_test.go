@@ -18,7 +18,7 @@ func issuesOf(t *testing.T, s schema.Schema, v schema.Value) string {
 		t.Fatal(err)
 	}
 	var plain strings.Builder
-	// json.Marshal escapes < and > in what a Marshaler returned; the wire does not.
+	// json.Marshal escapes < and > in a Marshaler's output; the wire format does not.
 	plain.WriteString(strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(string(encoded)))
 	return plain.String()
 }
@@ -91,7 +91,7 @@ func TestIssues(t *testing.T) {
 	}
 }
 
-// TestAbsent: only an absent value is absent; null is a value.
+// TestAbsent: only an absent value is absent. null is a value.
 func TestAbsent(t *testing.T) {
 	t.Parallel()
 	s := schema.Struct(
@@ -152,7 +152,7 @@ func canonical(t *testing.T, text []byte) string {
 	return fmt.Sprint(v)
 }
 
-// A body with many names must cost about as much as its size: quadratic work on 1 MiB would take minutes.
+// Parsing a body with many names must cost about as much as its size. Quadratic work on 1 MiB would take minutes.
 func TestParseManyNames(t *testing.T) {
 	t.Parallel()
 	var body strings.Builder
@@ -199,7 +199,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// What strict parsers refuse is not passed on; everything around it stays unchanged.
+// Parts that strict parsers refuse are not passed on. Everything around them stays unchanged.
 func TestUnportableJSONIsReplaced(t *testing.T) {
 	t.Parallel()
 	for given, want := range map[string]string{

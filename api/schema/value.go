@@ -1,5 +1,5 @@
-// Package schema validates decoded JSON and query values as codex-manager does: trimming, coercion, dropped unknown
-// fields, and issue objects with zod 4's members, order and messages.
+// Package schema validates decoded JSON and query values as codex-manager does. It trims and coerces values, drops
+// unknown fields, and creates issue objects with zod 4's members, order and messages.
 //
 // It owns values, schemas and issues. It must never know HTTP, a route, or a domain type.
 package schema
@@ -12,7 +12,7 @@ import (
 // Kind is the JSON type of a Value.
 type Kind uint8
 
-// The kinds. Undefined is an absent body, member or query parameter; JSON has no such value.
+// The JSON types. Undefined is an absent body, member or query parameter; JSON has no such value.
 const (
 	Undefined Kind = iota
 	Null
@@ -23,8 +23,9 @@ const (
 	Object
 )
 
-// Value is one decoded JSON value. The zero Value is Undefined. Numbers keep their literal, so that nothing is lost
-// before a schema requires a type. An untouched value keeps its source bytes, so that it can be passed on unchanged.
+// Value is one decoded JSON value. The zero Value is Undefined. A number keeps its literal, so that it loses no
+// precision before a schema requires a type. An untouched value keeps its source bytes, so that it can be passed on
+// unchanged.
 type Value struct {
 	kind    Kind
 	flag    bool
@@ -40,28 +41,28 @@ type Member struct {
 	Value Value
 }
 
-// StringValue is a JSON string.
+// StringValue returns a JSON string.
 func StringValue(text string) Value { return Value{kind: String, text: text} }
 
-// BoolValue is a JSON boolean.
+// BoolValue returns a JSON boolean.
 func BoolValue(flag bool) Value { return Value{kind: Bool, flag: flag} }
 
-// NumberValue is a JSON number with this literal, which must be valid JSON.
+// NumberValue returns a JSON number with this literal, which must be valid JSON.
 func NumberValue(literal string) Value { return Value{kind: Number, text: literal} }
 
-// ArrayValue is a JSON array.
+// ArrayValue returns a JSON array.
 func ArrayValue(items ...Value) Value { return Value{kind: Array, items: items} }
 
-// ObjectValue is a JSON object.
+// ObjectValue returns a JSON object.
 func ObjectValue(members ...Member) Value { return Value{kind: Object, members: members} }
 
-// Kind is the type of the value.
+// Kind returns the type of the value.
 func (v Value) Kind() Kind { return v.kind }
 
-// Defined reports whether there is a value, including null.
+// Defined reports whether the value is present. null is present.
 func (v Value) Defined() bool { return v.kind != Undefined }
 
-// Text returns the string, "" for anything else.
+// Text returns the string, or "" for any other type.
 func (v Value) Text() string {
 	if v.kind != String {
 		return ""
@@ -69,7 +70,7 @@ func (v Value) Text() string {
 	return v.text
 }
 
-// TextPointer returns the string, nil for anything else.
+// TextPointer returns the string, or nil for any other type.
 func (v Value) TextPointer() *string {
 	if v.kind != String {
 		return nil
@@ -81,7 +82,7 @@ func (v Value) TextPointer() *string {
 // True reports whether the value is the boolean true.
 func (v Value) True() bool { return v.kind == Bool && v.flag }
 
-// Float returns the number as JavaScript reads it (out of range is infinite), NaN for anything else.
+// Float returns the number as JavaScript reads it (out of range is infinite), or NaN for any other type.
 func (v Value) Float() float64 {
 	if v.kind != Number {
 		return math.NaN()
@@ -91,7 +92,7 @@ func (v Value) Float() float64 {
 	return number
 }
 
-// Int returns the number as an integer, 0 for anything outside JavaScript's safe integers.
+// Int returns the number as an integer, or 0 outside JavaScript's safe integers.
 func (v Value) Int() int64 {
 	number := v.Float()
 	if number != math.Trunc(number) || math.Abs(number) > maxSafeInteger {
@@ -100,7 +101,7 @@ func (v Value) Int() int64 {
 	return int64(number)
 }
 
-// IntPointer is Int, but nil when the value is not a number.
+// IntPointer is Int, but returns nil if the value is not a number.
 func (v Value) IntPointer() *int64 {
 	if v.kind != Number {
 		return nil
@@ -115,7 +116,7 @@ func (v Value) Items() []Value { return v.items }
 // Members returns the members of an object, in source order.
 func (v Value) Members() []Member { return v.members }
 
-// Get returns the member with that name, Undefined when there is none.
+// Get returns the member with that name, or Undefined if there is none.
 func (v Value) Get(name string) Value {
 	for i := range v.members {
 		if v.members[i].Name == name {

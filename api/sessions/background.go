@@ -26,7 +26,7 @@ func (s *threads) background(ctx context.Context, in *rest.Input) (rest.Reply, e
 	return viewBackground(in, tasks, err)
 }
 
-// endBackground ends one task and returns what still runs.
+// endBackground ends one task and returns the tasks that still run.
 func (s *threads) endBackground(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	left, err := s.turns.EndBackground(ctx, in.SessionID(), in.Params["taskId"])
 	return viewBackground(in, left, err)

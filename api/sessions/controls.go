@@ -26,7 +26,7 @@ var (
 	approvalPolicyBody = schema.Struct(rest.Required("approvalPolicy", approvalPolicyField))
 )
 
-// controlRoutes are about the controls of a session's turns.
+// controlRoutes read and change the controls of a session's turns.
 func (s *controls) controlRoutes() []rest.Route {
 	const one = "/api/sessions/:sessionId"
 	return []rest.Route{
@@ -106,7 +106,7 @@ func outcome(changed bool) string {
 
 func scopeOf(v schema.Value) operations.Scope { return operations.Scope(v.Get("scope").Text()) }
 
-// auditOf reads who makes a change.
+// auditOf reads the author of a change.
 func auditOf(v schema.Value) operations.Audit {
 	return operations.Audit{Actor: v.Get("actor").Text(), Source: v.Get("source").Text()}
 }

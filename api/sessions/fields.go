@@ -12,7 +12,7 @@ var (
 	networkAccessField     = schema.Enum("restricted", "enabled")
 	filesystemSandboxField = schema.Enum("read-only", "workspace-write", "danger-full-access")
 	effortField            = schema.Enum("none", "minimal", "low", "medium", "high", "xhigh")
-	// modelField is not trimmed before its length is checked: "  " passes and then means no model.
+	// modelField is checked for length before trimming: "  " passes and then means no model.
 	modelField        = schema.Text{}.Min(1)
 	dynamicToolsField = schema.ListOf(schema.Struct(
 		rest.Required("name", rest.Name),

@@ -16,7 +16,7 @@ func (s *transcripts) imageRoutes() []rest.Route {
 		Handle: s.image}}
 }
 
-// image returns the bytes of an image. One of another session is not found.
+// image returns the bytes of an image. An image of another session is not found.
 func (s *transcripts) image(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	if err := s.access.Check(ctx, operations.Read, in.SessionID()); err != nil {
 		return rest.Reply{}, err

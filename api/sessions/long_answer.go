@@ -14,31 +14,31 @@ import (
 	"harness/internal/platform/telemetry"
 )
 
-// LongAnswer is a body in parts, for one reader or several.
+// LongAnswer is a body in parts, for one or several readers.
 type LongAnswer struct {
 	parts  []part
 	spool  *spool.Spool
 	size   int64
 	zipped bool
-	// name identifies a shared answer, "" for an unshared one; LongAnswers.mu guards readers.
+	// name identifies a shared answer, "" for an unshared one. LongAnswers.mu guards readers.
 	name    string
 	readers int
 }
 
-// part is a text, or a range of kept.
+// part is a text or a range of a kept.
 type part struct {
 	text     []byte
 	from, to int64
 }
 
-// kept stores ranges: in a spool or in memory.
+// kept stores ranges in a spool or in memory.
 type kept interface {
 	io.Writer
 	Size() int64
 	CopyTo(w io.Writer, from, to int64) error
 }
 
-// memory is a kept of at most longestInMemory.
+// memory is a kept of at most longestInMemory bytes.
 type memory struct{ text []byte }
 
 // errLong reports that an answer is too long for memory.
@@ -53,10 +53,10 @@ func (m *memory) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Size returns how much was written.
+// Size returns the number of bytes written.
 func (m *memory) Size() int64 { return int64(len(m.text)) }
 
-// CopyTo writes a range of what was written.
+// CopyTo copies a range of the written bytes to w.
 func (m *memory) CopyTo(w io.Writer, from, to int64) error {
 	_, err := w.Write(m.text[from:to])
 	return err
@@ -123,7 +123,7 @@ func (s *sessions) finish(wanted compress.Coding, parts []part, from *spool.Spoo
 	return &LongAnswer{parts: []part{{to: zipped.Size()}}, spool: zipped, size: zipped.Size(), zipped: true, readers: 1}, nil
 }
 
-// Send sends the answer. If it breaks off, it closes the connection, so that no client takes the answer for complete.
+// Send sends the answer. If sending fails, it closes the connection, so that no client takes the answer for complete.
 func (a *LongAnswer) Send(ctx context.Context, w http.ResponseWriter, status int) {
 	header := w.Header()
 	header.Set("Content-Type", rest.JSONType)
@@ -141,7 +141,7 @@ func (a *LongAnswer) Send(ctx context.Context, w http.ResponseWriter, status int
 	panic(http.ErrAbortHandler)
 }
 
-// Release frees the resources of a reply. It may have been sent.
+// Release frees the resources of a reply, whether or not it was sent.
 func (l *LongAnswers) Release(reply rest.Reply) {
 	if long, is := reply.Body.(*LongAnswer); is {
 		l.leave(long)

@@ -15,18 +15,19 @@ import (
 )
 
 const (
-	// longFrom is the minimum size of a long answer, which takes a share of LongAnswers.
+	// longFrom is the minimum size in bytes of a long answer, which takes a share of LongAnswers.
 	longFrom = 64 << 10
-	// longestInMemory is the maximum size of a whole transcript that is built in memory.
+	// longestInMemory is the maximum size in bytes of a whole transcript built in memory.
 	longestInMemory = 256 << 10
-	// madeAtOnce limits how many longer ones are read from the store at once: SQLite has four readers in total.
+	// madeAtOnce limits how many larger transcripts are read from the store concurrently. SQLite has four readers in
+	// total.
 	madeAtOnce = 3
-	// spooledBytes limits finished answers that wait in files, spooledMemory those in memory; sentBytes limits all
-	// other long answers, in memory.
+	// spooledBytes limits finished answers that wait in files, and spooledMemory those in memory. sentBytes limits the
+	// memory of all other long answers.
 	spooledBytes  = 1 << 30
 	spooledMemory = 1 << 20
 	sentBytes     = 64 << 20
-	// How long a request waits for a slot to build a long answer, and for room in memory.
+	// How long a request waits for a slot to build a long answer, and for memory.
 	makingWait = 30 * time.Second
 	memoryWait = 2 * time.Second
 )
@@ -37,17 +38,17 @@ type LongAnswers struct {
 	making, memory *semaphore.Weighted
 
 	mu sync.Mutex
-	// shared has the answers that are being sent, by version and coding, so that concurrent requests share them.
+	// shared holds the answers in transmission, by version and coding, so that concurrent requests share them.
 	shared map[string]*LongAnswer
 }
 
-// NewLongAnswers stores the longest answers in unnamed files in a directory until they are sent.
+// NewLongAnswers creates a LongAnswers. It stores the longest answers in unnamed files in folder until they are sent.
 func NewLongAnswers(folder string) *LongAnswers {
 	return &LongAnswers{folder: spool.NewFolder(folder, spooledBytes, spooledMemory), making: semaphore.NewWeighted(madeAtOnce),
 		memory: semaphore.NewWeighted(sentBytes), shared: map[string]*LongAnswer{}}
 }
 
-// join returns the answer with that name that is being sent, nil for none.
+// join returns the answer in transmission with that name, or nil for none.
 func (l *LongAnswers) join(name string) *LongAnswer {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -58,7 +59,7 @@ func (l *LongAnswers) join(name string) *LongAnswer {
 	return answer
 }
 
-// share lets others join an answer that is about to be sent.
+// share lets other readers join an answer before it is sent.
 func (l *LongAnswers) share(name string, answer *LongAnswer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -83,7 +84,7 @@ func (l *LongAnswers) leave(answer *LongAnswer) {
 // errBusy refuses a long answer for which there is no room.
 var errBusy = errors.New("too many long answers are in progress")
 
-// acquire waits for a share for a limited time: errBusy.
+// acquire waits for a share for a limited time, then returns errBusy.
 func acquire(ctx context.Context, of *semaphore.Weighted, share int64, patience time.Duration) (release func(), err error) {
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -96,8 +97,8 @@ func acquire(ctx context.Context, of *semaphore.Weighted, share int64, patience 
 	return func() { of.Release(share) }, nil
 }
 
-// MakeRoom waits for memory for a long response to a GET while it is sent. A response to any other method reports a
-// change, and is not refused.
+// MakeRoom waits for memory for a long response to a GET and holds it until the response is sent. A response to any
+// other method reports a change and is never refused.
 func (l *LongAnswers) MakeRoom(ctx context.Context, rt *rest.Route, answer *rest.Reply) (leave func(), err error) {
 	if _, spooled := answer.Body.(*LongAnswer); spooled || answer.Body == nil || rt.Method != http.MethodGet {
 		return func() {}, nil
@@ -113,7 +114,7 @@ func (l *LongAnswers) MakeRoom(ctx context.Context, rt *rest.Route, answer *rest
 	return acquire(ctx, l.memory, min(int64(len(body)), sentBytes), memoryWait)
 }
 
-// Failures are long answers without room.
+// Failures maps the errors of long answers.
 func Failures(err error, _ *rest.Route, _ *rest.Input) (rest.Failure, bool) {
 	const remedy = "; ask again in a moment, or read the transcript in windows (?limit=100)"
 	var disk *fs.PathError
@@ -133,7 +134,7 @@ func Failures(err error, _ *rest.Route, _ *rest.Input) (rest.Failure, bool) {
 	return f, true
 }
 
-// notKept is an error of storing an answer.
+// notKept wraps an error of storing an answer.
 func notKept(err error) error {
 	if errors.Is(err, errLong) || errors.Is(err, spool.ErrFull) {
 		return err
@@ -141,5 +142,5 @@ func notKept(err error) error {
 	return errors.Join(errNotKept, err)
 }
 
-// errNotKept wraps errors of the spool directory.
+// errNotKept marks errors of the spool directory.
 var errNotKept = errors.New("a long response cannot be stored")

@@ -25,7 +25,7 @@ import (
 	"harness/internal/services/session"
 )
 
-// Waiting requests get slots in order of arrival; one that waits too long is refused with a retry.
+// Waiting requests get slots in order of arrival. A request that waits too long is refused with a retry.
 func TestSlotsAreGivenInOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestSlotsAreGivenInOrder(t *testing.T) {
 	})
 }
 
-// A long response to a GET beyond the budget is refused; one that reports a change, or is short, is not.
+// A long response to a GET beyond the budget is refused. One that reports a change, or is short, is not.
 func TestLongAnswerBeyondBudgetIsRefused(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -100,7 +100,7 @@ func TestLongAnswerBeyondBudgetIsRefused(t *testing.T) {
 	})
 }
 
-// A full data directory is named, with the remedy.
+// The error for a full data directory names it and the remedy.
 func TestFullDataDirectoryIsNamed(t *testing.T) {
 	t.Parallel()
 	file := spool.NewFolder(t.TempDir()+"/none", 1<<20, 0).New()
@@ -120,8 +120,8 @@ func TestFullDataDirectoryIsNamed(t *testing.T) {
 	}
 }
 
-// The items of turns are inserted at their places in the description, in whatever order they were read. The result is
-// the same from memory, from a file and compressed.
+// The items of turns are inserted at their places in the description, in any read order. The result is the same from
+// memory, from a file and compressed.
 func TestWholeReadIsAssembledInOrder(t *testing.T) {
 	t.Parallel()
 	s := &sessions{long: NewLongAnswers(t.TempDir()), coder: &compress.Coder{}}
@@ -180,7 +180,7 @@ func TestWholeReadIsAssembledInOrder(t *testing.T) {
 	}
 }
 
-// Concurrent requests for an answer share it until its last reader leaves.
+// Concurrent requests for an answer share it until its last reader has finished.
 func TestReadersShareAnAnswer(t *testing.T) {
 	t.Parallel()
 	long := NewLongAnswers(t.TempDir())

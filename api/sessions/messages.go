@@ -68,7 +68,7 @@ type turnBody struct {
 	Status    string `json:"status"`
 	SessionID string `json:"sessionId"`
 	TurnID    string `json:"turnId"`
-	// MessageID and Position are set for a message that is queued behind the running turn; its TurnID is "".
+	// MessageID and Position are set for a message queued behind the running turn. Its TurnID is "".
 	MessageID string `json:"messageId,omitempty"`
 	Position  int    `json:"position,omitempty"`
 }
@@ -84,7 +84,7 @@ func (s *messages) retry(ctx context.Context, in *rest.Input) (rest.Reply, error
 	})
 }
 
-// beginTurn returns the turn that begin starts, or the one that the same request started before.
+// beginTurn returns the turn that begin starts, or the turn that the same request started before.
 func (s *messages) beginTurn(ctx context.Context, in *rest.Input, begin func() (session.Sent, error)) (rest.Reply, error) {
 	made, err := s.made(ctx, in)
 	found := made != ""
@@ -124,7 +124,8 @@ func (s *messages) interrupt(ctx context.Context, in *rest.Input) (rest.Reply, e
 	}{turnBody{Status: "ok", SessionID: in.SessionID(), TurnID: stopped.TurnID}, stopped.Ended, stopped.GoesOn})
 }
 
-// made returns what an earlier request with the key started, "" for nothing: its server exited before it responded.
+// made returns the turn that an earlier request with the key started, "" for none. That request's server exited
+// before it responded.
 func (s *messages) made(ctx context.Context, in *rest.Input) (string, error) {
 	if in.Key == "" {
 		return "", nil

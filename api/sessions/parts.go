@@ -9,7 +9,7 @@ import (
 	"harness/internal/services/session"
 )
 
-// wholeRead stores the parts of a whole read and their places. It implements session.Pieces.
+// wholeRead stores the parts of a whole read and their positions. It implements session.Pieces.
 type wholeRead struct {
 	into       kept
 	transcript []part
@@ -32,7 +32,7 @@ func (r *wholeRead) Item(turn int, encoded []byte) (err error) {
 	return err
 }
 
-// keep stores the next elements of a list; parts has the ones before.
+// keep stores the next elements of a list and returns the list with them.
 func (r *wholeRead) keep(list []part, elements []byte) ([]part, error) {
 	from := r.into.Size()
 	if len(list) > 0 {
@@ -50,9 +50,10 @@ func (r *wholeRead) keep(list []part, elements []byte) ([]part, error) {
 	return append(list, part{from: from, to: r.into.Size()}), nil
 }
 
-// parts returns the response: its body, with the transcript and the description of the conversation at their places.
+// parts returns the parts of the response: its body, with the transcript and the description of the conversation in
+// place.
 func (r *wholeRead) parts(body sessionDetail, detail *session.Detail) ([]part, error) {
-	// After the places there is only text, in which quotes are escaped.
+	// Only text follows these positions, and quotes in it are escaped.
 	place := []byte(`"transcript":[]`)
 	if detail.Thread != nil {
 		body.Thread = json.RawMessage("null")

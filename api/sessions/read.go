@@ -20,22 +20,22 @@ var readSessionQuery = schema.Struct(
 type sessionDetail struct {
 	Session    sessionView     `json:"session"`
 	Thread     json.RawMessage `json:"thread"`
-	Transcript [0]struct{}     `json:"transcript"` // in wholeRead.parts
+	Transcript [0]struct{}     `json:"transcript"` // filled in by wholeRead.parts
 	Window     *windowView     `json:"window,omitempty"`
-	// HistoryPending reports that older turns of the conversation, from elsewhere, are still being imported.
+	// HistoryPending reports that the server is still importing older turns of a conversation from elsewhere.
 	HistoryPending bool `json:"historyPending,omitempty"`
-	// Pos is the cursor of the event stream (?after=) at which the response is true.
+	// Pos is the cursor of the event stream (?after=) that matches the response.
 	Pos int64 `json:"pos"`
 	// Capabilities describe what this session supports.
 	Capabilities json.RawMessage `json:"capabilities,omitempty"`
 }
 
-// windowView has the cursors to continue: the values of `before` and `after` for the next window, null where there is
-// currently nothing more.
+// windowView has the cursors to continue: the values of `before` and `after` for the next window. A cursor is null if
+// there are currently no more entries in its direction.
 type windowView struct {
 	Before *string `json:"before"`
 	After  *string `json:"after"`
-	// Count is the total number of entries, on request.
+	// Count is the total number of entries, if the request asks for it.
 	Count *int64 `json:"count,omitempty"`
 }
 
@@ -73,9 +73,9 @@ func (s *sessions) readSession(ctx context.Context, in *rest.Input) (rest.Reply,
 	return rest.Reply{Body: whole, Version: version}, err
 }
 
-// readLong is readSession for a transcript that may be too long for memory. It is read from one snapshot of the store
-// into a file, at the store's pace, so that a slow reader holds no snapshot. Concurrent requests for the same version
-// share the file.
+// readLong is readSession for a transcript that may be too long for memory. It copies one snapshot of the store into
+// a file at the store's pace, so that a slow reader holds no snapshot. Concurrent requests for the same version share
+// the file.
 func (s *sessions) readLong(ctx context.Context, in *rest.Input, want operations.Reading) (rest.Reply, error) {
 	var same *LongAnswer
 	has, coding := want.Has, s.coder.Wanted(in.Request)
@@ -115,7 +115,8 @@ func (s *sessions) readLong(ctx context.Context, in *rest.Input, want operations
 	return rest.Reply{Body: answer, Version: version}, nil
 }
 
-// readParts reads a session as parts; into has the longest ones. The parts are nil when the reader has this version.
+// readParts reads a session as parts and puts the longest ones into `into`. The parts are nil if the reader already
+// has this version.
 func (s *sessions) readParts(ctx context.Context, in *rest.Input, want operations.Reading, into kept) (
 	parts []part, version string, err error) {
 	read := &wholeRead{into: into, items: map[int][]part{}}

@@ -9,14 +9,14 @@ import (
 
 var markReadBody = schema.Struct(rest.Required("messageId", schema.Text{}.Min(1)))
 
-// readView is the caller's read marker in a session, null if it read nothing.
+// readView is the caller's read marker in a session, null if the caller read nothing.
 type readView struct {
 	Status    string  `json:"status"`
 	SessionID string  `json:"sessionId"`
 	ReadTo    *string `json:"readTo"`
 }
 
-// markRead records what the caller has read; it never moves the marker back.
+// markRead records how far the caller has read. It never moves the marker back.
 func (s *sessions) markRead(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	message := in.Body.Get("messageId").Text()
 	further, err := s.reader.MarkRead(ctx, in.Actor, in.SessionID(), message)

@@ -15,7 +15,7 @@ import (
 )
 
 var (
-	// reasonField is a person's reason, which is stored and shown with the decision.
+	// reasonField is a person's reason. The server stores it and shows it with the decision.
 	reasonField          = rest.Optional("message", schema.Text{}.Max(operations.MaxReason))
 	decisionField        = schema.Enum("accept", "decline", "cancel")
 	approvalDecisionBody = schema.Struct(
@@ -69,7 +69,7 @@ func (s *requests) listRequests(ctx context.Context, in *rest.Input, kind runtim
 	return encodeRequests(requests, func(session.Request) string { return "" })
 }
 
-// requestKind names the kind of a request in a list of all kinds.
+// requestKind names the kind of a request in a list with several kinds.
 func requestKind(r session.Request) string {
 	switch r.Kind {
 	case runtime.RequestToolInput:
@@ -90,9 +90,9 @@ func (s *requests) listAllRequests(ctx context.Context, _ *rest.Input) (rest.Rep
 	return encodeRequests(requests, requestKind)
 }
 
-// encodeRequests formats requests like the stream's frames, preceded by their kind unless that is "".
+// encodeRequests formats requests like the stream's frames. Their kind comes first, unless it is "".
 func encodeRequests(requests []session.Request, kind func(session.Request) string) (rest.Reply, error) {
-	body := []byte(`{"data":[`) // as rest.List; requests may be long
+	body := []byte(`{"data":[`) // same format as rest.List; requests may be long
 	for i, r := range requests {
 		if i > 0 {
 			body = append(body, ',')
@@ -156,11 +156,11 @@ type settledBody struct {
 	ApprovalID string `json:"approvalId,omitempty"`
 	RequestID  string `json:"requestId,omitempty"`
 	ThreadID   string `json:"threadId"`
-	// Reaches reports that the agent gets the reason of a denial with the next message, "" when it gets it at once.
+	// Reaches reports that the agent gets the reason of a denial with the next message, "" if it gets it immediately.
 	Reaches string `json:"reasonReaches,omitempty"`
 }
 
-// withNextMessage is settledBody.Reaches.
+// withNextMessage is a value of settledBody.Reaches.
 const withNextMessage = "next_message"
 
 func (s *requests) settled(ctx context.Context, request session.Request, body settledBody) (rest.Reply, error) {
@@ -169,7 +169,7 @@ func (s *requests) settled(ctx context.Context, request session.Request, body se
 	body.ThreadID = request.SessionID
 	waits, err := s.decider.ReasonWaits(ctx, request)
 	switch {
-	case err != nil: // the decision is valid nevertheless
+	case err != nil: // the decision is still valid
 		telemetry.Log(ctx).Warn().Err(err).Str("session", request.SessionID).
 			Msg("cannot determine when the agent gets the reason of a denial")
 	case waits:

@@ -1,7 +1,8 @@
 // Package sessions serves the REST routes about sessions: their lifecycle, messages and turns, transcripts, requests
 // and controls.
 //
-// It owns what these routes read and return. It must never know how a response is written, or how access is checked.
+// It owns the input and output of these routes. It must never know how a response is written or how access is
+// checked.
 package sessions
 
 import (
@@ -18,7 +19,7 @@ type Options struct {
 	Operations *operations.Service
 	Long       *LongAnswers
 	Coder      *compress.Coder
-	// Artifacts has the images of transcripts. nil: there are none.
+	// Artifacts has the images of transcripts. If nil, there are no images.
 	Artifacts *artifact.Store
 	// Settings are the settings at the start of the server.
 	Settings []Setting

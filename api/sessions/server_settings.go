@@ -11,7 +11,7 @@ import (
 	"harness/internal/services/session"
 )
 
-// Setting is one setting at the start of this server, safe to show: a secret is redacted. Source is where it was set,
+// Setting is one setting at the start of this server, safe to show: secrets are redacted. Source is where it was set,
 // otherwise "default".
 type Setting struct {
 	Name   string `json:"name"`
@@ -21,8 +21,8 @@ type Setting struct {
 
 var serverSettingsBody = schema.Struct(rest.Required("defaults", controlsField))
 
-// serverSettingsRoutes show the server's settings, and change those that need no restart. Administrators may see
-// paths and addresses.
+// serverSettingsRoutes show the server's settings and change those that need no restart. They show paths and
+// addresses only to administrators.
 func (s *controls) serverSettingsRoutes() []rest.Route {
 	const all = "/api/server/settings"
 	return []rest.Route{
@@ -31,7 +31,7 @@ func (s *controls) serverSettingsRoutes() []rest.Route {
 	}
 }
 
-// defaultsView has the defaults of new sessions, and whether a client may change them.
+// defaultsView has the defaults of new sessions, and reports whether a client may change them.
 type defaultsView struct {
 	Defaults   session.Controls `json:"defaults"`
 	Editable   bool             `json:"defaultsEditable"`

@@ -26,7 +26,7 @@ var (
 	settingsKeyParam = schema.Struct(rest.Required("key", settingsKeyField))
 )
 
-// settingsRoutes are about the free-form part of controls. Their queries are validated before the session is checked.
+// settingsRoutes manage the free-form part of controls. They validate queries before they check the session.
 func (s *controls) settingsRoutes() []rest.Route {
 	const all = "/api/sessions/:sessionId/settings"
 	return []rest.Route{
@@ -48,7 +48,7 @@ func settingsOf(record schema.Value) map[string]json.RawMessage {
 	return settings
 }
 
-// settingsView has all settings of a scope; Key names the one in a request.
+// settingsView has all settings of a scope. Key names the setting in the request.
 type settingsView struct {
 	Status    string                     `json:"status"`
 	SessionID string                     `json:"sessionId"`

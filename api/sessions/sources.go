@@ -7,10 +7,11 @@ import (
 	"harness/internal/runtime"
 )
 
-// sourceView is a file that a session's agent reads on its own, in its current state; for a removed one, its last.
+// sourceView is the current state of a file that a session's agent reads by itself. A removed file has its last
+// state.
 type sourceView struct {
 	runtime.Source
-	// State is same, changed, added or removed since the session began, or unknown. Began is its state at that time.
+	// State is same, changed, added or removed since the session started, or unknown. Began is the state at that time.
 	State string       `json:"state"`
 	Began *beganSource `json:"began"`
 }

@@ -23,8 +23,8 @@ var (
 	steerBody = schema.Struct(rest.Required("input", rest.Name))
 )
 
-// threadRoutes act on a session's conversation in its runtime. The runtime's message about an unknown one is part of
-// the contract.
+// threadRoutes act on a session's conversation in its runtime. The runtime's message about an unknown conversation is
+// part of the contract.
 func (s *threads) threadRoutes() []rest.Route {
 	const one = "/api/sessions/:sessionId"
 	return []rest.Route{
@@ -61,7 +61,7 @@ func answered(in *rest.Input, result json.RawMessage, err error) (rest.Reply, er
 	return rest.OK(resultBody{Status: "ok", SessionID: in.SessionID(), Result: result})
 }
 
-// asked returns the runtime's response to an operation that only needs the session.
+// asked returns the runtime's response to an operation that needs only the session.
 func asked(operation func(ctx context.Context, sessionID string) (json.RawMessage, error)) func(context.Context,
 	*rest.Input) (rest.Reply, error) {
 	return func(ctx context.Context, in *rest.Input) (rest.Reply, error) {
@@ -83,7 +83,7 @@ func (s *threads) forkSession(ctx context.Context, in *rest.Input) (rest.Reply, 
 	}{"ok", in.SessionID(), viewSession(forked.Session), forked.Thread})
 }
 
-// rollback drops the last turns, by default one.
+// rollback drops the last turns, one by default.
 func (s *threads) rollback(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	turns := int64(1)
 	if given := in.Body.Get("numTurns"); given.Defined() {

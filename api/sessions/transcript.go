@@ -41,7 +41,7 @@ func entryOf(body schema.Value) transcript.Entry {
 	}
 }
 
-// upsertTranscript returns the entry of the request; the session shows the merged entry.
+// upsertTranscript returns the entry of the request. The session shows the merged entry.
 func (s *transcripts) upsertTranscript(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	stored, err := s.upsert(ctx, in, []schema.Value{in.Body})
 	if err != nil {
@@ -50,7 +50,7 @@ func (s *transcripts) upsertTranscript(ctx context.Context, in *rest.Input) (res
 	return upserted(transcript.AppendAnswer(make([]byte, 0, sizeOf(stored)), in.SessionID(), stored[0]))
 }
 
-// upsertTranscripts stores many entries, all or none.
+// upsertTranscripts stores many entries. It stores all of them or none.
 func (s *transcripts) upsertTranscripts(ctx context.Context, in *rest.Input) (rest.Reply, error) {
 	stored, err := s.upsert(ctx, in, in.Body.Get("entries").Items())
 	if err != nil {
@@ -81,7 +81,7 @@ func (s *transcripts) upsert(ctx context.Context, in *rest.Input, bodies []schem
 	return s.editor.Upsert(ctx, in.SessionID(), entries)
 }
 
-// commonTurn returns the turn of all entries, "" when they have several.
+// commonTurn returns the turn that all entries share, "" if they have several.
 func commonTurn(entries []transcript.Entry) string {
 	turn := entries[0].TurnID
 	for i := range entries {

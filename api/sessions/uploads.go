@@ -16,7 +16,7 @@ func (s *uploads) uploadRoutes() []rest.Route {
 		Query: uploadQuery, Upload: operations.MaxUpload, Handle: s.upload}}
 }
 
-// uploadBody is an upload; messages refer to it by Image.
+// uploadBody is an upload. Messages refer to it by Image.
 type uploadBody struct {
 	Status      string `json:"status"`
 	SessionID   string `json:"sessionId"`

@@ -8,7 +8,7 @@ import (
 	"harness/internal/services/session"
 )
 
-// sessionView is codex-manager's SessionSummary; its times are in whole seconds.
+// sessionView is codex-manager's SessionSummary. Its times are in whole seconds.
 type sessionView struct {
 	SessionID       string           `json:"sessionId"`
 	Title           string           `json:"title"`
@@ -21,7 +21,7 @@ type sessionView struct {
 	Cwd             string           `json:"cwd"`
 	Source          string           `json:"source"`
 	ProjectID       *string          `json:"projectId"`
-	// The current activity; codex-manager has no such members.
+	// These members report the current activity; codex-manager has no such members.
 	State        session.State  `json:"state"`
 	Activity     session.Doing  `json:"activity"`
 	ActiveTurnID *string        `json:"activeTurnId"`
@@ -35,12 +35,12 @@ type sessionView struct {
 	*figuresView
 }
 
-// figuresView is the additional data of a session in lists, apart from its activity.
+// figuresView is the additional data of a session in lists, without its activity.
 type figuresView struct {
 	Plan        json.RawMessage `json:"plan"`
 	Usage       json.RawMessage `json:"usage"`
 	LastEntryAt *int64          `json:"lastEntryAt"` // seconds
-	// ReadTo is the entry up to which the caller has read.
+	// ReadTo is the last entry that the caller has read.
 	ReadTo *string `json:"readTo"`
 	Unread bool    `json:"unread"`
 }
@@ -50,7 +50,7 @@ var viewField = rest.Optional("view", schema.Enum("console"))
 // figures reports whether a query requests the members of figuresView.
 func figures(in *rest.Input) bool { return in.Query.Get("view").Text() == "console" }
 
-// turnErrorView is why a session's last turn failed.
+// turnErrorView describes why a session's last turn failed.
 type turnErrorView struct {
 	TurnID  string `json:"turnId"`
 	Message string `json:"message"`
@@ -85,7 +85,7 @@ func viewSession(s session.Session) sessionView {
 	return view
 }
 
-// sessionBody is a session with the runtime's own description of it; only some responses have Status.
+// sessionBody is a session with the runtime's own description of it. Only some responses have Status.
 type sessionBody struct {
 	Status  string          `json:"status,omitempty"`
 	Session sessionView     `json:"session"`

@@ -14,10 +14,11 @@ import (
 	"harness/api/rest"
 )
 
-// body is a request's JSON object, by names in snake_case.
+// body is a request's JSON object, keyed by names in snake_case.
 type body map[string]json.RawMessage
 
-// read parses a body whose members are all in names. An empty body has none. camelCase becomes snake_case.
+// read parses a body and refuses members that are not in names. An empty body has no members. camelCase becomes
+// snake_case.
 func (s *Server) read(r *http.Request, names ...string) (body, error) {
 	raw, err := s.readAll(r)
 	if err != nil {
@@ -57,7 +58,7 @@ func (s *Server) readAll(r *http.Request) (string, error) {
 	return raw, nil
 }
 
-// readQuery parses a query whose names are all known, in snake_case: anything it would ignore is refused.
+// readQuery parses a query, with names in snake_case. It refuses unknown names instead of ignoring them.
 func readQuery(r *http.Request, names []string) (url.Values, error) {
 	given, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -119,7 +120,7 @@ func (b body) only(name, why string, values ...string) error {
 	return &refusal{http.StatusBadRequest, "not_supported", name + ": " + why, members{"field": name}}
 }
 
-// runtimeConfig refuses configuration of a runtime, with the unsupported members and the alternatives.
+// runtimeConfig refuses configuration of a runtime. The error names the unsupported members and the alternatives.
 func (b body) runtimeConfig() error {
 	if !b.has("runtime_config") {
 		return nil
@@ -138,7 +139,7 @@ func (b body) runtimeConfig() error {
 			"non_interactive", "permission_mode", "runtime"}}}
 }
 
-// count returns a number in the query, or its default.
+// count returns a number in the query, or the default in missing.
 func count(r *http.Request, name string, missing, least, most int64) (int64, error) {
 	given := r.URL.Query().Get(name)
 	if given == "" {

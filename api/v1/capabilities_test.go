@@ -10,8 +10,8 @@ import (
 	"harness/tests/runtimetest/scripted"
 )
 
-// RA-01: the capabilities of a runtime are ten flags and limits, and ten facts with values that clients know, as its
-// adapter reports them.
+// RA-01: the capabilities of a runtime are ten flags and limits, and ten facts with values that clients know, as
+// reported by its adapter.
 func TestCapabilitiesMatchAdapter(t *testing.T) {
 	t.Parallel()
 	s := open(t, database.SQLite)
@@ -72,8 +72,8 @@ func TestCapabilitiesMatchAdapter(t *testing.T) {
 	}
 }
 
-// RA-12, SE-01: every view of a session has its runtime, where that is hosted, and the permission mode. A session
-// that another API opened has no mode, unless the server has one.
+// RA-12, SE-01: every view of a session has its runtime, how that is hosted, and the permission mode. A session
+// opened by another API has no mode, unless the server has one.
 func TestSessionViewHasRuntimeAndMode(t *testing.T) {
 	t.Parallel()
 	s := open(t, database.SQLite)

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// checkCredentials refuses a credential namespace and an isolation level that sessions of a runtime cannot have here.
-// One server has one namespace: agents of another one would see its files.
+// checkCredentials refuses a credential namespace or isolation level that sessions of a runtime cannot have here. One
+// server has one namespace, because agents of another namespace would see its files.
 func (s *Server) checkCredentials(b body, runtime string) error {
 	namespace, err := b.text("credential_namespace")
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"harness/internal/services/tasks"
 )
 
-// decide decides a call; more are further members of the body.
+// decide decides a call. more are additional members of the body.
 func (s *site) decide(base, word string, call object, more object) (int, object) {
 	s.t.Helper()
 	body := object{"attempt": call["attempt"], "input_hash": call["input_hash"]}
@@ -43,9 +43,9 @@ const (
 	notRun = "tool.call.denied "
 )
 
-// SE-06, SE-07, SE-08, SE-09, SE-10, EV-09, EV-11: in mode ask, a tool of the runtime waits for a decision about this
-// very call. It is made once and published with its author and reason. A reason reaches the agent and the task
-// continues; after a stop nothing runs.
+// SE-06, SE-07, SE-08, SE-09, SE-10, EV-09, EV-11: in mode ask, a tool of the runtime waits for a decision about
+// exactly this call. The decision is made once and published with its author and reason. A reason reaches the agent
+// and the task continues. After a stop nothing runs.
 func TestToolsOfTheRuntimeAreDecided(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		base := s.ask()
@@ -123,7 +123,7 @@ func TestToolsOfTheRuntimeAreDecided(t *testing.T) {
 	})
 }
 
-// The agent's questions are calls, which are approved with answers.
+// The agent's questions are calls. A client approves them with answers.
 func TestQuestionsAreApprovedWithAnswers(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		base := s.ask()
@@ -158,7 +158,7 @@ func TestQuestionsAreApprovedWithAnswers(t *testing.T) {
 	})
 }
 
-// RA-14: an agent that exits fails its task, which is reported as retryable, and the next one runs.
+// RA-14: an agent that exits fails its task. The failure is reported as retryable, and the next task runs.
 func TestAgentExitFailsTask(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		base := s.ask()

@@ -19,7 +19,7 @@ func invalid(message string) error {
 	return &refusal{http.StatusBadRequest, "invalid_request", message, nil}
 }
 
-// refusalOf converts an error into a response: an error of tasks, otherwise by its code.
+// refusalOf converts an error into a response. It handles errors of tasks first, then maps the error's code.
 func refusalOf(err error, r *http.Request) *refusal {
 	if known := taskRefusal(err, r); known != nil {
 		return known
@@ -66,14 +66,14 @@ func taskRefusal(err error, r *http.Request) *refusal {
 	return nil
 }
 
-// failed is a classified error with the request that it refuses.
+// failed is a classified error and the request that caused it.
 type failed struct {
 	operations.Failure
 	err error
 	r   *http.Request
 }
 
-// about names the session of the path, and more.
+// about adds the session of the path to the members.
 func (f failed) about(more members) members {
 	all := members{"session_id": sessionOf(f.r)}
 	for name, value := range more {
@@ -82,7 +82,7 @@ func (f failed) about(more members) members {
 	return all
 }
 
-// says responds with a status, a code and the message of the error, silent without a message.
+// says responds with a status, a code and the error's message. silent omits the message.
 func says(status int, code string) func(failed) *refusal {
 	return func(f failed) *refusal { return &refusal{status, code, f.Message, nil} }
 }
@@ -177,7 +177,7 @@ var answers = map[operations.Code]func(failed) *refusal{
 	},
 	operations.CodeCanceled: func(f failed) *refusal {
 		if errors.Is(f.err, context.Canceled) && f.r.Context().Err() != nil {
-			return &refusal{499, "client_gone", "", nil} // the client reads no response
+			return &refusal{499, "client_gone", "", nil} // the client disconnected and reads no response
 		}
 		return nil
 	},
@@ -207,7 +207,8 @@ func unsupportedControl(f failed) *refusal {
 		control.Runtime) + control.Because, members{"field": "native_tools", "runtime": control.Runtime}}
 }
 
-// runtimeRefusal handles a runtime that is unavailable or refuses, or whose adapter refuses. nil for other errors.
+// runtimeRefusal handles an unavailable runtime and refusals by a runtime or its adapter. It returns nil for other
+// errors.
 func runtimeRefusal(f failed) *refusal {
 	switch err := f.err; {
 	case errors.Is(err, runtime.ErrAuthRequired):

@@ -9,7 +9,7 @@ import (
 	"harness/internal/runtime"
 )
 
-// A refusal by an adapter is the request's fault, and has the adapter's message.
+// A refusal by an adapter counts as an error in the request, and has the adapter's message.
 func TestAdapterRefusalKeepsItsMessage(t *testing.T) {
 	t.Parallel()
 	r := httptest.NewRequest(http.MethodPost, "/v1/sessions/s/tasks", http.NoBody)

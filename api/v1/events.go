@@ -13,15 +13,15 @@ import (
 	"harness/internal/services/tasks"
 )
 
-// pageSize is the default number of events in a page, maxPage the maximum; maxSeq is the highest number that a client
-// may name, which is exact in JavaScript.
+// pageSize is the default number of events in a page, and maxPage is the maximum. maxSeq is the highest number that a
+// client may send, which is exact in JavaScript.
 const (
 	pageSize = 500
 	maxPage  = 5000
 	maxSeq   = 1 << 53
 )
 
-// events returns a page, or a stream of all stored and new events.
+// events returns a page of events, or a stream of all stored and new events.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 	after, err := afterOf(r)
 	if err != nil {
@@ -57,8 +57,8 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 	return reply(w, http.StatusOK, page)
 }
 
-// afterOf returns the number after which events are requested: from the query, otherwise from a stream's
-// Last-Event-ID.
+// afterOf returns the number after which the client requests events. It comes from the query, otherwise from a
+// stream's Last-Event-ID.
 func afterOf(r *http.Request) (int64, error) {
 	for _, name := range []string{"after_seq", "from_seq"} {
 		if r.URL.Query().Has(name) {
@@ -76,8 +76,8 @@ func afterOf(r *http.Request) (int64, error) {
 	return after, nil
 }
 
-// stream sends events as they happen, until the client leaves, the session is deleted, the server stops, or the
-// client falls too far behind.
+// stream sends events as they happen. It ends when the client disconnects or falls too far behind, the session is
+// deleted, or the server stops.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, reader *tasks.Reader, after int64) error {
 	if !s.join() {
 		return &refusal{http.StatusTooManyRequests, "sse_limit",
@@ -122,9 +122,9 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, reader *tasks.Re
 	return nil
 }
 
-// sendNext sends the next events of a stream, if there are any, or ends the stream.
+// sendNext sends the next events of a stream, if any, or ends the stream.
 func (s *Server) sendNext(r *http.Request, reader *tasks.Reader, out *sse, live bool) (sent, ended bool) {
-	// A replay goes at the reader's pace. A reader that was up to date and falls far behind must reconnect.
+	// A replay runs at the reader's pace. A reader that was up to date and falls far behind must reconnect.
 	if live {
 		behind, err := reader.Behind(r.Context())
 		if err == nil && behind > s.opts.Behind {
@@ -132,7 +132,7 @@ func (s *Server) sendNext(r *http.Request, reader *tasks.Reader, out *sse, live 
 			return false, true
 		}
 	}
-	// The session may have been moved out of the reader's projects.
+	// An operator may have moved the session out of the reader's projects.
 	err := s.opts.Operations.CheckSession(r.Context(), sessionOf(r))
 	var found []tasks.Event
 	if err == nil {
@@ -167,7 +167,7 @@ func (s *Server) overflow(out *sse) {
 	out.event("overflow", map[string]any{"last_seq": out.last})
 }
 
-// closed reports whether the server is stopping, which does not wait for a long replay.
+// closed reports whether the server is stopping. A stopping server does not wait for a long replay.
 func (s *Server) closed() bool {
 	select {
 	case <-s.closing:
@@ -204,8 +204,8 @@ type sse struct {
 	slow bool
 }
 
-// lingers is for how many timeouts the server waits for a client that reads nothing. The client still reads what was
-// sent and the end of the stream (overflow); then it is disconnected.
+// lingers is how many timeouts the server waits for a client that reads nothing. The client can still read the sent
+// events and the end of the stream (overflow). Then the server disconnects it.
 const lingers = 5
 
 func (o *sse) write(text []byte) {
@@ -217,7 +217,7 @@ func (o *sse) write(text []byte) {
 
 func (o *sse) flush() { o.patiently(o.control.Flush) }
 
-// patiently runs something that waits for the client.
+// patiently runs a function that waits for the client.
 func (o *sse) patiently(do func() error) {
 	if o.err != nil {
 		return
@@ -243,7 +243,7 @@ func (o *sse) send(e *tasks.Event) {
 	o.last = e.Seq
 }
 
-// fail gives the reason why the stream ends.
+// fail sends the reason why the stream ends.
 func (o *sse) fail(err error, r *http.Request) {
 	if r.Context().Err() == nil {
 		answer := refusalOf(err, r)

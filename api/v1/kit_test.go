@@ -27,19 +27,19 @@ import (
 	"harness/tests/sessiontest"
 )
 
-// patience limits every wait; only a fault reaches it
+// patience limits every wait; only a failure reaches it
 const patience = time.Minute
 
 func TestMain(m *testing.M) { scripted.Main(m) }
 
-// site serves the task API of sessions whose agent is the scripted one.
+// site serves the task API for sessions of the scripted agent.
 type site struct {
 	*sessiontest.Site
 	t     *testing.T
 	tasks *tasks.Service
 	api   *v1.Server
 	url   string
-	// served is the API by its paths.
+	// served is the API, routed by path.
 	served http.Handler
 	// ended gets a value for each stream whose handler has returned.
 	ended chan struct{}
@@ -63,7 +63,7 @@ func open(t *testing.T, engine database.Engine, edits ...func(*v1.Options)) *sit
 	s.served = byPath(s.api)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
 	server.Config.RegisterOnShutdown(s.api.Close)
-	// Buffers to a reader that stalls are small.
+	// The buffers to a stalled reader are small.
 	server.Config.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
 		if err := conn.(*net.TCPConn).SetWriteBuffer(4096); err != nil {
 			t.Error(err)
@@ -119,7 +119,7 @@ func (s *site) awaitEnd() {
 
 type object = map[string]any
 
-// call sends a request; a string body is sent unchanged, nil is none.
+// call sends a request. It sends a string body unchanged and no body for nil.
 func (s *site) call(method, path string, body any) (int, object) {
 	s.t.Helper()
 	var sent io.Reader = http.NoBody
@@ -181,14 +181,14 @@ func (s *site) ask() string {
 	return "/v1/sessions/" + text(made, "session_id")
 }
 
-// task creates one.
+// task creates a task.
 func (s *site) task(base, id, said string) {
 	s.t.Helper()
 	s.want(http.StatusAccepted, http.MethodPost, base+"/tasks",
 		object{"task_id": id, "messages": []object{{"role": "user", "content": said}}})
 }
 
-// idOf is the id of the session of a path.
+// idOf returns the session id in a session's path.
 func idOf(base string) string { return strings.TrimPrefix(base, "/v1/sessions/") }
 
 // over waits for the end of a task and returns its status.
@@ -205,7 +205,7 @@ func (s *site) over(base, id string) string {
 	return string(task.Status)
 }
 
-// page returns all events of a session, as written.
+// page returns all events of a session as they were written.
 func (s *site) page(base string) []string {
 	s.t.Helper()
 	var all []string
@@ -215,7 +215,7 @@ func (s *site) page(base string) []string {
 	return all
 }
 
-// written is JSON with its members in order.
+// written formats a value as JSON with its members in order.
 func written(value any) string {
 	encoded, err := json.Marshal(value)
 	if err != nil {
@@ -235,8 +235,8 @@ func text(value any, path ...string) string {
 	return fmt.Sprint(value)
 }
 
-// frame is one frame of a stream: an event of the session has an id, one about the stream a name, a heartbeat is a
-// comment.
+// frame is one frame of a stream. An event of the session has an id, an event about the stream has a name, and a
+// heartbeat is a comment.
 type frame struct {
 	event, id, comment string
 	data               object
@@ -250,7 +250,7 @@ type reader struct {
 	cancel   context.CancelFunc
 }
 
-// follow opens a stream; header is its Last-Event-ID, "" for none.
+// follow opens a stream. header is its Last-Event-ID, "" for none.
 func (s *site) follow(base, query, header string) *reader {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
@@ -272,7 +272,7 @@ func (s *site) follow(base, query, header string) *reader {
 	return &reader{s.t, bufio.NewReader(response.Body), response, cancel}
 }
 
-// next returns the next frame; io.EOF when the stream ended normally.
+// next returns the next frame, or io.EOF if the stream ended normally.
 func (r *reader) next() (f frame, err error) {
 	r.t.Helper()
 	for {
@@ -301,7 +301,7 @@ func (r *reader) next() (f frame, err error) {
 	}
 }
 
-// until reads up to the first matching frame and returns all.
+// until reads up to the first matching frame and returns all frames read.
 func (r *reader) until(what string, fits func(frame) bool) (all []frame) {
 	r.t.Helper()
 	for {
@@ -316,7 +316,7 @@ func (r *reader) until(what string, fits func(frame) bool) (all []frame) {
 	}
 }
 
-// event reads up to the first event of a type of a task and returns its payload.
+// event reads up to a task's first event of a type and returns its payload.
 func (r *reader) event(kind, task string) object {
 	r.t.Helper()
 	all := r.until(kind+" of "+task, func(f frame) bool {
@@ -325,7 +325,7 @@ func (r *reader) event(kind, task string) object {
 	return all[len(all)-1].data["payload"].(object)
 }
 
-// rest reads to the normal end.
+// rest reads to the stream's normal end.
 func (r *reader) rest() (all []frame) {
 	r.t.Helper()
 	for {
@@ -340,7 +340,7 @@ func (r *reader) rest() (all []frame) {
 	}
 }
 
-// events returns the session's events among frames, as written.
+// events returns the session's events among frames, as they were written.
 func events(frames []frame) (all []string) {
 	for _, f := range frames {
 		if f.id != "" {
@@ -350,7 +350,7 @@ func events(frames []frame) (all []string) {
 	return all
 }
 
-// kinds returns the types of a task's events, consecutive equal types as one.
+// kinds returns the types of a task's events. It merges consecutive equal types.
 func kinds(page []string, task string) string {
 	var all []string
 	for _, one := range page {

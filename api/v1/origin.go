@@ -10,8 +10,8 @@ import (
 // maxOrigin is the maximum length in bytes of a caller's id.
 const maxOrigin = 256
 
-// originOf reads how the caller identifies its request. The default request_id is that of the HTTP request, which the
-// response and the log have too.
+// originOf reads how the caller identifies its request. The default request_id is the id of the HTTP request, which
+// is also in the response and the log.
 func originOf(w http.ResponseWriter, b body) (o tasks.Origin, err error) {
 	for _, member := range []struct {
 		name string

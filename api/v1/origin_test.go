@@ -9,7 +9,7 @@ import (
 	"harness/internal/services/tasks"
 )
 
-// EV-30: the caller's ids are in the events of its request, in either spelling; the default request_id is that of the
+// EV-30: the caller's ids are in the events of its request, in either spelling. The default request_id is that of the
 // HTTP request.
 func TestCallerIsInTheEvents(t *testing.T) {
 	t.Parallel()
@@ -45,8 +45,8 @@ func TestCallerIsInTheEvents(t *testing.T) {
 	s.refused(http.StatusBadRequest, "invalid_request", http.MethodPost, base+"/tasks/one/stop", object{"user_id": 3})
 }
 
-// EV-30: the caller that decides a call, or stops a task, is in the events of that, regardless of who requested the task. Every
-// event names its session, and a task's events the task.
+// EV-30: the events of a decision or a stop have the caller that made it, regardless of who requested the task. Every
+// event names its session, and a task's events name the task.
 func TestDeciderIsInTheEvents(t *testing.T) {
 	t.Parallel()
 	s := open(t, database.SQLite)
@@ -86,7 +86,7 @@ func TestDeciderIsInTheEvents(t *testing.T) {
 				t.Errorf("%s has the trace %v", kind, trace)
 			}
 		case trace["task_id"] == "stopped" && kind == tasks.CallDenied, kind == tasks.CallEvaluated, kind == tasks.CallStarted:
-			continue // of the decision, too
+			continue // events of the decision, too
 		}
 		if trace["user_id"] != user {
 			t.Errorf("%s is %v's, want %s", kind, trace["user_id"], user)

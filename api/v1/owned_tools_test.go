@@ -26,7 +26,7 @@ import (
 // person asks through the approvals of sessions.
 type person struct {
 	*manager.Service
-	// before is called before a question is asked.
+	// before runs before a question is asked.
 	before func(call tools.Call)
 }
 
@@ -54,7 +54,7 @@ func (b withBearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// agent has the server's tools, in mode ask, for its session; they work in folder.
+// agent returns an MCP client with the server's tools, for its session in mode ask. The tools work in folder.
 func (s *site) agent(base, folder string) *mcp.ClientSession {
 	s.t.Helper()
 	grants, err := mcphost.NewGrants(bytes.Repeat([]byte("k"), mcphost.SecretBytes), s.DB, s.Journal, nil)
@@ -82,8 +82,8 @@ func (s *site) agent(base, folder string) *mcp.ClientSession {
 	return connected
 }
 
-// SE-06, SE-07, SE-08, EV-09, EV-11: tools of this server are decided like those of the runtime. A call that the
-// agent gave up, or whose task was stopped, does not run when it is approved late.
+// SE-06, SE-07, SE-08, EV-09, EV-11: decisions about tools of this server work like those about the runtime's tools.
+// A call that the agent gave up, or whose task was stopped, does not run after a late approval.
 func TestToolsOfTheServerAreDecided(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		folder := t.TempDir()
@@ -98,7 +98,7 @@ func TestToolsOfTheServerAreDecided(t *testing.T) {
 			_, err := os.Stat(filepath.Join(folder, name))
 			return err == nil
 		}
-		// write has the agent call a tool, and returns the call once it waits for a decision.
+		// write makes the agent call a tool, and returns the call once it waits for a decision.
 		write := func(ctx context.Context, name string) (call object, answer <-chan string) {
 			said := make(chan string, 1)
 			go func() {
@@ -174,7 +174,7 @@ func TestToolsOfTheServerAreDecided(t *testing.T) {
 		const asks, not = "tool.call.requested tool.call.policy_evaluated ", "tool.call.denied "
 		const done = "tool.call.approved tool.call.started tool.call.completed "
 		want := "task.started model.input " + asks + done + asks + done + asks + not + asks + not + asks + not + "task.stopped"
-		// The agent's output meanwhile comes somewhere in between.
+		// The agent's concurrent output may appear anywhere in between.
 		said := strings.NewReplacer("model.output.delta ", "", "model.output.completed tool.call.policy_evaluated ", "",
 			"model.output.completed ", "")
 		if got := said.Replace(kinds(s.page(base), "task")); got != want {

@@ -15,11 +15,11 @@ type Owners interface {
 	// Ask forwards a request and its body to a node. forward.ErrClientsTurn, *forward.UnreachableError,
 	// *forward.LostAnswerError.
 	Ask(r *http.Request, owner, body string) (*http.Response, error)
-	// Takers are the nodes that create sessions when this one does not.
+	// Takers returns the nodes that create sessions when this node does not.
 	Takers(ctx context.Context) ([]string, error)
 }
 
-// handle executes a request here or at the node that owns its session.
+// handle executes a request here, or on the node that owns its session.
 func (s *Server) handle(w http.ResponseWriter, r *http.Request, rt route) error {
 	if s.opts.Owners == nil {
 		return rt.handle(s, w, r)

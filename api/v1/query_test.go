@@ -9,7 +9,7 @@ import (
 	v1 "harness/api/v1"
 )
 
-// Every query parameter is read or refused before anything is done.
+// Every query parameter is read or refused before the request has any effect.
 func TestUnknownQueryIsRefused(t *testing.T) {
 	t.Parallel()
 	server := byPath(v1.New(v1.Options{}))

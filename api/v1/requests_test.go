@@ -8,7 +8,7 @@ import (
 	"harness/internal/platform/database"
 )
 
-// Requests may use both spellings, responses use one.
+// Requests may use both spellings, and responses use one.
 func TestBothSpellingsAreAccepted(t *testing.T) {
 	t.Parallel()
 	s := open(t, database.SQLite)
@@ -36,7 +36,7 @@ func TestBothSpellingsAreAccepted(t *testing.T) {
 	}
 }
 
-// An impossible request is refused with a code and, where it helps, a remedy, on either store, and changes nothing.
+// An invalid request is refused with a code and, where it helps, a remedy, on either store. It changes nothing.
 func TestInvalidRequestsAreRefused(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		base := s.ask()

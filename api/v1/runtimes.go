@@ -55,11 +55,11 @@ type abilities struct {
 	Cancellation    string   `json:"cancellationModel"`
 	Isolation       []string `json:"supportedIsolationModes"`
 	Recommended     string   `json:"recommendedIsolationMode"`
-	// AutoDeclined are the runtime's built-in tools that run without approval in mode ask.
+	// AutoDeclined lists the runtime's built-in tools that run without approval in mode ask.
 	AutoDeclined []string `json:"unaskedTools"`
 }
 
-// unknown stands for a fact that an adapter does not provide.
+// unknown is the value of a fact that an adapter does not provide.
 const unknown = "unknown"
 
 func abilitiesOf(c runtime.Capabilities) abilities {
@@ -108,7 +108,7 @@ type healthBody struct {
 	Runtimes     []healthBody  `json:"runtimes,omitempty"`
 }
 
-// each queries one runtime, or all, the default one first.
+// each queries one runtime, or all of them, the default one first.
 func (s *Server) each(ctx context.Context, named string, find func(operations.Runtime, error)) error {
 	if named != "" {
 		one, err := s.opts.Operations.Runtime(ctx, s.runtimeName(named))

@@ -1,8 +1,8 @@
-// Package v1 serves the task API: sessions, tasks, their events as pages and as a stream of server-sent events, and
-// decisions about tool calls.
+// Package v1 serves the task API: sessions, tasks and decisions about tool calls. It serves the events of tasks as
+// pages and as a stream of server-sent events.
 //
-// It owns the routes, statuses and JSON of that API and accepts both spellings of names. Tasks and operations do the
-// work; it must never know SQL or a runtime's protocol.
+// It owns the routes, statuses and JSON of that API and accepts names in both spellings. Packages tasks and
+// operations do the work. This package must never know SQL or a runtime's protocol.
 package v1
 
 import (
@@ -31,29 +31,29 @@ import (
 type Options struct {
 	Tasks      *tasks.Service
 	Operations *operations.Service
-	// Actor returns the caller of a request, for the record of decisions. nil: "local".
+	// Actor returns the caller of a request, for the record of decisions. If nil, it is "local".
 	Actor func(*http.Request) string
 	// Context, when set, adds the values that the server's services need to the context of each request.
 	Context func(ctx context.Context) context.Context
 	Version string
-	// Bundle creates a session's support bundle, which is closed once sent. nil: there are none.
+	// Bundle creates a session's support bundle. The server closes it after sending. If nil, there are no bundles.
 	Bundle func(ctx context.Context, sessionID, taskID string) (*os.File, error)
 	// MaxStreams limits the open streams of events; 0 means no limit.
 	MaxStreams int
-	// Heartbeat is the time between heartbeats of a stream (15 s). Behind is how many records a stream that was up to
-	// date may fall behind before it ends (20,000). WriteTimeout is how long a reader may read nothing (30 s).
+	// Heartbeat is the time between heartbeats of a stream (15 s). Behind is how many records an up-to-date stream may
+	// fall behind before it ends (20,000). WriteTimeout is how long a reader may read nothing (30 s).
 	Heartbeat    time.Duration
 	Behind       int64
 	WriteTimeout time.Duration
-	// Overflowed, when set, is called for each stream that ended because its reader fell behind.
+	// Overflowed, when set, runs for each stream that ended because its reader fell behind.
 	Overflowed func()
-	// Owners forwards requests to the node that owns a session. nil: 421, and clients must send the request to that
-	// node.
+	// Owners forwards requests to the node that owns a session. If nil, the response is 421, and clients must send the
+	// request to that node.
 	Owners Owners
-	// Reads delays a response until what it read may be shown. nil: no delay.
+	// Reads delays a response until the data it contains may be shown. If nil, there is no delay.
 	Reads rest.Reads
-	// Credentials returns the level (shared, namespaced, ephemeral) at which a runtime stores its logins and state,
-	// and this server's credential namespace. nil: shared, default.
+	// Credentials returns the level (shared, namespaced, ephemeral) at which a runtime stores its logins and state. It
+	// also returns this server's credential namespace. If nil, they are shared and default.
 	Credentials func(runtime string) (level, namespace string)
 	// Clock is time.Now when nil.
 	Clock func() time.Time
@@ -74,9 +74,10 @@ type Server struct {
 type Route struct {
 	Method, Path string
 	Query        []string
-	// Operator excludes callers that may only read.
+	// Operator excludes callers that have read access only.
 	Operator bool
-	// OwnReach routes enforce project limits themselves. On others the session of the path is checked before.
+	// OwnReach routes enforce project limits themselves. For other routes, the server first checks the session of the
+	// path.
 	OwnReach bool
 }
 
@@ -84,7 +85,7 @@ type Route struct {
 type route struct {
 	Route
 	handle func(*Server, http.ResponseWriter, *http.Request) error
-	// ofRuntimes routes describe the runtimes of a node: another node gets the request if this one has none.
+	// ofRuntimes routes describe the runtimes of a node. Another node gets the request if this one has none.
 	ofRuntimes bool
 }
 
@@ -164,7 +165,8 @@ func New(options Options) *Server {
 	return &Server{opts: options, closing: make(chan struct{})}
 }
 
-// Handler serves a route of Routes, for requests whose PathValue has the path parameters. Access is checked before.
+// Handler serves a route of Routes. The request's PathValue must have the path parameters. The caller checks access
+// first.
 func (s *Server) Handler(of Route) http.Handler {
 	all := table()
 	rt := all[slices.IndexFunc(all, func(r route) bool { return r.Method == of.Method && r.Path == of.Path })]
@@ -187,7 +189,7 @@ func (s *Server) Handler(of Route) http.Handler {
 // sessionOf returns the session in the path, "" for none.
 func sessionOf(r *http.Request) string { return r.PathValue("sessionId") }
 
-// Close ends the streams of events; a follower reconnects with the number of its last event.
+// Close ends the streams of events. A client reconnects with the number of its last event.
 func (s *Server) Close() { s.once.Do(func() { close(s.closing) }) }
 
 // reply sends a JSON response.
@@ -199,13 +201,13 @@ func reply(w http.ResponseWriter, status int, body any) error {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = w.Write(encoded) // nothing can be done about a client that disconnected
+	_, _ = w.Write(encoded) // the server cannot react to a client that disconnected
 	return nil
 }
 
 func (s *Server) now() string { return javascript.ISOTime(s.opts.Clock().UnixMilli()) }
 
-// refusal is a response with the reason of a refusal.
+// refusal is a response that gives the reason of a refusal.
 type refusal struct {
 	status        int
 	code, message string
@@ -243,5 +245,5 @@ func (s *Server) Refuse(w http.ResponseWriter, r *http.Request, err error) {
 	case answer.status == http.StatusServiceUnavailable:
 		w.Header().Set("Retry-After", "5")
 	}
-	_ = reply(w, answer.status, body) // strings and numbers encode
+	_ = reply(w, answer.status, body) // strings and numbers always encode
 }

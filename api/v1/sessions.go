@@ -24,20 +24,20 @@ type sessionBody struct {
 	Cwd              string  `json:"cwd"`
 	Title            string  `json:"title"`
 	Model            *string `json:"model"`
-	// Mode is how much its tasks do without approval, null where the levels of its controls decide.
+	// Mode is what its tasks may do without approval. It is null where the levels of its controls decide.
 	Mode *tasks.Mode `json:"permission_mode"`
-	// Isolation is where its runtime is hosted.
+	// Isolation is how its runtime is hosted.
 	Isolation string `json:"isolation_mode"`
 	// NativeTools is "off" for an agent without built-in tools.
 	NativeTools string `json:"native_tools,omitempty"`
 	// Activity is the running turn and the background work.
 	Activity session.Doing `json:"activity"`
-	// Level and Namespace are where its runtime stores logins and state.
+	// Level and Namespace define where its runtime stores logins and state.
 	Level     string `json:"isolation_level"`
 	Namespace string `json:"credential_namespace"`
 }
 
-// isolation is how every runtime is hosted: in its own process.
+// isolation is how the server hosts every runtime: in a separate process.
 const isolation = "subprocess"
 
 // view converts a session for clients.
@@ -142,11 +142,11 @@ func modeOf(b body) (tasks.Mode, error) {
 	return tasks.Mode(mode), err
 }
 
-// runtimeName returns one of this server's runtimes for the name NAME-agent-sdk that clients of other servers use.
+// runtimeName returns one of this server's runtimes for the name NAME-agent-sdk, which clients of other servers send.
 func (s *Server) runtimeName(name string) string {
 	states, err := s.opts.Operations.RuntimeStates()
 	if err != nil {
-		return name // its user refuses it
+		return name // the code that uses the name refuses it
 	}
 	for _, one := range states {
 		for _, suffix := range []string{"-agent-sdk", "-sdk", "-cli-core", "-server"} {
@@ -207,7 +207,7 @@ func (s *Server) getSession(w http.ResponseWriter, r *http.Request) error {
 	return s.replyOne(r.Context(), w, http.StatusOK, found)
 }
 
-// stopBackground ends one task of the background work of a session.
+// stopBackground ends one background task of a session.
 func (s *Server) stopBackground(w http.ResponseWriter, r *http.Request) error {
 	sessionID := sessionOf(r)
 	left, err := s.opts.Operations.EndBackground(r.Context(), sessionID, r.PathValue("taskId"))

@@ -8,8 +8,8 @@ import (
 	"harness/internal/services/tasks"
 )
 
-// settled is handle that delays a response until what it read may be shown. A change may be shown: it was committed
-// after everything it read.
+// settled is handle, but delays a response until the data it contains may be shown. A change may be shown
+// immediately, because it was committed after everything it read.
 func (s *Server) settled(w http.ResponseWriter, r *http.Request, rt route) error {
 	if s.opts.Reads == nil {
 		return s.handle(w, r, rt)
@@ -31,7 +31,7 @@ func (s *Server) settled(w http.ResponseWriter, r *http.Request, rt route) error
 	return err
 }
 
-// next reads the next events of a stream, which may be shown when it returns.
+// next reads the next events of a stream and returns once they may be shown.
 func (s *Server) next(ctx context.Context, reader *tasks.Reader) ([]tasks.Event, error) {
 	if s.opts.Reads == nil {
 		return reader.Next(ctx, pageSize)
@@ -41,7 +41,7 @@ func (s *Server) next(ctx context.Context, reader *tasks.Reader) ([]tasks.Event,
 	return found, cmp.Or(err, s.opts.Reads.Settled(ctx))
 }
 
-// heldWriter begins a response once what was read may be shown. If it may not, nothing is sent.
+// heldWriter starts a response once the data in it may be shown. If it may not, heldWriter sends nothing.
 type heldWriter struct {
 	http.ResponseWriter
 	ctx     context.Context
@@ -74,5 +74,5 @@ func (w *heldWriter) begin() error {
 	return w.refused
 }
 
-// Unwrap serves http.ResponseController.
+// Unwrap supports http.ResponseController.
 func (w *heldWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

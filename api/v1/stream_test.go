@@ -28,8 +28,8 @@ func isEvent(kind, task string) func(frame) bool {
 	}
 }
 
-// EV-04, EV-05, EV-24, EV-28: a stream begins with its subject. A reader that reconnects, by header or query, gets
-// exactly the missed events, whenever it left.
+// EV-04, EV-05, EV-24, EV-28: a stream starts with its subject. A reader that reconnects, by header or query, gets
+// exactly the missed events, whenever it disconnected.
 func TestReconnectedReaderMissesNoEvent(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		base := s.ask()
@@ -43,7 +43,7 @@ func TestReconnectedReaderMissesNoEvent(t *testing.T) {
 		}
 		s.task(base, "one", "REPLY[hello world]")
 		seen := first.until("a delta", isEvent(tasks.OutputDelta, "one"))
-		first.cancel() // it leaves while the task continues
+		first.cancel() // it disconnects while the task continues
 		s.task(base, "two", "FAIL[asked to fail]")
 		s.over(base, "two")
 		all := s.page(base)
@@ -84,7 +84,7 @@ func TestReconnectedReaderMissesNoEvent(t *testing.T) {
 	})
 }
 
-// An idle stream has heartbeats, and ends normally with the server and with its session.
+// An idle stream has heartbeats. It ends normally when the server stops or its session is deleted.
 func TestIdleStreamSendsHeartbeatsAndEnds(t *testing.T) {
 	t.Parallel()
 	s := open(t, database.SQLite, func(o *v1.Options) { o.Heartbeat = 5 * time.Millisecond })
@@ -131,8 +131,8 @@ func (h *held) Write(p []byte) (int, error) {
 	return h.ResponseRecorder.Write(p)
 }
 
-// hold serves a session's stream to a reader that stops at a text, and returns then; goOn releases it and returns
-// everything it got.
+// hold serves a session's stream to a reader that stops at a text, and returns when it has stopped. goOn releases the
+// reader and returns everything that it got.
 func (s *site) hold(base, at string) (goOn func() string) {
 	s.t.Helper()
 	h := &held{ResponseRecorder: httptest.NewRecorder(), at: at, waits: make(chan struct{}), free: make(chan struct{})}
@@ -159,7 +159,7 @@ func (s *site) hold(base, at string) (goOn func() string) {
 }
 
 // EV-29: a reader that was up to date and falls too far behind gets an overflow, with the event to continue from.
-// After a reconnect it gets everything, at its pace.
+// After a reconnect it gets everything, at its own pace.
 func TestSlowReaderGetsOverflow(t *testing.T) {
 	t.Parallel()
 	var overflows atomic.Int64
@@ -167,7 +167,7 @@ func TestSlowReaderGetsOverflow(t *testing.T) {
 		o.Heartbeat, o.Behind, o.Overflowed = time.Millisecond, 5, func() { overflows.Add(1) }
 	})
 	base := s.ask()
-	goOn := s.hold(base, ":heartbeat") // by then it was up to date
+	goOn := s.hold(base, ":heartbeat") // at this point it is up to date
 	s.task(base, "long", "FLOOD[30]")
 	s.over(base, "long")
 	if got, end := goOn(), "event: overflow\ndata: {\"last_seq\":1}\n\n"; !strings.HasSuffix(got, end) ||
@@ -189,7 +189,7 @@ func TestServerStopEndsReplay(t *testing.T) {
 	t.Parallel()
 	s := open(t, database.SQLite)
 	base := s.ask()
-	// Tasks that were stopped before they ran: three events each.
+	// Tasks that were stopped before they ran have three events each.
 	stopped := make([]journal.Event, 250)
 	for n := range stopped {
 		stopped[n] = journal.Event{SessionID: idOf(base), Type: "task.ended", Source: "tasks", Payload: json.RawMessage(
@@ -206,7 +206,7 @@ func TestServerStopEndsReplay(t *testing.T) {
 	}
 }
 
-// EV-29: a reader that read nothing for a while, and resumes, can read that its stream ended and where to continue.
+// EV-29: a reader that pauses and then resumes can read that its stream ended and where to continue.
 func TestPausedReaderCanReadOverflow(t *testing.T) {
 	t.Parallel()
 	s := open(t, database.SQLite, func(o *v1.Options) { o.WriteTimeout = 20 * time.Millisecond })
@@ -214,7 +214,7 @@ func TestPausedReaderCanReadOverflow(t *testing.T) {
 	s.task(base, "some", "say it")
 	s.over(base, "some")
 	goOn := s.hold(base, "id: 3\n")
-	<-time.After(25 * time.Millisecond) // it takes nothing for longer than that
+	<-time.After(25 * time.Millisecond) // it reads nothing for longer than that
 	if got, end := goOn(), "event: overflow\ndata: {\"last_seq\":3}\n\n"; !strings.HasSuffix(got, end) ||
 		strings.Count(got, "id: ") != 3 {
 		t.Errorf("a reader that paused was sent\n%s", got)
@@ -226,7 +226,7 @@ func TestPausedReaderCanReadOverflow(t *testing.T) {
 	}
 }
 
-// EV-29: a reader that reads nothing is disconnected after a while, and its slot is free.
+// EV-29: the server disconnects a reader that reads nothing for a while, and frees its slot.
 func TestStalledReaderIsDisconnected(t *testing.T) {
 	t.Parallel()
 	s := open(t, database.SQLite, func(o *v1.Options) { o.WriteTimeout, o.MaxStreams = time.Second, 1 })
@@ -244,7 +244,7 @@ func TestStalledReaderIsDisconnected(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = conn.Close() }() // only read
+	defer func() { _ = conn.Close() }() // only read from
 	if err := conn.(*net.TCPConn).SetReadBuffer(4096); err != nil {
 		t.Fatal(err)
 	}
@@ -272,8 +272,8 @@ func TestStreamLimit(t *testing.T) {
 		second.response.Header.Get("Retry-After") == "" {
 		t.Errorf("the second stream got %s %v", second.response.Status, refusal)
 	}
-	s.awaitEnd() // of the second
-	s.page(base) // pages are no streams
+	s.awaitEnd() // of the second stream
+	s.page(base) // a page does not count as a stream
 	s.awaitEnd()
 	first.cancel()
 	s.awaitEnd()
@@ -282,7 +282,7 @@ func TestStreamLimit(t *testing.T) {
 	}
 }
 
-// EV-02: when old records are pruned, numbers stay, a stream reports the gap, and a page where it begins.
+// EV-02: pruning old records keeps the numbers. A stream reports the gap, and a page reports where it starts.
 func TestPrunedEventsAreReportedAsGap(t *testing.T) {
 	each(t, func(t *testing.T, s *site) {
 		base := s.ask()

@@ -1,8 +1,8 @@
-// Package agenttest gives tests the real coding agents: their executables in the cache. What codex needs besides is in
-// tests/codextest.
+// Package agenttest gives tests the real coding agents from a cache of executables. The rest of what codex needs is
+// in tests/codextest.
 //
-// It owns where the cached executables lie. It must never install anything by itself. A missing one
-// fails the test with the command that installs it; only `make check` skips.
+// It owns the location of the cached executables. It must never install anything itself. A missing executable fails
+// the test with the command that installs it; only `make check` skips.
 package agenttest
 
 import (
@@ -15,9 +15,9 @@ import (
 	"harness/tests/outside"
 )
 
-// Binary is the path of an agent's cached executable: codex, codex-recorded, codex-oldest, claude, opencode, gemini,
-// claude-acp or codex-acp, as pinned in scripts/agents.versions. Gemini and the two bridges are scripts of Node.js. It fails the test
-// with the remedy when it is missing.
+// Binary returns the path of an agent's cached executable: codex, codex-recorded, codex-oldest, claude, opencode,
+// gemini, claude-acp or codex-acp, as pinned in scripts/agents.versions. Gemini and the two bridges are Node.js
+// scripts. If the executable is missing, it fails the test with the remedy.
 func Binary(t testing.TB, name string) string {
 	t.Helper()
 	outside.Needs(t, "an agent")
@@ -40,13 +40,13 @@ func Binary(t testing.TB, name string) string {
 	return found[0]
 }
 
-// Version is the pinned version of an agent, for example "2.1.332".
+// Version returns the pinned version of an agent, for example "2.1.332".
 func Version(t testing.TB, name string) string {
 	t.Helper()
 	return pin(t, root(t), name).version
 }
 
-// versionsVariable names another file of versions than scripts/agents.versions, for `make newest`.
+// versionsVariable names a file of versions to use instead of scripts/agents.versions, for `make newest`.
 const versionsVariable = "HARNESS_AGENTS_VERSIONS"
 
 type pinned struct{ version, entry string }
@@ -67,7 +67,7 @@ func pin(t testing.TB, root, name string) pinned {
 	return pinned{}
 }
 
-// root is the repository: tests run in their package's folder, somewhere below go.mod.
+// root returns the repository's root. Tests run in their package's folder, below go.mod.
 func root(t testing.TB) string {
 	t.Helper()
 	start, err := os.Getwd()

@@ -11,7 +11,7 @@ import (
 	"harness/tests/agenttest"
 )
 
-// failing is a test that remembers why it failed instead of failing.
+// failing is a test that stores the failure instead of failing.
 type failing struct {
 	testing.TB
 	why string

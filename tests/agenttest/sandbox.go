@@ -11,14 +11,14 @@ import (
 	"harness/tests/outside"
 )
 
-// Bubblewrap is the bubblewrap that codex brings, for Linux: one of a known version, whatever the machine has.
+// Bubblewrap returns the path of codex's own Linux bubblewrap, a known version on every machine.
 func Bubblewrap(t testing.TB) string {
 	t.Helper()
 	return filepath.Join(filepath.Dir(filepath.Dir(Binary(t, "codex"))), "codex-resources", "bwrap")
 }
 
-// SandboxPath is a PATH with what Claude Code confines commands with: on Linux bubblewrap, and socat, without which it
-// fails the test.
+// SandboxPath returns a PATH with the programs that Claude Code needs to confine commands. On Linux these are
+// bubblewrap and socat; without socat it fails the test.
 func SandboxPath(t testing.TB) string {
 	t.Helper()
 	outside.Needs(t, "socat")
@@ -36,17 +36,17 @@ func SandboxPath(t testing.TB) string {
 	return folder + string(filepath.ListSeparator) + path
 }
 
-// PathWithout is a PATH of the programs of this machine without some.
+// PathWithout returns a PATH of this machine's programs without the named ones.
 func PathWithout(t testing.TB, programs ...string) string {
 	t.Helper()
 	if !slices.ContainsFunc(programs, func(program string) bool { _, err := exec.LookPath(program); return err == nil }) {
-		return os.Getenv("PATH") // there is none of them
+		return os.Getenv("PATH") // none of them is installed
 	}
 	folder := t.TempDir()
 	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
 		entries, err := os.ReadDir(dir)
 		if err != nil {
-			continue // a PATH may name folders that are not there
+			continue // a PATH may name missing folders
 		}
 		for _, entry := range entries {
 			link := filepath.Join(folder, entry.Name())

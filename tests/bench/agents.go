@@ -14,11 +14,11 @@ import (
 	"harness/tests/mockmodel"
 )
 
-// agentSessions is how many sessions of a runtime are opened.
+// agentSessions is how many sessions of a runtime the benchmark opens.
 const agentSessions = 20
 
-// agents opens sessions of the real agents with a scripted model, each with one turn, and measures their cost
-// then.
+// agents opens sessions of the real agents with a scripted model, runs one turn in each, and then measures their
+// cost.
 func agents(opts *options) error {
 	t := newTable(fmt.Sprintf("%d idle sessions of each real agent, opened one after the other, each after one turn",
 		agentSessions),
@@ -93,7 +93,7 @@ func agent(opts *options, name string, t *table) error {
 	return nil
 }
 
-// agentEnv is what a server needs to drive a real agent with a model.
+// agentEnv returns the environment for a server to run a real agent with a model.
 func agentEnv(opts *options, name string, model *mockmodel.Server) ([]string, error) {
 	if name == "codex" {
 		binary, home, err := realCodex(opts.dir, model.URL())
@@ -120,7 +120,8 @@ func agentEnv(opts *options, name string, model *mockmodel.Server) ([]string, er
 			`"},"models":{"m":{"tool_call":true,"limit":{"context":100000,"output":8000}}}}}}`}, nil
 }
 
-// agentMemory is the memory of a runtime's processes together, in MiB: each with its share of common pages.
+// agentMemory returns the total memory of a runtime's processes in MiB. Each process counts with its share of common
+// pages.
 func (s *server) agentMemory(name string) (mebibytes float64, processes int, err error) {
 	answer, err := http.Get(s.url + "/api/runtimes/" + name)
 	if err != nil {
@@ -157,7 +158,7 @@ func (s *server) agentMemory(name string) (mebibytes float64, processes int, err
 	return mebibytes, len(health.Processes), nil
 }
 
-// proportional is the proportional set size of a process in MiB, 0 when it is gone.
+// proportional returns the proportional set size of a process in MiB, 0 if it has ended.
 func proportional(pid int) float64 {
 	raw, _ := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
 	for line := range strings.Lines(string(raw)) {

@@ -16,11 +16,11 @@ import (
 	"harness/internal/platform/database"
 )
 
-// group commits inserts of many callers together, as the journal does, and does nothing else.
+// group commits the inserts of many callers together, as the journal does, and nothing else.
 type group struct {
 	db *database.DB
-	// both writes what the product writes for an upsert, by statements of many rows: the entry, its event, and the
-	// counters. It shows what of the difference is this second row.
+	// both writes the same rows as the product for an upsert, with multi-row statements: the entry, its event, and the
+	// counters. It shows how much of the difference is due to the second row.
 	both  bool
 	queue chan *pending
 	done  chan struct{}
@@ -58,7 +58,7 @@ func (g *group) run() {
 	defer close(g.done)
 	for first := range g.queue {
 		batch := []*pending{first}
-		// As the journal: company is waited for only when there is some.
+		// As in the journal, wait for more writers only if there are any.
 		if timeout := time.After(2 * time.Millisecond); len(g.queue) > 0 {
 		gather:
 			for len(batch) < 64 && len(g.queue) > 0 {
@@ -124,8 +124,8 @@ func (g *group) insertBoth(tx database.Tx, batch []*pending) error {
 	return err
 }
 
-// serveInserts is `bench inserts <port> <one|both>`: the bare INSERT behind net/http, which is what a server that only
-// inserts would do for the same clients. The store comes from the environment.
+// serveInserts is `bench inserts <port> <one|both>`: the bare INSERT behind net/http. It shows the cost of a server
+// that only inserts for the same clients. The environment selects the store.
 func serveInserts(args []string) error {
 	if len(args) != 2 {
 		return errors.New("usage: bench inserts <port> one|both")
@@ -155,7 +155,7 @@ func serveInserts(args []string) error {
 	return http.ListenAndServe("127.0.0.1:"+args[0], mux)
 }
 
-// bareLoad inserts rows in this process: what the store can do when nothing else is done.
+// bareLoad inserts rows in this process. It measures the store without any other work.
 func bareLoad(grouped *group, clients int, length time.Duration) (rate, error) {
 	return drive(clients, length, noCPU, func(client int) (func(int) error, func(), error) {
 		run := rand.Uint32()
@@ -165,7 +165,7 @@ func bareLoad(grouped *group, clients int, length time.Duration) (rate, error) {
 	})
 }
 
-// startInserts starts the server that inserts rows and does nothing else.
+// startInserts starts a server that only inserts rows.
 func startInserts(s *store, rows string) (*child, error) {
 	port, err := freePort()
 	if err != nil {
@@ -180,7 +180,7 @@ func startInserts(s *store, rows string) (*child, error) {
 		fmt.Sprintf("http://127.0.0.1:%d", port), self, "inserts", strconv.Itoa(port), rows)
 }
 
-// bareHTTPLoad is bareLoad through a server of its own process.
+// bareHTTPLoad is bareLoad through a server in a separate process.
 func bareHTTPLoad(s *store, c *child, clients int, length time.Duration) (rate, error) {
 	made := newTemplate(request("POST", "/insert", anyName+","+oneKiB))
 	run := uint64(rand.Uint32N(100_000_000))

@@ -16,14 +16,14 @@ import (
 	gorilla "github.com/gorilla/websocket"
 )
 
-// hub is one way to hand an event to all sockets.
+// hub is one way to deliver an event to all sockets.
 type hub interface {
 	// join serves a socket until it ends.
 	join(w http.ResponseWriter, r *http.Request)
 	publish(payload []byte)
 }
 
-// serveBaseline is `bench baseline <way> <port> <bytes>`: POST /publish hands an event of so many bytes to every socket
+// serveBaseline is `bench baseline <way> <port> <bytes>`. POST /publish sends an event of this size to every socket
 // of /api/stream. It stores nothing.
 func serveBaseline(args []string) error {
 	if len(args) != 3 {
@@ -60,7 +60,7 @@ func serveBaseline(args []string) error {
 	return http.ListenAndServe("127.0.0.1:"+args[1], mux)
 }
 
-// channels is the usual hub: a goroutine and a channel per socket, one write per event.
+// channels is the usual hub: a goroutine and a channel for each socket, one write per event.
 type channels struct {
 	serve   func(w http.ResponseWriter, r *http.Request, events <-chan any)
 	prepare func(payload []byte) any
@@ -71,7 +71,7 @@ type channels struct {
 
 type subscriber struct {
 	events chan any
-	gone   chan struct{} // closed when it is served no more
+	gone   chan struct{} // closed when the server stops serving it
 }
 
 func (c *channels) join(w http.ResponseWriter, r *http.Request) {
@@ -147,14 +147,14 @@ func serveGorilla(w http.ResponseWriter, r *http.Request, events <-chan any) {
 	}
 }
 
-// encodeFrame is an unmasked text frame.
+// encodeFrame returns an unmasked text frame.
 func encodeFrame(payload []byte) []byte {
 	frame := []byte{0x81, 126, 0, 0}
 	binary.BigEndian.PutUint16(frame[2:], uint16(len(payload)))
 	return append(frame, payload...)
 }
 
-// takeOver answers the handshake by hand and returns the connection.
+// takeOver answers the websocket handshake itself and returns the connection.
 func takeOver(w http.ResponseWriter) (net.Conn, *bufio.ReadWriter, error) {
 	conn, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {

@@ -17,8 +17,7 @@ func request(method, path, body string) []byte {
 		len(body), body)
 }
 
-// caller is a client with one kept-alive connection that costs next to nothing: it shares the machine with what it
-// measures.
+// caller is a cheap client with one kept-alive connection, because it shares the machine with the server under test.
 type caller struct {
 	conn net.Conn
 	in   *bufio.Reader
@@ -34,7 +33,7 @@ func dial(url string) (*caller, error) {
 
 func (c *caller) close() { _ = c.conn.Close() }
 
-// call sends a request and reads its answer; only 200 and 202 are accepted.
+// call sends a request and reads its response. It accepts only 200 and 202.
 func (c *caller) call(rendered []byte) error {
 	_, err := c.body(rendered)
 	return err

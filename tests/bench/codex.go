@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// realCodex is the cached codex the product is built for, and a home in dir that has it talk to a model at an address.
+// realCodex returns the cached default codex, and creates a home in dir that connects it to the model at modelURL.
 func realCodex(dir, modelURL string) (binary, home string, err error) {
 	root, err := repository()
 	if err != nil {

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// fanoutRounds is how often each variant runs: the machine's speed drifts, so a ratio is computed within a
-// round, and the median of the ratios counts.
+// fanoutRounds is how often each variant runs. The machine's speed drifts, so each ratio is computed within a round,
+// and the result is the median of the ratios.
 const fanoutRounds = 5
 
-// fanout compares four ways to hand an event to many sockets. Two tables: the whole cost, with taking the event in (and
-// storing it, which only the product does), and what the sockets alone cost, which is how the cost of an event grows
-// with their number.
+// fanout compares four ways to deliver an event to many sockets. It prints two tables. One has the total cost,
+// including receiving the event (and storing it, which only the product does). The other has the cost of the sockets
+// only, which shows how an event's cost grows with their number.
 func fanout(opts *options) error {
 	sizes := []int{200, 1000, 5000}
 	if !opts.full {
@@ -39,7 +39,7 @@ func fanout(opts *options) error {
 	return nil
 }
 
-// contender is a way under comparison: what it gave at one socket and, per round, at many; by load.
+// contender is a way under comparison, with its results at one socket and, for each round, at many sockets, by load.
 type contender struct {
 	*target
 	query  string
@@ -60,7 +60,7 @@ func compare(opts *options, size int, whole, alone *table) error {
 		}
 	}
 	for round := range fanoutRounds {
-		// Another one first each time: their order is part of the drift.
+		// Rotate which contender runs first, because their order is part of the drift.
 		for i := range all {
 			c := all[(i+round)%len(all)]
 			got, err := c.measure(size, size, length)
@@ -89,8 +89,8 @@ func compare(opts *options, size int, whole, alone *table) error {
 	return nil
 }
 
-// contenders starts the product and the three baselines, whose events are as long as the product's. Call stop in any
-// case.
+// contenders starts the product and the three baselines. Their events are as long as the product's. The caller must
+// always call stop.
 func contenders(opts *options) (all []*contender, stop func(), err error) {
 	stop = func() {
 		for _, c := range all {
@@ -102,7 +102,7 @@ func contenders(opts *options) (all []*contender, stop func(), err error) {
 		return nil, stop, err
 	}
 	all = append(all, &contender{target: first, query: "?threadId=" + running.session})
-	// One event shows how long its frame is.
+	// The first event shows the length of its frame.
 	if first.group, err = join(running.url, 1, all[0].query); err != nil {
 		return all, stop, err
 	}
@@ -121,7 +121,7 @@ func contenders(opts *options) (all []*contender, stop func(), err error) {
 	return all, stop, nil
 }
 
-// measure puts every load on some sockets, at the pace of paced sockets.
+// measure runs every load on a number of sockets, at the pace measured for paced sockets.
 func (c *contender) measure(sockets, paced int, length time.Duration) (got []measure, err error) {
 	if c.group, err = join(c.child.url, sockets, c.query); err != nil {
 		return nil, fmt.Errorf("%s: %w", c.name, err)

@@ -2,22 +2,22 @@ package main
 
 import "fmt"
 
-// upsertRounds is how often each variant runs: the machine's speed drifts, so a ratio is computed within a
-// round, and the median of the ratios counts.
+// upsertRounds is how often each variant runs. The machine's speed drifts, so each ratio is computed within a round,
+// and the result is the median of the ratios.
 const upsertRounds = 3
 
-// The ways of storing an entry that upserts compares.
+// The ways to store an entry that upserts compares.
 const (
 	bareWay     = iota // one INSERT per entry, in this process
 	bareHTTPWay        // the same behind net/http
 	bothWay            // both rows of an upsert, entry and event, in this process
 	bothHTTPWay        // the same behind net/http
-	oneWay             // the product, one entry a request
-	manyWay            // the product, many entries a request
+	oneWay             // the product, one entry per request
+	manyWay            // the product, many entries per request
 	upsertWays
 )
 
-// contest is all ways on one store with so many clients, each on a database of its own.
+// contest has all ways on one store with a number of clients, each on a separate database.
 type contest struct {
 	ways   [upsertWays]func() (rate, error)
 	rounds [upsertRounds][upsertWays]rate
@@ -87,12 +87,12 @@ func (c *contest) stop() {
 	}
 }
 
-// of is the median of a figure of one way.
+// of returns the median of a figure of one way.
 func (c *contest) of(way int, figure func(rate) float64) float64 {
 	return c.over(func(round [upsertWays]rate) float64 { return figure(round[way]) })
 }
 
-// ratio is the median of the rounds' ratios of throughput.
+// ratio returns the median of the rounds' ratios of throughput.
 func (c *contest) ratio(way, to int) float64 {
 	return c.over(func(round [upsertWays]rate) float64 { return round[way].perSecond / round[to].perSecond })
 }

@@ -16,15 +16,15 @@ type target struct {
 	group   *clientGroup
 }
 
-// measure is what a mode of load gave.
+// measure is the result of a load.
 type measure struct {
 	cpu  float64 // µs of the server per delivered frame
 	rate float64 // delivered frames per second
-	p99  float64 // ms from publishing to a socket's reading, single events only
+	p99  float64 // ms from publishing to the read on a socket, single events only
 }
 
-// load is a mode: how many events are let loose together, and how many frames per second are aimed at (0: as many as
-// go).
+// load is a load mode: how many events are sent together, and the target of frames per second (0: as many as
+// possible).
 type load struct {
 	name   string
 	burst  int
@@ -33,8 +33,8 @@ type load struct {
 
 var loads = []load{{"saturated", 16, 0}, {"single", 1, 40_000}, {"burst of 8", 8, 80_000}}
 
-// run publishes for a while. Saturated keeps burst events in flight; the others wait for the time of the next burst and
-// for the last to arrive.
+// run publishes for a while. A saturated load keeps burst events in flight. The others wait for the time of the next
+// burst and until the last event arrived.
 func (t *target) run(l load, length time.Duration) (measure, error) {
 	callers := make([]*caller, l.burst)
 	for i := range callers {
@@ -57,7 +57,7 @@ func (t *target) run(l load, length time.Duration) (measure, error) {
 	for time.Since(began) < length {
 		next := time.Now().Add(pause)
 		if l.frames == 0 {
-			// Another event for each that has reached all sockets.
+			// Send one more event for each event that reached all sockets.
 			done := int(t.group.frames.Load()) / sockets
 			if published-done >= l.burst {
 				time.Sleep(200 * time.Microsecond)
@@ -97,7 +97,7 @@ func (t *target) run(l load, length time.Duration) (measure, error) {
 	return got, nil
 }
 
-// send publishes events at the same time, one per connection.
+// send publishes events concurrently, one on each connection.
 func (t *target) send(callers []*caller, from int) error {
 	if len(callers) == 1 {
 		return callers[0].call(t.publish(from))
@@ -120,7 +120,7 @@ func (t *target) send(callers []*caller, from int) error {
 	return failed
 }
 
-// product starts the real server on SQLite NORMAL; its events are upserts of 1 KiB entries.
+// product starts the real server on SQLite NORMAL. Its events are upserts of 1 KiB entries.
 func product(opts *options, env ...string) (*server, *target, error) {
 	running, err := serve(opts, engine{"SQLite NORMAL", "NORMAL"}, env...)
 	if err != nil {

@@ -9,13 +9,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// generator is many HTTP clients, each with one kept-alive connection and one request under way, in one goroutine: it
-// shares the machine with what it measures, and a goroutine per client costs two thread switches per request more.
+// generator is many HTTP clients in one goroutine, each with one kept-alive connection and one request in flight. It
+// shares the machine with the server under test, and a goroutine for each client would cost two more thread switches
+// per request.
 type generator struct {
 	epoll   int
 	clients []*client
 	byFD    map[int32]*client
-	// render gives the i-th request of a client; the bytes are used before the next call.
+	// render returns the i-th request of a client. The bytes are used before the next call.
 	render func(client, i int) []byte
 
 	counting bool
@@ -27,7 +28,7 @@ type client struct {
 	index int
 	count int
 	began time.Time
-	in    []byte // of an answer that is not complete
+	in    []byte // of an incomplete response
 }
 
 // newGenerator connects the clients and sends nothing yet.
@@ -47,7 +48,7 @@ func newGenerator(base string, clients int, render func(client, i int) []byte) (
 		g.byFD[int32(c.fd)] = c
 		err := errors.Join(
 			unix.SetsockoptInt(c.fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1),
-			// of which a request is far less, so that sending never waits
+			// a request is much smaller than the buffer, so sending never blocks
 			unix.SetsockoptInt(c.fd, unix.SOL_SOCKET, unix.SO_SNDBUF, 1<<20),
 			unix.Connect(c.fd, &unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}),
 			unix.EpollCtl(epoll, unix.EPOLL_CTL_ADD, c.fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(c.fd)}))
@@ -66,8 +67,8 @@ func (g *generator) close() {
 	_ = unix.Close(g.epoll)
 }
 
-// run drives the clients for a while, after a fifth of it as warm-up. cpu is what the server used so far, store what
-// Postgres did.
+// run drives the clients for a while, after a warm-up of a fifth of that time. cpu returns the server's CPU time so
+// far, store that of Postgres.
 func (g *generator) run(length time.Duration, cpu, store func() time.Duration) (rate, error) {
 	defer g.close()
 	for _, c := range g.clients {
@@ -100,8 +101,8 @@ func (g *generator) run(length time.Duration, cpu, store func() time.Duration) (
 		client: float64(mine.Microseconds()) / n}, nil
 }
 
-// drive reads answers and sends the next requests until a time; when draining it sends none and returns once
-// all are answered.
+// drive reads responses and sends the next requests until a deadline. When draining, it sends none and returns once
+// every request has its response.
 func (g *generator) drive(until time.Time, draining bool) error {
 	events := make([]unix.EpollEvent, len(g.clients))
 	chunk := make([]byte, 64<<10)
@@ -146,14 +147,14 @@ func (g *generator) send(c *client) error {
 	request := g.render(c.index, c.count)
 	c.count++
 	c.began = time.Now()
-	// The socket's buffer holds it: the request before was answered.
+	// The request fits into the socket's buffer, because the previous one has its response.
 	if n, err := unix.Write(c.fd, request); err != nil || n != len(request) {
 		return fmt.Errorf("client %d sent %d of %d bytes: %v", c.index, n, len(request), err)
 	}
 	return nil
 }
 
-// take adds received bytes and reports whether the answer is complete; only 200 is accepted.
+// take adds received bytes and reports whether the response is complete. It accepts only 200.
 func (c *client) take(chunk []byte) (whole bool, err error) {
 	data := chunk
 	if len(c.in) > 0 {
@@ -187,7 +188,7 @@ func (c *client) take(chunk []byte) (whole bool, err error) {
 	return whole, nil
 }
 
-// ownCPU is the user and system time of this process.
+// ownCPU returns the user and system time of this process.
 func ownCPU() time.Duration {
 	var usage unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {

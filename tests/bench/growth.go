@@ -7,11 +7,11 @@ import (
 	"harness/internal/platform/database"
 )
 
-// grownContent is the content of entries here, stored before or put: rows that grow by their update would
-// measure that, and a million of 1 KiB need more disk than the answer is worth.
+// grownContent is the content of entries here, seeded or posted. Rows that grow with an update would measure that
+// growth instead, and a million rows of 1 KiB would need too much disk space.
 var grownContent = oneKiB[:256]
 
-// fill gives a session n entries by SQL, in batches.
+// fill adds n entries to a session by SQL, in batches.
 func fill(db *database.DB, session string, n int) error {
 	const batch = 50_000
 	series := func(from, to int) string { return fmt.Sprintf(`generate_series(%d, %d) as n(i)`, from, to) }
@@ -38,8 +38,8 @@ func fill(db *database.DB, session string, n int) error {
 	return nil
 }
 
-// growthRounds is how often each size runs with each load: the machine's speed drifts, so a ratio is computed
-// within a round.
+// growthRounds is how often each size runs with each load. The machine's speed drifts, so a ratio is computed within
+// a round.
 const growthRounds = 5
 
 func growth(opts *options) error {
@@ -65,15 +65,15 @@ func growth(opts *options) error {
 	return nil
 }
 
-// grown is a server with a number of entries, and what its rounds gave: of updates, then of new entries.
+// grown is a server with a number of entries, and the results of its rounds: first of updates, then of new entries.
 type grown struct {
 	*server
 	size   int
 	rounds [2][]rate
 }
 
-// grow measures all sizes on one store in turns: every round of updates before the first new entry, which makes more of
-// ten entries.
+// grow measures all sizes on one store in turn. All rounds of updates precede the first new entry, because new
+// entries would soon outnumber ten stored ones.
 func grow(opts *options, e engine, sizes []int, t *table) error {
 	var all []*grown
 	defer func() {
@@ -141,7 +141,7 @@ func newGrown(opts *options, e engine, size int) (*grown, error) {
 	return &grown{server: running, size: size}, nil
 }
 
-// prepare stores so many entries.
+// prepare stores a number of entries.
 func prepare(running *server, size int) error {
 	db, err := running.store.open()
 	if err != nil {
@@ -154,7 +154,7 @@ func prepare(running *server, size int) error {
 	if db.Engine() == database.SQLite {
 		return nil
 	}
-	// What autovacuum does in its own time: a table that was filled a second ago has no statistics.
+	// Do autovacuum's work now, because a table filled a second ago has no statistics.
 	if _, err := db.Raw().Exec("vacuum analyze transcript_entries"); err != nil {
 		return err
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// settle lets a server finish what it began before its memory is read.
+// settle lets a server finish its current work before its memory is read.
 func settle() { time.Sleep(1500 * time.Millisecond) }
 
 func idle(opts *options) error {

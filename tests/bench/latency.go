@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// latency posts upserts one after the other, 100 a second, and times each until its frame is at another socket.
+// latency posts upserts sequentially, 100 per second, and measures the time until the frame of each reaches another
+// socket.
 func latency(opts *options) error {
 	t := newTable("POST upsert to the frame at another socket, 100 a second", "store", "sockets", "p50 ms",
 		"p99 ms", "max ms")

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lazyReader is a socket with a tiny receive buffer that reads nothing until its fate is asked for. It follows
-// everything: a flood in another session fills its way, so that it stands still early.
+// lazyReader is a socket with a tiny receive buffer that reads nothing before a call of fate. It follows everything,
+// so a flood in another session fills its buffers and stalls it early.
 type lazyReader struct{ socket *socket }
 
 func newLazyReader(s *server) (*lazyReader, error) {
@@ -30,7 +30,7 @@ func newLazyReader(s *server) (*lazyReader, error) {
 	return &lazyReader{opened}, nil
 }
 
-// fate reads what is left and says how the server ended it.
+// fate reads the rest and reports how the server ended the connection.
 func (l *lazyReader) fate() string {
 	defer func() { _ = unix.Close(l.socket.fd) }()
 	_ = unix.SetsockoptTimeval(l.socket.fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: 3})

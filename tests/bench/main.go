@@ -1,9 +1,9 @@
-// Command bench starts the real server and measures it over real sockets, each figure beside a baseline of the same
-// run.
+// Command bench starts the real server and measures it over real sockets. It prints each figure next to a baseline of
+// the same run.
 //
-// It is a module of its own so that what only a benchmark needs stays out of the product. The same binary plays the
-// other parts: the baseline servers (`bench baseline ...`, `bench inserts ...`) and a runtime that replays a recorded
-// turn (`bench app-server`).
+// It is a separate module, so that the product does not depend on packages that only a benchmark needs. The same
+// binary also runs the baseline servers (`bench baseline ...`, `bench inserts ...`) and a runtime that replays a
+// recorded turn (`bench app-server`).
 package main
 
 import (
@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// options are what every program shares.
+// options are the options that all programs share.
 type options struct {
 	binary  string        // the server's executable
 	dir     string        // scratch folder
@@ -25,8 +25,8 @@ type options struct {
 	full    bool
 	clients int    // of the upserts, 0 for all
 	sockets int    // of the fan-out, 0 for all
-	store   string // measures only stores whose name has this text
-	before  string // another build's executable, to compare with
+	store   string // measures only stores with this text in their name
+	before  string // another build's executable to compare with
 	agent   string // of the runtimes, "" for all
 }
 
@@ -71,11 +71,11 @@ func run(args []string) error {
 		switch args[0] {
 		case "app-server":
 			return playRuntime()
-		case "-p": // called as Claude Code is
+		case "-p": // called like Claude Code
 			return playClaude(os.Stdin, os.Stdout)
 		case "acp-agent":
 			return playACP(os.Stdin, os.Stdout)
-		case "serve": // called as OpenCode is
+		case "serve": // called like OpenCode
 			return playOpenCode(os.Stdout)
 		case "baseline":
 			return serveBaseline(args[1:])
@@ -101,7 +101,7 @@ func run(args []string) error {
 		flags.PrintDefaults()
 	}
 	var wanted []string
-	for rest := args; ; { // flags may also stand behind programs
+	for rest := args; ; { // flags may also follow programs
 		if err := flags.Parse(rest); err != nil {
 			if errors.Is(err, flag.ErrHelp) {
 				return nil
@@ -160,7 +160,7 @@ func contains(list []string, name string) bool {
 	return false
 }
 
-// raiseLimit makes room for 5,000 sockets; children inherit it.
+// raiseLimit raises the file limit for 5,000 sockets. Child processes inherit it.
 func raiseLimit() error {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {

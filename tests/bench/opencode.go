@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// openCode is an agent that speaks as OpenCode's server does: HTTP, and a stream of events.
+// openCode is an agent with the protocol of OpenCode's server: HTTP and a stream of events.
 type openCode struct {
 	mu       sync.Mutex
 	sessions int
@@ -20,7 +20,7 @@ type openCode struct {
 	events   chan []byte
 }
 
-// playOpenCode serves until it is killed.
+// playOpenCode serves until the process is killed.
 func playOpenCode(out io.Writer) error {
 	o := &openCode{folders: map[string]string{}, events: make(chan []byte, 4096)}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -50,10 +50,10 @@ func playOpenCode(out io.Writer) error {
 
 func answerJSON(w http.ResponseWriter, value any) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(value) // an error means that the caller is gone
+	_ = json.NewEncoder(w).Encode(value) // an error means that the caller disconnected
 }
 
-// listen is the stream of events, of one listener.
+// listen serves the stream of events to its only listener.
 func (o *openCode) listen(w http.ResponseWriter, r *http.Request) {
 	flusher := http.NewResponseController(w)
 	w.Header().Set("Content-Type", "text/event-stream")
@@ -62,7 +62,7 @@ func (o *openCode) listen(w http.ResponseWriter, r *http.Request) {
 		select {
 		case event := <-o.events:
 			_, _ = w.Write(event)
-			for range len(o.events) { // those that wait go out together
+			for range len(o.events) { // send the waiting events together
 				_, _ = w.Write(<-o.events)
 			}
 		case <-r.Context().Done():
@@ -91,7 +91,7 @@ func (o *openCode) look(w http.ResponseWriter, r *http.Request) {
 	answerJSON(w, o.describe(r.PathValue("id")))
 }
 
-// prompt begins a turn.
+// prompt starts a turn.
 func (o *openCode) prompt(w http.ResponseWriter, r *http.Request) {
 	var asked struct {
 		MessageID string
@@ -106,7 +106,7 @@ func (o *openCode) prompt(w http.ResponseWriter, r *http.Request) {
 	go o.answer(r.PathValue("id"), asked.MessageID, asked.Parts[0].Text, wanted)
 }
 
-// answer is a turn in OpenCode's events.
+// answer sends a turn as OpenCode's events.
 func (o *openCode) answer(session, message, text string, wanted stamped) {
 	o.mu.Lock()
 	folder := strconv.Quote(o.folders[session])

@@ -9,13 +9,13 @@ import (
 	"strconv"
 )
 
-// originalScript stands in for codex-manager's storage of entries; it says what it does and what it leaves out.
+// originalScript stands in for codex-manager's storage of entries. Its comments list what it does and what it omits.
 //
 //go:embed original.mjs
 var originalScript []byte
 
-// serveOriginal starts the stand-in, on Node and the real codex, with a conversation, and so many entries in another
-// one.
+// serveOriginal starts the stand-in on Node and the real codex. It has one conversation, and a number of entries in
+// another.
 func serveOriginal(opts *options, stored int) (*server, error) {
 	dir, err := os.MkdirTemp(opts.dir, "original-")
 	if err != nil {
@@ -50,9 +50,9 @@ func serveOriginal(opts *options, stored int) (*server, error) {
 	return made, nil
 }
 
-// original measures the product beside the stand-in for codex-manager, in turns, each round on a new store. What the
-// stand-in has it writes again and again, so it is measured with nothing and with as much as it keeps of one
-// conversation.
+// original compares the product with the stand-in for codex-manager, in turn, each round on a new store. The stand-in
+// rewrites all its entries again and again. So the benchmark measures it empty and with the most entries that it
+// keeps of one conversation.
 func original(opts *options) error {
 	t := newTable("Single upserts of new 1 KiB entries beside a stand-in for codex-manager's storage, which does not sync, in turns"+
 		" (ratio: product to stand-in; medians of the rounds)",

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// pairRounds is how often the two executables run with each load: a ratio is computed within a round, and the
-// median counts.
+// pairRounds is how often the two executables run with each load. Each ratio is computed within a round, and the
+// result is the median.
 const pairRounds = 7
 
-// paired measures the server beside another build of it, the one named by -before, in turns.
+// paired compares the server with another build of it, the one in -before, in turn.
 func paired(measure func(*options, engine) error) func(*options) error {
 	return func(opts *options) error {
 		if opts.before == "" {
@@ -30,7 +30,7 @@ func paired(measure func(*options, engine) error) func(*options) error {
 	}
 }
 
-// pair is both builds, each on a store of its own.
+// pair is both builds, each on a separate store.
 type pair [2]*server
 
 func newPair(opts *options, e engine) (p pair, err error) {
@@ -53,7 +53,7 @@ func (p pair) stop() {
 	}
 }
 
-// rounds has both builds run a load in turns, another one first each time.
+// rounds runs a load on both builds in turn, and alternates which one runs first.
 func (p pair) rounds(load func(build int, s *server) error) error {
 	for round := range pairRounds {
 		for i := range p {
@@ -71,7 +71,7 @@ type series [2][]float64
 
 func (s *series) note(build int, value float64) { s[build] = append(s[build], value) }
 
-// ratios are the ends and the middle of after to before.
+// ratios returns the median and the extremes of the ratio of after to before.
 func (s *series) ratios() (middling, lowest, highest float64) {
 	all := make([]float64, len(s[0]))
 	for i := range all {
@@ -125,7 +125,7 @@ func pairClients(opts *options, e engine, clients int, t *table) error {
 	return nil
 }
 
-// pairBeside has the single clients and the bulk ones in sessions of their own.
+// pairBeside runs the single clients and the bulk clients in separate sessions.
 func pairBeside(opts *options, e engine) error {
 	t := newTable("8 clients with single upserts alone, and beside 4 clients that post 1,000 entries of 256 bytes a "+
 		"request without a pause (p99 ratio: beside to alone, in the same round)",
@@ -226,7 +226,7 @@ func pairWhole(opts *options, e engine) error {
 	return nil
 }
 
-// write stores so many entries of a few words through the API and checks that they are read back.
+// write stores a number of short entries through the API and checks that it can read them back.
 func (s *server) write(entries int) error {
 	c, err := dial(s.url)
 	if err != nil {
@@ -258,7 +258,7 @@ func (s *server) write(entries int) error {
 	return nil
 }
 
-// pairTurns plays recorded turns; what a line costs is the server's CPU time for a turn by its lines.
+// pairTurns plays recorded turns. The cost of a line is the server's CPU time for a turn divided by its lines.
 func pairTurns(opts *options, e engine) error {
 	t := newTable("Turns of a recorded app-server stream, 8 sessions at once, one socket following all, this build "+
 		"against the one before, in turns"+

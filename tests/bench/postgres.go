@@ -18,14 +18,14 @@ import (
 	"time"
 )
 
-// postgres is a private cluster with the durability Postgres has by default (fsync and synchronous_commit on), started
-// on first use. It goes down when this process ends in whatever way: a watcher shell reads a pipe we hold.
+// postgres is a private cluster with Postgres's default durability (fsync and synchronous_commit on), started on
+// first use. It stops when this process ends for any reason, because a watcher shell reads a pipe of this process.
 var postgres = sync.OnceValues(startPostgres)
 
 var databases atomic.Int64
 
-// newDatabase makes an empty database and returns its URL. HARNESS_TEST_POSTGRES_URL names a server to use in place of
-// a private one.
+// newDatabase creates an empty database and returns its URL. HARNESS_TEST_POSTGRES_URL names a server to use instead
+// of a private one.
 func newDatabase() (string, error) {
 	base := os.Getenv("HARNESS_TEST_POSTGRES_URL")
 	if base == "" {
@@ -61,7 +61,7 @@ func startPostgres() (string, error) {
 		return "", err
 	}
 	attributes := &syscall.SysProcAttr{Setpgid: true}
-	if os.Geteuid() == 0 { // which Postgres refuses to run as
+	if os.Geteuid() == 0 { // Postgres refuses to run as root
 		id := 65534
 		if account, err := user.Lookup("postgres"); err == nil {
 			if id, err = strconv.Atoi(account.Uid); err != nil {
@@ -112,7 +112,8 @@ read -r _; kill -QUIT $pg; wait $pg; rm -rf "$2"`
 	}
 }
 
-// postgresCPU is what the private cluster used so far: its server, and the processes of connections, living or gone.
+// postgresCPU returns the CPU time of the private cluster so far: its server, and the processes of current and ended
+// connections.
 func postgresCPU() time.Duration {
 	raw, err := os.ReadFile(postmasterFile)
 	if err != nil {
@@ -133,10 +134,10 @@ func postgresCPU() time.Duration {
 	return total
 }
 
-// postmasterFile names the cluster's first process.
+// postmasterFile is the file with the process id of the cluster's first process.
 var postmasterFile string
 
-// lifelines must not be collected before the process ends.
+// lifelines must stay reachable until the process ends.
 var lifelines []any
 
 func keep(one any) { lifelines = append(lifelines, one) }

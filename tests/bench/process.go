@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// repository is the folder of the product's source.
+// repository returns the folder of the product's source.
 func repository() (string, error) {
 	_, file, _, _ := runtime.Caller(0)
 	root := filepath.Dir(filepath.Dir(filepath.Dir(file)))
@@ -44,7 +44,7 @@ func buildServer(dir string) (string, error) {
 	return out, nil
 }
 
-// child is a server process under measurement.
+// child is a server process under test.
 type child struct {
 	cmd *exec.Cmd
 	url string
@@ -83,7 +83,7 @@ func startChild(dir, name string, env []string, url string, path string, args ..
 
 func tail(text []byte) []byte { return text[max(0, len(text)-3000):] }
 
-// stop ends the process and waits for it.
+// stop stops the process and waits for its end.
 func (c *child) stop() {
 	_ = c.cmd.Process.Signal(syscall.SIGTERM)
 	done := make(chan struct{})
@@ -99,15 +99,15 @@ func (c *child) stop() {
 	}
 }
 
-// cpu is the user and system time the process used so far.
+// cpu returns the user and system time of the process so far.
 func (c *child) cpu() time.Duration { return processCPU(c.cmd.Process.Pid) }
 
-// errNoClock means that a server that did work has none on its clock.
+// errNoClock means that the clock of a server that did work shows none.
 var errNoClock = errors.New("the CPU time of the server cannot be read: did it end?")
 
-// processCPU is what a process used so far, all its threads together, living or gone. It is the kernel's clock of that
-// process, exact to the nanosecond: /proc/<pid>/stat has the same in ticks of 10 ms, which a second of bursts has
-// eight of. 0 when the process is gone.
+// processCPU returns the CPU time of a process so far, for all its threads, current and ended. It reads the kernel's
+// clock of that process, exact to the nanosecond. /proc/<pid>/stat has the same in ticks of 10 ms, and a second of
+// bursts has only eight of them. It is 0 if the process has ended.
 func processCPU(pid int) time.Duration {
 	const scheduled = 2 // CPUCLOCK_SCHED; the rest of the number is clock_getcpuclockid(3)'s
 	var used unix.Timespec
@@ -117,14 +117,14 @@ func processCPU(pid int) time.Duration {
 	return time.Duration(used.Nano())
 }
 
-// endedCPU is what those of a process's children used that have ended, in ticks of 10 ms.
+// endedCPU returns the CPU time of a process's ended children, in ticks of 10 ms.
 func endedCPU(pid int) time.Duration {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0
 	}
 	fields := bytes.Fields(raw[bytes.LastIndexByte(raw, ')')+1:])
-	const tick = 10 * time.Millisecond // USER_HZ is 100 on every Linux Go runs on
+	const tick = 10 * time.Millisecond // USER_HZ is 100 on every Linux that Go supports
 	ticks := func(i int) time.Duration {
 		n, _ := strconv.Atoi(string(fields[i]))
 		return time.Duration(n) * tick
@@ -132,7 +132,7 @@ func endedCPU(pid int) time.Duration {
 	return ticks(13) + ticks(14)
 }
 
-// rss is the resident memory in bytes.
+// rss returns the resident memory in bytes.
 func (c *child) rss() int64 {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.cmd.Process.Pid))
 	if err != nil {
@@ -147,7 +147,7 @@ func (c *child) rss() int64 {
 	return 0
 }
 
-// freePort finds a port for a child that needs one by number.
+// freePort finds a port for a child that needs a port number.
 func freePort() (int, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -12,11 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// raw is the bound: the same bytes by non-blocking writev on bare file descriptors, many frames in one call, no
-// protocol, no limits, no filters, nothing after a lost connection.
+// raw is the upper bound: the same bytes by non-blocking writev on bare file descriptors, many frames in one call. It
+// has no protocol, no limits and no filters, and handles no lost connection.
 type raw struct {
 	mu     sync.Mutex
-	frames [][]byte // all there ever were; a benchmark is short
+	frames [][]byte // all frames so far; a benchmark is short
 	shards []*rawShard
 	next   int
 }
@@ -33,7 +33,7 @@ type rawShard struct {
 type rawClient struct {
 	fd      int
 	cursor  int // the next frame
-	offset  int // bytes of it that are out
+	offset  int // the bytes of it already sent
 	blocked bool
 	gone    bool
 }
@@ -86,7 +86,7 @@ func (r *raw) join(w http.ResponseWriter, _ *http.Request) {
 		return
 	}
 	var fd int
-	// The descriptor outlives conn, which the garbage collector would close.
+	// The descriptor must outlive conn, which the garbage collector would close.
 	if err := control.Control(func(original uintptr) { fd, err = unix.Dup(int(original)) }); err != nil {
 		return
 	}

@@ -15,7 +15,7 @@ const (
 	rpcBar     = 1.3
 )
 
-// jsonRPC measures both kinds of sockets in turns on one server, so that they share the machine's mood.
+// jsonRPC measures both kinds of sockets in turn on one server, under the same machine conditions.
 func jsonRPC(opts *options) error {
 	fmt.Printf("\n## JSON-RPC: %d sockets that watch one session, CPU per notification against /api/stream\n\n",
 		rpcSockets)
@@ -61,7 +61,7 @@ func jsonRPC(opts *options) error {
 	return nil
 }
 
-// joinRPC opens n sockets that want the stream's frames of one session.
+// joinRPC opens n sockets that receive the stream's frames of one session.
 func joinRPC(base, session string, n int) (*clientGroup, error) {
 	c, err := join(base, n, "/rpc")
 	if err != nil {
@@ -77,7 +77,7 @@ func joinRPC(base, session string, n int) (*clientGroup, error) {
 			}
 		}
 	}
-	// The answers to initialize are as long as events; those to watch are not, and come within a moment.
+	// The responses to initialize are as long as events. The responses to watch are shorter and arrive quickly.
 	if err := c.wait(1, 20*time.Second); err != nil {
 		return nil, err
 	}

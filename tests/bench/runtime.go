@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// A turn as codex 0.169 said it, ids and texts replaced.
+// A turn as recorded from codex 0.169, with ids and texts replaced.
 var (
 	//go:embed turn.jsonl
 	recordedTurn string
@@ -19,8 +19,7 @@ var (
 	recordedThread string
 )
 
-// playRuntime is an app-server that answers with the recording. A turn's input text is the number of times its deltas
-// are repeated.
+// playRuntime is an app-server that replays the recording. A turn's input text is how often to repeat its deltas.
 func playRuntime() error {
 	var (
 		mu      sync.Mutex
@@ -94,7 +93,7 @@ func playRuntime() error {
 	}
 }
 
-// replay is the recorded turn with its ids set and every delta repeated.
+// replay returns the recorded turn with its ids set and every delta repeated.
 func replay(thread, turn string, repeat int) []string {
 	text := strings.NewReplacer("@THREAD@", thread, "@TURN@", turn).Replace(recordedTurn)
 	var lines []string

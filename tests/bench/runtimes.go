@@ -15,11 +15,11 @@ import (
 	"github.com/coder/websocket"
 )
 
-// kinds are the ways of speaking that are compared with codex's.
+// kinds returns the agent protocols to compare with codex's.
 func kinds() []string { return []string{"codex", "claude", "acp:bench", "opencode"} }
 
-// lines has agents of this program write the time, and measures when it is in a frame: each kind in turns on
-// one server, each with a session.
+// lines makes agents of this program write the time, and measures when it arrives in a frame. The kinds run in turn
+// on one server, each with a session.
 func lines(opts *options) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -83,7 +83,7 @@ func lines(opts *options) error {
 	return nil
 }
 
-// open makes a session of a runtime.
+// open creates a session of a runtime.
 func (s *server) open(runtime string) (string, error) {
 	body := fmt.Sprintf(
 		`{"runtime":%q,"filesystemSandbox":"danger-full-access","networkAccess":"enabled","approvalPolicy":"on-request"}`,
@@ -122,7 +122,7 @@ func (s *server) say(ends *ends, session, text string) error {
 	return ends.wait(started.TurnID)
 }
 
-// stamp has an agent write times, and returns how old they were in their frames; at least so many of them.
+// stamp makes an agent write times, and returns their ages on arrival in frames, for at least a number of them.
 func (s *server) stamp(ends *ends, session, text string, atLeast int) ([]time.Duration, error) {
 	ends.forget()
 	if err := s.say(ends, session, text); err != nil {
@@ -135,7 +135,7 @@ func (s *server) stamp(ends *ends, session, text string, atLeast int) ([]time.Du
 	return delays, nil
 }
 
-// ends is a socket that notes the ends of turns, and how old the times in answer deltas are.
+// ends is a socket that records the ends of turns, and the ages of the times in answer deltas.
 type ends struct {
 	conn   *websocket.Conn
 	cancel context.CancelFunc

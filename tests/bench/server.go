@@ -17,20 +17,20 @@ import (
 	"harness/migrations"
 )
 
-// engine is a store at a durability.
+// engine is a store with a durability.
 type engine struct {
 	name string
-	// synchronous is SQLite's; "" means Postgres.
+	// synchronous is the SQLite setting; "" means Postgres.
 	synchronous string
 }
 
-// engines are the stores to measure.
+// engines returns the stores to measure.
 func (o *options) engines() []engine {
 	all := []engine{{"SQLite FULL", "FULL"}, {"SQLite NORMAL", "NORMAL"}, {"Postgres", ""}}
 	return slices.DeleteFunc(all, func(e engine) bool { return !strings.Contains(e.name, o.store) })
 }
 
-// store is a fresh place for one server's state.
+// store is a new location for one server's state.
 type store struct {
 	engine engine
 	dir    string
@@ -54,7 +54,7 @@ func newStore(opts *options, e engine) (*store, error) {
 	return s, nil
 }
 
-// open opens the store beside or instead of a server, for seeding and for the bare INSERT.
+// open opens the store next to or instead of a server, for seeding and for the bare INSERT.
 func (s *store) open() (*database.DB, error) {
 	db, err := database.Open(context.Background(), s.opts)
 	if err != nil {
@@ -66,7 +66,7 @@ func (s *store) open() (*database.DB, error) {
 	return db, nil
 }
 
-// cpu is what Postgres used so far, 0 for SQLite, which is part of the server.
+// cpu returns the CPU time of Postgres so far, 0 for SQLite, which is part of the server.
 func (s *store) cpu() time.Duration {
 	if s.engine.synchronous != "" {
 		return 0
@@ -74,14 +74,14 @@ func (s *store) cpu() time.Duration {
 	return postgresCPU()
 }
 
-// server is the product on a store, with one session made through its API.
+// server is the product on a store, with one session created through its API.
 type server struct {
 	*child
 	store   *store
 	session string
 }
 
-// serve starts the product on a new store, with its defaults but for a runtime that replays.
+// serve starts the product on a new store, with its defaults except for a replaying runtime.
 func serve(opts *options, e engine, env ...string) (*server, error) {
 	s, err := newStore(opts, e)
 	if err != nil {
@@ -97,7 +97,7 @@ func serve(opts *options, e engine, env ...string) (*server, error) {
 	}
 	all := append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "CODEX_HOME=" + s.dir, "CODEX_BIN=" + self, "HARNESS_LOG_FORMAT=json",
-		"HARNESS_LIMITS=streams-per-address=0", // all sockets of a benchmark come from one
+		"HARNESS_LIMITS=streams-per-address=0", // all sockets of a benchmark come from one address
 		fmt.Sprintf("PORT=%d", port), "DATA_DIR=" + s.dir, "DATABASE_URL=" + s.opts.URL,
 	}, env...)
 	if s.engine.synchronous != "" {
@@ -132,12 +132,12 @@ func (s *server) newSession() (string, error) {
 	return body.Session.SessionID, nil
 }
 
-// upsert is a whole request; content has a fixed length, so that all frames have.
+// upsert returns a whole request. content has a fixed length, so that all frames have the same length.
 func (s *server) upsert(message string, content string) []byte {
 	return request("POST", "/api/sessions/"+s.session+"/transcript/upsert", entry(message, content))
 }
 
-// upserts is a whole request of many entries.
+// upserts returns a whole request with many entries.
 func (s *server) upserts(messages []string, content string) []byte {
 	entries := make([]string, len(messages))
 	for i, message := range messages {

@@ -12,12 +12,12 @@ import (
 	"harness/tests/mockmodel"
 )
 
-// soakLeast is the shortest soak that says anything.
+// soakLeast is the shortest useful soak.
 const soakLeast = time.Minute
 
-// soak runs everything the product does, on the real codex with a scripted model, and measures what grows.
-// What is stored is bounded: sessions are deleted after use, and the journal keeps the newest events, as an
-// operator sets it.
+// soak runs all features of the product, with the real codex and a scripted model, and measures growth. The stored
+// data is bounded. The soak deletes sessions after use, and the journal keeps the newest events, as an operator would
+// configure.
 func soak(opts *options) error {
 	length := max(opts.length, soakLeast)
 	model, err := mockmodel.New()
@@ -76,14 +76,14 @@ func soak(opts *options) error {
 	return checkGrowth(samples, length)
 }
 
-// soaking is a soak under way.
+// soaking is a soak in progress.
 type soaking struct {
 	*server
 	model                               *mockmodel.Server
 	conversations, notes, reads, visits atomic.Int64
 }
 
-// repeat does something again and again until ctx ends, on one connection.
+// repeat runs an action repeatedly until ctx ends, on one connection.
 func (s *soaking) repeat(ctx context.Context, pause time.Duration, once func(*caller, int) error) error {
 	c, err := dial(s.url)
 	if err != nil {
@@ -105,8 +105,8 @@ func (s *soaking) repeat(ctx context.Context, pause time.Duration, once func(*ca
 // turnsEach is how many turns a conversation has.
 const turnsEach = 3
 
-// conversation makes a session, has turns in it (of text, of a command, read over the stream), asks for a
-// suggestion, which is a job with a worker session of its own, and deletes the session.
+// conversation creates a session and runs turns in it (a text, a command, read over the stream). It requests a
+// suggestion, which is a job with a separate worker session, and deletes the session.
 func (s *soaking) conversation(c *caller, _ int) error {
 	session, err := s.newSession()
 	if err != nil {
@@ -143,13 +143,13 @@ func (s *soaking) conversation(c *caller, _ int) error {
 	return nil
 }
 
-// note writes one of two hundred entries anew.
+// note rewrites one of two hundred entries.
 func (s *soaking) note(c *caller, i int) error {
 	s.notes.Add(1)
 	return c.call(s.upsert(fmt.Sprintf("note-%03d", i%200), oneKiB[:900]+fmt.Sprintf("%08d", i)))
 }
 
-// read reads the session the notes are in, whole and in part, and the list.
+// read reads the session with the notes, as a whole and in part, and the list.
 func (s *soaking) read(c *caller, i int) error {
 	s.reads.Add(1)
 	path := []string{"/api/sessions/" + s.session, "/api/sessions/" + s.session + "?limit=50", "/api/sessions",
@@ -157,7 +157,7 @@ func (s *soaking) read(c *caller, i int) error {
 	return c.call(request("GET", path, ""))
 }
 
-// visit follows the stream for a moment, from now or from some time ago.
+// visit follows the stream briefly, from now or from an earlier time.
 func (s *soaking) visit(*caller, int) error {
 	query := ""
 	if rand.IntN(2) == 0 {

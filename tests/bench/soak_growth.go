@@ -7,22 +7,22 @@ import (
 	"time"
 )
 
-// mayGrow is the share by which a series may grow from the first to the last third of the samples: memory and
-// files go up and down.
+// mayGrow is the share by which a series may grow from the first to the last third of the samples, because memory and
+// files fluctuate.
 const mayGrow = 0.10
 
-// soakRecycle is above how many MiB an idle codex is replaced in a soak.
+// soakRecycle is the size in MiB above which the server replaces an idle codex in a soak.
 const soakRecycle = 256
 
-// soakEvents is how many events the journal keeps in a soak; it is pruned once a minute.
+// soakEvents is how many events the journal keeps in a soak. The server prunes it once a minute.
 const soakEvents = 3000
 
-// warmUp is how long a soak runs before its samples count: a third of it, twenty minutes at most.
+// warmUp returns how long a soak runs before its samples count: a third of it, at most twenty minutes.
 func warmUp(length time.Duration) time.Duration { return min(length/3, 20*time.Minute) }
 
-// checkGrowth prints what became of each series and fails when one is not flat: when the median of the last
-// third of what follows the warm-up is above that of the first by more than mayGrow and its noise, and above
-// its bound if it has one.
+// checkGrowth prints the growth of each series and fails if a series is not flat. A series grows if the median of the
+// last third after the warm-up exceeds that of the first by more than mayGrow and its noise. It must also exceed its
+// bound, if it has one.
 func checkGrowth(all []*gauge, length time.Duration) error {
 	t := newTable(fmt.Sprintf("Growth in %s after a warm-up of %s: medians of the first and the last third",
 		(length-warmUp(length)).Round(time.Second), warmUp(length).Round(time.Second)), "what", "unit", "at first", "at last",

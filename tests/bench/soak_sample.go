@@ -16,12 +16,12 @@ import (
 	"harness/internal/platform/database"
 )
 
-// gauge is one thing that must not grow, over time.
+// gauge is a value that must not grow over time.
 type gauge struct {
 	name, unit string
-	// noise is by how much it may grow in a whole soak besides the share every series may (mayGrow).
+	// noise is how much it may grow in a whole soak, in addition to the share for every series (mayGrow).
 	noise float64
-	// bound is what it may reach without having to be flat, 0 for none.
+	// bound is a value below which it need not be flat, 0 for none.
 	bound  float64
 	values []float64
 	of     func() (float64, error)
@@ -75,7 +75,7 @@ func (s *soaking) gauges(db *database.DB, home string, length time.Duration) []*
 			return sum, err
 		}
 	}
-	// Before the journal was pruned a few times, it and the database are on their way to what they will be.
+	// Until a few prunings of the journal, the journal and the database have not reached their final size.
 	var youngEvents, youngDatabase float64
 	if length < 5*time.Minute {
 		youngEvents, youngDatabase = 50_000, 128
@@ -109,8 +109,8 @@ func (s *soaking) gauges(db *database.DB, home string, length time.Duration) []*
 	}
 }
 
-// runtimes are the processes that run with the soak's home: codex, its shim and what they started. The server itself is
-// none of them.
+// runtimes returns the processes that run with the soak's home: codex, its shim and their children. It excludes the
+// server itself.
 func (s *soaking) runtimes(home string) (pids []int, err error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -130,7 +130,7 @@ func (s *soaking) runtimes(home string) (pids []int, err error) {
 	return pids, nil
 }
 
-// resident is the resident memory of a process in bytes, 0 when it is gone.
+// resident returns the resident memory of a process in bytes, 0 if it has ended.
 func resident(pid int) float64 {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	if fields := strings.Fields(string(raw)); err == nil && len(fields) > 1 {
@@ -140,13 +140,13 @@ func resident(pid int) float64 {
 	return 0
 }
 
-// descriptors is how many files a process has open, 0 when it is gone.
+// descriptors returns the number of open files of a process, 0 if it has ended.
 func descriptors(pid int) int {
 	open, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
 	return len(open)
 }
 
-// folderSize is the size of files, and of those in folders, in MiB; a file removed meanwhile counts nothing.
+// folderSize returns the total size of files and folders in MiB. It ignores a file that was removed during the scan.
 func folderSize(paths ...string) (float64, error) {
 	var bytes int64
 	for _, path := range paths {

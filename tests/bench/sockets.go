@@ -18,8 +18,8 @@ import (
 // eventBytes separates event frames from the small ones of the protocol.
 const eventBytes = 512
 
-// clientGroup is many websocket clients in one goroutine: it counts event frames and answers pings, no more,
-// because it shares the machine with what is measured.
+// clientGroup is many websocket clients in one goroutine. It only counts event frames and answers pings, because it
+// shares the machine with the server under test.
 type clientGroup struct {
 	epoll   int
 	sockets []*socket
@@ -33,7 +33,7 @@ type clientGroup struct {
 	gone   atomic.Int64 // sockets the server closed
 
 	mu     sync.Mutex
-	sent   []time.Time // when event k left; read by the counting goroutine
+	sent   []time.Time // send time of event k; read by the counting goroutine
 	timing bool
 	delays []time.Duration
 }
@@ -41,13 +41,13 @@ type clientGroup struct {
 type socket struct {
 	fd     int
 	events int
-	header []byte // of a frame that is not complete
-	left   int    // payload bytes still to come
+	header []byte // of an incomplete frame
+	left   int    // payload bytes still missing
 	opcode byte
 	body   []byte // of a control frame
 }
 
-// poller makes an epoll instance for sockets of a server and returns the server's port.
+// poller creates an epoll instance for sockets of a server and returns the server's port.
 func poller(base string) (epoll, port int, err error) {
 	target, err := url.Parse(base)
 	if err != nil {
@@ -60,7 +60,7 @@ func poller(base string) (epoll, port int, err error) {
 	return epoll, port, err
 }
 
-// join opens n sockets on a stream, or on the path that query is.
+// join opens n sockets on a stream, or on the path in query.
 func join(base string, n int, query string) (*clientGroup, error) {
 	epoll, port, err := poller(base)
 	if err != nil {
@@ -87,7 +87,7 @@ func join(base string, n int, query string) (*clientGroup, error) {
 	return c, nil
 }
 
-// openSocket connects and shakes hands; what follows the handshake in the same packet is kept.
+// openSocket connects and performs the handshake. It keeps bytes after the handshake in the same packet.
 func openSocket(port int, query string, receiveBuffer int) (*socket, error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -157,7 +157,7 @@ func (c *clientGroup) read() {
 	}
 }
 
-// feed handles the bytes of whole or broken frames.
+// feed handles the bytes of whole or partial frames.
 func (c *clientGroup) feed(s *socket, data []byte) {
 	for len(data) > 0 {
 		if s.left > 0 {
@@ -197,7 +197,7 @@ func (c *clientGroup) feed(s *socket, data []byte) {
 	}
 }
 
-// event counts a frame when its header is there: the rest is in the same or the next read.
+// event counts a frame when its header has arrived, because the rest is in the same or the next read.
 func (c *clientGroup) event(s *socket, length int) {
 	c.frames.Add(1)
 	c.length.Store(int64(length))
@@ -219,7 +219,7 @@ func (c *clientGroup) control(s *socket) {
 	}
 }
 
-// reset forgets what was counted; nothing may be under way.
+// reset clears the counts. No event may be in flight.
 func (c *clientGroup) reset(timing bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -236,7 +236,7 @@ func (c *clientGroup) note() {
 	c.mu.Unlock()
 }
 
-// wait returns when all sockets have had the events, or says how far they got.
+// wait returns when all sockets got the events, or reports how many arrived.
 func (c *clientGroup) wait(events int, patience time.Duration) error {
 	want := int64(events) * int64(len(c.sockets))
 	for deadline := time.Now().Add(patience); c.frames.Load() < want; time.Sleep(time.Millisecond) {

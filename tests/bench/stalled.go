@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// phase is a stretch of time of one server, with or without a stalled reader.
+// phase is a measured period of one server, with or without a stalled reader.
 type phase struct {
 	p50, p99 float64 // ms
-	live     float64 // MiB of heap: the least of the phase, so as a collection leaves it
+	live     float64 // MiB of heap: the minimum of the phase, after a collection
 	rss      float64 // MiB at its end
 	fate     string
 }
 
-// stalled measures 1,000 readers of one server in turns, alone and with one more that never reads: drift of machine and
-// heap falls on both.
+// stalled measures 1,000 readers of one server in turn, alone and with one more that never reads. Drift of the
+// machine and the heap affects both.
 func stalled(opts *options) error {
 	const sockets = 1000
-	// A collection every now and then, so that the least heap of a turn is what is alive.
+	// Frequent collections make the minimum heap of a turn equal to the live heap.
 	running, one, err := product(opts, "GOGC=20")
 	if err != nil {
 		return err
@@ -37,7 +37,7 @@ func stalled(opts *options) error {
 		"turn", "alone p50 ms", "p99 ms", "with it p50 ms", "p99 ms", "ratio of p99", "live heap +MiB", "RSS +MiB",
 		"the stalled one")
 	var ratios, heap, resident []float64
-	// The first turn is thrown away: buffers grow once.
+	// The first turn is discarded, because buffers grow once.
 	for turn := range stalledTurns + 1 {
 		var alone, with phase
 		order := []bool{false, true}
@@ -69,9 +69,10 @@ func stalled(opts *options) error {
 
 const (
 	stalledTurns = 3
-	// phaseLength is shorter than the 10 s a stalled reader is given: it is there all the time.
+	// phaseLength is shorter than the 10 s until the server disconnects a stalled reader, so the reader is present all
+	// the time.
 	phaseLength = 5 * time.Second
-	// stallLimit is more than the server gives a reader that reads nothing.
+	// stallLimit is longer than the server's timeout for a reader that reads nothing.
 	stallLimit = 15 * time.Second
 )
 
@@ -86,9 +87,9 @@ func stalledPhase(running, flooder *server, one *target, stall bool) (phase, err
 		if lazy, err = newLazyReader(running); err != nil {
 			return phase{}, err
 		}
-		closedBefore, _ = running.metric(stalledMetric) // there is none before the first
+		closedBefore, _ = running.metric(stalledMetric) // the metric does not exist before the first
 	}
-	// The same work in both phases: here it fills the way of the stalled reader.
+	// Both phases do the same work. Here it fills the buffers of the stalled reader.
 	if err := flooder.flood(4096); err != nil {
 		return phase{}, err
 	}
@@ -114,7 +115,7 @@ func stalledPhase(running, flooder *server, one *target, stall bool) (phase, err
 	return got, nil
 }
 
-// leastHeap watches the bytes of allocated heap until stop is closed and returns the least there were.
+// leastHeap samples the bytes of allocated heap until stop is closed and returns the minimum.
 func (s *server) leastHeap(stop <-chan struct{}) float64 {
 	least := 0.0
 	for {
@@ -129,7 +130,7 @@ func (s *server) leastHeap(stop <-chan struct{}) float64 {
 	}
 }
 
-// flood stores entries in the server's session, one after the other.
+// flood stores entries in the server's session sequentially.
 func (s *server) flood(entries int) error {
 	c, err := dial(s.url)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// stamped is how many deltas of an answer an agent of the benchmark is asked for
-// ("stamp:COUNT:MILLISECONDS"), with a pause after each; a delta is the time it was written at.
+// stamped is a request to a benchmark agent for a number of answer deltas ("stamp:COUNT:MILLISECONDS"), with a pause
+// after each. Each delta is the time of its writing.
 type stamped struct {
 	count int
 	pause time.Duration
@@ -27,7 +27,7 @@ func parseStamped(text string) (s stamped, asked bool) {
 	return s, asked
 }
 
-// pieces writes a line for each delta, as line makes it.
+// pieces writes a line for each delta, formatted by line.
 func (s stamped) pieces(say func(...string), line func(delta string) string) {
 	for range s.count {
 		say(line(strconv.FormatInt(time.Now().UnixNano(), 10) + " "))
@@ -35,7 +35,7 @@ func (s stamped) pieces(say func(...string), line func(delta string) string) {
 	}
 }
 
-// playCodex is the answer of an app-server.
+// playCodex sends the answer of an app-server.
 func (s stamped) playCodex(say func(...string), thread, turn string) {
 	place := `"threadId":"` + thread + `","turnId":"` + turn + `"`
 	say(`{"method":"turn/started","params":{"threadId":"`+thread+`","turn":{"id":"`+turn+
@@ -49,7 +49,7 @@ func (s stamped) playCodex(say func(...string), thread, turn string) {
 			`","items":[],"status":"completed","error":null}}}`)
 }
 
-// agentLines reads what is said to an agent, and gives it a way to answer.
+// agentLines reads the input of an agent and gives it a way to respond.
 func agentLines(in io.Reader, out io.Writer, onLine func(line []byte, say func(...string)) error) error {
 	var mu sync.Mutex
 	buffered := bufio.NewWriterSize(out, 64<<10)
@@ -72,7 +72,7 @@ func agentLines(in io.Reader, out io.Writer, onLine func(line []byte, say func(.
 	}
 }
 
-// playClaude is an agent that speaks Claude Code's control protocol.
+// playClaude is an agent with Claude Code's control protocol.
 func playClaude(in io.Reader, out io.Writer) error {
 	messages := 0
 	return agentLines(in, out, func(line []byte, say func(...string)) error {
@@ -119,7 +119,7 @@ func playClaude(in io.Reader, out io.Writer) error {
 	})
 }
 
-// playACP is an agent of the Agent Client Protocol.
+// playACP is an agent with the Agent Client Protocol.
 func playACP(in io.Reader, out io.Writer) error {
 	sessions := 0
 	return agentLines(in, out, func(line []byte, say func(...string)) error {

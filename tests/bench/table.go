@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// table is printed as Markdown, so that a result can be put into docs/performance.md as it is.
+// table is printed as Markdown, so that docs/performance.md can include a result unchanged.
 type table struct {
 	title string
 	rows  [][]string
@@ -64,7 +64,7 @@ func (t *table) print() {
 	}
 }
 
-// quantile of durations in ms.
+// quantile returns a quantile of durations in ms.
 func quantile(times []time.Duration, q float64) float64 {
 	if len(times) == 0 {
 		return 0

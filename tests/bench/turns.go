@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// turns replays a recorded turn, its 14 deltas repeated, in several sessions at once, and counts what comes out at a
-// socket that follows everything.
+// turns replays a recorded turn with its 14 deltas repeated, in several sessions concurrently. It counts the frames
+// on a socket that follows everything.
 func turns(opts *options) error {
 	t := newTable("Turns of a recorded app-server stream, 8 sessions at once, one socket following all",
 		"store", "lines per turn", "turns/s", "lines/s", "frames/s at the socket", "server CPU µs per line")
@@ -31,7 +31,8 @@ func turns(opts *options) error {
 	return nil
 }
 
-// turnLoad plays turns in 8 sessions at once; frames is what one socket that follows all gets per second.
+// turnLoad plays turns in 8 sessions concurrently. frames is the rate per second on one socket that follows all of
+// them.
 func turnLoad(opts *options, running *server, repeat int) (got rate, frames float64, err error) {
 	const sessions = 8
 	ids := make([]string, sessions)

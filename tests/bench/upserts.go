@@ -14,10 +14,10 @@ import (
 // oneKiB is the text of an entry.
 var oneKiB = strings.Repeat("content of an entry, ", 49)[:1024]
 
-// perRequest is how many entries a request of manyLoad has.
+// perRequest is the number of entries in a request of manyLoad.
 const perRequest = 32
 
-// rate is what a load reached.
+// rate is the result of a load.
 type rate struct {
 	perSecond float64
 	p50, p99  float64 // ms
@@ -26,7 +26,7 @@ type rate struct {
 	client    float64 // µs of the generator per operation
 }
 
-// drive runs do on n clients for a while, after a tenth of it as warm-up.
+// drive runs do on n clients for a while, after a warm-up of a tenth of that time.
 func drive(n int, length time.Duration, cpu func() time.Duration,
 	newClient func(int) (do func(i int) error, done func(), err error)) (rate, error) {
 	var (
@@ -85,14 +85,14 @@ func noCPU() time.Duration { return 0 }
 // template renders requests that differ in a few bytes: the messages' names and the first bytes of the first content.
 type template struct {
 	bytes    []byte
-	names    []int // where they begin
+	names    []int // their offsets
 	contents int
 }
 
-// anyName is a name to be written over; it occurs nowhere else in a request.
+// anyName is a name to overwrite. It occurs nowhere else in a request.
 var anyName = strings.Repeat("n", len("new-00000000-00-00000000"))
 
-// newTemplate splits a request rendered with anyName and a start of oneKiB as content.
+// newTemplate splits a request rendered with anyName and with content that starts like oneKiB.
 func newTemplate(rendered []byte) *template {
 	t := &template{bytes: rendered, contents: bytes.Index(rendered, []byte(oneKiB[:64]))}
 	for at := 0; ; at += len(anyName) {
@@ -105,7 +105,7 @@ func newTemplate(rendered []byte) *template {
 	}
 }
 
-// fill writes other names, each of which occurs for no other c.
+// fill writes other names, unique to each c.
 func (t *template) fill(kind string, a, b, c uint64) []byte {
 	for i, at := range t.names {
 		name := append(t.bytes[at:at], kind...)
@@ -127,8 +127,8 @@ func appendDigits(dst []byte, value uint64, digits int) []byte {
 	return dst
 }
 
-// manyLoad posts requests of so many new messages each. Its rate is that of entries, and so is its CPU; times are those
-// of requests.
+// manyLoad posts requests with a number of new messages each. Its rate and CPU time are per entry; its latencies are
+// per request.
 func manyLoad(s *server, clients, entries int, content string, length time.Duration) (rate, error) {
 	run := uint64(rand.Uint32N(100_000_000))
 	made := newTemplate(s.upserts(slices.Repeat([]string{anyName}, entries), content))
@@ -144,8 +144,8 @@ func manyLoad(s *server, clients, entries int, content string, length time.Durat
 	return got, err
 }
 
-// upsertLoad posts upserts of new messages, or of ones among the first existing when that is not 0: each client goes
-// through messages of its own, so that no two upserts of one transaction meet in a row.
+// upsertLoad posts upserts of new messages, or of existing messages if existing is not 0. Each client uses separate
+// messages, so that no two upserts in one transaction update the same row.
 func upsertLoad(s *server, clients, existing int, content string, length time.Duration) (rate, error) {
 	run := uint64(rand.Uint32N(100_000_000))
 	made := newTemplate(s.upsert(anyName, content))
@@ -153,7 +153,7 @@ func upsertLoad(s *server, clients, existing int, content string, length time.Du
 		if existing == 0 {
 			return made.fill("new-", run, uint64(client), uint64(i))
 		}
-		// Places all over the table, in an order that repeats none before all had their turn.
+		// Positions all over the table, in an order that visits all of them before it repeats one.
 		mine := existing / clients
 		message := client*mine + (i*7919)%mine
 		appendDigits(made.bytes[made.contents:made.contents], uint64(i), 8)

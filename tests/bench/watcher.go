@@ -12,7 +12,7 @@ import (
 	"github.com/coder/websocket"
 )
 
-// watcher is a socket that notes the ends of turns and counts frames.
+// watcher is a socket that records the ends of turns and counts frames.
 type watcher struct {
 	conn   *websocket.Conn
 	cancel context.CancelFunc
@@ -61,7 +61,7 @@ func (w *watcher) read(ctx context.Context) {
 	}
 }
 
-// turn is closed when the turn ended; w.mu is held.
+// turn returns a channel that closes when the turn ends. The caller holds w.mu.
 func (w *watcher) turn(id string) chan struct{} {
 	if w.ended[id] == nil {
 		w.ended[id] = make(chan struct{})

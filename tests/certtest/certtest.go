@@ -1,4 +1,4 @@
-// Package certtest makes certificates for tests.
+// Package certtest creates certificates for tests.
 package certtest
 
 import (
@@ -28,7 +28,7 @@ type Authority struct {
 	next int64
 }
 
-// New makes one that counts for an hour.
+// New creates an Authority that is valid for an hour.
 func New(t testing.TB) *Authority {
 	t.Helper()
 	a := &Authority{t: t, dir: t.TempDir(), key: newKey(t), next: 1}
@@ -43,7 +43,7 @@ func New(t testing.TB) *Authority {
 	return a
 }
 
-// Issue signs a certificate that counts until end.
+// Issue signs a certificate that is valid until end.
 func (a *Authority) Issue(name string, end time.Time) Files {
 	a.t.Helper()
 	a.next++

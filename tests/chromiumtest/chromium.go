@@ -1,8 +1,7 @@
-// Package chromiumtest gives tests a real browser: the Chromium of this machine, without a window, with a profile of
-// its own.
+// Package chromiumtest gives tests a real browser: the Chromium of this machine, headless, with a separate profile.
 //
-// It owns where Chromium is found and how it is run. It must never install anything by itself and never skip:
-// a missing browser fails the test with the command that installs it.
+// It owns how to find and run Chromium. It must never install anything itself and never skip: a missing browser fails
+// the test with the command that installs it.
 package chromiumtest
 
 import (
@@ -19,14 +18,14 @@ import (
 	"harness/tests/outside"
 )
 
-// names are Chromium's names, on PATH or in full; scripts/setup-test.sh uses the same.
+// names are Chromium's names, on PATH or as full paths; scripts/setup-test.sh uses the same ones.
 var names = [...]string{
 	"chromium", "chromium-browser", "google-chrome-stable", "google-chrome",
 	"/Applications/Chromium.app/Contents/MacOS/Chromium", "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
 }
 
-// Binary is the path of Chromium: HARNESS_TEST_CHROMIUM if that is set, else what is installed. It fails the test with
-// the remedy when there is none.
+// Binary returns the path of Chromium: HARNESS_TEST_CHROMIUM if set, otherwise the installed one. If there is none,
+// it fails the test with the remedy.
 func Binary(t testing.TB) string {
 	t.Helper()
 	outside.Needs(t, "Chromium")
@@ -44,8 +43,8 @@ func Binary(t testing.TB) string {
 	return ""
 }
 
-// Open shows a page until the test ends. hosts says where a host:port of a URL really is ("localhost:5173" →
-// "127.0.0.1:40123"), so that a page can have an origin whatever ports are free.
+// Open shows a page until the test ends. hosts maps a host:port of a URL to its real address ("localhost:5173" →
+// "127.0.0.1:40123"), so that a page has a fixed origin, whatever ports are free.
 func Open(t testing.TB, url string, hosts map[string]string) {
 	t.Helper()
 	//nolint:usetesting // what a helper process of Chromium still writes must not fail the test
@@ -57,7 +56,7 @@ func Open(t testing.TB, url string, hosts map[string]string) {
 	for host, place := range hosts {
 		rules = append(rules, "MAP "+host+" "+place)
 	}
-	// No sandbox: root and containers have none, and the pages are ours.
+	// No sandbox: root and containers cannot use one, and the pages are our own.
 	cmd := exec.Command(Binary(t), "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
 		"--disable-sync", "--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage",
 		"--no-proxy-server", "--user-data-dir="+profile, "--host-resolver-rules="+strings.Join(rules, ","), url)
@@ -72,7 +71,7 @@ func Open(t testing.TB, url string, hosts map[string]string) {
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
-		_ = cmd.Wait() // it is ended by a signal
+		_ = cmd.Wait() // a signal ends it
 	}()
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
@@ -80,7 +79,7 @@ func Open(t testing.TB, url string, hosts map[string]string) {
 		case <-gone:
 		case <-time.After(10 * time.Second):
 		}
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what it left, and itself when it hangs
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // kill leftover processes, and Chromium itself if it hangs
 		<-gone
 		if t.Failed() {
 			t.Logf("Chromium said:\n%s", said.String())
@@ -104,7 +103,7 @@ func (b *buffer) Write(p []byte) (int, error) {
 	return b.text.Write(p)
 }
 
-// String is everything written so far.
+// String returns everything written so far.
 func (b *buffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()

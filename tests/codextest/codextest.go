@@ -1,7 +1,7 @@
-// Package codextest gives tests the real codex, in the versions the harness is held to, and a CODEX_HOME that talks to
-// a mock model.
+// Package codextest gives tests the real codex, in the supported versions, and a CODEX_HOME that connects it to a
+// mock model.
 //
-// It owns how codex is configured for tests; where its binaries lie is tests/agenttest's.
+// It owns codex's configuration for tests. Package agenttest owns the location of its binaries.
 package codextest
 
 import (
@@ -21,34 +21,34 @@ type Version string
 
 // The pinned versions.
 const (
-	// Default is the version the harness is built for.
+	// Default is the codex version that the harness targets.
 	Default Version = "codex"
-	// Recorded is the version that the recordings of codex-manager were made with.
+	// Recorded is the version used for the recordings of codex-manager.
 	Recorded Version = "codex-recorded"
-	// Oldest is the oldest version the harness supports.
+	// Oldest is the oldest supported version.
 	Oldest Version = "codex-oldest"
 )
 
-// Versions are the versions that tests run on which run on each: the newest and the oldest.
+// Versions returns the versions for tests that run on several: the newest and the oldest.
 func Versions() []Version { return []Version{Default, Oldest} }
 
 //go:embed catalog.json
 var catalog []byte
 
-// Binary is the path of the cached native codex binary. It fails the test with the remedy when the binary is missing.
+// Binary returns the path of the cached native codex binary. If it is missing, it fails the test with the remedy.
 func Binary(t testing.TB, version Version) string {
 	t.Helper()
 	return agenttest.Binary(t, string(version))
 }
 
-// Number is the version number a pinned version stands for, for example "0.171.0".
+// Number returns the version number of a pinned version, for example "0.171.0".
 func Number(t testing.TB, version Version) string {
 	t.Helper()
 	return agenttest.Version(t, string(version))
 }
 
-// Model is the name of the model a version of codex is configured with. It decides which tools codex offers, so it must
-// be one it knows.
+// Model returns the name of the model in a codex version's configuration. The model decides which tools codex offers,
+// so codex must know it.
 func Model(version Version) string {
 	if version == Oldest {
 		return "gpt-5.2-codex"
@@ -63,32 +63,31 @@ type home struct {
 	login                     bool
 }
 
-// Option changes what Home writes.
+// Option changes the files that Home writes.
 type Option func(*home)
 
 // For configures the home for one of the pinned versions (default: Default).
 func For(version Version) Option { return func(h *home) { h.version = version } }
 
-// Approval sets the default approval policy (default: on-request). untrusted, under which every command and
-// file change asks, has to be given to the thread instead: 0.169 refuses to start with it in its
-// configuration.
+// Approval sets the default approval policy (default: on-request). untrusted, which requires approval of every
+// command and file change, must be set on the thread instead: 0.169 refuses to start with it in its configuration.
 func Approval(policy string) Option { return func(h *home) { h.approval = policy } }
 
 // Sandbox sets the default sandbox mode (default: danger-full-access, because not every CI machine allows the real
-// ones).
+// sandboxes).
 func Sandbox(mode string) Option { return func(h *home) { h.sandbox = mode } }
 
 // Config appends text to config.toml, for example a [section].
 func Config(toml string) Option { return func(h *home) { h.config += toml + "\n" } }
 
-// Feature switches a feature of codex on.
+// Feature enables a feature of codex.
 func Feature(name string) Option { return func(h *home) { h.features += name + " = true\n" } }
 
-// NeedsLogin makes the model one that codex talks to with an account or a key only.
+// NeedsLogin makes codex require an account or a key for the model.
 func NeedsLogin() Option { return func(h *home) { h.login = true } }
 
-// folder is t.TempDir() outside of the folder for temporary files. Below that, codex makes no links to its helpers,
-// without which it cannot use a bubblewrap of the system that is older than 0.9.
+// folder is t.TempDir() outside of the folder for temporary files. Below that folder, codex makes no links to its
+// helpers. Without them it cannot use a system bubblewrap older than 0.9.
 func folder(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/var/tmp", "codex-home-") //nolint:usetesting // a folder of t.TempDir is where it must not be
@@ -106,7 +105,7 @@ func folder(t testing.TB) string {
 	return dir
 }
 
-// Home makes a CODEX_HOME whose model is the mock model at modelURL, and returns its path. It goes away with the test.
+// Home creates a CODEX_HOME for the mock model at modelURL, and returns its path. The end of the test removes it.
 func Home(t testing.TB, modelURL string, options ...Option) string {
 	t.Helper()
 	h := home{version: Default, approval: "on-request", sandbox: "danger-full-access"}
@@ -136,7 +135,7 @@ func Home(t testing.TB, modelURL string, options ...Option) string {
 	return dir
 }
 
-// quote writes a TOML basic string; for the characters paths and URLs have it is the same as a JSON string.
+// quote returns a TOML basic string. For the characters in paths and URLs it equals a JSON string.
 func quote(text string) string {
 	raw, err := json.Marshal(text)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Ids that the recorded server or its runtime assigned: UUIDs, and the ids of the model's items and calls.
+// Ids assigned by the recorded server or its runtime: UUIDs, and the ids of the model's items and calls.
 const uuidPattern = `[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`
 
 var (
@@ -26,17 +26,17 @@ var (
 	commandPattern     = regexp.MustCompile(`Command execution (?:failed|completed)`)
 	answerPattern      = regexp.MustCompile(`Mock answer \d+`)
 	portPattern        = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
-	// codex begins the paths of a diff either at the workspace or at a directory above it.
+	// codex starts the paths of a diff at the workspace or at a directory above it.
 	diffPathPattern = regexp.MustCompile(`\b([ab])/(?:[^/\s"]+/)+(gold-[^/\s"]+)`)
 )
 
 // Place is a directory of the replay, with its placeholder in the recordings.
 type Place struct{ Placeholder, Folder string }
 
-// bindings maps the recorded server's names to those of this one.
+// bindings maps the recorded server's names to the names on this server.
 type bindings struct {
 	toOurs, toRecorded map[string]string
-	// lost are ids in a response that this server does not give; requests that need them cannot be compared.
+	// lost are ids of a recorded response that this server does not give. Requests that need them cannot be compared.
 	lost   map[string]bool
 	places []Place
 }
@@ -45,7 +45,7 @@ func newBindings(places []Place) *bindings {
 	return &bindings{toOurs: map[string]string{}, toRecorded: map[string]string{}, lost: map[string]bool{}, places: places}
 }
 
-// bind adds a pair, and reports whether it agrees with the known ones.
+// bind adds a pair, and reports whether it agrees with the existing pairs.
 func (b *bindings) bind(recorded, ours string) bool {
 	if known, has := b.toOurs[recorded]; has {
 		return known == ours
@@ -99,7 +99,7 @@ func (b *bindings) needsLost(text string) bool {
 	return false
 }
 
-// lose marks the ids of a response that was not given.
+// lose marks the ids of a response that this server did not give.
 func (b *bindings) lose(text string) {
 	for _, id := range idPattern.FindAllString(text, -1) {
 		if _, known := b.toOurs[id]; !known {
@@ -131,7 +131,7 @@ func (b *bindings) normal(text string) string {
 	return portPattern.ReplaceAllString(text, "http://127.0.0.1:<port>")
 }
 
-// sameText compares the texts between the ids, and binds these.
+// sameText compares the texts between the ids, and binds the ids.
 func (b *bindings) sameText(recorded, ours string) bool {
 	if recorded == ours {
 		return true
@@ -150,7 +150,7 @@ func (b *bindings) sameText(recorded, ours string) bool {
 	return true
 }
 
-// fork is a copy for a trial comparison; adopt keeps its bindings.
+// fork returns a copy for a trial comparison. adopt keeps its bindings.
 func (b *bindings) fork() *bindings {
 	return &bindings{toOurs: maps.Clone(b.toOurs), toRecorded: maps.Clone(b.toRecorded), lost: maps.Clone(b.lost),
 		places: b.places}

@@ -10,7 +10,7 @@ import (
 
 // Difference is one difference that a client could notice.
 type Difference struct {
-	// Place is "status", "header content-type", or "body" followed by the way to the value, for example
+	// Place is "status", "header content-type", or "body" followed by the path of the value, for example
 	// body.session.title.
 	Place, Want, Got string
 }
@@ -26,29 +26,29 @@ func clip(text string) string {
 	return text
 }
 
-// anyValue are members whose value changes with every run; only their presence and type are compared.
+// anyValue are members that change with every run. Only their presence and type are compared.
 var anyValue = map[string]bool{
 	"pid": true, "durationMs": true, "processId": true, "version": true, "cliVersion": true, "revision": true,
 	"gitInfo": true, "base_url": true, "tokenUsage": true, "usage": true, "usageMetadata": true, "ms": true,
 	"deletedFileCount": true,
-	// The first delta's size is the model's.
+	// The model determines the size of the first delta.
 	"delta": true,
-	// What a worker said is the model's.
+	// The model writes a worker's output.
 	"outputText": true,
 }
 
-// counters of the queue are not compared, because the recorded server also ran jobs of other topics. The text of an
-// agentMessage is the model's, so it is not compared either.
+// counters are queue counts that are not compared, because the recorded server also ran jobs of other topics. The
+// model writes the text of an agentMessage, so it is not compared either.
 var counters = map[string]bool{"queued": true, "running": true, "completed": true, "failed": true, "canceled": true,
 	"projects": true}
 
 // outcome is how a command ended. It depends on the machine's sandbox and the directory, not on the server.
 var outcome = map[string]bool{"status": true, "exitCode": true, "aggregatedOutput": true}
 
-// comparison walks two values side by side.
+// comparison walks two values in parallel.
 type comparison struct {
 	*bindings
-	// anyOrder ignores the order of members: the runtime's own objects have none.
+	// anyOrder ignores the order of members, because the runtime's own objects have no fixed order.
 	anyOrder bool
 	found    []Difference
 }
@@ -59,7 +59,7 @@ func (c *comparison) differ(place, want, got string) {
 
 func (c *comparison) values(place string, want, got *Value) {
 	if strings.HasSuffix(place, ".context.turnId") && (want.kind() == "null" || got.kind() == "null") {
-		return // a signal without a turn gets the running one's, which becomes known slightly earlier or later
+		return // a signal without a turn gets the running turn, which may become known slightly earlier or later
 	}
 	if last(place) == "requestId" && want.kind() == "number" {
 		c.requestNumber(place, want, got)

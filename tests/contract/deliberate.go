@@ -7,12 +7,13 @@ import (
 
 // Row is one deliberate difference from codex-manager.
 type Row struct {
-	// Topic, Exchange ("METHOD path", or "frame TYPE") and Place (as in Difference) are regular expressions for the whole
-	// text; "" fits all. So is Name, which is the recorder's name of the exchange.
+	// Topic, Exchange ("METHOD path", or "frame TYPE") and Place (as in Difference) are regular expressions for the
+	// whole text; "" matches all. So is Name, the recorder's name of the exchange.
 	Topic, Name, Exchange, Place string
-	// The difference in one line, and why a user of codex-manager is no worse off.
+	// What is the difference in one line. Reason is why a user of codex-manager is no worse off.
 	What, Reason string
-	// Routes of the row, as documented; empty for the stream and for what all routes share.
+	// Routes are the routes of the row, as documented. It is empty for the stream and for properties that all routes
+	// share.
 	Routes []string
 }
 

@@ -35,7 +35,8 @@ func bodyOf(response *http.Response) string {
 	return string(body)
 }
 
-// call sends a request byte by byte like the recorder: a client library would correct what the recordings test.
+// call sends the bytes of a request like the recorder. A client library would correct the errors that the recordings
+// test.
 func call(address, method, target string, headers [][2]string, body *string) (answer, error) {
 	conn, err := net.DialTimeout("tcp", address, callTimeout)
 	if err != nil {
@@ -99,8 +100,8 @@ func (r *replay) call(record Record) (answer, error) {
 	return call(r.target.Address(), record.Method, r.ids.path(record.Path), headers, body)
 }
 
-// exchange replays one request. A read whose response differs is repeated for a while: the recording may show a state
-// that is not reached yet.
+// exchange replays one request. It repeats a read with a different response for a while, because this server may not
+// have reached the recorded state yet.
 func (r *replay) exchange(record Record) error {
 	text := record.Path
 	if record.Body != nil && len(*record.Body) < 1<<16 {
@@ -164,7 +165,7 @@ func (r *replay) exchange(record Record) error {
 	return nil
 }
 
-// write creates or removes files; an empty directory is removed with its last file.
+// write creates or removes files. It removes an empty directory with its last file.
 func (r *replay) write(files map[string]string) error {
 	for name, content := range files {
 		path := r.ids.outgoing(name)
@@ -183,7 +184,7 @@ func (r *replay) write(files map[string]string) error {
 	return nil
 }
 
-// unrouted reports whether a response means that there is no such route.
+// unrouted reports whether a response means that the route does not exist.
 func unrouted(got answer) bool {
 	return got.status == http.StatusNotFound && strings.HasPrefix(got.body, `{"message":"Route `)
 }
@@ -220,8 +221,8 @@ func (c *comparison) response(want Record, got answer) {
 	c.bodies("body", wanted, gotten)
 }
 
-// onlyShared removes the list entries that the other server does not have: the recorded one had the sessions and
-// projects of other topics.
+// onlyShared removes the list entries that the other server lacks. The recorded server had the sessions and projects
+// of other topics.
 func (c *comparison) onlyShared(body string, known map[string]string) string {
 	value, err := Decode([]byte(body))
 	if err != nil {

@@ -2,8 +2,8 @@ package contract
 
 import "strings"
 
-// supervisor is the extension of the recorded server, as far as a list of extensions shows it. Its handlers are not
-// compared.
+// supervisor is the extension of the recorded server, as far as a list of extensions shows it. The test does not
+// compare its handlers.
 func supervisor() map[string]string {
 	return map[string]string{
 		"agents/supervisor/extension.manifest.json": `{
@@ -32,7 +32,7 @@ func supervisor() map[string]string {
 	}
 }
 
-// manifestOne is the manifest of the recorder's own extension; parts of it are replaced for other cases.
+// manifestOne is the manifest of the recorder's own extension. Other cases replace parts of it.
 const (
 	runtimePart = `"runtime":{"coreApiVersion":1,"coreApiVersionRange":">=1 <2",` +
 		`"profiles":[{"name":"codex-manager","versionRange":">=1 <2"}]},`
@@ -43,9 +43,9 @@ const (
 	eventsOne = `export function registerAgentEvents(registry) { registry.on("turn.completed", () => undefined); }`
 )
 
-// extensionSteps has the recorder's changes to its extensions before each reload, by the name of the exchange: files
-// below the root directory, "" for a removed one. The recordings do not contain the files; they follow from the names
-// and the responses. Each step begins with the unchanged extension.
+// extensionSteps has the recorder's changes to its extensions before each reload, by the name of the exchange. A
+// change is a file below the root directory, "" for a removed one. The recordings do not contain the files; their
+// names and the responses determine them. Each step starts with the unchanged extension.
 func extensionSteps(roots string) map[string]map[string]string {
 	without := func(part string) string { return strings.Replace(manifestOne, part, "", 1) }
 	with := func(part, other string) string { return strings.Replace(manifestOne, part, other, 1) }

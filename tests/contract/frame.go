@@ -8,10 +8,10 @@ import (
 
 // Frame is one websocket message of the server, parsed as far as a comparison needs.
 type Frame struct {
-	// Type is the envelope's type, Method the runtime's method for frames derived from one, Thread the envelope's threadId
-	// or "".
+	// Type is the envelope's type. Method is the runtime's method, for frames derived from one. Thread is the envelope's
+	// threadId or "".
 	Type, Method, Thread string
-	// Detail is the kind of the item or the state of the thread of the frame: it distinguishes frames of one method.
+	// Detail is the item's kind or the thread's state in a frame. It distinguishes frames of one method.
 	Detail string
 	raw    []byte
 	delta  string
@@ -51,8 +51,8 @@ func ParseFrame(raw []byte) (Frame, error) {
 	return f, nil
 }
 
-// DeltaItem is the item of a delta, "" for other frames. Only the first delta of an item is compared, because the
-// model determines their number.
+// DeltaItem returns the item of a delta, "" for other frames. The test compares only the first delta of an item,
+// because the model determines their number.
 func (f Frame) DeltaItem() string { return f.delta }
 
 // Dropped reports whether the recordings omit the frame.

@@ -19,7 +19,7 @@ func (r *replay) expect(record Record) {
 	s.wanted[record.Thread+" "+recordID(record)]++
 }
 
-// known reports whether frames of a recorded thread can occur here: those of the recording's workers cannot.
+// known reports whether frames of a recorded thread can occur here. Those of the recording's workers cannot.
 func (r *replay) known(thread string) bool {
 	if thread == "" || !idPattern.MatchString(thread) || thread == unknownSession {
 		return true
@@ -28,7 +28,7 @@ func (r *replay) known(thread string) bool {
 	return bound
 }
 
-// thread returns this server's thread for a recorded name; false for threads that the recording does not have.
+// thread returns this server's thread for a recorded name, false for threads that the recording does not have.
 func (r *replay) thread(ours string) (string, bool) {
 	if recorded, has := r.ids.toRecorded[ours]; has {
 		return recorded, true
@@ -42,8 +42,8 @@ func (r *replay) waitAll() {
 	}
 }
 
-// wait returns once every frame recorded so far has arrived, in any order, or will not arrive. It compares those that
-// did.
+// wait returns once every frame recorded so far has arrived, in any order, or is overdue. It compares the frames that
+// arrived.
 func (r *replay) wait(s *socket) {
 	// The timeout restarts with each frame: a turn that still streams is not late.
 	deadline := time.NewTimer(patience)
@@ -109,9 +109,9 @@ func (r *replay) pair(s *socket, frames []arrived) map[string]int {
 	return lacking
 }
 
-// anytime reports kinds of frames whose position depends on codex's timing. One is the end of the model's answer
-// while its calls run. Another is the end of a refused command while another task reports that the thread no longer
-// waits (thread/status/changed).
+// anytime reports kinds of frames with a position that depends on codex's timing. One is the end of the model's
+// answer while its calls run. Another is the end of a refused command while another task reports that the thread no
+// longer waits (thread/status/changed).
 func anytime(kind string) bool {
 	return strings.HasSuffix(kind, "rawResponse/completed") || strings.HasSuffix(kind, "item/completed commandExecution")
 }
@@ -130,7 +130,7 @@ func (r *replay) compareOrder(s *socket) {
 		}
 	}
 	for thread := range got {
-		// A worker's thread becomes known late, through its job; the frames before are not required then.
+		// A worker's thread becomes known late, through its job. Earlier frames are not required then.
 		if _, has := want[thread]; !has && !r.passed[thread] && (r.asked[thread] || !idPattern.MatchString(thread)) {
 			want[thread] = nil
 		}
@@ -172,7 +172,7 @@ func after(frames []string, kind string) (places []string) {
 	return places
 }
 
-// unmatched returns the rest of both sequences besides their longest common subsequence.
+// unmatched returns the elements of both sequences outside their longest common subsequence.
 func unmatched(want, got []string) (missing, extra map[string]int) {
 	longest := make([][]int, len(want)+1)
 	for i := range longest {

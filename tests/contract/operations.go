@@ -3,7 +3,7 @@ package contract
 // Operation is one operation of codex-manager's published API.
 type Operation struct{ Method, Path string }
 
-// Operations are all 71, in the order they are published in.
+// Operations returns all 71 operations in the published order.
 func Operations() []Operation {
 	return []Operation{
 		{"GET", "/api/health"},

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Page is the compatibility page of the documentation: every published operation, whether it is served and which
-// differences apply to it, and the table of differences. served says which operations this server has.
+// Page returns the compatibility page of the documentation. It has every published operation, whether this server
+// serves it (served), the differences that apply to it, and the table of differences.
 func Page(served func(Operation) bool) string {
 	var out strings.Builder
 	out.WriteString(pageHead)

@@ -1,9 +1,10 @@
-// Package contract replays recordings of codex-manager against this server and reports what a client would
-// notice.
+// Package contract replays recordings of codex-manager against this server and reports the differences that a client
+// would notice.
 //
-// It owns the recordings (testdata, made by ./gen), the comparison after normalising ids, times and paths, and the one
-// table of deliberate differences (deliberate.go). It must never know how the server works inside: it speaks HTTP and
-// websockets to a URL, and asks its Target for what no client can do (restart, kill the runtime).
+// It owns the recordings (testdata, made by ./gen), the comparison after normalising ids, times and paths, and the
+// single table of deliberate differences (deliberate.go). It must never know the server's internals: it sends HTTP
+// and websocket messages to a URL, and uses its Target for actions that no client can take (restart, kill the
+// runtime).
 package contract
 
 import (
@@ -19,31 +20,32 @@ import (
 //go:embed testdata/*.jsonl.gz
 var recordings embed.FS
 
-// Kind says what a Record is.
+// Kind is the kind of a Record.
 type Kind string
 
-// The kinds of records, in the order a recording has them.
+// The kinds of records, in the order of a recording.
 const (
 	// KindMeta is the first record: the topic and the environment of the recorded server.
 	KindMeta Kind = "meta"
 	// KindHTTP is one request and its response.
 	KindHTTP Kind = "http"
-	// KindOpen is a client opening a websocket, KindUpgrade the server's handshake, KindRefused its refusal.
+	// KindOpen is a client opening a websocket. KindUpgrade is the server's handshake, KindRefused its refusal.
 	KindOpen    Kind = "open"
 	KindUpgrade Kind = "upgrade"
 	KindRefused Kind = "refused"
-	// KindFrame is a message or pong from the server, KindSend one from the client, KindClosed the end of the connection.
+	// KindFrame is a message or pong from the server. KindSend is a message from the client. KindClosed is the end of
+	// the connection.
 	KindFrame  Kind = "frame"
 	KindSend   Kind = "send"
 	KindClosed Kind = "closed"
-	// KindRaw is bytes sent after a handshake and the bytes that came back.
+	// KindRaw is bytes sent after a handshake and the bytes received.
 	KindRaw Kind = "raw"
-	// KindNote is something the recorder did beside the API.
+	// KindNote is an action of the recorder outside the API.
 	KindNote Kind = "note"
 )
 
-// Record is one line of a recording. Texts hold {{WORK}} (the workspace), {{LAB}} and {{HOME}} where the recorder's
-// paths were.
+// Record is one line of a recording. Texts have {{WORK}} (the workspace), {{LAB}} and {{HOME}} in place of the
+// recorder's paths.
 type Record struct {
 	Kind Kind              `json:"k"`
 	Env  map[string]string `json:"env,omitempty"`
@@ -59,14 +61,15 @@ type Record struct {
 	// Websocket.
 	Conn      string   `json:"c,omitempty"`
 	Protocols []string `json:"protocols,omitempty"`
-	// Control is close, ping or pong, "" for a message; Binary its kind, Data its content.
+	// Control is close, ping or pong, "" for a message. Binary is its kind, Data its content.
 	Control string `json:"ctl,omitempty"`
 	Binary  bool   `json:"bin,omitempty"`
 	Data    string `json:"d,omitempty"`
-	// Code and Reason of a close; Code 0 sends no code.
+	// Code and Reason are those of a close frame. Code 0 sends no code.
 	Code   int    `json:"code,omitempty"`
 	Reason string `json:"reason,omitempty"`
-	// Type, Method and Thread of a frame stay when Data was left out because an earlier socket got the same frame (Same).
+	// Type, Method and Thread of a frame remain when Data is omitted because an earlier socket got the same frame
+	// (Same).
 	Type   string `json:"t,omitempty"`
 	Thread string `json:"th,omitempty"`
 	Detail string `json:"x,omitempty"`

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// The code fences of a recorded instruction, which hold what the chat said.
+// The code fences of a recorded instruction, which contain the chat's text.
 var (
 	requestFence    = regexp.MustCompile("(?s)(```user-request\\.md\\n).*?(\\n```)")
 	transcriptFence = regexp.MustCompile("(?s)(```transcript\\.md\\n).*?(\\n```)")
 )
 
-// recordedSupervisor is an extension that queues what the recorded one queued: when a chat without a name
-// gets a message, and when a suggestion is asked for. The payloads are those in the recording, with this
-// server's ids. Its workers run as the recorded ones did.
+// recordedSupervisor is an extension that queues the same jobs as the recorded one: when an unnamed chat gets a
+// message, and when a client requests a suggestion. The payloads are the recorded ones with this server's ids. Its
+// workers run like the recorded ones.
 func recordedSupervisor(topic string) map[string]string {
 	templates, err := recordedPayloads(topic)
 	if err != nil {
@@ -49,8 +49,8 @@ export function registerAgentEvents(registry) {
 	return files
 }
 
-// recordedPayloads are the payloads of the recorded jobs of a project, one by kind, with <<places>> for what differs
-// from job to job.
+// recordedPayloads returns the payloads of the recorded jobs of a project, one for each kind. <<places>> mark the
+// parts that differ between jobs.
 func recordedPayloads(topic string) (map[string]string, error) {
 	records, err := Load(topic)
 	if err != nil {
@@ -76,7 +76,7 @@ func recordedPayloads(topic string) (map[string]string, error) {
 				return nil, fmt.Errorf("a recorded job of %s: %w", topic, err)
 			}
 			if strings.Contains(payload.ProjectID, ":") {
-				continue // the session's id is in it, so the two cannot be distinguished
+				continue // it contains the session's id, so the two cannot be distinguished
 			}
 			text := requestFence.ReplaceAllString(payload.InstructionText, "${1}<<request>>$2")
 			text = transcriptFence.ReplaceAllString(text, "${1}<<transcript>>$2")
@@ -97,7 +97,7 @@ func recordedPayloads(topic string) (map[string]string, error) {
 	return templates, nil
 }
 
-// quoted is a value as JavaScript's JSON has it.
+// quoted returns a value as JavaScript's JSON formats it.
 func quoted(value any) string {
 	var out strings.Builder
 	encoder := json.NewEncoder(&out)

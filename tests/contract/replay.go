@@ -11,42 +11,42 @@ import (
 	"harness/tests/wsconform"
 )
 
-// Target is the server a recording is replayed against, and what no client can do with it.
+// Target is the server under test, with actions that no client can take.
 type Target interface {
 	// Address is host:port of the running server; a restart may change it.
 	Address() string
-	// Restart ends the server with SIGTERM and starts it on the same data.
+	// Restart ends the server with SIGTERM and restarts it on the same data.
 	Restart() error
-	// KillRuntime kills the codex process and returns when the server noticed.
+	// KillRuntime kills the codex process and returns once the server noticed.
 	KillRuntime() error
-	// MarkSystem makes a session system-owned, as those of the orchestrator's workers are.
+	// MarkSystem makes a session system-owned, like the sessions of the orchestrator's workers.
 	MarkSystem(sessionID string) error
 }
 
-// replay is one topic under way.
+// replay is one topic in progress.
 type replay struct {
 	topic   Topic
 	target  Target
 	ids     *bindings
 	sockets map[string]*socket
 	opened  []*socket
-	// handshakes are the answers to the opens that wait for their recorded twin.
+	// handshakes are the responses to opens whose recorded handshake is still to come.
 	handshakes map[string]handshake
 	unclosed   []Record
-	// unrecorded are the sessions to prepare when they first come up.
+	// unrecorded are the sessions to prepare on their first use.
 	unrecorded map[string]bool
-	// asked are the sessions requests speak of.
+	// asked are the sessions that requests name.
 	asked map[string]bool
-	// passed are threads with recorded frames that were passed over, because nothing here was known by their id yet.
+	// passed are threads with recorded frames that the replay skipped, because their id had no counterpart here yet.
 	passed map[string]bool
 	// unsent are the messages of sessions prepared early.
 	unsent map[string]Preparation
 	report *Report
-	// retries is the time left for reads that show a state not reached yet, in sum.
+	// retries is the total time left for repeated reads of a state not reached yet.
 	retries time.Duration
-	// secret signs the recorded bearer tokens anew.
+	// secret signs the recorded bearer tokens again.
 	secret string
-	// unserved is set while the frames recorded after a request are those of a route this server does not have.
+	// unserved is set while the frames recorded after a request are those of a route that this server lacks.
 	unserved bool
 }
 
@@ -139,7 +139,7 @@ func (r *replay) note(record Record) error {
 	return nil
 }
 
-// open dials; the comparison waits for the recorded handshake.
+// open dials. The comparison waits for the recorded handshake.
 func (r *replay) open(record Record) {
 	r.waitAll()
 	conn, response, err := wsconform.Dial(wsconform.Request{
@@ -171,11 +171,11 @@ func (r *replay) verdict(result Result) {
 	r.report.add(result)
 }
 
-// send gives a client message to the server, after everything the recording showed before it.
+// send sends a client message to the server, once everything recorded before it has happened.
 func (r *replay) send(record Record) error {
 	s := r.sockets[record.Conn]
 	if s == nil {
-		return nil // its handshake was refused, which is compared there
+		return nil // its handshake was refused, and the test compares that elsewhere
 	}
 	r.wait(s)
 	switch record.Control {
@@ -207,7 +207,7 @@ func (r *replay) compareClose(record Record) {
 	case s.closing:
 		r.closed(record)
 	case record.Code == 1006:
-		s.stop() // the recorder cut the connection
+		s.stop() // the recorder closed the connection
 		s.cut = true
 	default:
 		r.unclosed = append(r.unclosed, record)

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// Outcome is how an exchange or frame compares.
+// Outcome is the result of comparing an exchange or frame.
 type Outcome int
 
 // The outcomes, from best to worst.
 const (
 	Equal Outcome = iota
 	Deliberate
-	// NotServed is a route this server does not have, or a request about what such a route would have made.
+	// NotServed is a route that this server lacks, or a request about an object that such a route would have created.
 	NotServed
 	Different
 )
@@ -28,7 +28,7 @@ type Result struct {
 	Rows []int
 }
 
-// Report is what came of a topic.
+// Report is the result of a topic.
 type Report struct {
 	Topic   string
 	Results []Result
@@ -45,13 +45,13 @@ func (r *Report) Count(frames bool, outcome Outcome) int {
 	return n
 }
 
-// Heading is the first line of the summary; Line is a topic's.
+// Heading returns the first line of the summary. Line returns the line of a topic.
 func Heading() string {
 	return fmt.Sprintf("%-31s %9s %6s %10s %9s %10s | %6s %6s %10s %9s", "topic", "exchanges", "equal", "deliberate",
 		"different", "not served", "frames", "equal", "deliberate", "different")
 }
 
-// Line is the summary of the topic.
+// Line returns the summary of the topic.
 func (r *Report) Line() string {
 	h := func(o Outcome) int { return r.Count(false, o) }
 	f := func(o Outcome) int { return r.Count(true, o) }
@@ -60,7 +60,7 @@ func (r *Report) Line() string {
 		f(Equal)+f(Deliberate)+f(Different), f(Equal), f(Deliberate), f(Different))
 }
 
-// Details lists what differs, for a person to act on.
+// Details lists the differences for a person to fix.
 func (r *Report) Details(outcome Outcome) string {
 	var out strings.Builder
 	for _, one := range r.Results {

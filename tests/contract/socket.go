@@ -7,28 +7,28 @@ import (
 	"harness/tests/wsconform"
 )
 
-// patience bounds a wait for what the recording shows; only what differs ever uses it up.
+// patience limits a wait for a recorded frame. Only a difference uses it up.
 const patience = 6 * time.Second
 
-// socket is one websocket of a replay and its recorded twin.
+// socket is one websocket of a replay and its recorded counterpart.
 type socket struct {
 	name string
 	conn *wsconform.Conn
-	// expected are the recorded frames so far; compared frames only.
+	// expected are the recorded frames so far that the test compares.
 	expected []Record
-	// wanted and missing count expected frames by thread and key: missing ones have been waited for in vain.
+	// wanted and missing count expected frames by thread and key. The wait for missing frames has timed out.
 	wanted, missing map[string]int
-	// paired counts the frames compared, by thread and key.
+	// paired counts the compared frames by thread and key.
 	paired  map[string]int
 	closing bool
-	// cut is set when the recorder broke the connection: what was under way then is undefined.
+	// cut is set when the recorder broke the connection. The state of anything in progress then is undefined.
 	cut   bool
 	ended chan struct{}
 
 	mu     sync.Mutex
 	news   chan struct{}
 	frames []arrived
-	// code is how the server closed, 1006 without a close frame.
+	// code is the server's close code, 1006 without a close frame.
 	code   int
 	reason string
 }
@@ -63,7 +63,7 @@ func (s *socket) read() {
 			s.mu.Lock()
 			s.code, s.reason = wsconform.CloseCode(f.Payload)
 			s.mu.Unlock()
-			// The peer of a close is answered (RFC 6455 section 5.5.1); a connection that is gone already does not mind.
+			// The client answers a close (RFC 6455 section 5.5.1). The write may fail if the connection is already closed.
 			_ = s.conn.Write(wsconform.CloseFrame, f.Payload)
 			return
 		case wsconform.Ping:
@@ -100,7 +100,7 @@ func (s *socket) arrive(f arrived) {
 	s.stir()
 }
 
-// stir wakes waiters after any frame, though perhaps none that is compared.
+// stir wakes waiters after any frame, even one that is not compared.
 func (s *socket) stir() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,7 +108,7 @@ func (s *socket) stir() {
 	s.news = make(chan struct{})
 }
 
-// snapshot is what arrived so far, and a channel closed by the next arrival.
+// snapshot returns the frames so far, and a channel that the next frame closes.
 func (s *socket) snapshot() ([]arrived, <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,7 +126,7 @@ func (s *socket) stop() {
 	<-s.ended
 }
 
-// key of a recorded or arrived frame, without its thread.
+// id returns the key of a recorded or received frame, without its thread.
 func (f arrived) id() string {
 	if f.control != "" {
 		return "control " + f.control

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// freshen moves the times of a recorded bearer token to now and signs it again. A token the recorded server could not
-// verify stays as it is.
+// freshen moves the times of a recorded bearer token to now and signs it again. A token that the recorded server
+// could not verify stays unchanged.
 func freshen(token, secret string, now time.Time) string {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 || secret == "" {
@@ -44,7 +44,7 @@ func freshen(token, secret string, now time.Time) string {
 	return payload + "." + sign(newHash, secret, payload)
 }
 
-// jwtRecordedAt is when the tokens were made, in seconds.
+// jwtRecordedAt is when the tokens were created, in seconds.
 const jwtRecordedAt = 1_795_224_815
 
 func sign(newHash func() hash.Hash, secret, payload string) string {
@@ -53,7 +53,7 @@ func sign(newHash func() hash.Hash, secret, payload string) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// bearer freshens the token of an authorization header, whatever its spelling.
+// bearer freshens the token of an authorization header, in any spelling.
 func bearer(value, secret string) string {
 	fields := strings.Fields(value)
 	if len(fields) < 2 {

@@ -1,55 +1,54 @@
 package contract
 
-// Topic is one recording and what has to be there before it begins: the recorder made some sessions without writing it
-// down.
+// Topic is one recording and the state that it requires. The recorder created some sessions without recording that.
 type Topic struct {
 	Name string
-	// Env are variables of the server beside the recorded ones.
+	// Env has variables of the server in addition to the recorded ones.
 	Env []string
-	// Sessions are prepared under the recorded id.
+	// Sessions are sessions to prepare, by recorded id.
 	Sessions map[string]Preparation
-	// MoreSessions is how many more sessions the server has, as the recorded one did.
+	// MoreSessions is how many additional sessions the server has, like the recorded one.
 	MoreSessions int
 	// Incomparable exchanges are not replayed or not compared, each with the reason.
 	Incomparable map[string]string
-	// Raced exchanges depended on a moment no replay can hit; they are not sent, though what came after them is waited
-	// for.
+	// Raced exchanges depended on timing that a replay cannot reproduce. The replay does not send them, but waits for
+	// their results.
 	Raced map[string]string
-	// Files are written below the workspace ({{ROOT}}) before the server starts.
+	// Files are files to write below the workspace ({{ROOT}}) before the server starts.
 	Files map[string]string
-	// Steps are files the recorder wrote before an exchange, by its name; "" removes a file.
+	// Steps are files that the recorder wrote before an exchange, by the exchange's name. "" removes a file.
 	Steps map[string]map[string]string
-	// Moments are single values of an exchange (its name, and the place in its answer) that depended on a moment no replay
-	// can hit.
+	// Moments are single values of an exchange (its name, and the place in its response) that depended on timing that a
+	// replay cannot reproduce.
 	Moments map[Moment]string
 }
 
-// Moment is a value in the answer to an exchange.
+// Moment is a value in the response of an exchange.
 type Moment struct{ Exchange, Place string }
 
-// Preparation is how the recorder made a session.
+// Preparation is how the recorder created a session.
 type Preparation struct {
-	// Body creates it; "" is an empty object.
+	// Body is the body of the request that creates it; "" is an empty object.
 	Body string
-	// Message is sent at once; Wait waits until it is answered.
+	// Message is the first message. Wait waits for its response.
 	Message string
 	Wait    bool
-	// ProjectID is the recorded id of the project the session is in, a new one called ProjectName.
+	// ProjectID is the recorded id of the session's project, which gets the name ProjectName.
 	ProjectID, ProjectName string
-	// Deleted, System and Early sessions are prepared before the first record; an early one's message is sent when the
-	// session comes up.
+	// Deleted, System and Early sessions are prepared before the first record. The message of an early session is sent
+	// on the session's first use.
 	Deleted, System, Early bool
-	// Refused sessions have a recorded turn whose message is refused here: its frames do not come.
+	// Refused sessions have a recorded turn whose message this server refuses, so its frames do not arrive.
 	Refused bool
 }
 
-// unknownSession is what the recorder used for a session that is not there; it stays as it is.
+// unknownSession is the recorder's id of a session that does not exist. It stays unchanged.
 const unknownSession = "01a00000-0000-7000-8000-000000000000"
 
 const lookupTool = `{"cwd":"{{WORK}}","dynamicTools":[{"name":"lookup_ticket","description":"Look up",` +
 	`"inputSchema":{"type":"object","properties":{"id":{"type":"string"}}}}]}`
 
-// Topics are all recordings, the ones a client meets first in front.
+// Topics returns all recordings, the most common client operations first.
 func Topics() []Topic {
 	tool := Preparation{Body: lookupTool}
 	shared := map[string]Preparation{

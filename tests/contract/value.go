@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// Value is decoded JSON that remembers the order of members, because codex-manager's clients see it.
+// Value is decoded JSON that preserves the order of members, because codex-manager's clients see it.
 type Value struct {
 	keys    []string
 	members map[string]*Value
@@ -70,7 +70,7 @@ func decode(decoder *json.Decoder) (*Value, error) {
 	return &Value{scalar: token}, nil
 }
 
-// Member is an object's member.
+// Member returns an object's member.
 func (v *Value) Member(name string) (*Value, bool) {
 	member, has := v.members[name]
 	return member, has
@@ -84,7 +84,7 @@ func (v *Value) Remove(name string) {
 	}
 }
 
-// member is the text of an object's member.
+// member returns the text of an object's member.
 func (v *Value) member(name string) string {
 	if member, has := v.members[name]; has {
 		return member.Text()
@@ -92,7 +92,7 @@ func (v *Value) member(name string) string {
 	return ""
 }
 
-// Text is a string's text, "" for anything else.
+// Text returns a string's text, "" for any other type.
 func (v *Value) Text() string {
 	text, _ := v.scalar.(string)
 	return text
@@ -136,12 +136,12 @@ func encodeScalar(out *bytes.Buffer, value any) {
 	encoder := json.NewEncoder(out)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(value); err != nil {
-		fmt.Fprintf(out, "%q", err.Error()) // never for what Decode made
+		fmt.Fprintf(out, "%q", err.Error()) // never happens for a decoded value
 	}
-	out.Truncate(out.Len() - 1) // the encoder's line end
+	out.Truncate(out.Len() - 1) // the encoder's newline
 }
 
-// kind names the JSON type.
+// kind returns the JSON type.
 func (v *Value) kind() string {
 	switch v.scalar.(type) {
 	case string:

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// write is what a call did to the content of a file: bytes from a place on, or, with cut, that length.
+// write is a call's change to the content of a file: bytes at an offset or, with cut, a new length.
 type write struct {
 	*call
 	inode int
@@ -14,7 +14,7 @@ type write struct {
 	cut   bool
 }
 
-// naming is what a call did to names: create, mkdir, unlink, link or rename.
+// naming is a call's change to names: create, mkdir, unlink, link or rename.
 type naming struct {
 	*call
 	what     string
@@ -22,12 +22,12 @@ type naming struct {
 	inode    int
 }
 
-// Recording is what was done to a folder.
+// Recording is the recorded changes to a folder.
 type Recording struct {
 	folder string
 	writes []write
 	names  []naming
-	// syncs are those of files by inode, folders those of folders by path.
+	// syncs are the syncs of files by inode. folders are the syncs of folders by path.
 	syncs   map[int][]*call
 	folders map[string][]*call
 	calls   []*call
@@ -37,7 +37,7 @@ type Recording struct {
 	sizes  map[int]int64
 }
 
-// Read reads a recording that strace made (Strace), of a folder that was empty when it began.
+// Read reads an strace recording (Strace) of a folder that was empty at its start.
 func Read(path, folder string) (*Recording, error) {
 	calls, err := readCalls(path)
 	if err != nil {
@@ -114,7 +114,7 @@ func (r *Recording) takeContent(c *call, path string) {
 	}
 	inode := r.named[path]
 	if inode == 0 {
-		if strings.HasSuffix(c.kind, "sync") { // of a folder: files are made before they are synced
+		if strings.HasSuffix(c.kind, "sync") { // of a folder: files are created before they are synced
 			r.folders[path] = append(r.folders[path], c)
 		}
 		return
@@ -139,7 +139,7 @@ func (r *Recording) has(path string) bool {
 	return path == r.folder || strings.HasPrefix(path, r.folder+string(filepath.Separator)) && !strings.HasSuffix(path, " (deleted)")
 }
 
-// Moments are the lines on which something was written or synced: the power may be lost on each.
+// Moments returns the lines with a write or a sync. Power may fail on each of them.
 func (r *Recording) Moments() (lines []int) {
 	for _, one := range r.writes {
 		lines = append(lines, one.begin)
@@ -152,7 +152,7 @@ func (r *Recording) Moments() (lines []int) {
 	return lines
 }
 
-// LineAt is the last line that was begun by a time, in Unix seconds; TimeOf is when a line was begun.
+// LineAt returns the last line that started before a time, in Unix seconds. TimeOf returns when a line started.
 func (r *Recording) LineAt(at float64) (line int) {
 	for _, one := range r.calls {
 		if one.at <= at {
@@ -162,7 +162,7 @@ func (r *Recording) LineAt(at float64) (line int) {
 	return line
 }
 
-// TimeOf is the latest time at which something on a line or before it was begun, in Unix seconds.
+// TimeOf returns the latest start time on a line or before it, in Unix seconds.
 func (r *Recording) TimeOf(line int) (at float64) {
 	for _, one := range r.calls {
 		if one.begin <= line {

@@ -1,8 +1,8 @@
-// Package crashstates makes the states that a folder may have after a loss of power, of a recording of the system calls
-// that wrote to it.
+// Package crashstates creates the possible states of a folder after a power loss. It uses a recording of the system
+// calls that wrote to the folder.
 //
-// A write is durable when a sync of its file began after the write had ended, and itself ended before the power was lost.
-// Every other write is kept or lost by each block, in any order, and a block may be torn. It is for tests only.
+// A write is durable if a sync of its file started after the write ended, and the sync ended before the power loss.
+// Each block of every other write is kept or lost, in any order, and a block may be torn. It is for tests only.
 package crashstates
 
 import (
@@ -15,24 +15,25 @@ import (
 	"strings"
 )
 
-// Strace are the flags with which strace records what is needed; the file of the recording and the program follow.
+// Strace returns the flags for strace. The path of the recording and the program follow them.
 func Strace() []string {
 	return []string{"-D", "-f", "-qq", "--seccomp-bpf", "-ttt", "-y", "-xx", "-s", "400000", "-e",
 		"trace=open,openat,write,pwrite64,fsync,fdatasync,ftruncate,rename,renameat,renameat2,link,linkat,unlink,unlinkat,mkdir,mkdirat",
 		"-o"}
 }
 
-// call is a system call: the lines of the recording on which it began and ended, and when it began, in Unix seconds.
+// call is a system call: the lines of the recording on which it started and ended, and its start time in Unix
+// seconds.
 type call struct {
 	kind, args string
 	begin, end int
 	at         float64
 }
 
-// never is the line on which a call ends that did not.
+// never is the end line of a call that did not end.
 const never = math.MaxInt
 
-// readCalls reads the calls of a recording that did not fail, in the order in which they began.
+// readCalls reads the successful calls of a recording, in the order of their starts.
 func readCalls(path string) (calls []*call, err error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -61,7 +62,7 @@ func readCalls(path string) (calls []*call, err error) {
 		} else {
 			kind, args, is := strings.Cut(rest, "(")
 			if !is {
-				continue // a signal, or an end
+				continue // a signal or an exit
 			}
 			one = &call{kind: kind, args: args, begin: number, end: never, at: at}
 			all = append(all, one)
@@ -83,13 +84,13 @@ func readCalls(path string) (calls []*call, err error) {
 	return calls, lines.Err()
 }
 
-// failed reports whether a call's text ends with an error, or with no answer at all.
+// failed reports whether a call's text ends with an error or without a result.
 func failed(args string) bool {
 	at := strings.LastIndex(args, " = ")
 	return at < 0 || strings.HasPrefix(args[at+3:], "-") || strings.HasPrefix(args[at+3:], "?")
 }
 
-// texts are the strings among a call's arguments.
+// texts returns the strings among a call's arguments.
 func (c *call) texts() (texts []string) {
 	for rest := c.args; ; {
 		_, after, found := strings.Cut(rest, `"`)
@@ -101,7 +102,7 @@ func (c *call) texts() (texts []string) {
 	}
 }
 
-// unescape is a text that strace wrote as \xNN.
+// unescape decodes a text that strace wrote as \xNN.
 func unescape(text string) string {
 	plain, err := hex.DecodeString(strings.ReplaceAll(text, `\x`, ""))
 	if err != nil {
@@ -110,7 +111,7 @@ func unescape(text string) string {
 	return string(plain)
 }
 
-// file is the path behind a call's descriptor, "" where it has none.
+// file returns the path of a call's descriptor, "" if it has none.
 func (c *call) file() string {
 	head, rest, found := strings.Cut(c.args, "<")
 	if !found || strings.ContainsAny(head, `",`) {
@@ -120,7 +121,7 @@ func (c *call) file() string {
 	return unescape(path)
 }
 
-// number is the argument at a place from the end.
+// number returns the argument at a position from the end.
 func (c *call) number(fromEnd int) int64 {
 	args := c.args
 	if at := strings.LastIndex(args, ")"); at >= 0 {
@@ -129,7 +130,7 @@ func (c *call) number(fromEnd int) int64 {
 	parts := strings.Split(args, ", ")
 	n, err := strconv.ParseInt(strings.TrimSpace(parts[len(parts)-1-fromEnd]), 10, 64)
 	if err != nil {
-		panic(fmt.Sprintf("crashstates: %s has no number there: %.200s", c.kind, c.args)) // it is read wrongly
+		panic(fmt.Sprintf("crashstates: %s has no number there: %.200s", c.kind, c.args)) // the parser misread it
 	}
 	return n
 }

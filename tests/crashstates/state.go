@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// Way is what becomes of writes that are not durable.
+// Way is the fate of writes that are not durable.
 type Way int
 
-// The ways: none is there, each block of them is or is not, they are there up to one of them, all are there.
+// The ways: all are lost, each block is kept or lost, all up to one of them are kept, all are kept.
 const (
 	Nothing Way = iota
 	Anything
@@ -20,17 +20,17 @@ const (
 	Everything
 )
 
-// Loss is a loss of power.
+// Loss is a power loss.
 type Loss struct {
 	// Line is the line of the recording on which it happens.
 	Line int
 	Way  Way
-	// Strict says that a name lasts only when its folder was synced after it (POSIX). Else it does when anything was (file
-	// systems with a journal).
+	// Strict means that a name is durable only after a later sync of its folder (POSIX). Otherwise any later sync makes
+	// it durable (file systems with a journal).
 	Strict bool
 }
 
-// Write makes a state after a loss of power in a folder, which must not exist.
+// Write creates the state after a power loss in a folder that must not exist.
 func (r *Recording) Write(random *rand.Rand, loss Loss, to string) error {
 	contents := r.contents(random, loss)
 	if err := os.MkdirAll(to, 0o700); err != nil {
@@ -48,12 +48,12 @@ func (r *Recording) Write(random *rand.Rand, loss Loss, to string) error {
 	return errors.Join(errs...)
 }
 
-// durable reports whether one of some syncs began after a call, and ended by a line.
+// durable reports whether one of some syncs started after a call and ended by a line.
 func durable(c *call, syncs []*call, line int) bool {
 	return slices.ContainsFunc(syncs, func(s *call) bool { return c.end < s.begin && s.end <= line })
 }
 
-// lastSync is the line on which the last sync began that ended by a line.
+// lastSync returns the start line of the last sync that ended by a line.
 func (r *Recording) lastSync(line int) (last int) {
 	each := func(syncs []*call) {
 		for _, s := range syncs {
@@ -71,7 +71,7 @@ func (r *Recording) lastSync(line int) (last int) {
 	return last
 }
 
-// tree are the names that there are, with their inodes; 0 is a folder.
+// tree returns the existing names with their inodes. 0 is a folder.
 func (r *Recording) tree(random *rand.Rand, loss Loss) map[string]int {
 	synced, names := r.lastSync(loss.Line), map[string]int{}
 	upTo := synced + random.IntN(max(loss.Line-synced, 0)+1)
@@ -99,7 +99,7 @@ func (r *Recording) tree(random *rand.Rand, loss Loss) map[string]int {
 	return names
 }
 
-// contents are those of the files, by inode.
+// contents returns the contents of the files, by inode.
 func (r *Recording) contents(random *rand.Rand, loss Loss) map[int][]byte {
 	files := map[int][]byte{}
 	synced := r.lastSync(loss.Line)
@@ -135,7 +135,7 @@ const (
 	sectorSize = 512
 )
 
-// torn is what of a block is written: one in five times one half or the other.
+// torn returns how much of a block is written. One time in five it is only the first or the second half.
 func torn(random *rand.Rand, size int) (from, to int) {
 	if size <= sectorSize || random.IntN(5) > 0 {
 		return 0, size

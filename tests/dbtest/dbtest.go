@@ -1,4 +1,4 @@
-// Package dbtest gives each test a store of its own on both engines: a SQLite file, and a schema of a private Postgres
+// Package dbtest gives each test a separate store on both engines: a SQLite file, and a schema of a private Postgres
 // cluster.
 //
 // It is for tests only. A missing Postgres fails the test with the remedy; only `make check` skips.
@@ -18,10 +18,10 @@ import (
 	"harness/migrations"
 )
 
-// Engines are the engines every store test runs on.
+// Engines returns the engines that every store test runs on.
 func Engines() []database.Engine { return []database.Engine{database.SQLite, database.Postgres} }
 
-// EachEngine runs a subtest per engine, side by side.
+// EachEngine runs a subtest per engine in parallel.
 func EachEngine(t *testing.T, test func(t *testing.T, engine database.Engine)) {
 	t.Helper()
 	for _, engine := range Engines() {
@@ -40,7 +40,7 @@ func Each(t *testing.T, test func(t *testing.T, db *database.DB)) {
 	}
 }
 
-// Open returns a fresh, migrated store, closed at the end of the test.
+// Open returns a fresh, migrated store. The end of the test closes it.
 func Open(t testing.TB, engine database.Engine) *database.DB {
 	t.Helper()
 	opts := Options(t, engine)
@@ -61,8 +61,8 @@ func Open(t testing.TB, engine database.Engine) *database.DB {
 	return db
 }
 
-// migrated is the file of an empty, migrated store. The migration is most of a short test's time, so it is
-// done once in a test binary.
+// migrated is the file of an empty, migrated store. Migration takes most of a short test's time, so a test binary
+// migrates once.
 var migrated = sync.OnceValues(func() (file []byte, err error) {
 	dir, err := os.MkdirTemp("", "harness-migrated-")
 	if err != nil {
@@ -94,7 +94,7 @@ func Options(t testing.TB, engine database.Engine) database.Options {
 	return database.Options{Path: filepath.Join(t.TempDir(), "harness.db"), Marker: migrations.Marker}
 }
 
-// URL is the DATABASE_URL of a fresh Postgres schema, "" for SQLite, for tests of the whole program.
+// URL returns the DATABASE_URL of a fresh Postgres schema, "" for SQLite. It is for tests of the whole program.
 func URL(t testing.TB, engine database.Engine) string {
 	t.Helper()
 	return Options(t, engine).URL

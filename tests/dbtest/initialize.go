@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// initialize makes the files of a new cluster. initdb takes a second of the processor, and each test binary has a cluster: it runs once
-// for all of them, and the others copy what it made.
+// initialize creates the files of a new cluster. initdb takes a second of CPU time, and each test binary has a
+// cluster. So initdb runs once for all test binaries, and the others copy its output.
 func initialize(bin, data string, credential *syscall.Credential) error {
 	kept, err := keptFiles(bin)
 	if err != nil {
@@ -28,7 +28,7 @@ func initialize(bin, data string, credential *syscall.Credential) error {
 	return keep(kept, data)
 }
 
-// keptFiles is the folder for what this initdb makes.
+// keptFiles returns the folder for the output of this initdb.
 func keptFiles(bin string) (string, error) {
 	initdb, err := filepath.EvalSymlinks(filepath.Join(bin, "initdb"))
 	if err != nil {
@@ -38,7 +38,7 @@ func keptFiles(bin string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	folder, err := os.Getwd() // a test's own, below that of go.mod
+	folder, err := os.Getwd() // the test's package folder, below the folder of go.mod
 	if err != nil {
 		return "", err
 	}
@@ -54,7 +54,7 @@ func keptFiles(bin string) (string, error) {
 	return filepath.Join(folder, "bin", "test", fmt.Sprintf("postgres-%x", of[:8])), nil
 }
 
-// keep copies what initdb made. Another test binary may do so at the same time: the first one's stays.
+// keep stores a copy of initdb's output. If several test binaries do so at once, the first copy stays.
 func keep(kept, data string) error {
 	if err := os.MkdirAll(filepath.Dir(kept), 0o755); err != nil { //nolint:gosec // as other built files
 		return err
@@ -63,7 +63,7 @@ func keep(kept, data string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(made) }() // gone when it was renamed
+	defer func() { _ = os.RemoveAll(made) }() // does nothing after the rename
 	if err := copyFiles(filepath.Join(made, "data"), data, nil); err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func keep(kept, data string) error {
 	return err
 }
 
-// copyFiles copies the files of a cluster for another user.
+// copyFiles copies the files of a cluster and makes another user their owner.
 func copyFiles(to, from string, credential *syscall.Credential) error {
 	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
 		return err
@@ -90,7 +90,7 @@ func copyFiles(to, from string, credential *syscall.Credential) error {
 	})
 }
 
-// ran runs a command, and says why it failed.
+// ran runs a command and returns why it failed.
 func ran(cmd *exec.Cmd) error {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w\n%s", filepath.Base(cmd.Path), err, out)

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// Network is a network in front of Postgres: it adds a delay, and counts round trips.
+// Network is a simulated network in front of Postgres. It adds a delay and counts round trips.
 type Network struct {
-	// URL is the DATABASE_URL that leads over it.
+	// URL is the DATABASE_URL through this network.
 	URL string
 
 	delay    time.Duration
@@ -27,8 +27,8 @@ type Network struct {
 	conns []net.Conn
 }
 
-// NewNetwork puts a network in front of the store of a DATABASE_URL that delays whatever is said by delay in each
-// direction. It is gone at the end of the test.
+// NewNetwork puts a network in front of the store of a DATABASE_URL. It delays all data by delay in each direction.
+// It closes at the end of the test.
 func NewNetwork(t testing.TB, databaseURL string, delay time.Duration) *Network {
 	t.Helper()
 	parsed, err := url.Parse(databaseURL)
@@ -49,7 +49,7 @@ func NewNetwork(t testing.TB, databaseURL string, delay time.Duration) *Network 
 	return n
 }
 
-// RoundTrips is how often Postgres has answered that it is ready for the next.
+// RoundTrips returns how often Postgres reported that it is ready for the next query.
 func (n *Network) RoundTrips() int64 { return n.answers.Load() }
 
 func (n *Network) accept() {
@@ -71,7 +71,7 @@ func (n *Network) accept() {
 	}
 }
 
-// chunk is what was said at once, and when it arrives.
+// chunk is the data of one read, and when to deliver it.
 type chunk struct {
 	said []byte
 	due  time.Time
@@ -116,7 +116,8 @@ func (n *Network) close() {
 	n.running.Wait()
 }
 
-// counter counts ReadyForQuery among the messages of a server: a letter, the length with itself, the rest.
+// counter counts ReadyForQuery among a server's messages. A message is a letter, a length that includes itself, and
+// the rest.
 type counter struct {
 	n    *atomic.Int64
 	head []byte

@@ -21,22 +21,22 @@ import (
 	"harness/tests/polling"
 )
 
-// Pair is a Postgres and its synchronous standby, which are a test's own: what the one acknowledges the other has. Which
-// of the two is the primary changes with Promote.
+// Pair is a Postgres and its synchronous standby, private to a test. The standby has everything that the primary
+// acknowledges. Promote changes which of the two is the primary.
 type Pair struct {
 	t       testing.TB
 	bin     string
 	members [2]*member
 	primary int
-	// hosts are where the members run, nil for this machine.
+	// hosts are the machines of the members, nil for this machine.
 	hosts [2]Host
-	// feeds are the ways a standby has to each member of this machine.
+	// feeds are the connections of a standby to each member of this machine.
 	feeds    [2]*Proxy
 	ways     []*Way
 	settings []string
 }
 
-// member is one server. It ends with the test binary, however that ends, and its folder with it.
+// member is one server. The server and its folder end with the test binary, however that ends.
 type member struct {
 	dir      string
 	watcher  *exec.Cmd
@@ -45,19 +45,19 @@ type member struct {
 
 // Host is a machine of a test's network.
 type Host interface {
-	// Inside runs a function on a thread at the host: programs that it starts are there.
+	// Inside runs a function on a thread inside the host. Programs that it starts run there too.
 	Inside(do func() error) error
-	// Address is where others find the host.
+	// Address is the host's address for other hosts.
 	Address() string
 }
 
-// NewPairAt is NewPair on two machines. The test itself cuts and mends what is between them.
+// NewPairAt is NewPair on two machines. The test itself breaks and repairs the network between them.
 func NewPairAt(t testing.TB, hosts [2]Host) *Pair {
 	t.Helper()
 	return startPair(t, &Pair{t: t, hosts: hosts})
 }
 
-// NewPair starts both, with settings like "fsync=on" besides those that make tests fast.
+// NewPair starts both servers. settings like "fsync=on" are added to those that make tests fast.
 func NewPair(t testing.TB, settings ...string) *Pair {
 	t.Helper()
 	return startPair(t, &Pair{t: t, settings: settings})
@@ -89,10 +89,10 @@ func startPair(t testing.TB, p *Pair) *Pair {
 	return p
 }
 
-// anybody may come to a server that listens on a test's network.
+// anybody lets every client connect to a server on a test's network.
 const anybody = "host all all all trust\nhost replication all all trust\n"
 
-// start runs a server on the files that a function makes.
+// start runs a server on the files that a function creates.
 func (p *Pair) start(number int, files func(credential *syscall.Credential, data string) error) *member {
 	p.t.Helper()
 	dir, err := os.MkdirTemp("", "harness-pg-")
@@ -136,7 +136,7 @@ read -r _; kill -QUIT $pg 2>/dev/null; wait $pg; rm -rf "$2"`
 	return m
 }
 
-// at runs a function where a member is.
+// at runs a function on the machine of a member.
 func (p *Pair) at(number int, do func() error) error {
 	if host := p.hosts[number]; host != nil {
 		return host.Inside(do)
@@ -159,19 +159,19 @@ func (m *member) url() string {
 
 func (m *member) end() {
 	_ = m.lifeline.Close()
-	_ = m.watcher.Wait() // it ends as the server that it ended
+	_ = m.watcher.Wait() // it ends together with its server
 }
 
-// URL is a member's, for the test itself: no proxy is in between.
+// URL returns a member's URL for the test itself, without a proxy.
 func (p *Pair) URL(member int) string { return p.members[member].url() }
 
-// Primary is the member that accepts writes, Standby the other one.
+// Primary returns the member that accepts writes. Standby returns the other one.
 func (p *Pair) Primary() int { return p.primary }
 
-// Standby is the member that follows.
+// Standby returns the member that follows the primary.
 func (p *Pair) Standby() int { return 1 - p.primary }
 
-// Kill ends all processes of a member at once, as the loss of its machine does.
+// Kill kills all processes of a member at once, which simulates the loss of its machine.
 func (p *Pair) Kill(member int) {
 	p.t.Helper()
 	m := p.members[member]
@@ -181,7 +181,7 @@ func (p *Pair) Kill(member int) {
 	m.end()
 }
 
-// killServer ends all processes of the server of some files at once.
+// killServer kills all processes of the server on some files at once.
 func killServer(data string) error {
 	said, err := os.ReadFile(filepath.Join(data, "postmaster.pid"))
 	if err != nil {
@@ -204,8 +204,7 @@ func killServer(data string) error {
 	return nil
 }
 
-// Distance delays everything between primary and standby by this much in each direction, once they have
-// reconnected.
+// Distance delays all data between primary and standby by this much in each direction, once they have reconnected.
 func (p *Pair) Distance(delay time.Duration) {
 	p.t.Helper()
 	p.Isolate()
@@ -214,15 +213,15 @@ func (p *Pair) Distance(delay time.Duration) {
 	p.awaitSync()
 }
 
-// Isolate cuts the primary off from its standby; both live on.
+// Isolate disconnects the primary from its standby. Both keep running.
 func (p *Pair) Isolate() { p.feeds[p.primary].Cut() }
 
-// Rejoin ends what Isolate did.
+// Rejoin undoes Isolate.
 func (p *Pair) Rejoin() { p.feeds[p.primary].Mend() }
 
-// Alone isolates the standby and has a write, which waits for no other one, committed at the primary alone. A
-// concurrent commit waits for the standby, and may block the write: both are let through then, and the write
-// is tried again.
+// Alone isolates the standby and commits a write on the primary only. The write does not wait for the standby. A
+// concurrent commit does wait for the standby and may block the write. Alone then lets both through and retries the
+// write.
 func (p *Pair) Alone(write func() error) {
 	p.t.Helper()
 	if !polling.Until(time.Minute, func() bool {
@@ -251,13 +250,13 @@ func (p *Pair) Alone(write func() error) {
 func (p *Pair) Promote() {
 	p.t.Helper()
 	p.primary = 1 - p.primary
-	p.Do(`select pg_promote(false)`) // one that waits may itself be what the log that is left conflicts with
+	p.Do(`select pg_promote(false)`) // a promotion that waits may itself conflict with the rest of the log
 	p.await("is the standby promoted", `select not pg_is_in_recovery()`)
 	p.Do(`alter system set synchronous_standby_names = ''`)
 	p.Do(`select pg_reload_conf()`)
 }
 
-// Follow puts a new standby in the place of the other member, which has ended, and has the primary wait for it.
+// Follow replaces the other member, which has ended, with a new standby, and makes the primary wait for it.
 func (p *Pair) Follow() {
 	p.t.Helper()
 	from, other := p.feedURL(), 1-p.primary
@@ -273,10 +272,10 @@ func (p *Pair) Follow() {
 	p.awaitSync()
 }
 
-// deadLink ends a connection of libpq over which nothing comes any more, as when a killed test took its network with it.
+// deadLink ends a dead connection of libpq, for example after a killed test removed its network.
 const deadLink = "&keepalives_idle=10&keepalives_interval=5&keepalives_count=3"
 
-// feedURL is where a standby finds the primary, on a way that works.
+// feedURL returns a URL of the primary for a standby, over a working connection.
 func (p *Pair) feedURL() string {
 	p.t.Helper()
 	feed := p.feeds[p.primary]
@@ -295,7 +294,7 @@ func (p *Pair) awaitSync() {
 	p.await("is the standby in sync", `select count(*) = 1 from pg_stat_replication where sync_state = 'sync' and state = 'streaming'`)
 }
 
-// Do runs a statement at the primary.
+// Do runs a statement on the primary.
 func (p *Pair) Do(statement string) {
 	p.t.Helper()
 	p.ask(func(ctx context.Context, conn *pgx.Conn) error {
@@ -304,7 +303,7 @@ func (p *Pair) Do(statement string) {
 	})
 }
 
-// await waits until a question to the primary is answered with true.
+// await waits until a query on the primary returns true.
 func (p *Pair) await(what, question string) {
 	p.t.Helper()
 	p.ask(func(ctx context.Context, conn *pgx.Conn) error { return until(ctx, conn, what, question) })
@@ -317,7 +316,7 @@ func (p *Pair) ask(do func(ctx context.Context, conn *pgx.Conn) error) {
 	}
 }
 
-// ask does something on a connection to a server.
+// ask runs a function with a connection to a server.
 func ask(url string, do func(ctx context.Context, conn *pgx.Conn) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -329,7 +328,7 @@ func ask(url string, do func(ctx context.Context, conn *pgx.Conn) error) error {
 	return do(ctx, conn)
 }
 
-// until waits until a question is answered with true.
+// until waits until a query returns true.
 func until(ctx context.Context, conn *pgx.Conn, what, question string) error {
 	tick := time.Tick(20 * time.Millisecond)
 	for yes := false; ; {

@@ -24,16 +24,16 @@ import (
 	"harness/tests/polling"
 )
 
-// patroniPatience bounds an action of Patroni, which waits for the end of a lease (20 s).
+// patroniPatience limits an action of Patroni, which waits for the end of a lease (20 s).
 const patroniPatience = 2 * time.Minute
 
-// Patroni is a Postgres of three machines, each an address of the loopback interface, that Patroni manages.
+// Patroni is a Postgres that Patroni manages on three machines. Each machine is an address of the loopback interface.
 type Patroni struct {
 	t        testing.TB
 	dir      string
 	machines [3]*machine
 	client   http.Client
-	// run starts a program as the user of Postgres.
+	// run starts a program as the Postgres user.
 	run func(name string, args ...string) *exec.Cmd
 }
 
@@ -47,8 +47,8 @@ type machine struct {
 	lifeline              io.WriteCloser
 }
 
-// NewPatroni starts it as a recipe says, with addresses, paths and passwords in place of the recipe's. tool is the
-// folder with etcd and Patroni, and Patroni's modules beside it.
+// NewPatroni starts a Patroni according to a recipe, and replaces the recipe's addresses, paths and passwords. tool
+// is the folder with etcd and Patroni, with Patroni's modules next to it.
 func NewPatroni(t testing.TB, tool, recipe string) *Patroni {
 	t.Helper()
 	outside.Needs(t, "Patroni")
@@ -111,7 +111,7 @@ func NewPatroni(t testing.TB, tool, recipe string) *Patroni {
 		"create database harness owner harness"); err != nil {
 		t.Fatalf("make the database: %v\n%s", err, out)
 	}
-	// A machine that does not know the database yet sends its clients away.
+	// A machine that does not know the database yet refuses its clients.
 	for _, m := range p.machines {
 		p.await(m.name+" has the database", func([]patroniMember) bool {
 			_, err := p.psql(bin, m, "harness", "select 1")
@@ -121,7 +121,7 @@ func NewPatroni(t testing.TB, tool, recipe string) *Patroni {
 	return p
 }
 
-// psql has a machine's Postgres run statements in a database.
+// psql runs statements in a database on a machine's Postgres.
 func (p *Patroni) psql(bin string, m *machine, database string, statements ...string) ([]byte, error) {
 	args := []string{"-h", m.dir, "-p", port(m.postgres), "-d", database}
 	for _, statement := range statements {
@@ -132,7 +132,7 @@ func (p *Patroni) psql(bin string, m *machine, database string, statements ...st
 
 func port(address string) string { return address[strings.LastIndexByte(address, ':')+1:] }
 
-// settings are the recipe's for a machine.
+// settings returns the recipe's settings for a machine.
 func (p *Patroni) settings(m *machine, recipe, bin, who string) string {
 	replace := []string{"name: db-1\n", "name: " + m.name + "\n", "ETCD_NAME=db-1", "ETCD_NAME=" + m.name}
 	for i, peer := range p.machines {
@@ -174,7 +174,7 @@ func certificate(t testing.TB, dir string) {
 	}
 }
 
-// Start starts a machine. Whatever it runs ends with the test binary, however that ends.
+// Start starts a machine. Its programs end with the test binary, however that ends.
 func (p *Patroni) Start(i int) {
 	p.t.Helper()
 	m := p.machines[i]
@@ -192,7 +192,7 @@ read -r _; kill -KILL $patroni $etcd; kill -QUIT $(head -n 1 "$0/data/postmaster
 	}
 }
 
-// Lose ends everything on a machine at once.
+// Lose kills all programs of a machine at once.
 func (p *Patroni) Lose(i int) {
 	p.t.Helper()
 	m := p.machines[i]
@@ -207,7 +207,7 @@ func (p *Patroni) Lose(i int) {
 
 func (p *Patroni) stop(m *machine) {
 	_ = m.lifeline.Close()
-	_ = m.watcher.Wait() // it ends as what it ended
+	_ = m.watcher.Wait() // it ends together with its programs
 	m.watcher = nil
 }
 
@@ -226,19 +226,19 @@ func (p *Patroni) end() {
 	}
 }
 
-// URL is what servers are given.
+// URL returns the DATABASE_URL for servers.
 func (p *Patroni) URL() string {
 	return fmt.Sprintf("postgres://harness:secret@%s,%s,%s/harness?target_session_attrs=read-write&sslmode=require",
 		p.machines[0].postgres, p.machines[1].postgres, p.machines[2].postgres)
 }
 
-// patroniMember is what Patroni says of a machine.
+// patroniMember is Patroni's description of a machine.
 type patroniMember struct {
 	Name, Role, State string
 	Lag               any
 }
 
-// members are those that a machine which runs knows of.
+// members returns the machines that a running machine reports.
 func (p *Patroni) members() (found []patroniMember) {
 	for _, m := range p.machines {
 		if m.watcher == nil {
@@ -266,7 +266,7 @@ func (p *Patroni) await(what string, is func([]patroniMember) bool) {
 	}
 }
 
-// Primary is the machine that accepts writes, once there is one.
+// Primary waits for a machine that accepts writes, and returns it.
 func (p *Patroni) Primary() (primary int) {
 	p.t.Helper()
 	p.await("is there a primary", func(all []patroniMember) bool {
@@ -283,7 +283,7 @@ func (p *Patroni) Primary() (primary int) {
 	return primary
 }
 
-// AwaitSync waits until all three machines are up and one of them has all that the primary acknowledges.
+// AwaitSync waits until all three machines are up and one standby has everything that the primary acknowledges.
 func (p *Patroni) AwaitSync() {
 	p.t.Helper()
 	p.await("are all machines up and one in sync", func(all []patroniMember) bool {

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// Repository is a backup that pgBackRest has made, with the log it archives from then on.
+// Repository is a pgBackRest backup, with the log that it archives after the backup.
 type Repository struct {
 	pair *Pair
 	dir  string
 }
 
-// PgBackRest makes one, while the primary runs. The program is copied from its folder, which Postgres' user
-// may not be able to enter. The Pair was made with the setting archive_mode=on.
+// PgBackRest makes a Repository while the primary runs. It copies the program out of its folder, because the Postgres
+// user may have no access there. The Pair must have the setting archive_mode=on.
 func (p *Pair) PgBackRest(bin string) *Repository {
 	p.t.Helper()
 	dir, err := os.MkdirTemp("", "harness-pgbackrest-")
@@ -57,7 +57,8 @@ func (p *Pair) PgBackRest(bin string) *Repository {
 	run("stanza-create")
 	run("check")
 	run("backup")
-	// It knows the end of a backup to the second, and restores to no time within that.
+	// pgBackRest stores the end of a backup with a precision of one second, and cannot restore to a time within that
+	// second.
 	p.await("is the second over", fmt.Sprintf("select clock_timestamp() > to_timestamp(%d)", time.Now().Unix()+1))
 	return r
 }
@@ -67,7 +68,7 @@ func (r *Repository) command(credential *syscall.Credential, args ...string) *ex
 		append([]string{"--config=" + filepath.Join(r.dir, "pgbackrest.conf"), "--stanza=harness"}, args...)...)
 }
 
-// Restore starts a server with what was committed up to a point in time, and returns its URL.
+// Restore starts a server with everything committed before a point in time, and returns its URL.
 func (r *Repository) Restore(at time.Time) string {
 	p := r.pair
 	p.t.Helper()

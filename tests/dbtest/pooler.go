@@ -12,8 +12,8 @@ import (
 	"harness/tests/outside"
 )
 
-// Pooler starts a PgBouncer with a pool_mode and further lines of its settings, and returns the URL of a database behind
-// it. It ends with the test. In URLVariable a Postgres is to be on a socket, as the private one is.
+// Pooler starts a PgBouncer with a pool_mode and additional settings, and returns the URL of a database behind it. It
+// ends with the test. A Postgres in URLVariable must listen on a socket, as the private one does.
 func Pooler(t testing.TB, mode string, settings ...string) string {
 	t.Helper()
 	outside.Needs(t, "PgBouncer")
@@ -27,7 +27,7 @@ func Pooler(t testing.TB, mode string, settings ...string) string {
 	}
 	bin, err := exec.LookPath("pgbouncer")
 	if err != nil {
-		bin = "/usr/sbin/pgbouncer" // Debian's place, which is not in every PATH
+		bin = "/usr/sbin/pgbouncer" // Debian's path, which is not in every PATH
 	}
 	dir, err := os.MkdirTemp("", "harness-pooler-") //nolint:usetesting // the path of a socket is short, and another user goes there
 	if err != nil {
@@ -45,7 +45,7 @@ func Pooler(t testing.TB, mode string, settings ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// As with the cluster, a shell ends it when this process is gone, however that ended.
+	// As with the cluster, a shell ends it when this process exits, however that happens.
 	watcher := command(credential, "/bin/sh", "-c", `"$0" -q "$1" >"$2/log" 2>&1 & pooler=$!
 read -r _; kill -INT $pooler; wait $pooler`, bin, file, dir)
 	lifeline, err := watcher.StdinPipe()
@@ -57,7 +57,7 @@ read -r _; kill -INT $pooler; wait $pooler`, bin, file, dir)
 	}
 	t.Cleanup(func() {
 		_ = lifeline.Close()
-		_ = watcher.Wait() // it ends as asked
+		_ = watcher.Wait() // it ends as requested
 	})
 	address := "postgres:///pooled?host=" + url.QueryEscape(dir) + "&port=6432&user=" + url.QueryEscape(of.Query().Get("user"))
 	if err := waitReady(address + "&default_query_exec_mode=simple_protocol"); err != nil {

@@ -30,11 +30,11 @@ const URLVariable = "HARNESS_TEST_POSTGRES_URL"
 
 const remedy = "no Postgres for the tests: run `make test`, which installs or finds one, or set " + URLVariable
 
-// cluster is the test binary's own Postgres, started on first use. It dies with the test binary (parent-death is not
-// portable, so its postmaster also watches the pipe we hold, see startCluster).
+// cluster is the test binary's private Postgres, started on first use. It ends with the test binary. Parent-death
+// signals are not portable, so its postmaster also watches a pipe of this process (see startCluster).
 var cluster = sync.OnceValues(startCluster)
 
-// serverURL returns the URL of a Postgres database in which tests may make schemas.
+// serverURL returns the URL of a Postgres database in which tests may create schemas.
 func serverURL() (string, error) {
 	if configured := os.Getenv(URLVariable); configured != "" {
 		return configured, nil
@@ -48,7 +48,8 @@ func serverURL() (string, error) {
 
 type runningCluster struct {
 	url string
-	// lifeline keeps the cluster up: closed (also by the garbage collector or the end of the process), it goes down.
+	// lifeline keeps the cluster up. Closing it, also by the garbage collector or the end of the process, stops the
+	// cluster.
 	lifeline io.WriteCloser
 }
 
@@ -69,8 +70,8 @@ func startCluster() (*runningCluster, error) {
 	if err := initialize(bin, data, credential); err != nil {
 		return nil, err
 	}
-	// A watcher shell keeps the cluster exactly as long as our end of its stdin is open: when the test binary ends in
-	// whatever way, read returns and the cluster and its folder go.
+	// A watcher shell keeps the cluster up exactly as long as our end of its stdin is open. When the test binary ends
+	// for any reason, read returns, and the shell removes the cluster and its folder.
 	script := `"$0" -D "$1" -k "$2" -c listen_addresses= -c fsync=off -c synchronous_commit=off \
 		-c full_page_writes=off -c max_connections=300 -c shared_buffers=64MB >"$2/log" 2>&1 & pg=$!
 read -r _; kill -QUIT $pg; wait $pg; rm -rf "$2"`
@@ -138,7 +139,8 @@ func executable(path string) bool {
 	return err == nil && info.Mode()&0o111 != 0 && !info.IsDir()
 }
 
-// unprivileged returns the user to run as when the tests run as root, which Postgres refuses, and gives it the folder.
+// unprivileged returns a user to run Postgres as if the tests run as root, which Postgres refuses. It makes that user
+// the owner of the folder.
 func unprivileged(dir string) (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil
@@ -162,7 +164,7 @@ func command(credential *syscall.Credential, name string, args ...string) *exec.
 	return cmd
 }
 
-// newSchema makes a schema of its own for one test and drops it at the end.
+// newSchema creates a schema for one test and drops it at the end.
 func newSchema(t testing.TB) string {
 	t.Helper()
 	outside.Needs(t, "Postgres")
@@ -185,7 +187,7 @@ func newSchema(t testing.TB) string {
 			_, err := admin.ExecContext(ctx, `drop schema "`+schema+`" cascade`)
 			var pg *pgconn.PgError
 			if errors.As(err, &pg) && pg.Code == "40P01" {
-				continue // crosswise with the last statement of a server that was cut off: one of both was chosen to fail
+				continue // deadlock with the last statement of a disconnected server: Postgres made one of them fail
 			}
 			if err != nil {
 				t.Errorf("drop test schema: %v", err)

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Direction is where something that is said goes.
+// Direction is the direction of data on a connection.
 type Direction int
 
 // The directions of a connection: to the listener, and back to the client.
@@ -21,10 +21,10 @@ const (
 	Both = ToServer | ToClient
 )
 
-// Proxy stands between a program and its Postgres, or any server, and can be cut: connections break, and none can be made
-// until it is mended. Or it swallows what is said.
+// Proxy sits between a program and its Postgres, or any other server. A test can cut it: connections break, and new
+// ones fail until the test mends it. Or it drops data without an error.
 type Proxy struct {
-	// URL is the database through the proxy.
+	// URL is the URL of the database through the proxy.
 	URL string
 
 	listen net.Listener
@@ -32,13 +32,13 @@ type Proxy struct {
 	mu     sync.Mutex
 	target address
 	cut    bool
-	hole   Direction // what is said so goes nowhere on new connections
+	hole   Direction // new connections drop data in this direction
 	delay  time.Duration
 	open   map[net.Conn]struct{}
-	lost   map[net.Conn]Direction // what is said so goes nowhere on these
+	lost   map[net.Conn]Direction // these connections drop data in this direction
 }
 
-// FreeAddress is one of a host without a listener.
+// FreeAddress returns an address of a host on which nothing listens.
 func FreeAddress(t testing.TB, host string) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", host+":0") //nolint:noctx // a moment
@@ -54,7 +54,7 @@ func FreeAddress(t testing.TB, host string) string {
 // address is where a Postgres listens.
 type address struct{ network, name string }
 
-// addressOf is that of a database whose URL names a Unix socket's folder or a host.
+// addressOf returns the address of a database. Its URL names the folder of a Unix socket, or a host.
 func addressOf(u *url.URL) address {
 	if folder := u.Query().Get("host"); filepath.IsAbs(folder) {
 		return address{"unix", filepath.Join(folder, ".s.PGSQL.5432")}
@@ -62,7 +62,7 @@ func addressOf(u *url.URL) address {
 	return address{"tcp", u.Host}
 }
 
-// NewProxy makes a proxy in front of a database whose URL names a Unix socket's folder or a host.
+// NewProxy makes a proxy in front of a database. The database's URL names the folder of a Unix socket, or a host.
 func NewProxy(t testing.TB, databaseURL string) *Proxy {
 	t.Helper()
 	parsed, err := url.Parse(databaseURL)
@@ -88,10 +88,10 @@ func NewProxy(t testing.TB, databaseURL string) *Proxy {
 	return p
 }
 
-// Address is where the proxy listens.
+// Address returns the address on which the proxy listens.
 func (p *Proxy) Address() string { return p.listen.Addr().String() }
 
-// Cut breaks every connection and lets no new one through.
+// Cut breaks every connection and refuses new ones.
 func (p *Proxy) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -101,21 +101,21 @@ func (p *Proxy) Cut() {
 	}
 }
 
-// Mend lets connections through again.
+// Mend allows connections again.
 func (p *Proxy) Mend() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.cut, p.hole = false, 0
 }
 
-// Delay has whatever is said on connections made from now on arrive so much later, in either direction.
+// Delay delays all data in both directions on connections made from now on.
 func (p *Proxy) Delay(delay time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.delay = delay
 }
 
-// Lead has connections go to another database from now on; those that are open break.
+// Lead sends connections to another database from now on. Open connections break.
 func (p *Proxy) Lead(databaseURL string) error {
 	if err := p.Divert(databaseURL); err != nil {
 		return err
@@ -128,7 +128,7 @@ func (p *Proxy) Lead(databaseURL string) error {
 	return nil
 }
 
-// Divert is Lead of new connections only.
+// Divert is Lead for new connections only.
 func (p *Proxy) Divert(databaseURL string) error {
 	parsed, err := url.Parse(databaseURL)
 	if err != nil {
@@ -146,9 +146,8 @@ func (p *Proxy) leadsTo() address {
 	return p.target
 }
 
-// Swallow drops everything sent from now on in a direction, on open connections for good, and on new ones
-// until it is mended: a network that loses packets, and then has forgotten the connections. Neither side gets
-// an error.
+// Swallow drops all data sent from now on in a direction. It does so forever on open connections, and until Mend on
+// new ones. This simulates a network that loses packets and then forgets the connections. Neither side gets an error.
 func (p *Proxy) Swallow(what Direction) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -158,7 +157,7 @@ func (p *Proxy) Swallow(what Direction) {
 	}
 }
 
-// isLost reports whether some data on a connection is dropped.
+// isLost reports whether data on a connection is dropped.
 func (p *Proxy) isLost(what Direction, conns ...net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -193,7 +192,7 @@ func (p *Proxy) accept() {
 	}
 }
 
-// take keeps a connection that may be open; another is closed.
+// take keeps a connection that may be open, and closes any other.
 func (p *Proxy) take(conn net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -229,7 +228,7 @@ func (p *Proxy) pump(direction Direction, to, from net.Conn) {
 		p.pumps.Go(func() {
 			for c := range way {
 				<-time.After(time.Until(c.due))
-				_, _ = to.Write(c.said) // the reader sees its end
+				_, _ = to.Write(c.said) // the reader detects a closed connection
 			}
 		})
 		write = func(said []byte) (int, error) {
@@ -243,11 +242,11 @@ func (p *Proxy) pump(direction Direction, to, from net.Conn) {
 			_, err = write(buffer[:n])
 		}
 		if err != nil {
-			break // its end, however it came, is the connection's
+			break // any error is the connection's end
 		}
 	}
 	if p.isLost(Both, from, to) {
-		p.drop(from) // the other side does not see it
+		p.drop(from) // the other side does not notice
 		return
 	}
 	p.drop(to, from)

@@ -12,14 +12,14 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Backup is a base backup of a Pair's primary with the log it archives from then on: what is restored to a point in time.
-// The Pair was made with the setting archive_mode=on.
+// Backup is a base backup of a Pair's primary, with the log that it archives after the backup. It can restore a point
+// in time. The Pair must have the setting archive_mode=on.
 type Backup struct {
 	pair      *Pair
 	base, log string
 }
 
-// BaseBackup makes one, while the primary runs.
+// BaseBackup makes a Backup while the primary runs.
 func (p *Pair) BaseBackup() *Backup {
 	p.t.Helper()
 	dir, err := os.MkdirTemp("", "harness-backup-")
@@ -45,7 +45,7 @@ func (p *Pair) BaseBackup() *Backup {
 	return b
 }
 
-// Restore starts a server with what was committed up to a point in time, and returns its URL.
+// Restore starts a server with everything committed before a point in time, and returns its URL.
 func (b *Backup) Restore(at time.Time) string {
 	b.pair.t.Helper()
 	return b.pair.promoted(func(credential *syscall.Credential, data string) *exec.Cmd {
@@ -56,11 +56,11 @@ func (b *Backup) Restore(at time.Time) string {
 	})
 }
 
-// pointInTime is Postgres's text for one.
+// pointInTime formats a time for Postgres.
 func pointInTime(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05.000000-07") }
 
-// promoted starts a server on files that a command restores, once all of the log is archived, and returns its URL. It
-// archives nothing and waits for no standby.
+// promoted starts a server on files that a command restores, once the whole log is archived, and returns its URL. The
+// server archives nothing and waits for no standby.
 func (p *Pair) promoted(files func(credential *syscall.Credential, data string) *exec.Cmd) string {
 	p.t.Helper()
 	p.Do(`create table backup_ends (id int)`) // so that there is a log to switch

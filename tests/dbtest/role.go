@@ -13,17 +13,17 @@ import (
 	"harness/tests/outside"
 )
 
-// Role is a Postgres user of its own with a schema of its own, for tests of a server that refuses: other
-// tests are not affected.
+// Role is a separate Postgres user with a separate schema, for tests of a server that refuses requests. Other tests
+// are not affected.
 type Role struct {
 	t    testing.TB
 	name string
-	// URL is for the program under test, which may do in its schema what it likes.
+	// URL is for the program under test, which has full access to its schema.
 	URL   string
 	admin *sql.DB
 }
 
-// NewRole makes a role and its schema; both go at the end of the test.
+// NewRole creates a role and its schema, and removes both at the end of the test.
 func NewRole(t testing.TB) *Role {
 	t.Helper()
 	outside.Needs(t, "Postgres")
@@ -72,7 +72,8 @@ func (r *Role) Do(statement string) {
 	}
 }
 
-// Set changes the role, as in "set lock_timeout = 100" or "connection limit 0", for connections it opens from now on.
+// Set changes the role, as in "set lock_timeout = 100" or "connection limit 0". The change applies to connections
+// opened from now on.
 func (r *Role) Set(change string) {
 	r.t.Helper()
 	r.Do(`alter role ` + r.name + ` ` + change)
@@ -84,7 +85,7 @@ func (r *Role) Disconnect() {
 	r.Do(`select pg_terminate_backend(pid) from pg_stat_activity where usename = '` + r.name + `'`)
 }
 
-// Lock runs a statement as an administrator and holds what it locks until the function returned is called.
+// Lock runs a statement as an administrator and holds its locks until the test calls the returned function.
 func (r *Role) Lock(statement string) (unlock func()) {
 	r.t.Helper()
 	tx, err := r.admin.BeginTx(r.t.Context(), nil)

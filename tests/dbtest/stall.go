@@ -12,8 +12,8 @@ import (
 	"harness/tests/polling"
 )
 
-// Stall is a store in which no update of some table ends: a server that is killed in one has not done it, and nothing
-// that comes after it. It is for both engines.
+// Stall is a store in which no update of a chosen table ends. A server killed during such an update has not done it,
+// and nothing after it. It works on both engines.
 type Stall struct {
 	t      testing.TB
 	db     *sql.DB
@@ -21,7 +21,7 @@ type Stall struct {
 	lock   string
 }
 
-// NewStall opens a store, whether or not a server runs on it.
+// NewStall opens a store, even while a server runs on it.
 func NewStall(t testing.TB, opts database.Options) *Stall {
 	t.Helper()
 	s := &Stall{t: t, engine: database.Postgres, lock: strconv.FormatUint(rand.Uint64()>>2, 10)}
@@ -41,7 +41,7 @@ func NewStall(t testing.TB, opts database.Options) *Stall {
 	return s
 }
 
-// Updates stalls the updates of a table from now on; while a server runs, on Postgres alone.
+// Updates stalls the updates of a table from now on. While a server runs, it works only on Postgres.
 func (s *Stall) Updates(table string) {
 	s.t.Helper()
 	if s.engine == database.Postgres {
@@ -56,7 +56,7 @@ func (s *Stall) Updates(table string) {
 		select count(*) from stall_rows a, stall_rows b, stall_rows c, stall_rows d; end`)
 }
 
-// End lets updates end again; those of a killed server that still stall are undone.
+// End unblocks updates. Stalled updates of a killed server are rolled back.
 func (s *Stall) End() {
 	s.t.Helper()
 	if s.engine == database.SQLite {
@@ -64,7 +64,7 @@ func (s *Stall) End() {
 		s.do(`drop table stall_rows`)
 		return
 	}
-	if !polling.Until(30*time.Second, func() bool { // what a server sent before it was killed may come to stall only now
+	if !polling.Until(30*time.Second, func() bool { // statements that a server sent before it was killed may only now start to stall
 		s.do(`select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and
 			(classid::bigint << 32) + objid::bigint = ` + s.lock)
 		return s.try(`do $$ begin set local lock_timeout = '500ms'; drop function stall() cascade; end $$`) == nil
@@ -73,7 +73,7 @@ func (s *Stall) End() {
 	}
 }
 
-// Count is the number that a query answers.
+// Count returns the number that a query selects.
 func (s *Stall) Count(query string, args ...any) (n int) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)

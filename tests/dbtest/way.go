@@ -2,8 +2,8 @@ package dbtest
 
 import "net/url"
 
-// Way is how one program reaches both members of a Pair, over a network of its own: it names both, and asks
-// for the one that accepts writes.
+// Way is how one program reaches both members of a Pair, over a separate network. Its URL names both members and
+// selects the one that accepts writes.
 type Way struct {
 	// URL is the program's DATABASE_URL.
 	URL   string
@@ -11,23 +11,23 @@ type Way struct {
 	links [2]*Proxy
 }
 
-// readWrite asks for the one of several servers that accepts writes.
+// readWrite selects the server that accepts writes among several.
 const readWrite = "&target_session_attrs=read-write"
 
-// memberURL is that of a database at one or more addresses of a network.
+// memberURL returns the URL of a database at one or more addresses of a network.
 func memberURL(hosts string) string {
 	return "postgres://harness@" + hosts + "/postgres?sslmode=disable"
 }
 
-// NetworkURL names both machines of a pair that is on two, and asks for the one that accepts writes.
+// NetworkURL names both machines of a pair on two machines, and selects the one that accepts writes.
 func (p *Pair) NetworkURL() string {
 	return memberURL(p.hosts[0].Address()+":5432,"+p.hosts[1].Address()+":5432") + readWrite
 }
 
-// URLAt is that of whichever of them has an address.
+// URLAt returns the URL of the member at an address.
 func URLAt(address string) string { return memberURL(address + ":5432") }
 
-// Way makes another one.
+// Way makes a new Way.
 func (p *Pair) Way() *Way {
 	p.t.Helper()
 	w := &Way{pair: p}
@@ -48,7 +48,7 @@ func (p *Pair) Way() *Way {
 	return w
 }
 
-// Link is the way to one member.
+// Link returns the connection to one member.
 func (w *Way) Link(member int) *Proxy { return w.links[member] }
 
 func (w *Way) lead(member int) {

@@ -1,4 +1,4 @@
-// Package disktest gives a test a file system that can be filled and emptied. It is for tests only.
+// Package disktest gives a test a file system that the test can fill and empty. It is for tests only.
 package disktest
 
 import (
@@ -16,13 +16,13 @@ import (
 	"harness/tests/outside"
 )
 
-// Disk is a file system with an end, to be filled and emptied.
+// Disk is a file system of limited size.
 type Disk struct {
 	t    testing.TB
 	Path string
 }
 
-// New mounts a file system of so many bytes, which goes at the end of the test. It needs the right to mount.
+// New mounts a file system of this size in bytes and unmounts it at the end of the test. It needs the right to mount.
 func New(t testing.TB, size string) *Disk {
 	t.Helper()
 	outside.Needs(t, "the right to mount")
@@ -42,7 +42,7 @@ func New(t testing.TB, size string) *Disk {
 	return d
 }
 
-// named is what the file systems of a process are called, with its id.
+// named is the name prefix of a process's file systems. The process id follows.
 const named = "harness-disk-"
 
 // sweep removes the file systems of killed test runs.
@@ -57,7 +57,7 @@ func sweep() error {
 		if err != nil || !strings.HasPrefix(fields[0], named) || !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
 			continue
 		}
-		// Another test may be at it, too.
+		// Another test may unmount it concurrently.
 		if err := unix.Unmount(fields[1], unix.MNT_DETACH); err != nil && !errors.Is(err, unix.EINVAL) {
 			return fmt.Errorf("unmount what a killed test has left at %s: %w", fields[1], err)
 		}
@@ -67,7 +67,7 @@ func sweep() error {
 
 func (d *Disk) ballast() string { return filepath.Join(d.Path, "ballast") }
 
-// Fill fills all the space that is left.
+// Fill uses up all free space.
 func (d *Disk) Fill() {
 	d.t.Helper()
 	file, err := os.OpenFile(d.ballast(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -82,7 +82,7 @@ func (d *Disk) Fill() {
 	}
 }
 
-// Free gives back what Fill took.
+// Free releases the space that Fill used.
 func (d *Disk) Free() {
 	d.t.Helper()
 	if err := os.Remove(d.ballast()); err != nil {

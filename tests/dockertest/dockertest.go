@@ -1,4 +1,4 @@
-// Package dockertest starts engines of Docker for tests. Root alone can.
+// Package dockertest starts Docker engines for tests. It needs root.
 package dockertest
 
 import (
@@ -14,14 +14,14 @@ import (
 	"harness/tests/polling"
 )
 
-// Engine is one that ends with its test.
+// Engine is a Docker engine that ends with its test.
 type Engine struct {
-	// Docker is the path of the client, Host the engine's address (DOCKER_HOST).
+	// Docker is the path of the client. Host is the engine's address (DOCKER_HOST).
 	Docker, Host string
 }
 
-// Start starts one with an empty data root and these arguments of dockerd; the programs are those that script, a path of
-// scripts/docker-tool.sh, names the folder of.
+// Start starts an engine with an empty data root and these dockerd arguments. script is a path of
+// scripts/docker-tool.sh, which prints the folder of the programs.
 func Start(t testing.TB, script string, args ...string) Engine {
 	t.Helper()
 	outside.Needs(t, "Docker")
@@ -53,7 +53,7 @@ func Start(t testing.TB, script string, args ...string) Engine {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = daemon.Process.Signal(os.Interrupt) // it ends what it started
+		_ = daemon.Process.Signal(os.Interrupt) // it ends the processes that it started
 		_ = daemon.Wait()
 	})
 	if !polling.Until(time.Minute, func() bool {

@@ -1,5 +1,5 @@
-// Package extensionstest is what tests of extension hosts share: extensions in files, handlers that are called with
-// patience, and a server's side that records what is asked of it.
+// Package extensionstest is shared by tests of extension hosts. It has extensions in files, handler calls with a long
+// timeout, and a fake of the server's side that records its calls.
 package extensionstest
 
 import (
@@ -18,10 +18,10 @@ import (
 	"harness/tests/polling"
 )
 
-// Patience is more than anything needs, also with the race detector and busy neighbours.
+// Patience is longer than any operation takes, even with the race detector and other load.
 const Patience = time.Minute
 
-// Write puts files into a folder of the test's and returns it with links resolved.
+// Write writes files into a folder of the test and returns its path with links resolved.
 func Write(t testing.TB, files map[string]string) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -32,7 +32,7 @@ func Write(t testing.TB, files map[string]string) string {
 	return dir
 }
 
-// Put puts files into a folder.
+// Put writes files into a folder.
 func Put(t testing.TB, dir string, files map[string]string) {
 	t.Helper()
 	for name, content := range files {
@@ -46,7 +46,7 @@ func Put(t testing.TB, dir string, files map[string]string) {
 	}
 }
 
-// Handlers is an extension of function bodies, one handler each for the event "e".
+// Handlers returns an extension with one handler for the event "e" for each function body.
 func Handlers(bodies ...string) string {
 	code := "export function registerAgentEvents(registry) {\n"
 	for _, body := range bodies {
@@ -55,12 +55,12 @@ func Handlers(bodies ...string) string {
 	return code + "}\n"
 }
 
-// Event is an event "e".
+// Event returns an event "e".
 func Event(payload string) *extensions.Event {
 	return &extensions.Event{Type: "e", Payload: json.RawMessage(payload)}
 }
 
-// Load loads an extension and closes it at the test's end.
+// Load loads an extension and closes it at the end of the test.
 func Load(t testing.TB, host extensions.Host, source extensions.Source) extensions.Module {
 	t.Helper()
 	module, err := host.Load(t.Context(), source)
@@ -81,7 +81,7 @@ func Close(t testing.TB, module extensions.Module) {
 	}
 }
 
-// Handle runs one handler with patience.
+// Handle runs one handler with a long timeout.
 func Handle(t testing.TB, module extensions.Module, number int, with *Tools) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), Patience)
@@ -90,7 +90,7 @@ func Handle(t testing.TB, module extensions.Module, number int, with *Tools) (st
 	return string(out), err
 }
 
-// Answers checks that a well-behaved handler works, if need be after the next start.
+// Answers checks that a well-behaved handler works, after the next start if necessary.
 func Answers(t testing.TB, module extensions.Module, number int) {
 	t.Helper()
 	if got, err := Handle(t, module, number, &Tools{}); err != nil || got != `"fine"` {
@@ -98,7 +98,8 @@ func Answers(t testing.TB, module extensions.Module, number int) {
 	}
 }
 
-// Cut runs a handler that has to be cut and checks that the answer comes in time: after timeout, at most slack later.
+// Cut runs a handler that must be cut off and checks that the result comes in time: after timeout, at most slack
+// later.
 func Cut(t testing.TB, module extensions.Module, number int, timeout, slack time.Duration, with extensions.Tools) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)
@@ -121,9 +122,9 @@ func WaitFor(t testing.TB, what string, holds func() bool) {
 	}
 }
 
-// Tools is a server's side that records.
+// Tools is a server's side that records its calls.
 type Tools struct {
-	// Settings says that sessions have settings; Enqueue, when set, answers for the queue.
+	// Settings means that sessions have settings. Enqueue, when set, responds for the queue.
 	Settings bool
 	Enqueue  func(context.Context, json.RawMessage) (json.RawMessage, error)
 
@@ -145,7 +146,7 @@ func (f *Tools) EnqueueJob(ctx context.Context, input json.RawMessage) (json.Raw
 // HasSettings implements extensions.Tools.
 func (f *Tools) HasSettings() bool { return f.Settings }
 
-// GetSessionSettings implements extensions.Tools: there is no session "missing".
+// GetSessionSettings implements extensions.Tools. The session "missing" does not exist.
 func (f *Tools) GetSessionSettings(_ context.Context, id string) (json.RawMessage, error) {
 	if id == "missing" {
 		return nil, errors.New("no such session")
@@ -153,7 +154,7 @@ func (f *Tools) GetSessionSettings(_ context.Context, id string) (json.RawMessag
 	return json.RawMessage(fmt.Sprintf(`{"of":%q,"auto":true}`, id)), nil
 }
 
-// GetSessionSetting implements extensions.Tools: there is no setting "none".
+// GetSessionSetting implements extensions.Tools. The setting "none" does not exist.
 func (f *Tools) GetSessionSetting(_ context.Context, id, key string) (json.RawMessage, error) {
 	if key == "none" {
 		return nil, nil
@@ -168,14 +169,14 @@ func (f *Tools) Log(level string, fields json.RawMessage, message string) {
 	f.logged = append(f.logged, level+" "+string(fields)+" "+message)
 }
 
-// Enqueued are the jobs that were asked for.
+// Enqueued returns the enqueued jobs.
 func (f *Tools) Enqueued() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.enqueued)
 }
 
-// Logged are the lines that were logged.
+// Logged returns the logged lines.
 func (f *Tools) Logged() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -6,14 +6,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// These two fooled a server that searched the descriptors of its runtimes' processes for the socket of a
+// These two tricks evaded a server that searched the descriptors of its runtimes' processes for the socket of a
 // connection.
 
-// fromOwnDescriptors connects in a thread whose descriptors are in no table of its process.
+// fromOwnDescriptors connects in a thread with descriptors that are in no table of its process.
 func fromOwnDescriptors(t Target) error {
 	result := make(chan error)
 	go func() {
-		runtime.LockOSThread() // and end with it
+		runtime.LockOSThread() // the thread ends with the goroutine
 		err := unix.Unshare(unix.CLONE_FILES)
 		if err == nil {
 			err = connect(unix.AF_INET, 0, 0, in4(t.Fenced))
@@ -23,7 +23,7 @@ func fromOwnDescriptors(t Target) error {
 	return <-result
 }
 
-// fromMessage connects a socket that was in a message, and in no process, for a while.
+// fromMessage connects a socket that was in a message for a while, and in no process.
 func fromMessage(t Target) error {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

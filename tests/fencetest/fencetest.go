@@ -1,5 +1,5 @@
-// Package fencetest tries to get through a fence (confine.Fence): it has the ways to a TCP port of this machine that are
-// known, a port to try them on, and what a fenced program gets.
+// Package fencetest tries to get through a fence (confine.Fence). It has the known ways to reach a TCP port of this
+// machine, a port to try them on, and the expected results of a fenced program.
 //
-// A test binary plays them in the place of a fenced program: its TestMain calls Play first.
+// A test binary runs them as the fenced program: its TestMain calls Play first.
 package fencetest

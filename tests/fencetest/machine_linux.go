@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Machine is a port to fence and one to leave open, at all addresses of this machine, and an abstract socket.
+// Machine has a port to fence and a port to leave open, on all addresses of this machine, and an abstract socket.
 type Machine struct {
 	t      *testing.T
 	fenced *net.TCPListener
@@ -48,7 +48,7 @@ func (m *Machine) listen(network, address string) net.Listener {
 	return listener
 }
 
-// Port is the one to fence.
+// Port returns the port to fence.
 func (m *Machine) Port() uint16 {
 	return m.fenced.Addr().(*net.TCPAddr).AddrPort().Port() //nolint:forcetypeassert // of TCP
 }
@@ -63,7 +63,7 @@ func (m *Machine) Command(program, names string) string {
 	return command
 }
 
-// Results reads what a program printed that played tricks.
+// Results parses the output of a program that ran tricks.
 func Results(t *testing.T, output string) map[string]string {
 	t.Helper()
 	var all map[string]string
@@ -73,7 +73,7 @@ func Results(t *testing.T, output string) map[string]string {
 	return all
 }
 
-// Compare fails the test where results are not those that are wanted.
+// Compare fails the test if results differ from the expected ones.
 func Compare(t *testing.T, got, want map[string]string) {
 	t.Helper()
 	for name, answer := range want {
@@ -86,7 +86,8 @@ func Compare(t *testing.T, got, want map[string]string) {
 	}
 }
 
-// Untouched fails the test when the fenced port was connected to: what it accepts first is this test's connection.
+// Untouched fails the test if anything connected to the fenced port. The first connection it accepts must be this
+// test's.
 func (m *Machine) Untouched() {
 	m.t.Helper()
 	mine, err := net.Dial("tcp", m.fenced.Addr().String()) //nolint:noctx // a moment

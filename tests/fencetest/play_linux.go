@@ -10,24 +10,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// argument has a test binary play tricks: a Target as JSON and a pattern of names (path.Match) follow.
+// argument makes a test binary run tricks. A Target as JSON and a pattern of names (path.Match) follow it.
 const argument = "fence-tricks"
 
-// Target is what tricks try to reach: a fenced port and an open one of this machine, a process outside of the fence with
-// a descriptor of it, and a socket in the abstract namespace.
+// Target is what tricks try to reach: a fenced port and an open port of this machine, a process outside the fence
+// with a descriptor of it, and a socket in the abstract namespace.
 type Target struct {
 	Fenced, Open, PID, FD int
 	Abstract              string
 }
 
-// Command is the shell command that has a program play the tricks whose names match a pattern (path.Match). It prints a
-// JSON object with a result for each: "ok", or the name of the error.
+// Command returns a shell command that makes a program run the tricks with names that match a pattern (path.Match).
+// It prints a JSON object with a result for each: "ok", or the name of the error.
 func (t Target) Command(program, names string) (string, error) {
 	text, err := json.Marshal(t)
 	return fmt.Sprintf("%s %s '%s' '%s'", program, argument, text, names), err
 }
 
-// Play plays tricks when this process was started for that, and ends it.
+// Play runs tricks if this process was started for that, and then exits.
 func Play() {
 	if len(os.Args) != 4 || os.Args[1] != argument {
 		return
@@ -64,7 +64,7 @@ func nameOf(err error) string {
 	}
 }
 
-// Answers are what a fenced program gets, by the name of a trick. ENOTSUP is EOPNOTSUPP.
+// Answers are the expected results of a fenced program, by the name of a trick. ENOTSUP is EOPNOTSUPP.
 func Answers() map[string]string {
 	all := map[string]string{
 		"open port": "ok", "open port by IPv6": "ok", "IPv4": "EACCES", "IPv6": "EACCES", "mapped": "EACCES",

@@ -2,5 +2,5 @@
 
 package fencetest
 
-// Play does nothing here.
+// Play does nothing on this platform.
 func Play() {}

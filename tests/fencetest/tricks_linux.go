@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// trick is one way to a port. It returns the error of the call that was to connect, nil when that one worked.
+// trick is one way to connect to a port. It returns the error of the connecting call, nil if it succeeded.
 type trick func(t Target) error
 
-// tricks are the ways that any machine has. The errors are in the table of the test.
+// tricks returns the ways that exist on any machine. The test's table has the errors.
 func tricks() map[string]trick {
 	all := map[string]trick{
 		"open port": func(t Target) error { return connect(unix.AF_INET, 0, 0, in4(t.Open)) },
@@ -70,7 +70,7 @@ func loopback6() [16]byte { return [16]byte{15: 1} }
 
 func mapped() [16]byte { return [16]byte{10: 0xff, 11: 0xff, 12: 127, 15: 1} }
 
-// connect makes a socket and connects it; one that is under way counts as connected.
+// connect makes a socket and connects it. A connection in progress counts as connected.
 func connect(family, kind, protocol int, to unix.Sockaddr) error {
 	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|kind, protocol)
 	if err != nil {
@@ -92,8 +92,8 @@ func call(number uintptr, arguments ...uintptr) error {
 	return nil
 }
 
-// becomeSMC makes a TCP socket one of SMC, which Landlock does not hold. Few kernels have it: the filter's error differs
-// from theirs (ENOENT).
+// becomeSMC turns a TCP socket into an SMC socket, which Landlock does not restrict. Few kernels support SMC. The
+// filter's error differs from theirs (ENOENT).
 func becomeSMC(t Target) error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
 	if err != nil {
@@ -112,7 +112,8 @@ func raw4(port int) *unix.RawSockaddrInet4 {
 	return raw
 }
 
-// fastOpen connects by sending, without a cookie of the server's. A connection under way is one (EINPROGRESS).
+// fastOpen connects by sending, without a cookie from the server. A connection in progress (EINPROGRESS) counts as
+// connected.
 func fastOpen(t Target, send func(fd int, to *unix.RawSockaddrInet4) error) error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
 	if err != nil {
@@ -147,7 +148,7 @@ func sendMsg(fd int, to *unix.RawSockaddrInet4) error {
 	return err
 }
 
-// sendMsgFlagInside asks by the flags in the message, which a kernel does not read.
+// sendMsgFlagInside sets the flags in the message, which a kernel does not read.
 func sendMsgFlagInside(fd int, to *unix.RawSockaddrInet4) error {
 	m := message(to)
 	m.Flags = unix.MSG_FASTOPEN
@@ -166,7 +167,7 @@ func sendMmsg(fd int, to *unix.RawSockaddrInet4) error {
 	return err
 }
 
-// deferred is a socket that connects with the first data that is sent.
+// deferred returns a socket that connects with the first sent data.
 func deferred() (int, error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
 	if err != nil {
@@ -192,8 +193,8 @@ func fastOpenConnect(t Target) error {
 	return sendTo(fd, raw4(t.Fenced), 0)
 }
 
-// fastOpenElsewhere connects to the open port, and names the fenced one with the data that do it. The data go to the
-// open port, or nowhere.
+// fastOpenElsewhere connects to the open port, and names the fenced port with the connecting data. The data goes to
+// the open port, or nowhere.
 func fastOpenElsewhere(t Target) error {
 	fd, err := deferred()
 	if err != nil {
@@ -236,7 +237,7 @@ func reconnect(t Target) error {
 func fromThread(t Target) error {
 	result := make(chan error)
 	go func() {
-		runtime.LockOSThread() // and end with it: a thread of its own
+		runtime.LockOSThread() // a separate thread, which ends with the goroutine
 		result <- connect(unix.AF_INET, 0, 0, in4(t.Fenced))
 	}()
 	return <-result

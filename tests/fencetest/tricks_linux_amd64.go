@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// machineTricks are the ways of this machine alone: the 32-bit table of system calls, which any program can use, and
-// x32.
+// machineTricks returns the ways that exist only on this architecture: the 32-bit table of system calls, which any
+// program can use, and x32.
 func machineTricks() map[string]trick {
 	return map[string]trick{
 		"32-bit connect": func(t Target) error {
@@ -61,7 +61,7 @@ func machineAnswers() map[string]string {
 	}
 }
 
-// low is memory below 4 GiB, which 32-bit calls can be given, with the code that makes such a call at its start.
+// low is memory below 4 GiB for 32-bit calls, with the code that makes such a call at its start.
 type low struct {
 	memory []byte
 	used   int
@@ -76,8 +76,8 @@ func with32(try func(m *low) error) error {
 		return err
 	}
 	defer func() { _ = unix.Munmap(memory) }()
-	// Arguments come in Go's registers (AX, BX, CX, DI, SI, R8, R9), and go into those of int 0x80 (eax, ebx,
-	// ecx, edx, esi, edi, ebp).
+	// Arguments arrive in Go's registers (AX, BX, CX, DI, SI, R8, R9) and move to those of int 0x80 (eax, ebx, ecx, edx,
+	// esi, edi, ebp).
 	code := []byte{
 		0x48, 0x89, 0xfa, // mov rdx, rdi
 		0x4c, 0x89, 0xc7, // mov rdi, r8
@@ -88,13 +88,13 @@ func with32(try func(m *low) error) error {
 		0xc3, // ret
 	}
 	m := &low{memory: memory, used: copy(memory, code)}
-	entry := &struct{ code *byte }{&memory[0]} // what a function value points to
+	entry := &struct{ code *byte }{&memory[0]} // a function value points to this
 	m.enter = *(*func(number, a, b, c, d, e, f uintptr) uintptr)(unsafe.Pointer(&entry))
 	defer runtime.KeepAlive(entry)
 	return try(m)
 }
 
-// place puts something into the memory and returns where it is.
+// place copies data into the memory and returns its address.
 func (m *low) place(what string) uintptr {
 	at := (m.used + 15) &^ 15
 	m.used = at + copy(m.memory[at:], what)
@@ -114,7 +114,7 @@ func (m *low) address(port int) uintptr {
 	return m.place(string(unsafe.Slice((*byte)(unsafe.Pointer(raw)), unsafe.Sizeof(*raw))))
 }
 
-// message is struct mmsghdr of 32 bits, whose start is struct msghdr.
+// message returns a 32-bit struct mmsghdr, which starts with a struct msghdr.
 func (m *low) message(port int) uintptr {
 	return m.words(m.address(port), 16, m.words(m.place("x"), 1), 1, 0, 0, 0, 0)
 }
@@ -145,7 +145,7 @@ func (m *low) connect(protocol, address uintptr) error {
 	return m.call(362, fd, address, 16)
 }
 
-// send makes a call on a new socket of 64 bits. A connection under way is one.
+// send makes a call on a new 64-bit socket. A connection in progress counts as connected.
 func (m *low) send(try func(fd uintptr) error) error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
 	if err != nil {
@@ -158,7 +158,7 @@ func (m *low) send(try func(fd uintptr) error) error {
 	return nil
 }
 
-// socketcall makes a socket of MPTCP by the call whose arguments are in memory, and connects it.
+// socketcall creates an MPTCP socket with the call that takes its arguments in memory, and connects it.
 func (m *low) socketcall(t Target) error {
 	fd, err := m.result(102, 1, m.words(unix.AF_INET, unix.SOCK_STREAM, 262))
 	if err != nil {

@@ -1,6 +1,6 @@
 package fencetest
 
-// machineTricks are the ways of this machine alone.
+// machineTricks returns the ways that exist only on this architecture.
 func machineTricks() map[string]trick { return nil }
 
 // machineAnswers are the errors of machineTricks.

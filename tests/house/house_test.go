@@ -1,4 +1,4 @@
-// Package house measures the source and fails when a package, a type or a function outgrows its bounds.
+// Package house measures the source and fails if a package, a type or a function exceeds its limits.
 package house
 
 import (
@@ -17,19 +17,19 @@ import (
 
 const root = "../.."
 
-// The bounds of the house. Generated files and tests do not count.
+// The limits. Generated files and tests do not count.
 const (
 	maxEntries    = 22 // of the top level
 	maxFiles      = 40 // of a package
 	maxMethods    = 60 // of a type, over all files of its package
-	maxInterface  = 8  // methods of an interface, embedded ones of the same package counted
-	maxOptions    = 15 // fields of a struct that is called Options
+	maxInterface  = 8  // methods of an interface, including embedded ones of the same package
+	maxOptions    = 15 // fields of a struct named Options
 	maxLines      = 60 // of a function
 	maxParameters = 6  // of a function
 )
 
-// beyond lists what is still over a bound, with its size. A size may only shrink: then it is corrected here, and a line
-// whose subject is within the bound is removed.
+// beyond lists everything still over a limit, with its size. Sizes may only shrink. When a size shrinks, correct it
+// here, and remove the line when the subject is within the limit.
 var beyond = map[string]int{
 	"files of internal/services/session/manager":           48,
 	"methods of internal/services/session/manager Service": 98,
@@ -57,7 +57,7 @@ func TestTheHouseKeepsItsBounds(t *testing.T) {
 	}
 }
 
-// TestTheTopLevelIsShort counts what a reader of the repository sees first.
+// TestTheTopLevelIsShort limits the entries at the top of the repository.
 func TestTheTopLevelIsShort(t *testing.T) {
 	t.Parallel()
 	made := []string{"bin", "dist", "data"} // git ignores them
@@ -76,7 +76,7 @@ func TestTheTopLevelIsShort(t *testing.T) {
 	}
 }
 
-// measure returns the size of what is over a bound, by its name.
+// measure returns the sizes over a limit, by name.
 func measure(t *testing.T) map[string]int {
 	t.Helper()
 	packages := map[string][]*ast.File{}
@@ -158,7 +158,7 @@ func measure(t *testing.T) map[string]int {
 	return sizes
 }
 
-// typeName is the name of a receiver's type.
+// typeName returns the name of a receiver's type.
 func typeName(of ast.Expr) string {
 	switch kind := of.(type) {
 	case *ast.StarExpr:
@@ -173,7 +173,7 @@ func typeName(of ast.Expr) string {
 	return ""
 }
 
-// methodsOf counts the methods of an interface with those of embedded interfaces of the same package.
+// methodsOf counts the methods of an interface, including those of embedded interfaces of the same package.
 func methodsOf(one *ast.InterfaceType, all map[string]*ast.InterfaceType) (count int) {
 	for _, field := range one.Methods.List {
 		if len(field.Names) > 0 {

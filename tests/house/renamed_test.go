@@ -12,8 +12,8 @@ import (
 
 var testFunction = regexp.MustCompile(`(?m)^func ((?:Test|Benchmark|Fuzz|Example)\w*)\(`)
 
-// TestRenamedTests checks the table of renamed tests, an old and a new name a line, sorted: every new name exists, and
-// no old one. After another rename, correct the new name in the table.
+// TestRenamedTests checks the table of renamed tests. It has an old and a new name on each line, sorted. Every new
+// name exists and no old one does. After another rename, correct the new name in the table.
 func TestRenamedTests(t *testing.T) {
 	t.Parallel()
 	table, err := os.ReadFile("renamed-tests.txt")

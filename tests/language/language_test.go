@@ -19,31 +19,32 @@ import (
 	"unicode"
 )
 
-// lists are the files that list such words.
+// lists are the files that contain the listed words.
 var lists = []string{"tests/language/language_test.go", "tests/promises/documents_test.go"}
 
-// nameParts are the words that no declared name has as a part.
+// nameParts are the words that no declared name may contain as a part.
 var nameParts = []string{"told", "untold", "tell", "tells", "telling", "hear", "hears", "heard", "hearing", "overhear",
 	"nobody", "whoever", "bury", "buried", "crowd", "crowded", "lookout", "farewell", "goodbye", "speech", "talk", "stretch", "piece"}
 
-// finished are the folders whose names have none of otherParts either. Other folders still have some.
+// finished are the folders with names that have none of otherParts. Other folders still have some.
 var finished = []string{"client", "console", "docs/examples", "extensions", "internal/content", "internal/lib",
 	"internal/platform/auth", "internal/platform/database", "internal/platform/telemetry", "migrations", "queue", "scripts", "stream"}
 
-// otherParts are words that no declared name of a finished folder has as a part.
+// otherParts are words that no declared name of a finished folder may contain as a part.
 var otherParts = []string{"look", "looked", "piece", "pieces", "stretch", "board", "custody", "silent", "talk"}
 
-// words are those that no comment and no text has.
+// words are the words that no comment and no text may contain.
 var words = regexp.MustCompile(`(?i)\b(told|tells?|telling|hear|heard|hears|hearing|overhear|nobody|whoever|somebody|` +
 	`everybody|bury|buried|crowd|judge[sd]?|taken in|takes in|goodbye)\b`)
 
 // userNobody is the Unix user of that name, as a whole text, a value in an environment, or a code span of a page.
 var userNobody = regexp.MustCompile("^\"nobody\"$|[A-Z_]+=nobody\\b|`nobody`")
 
-// documents are the endings of the other hand-written files: documents, API descriptions, scripts and the web console.
+// documents are the extensions of the other hand-written files: documents, API descriptions, scripts and the web
+// console.
 var documents = []string{".md", ".yaml", ".yml", ".sh", ".ts", ".tsx", ".mjs", ".js", ".html", ".css", "Makefile", "Dockerfile"}
 
-// TestNames fails when a declared name has a word of the list.
+// TestNames fails if a declared name contains a word of the list.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	check(t, func(folder string, file *ast.File, report func(token.Pos, string)) {
@@ -62,7 +63,7 @@ func TestNames(t *testing.T) {
 	})
 }
 
-// TestTexts fails when a comment or a string literal has a word of the list.
+// TestTexts fails if a comment or a string literal contains a word of the list.
 func TestTexts(t *testing.T) {
 	t.Parallel()
 	check(t, func(_ string, file *ast.File, report func(token.Pos, string)) {
@@ -89,7 +90,8 @@ func TestTexts(t *testing.T) {
 	})
 }
 
-// TestDocuments fails when a document, an API description, a script or a source of the web console has a word of the list.
+// TestDocuments fails if a document, an API description, a script or a source of the web console contains a word of
+// the list.
 func TestDocuments(t *testing.T) {
 	t.Parallel()
 	checked := 0
@@ -117,7 +119,7 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// TestListed shows which names have a word of the list.
+// TestListed checks which names contain a word of the list.
 func TestListed(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{"tellAll": "tell", "Told": "told", "TestNobodyWaits": "nobody", "untold": "untold",
@@ -128,7 +130,7 @@ func TestListed(t *testing.T) {
 	}
 }
 
-// check runs find on every hand-written Go file, and fails with each finding.
+// check runs find on every hand-written Go file and reports each finding as a failure.
 func check(t *testing.T, find func(folder string, file *ast.File, report func(token.Pos, string))) {
 	t.Helper()
 	walk(t, func(path, from string) error {
@@ -176,7 +178,7 @@ func walk(t *testing.T, visit func(path, from string) error) {
 
 func under(folder, one string) bool { return folder == one || strings.HasPrefix(folder, one+"/") }
 
-// declared are the names that a node declares.
+// declared returns the names that a node declares.
 func declared(node ast.Node) (names []*ast.Ident) {
 	switch n := node.(type) {
 	case *ast.FuncDecl:
@@ -210,7 +212,7 @@ func identsOf(all ...ast.Expr) (names []*ast.Ident) {
 	return names
 }
 
-// listed is the word of a list that a name has as a camel-case part, "" for none.
+// listed returns the word of a list that a name contains as a camel-case part, "" for none.
 func listed(name string, parts []string) string {
 	letters := []rune(name)
 	for begin := 0; begin < len(letters); {
@@ -226,7 +228,7 @@ func listed(name string, parts []string) string {
 	return ""
 }
 
-// starts reports whether a camel-case part begins at a letter.
+// starts reports whether a camel-case part starts at a letter.
 func starts(letters []rune, at int) bool {
 	if !unicode.IsUpper(letters[at]) {
 		return !unicode.IsLetter(letters[at-1])

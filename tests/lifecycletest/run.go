@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// Part is what begins and ends with a test.
+// Part is a component that starts and stops with a test.
 type Part interface {
 	Start(ctx context.Context) error
 	Stop(ctx context.Context) error
 }
 
-// Run starts a part and stops it at the test's end; the test fails when either does.
+// Run starts a part and stops it at the end of the test. The test fails if either fails.
 func Run(t testing.TB, part Part) {
 	t.Helper()
 	t.Cleanup(func() {

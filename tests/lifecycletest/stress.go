@@ -1,5 +1,5 @@
-// Package lifecycletest checks that a service keeps the promises every
-// background part of the process makes. It is for tests only.
+// Package lifecycletest checks that a service keeps the promises of every background part of the process. It is for
+// tests only.
 package lifecycletest
 
 import (
@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// Service is what every background part can do. Start may fail once the
-// service is stopped; neither may hang, panic or race however often and from
-// wherever it is called.
+// Service is the interface of every background part. Start may fail after Stop. Neither may hang, panic or race,
+// however often and from wherever it is called.
 type Service interface {
 	Start(ctx context.Context) error
 	Stop() error
@@ -20,13 +19,12 @@ type Service interface {
 const (
 	rounds  = 25
 	callers = 8
-	// bound is the longest time of one round; only a hang reaches it.
+	// bound is the maximum time of one round. Only a hang reaches it.
 	bound = time.Minute
 )
 
-// Stress starts and stops new services in every order: stop before start,
-// each twice, and many goroutines at once. It fails the test when a call does
-// not return, when the first Start fails or when a Stop does.
+// Stress starts and stops new services in every order: stop before start, each twice, and from many goroutines at
+// once. It fails the test if a call does not return, or if the first Start or a Stop fails.
 func Stress(t *testing.T, newService func() Service) {
 	t.Helper()
 	within(t, "stop without start", func() {
@@ -43,7 +41,7 @@ func Stress(t *testing.T, newService func() Service) {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		s := newService()
-		_ = s.Start(ctx) // either answer is right, a hang is not
+		_ = s.Start(ctx) // either result is correct, a hang is not
 		check(t, "Stop after a canceled Start", s.Stop())
 	})
 	for range rounds {
@@ -51,7 +49,7 @@ func Stress(t *testing.T, newService func() Service) {
 	}
 }
 
-// concurrent lets all callers go at the same moment; half of them stop.
+// concurrent starts all callers at the same time. Half of them call Stop.
 func concurrent(t *testing.T, s Service) {
 	t.Helper()
 	var wg sync.WaitGroup

@@ -1,7 +1,7 @@
 // Package mcptest is a small MCP server over stdio for tests of runtimes that call MCP tools.
 //
-// It owns the server's tools and how a codex is configured with it. It must never know the harness: only the runtime
-// talks to it.
+// It owns the server's tools and its configuration in codex. It must never know the harness, because only the runtime
+// connects to it.
 package mcptest
 
 import (
@@ -12,18 +12,18 @@ import (
 	"io"
 )
 
-// Name is what the server is called in the runtime's configuration.
+// Name is the server's name in the runtime's configuration.
 const Name = "tiny"
 
-// Config is the section of codex's config.toml that starts the server: the program is run with the variable set, and is
-// to call Serve then.
+// Config returns the section of codex's config.toml that starts the server. codex runs the program with the variable
+// set, and the program must then call Serve.
 func Config(program, variable string) string {
 	return fmt.Sprintf("[mcp_servers.%s]\ncommand = %q\nenv = { %s = \"1\" }\n", Name, program, variable)
 }
 
 type object = map[string]any
 
-// message is any JSON-RPC message: a request, a notification, or the answer to a request of ours.
+// message is any JSON-RPC message: a request, a notification, or the response to a request from this server.
 type message struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
@@ -36,17 +36,17 @@ type message struct {
 	Error  json.RawMessage `json:"error"`
 }
 
-// server is one connection. It works on one message at a time; a tool that asks its user is answered when that answer
-// has come.
+// server is one connection. It handles one message at a time. A tool that asks its user gets its result when the
+// user's answer arrives.
 type server struct {
 	out *json.Encoder
-	// ran counts the calls of wipe, so that a test sees whether one ran; asked counts the elicitations.
+	// ran counts the calls of wipe, so that a test can check whether one ran. asked counts the elicitations.
 	ran, asked int
 	// asking are the tool calls that wait for an elicitation, by its id.
 	asking map[string]json.RawMessage
 }
 
-// Serve answers requests until in ends.
+// Serve handles requests until in ends.
 func Serve(in io.Reader, out io.Writer) error {
 	s := &server{out: json.NewEncoder(out), asking: map[string]json.RawMessage{}}
 	lines := bufio.NewReader(in)
@@ -98,7 +98,7 @@ func (s *server) say(call json.RawMessage, text string) error {
 	return s.answer(call, object{"content": []object{{"type": "text", "text": text}}})
 }
 
-// tools are look, which only reads; wipe, which does not; form and visit, which ask the user.
+// tools returns look, which only reads; wipe, which writes; and form and visit, which ask the user.
 func tools() []object {
 	tool := func(name string, readOnly bool) object {
 		return object{"name": name, "description": name + " something",
@@ -132,7 +132,7 @@ func (s *server) call(m message) error {
 		object{"jsonrpc": "2.0", "id": m.ID, "error": object{"code": -32602, "message": "no tool " + m.Params.Name}})
 }
 
-// ask sends an elicitation; the tool call is answered with what came back.
+// ask sends an elicitation. Its response becomes the result of the tool call.
 func (s *server) ask(call json.RawMessage, params object) error {
 	s.asked++
 	id := fmt.Sprintf(`"ask-%d"`, s.asked)

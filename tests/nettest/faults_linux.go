@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// way is from one host to another.
+// way is a direction from one host to another.
 type way struct{ from, to *Host }
 
-// Drop drops what one host sends to another, without an error. What the other one sends arrives.
+// Drop drops all packets from one host to another, without an error. Packets in the other direction arrive.
 func (n *Network) Drop(from, to *Host) {
 	n.t.Helper()
 	n.set(from, to, "drop")
 }
 
-// Lose is Drop of so many packets of a hundred.
+// Lose drops this percentage of the packets from one host to another.
 func (n *Network) Lose(from, to *Host, percent int) {
 	n.t.Helper()
 	n.set(from, to, fmt.Sprintf("numgen random mod 100 < %d drop", percent))
@@ -23,13 +23,13 @@ func (n *Network) Lose(from, to *Host, percent int) {
 
 const reset = "meta l4proto tcp reject with tcp reset"
 
-// Reset has what one host sends another one refused: who sends something on a connection finds that broken.
+// Reset refuses all packets from one host to another. A host that sends on a connection gets a connection error.
 func (n *Network) Reset(from, to *Host) {
 	n.t.Helper()
 	n.set(from, to, reset)
 }
 
-// Mend ends what Drop, Lose and Reset did between two hosts, in both directions.
+// Mend ends Drop, Lose and Reset between two hosts, in both directions.
 func (n *Network) Mend(one, other *Host) {
 	n.t.Helper()
 	n.set(one, other, "")
@@ -46,9 +46,9 @@ func (n *Network) set(from, to *Host, what string) {
 	n.apply(from)
 }
 
-// apply has the packets of a host treated as faults say and in no other way, at once. The bridge drops them
-// without an error; the host itself refuses them, as not every kernel has bridges that can. Hosts always find
-// each other (ARP): otherwise the other direction would be lost, too.
+// apply makes the current faults take effect on a host's packets immediately, and removes all others. The bridge
+// drops packets without an error. The host itself refuses packets, because not every kernel's bridges can. Hosts can
+// always resolve each other (ARP); otherwise the other direction would fail too.
 func (n *Network) apply(from *Host) {
 	n.t.Helper()
 	var dropped, refused strings.Builder
@@ -65,7 +65,7 @@ func (n *Network) apply(from *Host) {
 	n.table(from.namespace, "ip "+from.port, "output", refused.String())
 }
 
-// table puts rules in the place of those of a table.
+// table replaces the rules of a table.
 func (n *Network) table(where namespace, name, hook, rules string) {
 	n.t.Helper()
 	text := fmt.Sprintf("add table %s\ndelete table %[1]s\ntable %[1]s {\nchain faults {\ntype filter hook %s priority 0\n%s}\n}\n",
@@ -75,7 +75,7 @@ func (n *Network) table(where namespace, name, hook, rules string) {
 	}
 }
 
-// Move gives a floating address to one of the hosts, and removes it from its holder.
+// Move gives a floating address to one host and removes it from its current holder.
 func (n *Network) Move(address string, to *Host) {
 	n.t.Helper()
 	n.mu.Lock()
@@ -94,8 +94,8 @@ func (n *Network) Move(address string, to *Host) {
 	}
 }
 
-// Shared is an address for Move.
+// Shared returns an address for Move.
 func (n *Network) Shared() string { return subnet + "200" }
 
-// addresses are all that a host has.
+// addresses returns all addresses of a host.
 func (h *Host) addresses() []string { return append([]string{h.address}, h.moved...) }

@@ -11,17 +11,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// namespace is a network of its own in the kernel. It has no name: it is gone with the last process in it and
-// with the last holder of this file.
+// namespace is a separate network in the kernel. It has no name. It ends with its last process and the last holder of
+// this file.
 type namespace struct{ file *os.File }
 
-// path is where programs that are started find it.
+// path returns the namespace's path for programs to open.
 func (n namespace) path() string { return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), n.file.Fd()) }
 
-// own is the namespace of the thread.
+// own returns the namespace of the thread.
 func own() (*os.File, error) { return os.Open("/proc/thread-self/ns/net") }
 
-// newNamespace makes one in which nothing is, but for a loopback interface that is down.
+// newNamespace creates a namespace with only a loopback interface, which is down.
 func newNamespace() (n namespace, err error) {
 	err = onThread(func() error {
 		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
@@ -33,8 +33,8 @@ func newNamespace() (n namespace, err error) {
 	return n, err
 }
 
-// inside runs a function on a thread that is in the namespace: sockets that it makes and programs that it starts are there,
-// also once they are used elsewhere. What it starts goroutines for is not.
+// inside runs a function on a thread inside the namespace. Sockets and programs that it creates stay there, even when
+// used elsewhere. Goroutines that it starts do not run there.
 func (n namespace) inside(do func() error) error {
 	return onThread(func() error {
 		if err := unix.Setns(int(n.file.Fd()), unix.CLONE_NEWNET); err != nil {
@@ -44,7 +44,8 @@ func (n namespace) inside(do func() error) error {
 	})
 }
 
-// onThread runs a function that may change the namespace of its thread, which is given up unless it can be led back.
+// onThread runs a function that may change the namespace of its thread. It discards the thread if it cannot restore
+// the namespace.
 func onThread(do func() error) error {
 	done := make(chan error)
 	go func() {
@@ -64,7 +65,7 @@ func onThread(do func() error) error {
 	return <-done
 }
 
-// Inside runs a function on a thread that is at the host: sockets that it makes and programs that it starts are there.
+// Inside runs a function on a thread inside the host. Sockets and programs that it creates stay there.
 func (h *Host) Inside(do func() error) error { return h.namespace.inside(do) }
 
 // Dial connects from the host to a numeric address.
@@ -76,7 +77,7 @@ func (h *Host) Dial(ctx context.Context, network, address string) (conn net.Conn
 	return conn, err
 }
 
-// Listen listens at an address of the host.
+// Listen listens on an address of the host.
 func (h *Host) Listen(network, address string) (listener net.Listener, err error) {
 	err = h.Inside(func() error {
 		listener, err = net.Listen(network, address) //nolint:noctx // a moment

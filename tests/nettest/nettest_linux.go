@@ -1,5 +1,5 @@
-// Package nettest gives a test a network of machines in the kernel: each is a network namespace, on one bridge, whose links
-// lose packets on demand, in one direction or both. Nothing of it reaches the machine's own network.
+// Package nettest gives a test a network of machines in the kernel. Each is a network namespace on one bridge, with
+// links that lose packets on demand, in one or both directions. The machine's own network is not affected.
 //
 // It is for tests only, and needs root on Linux, iproute2 and nftables.
 package nettest
@@ -23,22 +23,22 @@ type Network struct {
 	bridge namespace
 	mu     sync.Mutex
 	hosts  []*Host
-	faults map[way]string // what is done to packets, as nftables says it
+	faults map[way]string // rules for packets in nftables syntax
 }
 
 // Host is a machine of a Network.
 type Host struct {
 	network   *Network
 	namespace namespace
-	// Name is what messages call it.
+	// Name is the host's name in messages.
 	Name string
-	// port is its end of the link at the bridge, hardware the address of the other one.
+	// port is the bridge's end of its link. hardware is the hardware address of the other end.
 	port, hardware string
 	address        string
 	moved          []string // addresses that Move gave it
 }
 
-// New makes a network without hosts. It is gone with the test and all that runs in it.
+// New makes a network without hosts. It and everything running in it end with the test.
 func New(t testing.TB) *Network {
 	t.Helper()
 	outside.Needs(t, "networks of its own")
@@ -59,7 +59,7 @@ func (n *Network) end(one namespace) {
 	}
 }
 
-// subnet is what all addresses begin with.
+// subnet is the prefix of all addresses.
 const subnet = "10.231.0."
 
 // Host adds a machine.
@@ -85,16 +85,16 @@ func (n *Network) Host(name string) *Host {
 	return h
 }
 
-// Address is where the others find it.
+// Address returns the host's address for other hosts.
 func (h *Host) Address() string { return h.address }
 
-// Unplug unplugs the host's cable: its interface is there, and has no carrier.
+// Unplug unplugs the host's cable: the interface remains, without a carrier.
 func (h *Host) Unplug() {
 	h.network.t.Helper()
 	h.network.must(h.network.bridge, "ip", "link", "set", h.port, "down")
 }
 
-// Plug ends what Unplug did, and returns when the host can be reached.
+// Plug undoes Unplug, and returns when the host is reachable.
 func (h *Host) Plug() {
 	h.network.t.Helper()
 	h.network.must(h.network.bridge, "ip", "link", "set", h.port, "up")
@@ -108,7 +108,7 @@ func (h *Host) Plug() {
 	h.network.must(h.namespace, "ip", "neighbour", "flush", "dev", "eth0")
 }
 
-// forget has hosts resolve an address again.
+// forget makes hosts resolve an address again.
 func (n *Network) forget(address string) {
 	n.t.Helper()
 	for _, h := range n.hosts {
@@ -116,7 +116,8 @@ func (n *Network) forget(address string) {
 	}
 }
 
-// Delay has whatever the host is sent come so much later, 0 for none. False where the kernel cannot (netem).
+// Delay delays all packets to the host by this much, 0 for none. It returns false if the kernel cannot do this
+// (netem).
 func (h *Host) Delay(by time.Duration) bool {
 	h.network.t.Helper()
 	if by == 0 {
@@ -141,7 +142,7 @@ func (n *Network) must(where namespace, program string, args ...string) {
 	}
 }
 
-// run runs a program in a namespace with some input, and returns what it says.
+// run runs a program in a namespace with an input, and returns its output.
 func run(where namespace, input, program string, args ...string) (string, error) {
 	path, err := exec.LookPath(program)
 	if err != nil {

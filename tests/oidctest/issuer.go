@@ -1,5 +1,5 @@
-// Package oidctest gives tests OpenID Connect providers on loopback: Provider is a real one (oidc-provider of npm, which
-// scripts/oidc-tool.sh installs), Issuer signs whatever a test makes up, also what no provider would.
+// Package oidctest gives tests OpenID Connect providers on loopback. Provider is a real one (oidc-provider from npm,
+// which scripts/oidc-tool.sh installs). Issuer signs any claims of a test, even invalid ones.
 package oidctest
 
 import (
@@ -20,13 +20,13 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// keyID names the one key of an issuer.
+// keyID names the only key of an issuer.
 const keyID = "the-key"
 
 // Issuer publishes a key and signs tokens.
 type Issuer struct {
 	URL string
-	// Down has it answer 503 to everything.
+	// Down makes it respond with 503 to all requests.
 	Down atomic.Bool
 
 	t   testing.TB
@@ -37,7 +37,7 @@ type Issuer struct {
 	more   map[string]any // claims of UserInfo
 }
 
-// NewIssuer starts one until the test ends.
+// NewIssuer starts an issuer until the test ends.
 func NewIssuer(t testing.TB) *Issuer {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -81,14 +81,14 @@ func NewIssuer(t testing.TB) *Issuer {
 	return i
 }
 
-// Tokens sets what the token endpoint answers a form with.
+// Tokens sets the token endpoint's response to a form.
 func (i *Issuer) Tokens(answer func(form url.Values) (status int, body map[string]any)) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.answer = answer
 }
 
-// UserInfo sets the claims of the UserInfo endpoint, which there is only then.
+// UserInfo sets the claims of the UserInfo endpoint and enables it.
 func (i *Issuer) UserInfo(claims map[string]any) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -107,7 +107,7 @@ func (i *Issuer) token(w http.ResponseWriter, r *http.Request) {
 	reply(w, status, body)
 }
 
-// Claims are those of a token for an audience that counts for an hour, with more of them or others.
+// Claims returns the claims of a token for an audience, valid for an hour. more adds or replaces claims.
 func (i *Issuer) Claims(audience string, more map[string]any) jwt.MapClaims {
 	claims := jwt.MapClaims{"iss": i.URL, "aud": audience, "sub": "ann", "iat": time.Now().Unix(), "exp": time.Now().Add(time.Hour).Unix()}
 	for name, value := range more {
@@ -120,16 +120,16 @@ func (i *Issuer) Claims(audience string, more map[string]any) jwt.MapClaims {
 	return claims
 }
 
-// Sign signs claims by the issuer's key.
+// Sign signs claims with the issuer's key.
 func (i *Issuer) Sign(claims jwt.MapClaims) string {
 	i.t.Helper()
 	return i.SignBy(jwt.SigningMethodRS256, i.key, claims)
 }
 
-// Public is the issuer's public key, which must not verify a signature as a shared secret.
+// Public returns the issuer's public key, which must not verify a signature as a shared secret.
 func (i *Issuer) Public() *rsa.PublicKey { return &i.key.PublicKey }
 
-// SignBy signs by another method or key, in the name of the issuer's.
+// SignBy signs with another method or key, under the issuer's key id.
 func (i *Issuer) SignBy(method jwt.SigningMethod, key crypto.PrivateKey, claims jwt.MapClaims) string {
 	i.t.Helper()
 	token := jwt.NewWithClaims(method, claims)
@@ -144,5 +144,5 @@ func (i *Issuer) SignBy(method jwt.SigningMethod, key crypto.PrivateKey, claims 
 func reply(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // who asked may be gone
+	_ = json.NewEncoder(w).Encode(body) // the client may have disconnected
 }

@@ -19,13 +19,13 @@ import (
 	"harness/tests/outside"
 )
 
-// Config is what a provider knows.
+// Config is the configuration of a provider.
 type Config struct {
-	// Clients are as RFC 7591 writes them.
+	// Clients are in the format of RFC 7591.
 	Clients []map[string]any `json:"clients"`
-	// Accounts are claims by the name that is logged in with; any password is right.
+	// Accounts are claims by login name. Any password is valid.
 	Accounts map[string]map[string]any `json:"accounts"`
-	// Claims are the names of those that ID tokens have beside the usual ones.
+	// Claims are the names of the additional claims in ID tokens.
 	Claims []string `json:"claims"`
 }
 
@@ -35,7 +35,7 @@ type Provider struct {
 	t   testing.TB
 }
 
-// Start runs a provider until the test ends. It fails the test where the provider is missing.
+// Start runs a provider until the test ends. It fails the test if the provider is not installed.
 func Start(t testing.TB, config Config) *Provider {
 	t.Helper()
 	outside.Needs(t, "an OpenID Connect provider")
@@ -65,7 +65,7 @@ func Start(t testing.TB, config Config) *Provider {
 		t.Fatalf("start Node.js: %v (scripts/setup-test.sh installs it)", err)
 	}
 	t.Cleanup(func() {
-		_ = input.Close() // it ends by that
+		_ = input.Close() // closing its input ends it
 		_ = node.Wait()
 	})
 	issuer, err := bufio.NewReader(output).ReadString('\n')
@@ -77,7 +77,7 @@ func Start(t testing.TB, config Config) *Provider {
 	return &Provider{URL: strings.TrimSpace(issuer), t: t}
 }
 
-// folder is where scripts/oidc-tool.sh has installed the provider.
+// folder returns the folder where scripts/oidc-tool.sh installed the provider.
 func folder(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()
@@ -96,7 +96,7 @@ func folder(t testing.TB) string {
 	return ""
 }
 
-// Logout has the provider send a client a logout token for the logins of an account.
+// Logout makes the provider send a client a logout token for the logins of an account.
 func (p *Provider) Logout(client, login string) {
 	p.t.Helper()
 	address := p.URL + "/test/logout?" + url.Values{"client": {client}, "sub": {login}}.Encode()
@@ -110,7 +110,7 @@ func (p *Provider) Logout(client, login string) {
 	}
 }
 
-// Browser is a client with cookies that follows redirects.
+// Browser returns an HTTP client with cookies that follows redirects.
 func Browser(t testing.TB) *http.Client {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -120,8 +120,8 @@ func Browser(t testing.TB) *http.Client {
 	return &http.Client{Jar: jar}
 }
 
-// Enter opens a page and fills in the provider's forms as a person does, until there is none any more. It returns the page
-// that is shown then, and its status. fields are what is entered, by the names of the forms' fields.
+// Enter opens a page and fills in the provider's forms like a person, until a page has no form. It returns that page
+// and its status. fields are the values to enter, by the names of the forms' fields.
 func (p *Provider) Enter(browser *http.Client, address string, fields url.Values) (status int, at *url.URL, page string) {
 	p.t.Helper()
 	answer, err := browser.Get(address) //nolint:noctx // the provider is bounded by the test
@@ -156,7 +156,7 @@ func (p *Provider) Enter(browser *http.Client, address string, fields url.Values
 	return 0, nil, ""
 }
 
-// formOf is where the first form of a page goes that is to be posted, "" for none, and its fields.
+// formOf returns the target of a page's first POST form, "" for none, and its fields.
 func formOf(page string) (action string, fields url.Values) {
 	form := regexp.MustCompile(`(?s)<form[^>]*>.*?</form>`).FindString(page)
 	tag := regexp.MustCompile(`<form[^>]*\baction="([^"]*)"[^>]*>`).FindStringSubmatch(form)

@@ -1,16 +1,16 @@
-// Package polling is how tests wait for a condition that no event announces.
+// Package polling lets tests wait for a condition that no event announces.
 package polling
 
 import "time"
 
-// Polls are frequent at first and then less so: each one has a cost, which the tests beside this one pay.
+// Polls are frequent at first and then less so, because each one slows down concurrent tests.
 const (
 	soonest  = 2 * time.Millisecond
 	latest   = 100 * time.Millisecond
-	ofWaited = 8 // the next look is after this part of the time waited
+	ofWaited = 8 // the next poll is after this fraction of the time waited
 )
 
-// Until polls until a condition holds, and reports whether it did before patience was over.
+// Until polls until a condition holds, and reports whether it did within patience.
 func Until(patience time.Duration, condition func() bool) bool {
 	begun := time.Now()
 	for !condition() {

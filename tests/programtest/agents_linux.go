@@ -15,7 +15,7 @@ import (
 // ClaudeKey is the key of Claude Code's model in these tests, which must not leak.
 const ClaudeKey = "sk-ant-planted-8d1c5e"
 
-// WithClaude makes a site with the real Claude Code beside codex, on the same scripted model.
+// WithClaude makes a site with codex and the real Claude Code, on the same scripted model.
 func WithClaude(t *testing.T, options ...SiteOption) *Site {
 	t.Helper()
 	s := New(t, append(options, WithEnv("HARNESS_RUNTIMES=codex,claude", "CLAUDE_BIN="+agenttest.Binary(t, "claude"),
@@ -24,10 +24,10 @@ func WithClaude(t *testing.T, options ...SiteOption) *Site {
 	return s
 }
 
-// StartTimeout allows for a busy processor: some agents need seconds of a free one to start.
+// StartTimeout allows for a busy processor, because some agents need several CPU seconds to start.
 const StartTimeout = "HARNESS_RUNTIME_LIMITS=start-ms=180000"
 
-// WithOpenCode makes a site whose servers drive the real OpenCode beside codex, with the scripted model.
+// WithOpenCode makes a site with codex and the real OpenCode, on the scripted model.
 func WithOpenCode(t *testing.T, options ...SiteOption) *Site {
 	t.Helper()
 	s := New(t, append(options,
@@ -45,17 +45,17 @@ func WithOpenCode(t *testing.T, options ...SiteOption) *Site {
 	return s
 }
 
-// ClaudeSession opens a session that only approvals restrict.
+// ClaudeSession opens a session without a sandbox; only approvals restrict it.
 func (i *Server) ClaudeSession() string {
 	i.T.Helper()
 	return i.CreateSession(Object{"runtime": "claude", "approvalPolicy": "untrusted",
 		"filesystemSandbox": "danger-full-access", "networkAccess": "enabled"})
 }
 
-// Unprivileged is a user without rights, for a server that does not run as root.
+// Unprivileged is a user id without privileges, for a server that does not run as root.
 const Unprivileged = 65534
 
-// Become makes the site belong to another user, with a copy of the program that user can start.
+// Become makes another user the owner of the site, with a copy of the program that this user can start.
 func (s *Site) Become(user int) {
 	s.T.Helper()
 	s.User = user
@@ -80,7 +80,8 @@ func (s *Site) Become(user int) {
 			s.Own(home)
 		}
 		if bin, is := strings.CutPrefix(assignment, "CODEX_BIN="); is {
-			// The whole package, which the cache may keep where this user cannot go: codex finds its helpers beside itself.
+			// Copy the whole package, because codex finds its helpers next to itself, and this user may have no access to the
+			// cache.
 			packaged, _, _ := strings.Cut(bin, "/vendor/")
 			if exec.Command("cp", "-rl", packaged, folder).Run() != nil {
 				copied("-r", packaged, folder)
@@ -90,7 +91,7 @@ func (s *Site) Become(user int) {
 	}
 }
 
-// Own gives a folder to the site's user.
+// Own makes the site's user the owner of a folder.
 func (s *Site) Own(folder string) {
 	s.T.Helper()
 	if s.User == 0 {

@@ -9,7 +9,7 @@ import (
 	"harness/tests/codextest"
 )
 
-// RecordCalls puts a codex in front of the real one that records every line it gets.
+// RecordCalls puts a wrapper in front of the real codex that records every line it gets.
 func (s *Site) RecordCalls() {
 	s.T.Helper()
 	program := filepath.Join(filepath.Dir(s.DataDir), "codex-recorded")
@@ -23,7 +23,7 @@ func (s *Site) RecordCalls() {
 
 func (s *Site) callsFile() string { return filepath.Join(filepath.Dir(s.DataDir), "calls.jsonl") }
 
-// Calls are the lines to codex that name the session.
+// Calls returns the lines sent to codex that name the session.
 func (s *Site) Calls(session string) []string {
 	s.T.Helper()
 	raw, err := os.ReadFile(s.callsFile())
@@ -39,7 +39,7 @@ func (s *Site) Calls(session string) []string {
 	return lines
 }
 
-// LastOutput is the last tool output that the model got.
+// LastOutput returns the last tool output that the model got.
 func (s *Site) LastOutput() string {
 	s.T.Helper()
 	outputs := s.Model.Outputs()
@@ -49,5 +49,5 @@ func (s *Site) LastOutput() string {
 	return outputs[len(outputs)-1].Text
 }
 
-// OwnedTool is a message that has a tool of the server called.
+// OwnedTool returns a message that makes the model call a tool of the server.
 func OwnedTool(tool, input string) string { return "MOCK_CALL[harness/" + tool + "|" + input + "]END" }

@@ -11,14 +11,14 @@ import (
 	"testing"
 )
 
-// Command runs another subcommand of the program on this site and returns its exit code and all it prints.
+// Command runs another subcommand of the program on this site and returns its exit code and its whole output.
 func (s *Site) Command(args ...string) (int, string) {
 	s.T.Helper()
 	var out bytes.Buffer
 	return s.runCommand(&out, &out, args...), out.String()
 }
 
-// Run is command with the outputs apart.
+// Run is Command with separate outputs.
 func (s *Site) Run(args ...string) (code int, stdout, stderr string) {
 	s.T.Helper()
 	var out, errOut bytes.Buffer
@@ -40,7 +40,7 @@ func (s *Site) runCommand(stdout, stderr *bytes.Buffer, args ...string) int {
 	return cmd.ProcessState.ExitCode()
 }
 
-// MustRun runs a command that must end well, and returns what it prints.
+// MustRun runs a command that must succeed, and returns its output.
 func (s *Site) MustRun(args ...string) string {
 	s.T.Helper()
 	code, out, errOut := s.Run(args...)
@@ -50,7 +50,7 @@ func (s *Site) MustRun(args ...string) string {
 	return out
 }
 
-// Get reads a JSON answer of 200 into a value of T.
+// Get reads a JSON response with status 200 into a value of T.
 func Get[T any](i *Server, path string) T {
 	i.T.Helper()
 	status, answer, err := i.Try(http.MethodGet, path, nil)

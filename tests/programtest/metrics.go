@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Metric is the sum of a metric's series, 0 when there is none.
+// Metric returns the sum of a metric's series, 0 if there is none.
 func (i *Server) Metric(name string) float64 {
 	i.T.Helper()
 	_, raw, err := i.Try(http.MethodGet, "/metrics", nil)
@@ -28,7 +28,7 @@ func (i *Server) Metric(name string) float64 {
 	return sum
 }
 
-// Metrics is the whole page of metrics.
+// Metrics returns the whole metrics page.
 func (i *Server) Metrics() string {
 	i.T.Helper()
 	_, raw, err := i.Try(http.MethodGet, "/metrics", nil)

@@ -17,13 +17,13 @@ import (
 	"harness/tests/mcptest"
 )
 
-// detectInAll puts every server of a test run with -race under the race detector, not only those of withRaceDetector.
+// detectInAll runs every server of a -race test run under the race detector, not only those with WithRaceDetector.
 const detectInAll = "HARNESS_TEST_RACE_ALL"
 
-// runAsMCP makes the test binary the MCP server codex starts.
+// runAsMCP makes the test binary act as the MCP server that codex starts.
 const runAsMCP = "HARNESS_TEST_RUN_AS_MCP"
 
-// Main is the TestMain of a package of end-to-end tests: none of its goroutines outlives its tests.
+// Main is the TestMain of a package of end-to-end tests. It fails if a goroutine outlives its test.
 func Main(m *testing.M) {
 	if os.Getenv(runAsMCP) != "" {
 		if err := mcptest.Serve(os.Stdin, os.Stdout); err != nil {
@@ -34,10 +34,10 @@ func Main(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// WithRaceDetector runs the site's servers under the race detector when the tests run under it. Only tests that do much
-// at once ask for it: the detector multiplies the CPU time of a server, and most tests show what a server does and
-// would find no race another does not. Of a test on both engines one run under it is enough: named engines are those
-// under it, without any all are.
+// WithRaceDetector runs the site's servers under the race detector when the tests run under it. Only tests with much
+// concurrency use it, because the detector multiplies a server's CPU time. Most tests exercise code that others
+// already cover and would find no new race. A test on both engines needs it on one only. engines lists the engines
+// that use it; without any, all do.
 func WithRaceDetector(engines ...database.Engine) SiteOption {
 	if len(engines) == 0 {
 		engines = []database.Engine{database.SQLite, database.Postgres}
@@ -45,17 +45,17 @@ func WithRaceDetector(engines ...database.Engine) SiteOption {
 	return func(o *siteOptions) { o.detect = engines }
 }
 
-// WithScripted lets the site's servers drive the scripted agent besides those of users.
+// WithScripted lets the site's servers run the scripted agent in addition to the usual ones.
 func WithScripted() SiteOption { return func(o *siteOptions) { o.scripted = true } }
 
-// Program is the program as users run it.
+// Program returns the path of the program as users run it.
 func Program(t testing.TB) string {
 	t.Helper()
 	return programFor(t, false, false)
 }
 
-// programFor is the program as users run it, one that can drive the scripted agent, or one that can and is under the race
-// detector.
+// programFor returns the path of the program as users run it, or of a build that can run the scripted agent, with or
+// without the race detector.
 func programFor(t testing.TB, detect, scripted bool) string {
 	t.Helper()
 	built := shipped
@@ -72,7 +72,7 @@ func programFor(t testing.TB, detect, scripted bool) string {
 	return path
 }
 
-// The builds of the program, each made once. Their flags are those of `make test`, so that nothing is compiled twice.
+// The builds of the program. Each is built once, with the flags of `make test`, so that nothing is compiled twice.
 var (
 	shipped         = sync.OnceValues(func() (string, error) { return buildProgram("harness", false) })
 	shippedScripted = sync.OnceValues(func() (string, error) {
@@ -84,8 +84,8 @@ var (
 	})
 )
 
-// buildProgram builds the program below the module, where the tests of other packages find it: what is of the same
-// sources is not built again.
+// buildProgram builds the program below the module, where the tests of other packages find it. It does not rebuild
+// the same sources.
 func buildProgram(name string, race bool, flags ...string) (string, error) {
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {
@@ -102,7 +102,7 @@ func buildProgram(name string, race bool, flags ...string) (string, error) {
 	})
 }
 
-// alone runs a function while no other process does so in a folder.
+// alone runs a function while no other process runs one for the same folder.
 func alone(folder string, run func() error) (err error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
@@ -118,7 +118,8 @@ func alone(folder string, run func() error) (err error) {
 	return run()
 }
 
-// Build builds a package of a source folder as it ships, and as `make test` vets, so that nothing is compiled twice.
+// Build builds a package of a source folder with the flags of a release and of `make test`, so that nothing is
+// compiled twice.
 func Build(source, pkg, path string, flags ...string) error {
 	return goTool(source, "CGO_ENABLED=0", append([]string{"build", "-trimpath", "-buildvcs=false", "-o", path},
 		append(flags, pkg)...)...)

@@ -3,8 +3,8 @@
 package programtest
 
 const (
-	// UnderRace reports whether servers run under the race detector where tests ask for it.
+	// UnderRace reports whether the servers of WithRaceDetector run under the race detector.
 	UnderRace = false
-	// Slowness is the factor by which something may be slower than promised.
+	// Slowness is the factor by which an operation may be slower than promised.
 	Slowness = 1
 )

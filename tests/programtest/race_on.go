@@ -2,8 +2,9 @@
 
 package programtest
 
-// UnderRace: the detector makes the server several times slower and larger; bounds on time and memory are for a server
-// without it. The tests themselves need not be under it: the tag detect is for servers alone.
+// UnderRace is true: the detector makes the server several times slower and larger, and limits on time and memory
+// apply to a server without it. The tests themselves may run without the detector, because the tag detect is for
+// servers only.
 const (
 	UnderRace = true
 	Slowness  = 5

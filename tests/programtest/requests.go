@@ -15,7 +15,7 @@ import (
 // Object is decoded JSON.
 type Object = map[string]any
 
-// Call makes a request and returns status and body. body may be nil.
+// Call sends a request and returns the status and the body. body may be nil.
 func (i *Server) Call(method, path string, body any) (int, Object) {
 	i.T.Helper()
 	status, raw, err := i.Try(method, path, body)
@@ -29,7 +29,7 @@ func (i *Server) Call(method, path string, body any) (int, Object) {
 	return status, decoded
 }
 
-// Try is call for requests that may fail because the server dies.
+// Try is Call for requests that may fail because the server dies.
 func (i *Server) Try(method, path string, body any) (int, []byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
@@ -59,7 +59,7 @@ func (i *Server) Try(method, path string, body any) (int, []byte, error) {
 	return response.StatusCode, raw, errors.Join(err, response.Body.Close())
 }
 
-// Client shares its connections with the other requests to this server.
+// Client returns an HTTP client that shares its connections with the other requests to this server.
 func (i *Server) Client() *http.Client {
 	i.reached.Do(func() {
 		if i.Host != nil {
@@ -69,7 +69,7 @@ func (i *Server) Client() *http.Client {
 	return &http.Client{Transport: &i.connections}
 }
 
-// Want makes a request that must be answered with the status.
+// Want sends a request and fails unless the response has the status.
 func (i *Server) Want(status int, method, path string, body any) Object {
 	i.T.Helper()
 	got, answer := i.Call(method, path, body)
@@ -94,7 +94,7 @@ func (i *Server) Send(session, message string) string {
 	return Text(answer, "turnId")
 }
 
-// Transcript reads the session's transcript entries.
+// Transcript returns the session's transcript entries.
 func (i *Server) Transcript(session string) []Object {
 	i.T.Helper()
 	answer := i.Want(http.StatusOK, http.MethodGet, "/api/sessions/"+session, nil)
@@ -105,7 +105,7 @@ func (i *Server) Transcript(session string) []Object {
 	return entries
 }
 
-// WaitRuntime returns when the default runtime is usable; routes wait for it by themselves, this makes start-up no part
+// WaitRuntime waits until the default runtime is usable. Routes also wait for it, but this keeps the startup time out
 // of a test's timing.
 func (i *Server) WaitRuntime() {
 	i.T.Helper()
@@ -114,7 +114,7 @@ func (i *Server) WaitRuntime() {
 		if runtimes, has := health["runtimes"].([]any); has {
 			return Text(runtimes[0], "state") == "ready"
 		}
-		return health["codex"].(Object)["initialized"] == true // a build from before there were others
+		return health["codex"].(Object)["initialized"] == true // a build with codex as its only runtime
 	})
 }
 
@@ -126,7 +126,7 @@ func (i *Server) Eventually(what string, condition func() bool) {
 	}
 }
 
-// Ask makes a request with headers and returns its status and body.
+// Ask sends a request with headers and returns its status and body.
 func (i *Server) Ask(method, path string, headers map[string]string) (int, string) {
 	i.T.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
@@ -151,7 +151,7 @@ func (i *Server) Ask(method, path string, headers map[string]string) (int, strin
 	return response.StatusCode, string(body)
 }
 
-// TryAgain has a turn tried again that its session offers, and returns the new one.
+// TryAgain retries a turn that its session offers to retry, and returns the new turn.
 func (i *Server) TryAgain(session, turn string) string {
 	i.T.Helper()
 	read := i.Want(http.StatusOK, http.MethodGet, "/api/sessions/"+session, nil)
@@ -162,20 +162,20 @@ func (i *Server) TryAgain(session, turn string) string {
 		"turnId")
 }
 
-// Approvals are those of a session that wait.
+// Approvals returns the pending approvals of a session.
 func (i *Server) Approvals(session string) []any {
 	i.T.Helper()
 	return i.Want(http.StatusOK, http.MethodGet, "/api/sessions/"+session+"/approvals", nil)["data"].([]any)
 }
 
-// KillRuntime ends codex with SIGKILL, once it runs.
+// KillRuntime waits until codex runs and kills it with SIGKILL.
 func (i *Server) KillRuntime() {
 	i.T.Helper()
 	i.SignalRuntime(syscall.SIGKILL)
 }
 
-// SignalRuntime sends codex a signal, once it runs, and returns its process id. A signal to the process 0 would be one to
-// the test's own group.
+// SignalRuntime waits until codex runs, sends it a signal, and returns its process id. It must never send a signal to
+// process 0, which means the test's own process group.
 func (i *Server) SignalRuntime(signal syscall.Signal) (pid int) {
 	i.T.Helper()
 	i.Eventually("codex runs", func() bool { pid = i.RuntimePID(); return pid > 0 })
@@ -185,7 +185,7 @@ func (i *Server) SignalRuntime(signal syscall.Signal) (pid int) {
 	return pid
 }
 
-// RuntimePID is the process id of codex, 0 when it does not run.
+// RuntimePID returns the process id of codex, 0 if it does not run.
 func (i *Server) RuntimePID() int {
 	i.T.Helper()
 	_, health := i.Call(http.MethodGet, "/api/health", nil)
@@ -193,7 +193,7 @@ func (i *Server) RuntimePID() int {
 	return int(pid)
 }
 
-// Entries are a session's entries of a type.
+// Entries returns a session's entries of a type.
 func (i *Server) Entries(session, entryType string) (found []Object) {
 	i.T.Helper()
 	for _, e := range i.Transcript(session) {
@@ -210,7 +210,7 @@ func (i *Server) Decide(approval string) {
 	i.Want(http.StatusOK, http.MethodPost, "/api/approvals/"+approval+"/decision", Object{"decision": "accept"})
 }
 
-// Show makes a request and returns all of its answer.
+// Show sends a request and returns the whole response.
 func (i *Server) Show(request *http.Request) string {
 	i.T.Helper()
 	response, err := i.Client().Do(request)

@@ -23,17 +23,16 @@ type Server struct {
 	URL    string
 	Ready  chan string
 	Exited chan struct{}
-	// Headers go with each request of Call, Try and Want.
+	// Headers are added to each request of Call, Try and Want.
 	Headers map[string]string
 	mu      sync.Mutex
 	text    bytes.Buffer
-	// connections end with the process. Each new one costs a server with agents a scan of the machine's
-	// processes.
+	// connections end with the process. For each new connection, a server with agents scans the machine's processes.
 	connections http.Transport
 	reached     sync.Once
 }
 
-// Start runs a server and returns when it is ready for requests.
+// Start starts a server and waits until it is ready for requests.
 func (s *Site) Start(env ...string) *Server {
 	s.T.Helper()
 	return s.StartBinary(s.Program, env...)
@@ -47,7 +46,7 @@ func (s *Site) StartBinary(binary string, env ...string) *Server {
 	return i
 }
 
-// Launch runs a server and does not wait for it.
+// Launch starts a server and does not wait for it.
 func (s *Site) Launch(binary string, env ...string) *Server {
 	s.T.Helper()
 	cmd := exec.Command(binary, "serve")
@@ -84,9 +83,9 @@ func (s *Site) Launch(binary string, env ...string) *Server {
 	return i
 }
 
-// consent has all servers of a site but its first trust programs of the machine. Each has another port
-// (PORT=0), from which its adopted runtimes are not fenced; a server with a port of its own asks for no token
-// then.
+// consent makes all servers of a site except the first trust programs of the machine. Each server has a different
+// port (PORT=0), and the runtimes that it adopts are not fenced off from that port. A server with a fixed port then
+// requires no token.
 func (s *Site) consent() []string {
 	if s.launched != nil && s.launched.Swap(true) {
 		return []string{"HARNESS_TRUST_LOCAL=true"}
@@ -94,14 +93,14 @@ func (s *Site) consent() []string {
 	return nil
 }
 
-// Environ is the environment of a server or command that sees no other server.
+// Environ returns the environment of a server or command that sees no other server.
 func (s *Site) Environ() []string {
 	s.T.Helper()
 	return append([]string{"XDG_RUNTIME_DIR=" + s.runtimeDir()}, s.Env...)
 }
 
-// runtimeDir is a folder for one server to register its ports in: it sees no other server unless a test gives several the
-// same XDG_RUNTIME_DIR.
+// runtimeDir returns a folder in which one server registers its ports. Servers see each other only if a test gives
+// them the same XDG_RUNTIME_DIR.
 func (s *Site) runtimeDir() string {
 	s.T.Helper()
 	folder := s.T.TempDir()
@@ -116,7 +115,7 @@ func (s *Site) runtimeDir() string {
 	return folder
 }
 
-// AwaitReady returns when the server is ready for requests.
+// AwaitReady waits until the server is ready for requests.
 func (i *Server) AwaitReady() {
 	i.T.Helper()
 	select {
@@ -128,7 +127,7 @@ func (i *Server) AwaitReady() {
 	}
 }
 
-// AwaitRuntime waits until the server says that it is ready, which it is once a runtime is.
+// AwaitRuntime waits until the server reports ready, which requires a runtime.
 func (i *Server) AwaitRuntime() {
 	i.T.Helper()
 	i.Eventually("it is ready for work", func() bool {
@@ -137,7 +136,7 @@ func (i *Server) AwaitRuntime() {
 	})
 }
 
-// isServing knows the line of this release and that of earlier ones.
+// isServing recognizes the log line of a serving server, in this and earlier releases.
 func isServing(message string) bool {
 	return strings.HasPrefix(message, "harness is serving") || strings.HasPrefix(message, "harness is ready")
 }
@@ -160,21 +159,21 @@ func (i *Server) ReadLog(stderr io.Reader) {
 	}
 }
 
-// Log is all the server has logged.
+// Log returns everything that the server has logged.
 func (i *Server) Log() string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.text.String()
 }
 
-// LogTail is the end of the server's log: little enough that what failed is not lost among it where only the end of a
-// run's output is kept.
+// LogTail returns the end of the server's log. It is short, so that the failure remains visible where only the end of
+// a run's output is kept.
 func (i *Server) LogTail() string {
 	all := i.Log()
 	return all[max(0, len(all)-4_000):]
 }
 
-// Logged reports whether one line of the server's log has all the words.
+// Logged reports whether one line of the server's log contains all the words.
 func (i *Server) Logged(words ...string) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -186,19 +185,19 @@ func (i *Server) Logged(words ...string) bool {
 	return false
 }
 
-// Kill ends the server with SIGKILL and waits until it is gone.
+// Kill ends the server with SIGKILL and waits for its exit.
 func (i *Server) Kill() {
 	_ = i.Cmd.Process.Kill()
 	<-i.Exited
 }
 
-// Stop ends the server with SIGTERM and checks that it ends well and in time.
+// Stop ends the server with SIGTERM and checks that it exits with success and in time.
 func (i *Server) Stop() {
 	i.T.Helper()
 	i.StopBy(syscall.SIGTERM)
 }
 
-// StopBy is stop with another signal.
+// StopBy is Stop with another signal.
 func (i *Server) StopBy(signal syscall.Signal) {
 	i.T.Helper()
 	if err := i.Cmd.Process.Signal(signal); err != nil {

@@ -1,5 +1,5 @@
-// Package programtest runs the program as users do: its commands, and whole servers that are started, stopped and killed
-// with a real codex or another agent, a scripted model and either store.
+// Package programtest runs the program as users do: its commands and whole servers. It starts, stops and kills
+// servers with a real codex or another agent, a scripted model and either store.
 package programtest
 
 import (
@@ -24,26 +24,27 @@ import (
 	"harness/tests/polling"
 )
 
-// Patience bounds every wait of the end-to-end tests; it is generous because the machine may be busy, and only ever
-// used up by a failure.
+// Patience limits every wait of the end-to-end tests. It is generous because the machine may be busy, and only a
+// failure uses it up.
 const Patience = 3 * time.Minute
 
-// Site is one installation: a data directory, a database, a codex home and a model. Servers come and go on it.
+// Site is one installation: a data directory, a database, a codex home and a model. Tests start and stop servers on
+// it.
 type Site struct {
 	T         *testing.T
 	Model     *mockmodel.Server
 	DataDir   string
 	Workspace string
-	// User runs the servers, Program is what it starts.
+	// User is the user that runs the servers. Program is the executable to start.
 	User    int
 	Program string
-	// Detecting: its servers run under the race detector.
+	// Detecting means that the servers run under the race detector.
 	Detecting bool
 	// DatabaseURL is "" on SQLite.
 	DatabaseURL string
-	// Env are the settings of its servers and commands.
+	// Env has the settings of the site's servers and commands.
 	Env []string
-	// Host is where its servers run, nil for this machine.
+	// Host is where the site's servers run, nil for this machine.
 	Host Host
 
 	launched *atomic.Bool
@@ -51,9 +52,9 @@ type Site struct {
 
 // Host is a machine of a test's network.
 type Host interface {
-	// Inside runs a function on a thread at the host: programs that it starts are there.
+	// Inside runs a function on a thread inside the host. Programs that it starts run there too.
 	Inside(do func() error) error
-	// Dial connects from the host, Listen listens there.
+	// Dial connects from the host. Listen listens on the host.
 	Dial(ctx context.Context, network, address string) (net.Conn, error)
 	Listen(network, address string) (net.Listener, error)
 }
@@ -65,13 +66,13 @@ type siteOptions struct {
 	engine database.Engine
 	codex  codextest.Version
 	env    []string
-	// detect are the engines on which the servers of a site run under the race detector.
+	// detect lists the engines on which a site's servers run under the race detector.
 	detect []database.Engine
-	// scripted: its servers can drive the scripted agent, too.
+	// scripted means that the servers can also run the scripted agent.
 	scripted bool
-	// bare: there is no agent.
+	// bare means that there is no agent.
 	bare bool
-	// home are further options of codex's home.
+	// home has additional options for codex's home.
 	home []codextest.Option
 	// databaseURL is the database of another site, to share it.
 	databaseURL string
@@ -79,24 +80,24 @@ type siteOptions struct {
 	dataDir     string
 }
 
-// WithDataDir has the servers of a site keep their files in a folder, which may not be there yet.
+// WithDataDir makes the servers of a site keep their files in a folder, which need not exist yet.
 func WithDataDir(folder string) SiteOption { return func(o *siteOptions) { o.dataDir = folder } }
 
-// WithHost has servers, runtimes and the model of a site run at a machine of a test's network.
+// WithHost runs the servers, runtimes and model of a site on a machine of a test's network.
 func WithHost(host Host) SiteOption { return func(o *siteOptions) { o.host = host } }
 
-// WithEngine makes a site on an engine; SQLite is the one unless named.
+// WithEngine makes a site on an engine. The default is SQLite.
 func WithEngine(engine database.Engine) SiteOption { return func(o *siteOptions) { o.engine = engine } }
 
-// WithCodex makes a site with another codex than the newest.
+// WithCodex makes a site with a codex version other than the newest.
 func WithCodex(version codextest.Version) SiteOption {
 	return func(o *siteOptions) { o.codex = version }
 }
 
-// WithDatabase makes a site on a database that exists.
+// WithDatabase makes a site on an existing database.
 func WithDatabase(url string) SiteOption { return func(o *siteOptions) { o.databaseURL = url } }
 
-// WithDatabaseOf makes another server's site on the same Postgres.
+// WithDatabaseOf makes a site for another server on the same Postgres.
 func WithDatabaseOf(other *Site) SiteOption {
 	return WithDatabase(other.DatabaseURL)
 }
@@ -106,10 +107,10 @@ func WithEnv(env ...string) SiteOption {
 	return func(o *siteOptions) { o.env = append(o.env, env...) }
 }
 
-// WithoutAgent makes a site for what needs no agent; its servers find none.
+// WithoutAgent makes a site for tests that need no agent. Its servers find none.
 func WithoutAgent() SiteOption { return func(o *siteOptions) { o.bare = true } }
 
-// WithMCP gives codex a real MCP server, and lets it ask for permissions.
+// WithMCP configures codex with a real MCP server and lets it request permissions.
 func WithMCP() SiteOption {
 	return func(o *siteOptions) {
 		o.home = append(o.home, codextest.Feature("request_permissions_tool"),
@@ -117,8 +118,7 @@ func WithMCP() SiteOption {
 	}
 }
 
-// New makes a site with a codex home of its own and a scripted model behind it. What its servers leave behind ends with
-// the test.
+// New makes a site with a separate codex home and a scripted model. Leftovers of its servers end with the test.
 func New(t *testing.T, options ...SiteOption) *Site {
 	t.Helper()
 	o := siteOptions{engine: database.SQLite, codex: codextest.Default}
@@ -146,20 +146,20 @@ func New(t *testing.T, options ...SiteOption) *Site {
 	}
 	s.Env = append([]string{
 		"PATH=" + path, "HOME=" + home, "CODEX_HOME=" + home, "CODEX_BIN=" + codex,
-		// Not what happens to be installed on this machine.
+		// Ignore other runtimes installed on this machine.
 		"HARNESS_RUNTIMES=codex",
 		"PORT=0", "DATA_DIR=" + s.DataDir, "HARNESS_LOG_FORMAT=json", "LOG_LEVEL=info",
 		"DEFAULT_SANDBOX_MODE=danger-full-access",
-		// A test that is cut off must not leave runtimes behind for long.
+		// An aborted test must not leave runtimes behind for long.
 		"HARNESS_DETACH_GRACE_MS=120000", "DATABASE_URL=" + s.DatabaseURL,
-		// The detector reports races when they happen; the second it would wait at each exit is wasted.
+		// The detector reports races when they happen, so the one-second wait at each exit is useless.
 		"GORACE=halt_on_error=1 atexit_sleep_ms=0",
 	}, o.env...)
 	t.Cleanup(s.EndRuntimes)
 	return s
 }
 
-// listen listens at the loopback interface of where the servers run.
+// listen listens on the loopback interface of the host where the servers run.
 func (s *Site) listen() (net.Listener, error) {
 	if s.Host != nil {
 		return s.Host.Listen("tcp", "127.0.0.1:0")
@@ -167,8 +167,8 @@ func (s *Site) listen() (net.Listener, error) {
 	return net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a moment
 }
 
-// EndRuntimes ends the runtimes that a killed server has left, as they are meant to be. One that the server was just
-// starting is found a moment later.
+// EndRuntimes ends the runtimes that a killed server left running, as intended. It may find a runtime that the server
+// was just starting a moment later.
 func (s *Site) EndRuntimes() {
 	s.T.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
@@ -186,17 +186,17 @@ func (s *Site) EndRuntimes() {
 	})
 }
 
-// RunDir is where the shims of its servers are.
+// RunDir returns the folder of the shims of the site's servers.
 func (s *Site) RunDir() string { return filepath.Join(s.DataDir, "run") }
 
-// RequireNoOrphans checks over /proc that no runtime process, nor anything one started, is left. A runtime learns of
-// its server's death by signal, so it is given a moment.
+// RequireNoOrphans checks in /proc that no runtime process, and no child of one, is left. A signal notifies a runtime
+// of its server's death, so the check allows some time.
 func (s *Site) RequireNoOrphans() {
 	s.T.Helper()
 	s.awaitNoRuntimes(func() {})
 }
 
-// awaitNoRuntimes calls before ahead of each scan of the processes.
+// awaitNoRuntimes waits until no runtime is left. It calls before ahead of each scan of the processes.
 func (s *Site) awaitNoRuntimes(before func()) {
 	s.T.Helper()
 	var left []int

@@ -9,7 +9,7 @@ import (
 	"harness/tests/dbtest"
 )
 
-// FoldJournal reads the whole journal of a stopped site, checks that it is gap-free, and folds the upserts of a
+// FoldJournal reads the whole journal of a stopped site, checks that it has no gaps, and folds the upserts of a
 // session.
 func (s *Site) FoldJournal(session string) map[string]string {
 	s.T.Helper()
@@ -46,7 +46,7 @@ func (s *Site) FoldJournal(session string) map[string]string {
 	}
 }
 
-// Store is the site's database, for tests that read it while no server runs.
+// Store returns the site's database, for tests that read it while no server runs.
 func (s *Site) Store() database.Options {
 	if s.DatabaseURL != "" {
 		return database.Options{URL: s.DatabaseURL}

@@ -25,14 +25,14 @@ type Frame struct {
 	Raw      string          `json:"-"`
 }
 
-// Decoded is the payload.
+// Decoded returns the decoded payload.
 func (f Frame) Decoded() Object {
 	var decoded Object
 	_ = json.Unmarshal(f.Payload, &decoded)
 	return decoded
 }
 
-// Follower is a websocket client that collects everything.
+// Follower is a websocket client that collects all frames.
 type Follower struct {
 	T      *testing.T
 	conn   *websocket.Conn
@@ -44,7 +44,7 @@ type Follower struct {
 	marker int
 }
 
-// Follow opens the stream; query may name a threadId and a cursor.
+// Follow opens the stream. query may name a threadId and a cursor.
 func (i *Server) Follow(query string) *Follower {
 	i.T.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
@@ -65,7 +65,8 @@ func (i *Server) Follow(query string) *Follower {
 	return f
 }
 
-// collect decodes what read reads, beside it: a frame of many megabytes must not make a slow reader.
+// collect decodes the messages of read in another goroutine, because a frame of many megabytes must not make the
+// reader slow.
 func (f *Follower) collect() {
 	defer close(f.Ended)
 	raw := make(chan []byte, 1024)
@@ -84,7 +85,7 @@ func (f *Follower) collect() {
 	}
 }
 
-// read ends with the connection.
+// read runs until the connection ends.
 func (f *Follower) read(into chan<- []byte) {
 	defer close(into)
 	for {
@@ -99,20 +100,20 @@ func (f *Follower) read(into chan<- []byte) {
 	}
 }
 
-// Close ends the connection without ceremony and waits for the reader.
+// Close closes the connection without a close frame and waits for the reader.
 func (f *Follower) Close() {
 	_ = f.conn.CloseNow()
 	<-f.Ended
 }
 
-// All are the frames so far.
+// All returns the frames received so far.
 func (f *Follower) All() []Frame {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return append([]Frame(nil), f.frames...)
 }
 
-// Wait returns the first frame after the last one waited for that fits.
+// Wait returns the first matching frame after the previously awaited one.
 func (f *Follower) Wait(what string, fits func(Frame) bool) Frame {
 	f.T.Helper()
 	f.mu.Lock()
@@ -125,14 +126,15 @@ func (f *Follower) Wait(what string, fits func(Frame) bool) Frame {
 	return found
 }
 
-// Find returns the first of all frames that fits, now or later. Unlike wait it removes none of them.
+// Find returns the first matching frame among all frames, and waits for it if necessary. Unlike Wait, it consumes no
+// frame.
 func (f *Follower) Find(what string, fits func(Frame) bool) Frame {
 	f.T.Helper()
-	found, _ := f.await(what, 3*Patience, 0, fits) // agents are heavy to start again
+	found, _ := f.await(what, 3*Patience, 0, fits) // restarting an agent takes long
 	return found
 }
 
-// await returns the first frame from a place on that fits, and its place.
+// await returns the first matching frame from a position on, and its position.
 func (f *Follower) await(what string, limit time.Duration, from int, fits func(Frame) bool) (Frame, int) {
 	f.T.Helper()
 	deadline := time.After(limit)
@@ -155,7 +157,7 @@ func (f *Follower) await(what string, limit time.Duration, from int, fits func(F
 	}
 }
 
-// WaitType waits for a frame of the type.
+// WaitType waits for a frame of a type.
 func (f *Follower) WaitType(frameType string) Frame {
 	f.T.Helper()
 	return f.Wait(frameType, func(f Frame) bool { return f.Type == frameType })
@@ -167,7 +169,7 @@ func (f *Follower) WaitTurn(turnID string) string {
 	return Text(f.Wait("turn/completed of "+turnID, endOf(turnID)).Decoded(), "params", "turn", "status")
 }
 
-// FindTurn is WaitTurn by Find: for what may come before or after the turn's end.
+// FindTurn is WaitTurn based on Find, for frames that may precede or follow the turn's end.
 func (f *Follower) FindTurn(turnID string) string {
 	f.T.Helper()
 	return Text(f.Find("turn/completed of "+turnID, endOf(turnID)).Decoded(), "params", "turn", "status")
@@ -180,7 +182,7 @@ func endOf(turnID string) func(Frame) bool {
 	}
 }
 
-// Types are those of the last frames, for messages of failures.
+// Types returns the types of the last frames, for failure messages.
 func (f *Follower) Types() string {
 	var out []string
 	for _, frame := range f.All() {

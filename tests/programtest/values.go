@@ -11,7 +11,7 @@ import (
 	"harness/tests/dbtest"
 )
 
-// Text digs a string out of decoded JSON; "" when it is not there.
+// Text returns a string at a path in decoded JSON, "" if it is absent.
 func Text(value any, path ...string) string {
 	for _, key := range path {
 		members, ok := value.(Object)
@@ -26,7 +26,7 @@ func Text(value any, path ...string) string {
 	return fmt.Sprint(value)
 }
 
-// List reads the data member of an answer.
+// List returns the data member of a response.
 func List(t *testing.T, server *Server, path string) []Object {
 	t.Helper()
 	data, ok := server.Want(http.StatusOK, http.MethodGet, path, nil)["data"].([]any)
@@ -40,7 +40,7 @@ func List(t *testing.T, server *Server, path string) []Object {
 	return out
 }
 
-// Encoded is a value as JSON.
+// Encoded returns a value as JSON.
 func Encoded(t *testing.T, value any) string {
 	t.Helper()
 	raw, err := json.Marshal(value)
@@ -50,7 +50,7 @@ func Encoded(t *testing.T, value any) string {
 	return string(raw)
 }
 
-// JobsOf are those of a kind in a list of jobs.
+// JobsOf returns the jobs of a kind in a list of jobs.
 func JobsOf(listed Object, kind string) (found []Object) {
 	jobs, _ := listed["data"].([]any)
 	for _, one := range jobs {
@@ -61,7 +61,7 @@ func JobsOf(listed Object, kind string) (found []Object) {
 	return found
 }
 
-// EachSite runs a test with the real codex on both engines, and with the oldest codex supported on SQLite.
+// EachSite runs a test with the real codex on both engines, and with the oldest supported codex on SQLite.
 func EachSite(t *testing.T, test func(t *testing.T, s *Site), options ...SiteOption) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {
@@ -76,7 +76,7 @@ func EachSite(t *testing.T, test func(t *testing.T, s *Site), options ...SiteOpt
 	})
 }
 
-// Entry finds the first transcript entry of a type.
+// Entry returns the first transcript entry of a type.
 func Entry(t *testing.T, entries []Object, entryType string) Object {
 	t.Helper()
 	for _, e := range entries {

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// maxWords bounds the hand-written words of README.md and docs.
+// maxWords limits the hand-written words of README.md and docs.
 const maxWords = 35_000
 
 var (
@@ -24,7 +24,7 @@ var (
 	notInAnchor = regexp.MustCompile(`[^\p{L}\p{N}\p{M}_ -]`)
 	spoken      = regexp.MustCompile(`[\p{L}\p{N}]`)
 	banned      = regexp.MustCompile(`(?i)\b(?:told|tells|heard|nobody|whoever)\b`)
-	// A comment near its top marks a whole page. A part begins with "made from" and ends with "end".
+	// A comment near the top marks a whole page. A part starts with "made from" and ends with "end".
 	generatedPage = regexp.MustCompile(`(?i)<!--[^>]*\bgenerated\b`)
 	generatedPart = regexp.MustCompile(`(?s)<!-- made from .*?(?:<!-- end -->|\z)`)
 )
@@ -44,7 +44,7 @@ func documents(t *testing.T) map[string]string {
 	return pages
 }
 
-// handWritten is the part of a page that no generator writes.
+// handWritten returns the part of a page that no generator writes.
 func handWritten(text string) string {
 	lines := strings.SplitN(text, "\n", 11)
 	if generatedPage.MatchString(strings.Join(lines[:min(len(lines), 10)], "\n")) {
@@ -53,7 +53,7 @@ func handWritten(text string) string {
 	return generatedPart.ReplaceAllString(text, "")
 }
 
-// anchors are the fragments that a page's headings and tags define.
+// anchors returns the fragments that a page's headings and tags define.
 func anchors(text string) map[string]bool {
 	found, seen := map[string]bool{}, map[string]int{}
 	for _, match := range heading.FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1) {
@@ -118,7 +118,7 @@ func TestDocumentsStayShort(t *testing.T) {
 	}
 }
 
-// The house uses plain words; names in code spans and blocks are exempt.
+// Documents use plain words. Names in code spans and blocks are exempt.
 func TestDocumentsUsePlainWords(t *testing.T) {
 	t.Parallel()
 	for name, text := range documents(t) {

@@ -6,20 +6,20 @@ import (
 	"strings"
 )
 
-// Mutant is a way to break a promise: one edit of one product file that the promise's tests must notice.
+// Mutant is an edit of one product file that breaks a promise. The promise's tests must fail with it.
 type Mutant struct {
-	// Row is the promise that it breaks; What is the broken behaviour, one sentence.
+	// Row is the promise that it breaks. What is the broken behavior in one sentence.
 	Row, What string
-	// File is the product file, with slashes and from the root of the repository. Old stands in it exactly
-	// once, and New replaces it.
+	// File is the product file, with slashes and from the root of the repository. Old must occur in it exactly once, and
+	// New replaces it.
 	File, Old, New string
-	// Tests must fail with it: names as in Row.Tests, of the row that it breaks.
+	// Tests must fail with it. Their names are as in Row.Tests, and they belong to the broken row.
 	Tests []string
 }
 
-// Mutants reads the mutants: a line with the row's id and the broken behaviour; then, indented, "file" and the path,
-// the lines that go ("- ") and those that come ("+ "), and "test" with the names of tests where not all of the row's
-// tests are to be run.
+// Mutants reads the mutants. A line has the row's id and the broken behavior. Indented lines follow: "file" and the
+// path, the removed lines ("- ") and the added lines ("+ "). A "test" line has names of tests, if not all of the
+// row's tests should run.
 func Mutants() ([]Mutant, error) {
 	groups, err := Load()
 	if err != nil {
@@ -82,7 +82,8 @@ func joinLines(text, line string) string {
 	return text + "\n" + line
 }
 
-// Apply is the text of the mutant's file with the edit made. It fails when the old text is not there exactly once.
+// Apply returns the text of the mutant's file with the edit applied. It fails unless the old text occurs exactly
+// once.
 func (m Mutant) Apply(text string) (string, error) {
 	switch {
 	case m.Old == "" || m.Old == m.New:

@@ -1,7 +1,7 @@
-// Package promises lists what this product was commissioned to do, a row per promise, with the tests that would fail if
-// it broke.
+// Package promises lists what this product must do, one row for each promise, with the tests that would fail if the
+// promise broke.
 //
-// It owns the rows (the text files beside this one) and their page, docs/promises.md. Its own test keeps both true to
+// It owns the rows (the text files in this folder) and their page, docs/promises.md. Its test checks that both match
 // the repository.
 package promises
 
@@ -18,18 +18,19 @@ var files embed.FS
 
 // Row is one promise.
 type Row struct {
-	// ID is how tests name the promise, two letters and two digits.
+	// ID is the promise's name in tests, two letters and two digits.
 	ID string
 	// Promise is one plain sentence.
 	Promise string
-	// Open says that the promise is not kept, or in part only; Missing is what is missing, "" when all of it is.
+	// Open means that the promise is not kept, or only in part. Missing is the missing part, "" when all of it is
+	// missing.
 	Open    bool
 	Missing string
-	// Tests show the promise, or the part of it that is kept: folder of the package, dot, function.
+	// Tests prove the promise, or the kept part of it. Each name is the folder of the package, a dot and the function.
 	Tests []string
 }
 
-// Group are the promises about one thing.
+// Group is the promises about one subject.
 type Group struct {
 	Title string
 	Rows  []Row
@@ -37,8 +38,8 @@ type Group struct {
 
 var rowLine = regexp.MustCompile(`^([A-Z]{2}-\d{2}) (\S.*\.)$`)
 
-// Load reads the rows: "# " and a group's title; an id and its sentence; then, indented, "open" or "open: what is
-// missing", and tests.
+// Load reads the rows: "# " and a group's title; an id and its sentence; then, indented, "open" or "open: " with the
+// missing part, and tests.
 func Load() ([]Group, error) {
 	var groups []Group
 	err := eachLine(".", func(line string) (err error) {
@@ -48,7 +49,8 @@ func Load() ([]Group, error) {
 	return groups, err
 }
 
-// eachLine passes on the lines of a folder's text files; an error of read ends it and is named by file and line.
+// eachLine calls read with each line of a folder's text files. It stops at an error of read and adds file and line to
+// it.
 func eachLine(folder string, read func(line string) error) error {
 	entries, err := files.ReadDir(folder)
 	if err != nil {
@@ -103,7 +105,7 @@ func add(groups []Group, line string) ([]Group, error) {
 	return groups, nil
 }
 
-// Page is docs/promises.md.
+// Page returns docs/promises.md.
 func Page(groups []Group) string {
 	var out, tables strings.Builder
 	kept, all := 0, 0
@@ -142,13 +144,13 @@ func links(tests []string) string {
 	return strings.Join(out, ", ")
 }
 
-// Split splits the name of a test: the folder of its package and its function.
+// Split splits the name of a test into the folder of its package and its function.
 func Split(test string) (folder, name string) {
 	name = strings.TrimPrefix(path.Ext(test), ".")
 	return strings.TrimSuffix(test, "."+name), name
 }
 
-// Command runs a row's test; its tags are those that any of them needs.
+// Command runs a row's test. It has all build tags that any test needs.
 const Command = "go test -tags live ./FOLDER -run '^NAME$'"
 
 const head = `# Promises

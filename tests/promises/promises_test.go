@@ -26,7 +26,7 @@ func load(t *testing.T) []promises.Group {
 	return groups
 }
 
-// HARNESS_UPDATE=1 writes the page anew.
+// HARNESS_UPDATE=1 rewrites the page.
 func TestThePageIsCurrent(t *testing.T) {
 	t.Parallel()
 	path, want := filepath.Join(root, page), promises.Page(load(t))
@@ -40,7 +40,7 @@ func TestThePageIsCurrent(t *testing.T) {
 	}
 }
 
-// source is a file of the repository that people write.
+// source is a hand-written file of the repository.
 type source struct{ path, text string }
 
 // isTest reports whether the file may name rows.
@@ -84,7 +84,7 @@ var (
 	inName       = regexp.MustCompile(`(ST|TR|AS|SE|EX|LC|QU|RR|RA|TL|EV|AR|OB|TE)(\d\d)`)
 )
 
-// Every row is kept and says by which tests, or is open; the tests are there; and tests name no row that is not.
+// Every row is kept and lists its tests, or is open. The tests exist, and tests name only existing rows.
 func TestRowsAndTestsKnowEachOther(t *testing.T) {
 	t.Parallel()
 	known, tests := map[string]bool{}, map[string]bool{}
@@ -133,7 +133,7 @@ func TestRowsAndTestsKnowEachOther(t *testing.T) {
 
 var buildTag = regexp.MustCompile(`(?m)^//go:build (.*)$`)
 
-// TE-05: the command on the page finds each test it names: a test that is compiled with a build tag only is compiled by it.
+// TE-05: the command on the page finds each test it names. It compiles tests with build tags.
 func TestTheCommandFindsEveryTest(t *testing.T) {
 	t.Parallel()
 	named := map[string]bool{}
@@ -165,7 +165,7 @@ func TestTheCommandFindsEveryTest(t *testing.T) {
 	}
 }
 
-// A mutant breaks a row by an edit that can be made, and names tests of that row alone.
+// A mutant breaks a row by an applicable edit, and names only tests of that row.
 func TestMutantsCanBeMade(t *testing.T) {
 	t.Parallel()
 	tests := map[string][]string{}
@@ -204,8 +204,8 @@ var (
 	paper    = regexp.MustCompile(`(?i)\bseeds? \d{3}\b|\bfault (row|test)s? \d|\bissue \d`)
 )
 
-// Comments state rules themselves: row ids stand in tests and on their page only, and a cited document is one
-// of this repository.
+// Comments state rules themselves. Only tests and their page contain row ids, and a cited document is in this
+// repository.
 func TestCommentsCiteWhatIsHere(t *testing.T) {
 	t.Parallel()
 	for _, file := range sources(t) {
@@ -220,7 +220,7 @@ func TestCommentsCiteWhatIsHere(t *testing.T) {
 			t.Errorf("%s cites %q, which is not here: say the rule instead", file.path, cited)
 		}
 		if strings.HasSuffix(file.path, ".md") {
-			continue // texts for readers name files of theirs, too
+			continue // texts for readers also name files of their own
 		}
 		for _, cited := range document.FindAllString(text, -1) {
 			if !filepath.IsAbs(cited) && !there(file.path, cited) {
@@ -230,8 +230,7 @@ func TestCommentsCiteWhatIsHere(t *testing.T) {
 	}
 }
 
-// there reports whether a document is in the repository, seen from its root, its docs or the file that cites
-// it.
+// there reports whether a document is in the repository, relative to its root, its docs or the citing file.
 func there(from, cited string) bool {
 	for _, folder := range []string{"", "docs", filepath.Dir(from)} {
 		if info, err := os.Stat(filepath.Join(root, folder, cited)); err == nil && info.Mode().IsRegular() {

@@ -1,4 +1,4 @@
-// Package s3test gives tests a real S3-compatible server (versitygw) with an empty bucket, on a port of its own.
+// Package s3test gives tests a real S3-compatible server (versitygw) with an empty bucket, on a separate port.
 package s3test
 
 import (
@@ -28,11 +28,11 @@ const (
 // Server is a running server.
 type Server struct {
 	objectstore.Options
-	// Dir is where it keeps the bucket's objects, as files of their names.
+	// Dir is the folder of the bucket's objects, as files with their names.
 	Dir string
 }
 
-// Start runs a server until the test ends. It fails the test where the server is missing.
+// Start runs a server until the test ends. It fails the test if the server is not installed.
 func Start(t testing.TB) *Server {
 	t.Helper()
 	outside.Needs(t, "an S3 server")
@@ -58,7 +58,7 @@ func Start(t testing.TB) *Server {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = server.Process.Kill() // it is over then
+		_ = server.Process.Kill() // it has ended by then
 		_ = server.Wait()
 	})
 	if !polling.Until(30*time.Second, func() bool {
@@ -75,7 +75,7 @@ func Start(t testing.TB) *Server {
 		Host: address}).String(), Region: region, Bucket: bucket, AccessKeyID: accessKey, SecretAccessKey: secretKey}}
 }
 
-// binary is the server, as scripts/setup-test.sh builds it.
+// binary returns the path of the server that scripts/setup-test.sh builds.
 func binary(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()
@@ -92,7 +92,7 @@ func binary(t testing.TB) string {
 	return ""
 }
 
-// listen passes connections of a port on to a socket, until the test ends.
+// listen forwards connections on a port to a socket, until the test ends.
 func listen(t testing.TB, socket string) (address string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -106,7 +106,7 @@ func listen(t testing.TB, socket string) (address string) {
 	)
 	pass := func(to, from net.Conn) {
 		defer running.Done()
-		_, _ = io.Copy(to, from) // either side ends it
+		_, _ = io.Copy(to, from) // either side may end it
 		_, _ = to.Close(), from.Close()
 	}
 	running.Go(func() {

@@ -9,46 +9,46 @@ import (
 	"time"
 )
 
-// Case is one conversation with the server under test. Its ID is that of the widely known Autobahn case it stands for,
-// where there is one.
+// Case is one conversation with the server under test. Its ID is that of the matching case in the well-known Autobahn
+// suite, if any.
 type Case struct {
 	ID, Name string
 	Steps    []Step
-	// Failed is set when the last step ends with the server failing the connection: it must then also close it.
+	// Failed means that the last step ends with the server failing the connection. The server must then also close it.
 	Failed bool
-	// Rest is what is left of the client's last frame: it has to finish it before it can answer the close.
+	// Rest is the rest of the client's last frame. The client must finish it before it can answer the close.
 	Rest []byte
 }
 
-// Step sends bytes and then wants frames, in this order and no others.
+// Step sends bytes and then expects exactly these frames, in this order.
 type Step struct {
 	Send []byte
-	// Chop sends the bytes in chunks of this many, each a TCP segment of its own; 0 sends them at once.
+	// Chop sends the bytes in chunks of this size, each in a separate TCP segment. 0 sends them at once.
 	Chop int
 	Want []Want
 }
 
-// Want is a frame of the server.
+// Want is an expected frame from the server.
 type Want struct {
 	Opcode Opcode
-	// Payload is compared when it is not nil.
+	// Payload is compared unless it is nil.
 	Payload []byte
-	// Code is that of a close frame; 1005 stands for none.
+	// Code is the code of a close frame. 1005 means none.
 	Code int
-	// Optional frames may be left out.
+	// Optional frames may be missing.
 	Optional bool
 }
 
-// The commands the server under test understands, and its answers.
+// The commands that the server under test understands, and its responses.
 const (
 	pingCommand = `{"type":"ping"}`
 	pongAnswer  = `{"type":"pong"}`
 )
 
-// patience bounds every read of a case; only what is not as it should be uses it up.
+// patience limits every read of a case. Only a failure uses it up.
 const patience = 30 * time.Second
 
-// Run runs a case against the server; the error says how it is not strict.
+// Run runs a case against the server. The error describes the violation.
 func Run(address, target string, c Case) (err error) {
 	conn, response, err := Dial(Request{Address: address, Target: target}, patience)
 	if err != nil {
@@ -76,7 +76,7 @@ func Run(address, target string, c Case) (err error) {
 	if closed {
 		return conn.gone(c.Failed, c.Rest)
 	}
-	// Whatever came before, the connection must still work and end properly.
+	// Whatever came before, the connection must still work and close properly.
 	if err := conn.step(Step{Send: text(pingCommand), Want: wantText(pongAnswer)}); err != nil {
 		return fmt.Errorf("afterwards: %w", err)
 	}
@@ -140,8 +140,8 @@ func (f Frame) check(want Want) error {
 	return nil
 }
 
-// gone wants the server to close the TCP connection without another frame. When it was the one to fail it,
-// the close is answered first.
+// gone expects the server to close the TCP connection without another frame. If the server failed the connection, the
+// client first answers its close.
 func (c *Conn) gone(failed bool, rest []byte) error {
 	if failed {
 		_ = c.Send(rest)
@@ -179,5 +179,5 @@ func wantPong(payload string) []Want { return []Want{{Opcode: Pong, Payload: []b
 
 func wantClose(code int) []Want { return []Want{{Opcode: CloseFrame, Code: code}} }
 
-// anyText wants an answer, whatever it says.
+// anyText expects a response with any text.
 func anyText() []Want { return []Want{{Opcode: Text}} }

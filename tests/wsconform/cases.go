@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Cases are sections 1 to 7, 9 and 10 of the Autobahn suite's subject matter. limit is the largest message the server
-// accepts, in bytes.
+// Cases returns cases for sections 1 to 7, 9 and 10 of the Autobahn suite. limit is the largest message that the
+// server accepts, in bytes.
 func Cases(limit int) []Case {
 	var all []Case
 	for _, section := range [][]Case{
@@ -18,10 +18,10 @@ func Cases(limit int) []Case {
 	return all
 }
 
-// command is the ping command, padded to a length with spaces, which JSON allows.
+// command returns the ping command, padded to a length with spaces, which JSON allows.
 func command(length int) string { return pingCommand + strings.Repeat(" ", length-len(pingCommand)) }
 
-// fails is a case in which the server has to fail the connection.
+// fails returns a case in which the server must fail the connection.
 func fails(id, name string, code int, send []byte) Case {
 	return Case{ID: id, Name: name, Failed: true, Steps: []Step{{Send: send, Want: wantClose(code)}}}
 }
@@ -33,7 +33,7 @@ func framing() []Case {
 		for j, length := range []int{0, 15, 124, 125, 126, 127, 128, 65535, 65536, 65537} {
 			c := Case{ID: fmt.Sprintf("1.%d.%d", i+1, j+1), Name: fmt.Sprintf("opcode %d with %d bytes", opcode, length)}
 			if length == 0 {
-				c.Steps = []Step{{Send: frame(opcode, "")}} // the server has no answer to nothing
+				c.Steps = []Step{{Send: frame(opcode, "")}} // the server does not respond to an empty message
 			} else {
 				c.Steps = []Step{{Send: frame(opcode, command(length)), Want: wantText(pongAnswer)}}
 			}

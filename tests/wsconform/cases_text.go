@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// greek is valid UTF-8 of several lengths; broken is it with a surrogate half in the middle.
+// greek is valid UTF-8 with characters of several lengths. broken is greek with a surrogate half in the middle.
 const (
 	greek  = "κόσμε"
 	broken = greek + "\xed\xa0\x80edited"
@@ -35,7 +35,7 @@ func utf8Handling() []Case {
 		fails("6.3.2", "invalid text, one byte a fragment", 1007, fragments(Text, broken, 1)),
 		{ID: "6.3.3", Name: "the same bytes are fine in a binary message",
 			Steps: []Step{{Send: frame(Binary, broken), Want: anyText()}}},
-		// A message that can not become valid any more is refused before its end.
+		// The server refuses a message that cannot become valid before it ends.
 		{ID: "6.4.1", Name: "invalid in the second of three fragments", Failed: true, Steps: []Step{
 			{Send: part(Text, false, greek)}, {Send: part(Continuation, false, "\xf4\x90\x80\x80"), Want: wantClose(1007)},
 		}},
@@ -55,8 +55,7 @@ func utf8Handling() []Case {
 	return cases
 }
 
-// utf8Sequences is sections 6.5 to 6.23: single sequences from the edges of every range, the known stress test's
-// subjects.
+// utf8Sequences is sections 6.5 to 6.23: single sequences from the edges of every range, as in the known stress test.
 func utf8Sequences() []Case {
 	var cases []Case
 	for i, valid := range []string{
@@ -70,19 +69,19 @@ func utf8Sequences() []Case {
 		})
 	}
 	for i, invalid := range []string{
-		// Continuation bytes alone.
+		// Continuation bytes without a first byte.
 		"\x80", "\xbf", "\x80\xbf", "\x80\xbf\x80\xbf\x80\xbf",
-		// First bytes alone.
+		// First bytes without continuation bytes.
 		"\xc2", "\xdf ", "\xe0 ", "\xef ", "\xf0 ", "\xf4 ", "\xc2\x20\xc3\x20",
-		// A byte short.
+		// Sequences that lack one byte.
 		"\xe0\xa0", "\xef\xbf", "\xf0\x90\x80", "\xf4\x8f\xbf", "\xe1\x80\xe2\xf0\x91\x92\xf1\xbf",
 		// Bytes that never occur.
 		"\xfe", "\xff", "\xfe\xfe\xff\xff", "\xc0", "\xc1", "\xf5\x80\x80\x80",
-		// Longer than needed.
+		// Overlong encodings.
 		"\xc0\xaf", "\xe0\x80\xaf", "\xf0\x80\x80\xaf", "\xf8\x80\x80\x80\xaf", "\xfc\x80\x80\x80\x80\xaf", "\xc1\xbf",
 		"\xe0\x9f\xbf", "\xf0\x8f\xbf\xbf", "\xc0\x80", "\xe0\x80\x80", "\xf0\x80\x80\x80", "\xf8\x80\x80\x80\x80",
 		"\xfc\x80\x80\x80\x80\x80",
-		// Halves of surrogate pairs, and pairs of them.
+		// Surrogate halves and pairs of them.
 		"\xed\xa0\x80", "\xed\xad\xbf", "\xed\xae\x80", "\xed\xaf\xbf", "\xed\xb0\x80", "\xed\xbe\x80", "\xed\xbf\xbf",
 		"\xed\xa0\x80\xed\xb0\x80", "\xed\xaf\xbf\xed\xbf\xbf",
 		// Beyond the last character.
@@ -110,7 +109,7 @@ func closeHandling() []Case {
 			Steps: []Step{{Send: join(part(Text, false, "a"), closing(1000, ""), part(Continuation, true, "b")),
 				Want: wantClose(1000)}}},
 		{ID: "7.1.6", Name: "256 KiB, close, a ping", Steps: []Step{{
-			// An answer that was not on its way yet may be dropped for the close.
+			// The close may replace a response that the server has not started to send.
 			Send: join(text(command(256<<10)), closing(1000, ""), frame(Ping, "")),
 			Want: []Want{{Opcode: Text, Payload: []byte(pongAnswer), Optional: true}, {Opcode: CloseFrame, Code: 1000}},
 		}}},

@@ -1,8 +1,8 @@
-// Package wsconform holds a websocket server against RFC 6455, case by case, over raw TCP.
+// Package wsconform tests a websocket server against RFC 6455, case by case, over raw TCP.
 //
-// It owns the wire format a conforming client speaks, the ways to speak it wrongly, and the table of cases. It must
-// never use a websocket library: what a library forgives would go unseen. The server under test has to answer the text
-// message {"type":"ping"} with {"type":"pong"} and greet with one text message; nothing else is assumed.
+// It owns the wire format of a conforming client, its violations, and the table of cases. It must never use a
+// websocket library, because a library may tolerate violations. The server under test must answer the text message
+// {"type":"ping"} with {"type":"pong"} and greet with one text message. The package assumes nothing else.
 package wsconform
 
 import (
@@ -36,10 +36,10 @@ const (
 // acceptGUID is the constant of section 1.3.
 const acceptGUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
-// maxReadFrame bounds what a test reads into memory at once.
+// maxReadFrame limits the size of a frame that a test reads into memory.
 const maxReadFrame = 64 << 20
 
-// Frame is one frame as it is on the wire. RSV holds the three reserved bits, 4 for RSV1 down to 1 for RSV3.
+// Frame is one frame in its wire format. RSV holds the three reserved bits, from 4 for RSV1 to 1 for RSV3.
 type Frame struct {
 	Final   bool
 	RSV     byte
@@ -47,31 +47,31 @@ type Frame struct {
 	Payload []byte
 }
 
-// Conn is a client connection that checks nothing and forgives nothing.
+// Conn is a client connection that validates nothing and tolerates nothing.
 type Conn struct {
 	net    net.Conn
 	reader *bufio.Reader
 }
 
-// Request is a handshake to make. Zero values give a correct one.
+// Request is a handshake to send. Zero values give a correct one.
 type Request struct {
-	// Address is host:port, Target the request target, Headers further ones.
+	// Address is host:port. Target is the request target. Headers are additional headers.
 	Address, Target string
 	Headers         [][2]string
 	Protocols       []string
 }
 
-// NewConn reads frames that were recorded; nothing can be sent on it.
+// NewConn returns a Conn that reads recorded frames. It cannot send.
 func NewConn(recorded io.Reader) *Conn { return &Conn{reader: bufio.NewReader(recorded)} }
 
-// Response is the server's answer to a handshake.
+// Response is the server's response to a handshake.
 type Response struct {
 	Status int
 	Header http.Header
 	Body   string
 }
 
-// Dial opens a connection. A response other than 101 comes back without a connection and without an error.
+// Dial opens a connection. For a response other than 101 it returns no connection and no error.
 func Dial(r Request, timeout time.Duration) (*Conn, Response, error) {
 	raw, err := net.DialTimeout("tcp", r.Address, timeout)
 	if err != nil {
@@ -125,16 +125,16 @@ func (c *Conn) handshake(r Request, timeout time.Duration) (answer Response, err
 	return answer, c.net.SetDeadline(time.Time{})
 }
 
-// Accept is the Sec-WebSocket-Accept that answers a key.
+// Accept returns the Sec-WebSocket-Accept for a key.
 func Accept(key string) string {
 	sum := sha1.Sum([]byte(key + acceptGUID)) //nolint:gosec // see the import
 	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// Encode writes a frame as a client must: masked, with the shortest length.
+// Encode encodes a frame as a client must: masked, with the shortest length.
 func Encode(f Frame) []byte { return encode(f, true) }
 
-// EncodeUnmasked writes a frame as a client must not.
+// EncodeUnmasked encodes a frame without a mask, which a client must not do.
 func EncodeUnmasked(f Frame) []byte { return encode(f, false) }
 
 func encode(f Frame, masked bool) []byte {
@@ -166,7 +166,7 @@ func encode(f Frame, masked bool) []byte {
 	return out
 }
 
-// Send writes bytes as they are.
+// Send sends bytes unchanged.
 func (c *Conn) Send(raw []byte) error {
 	_, err := c.net.Write(raw)
 	return err
@@ -177,7 +177,7 @@ func (c *Conn) Write(opcode Opcode, payload []byte) error {
 	return c.Send(Encode(Frame{Final: true, Opcode: opcode, Payload: payload}))
 }
 
-// Read returns the next frame. Frames of a server must not be masked (section 5.1).
+// Read returns the next frame. Frames from a server must not be masked (section 5.1).
 func (c *Conn) Read() (Frame, error) {
 	var head [2]byte
 	if _, err := io.ReadFull(c.reader, head[:]); err != nil {
@@ -214,18 +214,18 @@ func (c *Conn) Read() (Frame, error) {
 	return f, err
 }
 
-// Deadline bounds all reads and writes that follow.
+// Deadline limits all later reads and writes.
 func (c *Conn) Deadline(after time.Duration) error { return c.net.SetDeadline(time.Now().Add(after)) }
 
-// Close ends the TCP connection without ceremony.
+// Close closes the TCP connection without a close frame.
 func (c *Conn) Close() error { return c.net.Close() }
 
-// ClosePayload is the body of a close frame.
+// ClosePayload returns the body of a close frame.
 func ClosePayload(code int, reason string) []byte {
 	return append(binary.BigEndian.AppendUint16(nil, uint16(code)), reason...) //nolint:gosec // tests pass what fits
 }
 
-// CloseCode reads the body of a close frame; 1005 when it has none.
+// CloseCode returns the code in a close frame's body, 1005 if it has none.
 func CloseCode(payload []byte) (code int, reason string) {
 	if len(payload) < 2 {
 		return 1005, ""

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// sloppy is a server that answers the handshake, greets, answers every text with a pong command and forgives
+// sloppy is a server that answers the handshake, greets, answers every text with a pong command and tolerates
 // everything.
 func sloppy(t *testing.T) string {
 	t.Helper()
@@ -25,7 +25,7 @@ func sloppy(t *testing.T) string {
 			if err != nil {
 				return
 			}
-			// One case at a time: the table is short, and a case ends its connection.
+			// It handles one case at a time: the table is short, and a case ends its connection.
 			forgive(conn)
 		}
 	}()
@@ -69,7 +69,8 @@ func forgive(conn net.Conn) {
 	}
 }
 
-// A check that can not fail shows nothing: a server that forgives passes the good cases and none of the bad ones.
+// A check that cannot fail proves nothing: a server that tolerates violations passes the good cases and none of the
+// bad ones.
 func TestAForgivingServerFails(t *testing.T) {
 	t.Parallel()
 	address := sloppy(t)
@@ -105,7 +106,7 @@ func TestTheTableNamesEachCaseOnce(t *testing.T) {
 	}
 }
 
-// The server's frames are checked, too.
+// Read checks the server's frames too.
 func TestReadRefusesWhatAServerMayNotSend(t *testing.T) {
 	t.Parallel()
 	server, client := net.Pipe()

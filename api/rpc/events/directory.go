@@ -5,7 +5,7 @@ import "sync"
 // Place is where a session belongs: its workspace, "" for none, and its runtime.
 type Place struct{ Workspace, Runtime string }
 
-// Directory knows the places of the sessions that a client watches.
+// Directory stores the places of the sessions that a client watches.
 type Directory struct {
 	mu      sync.Mutex
 	entries map[string]*entry
@@ -17,7 +17,7 @@ type entry struct {
 	since int64 // the record that moved it
 }
 
-// NewDirectory creates an empty one.
+// NewDirectory creates an empty Directory.
 func NewDirectory() *Directory { return &Directory{entries: map[string]*entry{}} }
 
 // Use records where a session belongs; call Drop for each Use.
@@ -52,8 +52,8 @@ func (d *Directory) of(session string) Place {
 	return Place{}
 }
 
-// moved records that a session moved to another workspace, by the record at a position. Replaying older records
-// changes nothing.
+// moved records that the record at a position moved a session to another workspace. Replaying older records changes
+// nothing.
 func (d *Directory) moved(session, workspace string, pos int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -1,8 +1,8 @@
-// Package events presents the journal as JSON-RPC notifications: cdev's, under the names its clients know, and
-// event/harness, which carries the frames of /api/stream unchanged.
+// Package events presents the journal as JSON-RPC notifications. These are cdev's, under the names its clients know,
+// and event/harness, which carries the frames of /api/stream unchanged.
 //
-// It owns the derivation of notifications from a record and the place of its session. It must never know a socket or
-// a method.
+// It owns the derivation of notifications from a record and from the place of its session. It must never know a
+// socket or a method.
 package events
 
 import (
@@ -36,25 +36,25 @@ const (
 	Harness            = "event/harness"
 )
 
-// Names lists all of them.
+// Names lists all notification methods.
 func Names() []string {
 	return []string{Message, Status, Waiting, Permission, PermissionResolved, IDResolved, IDFailed, Stopped, Joined, Left,
 		ReadComplete, WorkspaceRemoved, Heartbeat, Gap, Harness}
 }
 
-// firstOwn is the index of cdev's first notification among the frames of a record. The at most three frames of the
-// stream keep their positions, so that cursors mean the same on both.
+// firstOwn is the index of cdev's first notification among the frames of a record. The stream has at most three
+// frames for a record. They keep their positions, so that cursors mean the same on both.
 const firstOwn = 4
 
 // Feed implements stream.Feed.
 type Feed struct{ directory *Directory }
 
-// NewFeed creates the feed for sessions whose places a directory has.
+// NewFeed creates a Feed for the sessions in a directory.
 func NewFeed(directory *Directory) *Feed { return &Feed{directory} }
 
 // Subject identifies the recipients of a frame (stream.Frame.About).
 type Subject struct {
-	// Workspace of the frame, "" for none; Everyone sends it to every socket.
+	// Workspace is the workspace of the frame, "" for none. Everyone sends the frame to every socket.
 	Workspace string
 	Everyone  bool
 }
@@ -65,7 +65,7 @@ type derivation struct {
 	place  Place
 	frames []stream.Frame
 	own    int
-	// systemOwned: the record belongs to a worker's session.
+	// systemOwned means that the record belongs to a worker's session.
 	systemOwned bool
 }
 
@@ -93,7 +93,7 @@ func (f *Feed) Frames(record journal.Record) ([]stream.Frame, error) {
 	return d.frames, d.derive()
 }
 
-// moved follows a session into another workspace.
+// moved updates the place of a session that moved to another workspace.
 func (f *Feed) moved(record journal.Record) {
 	var to struct {
 		ProjectID string `json:"projectId"`
@@ -103,7 +103,8 @@ func (f *Feed) moved(record journal.Record) {
 	}
 }
 
-// harness adds a frame of the stream. Its payload is built only when it is sent, because most readers do not want it.
+// harness adds a frame of the stream. It builds the payload only when it sends the frame, because most readers do not
+// need it.
 func (d *derivation) harness(frame stream.Frame) {
 	frame.About = &harness{kind: frame.Type, context: d.context(frame.Runtime)}
 	frame.Type = Harness
@@ -116,7 +117,7 @@ type harness struct {
 	context []byte
 }
 
-// add adds a notification. params are its own members, followed by the common ones.
+// add adds a notification. params are the notification's members, and the common ones follow them.
 func (d *derivation) add(method string, params any, subject Subject) {
 	body := javascript.MustEncode(params)
 	body = body[:len(body)-1]
@@ -132,8 +133,8 @@ func (d *derivation) add(method string, params any, subject Subject) {
 	})
 }
 
-// context returns the members that every notification has. The runtime is that of the record, otherwise the
-// session's.
+// context returns the members that every notification has. The runtime comes from the record, otherwise from the
+// session.
 func (d *derivation) context(said string) []byte {
 	runtime := d.place.Runtime
 	if said != "" {
@@ -201,8 +202,8 @@ func VerdictOf(n stream.Notice) Verdict {
 	return v
 }
 
-// Sees reports whether a socket gets a frame: by its watched sessions, its subscribed workspaces, or because it is
-// for everyone. Only its watchers see a worker's session.
+// Sees reports whether a socket gets a frame: by its watched sessions, by its subscribed workspaces, or because the
+// frame is for every socket. Only its watchers see a worker's session.
 func Sees(frame *stream.Frame, watches func(session string) bool, subscribed func(workspace string) bool) bool {
 	subject, own := frame.About.(*Subject)
 	watching := frame.ThreadID != "" && watches(frame.ThreadID)

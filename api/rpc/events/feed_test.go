@@ -9,8 +9,8 @@ import (
 	"harness/stream"
 )
 
-// ST-15, ST-16, ST-17 on JSON-RPC: events of a worker's session reach only a socket that watches exactly this
-// session. This holds for frames and notifications, with other watchers, and with a subscription to its workspace.
+// ST-15, ST-16, ST-17 on JSON-RPC: only a socket that watches exactly this worker's session gets its events. This
+// applies to frames and notifications, with other watchers, and with a subscription to its workspace.
 func TestWorkerNotificationsReachOnlyTheirWatcher(t *testing.T) {
 	t.Parallel()
 	directory := NewDirectory()

@@ -7,8 +7,8 @@ import (
 	"harness/transcript"
 )
 
-// ChatMessage is one message as cdev's clients show it: text of a person or the agent, a thought, a tool call or its
-// result.
+// ChatMessage is one message in the form that cdev's clients show: text of a person or the agent, a thought, a tool
+// call or its result.
 type ChatMessage struct {
 	Type    string `json:"type"`
 	Role    string `json:"role"`
@@ -44,7 +44,7 @@ func used(id, name string, input json.RawMessage, result string, failed bool) []
 	}
 }
 
-// Messages returns the messages of a runtime's item; none if it is neither text nor an action.
+// Messages returns the messages of a runtime's item. An item that is neither text nor an action has none.
 func Messages(raw json.RawMessage) []ChatMessage {
 	item, ok := wire.ReadItem(raw)
 	if !ok {
@@ -59,7 +59,7 @@ func Messages(raw json.RawMessage) []ChatMessage {
 	return worked(item.ID, item.Type, item.Content, raw)
 }
 
-// worked returns the messages of an item that is neither a person's text nor the agent's.
+// worked returns the messages of an item that is neither user text nor agent text.
 func worked(id, kind, content string, raw json.RawMessage) []ChatMessage {
 	var about struct {
 		Command json.RawMessage `json:"command"`
@@ -115,8 +115,8 @@ func object(name string, value json.RawMessage) json.RawMessage {
 	return out
 }
 
-// Stored returns a transcript entry as one message, so that pages of entries are pages of messages. A tool call and
-// its result are side by side in it, and an entry without content has no parts.
+// Stored returns a transcript entry as one message, so that pages of entries are pages of messages. The message
+// contains a tool call and its result side by side. An entry without content has no parts.
 func Stored(entry transcript.Entry) ChatMessage {
 	entry = entry.Whole()
 	if entry.Role != "system" {

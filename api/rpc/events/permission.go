@@ -6,7 +6,7 @@ import (
 	"harness/internal/runtime"
 )
 
-// PermissionRequest is a request for a permission as cdev's clients show it.
+// PermissionRequest is a request for a permission in the form that cdev's clients show.
 type PermissionRequest struct {
 	ToolUseID   string          `json:"tool_use_id"`
 	Type        string          `json:"type"`

@@ -14,13 +14,14 @@ type state struct {
 	Error string `json:"error,omitempty"`
 }
 
-// notified adds the notifications for a runtime's notification; messages is how many a finished turn has left.
+// notified adds the notifications for a runtime's notification. messages is the number of messages of a finished
+// turn.
 func (d *derivation) notified(method string, params json.RawMessage, messages *int64) {
 	var named struct {
 		Item json.RawMessage `json:"item"`
 		Turn json.RawMessage `json:"turn"`
 	}
-	_ = json.Unmarshal(params, &named) // another type: there is neither
+	_ = json.Unmarshal(params, &named) // for another type, both are missing
 	own := Subject{Workspace: d.place.Workspace}
 	switch method {
 	case wire.MethodItemCompleted:
@@ -38,7 +39,7 @@ func (d *derivation) notified(method string, params json.RawMessage, messages *i
 		d.add(Status, ended, own)
 		d.add(ReadComplete, struct {
 			TurnID   string `json:"turn_id"`
-			Messages *int64 `json:"messages_emitted,omitempty"` // nil for turns from before it was counted
+			Messages *int64 `json:"messages_emitted,omitempty"` // nil for turns that ended before the server counted messages
 		}{turn.ID, messages}, Subject{})
 	}
 }
@@ -64,7 +65,7 @@ func (d *derivation) requested(ref stream.RequestRef, method string, params json
 	}
 }
 
-// questions returns the questions to a person, as the request has them.
+// questions returns the questions to a person, in the form of the request.
 func questions(ref stream.RequestRef, params json.RawMessage) json.RawMessage {
 	asked := ref.Questions
 	if asked == nil {

@@ -1,8 +1,8 @@
 // Package registry lists the runtimes, their capabilities and their methods, for a client that routes its calls by
 // runtime.
 //
-// It owns the registry's format, built from the server's current runtimes (operations.RuntimeState) without a
-// separate list. It must never know a socket.
+// It owns the registry's format. It builds the registry from the server's current runtimes (operations.RuntimeState),
+// without a separate list. It must never know a socket.
 package registry
 
 import (
@@ -16,7 +16,7 @@ import (
 	"harness/internal/runtime"
 )
 
-// SchemaVersion is the version of the registry's format: additions increase the second number.
+// SchemaVersion is the version of the registry's format. Additions increase the second number.
 const SchemaVersion = "1.0"
 
 // AgentField is the member of params that names a runtime.
@@ -86,7 +86,7 @@ type Methods struct {
 	State    string `json:"state"`
 }
 
-// Named returns the methods of a registry, sorted.
+// Named returns the methods that a registry names, sorted.
 func Named() []string {
 	names := []string{History, Messages, Watch, Unwatch, Start, Send, Stop, Input, Respond, State}
 	slices.Sort(names)
@@ -96,13 +96,13 @@ func Named() []string {
 // RequiredOn are the methods on which clients name the runtime.
 func RequiredOn() []string { return []string{Start, Send, Stop, Input, Respond} }
 
-// ResolvesNewIDs reports whether new sessions of a runtime first get a temporary id: cdev learns the id of a Claude
-// session after its start.
+// ResolvesNewIDs reports whether new sessions of a runtime first get a temporary id. cdev gets the id of a Claude
+// session only after the session starts.
 func ResolvesNewIDs(id string) bool { return id == claude }
 
 const claude = "claude"
 
-// titles are the display names of agents; others use their id.
+// title returns the display name of an agent, by default its id.
 func title(id string) string {
 	for _, known := range []string{"Claude", "Codex", "Gemini", "OpenCode"} {
 		if strings.EqualFold(known, id) {
@@ -112,7 +112,7 @@ func title(id string) string {
 	return id
 }
 
-// Build returns the registry of these runtimes, the default first.
+// Build returns the registry of these runtimes, the default one first.
 func Build(states []operations.RuntimeState) Registry {
 	r := Registry{SchemaVersion: SchemaVersion,
 		Routing: Routing{AgentTypeField: AgentField, RequiredOnMethods: RequiredOn()}, Runtimes: []Runtime{}}
@@ -131,7 +131,7 @@ func Build(states []operations.RuntimeState) Registry {
 			Capabilities: state.Capabilities, Version: state.Status.Version,
 		}
 		if state.Offered == operations.RuntimeDisabled {
-			// Without details of why: a system error may contain a path.
+			// The reason has no details, because a system error may contain a path.
 			reason := "disabled by the operator"
 			if state.Missing {
 				reason = one.DisplayName + " is not installed on the server"
@@ -152,14 +152,14 @@ func (r Registry) IDs() []string {
 	return ids
 }
 
-// Stamp sets the time at which a registry last changed. Its zero value is ready.
+// Stamp stores when a registry last changed. Its zero value is ready.
 type Stamp struct {
 	mu   sync.Mutex
 	last string
 	at   string
 }
 
-// Set sets the time of a registry: now, or the previous time if its content is the same.
+// Set sets the time of a registry: now, or the previous time if the content is the same.
 func (s *Stamp) Set(r *Registry, now time.Time) {
 	r.GeneratedAt = ""
 	said := string(javascript.MustEncode(r))

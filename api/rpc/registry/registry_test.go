@@ -39,7 +39,7 @@ func TestRegistryFollowsRuntimes(t *testing.T) {
 	}
 }
 
-// RR-06, RR-08: the flags of a runtime match its capabilities, each separately, and its sources are where a client
+// RR-06, RR-08: each flag of a runtime matches its capabilities independently, and its sources are where a client
 // expects them.
 func TestRegistryFlagsMatchCapabilities(t *testing.T) {
 	t.Parallel()

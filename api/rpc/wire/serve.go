@@ -9,10 +9,10 @@ import (
 // Call executes one request. Its error is an *Error, or any error that the server converts to one.
 type Call func(ctx context.Context, request Request) (result any, failed *Error)
 
-// Sent is the result of a call that has sent its own response.
+// Sent is the result of a call that already sent its response.
 type Sent struct{}
 
-// batchWidth is how many requests of a batch run at once.
+// batchWidth is how many requests of a batch run concurrently.
 const batchWidth = 8
 
 // Outcome is the result of a message.
@@ -47,7 +47,8 @@ func Later(ctx context.Context, fn func()) {
 	fn()
 }
 
-// Serve executes a message and builds the response. Requests of a batch run concurrently; responses keep their order.
+// Serve executes a message and builds the response. Requests of a batch run concurrently, and the responses keep the
+// order of the requests.
 func Serve(ctx context.Context, text []byte, call Call) Outcome {
 	put := &later{}
 	ctx = context.WithValue(ctx, laterKey{}, put)

@@ -1,5 +1,5 @@
-// Package wire is JSON-RPC 2.0 without a transport: it parses messages and batches, executes every request through a
-// callback and builds the responses.
+// Package wire implements JSON-RPC 2.0 without a transport. It parses messages and batches, executes every request
+// through a callback and builds the responses.
 //
 // It owns the definition of a request and the errors of malformed ones. It must never know what a method does.
 package wire
@@ -34,7 +34,8 @@ type Error struct {
 // Error implements error.
 func (e *Error) Error() string { return fmt.Sprintf("%s (%d)", e.Message, e.Code) }
 
-// Request is one call. ID is raw, nil for a notification, which gets no response. Params are nil when there are none.
+// Request is one call. ID is raw, or nil for a notification, which gets no response. Params is nil if the request has
+// none.
 type Request struct {
 	ID      json.RawMessage
 	Method  string
@@ -129,7 +130,7 @@ func Result(id json.RawMessage, result any) json.RawMessage {
 	return whole(answer{ID: id, Result: encoded})
 }
 
-// Failure returns the response to a failed request. A nil id is null.
+// Failure returns the response to a failed request. A nil id becomes null.
 func Failure(id json.RawMessage, failed *Error) json.RawMessage {
 	if id == nil {
 		id = json.RawMessage("null")
@@ -140,7 +141,7 @@ func Failure(id json.RawMessage, failed *Error) json.RawMessage {
 func whole(a answer) json.RawMessage {
 	a.Version = "2.0"
 	encoded, err := javascript.Encode(a)
-	if err != nil { // the data of our own error
+	if err != nil { // the data of an error of this server
 		return json.RawMessage(`{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"Internal error"}}`)
 	}
 	return encoded

@@ -60,7 +60,7 @@ func TestMalformedMessages(t *testing.T) {
 	}
 }
 
-// Deferred work runs once, after the response, and a call that responds itself adds nothing.
+// Deferred work runs once, after the response. A call that responds itself adds no response.
 func TestDeferredWorkRunsAfterResponse(t *testing.T) {
 	t.Parallel()
 	ran := 0
@@ -80,7 +80,7 @@ func TestDeferredWorkRunsAfterResponse(t *testing.T) {
 	}
 }
 
-// FuzzMessages: whatever the input, the response is JSON, every request with an id gets one with it, and
+// FuzzMessages: for any input, the response is JSON, every request with an id gets a response with that id, and
 // notifications get none.
 func FuzzMessages(f *testing.F) {
 	for _, seed := range []string{`{"jsonrpc":"2.0","id":1,"method":"m","params":{}}`, `[]`, `[1]`,

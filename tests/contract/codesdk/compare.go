@@ -11,18 +11,18 @@ import (
 
 // Difference is one place where a response or event differs from the recording.
 type Difference struct {
-	// Subject is the request line or the type of the event, Place the position in it. A missing member is -name, an
-	// additional one +name.
+	// Subject is the request line or the event type. Place is the position in it. A missing member is -name, an
+	// additional one is +name.
 	Subject, Place string
 	Want, Got      string
 }
 
-// String describes it in one line.
+// String describes the difference in one line.
 func (d Difference) String() string {
 	return fmt.Sprintf("%s, %s: recorded %.200s, got %.200s", d.Subject, d.Place, d.Want, d.Got)
 }
 
-// bindings maps the recording's names to those of this server, in both directions.
+// bindings maps the recording's names to the names on this server, in both directions.
 type bindings struct {
 	ours, theirs map[string]string
 }
@@ -56,8 +56,8 @@ func patterns() names {
 	}
 }
 
-// words are members with the model's text or text for people; counts are those that depend on another model's text,
-// or on events, which are more here.
+// words are members with text by the model or for people. counts are members that depend on another model's text, or
+// on the number of events, which is higher here.
 var (
 	words  = []string{"text", "delta", "message"}
 	counts = []string{"seq", "last_seq", "next_seq", "input_tokens", "output_tokens", "cached_input_tokens", "size_bytes"}
@@ -133,7 +133,7 @@ func (c *comparison) values(place string, want, got any) {
 func (c *comparison) texts(name, recorded, here string) bool {
 	switch {
 	case slices.Contains([]string{"next_after", "runtime_session_id", "runtime_tool_call_id"}, name):
-		return here != "" // the server or the runtime interprets it
+		return here != "" // this server or the runtime interprets it
 	case c.names.id.MatchString(recorded):
 		return c.ids.bound(recorded, here)
 	case recorded == here:
@@ -141,7 +141,7 @@ func (c *comparison) texts(name, recorded, here string) bool {
 	case c.names.time.MatchString(recorded):
 		return c.names.time.MatchString(here)
 	case c.names.hash.MatchString(recorded):
-		// The input of a tool is the same; the input of a model has different text.
+		// The input of a tool is the same, but the input of a model has different text.
 		return c.names.hash.MatchString(here) && !strings.HasPrefix(c.subject, "tool.")
 	case slices.Contains(words, name):
 		return here != ""
@@ -149,7 +149,7 @@ func (c *comparison) texts(name, recorded, here string) bool {
 	return false
 }
 
-// event is one of a session.
+// event is one event of a session.
 type event = map[string]any
 
 func kindOf(e event) string {
@@ -174,8 +174,8 @@ func joined(events []event) (all []event) {
 	return all
 }
 
-// aligned pairs the events of two sequences by type: the longest common subsequence. An event without a counterpart
-// is paired with nil.
+// aligned pairs the events of two sequences by type, by their longest common subsequence. It pairs an event without a
+// counterpart with nil.
 func aligned(want, got []event) (pairs [][2]event) {
 	longest := make([][]int, len(want)+1)
 	for i := range longest {
@@ -206,7 +206,7 @@ func aligned(want, got []event) (pairs [][2]event) {
 	return pairs
 }
 
-// events compares the events of a task, and maps each recorded number to the one here.
+// events compares the events of a task, and maps each recorded number to the number on this server.
 func (c *comparison) events(want, got []event) map[float64]float64 {
 	numbers := map[float64]float64{}
 	for _, pair := range aligned(joined(want), joined(got)) {

@@ -15,7 +15,7 @@ func Page() string {
 	return out.String()
 }
 
-// intro is the first screen of the page.
+// intro is the introduction of the page.
 const intro = "# Compatibility with codesdkd\n" +
 	"\n" +
 	"Programs that start the codesdkd daemon and use its URL work with `harness codesdkd`, or with `/v1` of any " +
@@ -34,7 +34,7 @@ const intro = "# Compatibility with codesdkd\n" +
 	"compared.\n" +
 	"\n"
 
-// starting is what a program that starts the daemon needs to know.
+// starting describes how a program starts the daemon.
 const starting = "## Starting it\n" +
 	"\n" +
 	"* The URL is an origin. The task API is there with and without `/v1`. Browsers (`Accept: text/html`) get the " +
@@ -47,7 +47,7 @@ const starting = "## Starting it\n" +
 	"lists members of a session to use instead.\n" +
 	"\n"
 
-// limits stand before the list of differences.
+// limits precede the list of differences.
 const limits = "## Limits\n" +
 	"\n" +
 	"| limit | codesdkd | here |\n" +

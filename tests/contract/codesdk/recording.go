@@ -1,9 +1,9 @@
-// Package codesdk replays recordings of the codesdkd daemon against the task API of this server and reports
-// what its clients would notice.
+// Package codesdk replays recordings of the codesdkd daemon against this server's task API. It reports the
+// differences that a client could notice.
 //
 // It owns the recordings (testdata), the comparison without ids, times and the model's text, and the table of
-// deliberate differences (rows.go). It must never know how the server works inside: it speaks HTTP to a URL,
-// and asks its Target for what no client can do.
+// deliberate differences (rows.go). It must never know the server's internals: it sends HTTP to a URL, and uses its
+// Target for actions that no client can take.
 package codesdk
 
 import (
@@ -20,14 +20,14 @@ var recordings embed.FS
 
 // Record is one line of a recording: an exchange, or an element of a stream.
 type Record struct {
-	// Method, Path, Body, Status and Answer describe a request; Status is 0 when the daemon crashed. For a stream
-	// they describe its opening.
+	// Method, Path, Body, Status and Answer describe a request. Status is 0 when the daemon crashed. For a stream they
+	// describe its opening.
 	Method string          `json:"m"`
 	Path   string          `json:"p"`
 	Body   json.RawMessage `json:"b"`
 	Status int             `json:"s"`
 	Answer json.RawMessage `json:"a"`
-	// Stream names a stream, whose record is its opening (Path is set), its first frame (Ready) or an event.
+	// Stream names a stream. Its record is its opening (Path is set), its first frame (Ready) or an event.
 	Stream string            `json:"stream"`
 	Sent   map[string]string `json:"h"`
 	Ready  json.RawMessage   `json:"ready"`

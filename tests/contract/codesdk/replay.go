@@ -12,19 +12,19 @@ import (
 	"time"
 )
 
-// Target is the server a recording is replayed against, with operations that no client has.
+// Target is the server under test, with operations that no client has.
 type Target interface {
 	// URL is the base of the task API, as codesdkd prints it.
 	URL() string
 	// Workspace is the directory of its sessions.
 	Workspace() string
-	// Words are prompts that make the model repeat the recorded runtime's actions; Held waits until a task with a
+	// Words returns a prompt that makes the model repeat the recorded runtime's actions. Held waits until a task with a
 	// slow prompt has started.
 	Words(message, task string) string
 	Held(task string) error
 }
 
-// patience limits every wait; only a fault reaches it.
+// patience limits every wait. Only a failure reaches it.
 const patience = 10 * time.Second
 
 // replay is a topic in progress.
@@ -36,12 +36,12 @@ type replay struct {
 	found   []Difference
 	compare int // the number of compared responses and events
 
-	// recorded are the recorded events of a session so far, by number; ended is the order of the sessions.
+	// recorded are the recorded events of a session so far, by number. ended is the order of the sessions.
 	recorded map[string]map[float64]event
 	sessions []string
 	numbers  map[string]map[float64]float64
 	streams  map[string]*stream
-	occupied func() // closes the stream that is kept open
+	occupied func() // closes the stream that stays open
 }
 
 // stream is a recorded stream: its session, and its start.
@@ -86,7 +86,7 @@ func (r *replay) step(record Record) error {
 	case record.Path != "":
 		r.streams[record.Stream] = &stream{session: sessionOf(record.Path), path: record.Path, sent: record.Sent}
 		if r.topic == "limits" {
-			return r.occupy(record.Path) // it exceeds the limit of the next request
+			return r.occupy(record.Path) // it exceeds the limit for the next request
 		}
 	case record.Ready != nil:
 		s.ready = record.Ready
@@ -121,7 +121,7 @@ func (r *replay) occupy(path string) error {
 	return nil
 }
 
-// note keeps a recorded event.
+// note stores a recorded event.
 func (r *replay) note(session string, e event) {
 	if r.recorded[session] == nil {
 		r.recorded[session] = map[float64]event{}
@@ -144,7 +144,7 @@ func sessionOf(path string) string {
 // exchange sends a recorded request and compares the response.
 func (r *replay) exchange(record Record) error {
 	if record.Status == 0 {
-		return nil // the daemon crashed on it, or on the one before
+		return nil // the daemon crashed during this request or the previous one
 	}
 	session := sessionOf(record.Path)
 	if session != "" {
@@ -181,7 +181,7 @@ func (r *replay) exchange(record Record) error {
 	return nil
 }
 
-// page removes the events from two pages: they are compared with all other events of their session.
+// page removes the events from two pages. They are compared with all other events of their session.
 func (r *replay) page(session string, want, got any) {
 	recorded, _ := want.(map[string]any)
 	here, _ := got.(map[string]any)
@@ -198,7 +198,7 @@ func (r *replay) page(session string, want, got any) {
 	delete(here, "events")
 }
 
-// open creates a session in place of one that could not be opened with the recorded parameters.
+// open creates a session to replace one that could not be opened with the recorded parameters.
 func (r *replay) open(record Record) error {
 	var made struct {
 		ID string `json:"session_id"`
@@ -266,7 +266,7 @@ func (r *replay) body(record Record) []byte {
 func (r *replay) here(text string) string {
 	text = strings.ReplaceAll(text, "{{WORK}}", r.target.Workspace())
 	for _, runtime := range []string{"claude-agent-sdk", "gemini-cli-core", "opencode-server"} {
-		text = strings.ReplaceAll(text, runtime, "codex-sdk") // the one that runs here
+		text = strings.ReplaceAll(text, runtime, "codex-sdk") // the runtime under test
 	}
 	for _, recorded := range slices.Backward(slices.Sorted(maps.Keys(r.ids.ours))) {
 		if len(recorded) > len("r1") {
@@ -276,7 +276,7 @@ func (r *replay) here(text string) string {
 	return text
 }
 
-// path translates a recorded path for this server: event numbers differ.
+// path translates a recorded path for this server, because event numbers differ.
 func (r *replay) path(recorded string) string {
 	path := r.here(strings.ReplaceAll(recorded, "%3A", ":"))
 	for _, name := range []string{"after_seq=", "from_seq="} {
@@ -296,7 +296,7 @@ func (r *replay) path(recorded string) string {
 	return path
 }
 
-// number returns the number here of a recorded event, or of the last one before it with a counterpart.
+// number returns this server's number of a recorded event, or of the last earlier event with a counterpart.
 func (r *replay) number(session string, recorded float64) (here float64) {
 	known := r.numbers[session]
 	for at := recorded; at > 0 && at > recorded-1000; at-- {

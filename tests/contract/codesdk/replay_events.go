@@ -16,7 +16,7 @@ import (
 	"harness/tests/polling"
 )
 
-// reach waits until the session is in the state of the recorded request, and learns its names.
+// reach waits until the session is in the state of the recorded request, and reads its names.
 func (r *replay) reach(session string, record Record) error {
 	want := map[string]int{}
 	for _, e := range r.recorded[session] {
@@ -61,7 +61,7 @@ func (r *replay) reach(session string, record Record) error {
 
 const evaluated = "tool.call.policy_evaluated"
 
-// awaited are the events that a recorded client must have received.
+// awaited returns the event that a recorded client must have received.
 func awaited(kind string) string {
 	switch kind {
 	case evaluated:
@@ -72,7 +72,7 @@ func awaited(kind string) string {
 	return ""
 }
 
-// over returns the task that a recorded request found ended.
+// over returns the task that had ended by a recorded request.
 func (r *replay) over(record Record) string {
 	var found struct {
 		Task   string  `json:"task_id"`
@@ -110,7 +110,7 @@ func (r *replay) learn(session string) (map[string]int, error) {
 	return got, nil
 }
 
-// events are all of a session here.
+// events returns all events of a session on this server.
 func (r *replay) events(session string) ([]event, error) {
 	status, answer, err := r.send(http.MethodGet, "/sessions/"+r.here(session)+"/events?limit=5000", nil, nil)
 	if err != nil || status != http.StatusOK {
@@ -172,7 +172,7 @@ func (r *replay) finish(session string) error {
 	return nil
 }
 
-// admitted opens a stream; the slot of a closed one is free only a moment later.
+// admitted opens a stream. The slot of a closed stream becomes free with a short delay.
 func admitted(request *http.Request) (response *http.Response, err error) {
 	polling.Until(patience, func() bool {
 		//nolint:bodyclose // the caller does
@@ -186,7 +186,7 @@ func admitted(request *http.Request) (response *http.Response, err error) {
 	return response, err
 }
 
-// follow opens a recorded stream again: it has the events of the page behind its cursor, each with its number.
+// follow reopens a recorded stream. It has the events of the page after its cursor, each with its number.
 func (r *replay) follow(s *stream, all []event) error {
 	after := 0.0
 	header := map[string]string{}
@@ -265,7 +265,7 @@ func (r *replay) follow(s *stream, all []event) error {
 	return nil
 }
 
-// shape is a path with placeholders.
+// shape returns a path with placeholders.
 func shape(path string) string {
 	parts := strings.Split(path, "/")
 	for i := 2; i < len(parts); i++ {

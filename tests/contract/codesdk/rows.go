@@ -5,9 +5,9 @@ import "regexp"
 // Row is a deliberate difference with its reason.
 type Row struct {
 	What, Reason string
-	// Subject and Place are patterns of the differences it stands for.
+	// Subject and Place are patterns of the differences that the row covers.
 	Subject, Place string
-	// From is a pattern of the recorded value, Into of the one here, both as JSON; "" matches anything.
+	// From is a pattern of the recorded value, Into of this server's value, both as JSON. "" matches anything.
 	From, Into string
 	// Unmet allows a run without this difference.
 	Unmet bool

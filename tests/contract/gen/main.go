@@ -1,11 +1,11 @@
-// Command gen turns the raw recordings of codex-manager into the compact, path-free ones the contract test replays:
+// Command gen turns the raw recordings of codex-manager into compact recordings without paths for the contract test:
 //
 //	go run ./tests/contract/gen DIR-OF-RAW-RECORDINGS tests/contract/testdata
 //
-// HTTP exchanges stay whole. Of websocket frames it drops raw response items (the model's prompt, megabytes), all but
-// the first delta of an item (their number is the model's), the params that an app_server.* frame shares with the
-// notification after it, and the content of a frame that an earlier socket already got. Dumps of the recorded server's
-// files are left out: they are its own business.
+// It keeps HTTP exchanges whole. Of websocket frames it drops raw response items (the model's prompt, megabytes) and
+// all but the first delta of an item (the model determines their number). It also drops the params that an
+// app_server.* frame shares with the notification after it, and the content of a frame that an earlier socket already
+// got. It omits dumps of the recorded server's internal files.
 package main
 
 import (
@@ -42,7 +42,7 @@ func main() {
 	}
 }
 
-// raw is a line of a raw recording, as far as it is kept.
+// raw is a line of a raw recording, with the members to keep.
 type raw struct {
 	Kind, Name, Conn, Event, Dir, Control, Path, Text string
 	Server                                            map[string]any
@@ -65,7 +65,7 @@ type raw struct {
 	Code                 *int
 	Reason               *string
 	SentHex, ReceivedHex string
-	// At is when it was over, in ms since the recorder started; MS how long it took.
+	// At is when it ended, in ms since the recorder started. MS is its duration.
 	At, MS int
 }
 
@@ -112,8 +112,8 @@ func convert(from, to string) error {
 	return os.WriteFile(to, out.Bytes(), 0o600)
 }
 
-// sink moves the last record, an exchange noted when it was over, before the frames that came after its request was
-// sent: they may be its doing, so the replay must not wait for them first.
+// sink moves the last record before the frames that arrived after its request was sent. The record is an exchange
+// noted at its end. The exchange may have caused the frames, so the replay must not wait for them first.
 func sink(records []contract.Record, at []int, start int) {
 	for i := len(records) - 1; i > 0 && records[i-1].Kind == contract.KindFrame && at[i-1] >= start; i-- {
 		records[i-1], records[i] = records[i], records[i-1]
@@ -121,14 +121,14 @@ func sink(records []contract.Record, at []int, start int) {
 	}
 }
 
-// sanitise replaces the recorder's folders; the longest first.
+// sanitise replaces the recorder's folders, the longest first.
 func sanitise(line string) string {
 	return strings.NewReplacer("/home/dev/lab/work", "{{WORK}}", "/home/dev/lab/src", "{{ROOT}}", "/home/dev/lab/home/dev",
 		"{{LAB}}/home", "/home/dev/lab", "{{LAB}}", "/home/dev", "{{HOME}}").Replace(line)
 }
 
 type converter struct {
-	// sent remembers which socket got a frame first; deltas which deltas were kept.
+	// sent stores which socket got a frame first. deltas stores which deltas were kept.
 	sent   map[string]string
 	deltas map[string]bool
 }
@@ -165,7 +165,7 @@ func (c *converter) record(line raw) (contract.Record, bool) {
 	return contract.Record{}, false
 }
 
-// keep leaves the headers that matter to a client.
+// keep returns the headers that matter to a client.
 func keep(headers [][2]string) [][2]string {
 	var kept [][2]string
 	for _, h := range headers {

@@ -12,9 +12,9 @@ import (
 	"harness/tests/programtest"
 )
 
-// At the port for agents every operation is closed to who shows no bearer of a session of this server, the owner's token
-// included. A session's bearer opens what an agent may do there and nothing else: without a job, what says nothing of
-// anybody.
+// On the port for agents, every operation requires the bearer of a session of this server. Even the owner's token
+// does not work. A session's bearer gives access to what an agent may do there and nothing else. Without a job, that
+// is only data about no user or session.
 func TestEveryOperationAtThePortForAgents(t *testing.T) {
 	t.Parallel()
 	const owner = "the-owners-token-of-this-test"
@@ -54,7 +54,7 @@ func TestEveryOperationAtThePortForAgents(t *testing.T) {
 	stranger.Stop()
 }
 
-// agentsPort is the port for agents of a site's server, and a session's bearer for that.
+// agentsPort returns the port for agents of a site's server, and a session's bearer for it.
 func agentsPort(t *testing.T, s *programtest.Site, session string) (url, bearer string) {
 	t.Helper()
 	port, err := os.ReadFile(filepath.Join(s.DataDir, "agents.port"))

@@ -9,18 +9,18 @@ import (
 	"harness/tests/programtest"
 )
 
-// No operation is forgotten: with a token each refuses a request without it, but for the health probes.
-// Without a token each refuses changes from a foreign page, and every caller that uses another host name.
-// None is reached by another spelling of an open path.
+// No operation is left unguarded. With a token, each refuses a request without it, except the health probes. Without
+// a token, each refuses changes from a foreign page, and every caller that uses another host name. No other spelling
+// of an open path reaches an operation.
 func TestEveryOperationIsGuarded(t *testing.T) {
 	t.Parallel()
 	const token = "the-token-of-this-very-test"
 	closed, open := programtest.New(t, programtest.WithEnv("HARNESS_AUTH_TOKEN="+token)).Start(), programtest.New(t).Start()
-	// A probe has no token, nor has a browser that reads the documentation, logs in (here without a method)
-	// or out.
+	// A probe has no token. Neither has a browser that reads the documentation, logs in (here without a method) or logs
+	// out.
 	tokenless := map[string]int{"/api/health": 200, "/api/ready": 200, "/readyz": 200, "/healthz": 200, "/api/docs": 200,
 		"/api/openapi.json": 200, "/api/asyncapi.json": 200, "/api/login": 400, "/api/logout": 200,
-		// Without a provider there is nothing to log in at.
+		// Without a provider there is no login.
 		"/api/login/methods": 200, "/api/login/oidc/{provider}": 404, "/api/login/oidc/{provider}/callback": 404,
 		"/api/login/oidc/{provider}/backchannel-logout": 404, "/api/login/oidc/{provider}/device": 404,
 		"/api/login/oidc/{provider}/device/token": 404}
@@ -35,7 +35,7 @@ func TestEveryOperationIsGuarded(t *testing.T) {
 				want = http.StatusUnauthorized
 			}
 			status, body := closed.Ask(operation.Method, path+"?access_token="+token, headers)
-			// Wrong tokens come faster here than they are compared.
+			// Wrong tokens arrive here faster than the server's rate limit allows.
 			braked := !is && status == http.StatusTooManyRequests && headers["Authorization"] == "Bearer wrong"
 			if status != want && !braked || strings.Contains(body, token) {
 				t.Errorf("%s %s with %v is answered %d %s", operation.Method, path, headers, status, body)
@@ -50,7 +50,7 @@ func TestEveryOperationIsGuarded(t *testing.T) {
 				}
 			}
 		}
-		probe := path == "/healthz" || path == "/readyz" // load balancers send the name of their choice
+		probe := path == "/healthz" || path == "/readyz" // load balancers send any host name
 		if status, body := open.Ask(operation.Method, path,
 			map[string]string{"Host": "rebound.example"}); !probe && status != http.StatusForbidden ||
 			probe == strings.Contains(body, "forbidden_host") {

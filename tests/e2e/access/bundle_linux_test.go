@@ -23,7 +23,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// unpack are the files of a bundle, in order.
+// unpack returns the files of a bundle, in order.
 func unpack(t *testing.T, packed []byte) (names []string, files map[string][]byte) {
 	t.Helper()
 	plain, err := gzip.NewReader(bytes.NewReader(packed))
@@ -47,7 +47,7 @@ func unpack(t *testing.T, packed []byte) (names []string, files map[string][]byt
 	}
 }
 
-// pack is the opposite of unpack.
+// pack is the inverse of unpack.
 func pack(t *testing.T, names []string, files map[string][]byte) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -67,7 +67,7 @@ func pack(t *testing.T, names []string, files map[string][]byte) []byte {
 	return out.Bytes()
 }
 
-// canaries are secrets of twelve kinds and more, each with the part of it that must not be found.
+// canaries returns secrets of twelve kinds and more, each with the part of it that must not appear.
 func canaries() map[string][2]string {
 	return map[string][2]string{
 		"openai":    {"sk-proj-canary01ABCDEFGHIJKLMNOP", "canary01ABCDEF"},
@@ -87,9 +87,9 @@ func canaries() map[string][2]string {
 	}
 }
 
-// OB-04, OB-05, OB-06, OB-07, OB-08, OB-09, OB-10, OB-11, EV-26, EV-32: the bundle of a session of the real codex has
-// what it is to have, and none of the secrets that were planted in messages, files, results, artifacts, settings and
-// the environment; played again it gives the same events, and a changed one does not.
+// OB-04, OB-05, OB-06, OB-07, OB-08, OB-09, OB-10, OB-11, EV-26, EV-32: the bundle of a session of the real codex is
+// complete. It has none of the secrets planted in messages, files, results, artifacts, settings and the environment.
+// Its replay gives the same events, and the replay of a changed bundle does not.
 func TestASupportBundleReplaysAndHasNoSecret(t *testing.T) {
 	t.Parallel()
 	const own, env = "canary-own-token-0123456789", "canary-of-the-environment"
@@ -102,7 +102,7 @@ func TestASupportBundleReplaysAndHasNoSecret(t *testing.T) {
 		all = append(all, canary[0])
 	}
 	slices.Sort(all)
-	// Long enough to be an artifact.
+	// Long enough to become an artifact.
 	leak := strings.Join(all, "\n") + "\n" + env + "\n" + strings.Repeat("nothing secret here\n", 1000)
 	if err := os.WriteFile(filepath.Join(s.Workspace, "leak.txt"), []byte(leak), 0o600); err != nil {
 		t.Fatal(err)
@@ -268,7 +268,7 @@ func TestASupportBundleReplaysAndHasNoSecret(t *testing.T) {
 	if lines := bytes.Count(files["events.jsonl"], []byte("\n")); len(again) != lines {
 		t.Errorf("the next server has %d events of %d", len(again), lines)
 	}
-	var whole strings.Builder // of all artifacts, among them what was read
+	var whole strings.Builder // of all artifacts, including what the agent read
 	for _, one := range manifest.Artifacts {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/v1/artifacts/"+one.ID, nil)
 		if err != nil {
@@ -286,8 +286,8 @@ func TestASupportBundleReplaysAndHasNoSecret(t *testing.T) {
 	}
 }
 
-// OB-10, EV-32: what the real Claude Code wrote is in the bundle, and translated again it says the same; a changed line
-// does not.
+// OB-10, EV-32: the bundle contains the output of the real Claude Code. Translating it again gives the same events,
+// and a changed line does not.
 func TestWhatClaudeCodeWroteIsReplayed(t *testing.T) {
 	t.Parallel()
 	s := programtest.WithClaude(t)
@@ -296,17 +296,17 @@ func TestWhatClaudeCodeWroteIsReplayed(t *testing.T) {
 	requireReplayed(s, server, server.ClaudeSession())
 }
 
-// OB-10, EV-32: so it is with what the real OpenCode wrote.
+// OB-10, EV-32: the same for the output of the real OpenCode.
 func TestWhatOpenCodeWroteIsReplayed(t *testing.T) {
 	t.Parallel()
 	s := programtest.WithOpenCode(t)
-	s.Env = append(s.Env, "HARNESS_KEEP_NATIVE=all") // the journal has the lines then, and the bundle all of them
+	s.Env = append(s.Env, "HARNESS_KEEP_NATIVE=all") // then the journal and the bundle have all lines
 	server := s.Start()
 	server.AwaitRuntime()
 	requireReplayed(s, server, server.CreateSession(programtest.Object{"runtime": "opencode", "networkAccess": "enabled"}))
 }
 
-// OB-10, EV-32: so it is with what an agent of the Agent Client Protocol wrote.
+// OB-10, EV-32: the same for the output of an agent of the Agent Client Protocol.
 func TestWhatAnACPAgentWroteIsReplayed(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t)
@@ -317,7 +317,7 @@ func TestWhatAnACPAgentWroteIsReplayed(t *testing.T) {
 	requireReplayed(s, server, server.CreateSession(programtest.Object{"runtime": "gemini", "networkAccess": "enabled"}))
 }
 
-// requireReplayed has two turns in a session, and plays its bundle again as it is and with a message changed.
+// requireReplayed runs two turns in a session. It replays the session's bundle unchanged and with a changed message.
 func requireReplayed(s *programtest.Site, server *programtest.Server, session string) {
 	t := s.T
 	t.Helper()
@@ -353,7 +353,7 @@ func requireReplayed(s *programtest.Site, server *programtest.Server, session st
 	if code != 0 || len(whole.Differences) != 0 || len(whole.Notes) != 0 || whole.Messages != 2 {
 		t.Errorf("the replay ended with %d: %+v", code, whole)
 	}
-	files["native.jsonl"] = bytes.ReplaceAll(files["native.jsonl"], []byte("fine wor"), []byte("other wor")) // agents say it in pieces
+	files["native.jsonl"] = bytes.ReplaceAll(files["native.jsonl"], []byte("fine wor"), []byte("other wor")) // agents send it in parts
 	changed := filepath.Join(t.TempDir(), "changed.tar.gz")
 	if err := os.WriteFile(changed, pack(t, names, files), 0o600); err != nil {
 		t.Fatal(err)
@@ -363,7 +363,7 @@ func requireReplayed(s *programtest.Site, server *programtest.Server, session st
 		differs.Differences[0].Bundle != "fine words" || differs.Differences[0].Replay != "other words" {
 		t.Errorf("with a changed line it ended with %d: %+v", code, differs)
 	}
-	// Without what the agent wrote it says that nothing of it was compared.
+	// Without the agent's output, the replay reports that it compared none of it.
 	files["native.jsonl"] = nil
 	if err := os.WriteFile(changed, pack(t, names, files), 0o600); err != nil {
 		t.Fatal(err)
@@ -374,7 +374,7 @@ func requireReplayed(s *programtest.Site, server *programtest.Server, session st
 	}
 }
 
-// requireFacts: OB-04, OB-05, OB-07: a bundle says of the runtime what the server says of it.
+// requireFacts: OB-04, OB-05, OB-07: a bundle has the same facts about the runtime as the server.
 func requireFacts(t *testing.T, shown programtest.Object, files map[string][]byte) {
 	t.Helper()
 	var (

@@ -14,7 +14,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// asked is what a row of the audit log says of a request.
+// asked is the content of an audit log row about a request.
 type asked struct {
 	Actor, Role, Route, Outcome string
 	Status                      int
@@ -24,7 +24,7 @@ func (a asked) String() string {
 	return fmt.Sprintf("%s by %q as %q: %s (%d)", a.Route, a.Actor, a.Role, a.Outcome, a.Status)
 }
 
-// requestsOf reads the rows of requests out of the log, and returns the log with them.
+// requestsOf returns the rows of requests in the log, and the log itself.
 func requestsOf(t *testing.T, s *programtest.Site) (rows []asked, log string) {
 	t.Helper()
 	code, log := s.Command("audit", "export")
@@ -48,14 +48,14 @@ func requestsOf(t *testing.T, s *programtest.Site) (rows []asked, log string) {
 	return rows, log
 }
 
-// walk asks a server for everything that may change something, as its route tables have it, and returns the rows that
-// must come of it.
+// walk sends every request in a server's route tables that may change something, and returns the rows that the log
+// must get.
 type walk struct {
 	*programtest.Server
 	want []asked
 }
 
-// canary is in every body that is sent.
+// canary is part of every request body.
 const canary = "planted-body-5e1d"
 
 func (w *walk) ask(method, route, path, actor, role, token string) {
@@ -96,8 +96,8 @@ func (w *walk) call(method, actor, role, token string) {
 	w.want = append(w.want, asked{actor, role, method, outcome, 0})
 }
 
-// Every route that may change something leaves a record of who asked and what came of it, also when it was refused. The
-// routes are those that the server has; one that is added later and leaves no record fails here.
+// Every route that may change something leaves a record of the caller and the outcome, even when it refuses. The test
+// takes the routes from the server, so it fails for a later route without a record.
 func TestEveryChangeLeavesARecord(t *testing.T) {
 	t.Parallel()
 	const token = "the-token-of-this-very-test-0123456789"
@@ -125,7 +125,7 @@ func TestEveryChangeLeavesARecord(t *testing.T) {
 			path := strings.NewReplacer("{", "", "}", "").Replace(operation.Path)
 			role := caller.role
 			if caller.token == "" && (path == "/api/login" || path == "/api/logout" || strings.HasPrefix(path, "/api/login/oidc/")) {
-				role = "viewer" // they are open: who comes is let in as one who may look
+				role = "viewer" // open servers admit any caller as a viewer
 			}
 			w.ask(operation.Method, operation.Path, path, caller.actor, role, caller.token)
 		}
@@ -154,7 +154,7 @@ func TestEveryChangeLeavesARecord(t *testing.T) {
 	}
 }
 
-// requireRows waits for the rows of all that was asked, and names those that do not come.
+// requireRows waits for the rows of all requests, and names the missing ones.
 func (w *walk) requireRows(s *programtest.Site) {
 	w.T.Helper()
 	var missing []asked
@@ -168,8 +168,8 @@ func (w *walk) requireRows(s *programtest.Site) {
 	}
 }
 
-// What a model provider refuses a turn with is recorded with its status; and a task of the task API, its message and its
-// requests name who asked for it.
+// A turn refused by a model provider is recorded with the provider's status. A task of the task API, its message and
+// its requests name the caller.
 func TestErrorsOfRuntimesAndTasksAreRecorded(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t, programtest.WithEnv("HARNESS_AUTH_TOKEN=the-token-of-this-very-test"))
@@ -180,7 +180,7 @@ func TestErrorsOfRuntimesAndTasksAreRecorded(t *testing.T) {
 	server.Headers["Authorization"] = "Bearer " + secret
 	failures := map[int]string{http.StatusUnauthorized: `"kind":"auth_required","providerStatus":401`,
 		http.StatusTooManyRequests:     `"kind":"limit_reached","providerStatus":429`,
-		http.StatusInternalServerError: `"kind":"provider_failed"`} // codex passes on no status of it
+		http.StatusInternalServerError: `"kind":"provider_failed"`} // codex does not pass on a status for it
 	want := []string{`"actor":"token:ann","role":"operator","kind":"request.answered","detail":{"protocol":"tasks",` +
 		`"route":"POST /v1/sessions/{sessionId}/tasks","params":{"sessionId":"`, `"task_id":"task-of-ann","status":202,"outcome":"ok"`,
 		`"actor":"token:ann","kind":"message.sent"`}

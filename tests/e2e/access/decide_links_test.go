@@ -14,8 +14,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// The link of a notification shows the approval to every holder and decides when a button is pressed, once,
-// with the actor "link"; everything else needs the server's token.
+// The link of a notification shows the approval to every holder. Pressing a button decides it, once, with the actor
+// "link". All else requires the server's token.
 func TestALinkOfANotificationDecides(t *testing.T) {
 	t.Parallel()
 	received := make(chan map[string]string, 10)
@@ -106,7 +106,7 @@ func TestALinkOfANotificationDecides(t *testing.T) {
 	}
 }
 
-// Links are none unless they are asked for.
+// The server creates no links by default.
 func TestThereAreNoLinksByDefault(t *testing.T) {
 	t.Parallel()
 	server := programtest.New(t, programtest.WithoutAgent(), programtest.WithEnv("HARNESS_CONSOLE=false")).Start()

@@ -19,11 +19,11 @@ var hostileTexts = []string{`"\u0000"`, `"a\u0000b"`, `"\ud800"`, `"\udc00\ud800
 	`"'; drop table sessions; --"`, `"../../../etc/passwd"`,
 	`"%s%n\\"`, `"__proto__"`, "\"\xff\xfe\"", `"` + strings.Repeat("é", 5000) + `"`}
 
-// hostileParameters are path parameters as they are on the wire.
+// hostileParameters are path parameters in their wire format.
 var hostileParameters = []string{"%00", "a%00b", "%ff", "%C3%28", "%2e%2e%2f%2e%2e", "..%5c", "%F0%9F%98%80",
 	"%22%27%3b--", "__proto__", "%25%30%30", "%0d%0aX:1", "-1"}
 
-// hostileBodies are templates: TEXT is replaced.
+// hostileBodies are templates. The test replaces TEXT.
 var hostileBodies = map[string]string{
 	"/api/push":                         `{"endpoint":TEXT,"keys":{"p256dh":TEXT,"auth":TEXT}}`,
 	"/api/sessions/{sessionId}/read":    `{"messageId":TEXT}`,
@@ -50,7 +50,7 @@ var hostileBodies = map[string]string{
 	"/api/orchestrator/jobs/{jobId}/cancel":              `{}`,
 }
 
-// sendRaw makes a request whose target goes out as it is written.
+// sendRaw sends a request with its target unchanged.
 func sendRaw(i *programtest.Server, method, target, body string) (int, []byte) {
 	i.T.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), programtest.Patience)
@@ -75,8 +75,7 @@ func sendRaw(i *programtest.Server, method, target, body string) (int, []byte) {
 	return response.StatusCode, answer
 }
 
-// With any text in paths, queries and bodies, no operation answers with a server error, and the server keeps
-// serving.
+// With any text in paths, queries and bodies, no operation returns a server error, and the server keeps serving.
 func TestHostileInputIsNoFault(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {
@@ -133,8 +132,8 @@ func TestHostileInputIsNoFault(t *testing.T) {
 	}
 }
 
-// A document nested as deep as can be is refused, or kept and given back: it never makes a session, or with the
-// defaults the server, unreadable.
+// The server refuses a document of maximum nesting, or stores and returns it. The document never makes a session, or
+// with the defaults the server, unreadable.
 func TestDeepNestingBreaksNothing(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t)

@@ -15,7 +15,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// keyed posts with a key.
+// keyed posts a request with a key.
 func keyed(i *programtest.Server, key, path string, body programtest.Object) (int, programtest.Object, error) {
 	i.T.Helper()
 	encoded, err := json.Marshal(body)
@@ -46,7 +46,7 @@ func keyed(i *programtest.Server, key, path string, body programtest.Object) (in
 	return response.StatusCode, answer, nil
 }
 
-// deliveries is how often a session got a message, and the turn that began with it.
+// deliveries returns how often a session got a message, and the turn that started with it.
 func deliveries(i *programtest.Server, session, message string) (times int, turn string) {
 	i.T.Helper()
 	for _, entry := range i.Transcript(session) {
@@ -57,8 +57,8 @@ func deliveries(i *programtest.Server, session, message string) (times int, turn
 	return times, turn
 }
 
-// A slow store and a kill between the creation of a session and the stored answer: the server does not create
-// it again. A retry gets the answer that it may have been done.
+// A slow store and a kill between the creation of a session and storing the response: the server does not create it
+// again. A retry gets the response that the first request may have been executed.
 func TestKilledBeforeTheAnswerWasKept(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t, programtest.WithEngine(database.Postgres))
@@ -92,8 +92,8 @@ func TestKilledBeforeTheAnswerWasKept(t *testing.T) {
 	}
 }
 
-// A message that is retried with its key through kills at any moment is delivered at most once, and each
-// retry gets the same answer.
+// A client retries a message with its key through kills at any moment. The session gets it at most once, and each
+// retry gets the same response.
 func TestAKeyOutlivesKills(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t)
@@ -102,7 +102,7 @@ func TestAKeyOutlivesKills(t *testing.T) {
 	path := "/api/sessions/" + session + "/messages"
 	for round, moment := range []func(events *programtest.Follower, answered <-chan programtest.Object, message string){
 		func(*programtest.Follower, <-chan programtest.Object, string) {},
-		func(events *programtest.Follower, _ <-chan programtest.Object, message string) { // which may be steered into the turn of the one before
+		func(events *programtest.Follower, _ <-chan programtest.Object, message string) { // which may be steered into the previous message's turn
 			events.Wait("the message", func(f programtest.Frame) bool { return strings.Contains(f.Raw, message) })
 		},
 		func(_ *programtest.Follower, answered <-chan programtest.Object, _ string) { <-answered },

@@ -11,8 +11,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// Tokens that never expire are accepted as by codex-manager, with one warning at start, and refused when the operator
-// says so.
+// Tokens that never expire are accepted as in codex-manager, with one warning at start. They are refused if the
+// operator configures that.
 func TestTokensWithoutExpiry(t *testing.T) {
 	t.Parallel()
 	const key = "the-key-of-this-test-is-long-enough"
@@ -41,7 +41,8 @@ func TestTokensWithoutExpiry(t *testing.T) {
 	}
 }
 
-// A browser logs in with a signed token: its cookie has the token's end, role and projects, on the extension routes, too.
+// A browser logs in with a signed token. Its cookie has the token's end, role and projects, on the extension routes
+// too.
 func TestASignedTokenLogsABrowserIn(t *testing.T) {
 	t.Parallel()
 	const key = "the-key-of-this-test-is-long-enough"

@@ -1,4 +1,4 @@
-// Package access tests, on whole servers, who may do what, who may read what, and what is never shown.
+// Package access tests, on whole servers, which callers may act, which may read, and what no one can read.
 package access
 
 import (

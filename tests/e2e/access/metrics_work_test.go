@@ -13,7 +13,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// Metrics for alerts exist from the start, at zero, and count what happens.
+// Metrics for alerts exist from the start, at zero, and count events.
 func TestMetricsToAlertOn(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t, programtest.WithEnv("ORCHESTRATOR_SUGGEST_REQUEST_WAIT_MS=50000", "HARNESS_TOOLS=workspace.read"))
@@ -89,7 +89,7 @@ func TestMetricsToAlertOn(t *testing.T) {
 	if err := s.Model.WaitHeld(t.Context(), "first"); err != nil {
 		t.Fatal(err)
 	}
-	suggest("MOCK_REPLY[second]") // waits: a project runs one job at a time
+	suggest("MOCK_REPLY[second]") // it waits, because a project runs one job at a time
 	requireMetrics(`harness_queue_jobs{state="queued"} 1`+"\n", `harness_queue_jobs{state="running"} 1`+"\n")
 	if waits := server.Metric("harness_queue_oldest_seconds"); waits <= 0 || waits > programtest.Patience.Seconds() {
 		t.Errorf("the job waits for %v s", waits)
@@ -99,8 +99,8 @@ func TestMetricsToAlertOn(t *testing.T) {
 		"harness_queue_oldest_seconds 0\n")
 }
 
-// requireAlerts has Prometheus' own parser read the alert rules and the board, and checks that every metric
-// they use exists.
+// requireAlerts parses the alert rules and the board with Prometheus's own parser, and checks that every metric in
+// them exists.
 func requireAlerts(t *testing.T, metrics string) {
 	t.Helper()
 	reader := exec.CommandContext(t.Context(), "go", "run", "-trimpath", ".", "../../deploy/alerts.yml", "../../deploy/grafana.json")

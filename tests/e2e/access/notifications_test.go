@@ -13,8 +13,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// A webhook that refused the message of an approval gets it from the next server after a kill, with the same
-// id; then that of the end of the turn. No secret is in a message, in a log or in the server's answers.
+// A webhook refuses the message about an approval, and the server is killed. The next server sends it again with the
+// same id, and then the message about the end of the turn. No message, log or response contains a secret.
 func TestAWebhookGetsItsMessageDespiteAKill(t *testing.T) {
 	t.Parallel()
 	type message struct {

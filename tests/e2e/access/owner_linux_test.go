@@ -17,7 +17,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// A server on a terminal prints a link there, and none into a log.
+// A server prints a login link on a terminal, and never into a log.
 func TestServePrintsALinkOnATerminal(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t, programtest.WithoutAgent(), programtest.WithEnv(unfenced))
@@ -43,7 +43,7 @@ func TestServePrintsALinkOnATerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = terminal.Close()
-	limit := time.AfterFunc(programtest.Patience/4, func() { _ = serve.Process.Kill() }) // which ends what is read below
+	limit := time.AfterFunc(programtest.Patience/4, func() { _ = serve.Process.Kill() }) // which ends the reads below
 	defer limit.Stop()
 	defer func() {
 		_ = serve.Process.Signal(syscall.SIGTERM)
@@ -66,8 +66,8 @@ func TestServePrintsALinkOnATerminal(t *testing.T) {
 	t.Error("no link is printed")
 }
 
-// An agent that may read the whole disk finds no token of an owner, no profile and no keyring, those of other servers
-// neither, nor the hash.
+// An agent that may read the whole disk finds no owner's token, profile or keyring, of this server or another, and no
+// hash of the token.
 func TestTokensAreHiddenFromAgents(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()

@@ -18,10 +18,10 @@ import (
 	"harness/tests/programtest"
 )
 
-// unfenced are the settings of a server to which its agents can connect.
+// unfenced are the settings of a server that its agents can connect to.
 const unfenced = "HARNESS_RUNTIME_CONFINE=off"
 
-// at has the commands of a site find its server at its port.
+// at makes the commands of a site find its server at its port.
 func at(s *programtest.Server) {
 	s.T.Helper()
 	address, err := url.Parse(s.URL)
@@ -31,7 +31,7 @@ func at(s *programtest.Server) {
 	s.Env = append(s.Env, "PORT="+address.Port())
 }
 
-// owner is the token that the site's owner is shown.
+// owner returns the owner's token, as the site shows it.
 func owner(s *programtest.Site) string {
 	s.T.Helper()
 	return strings.TrimSpace(s.MustRun("token"))
@@ -41,8 +41,8 @@ func bearer(token string) map[string]string {
 	return map[string]string{"Authorization": "Bearer " + token}
 }
 
-// Where agents can connect to a server, it admits no client without a token and says so in its log, health
-// and pages; its owner has access all the same.
+// A server that agents can connect to admits no client without a token. Its log, health and pages report this. Its
+// owner still has access.
 func TestTheOwnerComesInWhereLoopbackIsNotTrusted(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t, programtest.WithoutAgent(), programtest.WithEnv(unfenced))
@@ -107,8 +107,8 @@ func TestTheOwnerComesInWhereLoopbackIsNotTrusted(t *testing.T) {
 	trusting.Stop()
 }
 
-// A program gets the owner's token for the server of its configuration alone: what listens elsewhere on this machine may
-// be an agent's.
+// A program sends the owner's token only to the server in its configuration, because another listener on this machine
+// may belong to an agent.
 func TestTheOwnersTokenGoesToItsServerAlone(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t, programtest.WithoutAgent(), programtest.WithEnv(unfenced))
@@ -130,7 +130,7 @@ func TestTheOwnersTokenGoesToItsServerAlone(t *testing.T) {
 	server.Stop()
 }
 
-// A link of harness open logs a browser in once; the audit log has who made it, and not the link.
+// A link of harness open logs a browser in once. The audit log names its creator and does not contain the link.
 func TestALinkCountsOnce(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t, programtest.WithoutAgent(), programtest.WithEnv(unfenced))
@@ -171,7 +171,8 @@ func TestALinkCountsOnce(t *testing.T) {
 	}
 }
 
-// Agents see the command lines of programs: a browser is handed a page of the user's alone, and not the link.
+// Agents can read the command lines of programs. A browser therefore gets a page readable only by the user, and not
+// the link.
 func TestALinkIsInNoCommandLine(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t, programtest.WithoutAgent(), programtest.WithEnv(unfenced))
@@ -195,7 +196,7 @@ func TestALinkIsInNoCommandLine(t *testing.T) {
 	server.Stop()
 }
 
-// Another token ends the first one and what that opened, without another start.
+// A new token revokes the old one and its sessions, without a restart.
 func TestARenewedTokenEndsTheOldOne(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t, programtest.WithoutAgent(), programtest.WithEnv(unfenced))
@@ -221,7 +222,7 @@ func TestARenewedTokenEndsTheOldOne(t *testing.T) {
 	server.Stop()
 }
 
-// The token of a server that cannot keep one is made by hand, while it runs.
+// For a server that cannot store a token, the operator creates one by hand while it runs.
 func TestATokenWithoutAHome(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t, programtest.WithoutAgent(), programtest.WithEnv(unfenced, "HOME=/dev/null"))
@@ -243,14 +244,14 @@ func TestATokenWithoutAHome(t *testing.T) {
 	server.Stop()
 }
 
-// A server that is killed at any moment of its first start can be entered after the next one.
+// After a kill at any moment of the first start, the owner has access on the next start.
 func TestTheOwnerComesInAfterAKillAtTheFirstStart(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t, programtest.WithoutAgent(), programtest.WithEnv(unfenced))
 	server := s.Start()
 	server.Kill()
 	<-server.Exited
-	// As a kill leaves it that comes when the token is in its place and its hash is not.
+	// A kill leaves this state if the token is in place and its hash is not.
 	if err := os.Remove(filepath.Join(s.DataDir, "owner-token.sha256")); err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +262,7 @@ func TestTheOwnerComesInAfterAKillAtTheFirstStart(t *testing.T) {
 	server.Stop()
 }
 
-// Servers of one user have a token each.
+// Each server of a user has a separate token.
 func TestTwoServersOfOneUser(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
@@ -281,7 +282,7 @@ func TestTwoServersOfOneUser(t *testing.T) {
 	second.Stop()
 }
 
-// Guesses are braked at every door where a token is shown, together.
+// All endpoints that accept a token share one rate limit for guesses.
 func TestGuessesAreBraked(t *testing.T) {
 	t.Parallel()
 	const secret = "the-token-of-this-very-test"
@@ -320,7 +321,7 @@ func TestGuessesAreBraked(t *testing.T) {
 		if status := door("wrong"); status != http.StatusUnauthorized && status != http.StatusTooManyRequests {
 			t.Errorf("%s: a wrong token is answered %d", name, status)
 		}
-		braked := func() bool { // the second may end while guesses are made
+		braked := func() bool { // the second may end during the guesses
 			for range 10 {
 				server.Ask(http.MethodGet, "/api/sessions", wrong)
 			}
@@ -336,7 +337,7 @@ func TestGuessesAreBraked(t *testing.T) {
 			}
 		}
 		server.Eventually(name+" takes a right token a moment later", func() bool {
-			status := door(secret) // a malformed request is one that came in
+			status := door(secret) // a malformed request got past the rate limit
 			return status != http.StatusTooManyRequests && status != http.StatusUnauthorized
 		})
 	}
@@ -356,7 +357,7 @@ func TestGuessesAreBraked(t *testing.T) {
 	server.Stop()
 }
 
-// A token of a person's choice that can be guessed is refused at the start.
+// The server refuses a weak token at startup.
 func TestAShortTokenIsRefused(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t, programtest.WithoutAgent())

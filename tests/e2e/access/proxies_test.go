@@ -13,14 +13,14 @@ import (
 	"harness/tests/programtest"
 )
 
-// spoken sends a request as it is written here, which no client does for a missing Host, and returns its answer.
+// spoken sends a request with exactly these bytes, because no client omits the Host, and returns its response.
 func spoken(t *testing.T, server *programtest.Server, lines ...string) (status int, body string, header http.Header) {
 	t.Helper()
 	conn, err := net.DialTimeout("tcp", strings.TrimPrefix(server.URL, "http://"), programtest.Patience)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = conn.Close() }() // the answer was read
+	defer func() { _ = conn.Close() }() // the response has been read
 	if err := conn.SetDeadline(time.Now().Add(programtest.Patience)); err != nil {
 		t.Fatal(err)
 	}
@@ -39,8 +39,7 @@ func spoken(t *testing.T, server *programtest.Server, lines ...string) (status i
 	return answer.StatusCode, string(content), answer.Header
 }
 
-// Load balancers ask without a Host (HTTP/1.0), with an empty one and with one of their choice, and need no token. No
-// other route is answered so.
+// Load balancers send no Host (HTTP/1.0), an empty one or any other, and need no token. No other route accepts that.
 func TestProbesOnAnyHost(t *testing.T) {
 	t.Parallel()
 	server := programtest.New(t, programtest.WithEnv("CODEX_BIN=/nowhere/codex", "HARNESS_AUTH_TOKEN=the-token-of-this-very-test")).Start()
@@ -53,7 +52,7 @@ func TestProbesOnAnyHost(t *testing.T) {
 		if status, body := ask("/healthz"); status != http.StatusOK || body != `{"status":"alive"}` {
 			t.Errorf("%q: /healthz is answered %d %s", host, status, body)
 		}
-		// There is no runtime.
+		// This server has no runtime.
 		if status, body := ask("/readyz"); status != http.StatusServiceUnavailable || !strings.Contains(body, `"runtimes"`) {
 			t.Errorf("%q: /readyz is answered %d %s", host, status, body)
 		}
@@ -66,8 +65,8 @@ func TestProbesOnAnyHost(t *testing.T) {
 	server.Stop()
 }
 
-// Behind a proxy that ends TLS a page of the server's own logs in and writes, however the proxy says so, and its cookie is
-// Secure. With an https address of the server it is, whatever headers say.
+// Behind a TLS-terminating proxy, a page of the server logs in and writes, in any of the proxy header formats. Its
+// cookie is Secure. With an https address of the server it is always Secure, regardless of headers.
 func TestAPageBehindAProxyThatEndsTLS(t *testing.T) {
 	t.Parallel()
 	const token = "the-token-of-this-very-test"

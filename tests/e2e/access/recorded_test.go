@@ -9,8 +9,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// OB-03: an outage of the store leaves a row of the audit log once it is over, and every start one of what it was
-// configured with, without secrets. So does a change of what new sessions start with.
+// OB-03: the audit log has a row for an outage of the store, written after it ends. It also has a row with the
+// configuration, without secrets, for every start, and one for a change of the defaults of new sessions.
 func TestWhatAServerDidIsRecorded(t *testing.T) {
 	t.Parallel()
 	const token = "planted-token-7f3a9c2e-of-forty-letters-0001"
@@ -29,7 +29,7 @@ func TestWhatAServerDidIsRecorded(t *testing.T) {
 	set("set default_transaction_read_only = on")
 	server.Eventually("the store refuses", func() bool { return write() == http.StatusServiceUnavailable })
 	set("reset default_transaction_read_only")
-	server.Eventually("the store takes the change", func() bool { // its connections were cut just now
+	server.Eventually("the store takes the change", func() bool { // its connections were just cut
 		status, _, _ := server.Try(http.MethodPost, "/api/server/settings", programtest.Object{"defaults": programtest.Object{
 			"model": nil, "approvalPolicy": "never", "networkAccess": "restricted", "filesystemSandbox": "read-only"}})
 		return status == http.StatusOK

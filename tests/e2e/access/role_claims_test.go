@@ -13,7 +13,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// dialled is how a socket's handshake with a token ends.
+// dialled returns the outcome of a socket's handshake with a token.
 func dialled(server *programtest.Server, path, token string) int {
 	server.T.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), programtest.Patience)
@@ -29,8 +29,9 @@ func dialled(server *programtest.Server, path, token string) int {
 	return answer.StatusCode
 }
 
-// Claims as Keycloak, Entra and Auth0 make them give their role at every door: REST, both sockets, the task API, JSON-RPC
-// by POST, a browser's login and the extension routes. Without a role that is known every door is shut.
+// Claims in the format of Keycloak, Entra and Auth0 give their role on every interface: REST, both sockets, the task
+// API, JSON-RPC by POST, a browser's login and the extension routes. Without a known role, every interface refuses
+// the caller.
 func TestRoleClaimsAtEveryDoor(t *testing.T) {
 	t.Parallel()
 	const key = "the-key-of-this-test-is-long-enough"
@@ -38,7 +39,7 @@ func TestRoleClaimsAtEveryDoor(t *testing.T) {
 		name      string
 		claims    jwt.MapClaims
 		role      string // as GET /api/me says it; "" is refused
-		extension int    // what the extension routes answer
+		extension int    // status of the extension routes
 	}
 	keycloak := func(roles ...any) jwt.MapClaims {
 		return jwt.MapClaims{"realm_access": map[string]any{"roles": []any{"offline_access", "owner"}},
@@ -117,7 +118,7 @@ func checkDoors(server *programtest.Server, name, token, role string, extension 
 		shut = "invalid_role_claim"
 	}
 	expect("the extension routes", status, body, extension, shut)
-	if role == "viewer" { // the role is kept to, not only shown
+	if role == "viewer" { // the server enforces the role, and does not only show it
 		status, body = server.Ask(http.MethodPost, "/api/sessions", bearer)
 		expect("a write", status, body, http.StatusForbidden, "insufficient_role")
 		status, body = server.Ask(http.MethodPost, "/v1/sessions", bearer)

@@ -8,9 +8,9 @@ import (
 	"harness/tests/programtest"
 )
 
-// A server that starts where another one is registered demands a token of programs of the machine: the agents
-// of that one were fenced before its port was known. It says so and how to get in; the first one still trusts
-// them.
+// A server that starts while another one is registered requires a token from programs of the machine, because the
+// first server's agents have no fence for its port. It reports this and how to get access. The first server still
+// trusts local programs.
 func TestASecondServerWantsAToken(t *testing.T) {
 	t.Parallel()
 	runtimes := "XDG_RUNTIME_DIR=" + t.TempDir()

@@ -11,8 +11,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// Secrets planted in every place that accepts one show up in no log line, no error, no answer and no metric;
-// and codex does not inherit those that are ours.
+// Secrets planted in every place that accepts one appear in no log line, error, response or metric. codex does not
+// inherit the server's secrets.
 func TestSecretsStaySecret(t *testing.T) {
 	t.Parallel()
 	const token, key = "canary-token-0123456789-0123", "sk-canary-9876543210"
@@ -43,7 +43,7 @@ func TestSecretsStaySecret(t *testing.T) {
 	if answer := server.Show(request); !strings.Contains(answer, `"sessionId"`) {
 		t.Fatalf("the token does not open the door: %s", answer)
 	}
-	if runtime.GOOS == "linux" { // elsewhere a process's environment cannot be read
+	if runtime.GOOS == "linux" { // other systems do not show a process's environment
 		_, health := server.Call(http.MethodGet, "/api/health", nil)
 		codex, _ := health["codex"].(programtest.Object)
 		shim, _ := codex["shim"].(programtest.Object)

@@ -10,8 +10,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// Two servers on one Postgres, one of them without suggestions: it leaves the other's queued suggestion alone when it
-// starts, shows operators that it waits, and the other one makes it.
+// Of two servers on one Postgres, one has no suggestions. When it starts, it does not touch the other's queued
+// suggestion, and shows operators that the suggestion waits. The other server creates it.
 func TestAServerLeavesJobsOfTypesItLacksToAnother(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t, programtest.WithEngine(database.Postgres), programtest.WithEnv("ORCHESTRATOR_SUGGEST_REQUEST_WAIT_MS=50000"))
@@ -30,7 +30,7 @@ func TestAServerLeavesJobsOfTypesItLacksToAnother(t *testing.T) {
 	if err := s.Model.WaitHeld(ctx, "first"); err != nil {
 		t.Fatal(err)
 	}
-	second := suggest("MOCK_REPLY[Go on.]") // waits: a project runs one job at a time
+	second := suggest("MOCK_REPLY[Go on.]") // it waits, because a project runs one job at a time
 
 	lacking := programtest.New(t, programtest.WithEnv("DATABASE_URL="+s.DatabaseURL, "ORCHESTRATOR_SUGGEST_REQUEST_ENABLED=false")).Start()
 	lacking.Eventually("the other server shows the waiting job", func() bool {

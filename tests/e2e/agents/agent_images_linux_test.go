@@ -11,7 +11,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// picturing is an agent of ACP that answers every message with a text, an image and another text.
+// picturing is an ACP agent that answers every message with a text, an image and another text.
 const picturing = `#!/bin/sh
 say() { printf '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":%s}}}\n' "$1"; }
 while IFS= read -r line; do
@@ -30,7 +30,7 @@ while IFS= read -r line; do
 done
 `
 
-// An image in an agent's own message is kept with the session as those of people and tools are.
+// The server stores an image in an agent's own message with the session, like images of people and tools.
 func TestAnAgentsOwnImageIsShown(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t)

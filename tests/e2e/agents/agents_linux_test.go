@@ -14,8 +14,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// request is a shell command that makes a request of the server with what every machine has, and prints status and
-// body. It takes no spaces in the body.
+// request returns a shell command that sends the server a request with common tools, and prints the status and the
+// body. The body must not contain spaces.
 func request(i *programtest.Server, method, path, body string) string {
 	host := strings.TrimPrefix(i.URL, "http://")
 	return fmt.Sprintf(
@@ -24,7 +24,7 @@ func request(i *programtest.Server, method, path, body string) string {
 		strings.Replace(host, ":", "/", 1), method, path, host, len(body), strings.ReplaceAll(body, `"`, `\\\"`))
 }
 
-// throughDoor is request at the port for agents, with the bearer of the session that runs it, as its environment has them.
+// throughDoor is request on the port for agents, with the bearer in the environment of the session that runs it.
 func throughDoor(method, path, body string) string {
 	return fmt.Sprintf(
 		`bash -c "at=\${HARNESS_URL#http://}; exec 3<>/dev/tcp/\${at/://}; printf '%s %s HTTP/1.1\\r\\nHost: here\\r\\nConnection: close\\r\\n`+
@@ -33,16 +33,16 @@ func throughDoor(method, path, body string) string {
 		method, path, len(body), strings.ReplaceAll(body, `"`, `\\\"`))
 }
 
-// An agent with the network cannot use the API, in any sandbox, on both versions, as root and as another
-// user: the kernel blocks people's port in every way. At the port for agents its bearer opens no session with
-// more rights, reads nothing and decides nothing, also when it hangs up at once; the log names each attempt
-// there. Without the network it reaches neither.
+// An agent with network access cannot use the API, in any sandbox, on both versions, as root and as another user. The
+// kernel blocks the users' port completely. On the port for agents, its bearer opens no session with more rights,
+// reads nothing and decides nothing, even when it disconnects at once. The log names each attempt there. Without
+// network access it reaches neither port.
 func TestAnAgentIsNoLocalUser(t *testing.T) {
 	t.Parallel()
 	for name, version := range map[string]codextest.Version{"newest": codextest.Default, "oldest": codextest.Oldest,
 		"without rights": codextest.Default} {
 		if name == "without rights" && os.Geteuid() != 0 {
-			continue // the others have none either
+			continue // the others are the same
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -55,7 +55,7 @@ func TestAnAgentIsNoLocalUser(t *testing.T) {
 			server.WaitRuntime()
 			victim := server.CreateSession(programtest.Object{})
 			for _, sandbox := range []string{"read-only", "workspace-write", "danger-full-access"} {
-				// The oldest codex has no network in read-only, whatever is asked for.
+				// The oldest codex has no network in read-only, whatever its settings.
 				attacker{t, server, victim, sandbox, version == codextest.Oldest && sandbox == "read-only"}.tries()
 			}
 			server.Stop()
@@ -63,7 +63,7 @@ func TestAnAgentIsNoLocalUser(t *testing.T) {
 	}
 }
 
-// attacker is an agent that tries to get at a session of another one.
+// attacker is an agent that tries to access another agent's session.
 type attacker struct {
 	t               *testing.T
 	server          *programtest.Server
@@ -104,7 +104,7 @@ func (a attacker) tries() {
 	if after := sessionIDs(a.server); after != before {
 		a.t.Errorf("%s: sessions were opened: %s, before %s", a.sandbox, after, before)
 	}
-	if a.sandbox == "danger-full-access" { // which has no walls
+	if a.sandbox == "danger-full-access" { // which has no sandbox
 		return
 	}
 	answer = answerOf(a.server, open("restricted"), "MOCK_CMD[("+request(a.server, "GET", "/api/sessions", "")+"; "+
@@ -114,8 +114,8 @@ func (a attacker) tries() {
 	}
 }
 
-// refused reports whether an attack failed: at people's port the kernel refuses it, at that for agents the
-// server.
+// refused reports whether an attack failed. On the users' port the kernel refuses it, on the agents' port the server
+// does.
 func (a attacker) refused(what, result string) bool {
 	switch {
 	case a.unreachable:
@@ -130,7 +130,7 @@ func (a attacker) refused(what, result string) bool {
 	return strings.Contains(result, "HTTP/1.1 403") && strings.Contains(result, "agent_forbidden")
 }
 
-// attacks are requests by what they are after, at either port.
+// attacks returns requests by their goal, on either port.
 func (a attacker) attacks(session string) map[string]string {
 	full := `{"filesystemSandbox":"danger-full-access"}`
 	entry := `{"messageId":"m","turnId":"t","role":"system","type":"x","content":"c","status":"complete"}`
@@ -152,7 +152,7 @@ func (a attacker) attacks(session string) map[string]string {
 	}
 }
 
-// sessionIDs are the ids of all sessions, those of workers too.
+// sessionIDs returns the ids of all sessions, including those of workers.
 func sessionIDs(i *programtest.Server) string {
 	i.T.Helper()
 	var ids []string
@@ -160,11 +160,11 @@ func sessionIDs(i *programtest.Server) string {
 		nil)["data"].([]any) {
 		ids = append(ids, programtest.Text(one, "sessionId"))
 	}
-	slices.Sort(ids) // the list is by what changed last
+	slices.Sort(ids) // the list is sorted by last change
 	return strings.Join(ids, " ")
 }
 
-// answerOf sends a message and returns what the agent answers.
+// answerOf sends a message and returns the agent's answer.
 func answerOf(i *programtest.Server, session, message string) string {
 	i.T.Helper()
 	turn := i.Send(session, message)
@@ -180,8 +180,8 @@ func answerOf(i *programtest.Server, session, message string) string {
 	return answer
 }
 
-// A worker of the queue may do over HTTP what its job is about, and nothing beside it: read the session, write and
-// suggest into it, rename it, decide its approvals, steer its turn.
+// A worker of the queue may do its job over HTTP and nothing else: read the session, write to its transcript, store a
+// suggestion, rename it, decide its approvals, steer its turn.
 func TestAWorkerMayDoItsJob(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t)
@@ -191,7 +191,7 @@ func TestAWorkerMayDoItsJob(t *testing.T) {
 	}
 	for name, content := range map[string]string{
 		"agent.config.json": `{"turnPolicy":{"sandbox":"workspace-write","networkAccess":"enabled","approvalPolicy":"never"}}`,
-		// The approval of a turn starts the job; the commands are in a file, so that the prompt stays plain.
+		// The approval of a turn starts the job. The commands are in a file, so that the prompt stays simple.
 		"events.mjs": `export function registerAgentEvents(registry) {
 			registry.on("app_server.request.item.command_execution.request_approval", ({ payload: { context, requestId, session } }, tools) => {
 				if (!session) return null;
@@ -234,7 +234,7 @@ func TestAWorkerMayDoItsJob(t *testing.T) {
 	}
 	events := server.Follow("threadId=" + session)
 	turn := server.Send(session, "MOCK_CMD[touch approved.txt]")
-	// helped is the output of the helper's only job that was not returned before.
+	// helped returns the output of the helper's next job.
 	seen := map[string]bool{}
 	helped := func() (said string) {
 		server.Eventually("the helper has done its job", func() bool {
@@ -269,7 +269,7 @@ func TestAWorkerMayDoItsJob(t *testing.T) {
 		return err == nil
 	})
 	events.WaitTurn(turn)
-	// What it rejects does not run.
+	// A rejected command does not run.
 	script.Reset()
 	wish("reject", "POST", "/api/approvals/$3/decision", `{"decision":"decline"}`)
 	if err := os.WriteFile(filepath.Join(s.Workspace, "helper.sh"), []byte(script.String()), 0o600); err != nil {

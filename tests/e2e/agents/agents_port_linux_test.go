@@ -12,10 +12,10 @@ import (
 	"harness/tests/programtest"
 )
 
-// place is how a program within a session reaches the server: the four variables as its environment has them.
+// place is how a program within a session reaches the server: the four variables in its environment.
 type place struct{ url, bearer string }
 
-// placeOf has an agent say what its commands have in their environment. codex-manager's command line finds the same.
+// placeOf asks an agent for its commands' environment. codex-manager's command line uses the same variables.
 func placeOf(i *programtest.Server, session string) place {
 	i.T.Helper()
 	file := "environment-" + session
@@ -35,7 +35,7 @@ func placeOf(i *programtest.Server, session string) place {
 	return place{words[0], words[1]}
 }
 
-// ask makes a request at the port, with a bearer unless it is "".
+// ask sends a request to the port, with a bearer unless it is "".
 func (p place) ask(t *testing.T, path, bearer string) int {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.url+path, nil)
@@ -53,9 +53,9 @@ func (p place) ask(t *testing.T, path, bearer string) int {
 	return answer.StatusCode
 }
 
-// Agents have a port of their own, which answers nothing without the bearer of a session of this server: not a page, not
-// a probe. A bearer gives the rights of that session's agent. Port and bearers outlive kill -9; where the port is in use
-// when the server comes back, agents are started with another one.
+// Agents have a separate port, which refuses every request without the bearer of a session of this server, even for
+// pages and probes. A bearer gives the rights of that session's agent. The port and the bearers survive kill -9. If
+// the port is in use when the server restarts, agents start with another one.
 func TestAgentsHaveAPortOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	for name, version := range map[string]codextest.Version{"newest": codextest.Default, "oldest": codextest.Oldest} {

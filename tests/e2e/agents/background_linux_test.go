@@ -12,7 +12,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// backgrounded is the prompt that has a runtime's model leave a command running beyond its turn.
+// backgrounded returns the prompt that makes a runtime's model leave a command running after its turn.
 func backgrounded(runtime, command string) string {
 	switch runtime {
 	case "claude", "claude-acp":
@@ -20,12 +20,12 @@ func backgrounded(runtime, command string) string {
 	case "codex", "codex-acp":
 		return "MOCK_ESC[" + command + "]" // its commands outlive their turns
 	default:
-		// Gemini sends SIGHUP to what its shell leaves behind; nohup may be too late to ignore it.
+		// Gemini sends SIGHUP to the processes that its shell leaves behind; nohup may be too late to ignore it.
 		return "MOCK_CMD[trap '' HUP; " + command + " >/dev/null 2>&1 &]"
 	}
 }
 
-// behind is a session of a runtime whose commands outlive their turns.
+// behind is a session of a runtime with commands that outlive their turns.
 type behind struct {
 	driven
 	server  *programtest.Server
@@ -33,7 +33,7 @@ type behind struct {
 	number  int // of the next command
 }
 
-// commandRuns reports whether a process runs whose command line has a text.
+// commandRuns reports whether a process with a text in its command line runs.
 func commandRuns(text string) bool {
 	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, name := range lines {
@@ -45,19 +45,19 @@ func commandRuns(text string) bool {
 	return false
 }
 
-// command is a command that no other one of the test is.
+// command returns a command that is unique in the test.
 func (b *behind) command() string {
 	b.number++
 	return fmt.Sprintf("sleep %d", 300_000+b.number)
 }
 
-// approve approves what the session asks until a condition holds.
+// approve accepts the session's approvals until a condition holds.
 func (b *behind) approve(t *testing.T, what string, until func() bool) {
 	t.Helper()
 	if !polling.Until(programtest.Patience, func() bool {
 		for _, one := range b.server.Approvals(b.session) {
 			b.server.Call(http.MethodPost, "/api/approvals/"+programtest.Text(one, "approvalId")+"/decision",
-				programtest.Object{"decision": "accept"}) // another look may have approved it
+				programtest.Object{"decision": "accept"}) // an earlier poll may have approved it
 		}
 		return until()
 	}) {
@@ -66,7 +66,7 @@ func (b *behind) approve(t *testing.T, what string, until func() bool) {
 	}
 }
 
-// tasks are the background tasks that the session shows, and the turn it shows.
+// tasks returns the background tasks and the turn that the session shows.
 func (b *behind) tasks() (list []any, turn any) {
 	read, _ := b.server.Want(http.StatusOK, http.MethodGet, "/api/sessions/"+b.session, nil)["session"].(programtest.Object)
 	doing, _ := read["activity"].(programtest.Object)
@@ -74,7 +74,7 @@ func (b *behind) tasks() (list []any, turn any) {
 	return list, doing["turn"]
 }
 
-// task is the one of a command, nil when it does not show.
+// task returns the background task of a command, nil if the session does not show it.
 func (b *behind) task(command string) any {
 	list, _ := b.tasks()
 	for _, one := range list {
@@ -85,7 +85,7 @@ func (b *behind) task(command string) any {
 	return nil
 }
 
-// leave has a turn leave a command running, and returns the turn.
+// leave runs a turn that leaves a command running, and returns the turn.
 func (b *behind) leave(t *testing.T, command string) (turn string) {
 	t.Helper()
 	turn = b.server.Send(b.session, backgrounded(b.name, command))
@@ -109,8 +109,9 @@ func (b *behind) path(parts ...string) string {
 	return "/api/sessions/" + b.session + "/" + strings.Join(parts, "/")
 }
 
-// What a turn leaves running shows in its session, whatever drives it: with the turn and the command, in the session, in
-// the stream and after a kill of the server. It is ended one by one and all at once, and its end begins no turn.
+// For every runtime, a session shows the work that a turn leaves running, with the turn and the command: in the
+// session, in the stream and after a kill of the server. Clients can end it individually or all at once, and its end
+// starts no turn.
 func TestBackgroundWorkOfEveryRuntime(t *testing.T) {
 	t.Parallel()
 	s := andOpenCodeOverACP(withEveryRuntime(t))
@@ -152,8 +153,8 @@ func TestBackgroundWorkOfEveryRuntime(t *testing.T) {
 	}
 }
 
-// keeps stops a turn that has left a command running, with keepBackground: it keeps running, and the stop
-// says so.
+// keeps stops a turn that has left a command running, with keepBackground. The command keeps running, and the
+// response to the stop reports it.
 func (b *behind) keeps(t *testing.T) {
 	t.Helper()
 	command, hold := b.command(), b.name+"-kept"
@@ -189,7 +190,7 @@ func (b *behind) endsOne(t *testing.T, events *programtest.Follower) {
 	b.server.Want(http.StatusNotFound, http.MethodPost, b.path("background", id, "stop"), nil)
 }
 
-// endsAll leaves a command running and ends all of the session.
+// endsAll leaves a command running and ends all commands of the session.
 func (b *behind) endsAll(t *testing.T) {
 	t.Helper()
 	command := b.command()
@@ -201,8 +202,8 @@ func (b *behind) endsAll(t *testing.T) {
 	}
 }
 
-// isStopped stops a turn that has left a command running: it ends with the turn; that of the turn before and
-// a kept one keep running. It returns the command that runs.
+// isStopped stops a turn that has left a command running. The command ends with the turn. The previous turn's command
+// and a kept one keep running. It returns the running command.
 func (b *behind) isStopped(t *testing.T) (kept string) {
 	t.Helper()
 	kept = b.command()

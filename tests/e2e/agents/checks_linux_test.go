@@ -16,13 +16,13 @@ import (
 	"harness/tests/programtest"
 )
 
-// everyRuntimeAndCodex are all a server can drive, with the levels that let their models work.
+// everyRuntimeAndCodex returns all runtimes of a server, with the levels that let their models work.
 func everyRuntimeAndCodex() []driven {
 	codexToo := driven{name: "codex", levels: programtest.Object{"approvalPolicy": "never", "filesystemSandbox": "danger-full-access"}}
 	return append([]driven{codexToo}, everyDoor()...)
 }
 
-// body is what a session of a runtime is opened with.
+// body returns the request body that opens a session of a runtime.
 func (d driven) body(more programtest.Object) programtest.Object {
 	body := programtest.Object{"runtime": d.name}
 	maps.Copy(body, d.levels)
@@ -30,8 +30,8 @@ func (d driven) body(more programtest.Object) programtest.Object {
 	return body
 }
 
-// What stands above the adapters is the same for every runtime: its folder, its network in full access, what a failure of
-// its provider means, and what becomes of a message to a session that is busy.
+// The layers above the adapters behave the same for every runtime. This covers its folder, its network in full
+// access, errors of its provider, and a message to a busy session.
 func TestChecksAreTheSameForEveryRuntime(t *testing.T) {
 	t.Parallel()
 	s := andOpenCodeOverACP(withEveryRuntime(t))
@@ -49,7 +49,8 @@ func TestChecksAreTheSameForEveryRuntime(t *testing.T) {
 	server.Stop()
 }
 
-// checkFolder: an unusable folder opens no session; one that is gone refuses messages until it is back.
+// checkFolder: an unusable folder opens no session. A session with a missing folder refuses messages until the folder
+// is back.
 func (d driven) checkFolder(t *testing.T, server *programtest.Server, events *programtest.Follower) {
 	file := filepath.Join(server.Workspace, d.name+"-file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -96,7 +97,7 @@ func (d driven) checkFolder(t *testing.T, server *programtest.Server, events *pr
 	}
 }
 
-// checkNetwork: full access has the network, and a client that names the runtime cannot restrict it.
+// checkNetwork: full access includes the network, and a client that names the runtime cannot restrict it.
 func (d driven) checkNetwork(t *testing.T, server *programtest.Server) {
 	body := programtest.Object{"runtime": d.name, "approvalPolicy": "untrusted", "filesystemSandbox": "danger-full-access"}
 	session := server.CreateSession(body)
@@ -116,17 +117,17 @@ func (d driven) triesLong() bool {
 	return slices.Contains([]string{"gemini", "opencode", "opencode-acp"}, d.name)
 }
 
-// refusal is a model provider's error, and a part of what a person then reads.
+// refusal is a model provider's error, and a part of the message that a person gets.
 type refusal struct {
 	status            int
 	words, read, ends string
 }
 
-// unnamed is a part of the remedy for a failure of the provider whose status the agent does not pass on.
+// unnamed is a part of the remedy for a provider's failure when the agent does not pass on its status.
 const unnamed = "does not pass on its status"
 
-// refusals are a provider's errors, and what is read then. Some agents pass on no status: the provider's own
-// text is used instead where it is known, else a remedy that is true of all of them.
+// refusals returns a provider's errors and the resulting messages. Some agents pass on no status. The message then
+// uses the provider's text where it is known, otherwise a remedy that applies to all errors.
 func (d driven) refusals() []refusal {
 	all := []refusal{{status: 402, read: "credit"}, {status: 404, read: "knows no such model"}, {status: 413, read: "too large"}}
 	if !d.triesLong() {
@@ -137,20 +138,20 @@ func (d driven) refusals() []refusal {
 	}
 	switch d.name {
 	case "gemini":
-		all[1].read = unnamed // Gemini CLI says 500 in its place, and the words of the provider
+		all[1].read = unnamed // Gemini CLI reports 500 instead, with the provider's text
 		all = append(all, refusal{404, "models/m is not found for API version v1beta.", "knows no such model", ""})
 	case "opencode":
-		all[2].read = "too long for the model" // OpenCode has one error for it and for a context that is full
-	case "opencode-acp": // its protocol has the words of the provider and not the status
+		all[2].read = "too long for the model" // OpenCode has one error for it and for a full context
+	case "opencode-acp": // its protocol passes on the provider's text but not the status
 		all[0].read, all[1].read = unnamed, unnamed
-		all[2].read, all[2].ends = "", "completed" // OpenCode compacts the conversation and goes on
+		all[2].read, all[2].ends = "", "completed" // OpenCode compacts the conversation and continues
 		all = append(all, refusal{402, "Insufficient Balance", "has no credit left", ""},
 			refusal{404, "The model `m` does not exist or you do not have access to it.", "knows no such model", ""})
 	}
 	return all
 }
 
-// checkProvider: what a model provider answers in place of a reply has a remedy of its own.
+// checkProvider: each error of a model provider has a specific remedy.
 func (d driven) checkProvider(t *testing.T, server *programtest.Server, events *programtest.Follower) {
 	for _, one := range d.refusals() {
 		text := fmt.Sprintf("MOCK_HTTP_%d", one.status)
@@ -173,8 +174,8 @@ func (d driven) checkProvider(t *testing.T, server *programtest.Server, events *
 	}
 }
 
-// checkQueue: a message to a session that is busy is answered at once. It is steered into the turn, or queued and sent
-// after it.
+// checkQueue: a message to a busy session gets an immediate response. It is steered into the turn, or queued and sent
+// after the turn.
 func (d driven) checkQueue(t *testing.T, s *programtest.Site, server *programtest.Server, events *programtest.Follower) {
 	session, hold := server.CreateSession(d.body(nil)), "queue-"+d.name
 	first := server.Send(session, "MOCK_HOLD["+hold+"]")
@@ -215,7 +216,7 @@ func (d driven) checkQueue(t *testing.T, s *programtest.Site, server *programtes
 	}
 }
 
-// A runtime that the operator disabled is never started, and nothing is asked of it, at whatever door.
+// The server never starts or queries a runtime that the operator disabled, through any interface.
 func TestADisabledRuntimeIsNeverStarted(t *testing.T) {
 	t.Parallel()
 	s := withEveryRuntime(t)

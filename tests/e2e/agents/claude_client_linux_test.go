@@ -11,7 +11,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// guest is a client of a session of Claude Code that knows nothing but what clients of codex do.
+// guest is a client of a session of Claude Code that uses only features for clients of codex.
 type guest struct {
 	*programtest.Site
 	*programtest.Server
@@ -20,7 +20,7 @@ type guest struct {
 	events  *programtest.Follower
 }
 
-// says sends a message and returns its turn; more are further members of the body.
+// says sends a message and returns its turn. more are additional members of the body.
 func (g *guest) says(message string, more ...programtest.Object) string {
 	g.t.Helper()
 	body := programtest.Object{"text": message}
@@ -32,7 +32,7 @@ func (g *guest) says(message string, more ...programtest.Object) string {
 	return programtest.Text(g.Want(http.StatusAccepted, http.MethodPost, "/api/sessions/"+g.session+"/messages", body), "turnId")
 }
 
-// decides answers the next approval, which has to have a summary.
+// decides answers the next approval, which must have a summary.
 func (g *guest) decides(answer programtest.Object) (asked programtest.Object) {
 	g.t.Helper()
 	asked = g.events.WaitType("approval").Decoded()
@@ -50,7 +50,7 @@ func (g *guest) ends(turn, how string) {
 	}
 }
 
-// receives waits for a notification that holds all words.
+// receives waits for a notification that contains all words.
 func (g *guest) receives(method string, words ...string) {
 	g.t.Helper()
 	g.events.Wait(fmt.Sprint(method, words), func(f programtest.Frame) bool {
@@ -63,7 +63,7 @@ func (g *guest) receives(method string, words ...string) {
 	})
 }
 
-// lastRequest is the last request to the model.
+// lastRequest returns the last request to the model.
 func (g *guest) lastRequest() string {
 	requests := g.Model.Requests()
 	return string(requests[len(requests)-1].Body)
@@ -74,7 +74,7 @@ func (g *guest) made(name string) bool {
 	return err == nil
 }
 
-// lastEntry is the last entry of a type in the transcript.
+// lastEntry returns the last entry of a type in the transcript.
 func (g *guest) lastEntry(kind string) programtest.Object {
 	g.t.Helper()
 	found := g.Entries(g.session, kind)
@@ -84,8 +84,8 @@ func (g *guest) lastEntry(kind string) programtest.Object {
 	return found[len(found)-1]
 }
 
-// A client that knows codex alone does with a session of Claude Code all it does with one of codex, over REST and the
-// stream; what is Claude Code's own shows in frames it knows. One server and one session, step by step.
+// A client written for codex can use all its features on a session of Claude Code, over REST and the stream. Features
+// specific to Claude Code appear in frames that it knows. The test uses one server and one session, step by step.
 func TestAClientOfClaudeCode(t *testing.T) {
 	t.Parallel()
 	s := programtest.WithClaude(t)
@@ -172,7 +172,7 @@ func (g *guest) showsAPicture() {
 	}
 }
 
-// steers sends a message into a turn that waits: it is part of that turn.
+// steers sends a message into a waiting turn, which then includes the message.
 func (g *guest) steers() {
 	turn := g.says("MOCK_CMD[touch steered]")
 	asked := g.events.WaitType("approval").Decoded()
@@ -205,8 +205,8 @@ func (g *guest) interruptsWhatAsks() {
 	g.ends(g.says("MOCK_REPLY[on we go]"), "completed")
 }
 
-// followsASubAgent: one item stands for it, its requests come to the same client, its usage counts, and its
-// own messages are kept unchanged.
+// followsASubAgent: one item represents the sub-agent, the same client gets its requests, and its usage counts. Its
+// own messages are stored unchanged.
 func (g *guest) followsASubAgent() {
 	turn := g.says(`MOCK_CALL[Agent|{"description":"d","prompt":"MOCK_CMD[touch below]","subagent_type":` +
 		`"general-purpose","run_in_background":false}]END`)
@@ -222,7 +222,7 @@ func (g *guest) followsASubAgent() {
 	if got := strings.Join(shown, " "); got != "mcpToolCall approval.resolved agentMessage" || !g.made("below") {
 		g.t.Errorf("the transcript shows %s; it ran: %t", got, g.made("below"))
 	}
-	// Two requests of the agent and two of the sub-agent, of 100 tokens, 20 to the cache and 30 from it.
+	// Two requests by the agent and two by the sub-agent, each of 100 tokens: 20 to the cache and 30 from it.
 	if last := fmt.Sprint(used["tokenUsage"].(programtest.Object)["last"]); !strings.Contains(last, "cachedInputTokens:120") ||
 		!strings.Contains(last, "inputTokens:600") {
 		g.t.Errorf("it used %s", last)

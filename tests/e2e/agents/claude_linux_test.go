@@ -14,7 +14,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// claudeProcess is the one Claude Code process of a server, from its health.
+// claudeProcess returns the only Claude Code process of a server, from its health.
 func claudeProcess(i *programtest.Server) string {
 	i.T.Helper()
 	for _, one := range i.Want(http.StatusOK, http.MethodGet, "/api/health", nil)["runtimes"].([]any) {
@@ -25,7 +25,7 @@ func claudeProcess(i *programtest.Server) string {
 	return ""
 }
 
-// A turn whose Claude Code was killed before a tool ran is retried on request, with its message.
+// A client retries a turn whose Claude Code was killed before a tool ran. The retry has the turn's message.
 func TestATurnOfClaudeCodeIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	s := programtest.WithClaude(t)
@@ -54,7 +54,7 @@ func TestATurnOfClaudeCodeIsTriedAgain(t *testing.T) {
 	}
 }
 
-// requireKeyKept searches for the planted key where all users, or another runtime, could read it.
+// requireKeyKept searches for the planted key in all places that every user or another runtime could read.
 func requireKeyKept(s *programtest.Site, server *programtest.Server, pid string) {
 	s.T.Helper()
 	server.WaitRuntime()
@@ -72,7 +72,7 @@ func requireKeyKept(s *programtest.Site, server *programtest.Server, pid string)
 	}
 }
 
-// A level Claude Code cannot enforce here is refused with the ones it can; its models and state are known
+// Claude Code refuses a level that it cannot enforce here and names the ones it can. Its models and state are known
 // before its first use.
 func TestClaudeCodeRefusesWhatItCannotEnforce(t *testing.T) {
 	t.Parallel()
@@ -107,8 +107,8 @@ func TestClaudeCodeRefusesWhatItCannotEnforce(t *testing.T) {
 	}
 }
 
-// Without HARNESS_RUNTIMES a server runs codex and the agents it finds; a missing one that is named is
-// reported, and the server starts.
+// Without HARNESS_RUNTIMES, a server runs codex and the agents that it finds. It reports a missing agent that the
+// setting names, and starts anyway.
 func TestRuntimesThatAreFound(t *testing.T) {
 	t.Parallel()
 	for bin, want := range map[string]string{agenttest.Binary(t, "claude"): "codex claude", "/nowhere/claude": "codex"} {

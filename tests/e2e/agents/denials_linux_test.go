@@ -12,9 +12,9 @@ import (
 	"harness/tests/programtest"
 )
 
-// SE-06, SE-08: of every real agent in mode ask. A decision that comes with a call's event, before the
-// agent's request, is kept for the request. The reason of a denial reaches the model: at once, or with the
-// next message where the answer says so. A call that ran has its mode and confinement.
+// SE-06, SE-08: for every real agent in mode ask. A decision that arrives with a call's event, before the agent's
+// request, is kept for the request. The reason of a denial reaches the model: at once, or with the next message if
+// the response says so. A call that ran has its mode and confinement.
 func TestDecisionsAboutCallsOfEveryRuntime(t *testing.T) {
 	t.Parallel()
 	s := withEveryRuntime(t)
@@ -35,7 +35,7 @@ func decides(t *testing.T, server *programtest.Server, one driven) {
 		return programtest.Text(server.Want(http.StatusAccepted, http.MethodPost, base+"/tasks", programtest.Object{
 			"permission_mode": "ask", "messages": []any{programtest.Object{"role": "user", "content": text}}}), "task_id")
 	}
-	// The first event of a type of a task, as soon as it is there.
+	// event waits for the first event of a type in a task.
 	event := func(task, kind string) (found programtest.Object) {
 		server.Eventually(one.name+": "+kind+" of "+task, func() bool {
 			for _, e := range server.Want(http.StatusOK, http.MethodGet, base+"/events?limit=5000", nil)["events"].([]any) {

@@ -13,9 +13,9 @@ import (
 	"harness/tests/programtest"
 )
 
-// Credentials of a session's own: its home outlives a restart of the server with the conversation in it, no other
-// session sees it, and it goes with the session. A runtime with one process for all sessions, merely found, is there
-// and says why it cannot be used. RA-09
+// A session with private credentials: its home and conversation survive a restart of the server, no other session
+// sees the home, and it is deleted with the session. A discovered runtime with one process for all sessions is
+// listed, with the reason why it is unusable. RA-09
 func TestASessionHasAHomeOfItsOwn(t *testing.T) {
 	t.Parallel()
 	s := programtest.WithClaude(t, programtest.WithEnv("HARNESS_RUNTIME_CREDENTIALS=ephemeral", "OPENCODE_BIN="+agenttest.Binary(t, "opencode"),
@@ -51,7 +51,7 @@ func TestASessionHasAHomeOfItsOwn(t *testing.T) {
 	}
 	server.Stop()
 
-	// The leftovers of a server killed between making a home and storing its session, and something similar.
+	// The leftovers of a server killed between creating a home and storing its session, and similar files.
 	elsewhere := t.TempDir()
 	if err := errors.Join(os.MkdirAll(filepath.Join(home("orphan"), "claude"), 0o700),
 		os.WriteFile(filepath.Join(elsewhere, "kept"), nil, 0o600), os.Symlink(elsewhere, home("link"))); err != nil {
@@ -81,13 +81,13 @@ func TestASessionHasAHomeOfItsOwn(t *testing.T) {
 	if _, err := os.Stat(home(two)); err != nil {
 		t.Error(err)
 	}
-	server.Want(http.StatusOK, http.MethodGet, "/api/runtimes/claude", nil) // asks for the models in a home for that
+	server.Want(http.StatusOK, http.MethodGet, "/api/runtimes/claude", nil) // it lists the models in a temporary home
 	if left, err := os.ReadDir(homes); err != nil || len(left) != 1 {
 		t.Errorf("homes left: %v, %v", left, err)
 	}
 }
 
-// RA-10: where the homes of sessions cannot be hidden from each other, none is opened without the operator's
+// RA-10: if the server cannot hide the homes of sessions from each other, it opens none without the operator's
 // consent.
 func TestHomesThatCannotBeHiddenAreRefused(t *testing.T) {
 	t.Parallel()
@@ -96,7 +96,7 @@ func TestHomesThatCannotBeHiddenAreRefused(t *testing.T) {
 	if err := os.MkdirAll(inside, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	s.Env = append(s.Env, "HARNESS_WORKSPACE="+inside) // what agents work in cannot be hidden from them
+	s.Env = append(s.Env, "HARNESS_WORKSPACE="+inside) // the server cannot hide the agents' workspace from them
 	server := s.Start()
 	for _, refused := range []programtest.Object{
 		server.Want(http.StatusOK, http.MethodGet, "/api/runtimes/claude", nil),

@@ -13,9 +13,9 @@ import (
 	"harness/tests/programtest"
 )
 
-// What an agent runs does not see the server's data directory or settings and cannot change the code of extensions, in
-// any sandbox, with the network or without, on the newest codex and the oldest, as root and as another user. As root
-// in danger-full-access it could: that is said in docs/security.md, and not tried here.
+// An agent's commands cannot see the server's data directory or settings, and cannot change the code of extensions.
+// This holds in any sandbox, with or without the network, on the newest and oldest codex, as root and as another
+// user. As root in danger-full-access they could: docs/security.md describes that, and this test does not try it.
 func TestAnAgentCannotReachItsKeeper(t *testing.T) {
 	t.Parallel()
 	for _, version := range []codextest.Version{codextest.Default, codextest.Oldest} {
@@ -44,7 +44,7 @@ func TestAnAgentCannotReachItsKeeper(t *testing.T) {
 				}
 				s.Own(s.Workspace)
 				if runtimeUser != "" {
-					s.User = os.Geteuid() // the server is root's, with all that is its own
+					s.User = os.Geteuid() // the server runs as root, with root's files
 					if err := os.Chown(s.DataDir, s.User, s.User); err != nil {
 						t.Fatal(err)
 					}
@@ -106,7 +106,7 @@ func tryToEscape(i *programtest.Server, user int, sandbox, network string) {
 		}
 		return answer != ""
 	})
-	// A call blocked by the kernel made no request here: it is an entry among the agent's others.
+	// The kernel blocked the call before it became a request, so it is one entry among the agent's others.
 	if !slices.ContainsFunc(i.Transcript(session), func(entry programtest.Object) bool {
 		return entry["type"] == "commandExecution" && strings.Contains(programtest.Text(entry, "details"), i.DataDir+"/harness.db") &&
 			strings.Contains(programtest.Text(entry, "details"), "run/*/token")
@@ -129,7 +129,7 @@ func tryToEscape(i *programtest.Server, user int, sandbox, network string) {
 	}
 }
 
-// home is the home of the servers' user.
+// home returns the home directory of the servers' user.
 func home(s *programtest.Site) string {
 	for _, assignment := range s.Env {
 		if home, is := strings.CutPrefix(assignment, "HOME="); is {
@@ -139,7 +139,7 @@ func home(s *programtest.Site) string {
 	return ""
 }
 
-// kept is what no agent may change.
+// kept returns the files that no agent may change.
 func kept(i *programtest.Server) string {
 	i.T.Helper()
 	var all strings.Builder

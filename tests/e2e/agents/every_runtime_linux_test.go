@@ -31,29 +31,28 @@ const (
 	rbacSecret = "planted-rbac-secret-0123456789abcdef"
 )
 
-// driven is a runtime as the tests that drive all of them with one server need it.
+// driven is a runtime, with the facts for tests that run all of them on one server.
 type driven struct {
 	name string
-	// command is the prompt that has its model run one that needs an approval.
+	// command returns the prompt that makes its model run a command that needs an approval.
 	command func(string) string
-	// plan is the prompt that has its model make one, "" where it has no tool for that: codex gives the
-	// models of the tests
-	// none.
+	// plan is the prompt that makes its model create a plan, "" if it has no tool for that: codex gives the models of
+	// the tests none.
 	plan   string
 	levels programtest.Object
-	// refused is a level it does not enforce.
+	// refused is a level that it does not enforce.
 	refused programtest.Object
 }
 
-// everyRuntime are everyDoor without OpenCode over ACP: the protocol is tried with three other agents, and
-// OpenCode with its own adapter. Its start costs more CPU than all the others together.
+// everyRuntime returns everyDoor without OpenCode over ACP. Three other agents cover the protocol, and OpenCode's own
+// adapter covers OpenCode. Its start costs more CPU time than all the others together.
 func everyRuntime() []driven {
 	return slices.DeleteFunc(everyDoor(), func(one driven) bool { return one.name == openCodeACP })
 }
 
 const openCodeACP = "opencode-acp"
 
-// everyDoor are all a server can drive but codex, which most other tests are about: only approvals restrict
+// everyDoor returns all runtimes of a server except codex, which most other tests cover. Only approvals restrict
 // their sessions.
 func everyDoor() []driven {
 	run := func(marker string) func(string) string {
@@ -69,12 +68,12 @@ func everyDoor() []driven {
 		{"claude", run("MOCK_CMD"), tasks, open, nil}, {"claude-acp", run("MOCK_CMD"), tasks, open, unconfined},
 		// codex asks before a command leaves its sandbox.
 		{"codex-acp", run("MOCK_ESC"), "", open, unconfined}, {"gemini", run("MOCK_CMD"), "", open, unconfined},
-		// The heavy ones come up meanwhile.
+		// The slow ones start in the background.
 		{"opencode", run("MOCK_CMD"), todo, open, unconfined}, {openCodeACP, run("MOCK_CMD"), "", open, unconfined},
 	}
 }
 
-// allRuntimes are everyRuntime and codex.
+// allRuntimes returns everyRuntime and codex.
 func allRuntimes() []string {
 	names := []string{codex.Name, claude.Name, opencode.Name}
 	for _, profile := range acp.Shipped() {
@@ -85,13 +84,13 @@ func allRuntimes() []string {
 	return names
 }
 
-// andOpenCodeOverACP has a site drive that, too.
+// andOpenCodeOverACP adds OpenCode over ACP to a site.
 func andOpenCodeOverACP(s *programtest.Site) *programtest.Site {
 	s.Env = append(s.Env, "HARNESS_RUNTIMES="+strings.Join(append(allRuntimes(), openCodeACP), ","))
 	return s
 }
 
-// bridges is a folder with the bridges of the Agent Client Protocol, by the names of their programs.
+// bridges returns a folder with the bridges of the Agent Client Protocol, by the names of their programs.
 func bridges(t *testing.T) string {
 	t.Helper()
 	programs := t.TempDir()
@@ -103,7 +102,7 @@ func bridges(t *testing.T) string {
 	return programs
 }
 
-// withEveryRuntime makes a site whose servers drive every real agent, with the scripted model behind each.
+// withEveryRuntime makes a site with every real agent, each with the scripted model.
 func withEveryRuntime(t *testing.T, options ...programtest.SiteOption) *programtest.Site {
 	t.Helper()
 	s := programtest.WithOpenCode(t, options...)
@@ -118,7 +117,7 @@ func withEveryRuntime(t *testing.T, options ...programtest.SiteOption) *programt
 	return s
 }
 
-// processOf is the id of the agent that serves a session, 0 when there is none.
+// processOf returns the process id of the agent that serves a session, 0 if there is none.
 func processOf(i *programtest.Server, runtime, session string) int {
 	i.T.Helper()
 	for _, one := range i.Want(http.StatusOK, http.MethodGet, "/api/runtimes/"+runtime, nil)["processes"].([]any) {
@@ -130,8 +129,8 @@ func processOf(i *programtest.Server, runtime, session string) int {
 	return 0
 }
 
-// sendAfterDeath sends a message to an agent whose process may just have ended. It waits 10 s for the next one; a machine that
-// needs longer for it says 503, and the message is sent again.
+// sendAfterDeath sends a message to an agent whose process may have just ended. The server waits 10 s for the next
+// process. On a slow machine it then returns 503, and sendAfterDeath sends the message again.
 func sendAfterDeath(i *programtest.Server, session, text string) (turn string) {
 	i.T.Helper()
 	i.Eventually("the next process gets a message", func() bool {
@@ -154,9 +153,9 @@ type conversation struct {
 	pid                           int
 }
 
-// RA-20, RA-22, RA-23: whole servers with every real agent at once, two sessions of each: a turn of each waits for an
-// approval when the server is killed; the next one takes all agents over, the answers reach them, and each turn ends
-// once. Then each agent is killed in a turn: that one is interrupted, and the next message goes on with the
+// RA-20, RA-22, RA-23: whole servers with every real agent at once, two sessions of each. The server is killed while
+// a turn of each agent waits for an approval. The next server adopts all agents, the answers reach them, and each
+// turn ends once. Then each agent is killed in a turn. That turn is interrupted, and the next message continues the
 // conversation.
 func TestEveryRuntimeOutlivesItsServer(t *testing.T) {
 	t.Parallel()
@@ -164,7 +163,7 @@ func TestEveryRuntimeOutlivesItsServer(t *testing.T) {
 		t.Run(string(engine), func(t *testing.T) {
 			t.Parallel()
 			s, tried := andOpenCodeOverACP(withEveryRuntime(t, programtest.WithEngine(engine))), everyDoor()
-			if engine == database.Postgres { // what the store does for one of them it does for all
+			if engine == database.Postgres { // the store treats all runtimes alike
 				tried = tried[:2]
 				s.Env = append(s.Env, "HARNESS_RUNTIMES=codex,"+tried[0].name+","+tried[1].name)
 			}
@@ -188,17 +187,17 @@ func TestEveryRuntimeOutlivesItsServer(t *testing.T) {
 			server = s.Start()
 			events = server.Follow(fmt.Sprintf("after=%d", seen[len(seen)-1].Pos))
 			each("goes on", func(c *conversation, t *testing.T) { c.goesOn(t, server, events) })
-			if engine == database.SQLite { // what a dead agent means does not depend on the store
+			if engine == database.SQLite { // the effect of a dead agent does not depend on the store
 				each("is killed", func(c *conversation, t *testing.T) { c.isKilled(t, server, events) })
 			}
 			server.Stop()
 			s.RequireNoOrphans()
-			s.FoldJournal("") // gap-free
+			s.FoldJournal("") // no gaps
 		})
 	}
 }
 
-// begins leaves a turn that waits for an approval, beside another session in which a whole one is over.
+// begins leaves a turn that waits for an approval, and completes a whole turn in another session.
 func (c *conversation) begins(t *testing.T, server *programtest.Server, events *programtest.Follower, whole bool) {
 	for field, level := range c.refused {
 		answer := server.Want(http.StatusBadRequest, http.MethodPost, "/api/sessions",
@@ -225,8 +224,8 @@ func (c *conversation) begins(t *testing.T, server *programtest.Server, events *
 	}
 }
 
-// wholeTurn is what clients that know codex alone see of a turn: they get the frames and entries they know, and what
-// they show of them.
+// wholeTurn checks a turn as clients written for codex see it: they get frames and entries that they know, with the
+// content that they show.
 func (c *conversation) wholeTurn(t *testing.T, server *programtest.Server, events *programtest.Follower, session string) {
 	made := filepath.Join(server.Workspace, c.name+".txt")
 	turn := server.Send(session, c.command("echo said-by-"+c.name)+" MOCK_PATCH["+made+"] "+c.plan)
@@ -287,7 +286,7 @@ func (c *conversation) wholeTurn(t *testing.T, server *programtest.Server, event
 	}
 }
 
-// goesOn answers, with the server that came back, what the one before it was asked.
+// goesOn answers, on the restarted server, what the previous server was asked.
 func (c *conversation) goesOn(t *testing.T, server *programtest.Server, events *programtest.Follower) {
 	server.Eventually("its process is taken over", func() bool { return processOf(server, c.name, c.session) == c.pid })
 	if _, err := os.Stat(c.file); err == nil {
@@ -336,7 +335,7 @@ func (c *conversation) isKilled(t *testing.T, server *programtest.Server, events
 	requireOneEnd(t, events, held)
 }
 
-// requireOneEnd: a turn has ended once.
+// requireOneEnd fails unless a turn ended exactly once.
 func requireOneEnd(t *testing.T, events *programtest.Follower, turn string) {
 	t.Helper()
 	ended := 0
@@ -351,7 +350,7 @@ func requireOneEnd(t *testing.T, events *programtest.Follower, turn string) {
 	}
 }
 
-// requireKeysKept fails when the agents got secrets that they must not have.
+// requireKeysKept fails if the agents got secrets that they must not have.
 func requireKeysKept(s *programtest.Site, server *programtest.Server, all []*conversation) {
 	s.T.Helper()
 	for _, c := range all {
@@ -366,8 +365,8 @@ func requireKeysKept(s *programtest.Site, server *programtest.Server, all []*con
 	}
 }
 
-// approvalOf waits for what a session asks, after it has asked so many times before; nil when its first turn is over by
-// then.
+// approvalOf waits for a session's next approval, after a number of earlier ones. It returns nil if the session's
+// first turn ends before that.
 func approvalOf(f *programtest.Follower, session string, before int) programtest.Object {
 	f.T.Helper()
 	found := f.Find("an approval of session "+session, func(f programtest.Frame) bool {

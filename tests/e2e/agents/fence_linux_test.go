@@ -16,11 +16,12 @@ import (
 	"harness/tests/programtest"
 )
 
-// trusting has servers ask for no token where others are registered, too: these tests ask what the kernel lets agents do.
+// trusting makes servers require no token even if other servers are registered, because these tests check what the
+// kernel lets agents do.
 const trusting = "HARNESS_TRUST_LOCAL=true"
 
-// What a real agent runs connects to no door of people: not to its own server's, not to one that another process of this
-// machine has registered, by no trick. Other ports it reaches.
+// No trick connects a real agent's commands to a users' port, neither of its own server nor of one that another
+// process of this machine registered. They can reach other ports.
 func TestNoTrickTakesAnAgentToADoor(t *testing.T) {
 	t.Parallel()
 	s, machine, folder := withEveryRuntime(t), fencetest.New(t), t.TempDir()
@@ -61,7 +62,7 @@ func TestNoTrickTakesAnAgentToADoor(t *testing.T) {
 	server.Stop()
 }
 
-// The agents of two servers cannot reach the other one, whichever was first, when they are started after it.
+// The agents of two servers cannot reach the other server, in either start order, if they start after it.
 func TestAgentsOfTwoServersReachNeither(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -74,7 +75,7 @@ func TestAgentsOfTwoServersReachNeither(t *testing.T) {
 		other := servers[1-i]
 		got := fenced{t, server, folder, server.Follow("after=0"),
 			driven{name: "claude", levels: levels("untrusted", "danger-full-access")}}.plays(fencetest.Target{Fenced: portOf(t, other), Open: portOf(t, server)})
-		for _, trick := range []string{"IPv4", "open port", "MPTCP", "fast open by sendto"} { // the open one is its own server's
+		for _, trick := range []string{"IPv4", "open port", "MPTCP", "fast open by sendto"} { // the open one belongs to its own server
 			if result := got[trick]; result == "ok" || result == "killed" {
 				t.Errorf("an agent of server %d, %s: %q", i, trick, result)
 			}
@@ -85,8 +86,8 @@ func TestAgentsOfTwoServersReachNeither(t *testing.T) {
 	}
 }
 
-// A runtime that a new server adopts keeps its fence: from the old server's port. When the new one has
-// another port, the fence does not cover it, and the log says so.
+// A runtime that a new server adopts keeps its fence around the old server's port. If the new server has another
+// port, the fence does not cover it, and the log reports this.
 func TestARuntimeKeepsItsFence(t *testing.T) {
 	t.Parallel()
 	s, folder := programtest.New(t), t.TempDir()
@@ -98,7 +99,7 @@ func TestARuntimeKeepsItsFence(t *testing.T) {
 
 	server = s.Start(fmt.Sprintf("PORT=%d", port), "XDG_RUNTIME_DIR="+folder, trusting)
 	server.WaitRuntime()
-	// A second server, so that two ports are registered.
+	// Start a second server, so that two ports are registered.
 	second := programtest.New(t, programtest.WithoutAgent()).Start("XDG_RUNTIME_DIR="+folder, trusting)
 	if server.Logged(warning) {
 		t.Error("with the same port the fence does not stand")
@@ -135,7 +136,7 @@ func portOf(t *testing.T, server *programtest.Server) int {
 	return port
 }
 
-// fenced is an agent that plays tricks.
+// fenced is an agent that runs tricks.
 type fenced struct {
 	t      *testing.T
 	server *programtest.Server
@@ -145,7 +146,7 @@ type fenced struct {
 	driven
 }
 
-// plays has the agent run all tricks, in this test's own binary and a session of their own, and returns their results.
+// plays makes the agent run all tricks, with this test's binary and in a separate session, and returns their results.
 func (f fenced) plays(target fencetest.Target) map[string]string {
 	f.t.Helper()
 	program, err := os.Executable()
@@ -154,7 +155,7 @@ func (f fenced) plays(target fencetest.Target) map[string]string {
 	}
 	script, results := filepath.Join(f.server.Workspace, "tricks.sh"), filepath.Join(f.server.Workspace, "results")
 	var lines strings.Builder
-	// Apart: codex's sandbox kills a program that makes a 32-bit call.
+	// Run them separately, because codex's sandbox kills a program that makes a 32-bit call.
 	for _, names := range []string{"[^3]*", "32*"} {
 		command, err := target.Command(program, names)
 		if err != nil {
@@ -162,7 +163,7 @@ func (f fenced) plays(target fencetest.Target) map[string]string {
 		}
 		fmt.Fprintf(&lines, "%s >> %s\n", command, results)
 	}
-	// A registration stays, no matter which process tries to remove it.
+	// A registration stays, whichever process tries to remove it.
 	fmt.Fprintf(&lines, "rm -f %[1]s/harness/*; echo > %[1]s/harness/1-x; true\n", f.folder)
 	if err := os.WriteFile(script, []byte(lines.String()), 0o600); err != nil {
 		f.t.Fatal(err)

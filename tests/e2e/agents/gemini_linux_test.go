@@ -11,7 +11,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// runtimeProcesses are the living processes of a runtime and what they started.
+// runtimeProcesses returns the running processes of a runtime and their children.
 func runtimeProcesses(s *programtest.Site, runtime string) []int {
 	s.T.Helper()
 	pids, err := process.Marked(process.Marker(s.DataDir, runtime))
@@ -22,8 +22,8 @@ func runtimeProcesses(s *programtest.Site, runtime string) []int {
 	return pids
 }
 
-// requireKeyOnlyIn checks that a secret is in the environment of some processes, not in that of others, and in no
-// command line.
+// requireKeyOnlyIn checks that a secret is in the environment of some processes, not in the environment of others,
+// and in no command line.
 func requireKeyOnlyIn(t *testing.T, key string, with, without []int) {
 	t.Helper()
 	read := func(pid int, file string) []byte {

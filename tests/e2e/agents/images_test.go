@@ -16,7 +16,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// pictureURL is a picture as a data URL, and how many bytes the picture has.
+// pictureURL returns a picture as a data URL, and the size of the picture in bytes.
 func pictureURL(t *testing.T) (url string, size int) {
 	t.Helper()
 	var out bytes.Buffer
@@ -26,7 +26,7 @@ func pictureURL(t *testing.T) (url string, size int) {
 	return "data:image/png;base64," + base64.StdEncoding.EncodeToString(out.Bytes()), out.Len()
 }
 
-// images are the pictures of a request for a model's answer.
+// images returns the pictures in a request to the model.
 func images(t *testing.T, r mockmodel.Request) (urls []string) {
 	t.Helper()
 	var body struct {
@@ -52,8 +52,8 @@ func images(t *testing.T, r mockmodel.Request) (urls []string) {
 	return urls
 }
 
-// The images of a message reach the model, in a new turn and in one that runs; the transcript says in every
-// read where they are.
+// The images of a message reach the model, in a new turn and in a running one. Every read of the transcript shows
+// their addresses.
 func TestImagesOfAMessageReachTheModel(t *testing.T) {
 	t.Parallel()
 	for _, version := range codextest.Versions() {

@@ -12,8 +12,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// Clients that cannot choose levels drive agents of the Agent Client Protocol, too, a shipped one and one of the
-// operator's own: what is refused names the settings, and with these a whole turn is done, in which a person is asked.
+// Clients that cannot choose levels can use agents of the Agent Client Protocol, a supported one and a custom one.
+// The refusal names the settings. With these settings, a whole turn with an approval runs.
 func TestClientsThatNameNoLevel(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t, programtest.WithEnv("DEFAULT_APPROVAL_POLICY=never"))
@@ -39,7 +39,7 @@ func TestClientsThatNameNoLevel(t *testing.T) {
 			}
 		}
 		body := maps.Clone(levels)
-		delete(body, "networkAccess") // full access has it
+		delete(body, "networkAccess") // full access includes it
 		body["runtime"] = name
 		server.CreateSession(body)
 	}

@@ -1,4 +1,4 @@
-// Package agents tests, on whole servers, real agents through a whole server.
+// Package agents tests real agents on whole servers.
 package agents
 
 import (

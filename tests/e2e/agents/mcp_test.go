@@ -12,7 +12,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// eachMCP runs a test with a real codex that has a real MCP server, on both engines.
+// eachMCP runs a test with a real codex and a real MCP server, on both engines.
 func eachMCP(t *testing.T, test func(t *testing.T, s *programtest.Site)) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {
@@ -23,7 +23,7 @@ func eachMCP(t *testing.T, test func(t *testing.T, s *programtest.Site)) {
 	}
 }
 
-// listed is the only pending request of a list.
+// listed returns the only pending request of a list.
 func listed(i *programtest.Server, session, list string) programtest.Object {
 	i.T.Helper()
 	data, _ := i.Want(http.StatusOK, http.MethodGet, "/api/sessions/"+session+"/"+list, nil)["data"].([]any)
@@ -33,8 +33,8 @@ func listed(i *programtest.Server, session, list string) programtest.Object {
 	return data[0].(programtest.Object)
 }
 
-// A tool of an MCP server that does not say it only reads is asked about like a command: shown in the stream and in
-// REST, decided once, with a reason, for a call or for the session.
+// A tool of an MCP server that is not marked read-only needs an approval, like a command. The stream and REST show
+// it. A client decides it once, with a reason, for a call or for the session.
 func TestAnMCPToolIsAnApproval(t *testing.T) {
 	eachMCP(t, func(t *testing.T, s *programtest.Site) {
 		server := s.Start()
@@ -73,7 +73,7 @@ func TestAnMCPToolIsAnApproval(t *testing.T) {
 	})
 }
 
-// A form of an MCP server is shown as questions and filled in by the answers; an invalid answer is refused
+// The server shows a form of an MCP server as questions, and the answers fill it in. An invalid answer is refused,
 // and the form stays open.
 func TestAFormOfAnMCPServerIsFilledIn(t *testing.T) {
 	eachMCP(t, func(t *testing.T, s *programtest.Site) {
@@ -129,8 +129,8 @@ func TestAFormOfAnMCPServerIsFilledIn(t *testing.T) {
 
 func answers(texts ...string) programtest.Object { return programtest.Object{"answers": texts} }
 
-// What is asked while the server dies is decided by the next one: for a tool, and for permissions, whose answer says
-// what was asked for.
+// The next server decides requests that were pending when the server died, for a tool and for permissions. The answer
+// to the permissions repeats the requested ones.
 func TestMCPToolsAndPermissionsAreDecidedAfterAKill(t *testing.T) {
 	eachMCP(t, func(t *testing.T, s *programtest.Site) {
 		for message, said := range map[string]string{
@@ -158,8 +158,8 @@ func TestMCPToolsAndPermissionsAreDecidedAfterAKill(t *testing.T) {
 	})
 }
 
-// The decisions codex offers for a command are shown, and one of them can be chosen as it is; another is refused with
-// those it offers.
+// The server shows the decisions that codex offers for a command, and a client can choose one of them unchanged. The
+// refusal of any other decision lists the offered ones.
 func TestAnOfferedDecisionIsChosen(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t)

@@ -14,7 +14,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// offered are the tools the model was offered since it forgot, those of this server apart.
+// offered returns the tools offered to the model since its log was reset, without those of this server.
 func offered(s *programtest.Site) (native, owned []string) {
 	for _, request := range s.Model.Requests() {
 		for _, tool := range request.Tools {
@@ -29,15 +29,15 @@ func offered(s *programtest.Site) (native, owned []string) {
 	return slices.Compact(native), owned
 }
 
-// idle are tools of codex that stay: one without an environment to work in, and those that list MCP servers.
+// idle returns codex's tools that remain: one without an environment to work in, and those that list MCP servers.
 func idle() []string {
 	return []string{"apply_patch", "list_mcp_resource_templates", "list_mcp_resources", "read_mcp_resource", "tool_search"}
 }
 
-// RA-19, TL-24, TL-26: an agent whose own tools are off gets only those of the server, also from the next
-// server: a model that still calls another one gets an error. By default a session has them, unless the
-// server turns them off for all: then an earlier session has none either, and a runtime without such a
-// setting opens none.
+// RA-19, TL-24, TL-26: an agent with disabled built-in tools gets only the server's tools, also from the next server.
+// A model that still calls a built-in tool gets an error. By default a session has them, unless the server disables
+// them for all sessions. Then an earlier session loses them too, and a runtime without such a setting opens no
+// session.
 func TestOwnToolsOfAgentsAreTakenAway(t *testing.T) {
 	t.Parallel()
 	engines := dbtest.Engines()
@@ -88,7 +88,7 @@ func TestOwnToolsOfAgentsAreTakenAway(t *testing.T) {
 	}
 }
 
-// refuses: a runtime opens no session with that wish.
+// refuses checks that a runtime opens no session with disabled built-in tools.
 func (g *givenTools) refuses(runtimeName, wish string) {
 	g.t.Helper()
 	body := programtest.Object{"runtime": runtimeName, "filesystemSandbox": "danger-full-access", "networkAccess": "enabled",
@@ -102,8 +102,8 @@ func (g *givenTools) refuses(runtimeName, wish string) {
 	}
 }
 
-// hasNoneOfItsOwn: the agent of a session is offered the tools of the server alone and has them, and a command and a
-// patch of the model, which would make a file of that name, do nothing.
+// hasNoneOfItsOwn checks that the agent of a session gets only the server's tools and can use them. A command and a
+// patch of the model, which would create a file with this name, have no effect.
 func (g *givenTools) hasNoneOfItsOwn(session, name string) {
 	g.t.Helper()
 	events := g.server.Follow("threadId=" + session)

@@ -8,8 +8,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// A conversation of the real OpenCode is forked: the fork has the earlier history, continues independently,
-// also under the next server, and its source stays as it is.
+// A client forks a conversation of the real OpenCode. The fork has the earlier history and continues independently,
+// also on the next server. Its source does not change.
 func TestAConversationOfOpenCodeIsForked(t *testing.T) {
 	t.Parallel()
 	s := programtest.WithOpenCode(t, programtest.WithEnv("HARNESS_TOOLS=workspace.read"))

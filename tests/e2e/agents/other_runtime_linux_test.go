@@ -11,8 +11,8 @@ import (
 	"harness/tests/runtimetest/scripted"
 )
 
-// A server without codex drives an agent that has nothing of it, with a process for each conversation: what the server
-// gives adapters reaches this one, its agents are known by their processes, and workers and extensions name it by
+// A server without codex runs a quite different agent, with a process for each conversation. The adapter gets the
+// server's services, the server recognizes its agents by their processes, and workers and extensions select it by
 // configuration.
 func TestAServerOfAnotherRuntime(t *testing.T) {
 	t.Parallel()

@@ -21,12 +21,12 @@ import (
 	"harness/tests/programtest"
 )
 
-// toolWrite is one that writes a file of the workspace.
+// toolWrite returns a call of a tool that writes a file in the workspace.
 func toolWrite(name string) string {
 	return programtest.OwnedTool("workspace_write", `{"path":"`+name+`","content":"owned"}`)
 }
 
-// called are the ends of a session's calls of the server's tools, in order.
+// called returns the results of a session's calls of the server's tools, in order.
 func called(s *programtest.Site, session string) []string {
 	s.T.Helper()
 	ends, err := database.ReadTexts(s.T.Context(), dbtest.Connect(s.T, s.Store()).Read(), "read tool calls",
@@ -41,15 +41,15 @@ func called(s *programtest.Site, session string) []string {
 // silenceEnv is how many seconds pass before the decision on each runtime's first call (make tools).
 const silenceEnv = "HARNESS_TOOLS_SILENCE"
 
-// TL-10, TL-23, TL-24, TL-27, TL-29: every real agent is given the same tools, under the same policy: what reads runs,
-// what writes is an ordinary approval, a reason reaches the model, two sessions ask at once, and a call that was given
-// up does not run when it is approved late.
+// TL-10, TL-23, TL-24, TL-27, TL-29: every real agent gets the same tools, under the same policy. Reads run, writes
+// need an ordinary approval, a reason reaches the model, and two sessions can ask at once. A call that the agent gave
+// up does not run after a late approval.
 func TestAgentsAreGivenTheToolsOfTheServer(t *testing.T) {
 	t.Parallel()
-	// Half of them on each engine: what they share does not depend on both.
+	// Each engine runs half of the runtimes, because their shared code does not depend on the engine.
 	halves := [][]string{{"codex", "gemini"}, {"claude", "opencode"}}
 	if os.Getenv(silenceEnv) != "" {
-		// The bridges are slow to start, and the agents behind them those above.
+		// The bridges start slowly, and the agents behind them are those above.
 		halves[0], halves[1] = append(halves[0], "claude-acp"), append(halves[1], "codex-acp")
 	}
 	for n, engine := range dbtest.Engines() {
@@ -82,18 +82,18 @@ func TestAgentsAreGivenTheToolsOfTheServer(t *testing.T) {
 	}
 }
 
-// givenTools is a runtime that is given the tools of the server.
+// givenTools is a runtime that gets the server's tools.
 type givenTools struct {
 	t       *testing.T
 	s       *programtest.Site
 	server  *programtest.Server
 	runtime string
-	// session is the one that most calls are made in.
+	// session is the session of most calls.
 	session string
 	events  *programtest.Follower
 }
 
-// opens opens a session that only approvals restrict, or another one.
+// opens opens a session that only approvals restrict, or one with other levels.
 func (g *givenTools) opens(levels programtest.Object) (session string, events *programtest.Follower) {
 	body := programtest.Object{"runtime": g.runtime, "approvalPolicy": "on-request", "filesystemSandbox": "danger-full-access",
 		"networkAccess": "enabled"}
@@ -102,7 +102,7 @@ func (g *givenTools) opens(levels programtest.Object) (session string, events *p
 	return session, g.server.Follow("threadId=" + session)
 }
 
-// there reports whether a file of this runtime was written.
+// there reports whether a file of this runtime exists.
 func (g *givenTools) there(name string) bool {
 	_, err := os.Stat(filepath.Join(g.s.Workspace, g.runtime+name))
 	return err == nil
@@ -133,7 +133,7 @@ func (g *givenTools) decides(status int, shown programtest.Object, decision prog
 	g.server.Want(status, http.MethodPost, "/api/approvals/"+programtest.Text(shown, "approvalId")+"/decision", decision)
 }
 
-// requireEnds compares how the calls of a session ended with what they were to.
+// requireEnds compares the results of a session's calls with the expected ones.
 func (g *givenTools) requireEnds(session, want string) {
 	g.t.Helper()
 	if ends := fmt.Sprint(called(g.s, session)); ends != want {
@@ -141,7 +141,7 @@ func (g *givenTools) requireEnds(session, want string) {
 	}
 }
 
-// mustRun: what reads runs, keeps to the folder, and a long result is an artifact.
+// mustRun: a read runs and stays within the folder, and a long result becomes an artifact.
 func (g *givenTools) mustRun() {
 	g.finishes(g.events, g.server.Send(g.session, programtest.OwnedTool("workspace_read", `{"path":"note.txt"}`)), "the note")
 	g.finishes(g.events, g.server.Send(g.session, programtest.OwnedTool("workspace_read", `{"path":"../secret"}`)),
@@ -165,8 +165,7 @@ func (g *givenTools) mustRun() {
 	}
 }
 
-// writesAnArtifact: a file gets the bytes of an artifact that its call names, and the approval shows the
-// name.
+// writesAnArtifact: a file gets the bytes of the artifact named in its call, and the approval shows the name.
 func (g *givenTools) writesAnArtifact(id string) {
 	g.t.Helper()
 	turn := g.server.Send(g.session, programtest.OwnedTool("workspace_write", `{"path":"`+g.runtime+`copied","artifact_id":"`+id+`"}`))
@@ -183,7 +182,7 @@ func (g *givenTools) writesAnArtifact(id string) {
 	}
 }
 
-// areAskedFor: what writes is an ordinary approval, once, and a reason reaches the model.
+// areAskedFor: a write needs an ordinary approval, once, and a reason reaches the model.
 func (g *givenTools) areAskedFor() {
 	turn := g.server.Send(g.session, toolWrite(g.runtime+"yes"))
 	shown := g.asked(g.events, turn)
@@ -209,7 +208,7 @@ func (g *givenTools) areAskedFor() {
 	}
 }
 
-// askAtOnce: calls of two sessions wait at the same time; each is its own session's. Two calls of one answer run both.
+// askAtOnce: calls of two sessions wait at the same time, each for its own session. Two calls of one answer both run.
 func (g *givenTools) askAtOnce() {
 	first, firstEvents := g.session, g.events
 	second, secondEvents := g.opens(nil)
@@ -228,7 +227,7 @@ func (g *givenTools) askAtOnce() {
 		programtest.OwnedTool("workspace_read", `{"path":"long.txt","max_bytes":10}`)))
 }
 
-// areGivenUp: a call whose turn was interrupted does not run when it is approved late.
+// areGivenUp: a call does not run after a late approval if its turn was interrupted.
 func (g *givenTools) areGivenUp() {
 	turn := g.server.Send(g.session, toolWrite(g.runtime+"late"))
 	shown := g.asked(g.events, turn)
@@ -246,7 +245,7 @@ func (g *givenTools) areGivenUp() {
 	g.requireEnds(g.session, "["+read+read+read+wrote+wrote+"team.echo completed 1 "+denied+" "+wrote+read+read+denied+"]")
 }
 
-// areRefused: the levels of a session hold, where the runtime has such.
+// areRefused: a session's levels apply, if the runtime has levels.
 func (g *givenTools) areRefused() {
 	levels, want := programtest.Object{"approvalPolicy": "never", "filesystemSandbox": "read-only", "networkAccess": "restricted"},
 		"denied by policy: override:deny_permission"
@@ -265,7 +264,7 @@ func (g *givenTools) areRefused() {
 		g.t.Error("a session wrote that may not")
 	}
 	g.requireEnds(session, "[workspace.write denied 1]")
-	// One that is not switched on is not there, whatever a model is made to ask for.
+	// A tool that is not enabled does not exist, whatever the model requests.
 	g.finishes(events, g.server.Send(session, programtest.OwnedTool("workspace_exec", `{"command":["touch","`+g.runtime+`forced"]}`)))
 	if g.there("forced") {
 		g.t.Error("a tool ran that is switched off")
@@ -273,7 +272,8 @@ func (g *givenTools) areRefused() {
 	g.requireEnds(session, "[workspace.write denied 1]")
 }
 
-// trustsNoSettings: Gemini CLI has to trust a workspace for taking servers; one with settings of its own is refused.
+// trustsNoSettings: Gemini CLI accepts MCP servers only in a workspace that it trusts. The server refuses a workspace
+// with settings for Gemini.
 func (g *givenTools) trustsNoSettings() {
 	folder := filepath.Join(g.s.Workspace, "configured")
 	if err := os.MkdirAll(filepath.Join(folder, ".gemini"), 0o700); err != nil {
@@ -287,12 +287,12 @@ func (g *givenTools) trustsNoSettings() {
 	}
 }
 
-// TL-28: a server is killed while a call waits to be decided: the next one says so, the approval is over, and nothing
-// runs by it.
+// TL-28: a server is killed while a call waits for its decision. The next server reports this, the approval has
+// ended, and nothing runs because of it.
 func TestACallDoesNotOutliveItsServer(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t, programtest.WithEnv("HARNESS_TOOLS=workspace.write"))
-	free, err := net.Listen("tcp", "127.0.0.1:0") // its agent goes on, and calls the next server where it called this one
+	free, err := net.Listen("tcp", "127.0.0.1:0") // its agent keeps running and calls the next server at the same address
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -334,8 +334,8 @@ func TestACallDoesNotOutliveItsServer(t *testing.T) {
 	requireAudited(s, session)
 }
 
-// callOverPipes has a client without HTTP call a tool by "harness mcp", which is asked about in the session as any
-// other call.
+// callOverPipes makes a client without HTTP call a tool through "harness mcp". The call needs an approval in the
+// session like any other call.
 func callOverPipes(s *programtest.Site, server *programtest.Server, session string) {
 	s.T.Helper()
 	bridge := exec.Command(s.Program, "mcp", "--session", session, "--server", server.URL)
@@ -375,8 +375,8 @@ func callOverPipes(s *programtest.Site, server *programtest.Server, session stri
 	}
 }
 
-// requireAudited fails unless the audit log of the site is whole, has the calls and decisions of a session,
-// and reveals a change.
+// requireAudited fails unless the audit log of the site is complete, has the calls and decisions of a session, and
+// reveals a change.
 func requireAudited(s *programtest.Site, session string) {
 	s.T.Helper()
 	code, exported := s.Command("audit", "export", "--session", session)
@@ -400,8 +400,8 @@ func requireAudited(s *programtest.Site, session string) {
 	}
 }
 
-// TL-14: where agents are another user, the server's tools are, too: what they write is that user's, and what only the
-// server may read they do not.
+// TL-14: if agents run as another user, so do the server's tools. Their files belong to that user, and they cannot
+// read files that only the server may read.
 func TestToolsAreTheUserOfTheAgents(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {

@@ -9,10 +9,10 @@ import (
 	"harness/tests/programtest"
 )
 
-// unknownSession has the form of an id of codex's and is none.
+// unknownSession has the format of a codex id but does not exist.
 const unknownSession = "/api/sessions/01a00000-0000-7000-8000-000000000000"
 
-// TestOldBugsAreGone walks a real codex through what the original server got wrong, as its clients would.
+// TestOldBugsAreGone checks, with a real codex and as clients would, that the original server's bugs are fixed.
 func TestOldBugsAreGone(t *testing.T) {
 	programtest.EachSite(t, func(t *testing.T, s *programtest.Site) {
 		server := s.Start()
@@ -74,8 +74,8 @@ func TestOldBugsAreGone(t *testing.T) {
 	})
 }
 
-// TestControlsAreLockedByConfiguration: SESSION_DEFAULTS_LOCKED makes the configured defaults the only ones, also over
-// stored ones.
+// TestControlsAreLockedByConfiguration: SESSION_DEFAULTS_LOCKED makes the configured defaults the only ones, even if
+// others are stored.
 func TestControlsAreLockedByConfiguration(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t)
@@ -101,8 +101,8 @@ func TestControlsAreLockedByConfiguration(t *testing.T) {
 	server.Stop()
 }
 
-// TestChatsOfAProject: moving, archiving and deleting all chats with a real codex, reported in the order in
-// which they came into the project.
+// TestChatsOfAProject: moving, archiving and deleting all chats with a real codex, reported in the order in which
+// they joined the project.
 func TestChatsOfAProject(t *testing.T) {
 	programtest.EachSite(t, func(t *testing.T, s *programtest.Site) {
 		server := s.Start()

@@ -10,9 +10,9 @@ import (
 	"harness/tests/programtest"
 )
 
-// RA-15: the real codex and Claude Code read only the session's own files by themselves. A task after files
-// were planted in its folder and a restart of the server reads the same files as the one before, and its
-// model gets no other.
+// RA-15: the real codex and Claude Code read only the session's own files by themselves. A task runs after files were
+// planted in its folder and the server restarted. It reads the same files as the previous task, and its model gets no
+// other.
 func TestTwoRunsReadTheSameFiles(t *testing.T) {
 	t.Parallel()
 	s := programtest.WithClaude(t)
@@ -46,7 +46,7 @@ func TestTwoRunsReadTheSameFiles(t *testing.T) {
 	server.Stop()
 }
 
-// sourcesOfTask has a task done and returns the artifact of what its agent reads by itself.
+// sourcesOfTask runs a task and returns the artifact with the files that its agent reads by itself.
 func sourcesOfTask(t *testing.T, server *programtest.Server, session, task string) (artifact string) {
 	t.Helper()
 	base := "/v1/sessions/" + session
@@ -67,8 +67,9 @@ func sourcesOfTask(t *testing.T, server *programtest.Server, session, task strin
 	return string(content)
 }
 
-// RA-15: a task of a session that the task API opened fails with SOURCES_CHANGED when a file that its agent reads by itself
-// is not what it was as the session began, unless the task or the session allows it. Sessions of other APIs continue.
+// RA-15: a task of a session opened by the task API fails with SOURCES_CHANGED if a file that its agent reads by
+// itself has changed since the session started, unless the task or the session allows it. Sessions of other APIs
+// continue.
 func TestAChangedSourceEndsTheTask(t *testing.T) {
 	t.Parallel()
 	s := programtest.WithOpenCode(t, programtest.WithEnv("DEFAULT_NETWORK_ACCESS=enabled"))

@@ -16,8 +16,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// planted are secrets in all places that hold some, by what they are: variables of the server, of each runtime its key
-// and a file in its home, and keys that logged one in while it ran.
+// planted are secrets in all places that hold some, by their kind: variables of the server, each runtime's key and a
+// file in its home, and keys of logins at run time.
 type planted map[string]string
 
 func plant() planted {
@@ -30,7 +30,7 @@ func plant() planted {
 	return secrets
 }
 
-// in are those that a text holds.
+// in returns the secrets that a text contains.
 func (p planted) in(content string) (found []string) {
 	for what, secret := range p {
 		if strings.Contains(content, secret) {
@@ -40,9 +40,9 @@ func (p planted) in(content string) (found []string) {
 	return found
 }
 
-// With every real agent, one after the other trying to find what is not its own: no secret of the environment or of a
-// credential namespace is in the log, a frame, the answer of any route that reads, the command line of any process,
-// another namespace, or what the server keeps.
+// Every real agent in turn tries to find secrets of others. No secret of the environment or of a credential namespace
+// is in the log, a frame, the response of any route that reads, the command line of any process, another namespace,
+// or the server's stored data.
 func TestPlantedSecretsAreNowhere(t *testing.T) {
 	t.Parallel()
 	secrets := plant()
@@ -69,7 +69,7 @@ func TestPlantedSecretsAreNowhere(t *testing.T) {
 	for _, name := range []string{"gemini", "opencode", "claude-acp", "codex-acp", "opencode-acp"} {
 		server.Want(http.StatusOK, http.MethodPost, "/api/runtimes/"+name+"/login", programtest.Object{"apiKey": secrets[name+" login"]})
 	}
-	converse("claude-acp") // its process was started anew with the key, as those of the next ones
+	converse("claude-acp") // its process was restarted with the key, like the next ones
 	converse("codex-acp")
 	converse("opencode-acp")
 	homes := filepath.Join(s.DataDir, "credentials", "namespaces")
@@ -83,7 +83,7 @@ func TestPlantedSecretsAreNowhere(t *testing.T) {
 		}
 	}
 	for _, name := range runtimes {
-		// It may read its own key; those of others may not be in its environment.
+		// It may read its own key, but its environment must not contain other keys.
 		script := strings.ReplaceAll(pry.String(), "$0", "sh-"+name)
 		for _, other := range append([]string{"server"}, runtimes...) {
 			if other != name {
@@ -139,7 +139,7 @@ func TestPlantedSecretsAreNowhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, line := range lines {
-		if content, err := os.ReadFile(line); err == nil { // else it has ended
+		if content, err := os.ReadFile(line); err == nil { // otherwise it has ended
 			shown[line] = string(content)
 		}
 	}
@@ -175,7 +175,7 @@ func TestPlantedSecretsAreNowhere(t *testing.T) {
 	}
 }
 
-// folders are those in a folder.
+// folders returns the folders in a folder.
 func folders(t *testing.T, dir string) (all []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

@@ -15,12 +15,12 @@ import (
 	"harness/tests/programtest"
 )
 
-// What an agent may start, a process of the server's own user, cannot read the secrets in the server's environment. It
-// can read codex's, as the search for leftovers must, and there they are not.
+// An agent's child process, which runs as the server's user, cannot read the secrets in the server's environment. It
+// can read codex's environment, as the search for leftovers must, which contains no secrets.
 func TestTheServersEnvironmentIsPrivate(t *testing.T) {
 	t.Parallel()
-	// Root reads everything, unless it has lost these rights, as in most containers. The thread that lost them is not used
-	// again.
+	// Root reads everything, unless it has dropped these rights, as in most containers. The thread that dropped them is
+	// not used again.
 	runtime.LockOSThread()
 	const sysPtrace, sysAdmin, perfmon = 19, 21, 38
 	for _, capability := range []uintptr{sysPtrace, sysAdmin, perfmon} {
@@ -28,7 +28,7 @@ func TestTheServersEnvironmentIsPrivate(t *testing.T) {
 			break
 		}
 		_, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, syscall.PR_CAPBSET_DROP, capability, 0)
-		// unknown to an old kernel; in a container without CAP_SETPCAP, which has lost them before
+		// an old kernel does not know it; a container without CAP_SETPCAP has already dropped them
 		if errno != 0 && errno != syscall.EINVAL && errno != syscall.EPERM {
 			t.Fatal(errno)
 		}

@@ -9,7 +9,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// signalled waits for the signal of a request and returns its id of ours, after the runtime's own is found beside it.
+// signalled waits for the signal of a request and returns the server's id of it. It also checks that the signal
+// contains the runtime's id.
 func signalled(f *programtest.Follower, method string) string {
 	f.T.Helper()
 	signal := f.WaitType("app_server.request." + method).Decoded()
@@ -23,7 +24,7 @@ func signalled(f *programtest.Follower, method string) string {
 	return id
 }
 
-// A remote skill answers by the id in the signal of a request, and gets the end under the same id. On both
+// A remote skill answers with the id in a request's signal, and gets the end under the same id. The test covers both
 // engines and the oldest codex, which does not report the end.
 func TestASignalIsAnsweredByItsID(t *testing.T) {
 	programtest.EachSite(t, func(t *testing.T, s *programtest.Site) {
@@ -57,7 +58,7 @@ func TestASignalIsAnsweredByItsID(t *testing.T) {
 	})
 }
 
-// An extension decides by the id in the signal of an approval.
+// An extension decides with the id in the signal of an approval.
 func TestAnExtensionDecidesByTheSignalsID(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t)

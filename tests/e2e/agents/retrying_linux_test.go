@@ -17,10 +17,10 @@ import (
 	"harness/tests/programtest"
 )
 
-// sayRetries are the runtimes whose agents say that they try again: Gemini and OpenCode over ACP do not.
+// sayRetries returns the runtimes whose agents report retries. Gemini and OpenCode over ACP do not.
 func sayRetries() []string { return []string{"codex", "claude", "opencode", "claude-acp", "codex-acp"} }
 
-// withRetries is a site of those, with a codex that tries often enough to reach its model again.
+// withRetries makes a site of those runtimes, with a codex that retries often enough to reach its model again.
 func withRetries(t *testing.T) *programtest.Site {
 	t.Helper()
 	s := withEveryRuntime(t)
@@ -42,8 +42,8 @@ func withRetries(t *testing.T) *programtest.Site {
 	return s
 }
 
-// A turn whose model does not answer says each attempt of its agent in one entry and as the session's last error, and that
-// the model answers again.
+// A turn whose model does not answer reports each attempt of its agent in one entry and as the session's last error.
+// It also reports when the model answers again.
 func TestEveryRuntimeSaysItsRetries(t *testing.T) {
 	t.Parallel()
 	s := withRetries(t)
@@ -81,12 +81,12 @@ func saysItsRetries(t *testing.T, server *programtest.Server, events *programtes
 	if len(entries) != 1 || programtest.Text(entries[0], "status") != want {
 		t.Errorf("after a turn that %s the entries are %v", status, entries)
 	}
-	if runtime != "claude" && runtime != "claude-acp" && status != "completed" { // these give up early
+	if runtime != "claude" && runtime != "claude-acp" && status != "completed" { // these stop retrying early
 		t.Errorf("the turn %s", status)
 	}
 }
 
-// printed is what a command has printed so far.
+// printed is the output of a command so far.
 type printed struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -104,11 +104,13 @@ func (p *printed) String() string {
 	return p.text.String()
 }
 
-// soon is how long after its agent's own notice an attempt is shown everywhere: two seconds, and more on a busy machine.
+// soon is how long after its agent's notice an attempt must be visible everywhere: two seconds, and more on a busy
+// machine.
 const soon = 10 * time.Second
 
-// What an agent says of an attempt is soon in the transcript, in the session's last error and in what `harness run` prints.
-// How long after the model's refusal the agent says so is its own affair, and is only logged.
+// An agent's notice of an attempt soon appears in the transcript, in the session's last error and in the output of
+// `harness run`. The agent decides how long after the model's refusal it sends the notice, so the test only logs that
+// time.
 func showsAnAttemptAtOnce(t *testing.T, s *programtest.Site, server *programtest.Server, runtime string) {
 	session := server.CreateSession(programtest.Object{"runtime": runtime, "filesystemSandbox": "danger-full-access",
 		"networkAccess": "enabled"})
@@ -120,7 +122,7 @@ func showsAnAttemptAtOnce(t *testing.T, s *programtest.Site, server *programtest
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer func() { server.Model.Release(name); _ = command.Wait() }() // a turn that fails is its code
+	defer func() { server.Model.Release(name); _ = command.Wait() }() // its exit code is non-zero for a failed turn
 	frames.Find("the notice of "+runtime, func(f programtest.Frame) bool {
 		frame := f.Decoded()
 		return f.Type == "notification" && (programtest.Text(frame, "params", "willRetry") == "true" ||
@@ -161,7 +163,7 @@ func showsAnAttemptAtOnce(t *testing.T, s *programtest.Site, server *programtest
 		noticed.Sub(seen["the first refusal"]), refusals, time.Since(noticed))
 }
 
-// Turns count with what each of them used, also when each ran in a process of its own.
+// Turns count with the usage of each, even if each ran in a separate process.
 func TestTurnsOfKilledAgentsCount(t *testing.T) {
 	t.Parallel()
 	runtimes := []string{"codex", "claude", "opencode", "gemini"} // one of each adapter

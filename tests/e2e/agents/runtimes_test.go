@@ -13,7 +13,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// Sessions name their runtime, who opens one may choose it, and health knows them all.
+// Sessions name their runtime, clients may choose it when they open a session, and health lists all of them.
 func TestTheRuntimesOfAServer(t *testing.T) {
 	t.Parallel()
 	server := programtest.New(t).Start()
@@ -53,8 +53,8 @@ func TestTheRuntimesOfAServer(t *testing.T) {
 	}
 }
 
-// A runtime that outlived its server and is not one of the next one's is ended, and its turns with it: no
-// server would read its output.
+// The next server ends a runtime that outlived its server and is not in its configuration, along with its turns,
+// because no server would read its output.
 func TestARuntimeThatIsNotConfiguredAnyMore(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t)

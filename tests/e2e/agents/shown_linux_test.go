@@ -13,7 +13,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// readsImage is the prompt that has a model read an image, for runtimes with a tool for that.
+// readsImage returns the prompt that makes a model read an image, for runtimes with a tool for that.
 func readsImage(runtime, file string) string {
 	switch runtime {
 	case "claude", "claude-acp":
@@ -24,8 +24,8 @@ func readsImage(runtime, file string) string {
 	return ""
 }
 
-// What a transcript of any runtime shows is what happened: the pictures of people and tools can be read with the rights of
-// the session, also by the next server; a stop says who and when; a change that was declined says so.
+// The transcript of any runtime shows what happened. Readers of the session can read the pictures of people and
+// tools, also on the next server. A stop shows its author and time. A declined change is marked as declined.
 func TestWhatIsShownIsWhatHappened(t *testing.T) {
 	t.Parallel()
 	s := withEveryRuntime(t)
@@ -75,7 +75,7 @@ func TestWhatIsShownIsWhatHappened(t *testing.T) {
 	server.Stop()
 }
 
-// showsPictures sends a picture, and has a tool read one where the runtime's does.
+// showsPictures sends a picture, and makes a tool read one if the runtime has such a tool.
 func showsPictures(t *testing.T, server *programtest.Server, events *programtest.Follower, name, session, picture, file string) []string {
 	t.Helper()
 	can := server.Want(http.StatusOK, http.MethodGet, "/api/sessions/"+session, nil)
@@ -104,7 +104,7 @@ func showsPictures(t *testing.T, server *programtest.Server, events *programtest
 	return found
 }
 
-// namedPictures are the addresses of pictures in a transcript, the whole and a window of it.
+// namedPictures returns the addresses of pictures in a transcript, in the whole and in a window.
 func namedPictures(server *programtest.Server, session string) (found []string) {
 	named := regexp.MustCompile(`(?m)^\[image\] (/api/sessions/` + session + `/images/[0-9a-f-]{36})$`)
 	for _, entry := range server.Transcript(session) {

@@ -12,7 +12,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// stopped is a runtime whose sessions are stopped, killed and put away.
+// stopped is a runtime whose sessions the test stops, kills, deletes and archives.
 type stopped struct {
 	driven
 	t      *testing.T
@@ -21,9 +21,9 @@ type stopped struct {
 	steers bool
 }
 
-// Of every runtime: a stop answers when the agent has stopped, what was steered into the turn and not begun never runs,
-// the next message is another turn. A message beside the death of the agent is for the next process. What is deleted or
-// archived runs no more.
+// For every runtime: the response to a stop comes after the agent has stopped. Input steered into the turn that has
+// not started never runs, and the next message starts another turn. A message sent while the agent dies goes to the
+// next process. Deleted and archived sessions stop running.
 func TestStopsOfEveryRuntime(t *testing.T) {
 	t.Parallel()
 	s := withEveryRuntime(t)
@@ -56,7 +56,7 @@ func (c *stopped) open() string {
 	return c.server.CreateSession(body)
 }
 
-// stop stops the turn of a session, which has ended when that is answered.
+// stop stops the turn of a session, which must have ended when the response arrives.
 func (c *stopped) stop(session, turn string) {
 	c.t.Helper()
 	c.server.Want(http.StatusOK, http.MethodPost, "/api/sessions/"+session+"/interrupt", nil)
@@ -113,7 +113,7 @@ func (c *stopped) isStoppedWhileItAsks(session string) {
 	}
 }
 
-// dies kills the agent; a message at once is accepted.
+// dies kills the agent. The server accepts an immediate message.
 func (c *stopped) dies(session string) {
 	pid := processOf(c.server, c.name, session)
 	if pid == 0 {
@@ -128,7 +128,7 @@ func (c *stopped) dies(session string) {
 	}
 }
 
-// isPutAway deletes or archives a session in which a command runs.
+// isPutAway deletes or archives a session with a running command.
 func (c *stopped) isPutAway(method, path string) {
 	session := c.open()
 	mark := filepath.Join(c.server.Workspace, fmt.Sprintf("%s-%s-runs", method, c.name))

@@ -15,7 +15,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// taskRun is what the events of a task say.
+// taskRun is the data in the events of a task.
 type taskRun struct {
 	hash, model, native, executedBy string
 	input                           json.RawMessage
@@ -23,7 +23,7 @@ type taskRun struct {
 	timed, ended                    bool
 }
 
-// runTask has a task done in a session and allows what is asked.
+// runTask runs a task in a session and accepts its approvals.
 func runTask(t *testing.T, server *programtest.Server, session, message string) (run taskRun) {
 	t.Helper()
 	base := "/v1/sessions/" + session
@@ -66,11 +66,11 @@ func runTask(t *testing.T, server *programtest.Server, session, message string) 
 	return run
 }
 
-// EV-01, EV-13, EV-14, EV-19, TL-20, TL-21, TL-22, TL-26: with every real agent. A session of the task API
-// has no tools of the agent's own unless it asks for them; where its runtime has no such setting the answer
-// says how to ask. The event of a command the agent runs says that the runtime ran it; its hash does not
-// depend on the folder and recomputes from the input; a long result is an artifact; the events name model and
-// native id; use has timings and cached tokens.
+// EV-01, EV-13, EV-14, EV-19, TL-20, TL-21, TL-22, TL-26: for every real agent. A session of the task API has no
+// built-in tools of the agent unless it requests them. If its runtime has no such setting, the response explains how
+// to request them. The event of a command by the agent names the runtime as its executor. Its hash does not depend on
+// the folder and can be recomputed from the input. A long result becomes an artifact. The events name the model and
+// the native id. The usage has timings and cached tokens.
 func TestWhatEventsSayOfEveryRuntime(t *testing.T) {
 	t.Parallel()
 	s := withEveryRuntime(t, programtest.WithEnv("DEFAULT_SANDBOX_MODE=danger-full-access", "DEFAULT_NETWORK_ACCESS=enabled"))

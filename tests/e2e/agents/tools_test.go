@@ -8,15 +8,15 @@ import (
 	"harness/tests/programtest"
 )
 
-// tool is a client's tool as a request has it.
+// tool returns a client's tool in the format of a request.
 func tool(name, description string) programtest.Object {
 	return programtest.Object{"name": name, "description": description,
 		"inputSchema": programtest.Object{"type": "object", "properties": programtest.Object{"id": programtest.Object{"type": "string"}}}}
 }
 
-// A session has the tools it was made with, which codex accepts at no other time. A message or a resumption
-// that asks for others is refused with a remedy, and has no effect; one that names the session's tools is
-// accepted, after a restart, too.
+// A session has the tools from its creation, because codex accepts them at no other time. A message or a resumption
+// with other tools is refused with a remedy, and has no effect. One that names the session's tools is accepted, also
+// after a restart.
 func TestToolsAreTakenOrRefused(t *testing.T) {
 	programtest.EachSite(t, func(t *testing.T, s *programtest.Site) {
 		server := s.Start()
@@ -68,7 +68,7 @@ func TestToolsAreTakenOrRefused(t *testing.T) {
 		server.Want(http.StatusOK, http.MethodPost, "/api/sessions/"+plain+"/resume", programtest.Object{"dynamicTools": []programtest.Object{}})
 		called(equipped, tool("other", "d"), tool("lookup", "d"))
 
-		// A fork has its source's tools, however it is called here.
+		// A fork has its source's tools, even under another name.
 		fork := programtest.Text(server.Want(http.StatusOK, http.MethodPost, "/api/sessions/"+equipped+"/fork", nil), "session",
 			"sessionId")
 		called(fork, tool("lookup", "d"), tool("other", "d"))

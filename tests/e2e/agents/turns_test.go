@@ -68,7 +68,7 @@ func approve(t *testing.T, server *programtest.Server, message, decision string)
 	return session, events, turnStatus
 }
 
-// ST-29, SE-06, SE-08, SE-11: a command waits for its approval and does as decided.
+// ST-29, SE-06, SE-08, SE-11: a command waits for its approval and follows the decision.
 func TestACommandIsApprovedDeclinedOrCancelled(t *testing.T) {
 	programtest.EachSite(t, func(t *testing.T, s *programtest.Site) {
 		server := s.Start()
@@ -102,7 +102,7 @@ func TestAFileChangeIsApproved(t *testing.T) {
 	})
 }
 
-// ST-31: a client's own tool is called and its result reaches the model.
+// ST-31: the agent calls a client's tool, and its result reaches the model.
 func TestADynamicToolIsCalled(t *testing.T) {
 	programtest.EachSite(t, func(t *testing.T, s *programtest.Site) {
 		server := s.Start()
@@ -132,7 +132,7 @@ func TestADynamicToolIsCalled(t *testing.T) {
 	})
 }
 
-// ST-30: the runtime asks the user and gets the answer. 0.101 offers the tool in plan mode only.
+// ST-30: the runtime asks the user and gets the answer. 0.101 offers the tool only in plan mode.
 func TestTheUserIsAsked(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {
@@ -179,7 +179,7 @@ func TestATurnIsInterrupted(t *testing.T) {
 	})
 }
 
-// A second message during a turn is steered into it: same turn id, one completion.
+// A second message during a turn is steered into it: the same turn id and one completion.
 func TestASecondMessageJoinsTheRunningTurn(t *testing.T) {
 	programtest.EachSite(t, func(t *testing.T, s *programtest.Site) {
 		server := s.Start()

@@ -10,7 +10,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// RA-18: requests of real agents in a session without a person are declined at once, nothing of them is done,
+// RA-18: requests of real agents in a session without a person are declined immediately, none of them takes effect,
 // and the turn runs to its end.
 func TestNothingWaitsWithoutAPerson(t *testing.T) {
 	t.Parallel()
@@ -37,7 +37,8 @@ func TestNothingWaitsWithoutAPerson(t *testing.T) {
 	})
 }
 
-// withoutAPerson has an agent ask something in a session without a person. $1 is a file that must not be made.
+// withoutAPerson makes an agent request approval in a session without a person. $1 is a file that must not be
+// created.
 func withoutAPerson(server *programtest.Server, runtime, kind, message string) {
 	server.T.Helper()
 	server.AwaitRuntime()

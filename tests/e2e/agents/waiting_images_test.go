@@ -15,8 +15,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// A waiting message names the picture it was sent with: its row has no bytes of it, and the model gets the picture when
-// it is sent, by a server that was started since.
+// A queued message refers to its picture. Its row does not contain the picture's bytes. The model gets the picture
+// when a later server sends the message.
 func TestQueuedMessagesNameTheirPictures(t *testing.T) {
 	t.Parallel()
 	dbtest.EachEngine(t, func(t *testing.T, engine database.Engine) {

@@ -19,27 +19,26 @@ import (
 //go:embed testdata/browser.html
 var browserPage []byte
 
-// attempt is what a page of an origin tries against a server, and how that went.
+// attempt is what a page of an origin tries against a server, and the outcome.
 type attempt struct {
-	// Origin is the page's; API is where it finds the server: an origin, "" for the page's own, whose dev server passes it
-	// on.
+	// Origin is the page's origin. API is the server's origin, "" for the page's own, where the dev server forwards
+	// requests to the server.
 	Origin string `json:"origin"`
 	API    string `json:"api"`
-	// Name is that of the project it makes; it makes a second one, Name with "-blind" behind it, without asking for leave.
+	// Name is the name of the project that it creates. Without a preflight it creates a second one, with "-blind" after
+	// the name.
 	Name string `json:"name"`
 
-	// The outcome: the write's status (0: the browser did not let the page see it), the preflighted
-	// deletion's, the first frame of the stream ("" when it was refused), and whether the stream had the
-	// write.
+	// The outcome: the status of the write (0: the browser hid it from the page) and of the preflighted deletion, the
+	// first frame of the stream ("" if it was refused), and whether the stream contained the write.
 	Write    int    `json:"write"`
 	Delete   int    `json:"delete"`
 	Stream   string `json:"stream"`
 	Received bool   `json:"received"`
 }
 
-// webUI serves the pages of all origins, as the dev server of codex-manager's web UI does: what is not its
-// own is proxied to the server. It gives each page its attempt, records the outcome, and sends the browser on
-// to the next one.
+// webUI serves the pages of all origins, like the dev server of codex-manager's web UI: it proxies all other paths to
+// the server. It gives each page its attempt, records the outcome, and sends the browser on to the next page.
 func webUI(t *testing.T, server *programtest.Server, attempts []attempt) (address string, outcomes <-chan attempt) {
 	t.Helper()
 	target, err := url.Parse(server.URL)
@@ -47,7 +46,7 @@ func webUI(t *testing.T, server *programtest.Server, attempts []attempt) (addres
 		t.Fatal(err)
 	}
 	results := make(chan attempt, len(attempts))
-	next := 0 // one page is open at a time
+	next := 0 // only one page is open at a time
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -72,9 +71,9 @@ func webUI(t *testing.T, server *programtest.Server, attempts []attempt) (addres
 	return strings.TrimPrefix(pages.URL, "http://"), results
 }
 
-// In a real browser, the web UI's documented setup works with the setting for it: pages of a dev server on port 5173
-// write, and follow the stream, through that server as well as directly. Pages of any other loopback port do not,
-// though they are on the same machine, and what they try blindly changes nothing.
+// In a real browser, the web UI's documented setup works with its setting. Pages of a dev server on port 5173 write
+// and follow the stream, through that server and directly. Pages of any other loopback port cannot, even on the same
+// machine, and their blind attempts change nothing.
 func TestTheWebUIInARealBrowser(t *testing.T) {
 	t.Parallel()
 	server := programtest.New(t, programtest.WithRaceDetector()).Start(webUIOrigins)
@@ -93,7 +92,7 @@ func TestTheWebUIInARealBrowser(t *testing.T) {
 		if want.Origin != other {
 			want.Write, want.Delete, want.Stream, want.Received = http.StatusOK, http.StatusOK, "ready", true
 		} else if want.API == "" {
-			want.Write, want.Delete = http.StatusForbidden, http.StatusForbidden // its own server's answer, which it may read
+			want.Write, want.Delete = http.StatusForbidden, http.StatusForbidden // a response of its own server, which it may read
 		}
 		select {
 		case got := <-outcomes:

@@ -13,7 +13,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// upstreamTarget is a server as the programs that start codesdkd have it, with the real codex and a scripted model.
+// upstreamTarget is a server as programs that start codesdkd run it, with the real codex and a scripted model.
 type upstreamTarget struct {
 	*programtest.Site
 	server *programtest.Server
@@ -56,8 +56,8 @@ func (u *upstreamTarget) Held(task string) error {
 	return u.Model.WaitHeld(ctx, task)
 }
 
-// EV-27, EV-04, EV-05, SE-07, TL-03, TL-20: the answers and events of codesdkd's clients are the same here,
-// but for the listed differences.
+// EV-27, EV-04, EV-05, SE-07, TL-03, TL-20: clients of codesdkd get the same responses and events here, except for
+// the listed differences.
 func TestClientsOfCodesdkdAreServed(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

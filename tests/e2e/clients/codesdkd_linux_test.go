@@ -22,8 +22,8 @@ import (
 
 var origin = regexp.MustCompile(`^http://127\.0\.0\.1:[0-9]+$`)
 
-// codesdkd starts the server as embedding programs do, in a data directory of its own, and returns it with what it
-// prints after its one line.
+// codesdkd starts the server like embedding programs do, in a separate data directory, and returns it with its output
+// after the first line.
 func codesdkd(s *programtest.Site, args ...string) (*programtest.Server, <-chan string) {
 	s.T.Helper()
 	cmd := exec.Command(s.Program, append([]string{"codesdkd"}, args...)...)
@@ -82,9 +82,9 @@ func codesdkd(s *programtest.Site, args ...string) (*programtest.Server, <-chan 
 	return i, more
 }
 
-// EV-27, EV-30, EV-33, RA-04: a program starts the server for itself and reads its URL; with the real codex a task calls a
-// tool of that program, whose result reaches the model; every event of the task has the trace of the request that asked
-// for it; the end of the server ends a stream in order.
+// EV-27, EV-30, EV-33, RA-04: a program starts the server for itself and reads its URL. With the real codex, a task
+// calls a tool of that program, and its result reaches the model. Every event of the task has the trace of the
+// request for it. When the server stops, a stream ends in order.
 func TestCodesdkdServesTheProgramThatStartsIt(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t)
@@ -129,7 +129,7 @@ func TestCodesdkdServesTheProgramThatStartsIt(t *testing.T) {
 		t.Errorf("asked is %v", call)
 	}
 	events.until("tool.call.policy_evaluated")
-	decide(http.StatusBadRequest, "approve", call, programtest.Object{}) // what did it come to?
+	decide(http.StatusBadRequest, "approve", call, programtest.Object{}) // it needs a result
 	decide(http.StatusOK, "approve", call, programtest.Object{"result": "ticket is green"})
 	if done := events.until("tool.call.completed"); !strings.Contains(fmt.Sprint(done["payload"]), "ticket is green") {
 		t.Errorf("%v", done)
@@ -195,8 +195,8 @@ func TestCodesdkdServesTheProgramThatStartsIt(t *testing.T) {
 	}
 }
 
-// EV-33, TL-26, RA-19, RA-21: a server that belongs to one program keeps the home of codex, as those of the other runtimes, below its
-// data directory, and gives its own tools to sessions whose agents have none of their own.
+// EV-33, TL-26, RA-19, RA-21: a server that belongs to one program keeps codex's home, like those of the other
+// runtimes, below its data directory. It gives its tools to sessions whose agents have no built-in ones.
 func TestCodesdkdKeepsEverythingBelowItsDataDirectory(t *testing.T) {
 	t.Parallel()
 	s := programtest.WithClaude(t)

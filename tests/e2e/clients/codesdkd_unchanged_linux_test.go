@@ -12,9 +12,9 @@ import (
 	"harness/tests/programtest"
 )
 
-// RA-04: a program that was written for codesdkd starts the server with that daemon's flags and puts its paths behind the
-// URL that is printed; both with and without /v1 are answered the same. A page that a browser opens there is the
-// console's. What is to be configured of a runtime is refused with a list. SIGINT ends it with 130.
+// RA-04: a program written for codesdkd starts the server with that daemon's flags and appends its paths to the
+// printed URL. Paths with and without /v1 get the same responses. A browser that opens the URL gets the console.
+// Configuration of a runtime is refused with a list. SIGINT ends the server with exit code 130.
 func TestCodesdkdServesUnchangedPrograms(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t)
@@ -47,7 +47,7 @@ func TestCodesdkdServesUnchangedPrograms(t *testing.T) {
 		refused := server.Want(http.StatusBadRequest, http.MethodPost, path, programtest.Object{"messages": []any{},
 			"runtimeConfig": programtest.Object{"sandboxMode": "read-only", "apiKey": "k"}})
 		if path == "/sessions" {
-			continue // messages are no part of a session
+			continue // messages are not part of a session
 		}
 		if !reflect.DeepEqual(refused["refused"], []any{"apiKey", "sandboxMode"}) || refused["supported"] == nil {
 			t.Errorf("%s refuses with %v", path, refused)
@@ -71,7 +71,7 @@ func TestCodesdkdServesUnchangedPrograms(t *testing.T) {
 	}
 }
 
-// Flags that cannot be used end it with 1, with the reason and how it is used on stderr.
+// Invalid flags end it with exit code 1, and print the reason and the usage on stderr.
 func TestCodesdkdRefusesFlagsAsTheDaemonDoes(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t, programtest.WithoutAgent())

@@ -23,16 +23,16 @@ import (
 	"harness/tests/programtest"
 )
 
-// consoleWeb is where the console's sources and its tests are.
+// consoleWeb is the folder of the console's sources and tests.
 const consoleWeb = "../../../console/web"
 
-// consolePatience bounds all cases of the console together.
+// consolePatience limits the total time of all console cases.
 const consolePatience = 12 * time.Minute
 
 const consoleToken = "the-owner-of-the-console"
 
-// requireConsole fails where the console was not built, with the remedy. It reads the cases: what go test has remembered
-// of a run does not count for others.
+// requireConsole fails with the remedy if the console is not built. It reads the cases, so that a cached result of go
+// test does not apply to other cases.
 func requireConsole(t *testing.T) {
 	t.Helper()
 	cases, err := filepath.Glob(consoleWeb + "/e2e/*.mjs")
@@ -51,8 +51,8 @@ func requireConsole(t *testing.T) {
 	}
 }
 
-// front stands before a server at an address that stays while servers are killed and started behind it. Like a proxy it
-// keeps the host it was asked by.
+// front is a proxy in front of a server, with an address that stays the same while servers are killed and started. It
+// keeps the host of the request, like a proxy.
 func front(t *testing.T) (address string, to func(server *programtest.Server)) {
 	t.Helper()
 	var target atomic.Pointer[url.URL]
@@ -75,7 +75,7 @@ func front(t *testing.T) (address string, to func(server *programtest.Server)) {
 	}
 }
 
-// pushService receives pushed messages; next serves each as base64.
+// pushService receives pushed messages. next serves each as base64.
 func pushService(t *testing.T) (address string, next http.Handler) {
 	t.Helper()
 	messages := make(chan []byte, 100)
@@ -91,13 +91,13 @@ func pushService(t *testing.T) (address string, next http.Handler) {
 	return service.URL, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
 		case body := <-messages:
-			_, _ = io.WriteString(w, base64.StdEncoding.EncodeToString(body)) // the page that misses it fails
+			_, _ = io.WriteString(w, base64.StdEncoding.EncodeToString(body)) // without it the page fails
 		case <-r.Context().Done():
 		}
 	})
 }
 
-// consoleExtension is loaded from the start, so that there is a job to see.
+// consoleExtension is loaded from the start, so that the console has a job to show.
 const consoleExtension = `
 export function registerAgentEvents(registry) {
   registry.on("suggest_request.requested", async (event, tools) => {
@@ -108,8 +108,9 @@ export function registerAgentEvents(registry) {
 }
 `
 
-// The console in a real browser, with real codex and the real Claude Code behind the server: see console/web/e2e for the
-// cases. All of them on SQLite; what a server does for them once more on Postgres, below a path of a proxy's host.
+// The console in a real browser, on a server with the real codex and the real Claude Code. console/web/e2e has the
+// cases. All of them run on SQLite. The cases about server features also run on Postgres, below a path of a proxy's
+// host.
 func TestTheConsole(t *testing.T) {
 	t.Parallel()
 	requireConsole(t)
@@ -118,7 +119,7 @@ func TestTheConsole(t *testing.T) {
 		theConsole(t, database.SQLite, "", "")
 	})
 	if os.Getenv("HARNESS_UPDATE") != "" {
-		return // pictures are taken once
+		return // pictures are taken only once
 	}
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
@@ -126,7 +127,8 @@ func TestTheConsole(t *testing.T) {
 	})
 }
 
-// theConsole runs the cases against a server whose pages are shown at path; core are those that ask most of a server.
+// theConsole runs the cases against a server that serves its pages at path. core are the cases that use the most
+// server features.
 func theConsole(t *testing.T, engine database.Engine, path, core string) {
 	service, pushed := pushService(t)
 	s := programtest.New(t, programtest.WithEngine(engine), programtest.WithEnv("HARNESS_NOTIFY_PUSH_SERVICES="+service,
@@ -146,7 +148,7 @@ func theConsole(t *testing.T, engine database.Engine, path, core string) {
 		_ = answer.Body.Close()
 		return answer.StatusCode == http.StatusOK
 	})
-	// The cases run one after another, and so do their orders; a failure ends the test on its own goroutine.
+	// The cases run one after another, and so do their orders. A failure ends the test on its own goroutine.
 	orders := make(chan func(), 1)
 	done := make(chan struct{})
 	control := http.NewServeMux()
@@ -178,13 +180,13 @@ func theConsole(t *testing.T, engine database.Engine, path, core string) {
 			http.Error(w, stderr, http.StatusInternalServerError)
 			return
 		}
-		_, _ = io.WriteString(w, strings.TrimSpace(link)) // the case fails without it
+		_, _ = io.WriteString(w, strings.TrimSpace(link)) // without it the case fails
 	})
 	hand := httptest.NewServer(control)
 	t.Cleanup(hand.Close)
 	t.Cleanup(func() { close(done) })
 
-	pictures := "" // HARNESS_UPDATE=1 takes those of the documentation instead
+	pictures := "" // HARNESS_UPDATE=1 writes those of the documentation instead
 	if os.Getenv("HARNESS_UPDATE") != "" {
 		var err error
 		if pictures, err = filepath.Abs("../../../docs/pictures"); err != nil {

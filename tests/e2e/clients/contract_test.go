@@ -20,7 +20,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// recordedCodexConfig is how codex was configured where the recordings were made; %s is the model's address.
+// recordedCodexConfig is the configuration of codex during the recordings. %s is the model's address.
 const recordedCodexConfig = `model = "gpt-5.1"
 model_provider = "mock"
 approval_policy = "on-request"
@@ -41,7 +41,7 @@ default_mode_request_user_input = true
 enabled = false
 `
 
-// contractTarget is a server as the recordings' environment had it.
+// contractTarget is a server in the environment of the recordings.
 type contractTarget struct {
 	*programtest.Site
 	server *programtest.Server
@@ -56,8 +56,8 @@ func (c *contractTarget) Restart() error {
 	return nil
 }
 
-// KillRuntime kills codex and waits until the supervisor has a new one, so that what follows does not depend on how
-// fast that is.
+// KillRuntime kills codex and waits until the supervisor has a new one, so that later steps do not depend on the time
+// that takes.
 func (c *contractTarget) KillRuntime() error {
 	_, before := c.server.Call(http.MethodGet, "/api/health", nil)
 	pid, err := strconv.Atoi(programtest.Text(before, "codex", "pid"))
@@ -74,7 +74,7 @@ func (c *contractTarget) KillRuntime() error {
 	return nil
 }
 
-// MarkSystem writes what the orchestrator writes for its workers' sessions.
+// MarkSystem writes the same mark as the orchestrator for its workers' sessions.
 func (c *contractTarget) MarkSystem(sessionID string) error {
 	db, err := database.Open(context.Background(), database.Options{Path: filepath.Join(c.DataDir, "harness.db")})
 	if err != nil {
@@ -84,7 +84,7 @@ func (c *contractTarget) MarkSystem(sessionID string) error {
 	return errors.Join(err, db.Close())
 }
 
-// newContractTarget starts a server with the recorded environment and further settings.
+// newContractTarget starts a server with the recorded environment and additional settings.
 func newContractTarget(t *testing.T, topic contract.Topic, further ...string) (*contractTarget, []contract.Place) {
 	t.Helper()
 	records, err := contract.Load(topic.Name)
@@ -138,13 +138,13 @@ func newContractTarget(t *testing.T, topic contract.Topic, further ...string) (*
 		{Placeholder: "{{ROOT}}", Folder: s.Workspace}, {Placeholder: "{{CODEX_HOME}}", Folder: home}}, places...)
 }
 
-// The contract: every recorded exchange of a codex-manager client has the same answer here, but for the table of
+// The contract: every recorded exchange of a codex-manager client has the same response here, except for the table of
 // deliberate differences.
 func TestTheRecordedContractHolds(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	lines := map[string]string{}
-	// Cleanups of a test run when its parallel subtests are over.
+	// A test's cleanups run after its parallel subtests.
 	t.Cleanup(func() {
 		out := []string{contract.Heading()}
 		for _, topic := range contract.Topics() {
@@ -179,7 +179,7 @@ func TestTheRecordedContractHolds(t *testing.T) {
 	}
 }
 
-// Clients of codex-manager work unchanged on loopback where the fence around agents does not stand, too, once the operator
+// Clients of codex-manager work unchanged on loopback even without the fence around agents, once the operator
 // consents.
 func TestTheRecordedContractHoldsWithoutTheFence(t *testing.T) {
 	t.Parallel()

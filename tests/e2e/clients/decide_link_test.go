@@ -14,8 +14,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// A real browser submits the form of a link's page as a same-origin request, with a token set and no login,
-// and the page's policy lets it render.
+// A real browser submits the form of a link's page as a same-origin request. The server has a token, and the browser
+// has no login. The page's policy lets it render.
 func TestALinkInABrowser(t *testing.T) {
 	t.Parallel()
 	requireConsole(t)

@@ -14,8 +14,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// browser is a page of an origin that talks to address. It returns what a write is answered and how the stream's
-// handshake ends.
+// browser acts as a page of an origin that uses address. It returns the status of a write and of the stream's
+// handshake.
 func browser(i *programtest.Server, address, origin string) (write *http.Response, stream int) {
 	i.T.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), programtest.Patience)
@@ -48,8 +48,8 @@ func browser(i *programtest.Server, address, origin string) (write *http.Respons
 	return write, response.StatusCode
 }
 
-// devServer is the dev server of codex-manager's web UI as its settings make it: /api and the stream are passed on,
-// under the server's own name (changeOrigin) or under that which the browser uses.
+// devServer acts as the dev server of codex-manager's web UI with its settings. It forwards /api and the stream under
+// the server's name (changeOrigin) or the name that the browser uses.
 func devServer(i *programtest.Server, changeOrigin bool) string {
 	i.T.Helper()
 	target, err := url.Parse(i.URL)
@@ -66,12 +66,12 @@ func devServer(i *programtest.Server, changeOrigin bool) string {
 	return proxy.URL
 }
 
-// webUIOrigins is what the compatibility page has for codex-manager's web UI.
+// webUIOrigins is the setting on the compatibility page for codex-manager's web UI.
 const webUIOrigins = "HARNESS_ALLOWED_ORIGINS=http://127.0.0.1:5173,http://localhost:5173"
 
-// With the setting for codex-manager's web UI its documented setup works: its dev server in front of this one, and a page
-// of its that speaks to this one itself. No other page does. Without the setting no page of port 5173 does: any page of a
-// dev server would, also one that an agent started.
+// With the setting for codex-manager's web UI, its documented setup works: its dev server in front of this one, and a
+// page of it that calls this server directly. No other page works. Without the setting, no page of port 5173 works:
+// otherwise a page of any dev server would, even of one that an agent started.
 func TestTheWebUIsDevServer(t *testing.T) {
 	t.Parallel()
 	open := programtest.New(t).Start(webUIOrigins)

@@ -22,8 +22,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// generators is the folder of the client generators for other languages. An error names what installs the
-// missing ones.
+// generators returns the folder of the client generators for other languages. The error names the command that
+// installs missing ones.
 func generators(t *testing.T) string {
 	t.Helper()
 	outside.Needs(t, "the generators of clients")
@@ -47,10 +47,10 @@ func generators(t *testing.T) string {
 	return folder
 }
 
-// clientProgram runs a program in a folder and returns what it prints.
+// clientProgram runs a program in a folder and returns its output.
 func clientProgram(t *testing.T, folder, name string, args ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*programtest.Patience) // a compiler on a busy machine
+	ctx, cancel := context.WithTimeout(t.Context(), 3*programtest.Patience) // for a compiler on a busy machine
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = folder
@@ -61,7 +61,7 @@ func clientProgram(t *testing.T, folder, name string, args ...string) string {
 	return string(said)
 }
 
-// went is what the programs print.
+// went is the output of the programs.
 type went struct {
 	Status string   `json:"status"`
 	Events []string `json:"events"`
@@ -85,13 +85,13 @@ func (w went) check(t *testing.T, file string) {
 	}
 }
 
-// tsconfig is how strict clients of TypeScript compile.
+// tsconfig compiles TypeScript clients strictly.
 const tsconfig = `{"compilerOptions":{"strict":true,"noUncheckedIndexedAccess":true,"target":"es2022","module":"esnext",` +
 	`"moduleResolution":"bundler","lib":["es2023","dom","dom.iterable","dom.asynciterable"],"types":[],"skipLibCheck":true},` +
 	`"files":["task.ts"]}`
 
-// EV-27, RA-04: clients that are generated from the API's document, of TypeScript, Python and Go, have a task done that
-// asks for an approval, over HTTP and server-sent events.
+// EV-27, RA-04: TypeScript, Python and Go clients generated from the API's document run a task with an approval, over
+// HTTP and server-sent events.
 func TestGeneratedClientsRunATask(t *testing.T) {
 	t.Parallel()
 	made := generators(t)
@@ -116,7 +116,7 @@ func TestGeneratedClientsRunATask(t *testing.T) {
 		}
 		w.check(t, file)
 	}
-	// folder is a new one with a program in it.
+	// folder creates a folder with a program in it.
 	folder := func(t *testing.T, name string) string {
 		t.Helper()
 		dir := t.TempDir()
@@ -159,7 +159,7 @@ func TestGeneratedClientsRunATask(t *testing.T) {
 	})
 }
 
-// goClient is what the other programs are, with package client.
+// goClient is the same program with package client.
 func goClient(t *testing.T, base, cwd, message string) string {
 	t.Helper()
 	api, err := client.Connect(base, "")

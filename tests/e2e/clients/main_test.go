@@ -1,4 +1,5 @@
-// Package clients tests, on whole servers, clients of every kind: generated ones, JSON-RPC, the console, upstream recordings.
+// Package clients tests clients of every kind on whole servers: generated ones, JSON-RPC, the console, upstream
+// recordings.
 package clients
 
 import (

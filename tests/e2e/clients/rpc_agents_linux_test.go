@@ -12,9 +12,9 @@ import (
 	"harness/tests/programtest"
 )
 
-// A turn over /rpc alone, with the real codex and the real Claude Code: start, watch, send, a permission, and
-// the server is killed. The next one has the true state and pending, the answer reaches the agent, and missed
-// events are repeated. Then edits are accepted by the session's mode, and the session is stopped and resumed.
+// A turn over /rpc, with the real codex and the real Claude Code: start, watch, send, a permission, and a kill of the
+// server. The next server has the correct state and the pending request, the answer reaches the agent, and missed
+// events are repeated. Then the session's mode accepts edits, and the session is stopped and resumed.
 func TestAgentsOverJSONRPC(t *testing.T) {
 	t.Parallel()
 	engines := dbtest.Engines()
@@ -81,7 +81,7 @@ func TestAgentsOverJSONRPC(t *testing.T) {
 	}
 }
 
-// acceptsEdits: in that mode a file is written without an approval; a stopped session keeps its mode.
+// acceptsEdits: in that mode the agent writes a file without an approval. A stopped session keeps its mode.
 func acceptsEdits(t *testing.T, socket *rpcSocket, s *programtest.Site, methods map[string]string, session string) {
 	t.Helper()
 	agent := programtest.Text(socket.call(methods["state"], programtest.Object{"session_id": session}), "agent_type")
@@ -95,7 +95,7 @@ func acceptsEdits(t *testing.T, socket *rpcSocket, s *programtest.Site, methods 
 		if _, err := os.Stat(filepath.Join(s.Workspace, name)); err != nil {
 			t.Error(err)
 		}
-		// Where the agent asks at all, the mode answers.
+		// If the agent asks, the mode answers.
 		resolved := socket.notifications("event/pty_permission_resolved")[decided:]
 		if news := len(socket.notifications("event/pty_permission")) - asked; news != len(resolved) {
 			t.Errorf("%d questions, %d answers", news, len(resolved))
@@ -115,7 +115,7 @@ func acceptsEdits(t *testing.T, socket *rpcSocket, s *programtest.Site, methods 
 	}
 }
 
-// startNew starts a session and waits for its own id where the first one is temporary.
+// startNew starts a session and waits for its real id if the first one is temporary.
 func (s *rpcSocket) startNew(space, agent string) string {
 	s.t.Helper()
 	id := programtest.Text(s.call("session/start", programtest.Object{"workspace_id": space, "mode": "new", "agent_type": agent,
@@ -134,7 +134,7 @@ func (s *rpcSocket) startNew(space, agent string) string {
 	return programtest.Text(resolved, "real_id")
 }
 
-// A temporary id is resolved or failed, one of the two once: when it works, when the runtime refuses, and when the
+// A temporary id is either resolved or failed, exactly once: on success, when the runtime refuses, and when the
 // server is killed in between.
 func TestTemporaryIDsAreSettledOnce(t *testing.T) {
 	t.Parallel()

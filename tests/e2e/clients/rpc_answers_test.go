@@ -11,7 +11,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// checkAnswers: what is typed and answered reaches the agent as it was meant, and pages and lists are what they say.
+// checkAnswers: typed text and answers reach the agent as intended, and pages and lists are accurate.
 func checkAnswers(t *testing.T, server *programtest.Server, socket *rpcSocket, space string) {
 	session := programtest.Text(socket.call("session/start", programtest.Object{"workspace_id": space, "mode": "new"}), "session_id")
 	socket.call("workspace/session/watch", programtest.Object{"workspace_id": space, "session_id": session, "agent_type": "scripted"})
@@ -49,7 +49,7 @@ func checkAnswers(t *testing.T, server *programtest.Server, socket *rpcSocket, s
 	checkLists(t, server, socket, space, session)
 }
 
-// checkPages: every page of messages is the stretch of the whole that it names.
+// checkPages: every page of messages is the part of the whole that it names.
 func checkPages(t *testing.T, socket *rpcSocket, space, session string) {
 	t.Helper()
 	read := func(offset, limit int) (uuids []string, page programtest.Object) {
@@ -78,8 +78,8 @@ func checkPages(t *testing.T, socket *rpcSocket, space, session string) {
 	}
 }
 
-// checkLists: sessions come newest first, with the number of all; a client that does not know of runtimes is shown none
-// of those that came after its time.
+// checkLists: sessions are sorted newest first, with the total number. A client that does not support runtimes gets
+// no sessions of runtimes added after its version.
 func checkLists(t *testing.T, server *programtest.Server, socket *rpcSocket, space, older string) {
 	t.Helper()
 	newer := programtest.Text(socket.call("session/start", programtest.Object{"workspace_id": space, "mode": "new"}), "session_id")

@@ -51,8 +51,9 @@ func TestRuntimeCalls(t *testing.T) {
 	}
 }
 
-// TestJSONRPCIsGuarded: no token, no socket and no answer; in the header or, as browsers must, among the subprotocols;
-// never in the address. A foreign page, and who calls the server by another name, are refused as on the stream.
+// TestJSONRPCIsGuarded: without a token there is no socket and no response. The token is in the header or, as
+// browsers require, among the subprotocols, never in the address. A foreign page, and a caller that uses another
+// server name, are refused as on the stream.
 func TestJSONRPCIsGuarded(t *testing.T) {
 	t.Parallel()
 	const token = "the-token-of-this-very-test"
@@ -94,7 +95,7 @@ func TestJSONRPCIsGuarded(t *testing.T) {
 	}
 }
 
-// allParams has what any method of a runtime may need.
+// allParams has all params that any method of a runtime may need.
 func allParams(space, session, agent string) programtest.Object {
 	return programtest.Object{"workspace_id": space, "session_id": session, "prompt": "x", "type": "permission", "response": "yes",
 		"input": "x", "agent_type": agent, "mode": nil}
@@ -176,8 +177,8 @@ func checkCodes(t *testing.T, socket *rpcSocket, space string) {
 	}
 }
 
-// checkFollowing: a turn with a permission and a question, seen by the socket that watches and by no other; a slow call
-// does not hold up a fast one; what was missed is repeated behind a position.
+// checkFollowing: only the watching socket sees a turn with a permission and a question. A slow call does not delay a
+// fast one. Missed events are repeated after a position.
 func checkFollowing(t *testing.T, server *programtest.Server, socket *rpcSocket, space string) {
 	other := dialRPC(server, t, "/ws", nil)
 	other.call("initialize", programtest.Object{})
@@ -227,7 +228,7 @@ func checkFollowing(t *testing.T, server *programtest.Server, socket *rpcSocket,
 		!strings.Contains(fmt.Sprint(page["messages"].([]any)[0]), "it ran") {
 		t.Errorf("%v", page)
 	}
-	// One turn has been: what it left is all there is, in every way it is counted.
+	// One turn has run. Every count must match what it left.
 	left := programtest.Text(page, "total")
 	history := socket.call("workspace/session/history", programtest.Object{"workspace_id": space, "agent_type": "scripted"})
 	if programtest.Text(complete, "messages_emitted") != left || !slices.ContainsFunc(history["sessions"].([]any), func(one any) bool {
@@ -251,7 +252,7 @@ func checkFollowing(t *testing.T, server *programtest.Server, socket *rpcSocket,
 		"code") != "no_pending_request" {
 		t.Errorf("%v", failed)
 	}
-	// The other socket's notifications are complete now: an answer comes after them.
+	// The other socket has all its notifications now, because a response follows them.
 	other.call("status/health", nil)
 	for _, one := range other.notifications("") {
 		if programtest.Text(one.Params, "session_id") == session {
@@ -261,8 +262,8 @@ func checkFollowing(t *testing.T, server *programtest.Server, socket *rpcSocket,
 	resumesAfter(t, server, socket, space, session, idle)
 }
 
-// checkMalformed: rubbish is answered, nothing of it is carried out, and the socket stays. TestMalformedMessages of
-// harness/api/rpc/wire has all of it.
+// checkMalformed: the server answers malformed messages, executes none of them, and keeps the socket open.
+// TestMalformedMessages in harness/api/rpc/wire covers all of them.
 func checkMalformed(t *testing.T, server *programtest.Server) {
 	t.Helper()
 	socket := dialRPC(server, t, "/rpc", nil)
@@ -286,7 +287,7 @@ func checkMalformed(t *testing.T, server *programtest.Server) {
 	}
 }
 
-// checkElements: read on from the newest one, every element comes once; a tool's call and its result are two.
+// checkElements: reading backward from the newest one returns every element once. A tool call and its result are two.
 func checkElements(t *testing.T, socket *rpcSocket, session, total string) {
 	t.Helper()
 	var kinds []string
@@ -317,7 +318,7 @@ func checkElements(t *testing.T, socket *rpcSocket, session, total string) {
 	socket.refused(-32602, "session/elements", programtest.Object{"session_id": session, "before": "0:unknown"})
 }
 
-// requireContext: the members cdev's clients drop a notification without.
+// requireContext checks for the members without which cdev's clients drop a notification.
 func requireContext(t *testing.T, params programtest.Object, space, session string) {
 	t.Helper()
 	if programtest.Text(params, "workspace_id") != space || programtest.Text(params, "session_id") != session ||
@@ -327,8 +328,8 @@ func requireContext(t *testing.T, params programtest.Object, space, session stri
 	}
 }
 
-// slowThenFast: a message to a session whose agent cannot be steered is queued at once, and sent when the
-// running turn was stopped and that was published.
+// slowThenFast: a message to a session whose agent cannot be steered is queued at once. It is sent after the running
+// turn was stopped and the stop was published.
 func slowThenFast(t *testing.T, socket *rpcSocket, session string) {
 	socket.call("session/send", programtest.Object{"session_id": session, "prompt": "HOLD[slow" + session + "]"})
 	queued := socket.call("session/send", programtest.Object{"session_id": session, "prompt": "REPLY[late]"})
@@ -346,7 +347,7 @@ func slowThenFast(t *testing.T, socket *rpcSocket, session string) {
 	})
 }
 
-// resumesAfter: after a position a new socket gets the later events, the same as live, and after the verdict.
+// resumesAfter: with a position, a new socket gets the verdict first and then the later events, the same as live.
 func resumesAfter(t *testing.T, server *programtest.Server, socket *rpcSocket, space, session string, after programtest.Object) {
 	again := dialRPC(server, t, "/rpc", nil)
 	again.call("initialize", programtest.Object{"capabilities": programtest.Object{"cursor": true}})
@@ -378,7 +379,7 @@ func resumesAfter(t *testing.T, server *programtest.Server, socket *rpcSocket, s
 	}
 }
 
-// checkAway: codex is there and does not start. A client that identifies as cdev's old one gets its texts.
+// checkAway: codex is installed but does not start. A client that identifies as cdev's old one gets cdev's texts.
 func checkAway(t *testing.T, server *programtest.Server, socket *rpcSocket, space string) {
 	server.Eventually("codex is down", func() bool {
 		return strings.Contains(fmt.Sprint(server.Want(http.StatusOK, http.MethodGet, "/api/runtimes/codex", nil)),

@@ -12,7 +12,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// recordedFrame is what a client said to cdev (frame or raw), or what that answered: its error's code or its result's
+// recordedFrame is a client's message to cdev (frame or raw), or cdev's response: its error's code or its result's
 // members.
 type recordedFrame struct {
 	Recording, Conn string
@@ -40,7 +40,7 @@ func recorded[T any](t *testing.T, name string) (all []T) {
 	return all
 }
 
-// cdevSite is a server of codex and Claude Code with a workspace and a session of each there.
+// cdevSite starts a server with codex and Claude Code, a workspace and a session of each in it.
 func cdevSite(t *testing.T) (server *programtest.Server, socket *rpcSocket, space string, sessions map[string]string) {
 	t.Helper()
 	s := programtest.WithClaude(t)
@@ -64,7 +64,7 @@ func cdevSite(t *testing.T) (server *programtest.Server, socket *rpcSocket, spac
 	return server, socket, space, sessions
 }
 
-// offered returns the methods this server has; cdev's others are its own product's.
+// offered returns the methods that this server has. cdev's other methods are specific to its product.
 func offered(t *testing.T, socket *rpcSocket) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
@@ -74,8 +74,8 @@ func offered(t *testing.T, socket *rpcSocket) map[string]bool {
 	return names
 }
 
-// answeredOtherwise are the deliberate differences to cdev: by recording and method, its code and ours (0 is a result),
-// and why.
+// answeredOtherwise are the deliberate differences from cdev, by recording and method: cdev's code and this server's
+// (0 is a result), and the reason.
 var answeredOtherwise = map[string]string{
 	"initialize 0 -32602":                      "another major version of the protocol is refused, not agreed to",
 	"status/health -32700 -32600":              "an envelope that is wrong is an invalid request; what is no JSON is a parse error",
@@ -104,8 +104,8 @@ var answeredOtherwise = map[string]string{
 	"permission/request 0 -32601":              "agents ask the server by their own protocol; no hook does",
 }
 
-// TestRecordedClientsOfCdev: what recorded clients said is answered with the members and codes cdev answered with, but
-// for what is listed.
+// TestRecordedClientsOfCdev: recorded requests get responses with cdev's members and codes, except for the listed
+// differences.
 func TestRecordedClientsOfCdev(t *testing.T) {
 	t.Parallel()
 	server, first, space, sessions := cdevSite(t)
@@ -151,7 +151,7 @@ func TestRecordedClientsOfCdev(t *testing.T) {
 		id, _ := json.Marshal(one.Frame["id"])
 		was, known := answers[one.Recording+one.Conn+string(id)]
 		if !known {
-			continue // the recording ended before
+			continue // the recording ended earlier
 		}
 		socket.mu.Lock()
 		from := len(socket.all)
@@ -189,7 +189,7 @@ func TestRecordedClientsOfCdev(t *testing.T) {
 	}
 }
 
-// leftOut are members of cdev's product: its git state and its delivery reports.
+// leftOut reports members specific to cdev's product: its git state and its delivery reports.
 func leftOut(method, member string) bool {
 	switch member {
 	case "git", "git_state", "is_git_repo", "git_last_error", "git_repo_name", "git_tracker_state", "delivery", "message",
@@ -199,14 +199,14 @@ func leftOut(method, member string) bool {
 	return method == "session/get" || method == "session/start" && member == "has_pending_permission"
 }
 
-// mobileStatuses and mobileAgents are all that cdev's mobile client can read.
+// mobileStatuses and mobileAgents are all values that cdev's mobile client can parse.
 var (
 	mobileStatuses = []string{"running", "historical", "stopped", "starting", "stopping", "error", "attached", "started",
 		"existing", "not_found"}
 	mobileAgents = []string{"claude", "codex"}
 )
 
-// decodeAsMobile is a port of the strict parts of the mobile client's decoders: it fails where that would.
+// decodeAsMobile is a port of the strict parts of the mobile client's decoders. It fails where they would.
 func decodeAsMobile(method string, result any) (problems []string) {
 	texts := func(name string, value any) {
 		list, is := value.([]any)
@@ -229,7 +229,7 @@ func decodeAsMobile(method string, result any) (problems []string) {
 		}
 		registry, given := capabilities["runtimeRegistry"].(programtest.Object)
 		runtimes, is := registry["runtimes"].([]any)
-		is = is || !given // then it goes on as it did before there were registries
+		is = is || !given // then it behaves as before registries existed
 		for _, one := range runtimes {
 			_, isText := one.(programtest.Object)["id"].(string)
 			is = is && isText
@@ -242,7 +242,7 @@ func decodeAsMobile(method string, result any) (problems []string) {
 	return append(problems, decodeSessions(method, members)...)
 }
 
-// goesOnWith is the runtime the mobile client works with: the registry's default, and claude where there is none.
+// goesOnWith returns the runtime that the mobile client uses: the registry's default, or claude without a registry.
 func goesOnWith(initialized programtest.Object) string {
 	capabilities, _ := initialized["capabilities"].(programtest.Object)
 	if registry, given := capabilities["runtimeRegistry"].(programtest.Object); given {
@@ -251,7 +251,7 @@ func goesOnWith(initialized programtest.Object) string {
 	return "claude"
 }
 
-// decodeSessions checks every session in a result, and the result itself where it is one.
+// decodeSessions checks every session in a result, and the result itself if it is one.
 func decodeSessions(method string, members programtest.Object) (problems []string) {
 	if _, isSession := members["session_id"]; isSession {
 		if status, has := members["status"].(string); has &&
@@ -272,7 +272,7 @@ func decodeSessions(method string, members programtest.Object) (problems []strin
 	return problems
 }
 
-// missing returns which of the members a client needs are not there: a.b, a[].b.
+// missing returns the members that a client needs and the result lacks: a.b, a[].b.
 func missing(must []string, result any) (gone []string) {
 	for _, path := range must {
 		list, inner, nested := strings.Cut(path, "[].")
@@ -289,13 +289,13 @@ func missing(must []string, result any) (gone []string) {
 	return gone
 }
 
-// TestTheMobileClient: a normal visit of cdev's mobile client, in its spelling. Every answer has what it must and
-// passes its decoders.
+// TestTheMobileClient: a typical visit of cdev's mobile client, in its spelling. Every response has the required
+// members and passes the client's decoders.
 func TestTheMobileClient(t *testing.T) {
 	t.Parallel()
 	server, other, space, sessions := cdevSite(t)
 	socket := dialRPC(server, t, "/ws", nil)
-	// An unreadable runtime does no harm, nor does a registry it does not read.
+	// An unreadable runtime does no harm, nor does a registry that the client does not read.
 	ids := map[string]string{`"W"`: `"` + space + `"`, `"S"`: `"` + sessions["claude"] + `"`,
 		`"hello"`: `"MOCK_CMD[touch mobile.txt]"`}
 	for _, one := range recorded[struct {
@@ -322,7 +322,7 @@ func TestTheMobileClient(t *testing.T) {
 		got, _ := socket.find(from, "the answer to "+said, func(m rpcMessage) bool {
 			return m.Method == "" && string(m.ID) == string(id)
 		})
-		if method == "session/respond" { // nothing is asked in this visit
+		if method == "session/respond" { // this visit has no open request
 			if got.Error == nil || got.Error.Code != -32603 {
 				t.Errorf("%s", got.raw)
 			}
@@ -339,7 +339,7 @@ func TestTheMobileClient(t *testing.T) {
 		if problems := decodeAsMobile(method, result); len(problems) > 0 {
 			t.Errorf("%s cannot be read: %v: %s", method, problems, got.raw)
 		}
-		if method == "initialize" { // R1, RR-23: without the registry the answer is that of a server before it
+		if method == "initialize" { // R1, RR-23: without the registry the response is that of an older server
 			delete(result["capabilities"].(programtest.Object), "runtimeRegistry")
 			problems := decodeAsMobile(method, result)
 			if agent := goesOnWith(result); len(problems) > 0 || goesOnWith(got.result()) != agent || agent != "claude" {

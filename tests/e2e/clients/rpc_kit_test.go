@@ -16,7 +16,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// rpcSocket is a JSON-RPC client that collects everything and checks nothing by itself.
+// rpcSocket is a JSON-RPC client that collects everything and checks nothing.
 type rpcSocket struct {
 	t     *testing.T
 	conn  *websocket.Conn
@@ -29,7 +29,7 @@ type rpcSocket struct {
 	err   error
 }
 
-// rpcMessage is an answer or a notification.
+// rpcMessage is a response or a notification.
 type rpcMessage struct {
 	Version string             `json:"jsonrpc"`
 	ID      json.RawMessage    `json:"id"`
@@ -52,7 +52,7 @@ func (m rpcMessage) result() programtest.Object {
 	return decoded
 }
 
-// dialRPC opens a socket; it fails the test when the server refuses it.
+// dialRPC opens a socket. It fails the test if the server refuses it.
 func dialRPC(i *programtest.Server, t *testing.T, path string, header http.Header) *rpcSocket {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), programtest.Patience)
@@ -100,7 +100,7 @@ func (s *rpcSocket) collect() {
 	}
 }
 
-// send sends a text as it is.
+// send sends a text unchanged.
 func (s *rpcSocket) send(text string) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), programtest.Patience)
@@ -110,7 +110,7 @@ func (s *rpcSocket) send(text string) {
 	}
 }
 
-// find waits for the first message from a place on that fits, and returns it with its place.
+// find waits for the first matching message from a position on, and returns it with its position.
 func (s *rpcSocket) find(from int, what string, fits func(rpcMessage) bool) (rpcMessage, int) {
 	s.t.Helper()
 	deadline := time.After(programtest.Patience)
@@ -136,7 +136,7 @@ func (s *rpcSocket) find(from int, what string, fits func(rpcMessage) bool) (rpc
 	}
 }
 
-// ask calls a method and returns the whole answer.
+// ask calls a method and returns the whole response.
 func (s *rpcSocket) ask(method string, params any) rpcMessage {
 	s.t.Helper()
 	s.mu.Lock()
@@ -174,8 +174,8 @@ func (s *rpcSocket) refused(code int, method string, params any) rpcError {
 	return *answer.Error
 }
 
-// waitFor waits for the next notification, after the last one waited for, of a method, or one of some, whose
-// params fit.
+// waitFor waits for the next notification after the previously awaited one, with one of these methods and matching
+// params.
 func (s *rpcSocket) waitFor(method string, fits func(programtest.Object) bool, or ...string) programtest.Object {
 	s.t.Helper()
 	found, at := s.find(s.marks, method, func(m rpcMessage) bool {
@@ -185,7 +185,7 @@ func (s *rpcSocket) waitFor(method string, fits func(programtest.Object) bool, o
 	return found.Params
 }
 
-// notifications are those so far, of a method or of all for "".
+// notifications returns the notifications so far, of one method or all for "".
 func (s *rpcSocket) notifications(method string) (found []rpcMessage) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -210,7 +210,7 @@ func (s *rpcSocket) seen() string {
 	return strings.Join(lines, "\n")
 }
 
-// post sends one message by POST and returns status and body.
+// post sends one message by POST and returns the status and the body.
 func post(i *programtest.Server, body string, headers map[string]string) (int, string) {
 	i.T.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), programtest.Patience)
@@ -230,7 +230,7 @@ func post(i *programtest.Server, body string, headers map[string]string) (int, s
 	return response.StatusCode, string(readAll(i.T, response.Body))
 }
 
-// workspaceFor makes a workspace of the site's folder and returns its id.
+// workspaceFor creates a workspace of the site's folder and returns its id.
 func (s *rpcSocket) workspaceFor(path string) string {
 	s.t.Helper()
 	return programtest.Text(s.call("workspace/add", programtest.Object{"name": "space " + fmt.Sprint(time.Now().UnixNano()), "path": path}), "id")

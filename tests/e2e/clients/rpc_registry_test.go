@@ -27,7 +27,7 @@ func readAll(t *testing.T, body io.ReadCloser) []byte {
 	return raw
 }
 
-// rpcServer is a server of the scripted agent, codex and whatever else is named. The scripted one is its default.
+// rpcServer starts a server with the scripted agent as its default, codex and the other named runtimes.
 func rpcServer(t *testing.T, engine database.Engine, env ...string) *programtest.Server {
 	t.Helper()
 	s := programtest.New(t, programtest.WithRaceDetector(database.SQLite), programtest.WithScripted(), programtest.WithEngine(engine),
@@ -36,7 +36,7 @@ func rpcServer(t *testing.T, engine database.Engine, env ...string) *programtest
 	return s.Start()
 }
 
-// jsonAs decodes a value once more.
+// jsonAs converts a value through JSON.
 func jsonAs[T any](t *testing.T, value any) (out T) {
 	t.Helper()
 	raw, err := json.Marshal(value)
@@ -141,7 +141,8 @@ func TestTheRuntimeRegistry(t *testing.T) {
 					t.Errorf("%v", refused)
 				}
 				socket.refused(-32602, "initialize", programtest.Object{"protocolVersion": 7})
-				// A second one is answered as the first and changes nothing: the socket is who it was, and still wants all.
+				// A second initialize gets the same response and changes nothing: the socket keeps its identity and still gets
+				// all notifications.
 				again := socket.call("initialize", programtest.Object{"capabilities": programtest.Object{"notifications": []any{}, "cursor": true}})
 				if programtest.Text(again, "clientId") != programtest.Text(answer.result(), "clientId") {
 					t.Errorf("the second is answered %v, the first was %s", again, answer.raw)
@@ -155,8 +156,8 @@ func TestTheRuntimeRegistry(t *testing.T) {
 	}
 }
 
-// checkDocument: the same document by method and by GET, every reference resolves, and what the registry names is in it
-// (R5, R16).
+// checkDocument: the method and GET return the same document, every reference resolves, and it has every method that
+// the registry names (R5, R16).
 func checkDocument(t *testing.T, server *programtest.Server, socket *rpcSocket, registry registryReply, ids []string) {
 	t.Helper()
 	document := socket.ask("rpc.discover", nil).Result
@@ -191,7 +192,7 @@ func checkDocument(t *testing.T, server *programtest.Server, socket *rpcSocket, 
 	}
 }
 
-// walkReferences counts the references of a document, and reports those that lead nowhere.
+// walkReferences counts the references of a document, and reports those that do not resolve.
 func walkReferences(whole, at any, t *testing.T) (seen int) {
 	t.Helper()
 	switch value := at.(type) {

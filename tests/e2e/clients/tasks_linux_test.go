@@ -25,7 +25,7 @@ type taskStream struct {
 	types  []string
 }
 
-// followTasks opens a stream behind an event; it sends the number as a browser does.
+// followTasks opens a stream after an event. It sends the number like a browser.
 func followTasks(i *programtest.Server, session string, after int64) *taskStream {
 	i.T.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), programtest.Patience)
@@ -49,7 +49,7 @@ func followTasks(i *programtest.Server, session string, after int64) *taskStream
 	return &taskStream{t: i.T, lines: bufio.NewReader(response.Body), cancel: cancel, last: after}
 }
 
-// until reads to the first event of a type, and checks that numbers follow each other.
+// until reads up to the first event of a type, and checks that the numbers are consecutive.
 func (s *taskStream) until(kind string) programtest.Object {
 	s.t.Helper()
 	id := ""
@@ -82,8 +82,9 @@ func (s *taskStream) until(kind string) programtest.Object {
 	}
 }
 
-// EV-03, EV-12, EV-24, EV-27, SE-01, SE-07, RA-04: a task of the real codex and of the real Claude Code over /v1: the server is killed
-// while a call waits, the next one has it decided, and the stream continues where it was to the one end.
+// EV-03, EV-12, EV-24, EV-27, SE-01, SE-07, RA-04: a task of the real codex and of the real Claude Code over /v1. The
+// server is killed while a call waits. The next server gets the decision, and the stream continues at its position to
+// the only end.
 func TestTasksOfRealAgents(t *testing.T) {
 	t.Parallel()
 	engines := dbtest.Engines()
@@ -119,7 +120,7 @@ func TestTasksOfRealAgents(t *testing.T) {
 			server = s.Start()
 			server.AwaitRuntime()
 			now := server.Want(http.StatusOK, http.MethodGet, base, nil)
-			delete(now, "activity") // a turn runs now
+			delete(now, "activity") // a turn is running now
 			delete(made, "activity")
 			if !reflect.DeepEqual(now, made) {
 				t.Errorf("it was %v, and is %v", made, now)

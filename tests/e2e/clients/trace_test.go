@@ -10,8 +10,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// A change asked for in a trace carries the trace's ids and its actor into the journal (EV-01), and the log names
-// request and session.
+// A change requested in a trace carries the trace's ids and its actor into the journal (EV-01), and the log names the
+// request and the session.
 func TestATraceReachesTheJournalAndTheLog(t *testing.T) {
 	t.Parallel()
 	const traceID, spanID, requestID = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7", "request-of-ours"
@@ -55,7 +55,7 @@ func TestATraceReachesTheJournalAndTheLog(t *testing.T) {
 }
 
 // EV-01, EV-30: a task requested in a trace has it in each of its events and in every record of its turn: the
-// runtime's own, the calls of tools and the approval, also when another server resumes the turn.
+// runtime's records, the tool calls and the approval. This also holds if another server resumes the turn.
 func TestATraceIsInEveryEventOfATurn(t *testing.T) {
 	t.Parallel()
 	const traceID = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -104,7 +104,7 @@ func TestATraceIsInEveryEventOfATurn(t *testing.T) {
 			}
 		}
 		if e["type"] == "session.created" {
-			continue // of the request before
+			continue // of the previous request
 		}
 		count++
 		trace := e["trace"].(programtest.Object)

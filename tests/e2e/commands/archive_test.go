@@ -15,8 +15,8 @@ import (
 	"harness/tests/s3test"
 )
 
-// Events are in the archive before they are pruned, on either engine, in a bucket or a folder; commands list them, print
-// them and find what is damaged.
+// The server archives events before it prunes them, on either engine, in a bucket or a folder. Commands list and
+// print them and detect damage.
 func TestWhatIsPrunedIsInTheArchive(t *testing.T) {
 	t.Parallel()
 	for engine, place := range map[database.Engine]func(t *testing.T) (env []string, dir string){

@@ -12,15 +12,15 @@ import (
 	"harness/tests/programtest"
 )
 
-// The first turn of a user without an account: at a terminal `make demo` asks before the agent writes its
-// file, follows the answer, and leaves neither a process nor a file.
+// The first turn of a user without an account. On a terminal, `make demo` asks before the agent writes its file,
+// follows the answer, and leaves neither a process nor a file.
 func TestTheDemoIsAFirstTurn(t *testing.T) {
 	t.Parallel()
 	model := filepath.Join(t.TempDir(), "mockmodel")
 	if err := programtest.Build("../../..", "./tests/mockmodel/cmd/mockmodel", model); err != nil {
 		t.Fatal(err)
 	}
-	harness := filepath.Join(t.TempDir(), "harness") // which gets an environment that says nothing of tests
+	harness := filepath.Join(t.TempDir(), "harness") // with an environment without test settings
 	script := "#!/bin/sh\nexec '" + programtest.Program(t) + "' \"$@\"\n"
 	if err := os.WriteFile(harness, []byte(script), 0o755); err != nil { //nolint:gosec // a program
 		t.Fatal(err)
@@ -50,7 +50,7 @@ func TestTheDemoIsAFirstTurn(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, path := range environments {
-				// What cannot be read has ended.
+				// An unreadable process has ended.
 				if environment, err := os.ReadFile(path); err == nil && strings.Contains(string(environment), temporary) {
 					t.Errorf("it left a process: %s", path)
 				}

@@ -1,4 +1,4 @@
-// Package commands tests, on whole servers, the command line of a whole server.
+// Package commands tests the command line of whole servers.
 package commands
 
 import (

@@ -16,7 +16,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// browsers are those of a test push service, by their paths.
+// browsers are the browsers of a test push service, by path.
 type browsers struct {
 	*httptest.Server
 	paths chan string
@@ -43,7 +43,7 @@ func newBrowsers(t *testing.T) *browsers {
 	return b
 }
 
-// next are the next browsers that get a message, sorted.
+// next returns the next browsers that get a message, sorted.
 func (b *browsers) next(t *testing.T, n int) string {
 	t.Helper()
 	all := []string{}
@@ -59,8 +59,8 @@ func (b *browsers) next(t *testing.T, n int) string {
 	return strings.Join(all, " ")
 }
 
-// A browser gets the news its subscription's access covers, as long as that counts; its address is shown
-// nowhere.
+// A browser gets the notifications that its subscription's access covers, while that access is valid. No response
+// shows its address.
 func TestABrowserGetsWhatItsAccessCovers(t *testing.T) {
 	t.Parallel()
 	const owner, key = "the-token-of-the-only-owner", "the-key-of-this-test-is-long-enough"
@@ -91,7 +91,7 @@ func TestABrowserGetsWhatItsAccessCovers(t *testing.T) {
 	subscribe("limited", limitedSecret)
 	subscribe("plain", plainSecret)
 	subscribe("ann", signed("ann", time.Hour))
-	short := signed("bob", -3*time.Second) // for two seconds more, by the leeway of clocks
+	short := signed("bob", -3*time.Second) // valid for two more seconds because of the leeway for clocks
 	subscribe("bob", short)
 	if status, body := by(server, ciSecret, http.MethodPost, "/api/push", programtest.Object{"endpoint": service.URL,
 		"keys": service.keys}); status != http.StatusForbidden {

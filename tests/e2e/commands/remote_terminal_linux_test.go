@@ -18,13 +18,13 @@ import (
 	"harness/tests/programtest"
 )
 
-// What is typed with the control key held.
+// Keys typed with the control key.
 const (
 	ctrlC = "\x03"
 	ctrlD = "\x04"
 )
 
-// screen is a command in the foreground of a terminal of its own, as a person has it.
+// screen is a command in the foreground of a separate terminal, as a person sees it.
 type screen struct {
 	t        *testing.T
 	cmd      *exec.Cmd
@@ -32,11 +32,11 @@ type screen struct {
 	ended    chan struct{}
 	mu       sync.Mutex
 	shown    bytes.Buffer
-	passed   int // what awaits has gone by
+	passed   int // end of the output already awaited
 }
 
-// openTerminal makes a terminal: what is typed at the keyboard comes in at the line, what is written there shows at the
-// keyboard.
+// openTerminal creates a terminal. Text typed at the keyboard arrives at the line, and text written to the line
+// appears at the keyboard.
 func openTerminal(t *testing.T) (keyboard, line *os.File) {
 	t.Helper()
 	keyboard, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
@@ -64,7 +64,7 @@ func openTerminal(t *testing.T) (keyboard, line *os.File) {
 	return keyboard, line
 }
 
-// open begins a command at a terminal.
+// open starts a command at a terminal.
 func (u *terminal) open(args ...string) *screen {
 	u.t.Helper()
 	cmd := exec.Command(programtest.Program(u.t), args...)
@@ -72,7 +72,7 @@ func (u *terminal) open(args ...string) *screen {
 	return inTerminal(u.t, cmd)
 }
 
-// inTerminal begins a command in the foreground of a terminal of its own.
+// inTerminal starts a command in the foreground of a separate terminal.
 func inTerminal(t *testing.T, cmd *exec.Cmd) *screen {
 	t.Helper()
 	keyboard, line := openTerminal(t)
@@ -81,7 +81,7 @@ func inTerminal(t *testing.T, cmd *exec.Cmd) *screen {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	_ = line.Close() // the command has it
+	_ = line.Close() // the command has a copy
 	s := &screen{t: t, cmd: cmd, keyboard: keyboard, ended: make(chan struct{})}
 	go func() {
 		defer close(s.ended)
@@ -91,7 +91,7 @@ func inTerminal(t *testing.T, cmd *exec.Cmd) *screen {
 			s.mu.Lock()
 			s.shown.Write(part[:n])
 			s.mu.Unlock()
-			if err != nil { // no program has the terminal any more
+			if err != nil { // no program has the terminal open
 				_ = cmd.Wait()
 				return
 			}
@@ -104,7 +104,7 @@ func inTerminal(t *testing.T, cmd *exec.Cmd) *screen {
 	return s
 }
 
-// awaits waits until a text shows, below what was waited for before.
+// awaits waits until a text appears after the previously awaited one.
 func (s *screen) awaits(text string) {
 	s.t.Helper()
 	if !polling.Until(programtest.Patience, func() bool { return s.goesBy(text) }) {
@@ -135,7 +135,7 @@ func (s *screen) all() string {
 	return s.shown.String()
 }
 
-// ends waits for the command's end, which has to have this exit code, and returns all that was shown.
+// ends waits for the command's end, which must have this exit code, and returns its whole output.
 func (s *screen) ends(code int) string {
 	s.t.Helper()
 	select {
@@ -149,7 +149,7 @@ func (s *screen) ends(code int) string {
 	return s.all()
 }
 
-// session makes one whose agent asks before it does anything.
+// session creates a session whose agent asks before every action.
 func (u *terminal) session() string {
 	u.t.Helper()
 	return programtest.Text(decoded(u.t, u.must("api", "POST", "/api/sessions", "-d", `{"approvalPolicy":"untrusted"}`)), "session", "sessionId")
@@ -157,7 +157,7 @@ func (u *terminal) session() string {
 
 const whetherToAllow = "or why not: "
 
-// atATerminal drives the commands that ask, as a person does.
+// atATerminal runs the interactive commands like a person.
 func atATerminal(t *testing.T, all *terminal) {
 	exists := func(path string) bool { _, err := os.Stat(path); return err == nil }
 	for name, test := range map[string]func(t *testing.T, u *terminal, session, file string){
@@ -291,7 +291,7 @@ func atATerminal(t *testing.T, all *terminal) {
 			}
 			last := u.open("approvals", "list", "--watch", "--session", other)
 			last.awaits(whetherToAllow)
-			last.types(ctrlD) // who leaves decides nothing
+			last.types(ctrlD) // leaving decides nothing
 			last.ends(0)
 			u.must("approvals", "decline", u.must("approvals", "list", "--quiet", "--session", other))
 		},

@@ -4,5 +4,5 @@ package commands
 
 import "testing"
 
-// atATerminal needs a terminal, which is made otherwise on each system; what the commands do at one is the same.
+// atATerminal needs a terminal. Each system creates terminals differently, but the commands behave the same.
 func atATerminal(*testing.T, *terminal) {}

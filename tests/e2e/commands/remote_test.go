@@ -16,17 +16,17 @@ import (
 	"harness/tests/programtest"
 )
 
-// terminal runs commands as a user does, against one server.
+// terminal runs commands against one server, like a user.
 type terminal struct {
 	*programtest.Server
 	t   *testing.T
 	env []string
 }
 
-// on is the same user in a sub-test.
+// on returns the same user in a subtest.
 func (u *terminal) on(t *testing.T) *terminal { return &terminal{u.Server, t, slices.Clone(u.env)} }
 
-// run runs a command and returns its exit code and what it printed.
+// run runs a command and returns its exit code and its output.
 func (u *terminal) run(stdin string, args ...string) (code int, stdout, stderr string) {
 	u.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), programtest.Patience)
@@ -42,7 +42,7 @@ func (u *terminal) run(stdin string, args ...string) (code int, stdout, stderr s
 	return cmd.ProcessState.ExitCode(), out.String(), errOut.String()
 }
 
-// must is run for what has to work; it returns what was printed, without the last line's end.
+// must is run for a command that must succeed. It returns the output without the final newline.
 func (u *terminal) must(args ...string) string {
 	u.t.Helper()
 	code, stdout, stderr := u.run("", args...)
@@ -52,7 +52,7 @@ func (u *terminal) must(args ...string) string {
 	return strings.TrimSuffix(stdout, "\n")
 }
 
-// TestTheCommandLineWorksOnAServer drives the program as its users do: every group of commands against a real server
+// TestTheCommandLineWorksOnAServer uses the program like its users: every group of commands against a real server
 // with the real codex.
 func TestTheCommandLineWorksOnAServer(t *testing.T) {
 	t.Parallel()
@@ -67,7 +67,7 @@ func TestTheCommandLineWorksOnAServer(t *testing.T) {
 	if err := os.WriteFile(file, []byte(token+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// The server's settings are unknown to its users: the token comes from the file alone.
+	// Users do not know the server's settings, so the token comes only from the file.
 	u := &terminal{server, t, []string{"HARNESS_URL=" + server.URL, "HARNESS_AUTH_TOKEN=", "HARNESS_TOKEN_FILE=" + file}}
 	session := ""
 
@@ -207,7 +207,7 @@ func TestTheCommandLineWorksOnAServer(t *testing.T) {
 			if got := u.must(args...); !strings.Contains(got, "NAME") && !strings.Contains(got, "TYPE") {
 				t.Errorf("%v: %s", args, got)
 			}
-			// The token of this machine's configuration is for servers of this machine, and what is named goes before it.
+			// The token in this machine's configuration is only for servers of this machine. A named token takes precedence.
 			other := &terminal{server, t, append(slices.Clone(u.env), "HARNESS_TOKEN_FILE=", "HARNESS_AUTH_TOKEN="+token)}
 			other.must(args...)
 			other.env = append(other.env, "HARNESS_TOKEN=nonsense")

@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// withholdAnswer has commands reach the server through a proxy that withholds the answer to a message:
-// accepted is closed when the server has answered, and release lets the answer through.
+// withholdAnswer makes commands reach the server through a proxy that withholds the response to a message. accepted
+// is closed when the server has responded. release lets the response through.
 func (u *terminal) withholdAnswer() (accepted <-chan struct{}, release func()) {
 	u.t.Helper()
 	server, err := url.Parse(u.URL)

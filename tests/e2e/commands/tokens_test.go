@@ -21,7 +21,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// by makes a request with a token ("" for none) and returns status and body.
+// by sends a request with a token ("" for none) and returns the status and the body.
 func by(i *programtest.Server, token, method, path string, body any) (int, string) {
 	i.T.Helper()
 	response := open(i, i.T.Context(), token, method, path, body)
@@ -32,7 +32,7 @@ func by(i *programtest.Server, token, method, path string, body any) (int, strin
 	return response.StatusCode, string(raw)
 }
 
-// open is by for a streaming answer, until ctx ends or its body is closed.
+// open is by for a streaming response, until ctx ends or its body is closed.
 func open(i *programtest.Server, ctx context.Context, token, method, path string, body any) *http.Response {
 	i.T.Helper()
 	var reader io.Reader
@@ -60,7 +60,7 @@ func open(i *programtest.Server, ctx context.Context, token, method, path string
 	return response
 }
 
-// requireBy is by for an answer of a status; it returns it decoded.
+// requireBy is by for an expected status. It returns the decoded response.
 func requireBy(i *programtest.Server, token string, status int, method, path string, body any) programtest.Object {
 	i.T.Helper()
 	got, raw := by(i, token, method, path, body)
@@ -71,14 +71,14 @@ func requireBy(i *programtest.Server, token string, status int, method, path str
 	return decoded
 }
 
-// newToken makes a named token and returns its id and secret.
+// newToken creates a named token and returns its id and secret.
 func newToken(i *programtest.Server, by string, body programtest.Object) (id, secret string) {
 	i.T.Helper()
 	made := requireBy(i, by, http.StatusOK, http.MethodPost, "/api/tokens", body)
 	return programtest.Text(made, "token", "id"), programtest.Text(made, "secret")
 }
 
-// opened is everything that stays open by one token.
+// opened is everything that a token keeps open.
 type opened struct {
 	sockets map[string]*websocket.Conn
 	events  io.ReadCloser
@@ -113,7 +113,7 @@ func openBy(i *programtest.Server, token, session string) opened {
 	return o
 }
 
-// requireWithdrawn waits until all of it is closed for want of access.
+// requireWithdrawn waits until all of it is closed for lack of access.
 func (o opened) requireWithdrawn(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), programtest.Patience)
@@ -133,8 +133,8 @@ func (o opened) requireWithdrawn(t *testing.T) {
 	}
 }
 
-// A named token does what its role allows, on every door, until it is revoked, expires or gets another role; then what
-// is open by it is closed at once. It survives the server; its secret is kept nowhere.
+// A named token has the rights of its role on every interface, until it is revoked, expires or gets another role.
+// Then the server immediately closes its open connections. It survives a restart. Its secret is stored nowhere.
 func TestNamedTokens(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {
@@ -233,7 +233,7 @@ func TestNamedTokens(t *testing.T) {
 	}
 }
 
-// readsOf reads a socket in the background, as a ping needs it, and gives a bound for that.
+// readsOf reads a socket in the background, which a ping requires, and returns a context with a time limit for that.
 func readsOf(t *testing.T, conn *websocket.Conn) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), programtest.Patience)
 	t.Cleanup(cancel)
@@ -263,8 +263,8 @@ func requireNowhere(t *testing.T, dir, secret string) {
 	}
 }
 
-// Without the owner's token this machine's users need none, but a named token gives only its own rights; the
-// command line makes, lists, changes and revokes them.
+// Without the owner's token, users of this machine need none, but a named token gives only its own rights. The
+// command line creates, lists, changes and revokes named tokens.
 func TestTokensOnTheCommandLine(t *testing.T) {
 	t.Parallel()
 	i := programtest.New(t).Start()

@@ -1,7 +1,7 @@
 //go:build containers && linux
 
-// Package containers_test builds the repository's images and runs what deploy/postgres/compose.yml describes, on a real
-// engine of Docker.
+// Package containers_test builds the repository's images and runs deploy/postgres/compose.yml on a real Docker
+// engine.
 package containers_test
 
 import (
@@ -16,17 +16,17 @@ import (
 	"harness/tests/programtest"
 )
 
-// patience bounds an action of Patroni.
+// patience limits an action of Patroni.
 const patience = 3 * time.Minute
 
-// Two nodes on three members of Postgres: the primary is lost, then a node; nothing that was acknowledged is.
+// Two nodes on three members of Postgres: the primary is lost, then a node. No acknowledged data is lost.
 func TestTwoNodes(t *testing.T) {
 	p := newProject(newEngine(t))
 	p.compose("up", "--build", "--detach", "--wait")
 	one, two := p.server("node-1"), p.server("node-2")
 	session := one.CreateSession(programtest.Object{"cwd": "/workspace"})
 	converse(one, session, "the first")
-	converse(two, session, "the second") // done at its owner
+	converse(two, session, "the second") // its owner runs it
 
 	began, primary := time.Now(), p.primary("")
 	p.compose("kill", primary)
@@ -52,7 +52,7 @@ func TestTwoNodes(t *testing.T) {
 	p.agentsReachNoKeeper()
 }
 
-// converse has a turn, asking again as 503 says, with a key so that it is had once.
+// converse runs a turn. It retries after a 503, with a key so that the turn runs once.
 func converse(server *programtest.Server, session, text string) {
 	server.T.Helper()
 	server.Headers["Idempotency-Key"] = strings.ReplaceAll(text, " ", "-")
@@ -77,13 +77,13 @@ func converse(server *programtest.Server, session, text string) {
 	}
 }
 
-// members is what Patroni says of the members, asked at another one than the one that is lost.
+// members returns Patroni's report about the members, from a member other than the lost one.
 func (p *project) members(at string) string {
 	out, _ := p.command(p.with("exec", "-T", at, "patronictl", "-c", "/etc/patroni/config.yml", "list")...).CombinedOutput()
 	return string(out)
 }
 
-// primary is the member that accepts writes, once it is another one than the lost one, "" for none.
+// primary returns the member that accepts writes, once it is not the lost one, "" for none.
 func (p *project) primary(lost string) (name string) {
 	p.t.Helper()
 	at := "db-1"

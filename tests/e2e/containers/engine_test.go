@@ -12,16 +12,16 @@ import (
 	"harness/tests/dockertest"
 )
 
-// engine is an engine of Docker that a test started, with the base images that the repository's own are made from: stand-ins
-// of Debian's packages and of this machine's Go and Node.js, as registries of images need not be in reach.
+// engine is a Docker engine of a test, with stand-ins for the base images of the repository's images. They are made
+// from Debian's packages and this machine's Go and Node.js, because image registries may be unreachable.
 type engine struct {
 	t *testing.T
-	// environment is that of the clients.
+	// environment is the environment of the clients.
 	environment []string
 	docker      string
 }
 
-// newEngine starts one that ends with the test.
+// newEngine starts an engine that ends with the test.
 func newEngine(t *testing.T) *engine {
 	t.Helper()
 	prepare := exec.Command(scripts("compose-tool.sh"))
@@ -31,10 +31,10 @@ func newEngine(t *testing.T) *engine {
 		t.Fatalf("compose-tool.sh: %v", err)
 	}
 	tools := strings.TrimSpace(string(folder))
-	own := exec.Command("ip", "link", "show", "docker0").Run() != nil // no other engine has made its bridge
+	own := exec.Command("ip", "link", "show", "docker0").Run() != nil // no other engine has created its bridge
 	t.Cleanup(func() {
 		if own {
-			_ = exec.Command("ip", "link", "delete", "docker0").Run() // an engine leaves it behind
+			_ = exec.Command("ip", "link", "delete", "docker0").Run() // the engine leaves it behind
 		}
 	})
 	started := dockertest.Start(t, scripts("docker-tool.sh"))
@@ -55,7 +55,7 @@ func (e *engine) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// run is a command of docker that must succeed, and returns what it said.
+// run runs a docker command that must succeed, and returns its output.
 func (e *engine) run(args ...string) string {
 	e.t.Helper()
 	out, err := e.command(args...).CombinedOutput()

@@ -16,18 +16,18 @@ import (
 	"harness/tests/programtest"
 )
 
-// project is what deploy/postgres/compose.yml describes, with the secrets that its comment says how to make, and beside its
-// services a scripted model that the agents of its nodes are led to.
+// project is the project in deploy/postgres/compose.yml. Its secrets are made as the file's comment describes. The
+// agents of its nodes use an additional scripted model.
 type project struct {
 	*engine
 	arguments []string
 	token     string
 }
 
-// user is that of agents in the image.
+// user is the user id of agents in the image.
 const user = 10001
 
-// newProject makes it; nothing runs yet.
+// newProject creates the project without starting it.
 func newProject(e *engine) *project {
 	e.t.Helper()
 	dir := e.t.TempDir()
@@ -77,7 +77,7 @@ func newProject(e *engine) *project {
 	return p
 }
 
-// makeSecrets does what the comment at the top of the file says.
+// makeSecrets runs the commands in the comment at the top of the file.
 func (p *project) makeSecrets(file, dir string) {
 	p.t.Helper()
 	text, err := os.ReadFile(file)
@@ -108,13 +108,13 @@ func (p *project) with(args ...string) []string {
 	return append(append([]string{}, p.arguments...), args...)
 }
 
-// compose is a command of docker compose that must succeed.
+// compose runs a docker compose command that must succeed.
 func (p *project) compose(args ...string) string {
 	p.t.Helper()
 	return p.run(p.with(args...)...)
 }
 
-// server is one that a service runs, as clients of this machine reach it.
+// server returns the server of a service, as clients of this machine reach it.
 func (p *project) server(name string) *programtest.Server {
 	p.t.Helper()
 	return &programtest.Server{Site: &programtest.Site{T: p.t}, URL: "http://" + strings.TrimSpace(p.compose("port", name, "3001")),

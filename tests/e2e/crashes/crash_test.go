@@ -14,12 +14,12 @@ import (
 	"harness/tests/programtest"
 )
 
-// recoveryBound is how soon after its start a server has published what its predecessor's death ended.
+// recoveryBound is how soon after its start a server must publish the effects of its predecessor's death.
 const recoveryBound = 2 * time.Second
 
-// A server killed with SIGKILL in the middle of a turn that waits for an approval, with codex as its own child: the
-// next one says that the turn was interrupted and the approval has expired, a client that resumes misses nothing, and
-// the next message continues the same thread.
+// A server is killed with SIGKILL during a turn that waits for an approval, with codex as its child. The next server
+// reports that the turn was interrupted and the approval expired. A client that resumes misses nothing, and the next
+// message continues the same thread.
 func TestAServerKilledInATurnIsRecovered(t *testing.T) {
 	programtest.EachSite(t, func(t *testing.T, s *programtest.Site) {
 		server := s.Start()
@@ -44,7 +44,7 @@ func TestAServerKilledInATurnIsRecovered(t *testing.T) {
 		if status := resumed.WaitTurn(turn); status != "interrupted" {
 			t.Errorf("the turn ended %s", status)
 		}
-		// Starting the process takes its own time (the race detector's more); from then on the bound holds.
+		// The start of the process takes extra time (more with the race detector). The limit applies from then on.
 		if took := time.Since(began); took > programtest.Slowness*(recoveryBound+5*time.Second) {
 			t.Errorf("published after %v", took)
 		}
@@ -71,8 +71,8 @@ func TestAServerKilledInATurnIsRecovered(t *testing.T) {
 	}, direct())
 }
 
-// Codex itself is killed in the middle of a turn: it is restarted, its turn is interrupted, its approval expires, and
-// the next message resumes the thread.
+// Codex itself is killed during a turn. The server restarts it, interrupts its turn and expires its approval, and the
+// next message resumes the thread.
 func TestCodexKilledInATurnIsRestarted(t *testing.T) {
 	programtest.EachSite(t, func(t *testing.T, s *programtest.Site) {
 		server := s.Start()
@@ -92,8 +92,7 @@ func TestCodexKilledInATurnIsRestarted(t *testing.T) {
 		if again := server.RuntimePID(); again == pid || again == 0 {
 			t.Errorf("codex was process %d and is %d", pid, again)
 		}
-		// The command had no approval, so no tool has run: the turn is offered to be tried again, and asks
-		// again.
+		// The command had no approval, so no tool has run. The session offers a retry of the turn, which asks again.
 		again := server.TryAgain(session, turn)
 		server.Eventually("it asks again", func() bool { return len(server.Approvals(session)) == 1 })
 		server.Want(http.StatusOK, http.MethodPost, "/api/approvals/"+programtest.Text(server.Approvals(session)[0], "approvalId")+
@@ -106,7 +105,7 @@ func TestCodexKilledInATurnIsRestarted(t *testing.T) {
 	})
 }
 
-// Without codex the server still starts, says so, and answers 503 with the remedy where it needs it.
+// Without codex the server still starts and reports this. Requests that need codex get 503 with the remedy.
 func TestAMissingCodexIsReportedWithItsRemedy(t *testing.T) {
 	t.Parallel()
 	server := programtest.New(t, programtest.WithEnv("CODEX_BIN=/nowhere/codex")).Start()
@@ -122,7 +121,7 @@ func TestAMissingCodexIsReportedWithItsRemedy(t *testing.T) {
 	server.Stop()
 }
 
-// An idle server stops at once, and a second one on the same data directory is refused with a clear line.
+// An idle server stops at once. A second server on the same data directory is refused with a clear message.
 func TestOneServerPerDataDirectory(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t)
@@ -135,8 +134,8 @@ func TestOneServerPerDataDirectory(t *testing.T) {
 	s.Start().Stop()
 }
 
-// The gap-free journal and every acknowledged write survive kills at random moments (see upserts_test.go); here the
-// engines' stores are checked after an ordinary stop in the middle of a turn.
+// The journal has no gaps and every acknowledged write survives kills at random moments (see upserts_test.go). This
+// test checks both stores after an ordinary stop during a turn.
 func TestAGracefulStopInATurnLeavesNothingOpen(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {
@@ -151,7 +150,7 @@ func TestAGracefulStopInATurnLeavesNothingOpen(t *testing.T) {
 				t.Fatal(err)
 			}
 			server.Stop()
-			s.RequireNoOrphans() // the shim is gone, too
+			s.RequireNoOrphans() // the shim has ended too
 			<-events.Ended
 			if !strings.Contains(fmt.Sprint(events.Err), "1012") &&
 				!strings.Contains(fmt.Sprint(events.Err), "StatusServiceRestart") {

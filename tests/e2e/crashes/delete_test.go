@@ -15,7 +15,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// threadFiles are the files codex has of a conversation.
+// threadFiles returns codex's files of a conversation.
 func threadFiles(s *programtest.Site, id string) (files []string) {
 	s.T.Helper()
 	for _, assignment := range s.Env {
@@ -28,7 +28,7 @@ func threadFiles(s *programtest.Site, id string) (files []string) {
 				files = append(files, path)
 			}
 			if errors.Is(err, fs.ErrNotExist) {
-				return nil // it went while we looked
+				return nil // it was removed during the scan
 			}
 			return err
 		})
@@ -39,9 +39,9 @@ func threadFiles(s *programtest.Site, id string) (files []string) {
 	return files
 }
 
-// A frozen codex does not block the deletion of chats: one with a running turn, and all of a project at once.
-// The caller gets an answer within 10 s, the chats are gone for good, and codex deletes them once it runs
-// again, also after a restart of the server.
+// A frozen codex does not block the deletion of chats: one with a running turn, and all of a project at once. The
+// caller gets a response within 10 s, and the chats are deleted permanently. codex deletes them once it runs again,
+// even after a restart of the server.
 func TestAFrozenCodexKeepsNoChatFromBeingDeleted(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {

@@ -11,8 +11,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// diesAsking has a server killed after it wrote a message's turn/start and before codex, which is frozen, answered it.
-// It returns the next server, the session and codex's process id.
+// diesAsking kills a server after it wrote a message's turn/start and before the frozen codex responded. It returns
+// the next server, the session and codex's process id.
 func diesAsking(s *programtest.Site, message string) (server *programtest.Server, session string, codexPID int) {
 	s.T.Helper()
 	server = s.Start()
@@ -40,8 +40,8 @@ func diesAsking(s *programtest.Site, message string) (server *programtest.Server
 	return server, session, codexPID
 }
 
-// The server is killed between a request and its answer. codex answers the next one: the turn runs, once, and the call
-// is settled.
+// The server is killed between a request and its response. codex responds to the next server: the turn runs once, and
+// the call is settled.
 func TestACallOfADeadServerIsSettledByWhatCodexSays(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {
@@ -72,7 +72,7 @@ func TestACallOfADeadServerIsSettledByWhatCodexSays(t *testing.T) {
 	}
 }
 
-// The same, but codex dies before it answers: the session says that there was no answer, nothing is repeated, and the
+// The same, but codex dies before it responds. The session reports the missing response, nothing is repeated, and the
 // next message works.
 func TestACallOfADeadServerWithoutAnAnswerIsReported(t *testing.T) {
 	t.Parallel()

@@ -18,23 +18,23 @@ import (
 	"harness/tests/programtest"
 )
 
-// The allowed cost of a shim: KiB of memory of its own, and the extra time of a line at the median.
+// The allowed cost of a shim: its private memory in KiB, and the additional median time of a line.
 const (
 	shimBudget  = 6 << 10
 	addedBudget = 200 * time.Microsecond
 )
 
-// A shim of the program as it is shipped is small while lines pass, and slows them little. Both figures are of cat,
-// which answers every line with the same one: as a child and behind a shim, in turns. The machine is shared: of each
-// figure the best of some shims counts. Pages of the program file are not counted: all shims and the server share them,
-// and how many of them the kernel maps depends on how the page cache holds the file (9 to 14 MiB of the same program).
+// A shim of the released program is small while lines pass, and slows them little. The test measures cat, which
+// returns every line, as a child and behind a shim, in turn. The machine is shared, so the best of several shims
+// counts for each figure. Pages of the program file do not count. All shims and the server share them, and how many
+// of them the kernel maps depends on the page cache (9 to 14 MiB for the same program).
 func TestWhatAShimCosts(t *testing.T) {
 	s := programtest.New(t)
 	host := shim.Host{RunDir: s.RunDir(), Command: []string{build(t, "../../..", "cost"), "shim"}, Version: "cost"}
 	added, most := time.Hour, 1<<30
 	for range 6 {
 		longer, resident := shimCost(t, host, process.Marker(s.DataDir, "cost"))
-		// A line there and the answer back are two lines through the shim.
+		// A line and its response are two lines through the shim.
 		if added, most = min(added, longer), min(most, resident); added <= 2*addedBudget && most <= shimBudget {
 			return
 		}
@@ -43,7 +43,8 @@ func TestWhatAShimCosts(t *testing.T) {
 		2*addedBudget, most, shimBudget)
 }
 
-// shimCost is how much longer a line and its answer need through a shim, and its largest memory in KiB.
+// shimCost returns the additional time of a line and its response through a shim, and the shim's maximum memory in
+// KiB.
 func shimCost(t *testing.T, host shim.Host, mark string) (longer time.Duration, most int) {
 	t.Helper()
 	a, err := host.Spawn(t.Context(), shim.Spec{Generation: uuid.Must(uuid.NewV7()).String(), Runtime: "cost",
@@ -94,7 +95,7 @@ func middle(times []time.Duration) time.Duration {
 	return times[len(times)/2]
 }
 
-// anonymousKiB is the memory of a process in RAM that no file stands behind.
+// anonymousKiB returns the resident memory of a process that no file backs.
 func anonymousKiB(t *testing.T, pid int) int {
 	t.Helper()
 	file, err := os.Open(fmt.Sprintf("/proc/%d/status", pid))

@@ -16,7 +16,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// shimOf is the site's one shim.
+// shimOf returns the site's only shim.
 func shimOf(s *programtest.Site) shim.Found {
 	s.T.Helper()
 	found, err := shim.Discover(s.RunDir())
@@ -26,7 +26,7 @@ func shimOf(s *programtest.Site) shim.Found {
 	return found[0]
 }
 
-// The shim itself is killed: codex is gone with it, the approval expires and the turn is interrupted, within 2 s; the
+// The shim itself is killed. codex ends with it, the approval expires and the turn is interrupted, within 2 s. The
 // next message continues.
 func TestAKilledShimEndsItsTurn(t *testing.T) {
 	t.Parallel()
@@ -54,7 +54,7 @@ func TestAKilledShimEndsItsTurn(t *testing.T) {
 			if took := time.Since(began); took > programtest.Slowness*recoveryBound {
 				t.Errorf("published after %v", took)
 			}
-			// The kernel kills codex when its shim is gone; its last breath may come after the news of it.
+			// The kernel kills codex when its shim dies. codex may end shortly after that is reported.
 			server.Eventually("codex is gone", func() bool { return process.Started(pid) == 0 })
 			if took := time.Since(began); took > programtest.Slowness*recoveryBound {
 				t.Errorf("codex was gone after %v", took)
@@ -69,8 +69,8 @@ func TestAKilledShimEndsItsTurn(t *testing.T) {
 	}
 }
 
-// The shim and the server die together: the next server reads what the dead shim's codex said last, and then ends the
-// turn.
+// The shim and the server die together. The next server reads the last output of the dead shim's codex, and then ends
+// the turn.
 func TestServerAndShimDieTogether(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t)
@@ -103,7 +103,7 @@ func TestServerAndShimDieTogether(t *testing.T) {
 	}
 }
 
-// tokens are how many tokens of a session are stored, and how many a client has received.
+// tokens returns how many tokens of a session are stored, and how many a client has received.
 func tokens(s *programtest.Site, session string, events *programtest.Follower) (stored, received int) {
 	s.T.Helper()
 	var said, live strings.Builder
@@ -120,13 +120,13 @@ func tokens(s *programtest.Site, session string, events *programtest.Follower) (
 	return len(strings.Fields(said.String())), len(strings.Fields(live.String()))
 }
 
-// waitUnread returns when the runtime of a shim has said so many bytes more than now.
+// waitUnread waits until the runtime of a shim has written this many more bytes.
 func waitUnread(s *programtest.Site, f shim.Found, more int64) {
 	s.T.Helper()
 	waitSaid(s, f, said(s, f)+more)
 }
 
-// said is how many bytes the runtime of a shim has said so far.
+// said returns how many bytes the runtime of a shim has written so far.
 func said(s *programtest.Site, f shim.Found) int64 {
 	s.T.Helper()
 	state, err := shim.Status(s.T.Context(), f)
@@ -136,7 +136,7 @@ func said(s *programtest.Site, f shim.Found) int64 {
 	return state.End
 }
 
-// waitSaid returns when it has said that many.
+// waitSaid waits until the runtime has written this many bytes in total.
 func waitSaid(s *programtest.Site, f shim.Found, bytes int64) {
 	s.T.Helper()
 	if !polling.Until(programtest.Patience, func() bool { return said(s, f) >= bytes }) {
@@ -144,8 +144,8 @@ func waitSaid(s *programtest.Site, f shim.Found, bytes int64) {
 	}
 }
 
-// A graceful stop ends the runtimes, too; with --keep-runtimes they keep running and the next server finishes
-// their turns.
+// A graceful stop also ends the runtimes. With --keep-runtimes they keep running, and the next server finishes their
+// turns.
 func TestAGracefulStopKeepsRuntimesOnlyWhenAsked(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t)
@@ -162,7 +162,7 @@ func TestAGracefulStopKeepsRuntimesOnlyWhenAsked(t *testing.T) {
 	}
 	kept := shimOf(s)
 	before := said(s, kept)
-	s.Model.Release("go") // the turn ends while no server is there
+	s.Model.Release("go") // the turn ends while no server runs
 	waitSaid(s, kept, before+1)
 
 	server = s.Start()
@@ -181,10 +181,10 @@ func TestAGracefulStopKeepsRuntimesOnlyWhenAsked(t *testing.T) {
 	}
 }
 
-// A runtime without a next server ends after the grace, and a later server reports how its turn ended.
+// Without a next server, a runtime ends after the grace period. A later server reports how its turn ended.
 func TestTheGraceEndsALonelyRuntime(t *testing.T) {
 	t.Parallel()
-	s := programtest.New(t, programtest.WithEnv("HARNESS_DETACH_GRACE_MS=10000")) // time enough to attach, also on a busy machine
+	s := programtest.New(t, programtest.WithEnv("HARNESS_DETACH_GRACE_MS=10000")) // enough time to attach, even on a busy machine
 	server := s.Start()
 	session := server.CreateSession(nil)
 	turn := server.Send(session, "MOCK_HOLD[never]")
@@ -202,8 +202,8 @@ func TestTheGraceEndsALonelyRuntime(t *testing.T) {
 	server.Stop()
 }
 
-// The shim can write no more, and will not be able to (a file size limit): codex is stopped, the session says why, and
-// what was acknowledged is there.
+// The shim cannot write because of a file size limit. codex is stopped, the session reports the reason, and
+// acknowledged data is kept.
 func TestASpoolThatCannotBeWrittenEndsTheTurnWithItsReason(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t)

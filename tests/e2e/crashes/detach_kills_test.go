@@ -19,8 +19,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// The turn of the kill test: one approval, then a token every 50 ms, and no end before the last kill, however long the
-// kills take.
+// The turn of the kill test: one approval, then a token every 50 ms. It does not end before the last kill, however
+// long the kills take.
 const (
 	killTokens = 500
 	killCount  = 20
@@ -30,9 +30,9 @@ func killMessage(file string) string {
 	return fmt.Sprintf("MOCK_CMD[echo once >> %s] MOCK_SLOW[%d,50] MOCK_HOLD[end]", file, killTokens)
 }
 
-// The server is killed 20 times at random moments of one turn and started again each time. At the end nothing
-// shows it: the transcript equals that of an undisturbed run, the approval was answered once, no line was
-// processed twice or lost, and the journal has no gap.
+// The server is killed 20 times at random moments of one turn and restarted each time. The result shows no trace of
+// this: the transcript equals that of an undisturbed run, the approval got one answer, no line was processed twice or
+// lost, and the journal has no gap.
 func TestTwentyKillsInOneTurnLeaveNoTrace(t *testing.T) {
 	t.Parallel()
 	killed := map[string]func(*testing.T) outcome{}
@@ -44,10 +44,10 @@ func TestTwentyKillsInOneTurnLeaveNoTrace(t *testing.T) {
 	requireNoTrace(t, func(t *testing.T) outcome { return undisturbed(programtest.New(t)) }, killed)
 }
 
-// outcome is what is left of a turn: its transcript and its frames.
+// outcome is the result of a turn: its transcript and its frames.
 type outcome struct{ entries, frames []string }
 
-// requireNoTrace runs a turn undisturbed, and disturbed in each of these ways: what is left of it is the same.
+// requireNoTrace runs a turn undisturbed, and disturbed in each of these ways. All results must be the same.
 func requireNoTrace(t *testing.T, undisturbed func(*testing.T) outcome, disturbed map[string]func(*testing.T) outcome) {
 	t.Helper()
 	var (
@@ -111,7 +111,7 @@ func killedAtRandom(s *programtest.Site, random *rand.Rand) outcome {
 	approval := programtest.Text(events.WaitType("approval").Decoded(), "approvalId")
 	pid := server.RuntimePID()
 	for kill := range killCount {
-		// A few kills while the approval waits, one around the decision, the others while tokens come.
+		// Some kills hit the wait for the approval, one hits the decision, the others hit the tokens.
 		wait := time.Duration(random.IntN(500)) * time.Millisecond
 		if kill == 4 {
 			go func() {
@@ -123,7 +123,7 @@ func killedAtRandom(s *programtest.Site, random *rand.Rand) outcome {
 		server.Kill()
 		server = s.Start()
 		if kill == 4 {
-			// Whether the decision was stored is open; it is accepted once.
+			// It is unknown whether the decision was stored. It is accepted once.
 			path := "/api/approvals/" + approval + "/decision"
 			server.Try(http.MethodPost, path, programtest.Object{"decision": "accept"}) //nolint:errcheck // checked by its effect
 		}
@@ -146,11 +146,11 @@ func killedAtRandom(s *programtest.Site, random *rand.Rand) outcome {
 	if outputs := s.Model.Outputs(); len(outputs) != 1 {
 		t.Errorf("the model saw %d outcomes of the command: %v", len(outputs), outputs)
 	}
-	s.FoldJournal(session) // gap-free
+	s.FoldJournal(session) // no gaps
 	return outcome{entries, frames(s, session)}
 }
 
-// Ids, times and places that differ from run to run.
+// Ids, times and paths that differ between runs.
 var varying = regexp.MustCompile(
 	`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|/[^" ` +
 		`]*/ran\.txt|"[A-Za-z]*(At|AtMs|Ms|processId|Path|cwd)": ?"?[^",}\n]*"?|_[0-9a-f_]+\b|[0-9]{3,}`)
@@ -166,8 +166,8 @@ func entryLines(s *programtest.Site, entries []programtest.Object) []string {
 	return out
 }
 
-// frames are the frames of the session's items and turns in the journal, in order, without what varies; none may be
-// there twice.
+// frames returns the frames of the session's items and turns in the journal, in order, without the varying parts. No
+// frame may occur twice.
 func frames(s *programtest.Site, session string) []string {
 	s.T.Helper()
 	log := journal.New(dbtest.Connect(s.T, s.Store()), journal.Options{})
@@ -201,7 +201,7 @@ func frames(s *programtest.Site, session string) []string {
 				Params struct{ Delta string }
 			}
 			_ = json.Unmarshal(r.Payload, &delta)
-			// How many deltas of a text are stored together depends on timing.
+			// Timing determines how many deltas of a text are stored together.
 			if n := len(frames) - 1; n >= 0 && delta.Params.Delta != "" && strings.HasPrefix(frames[n], frame.Method+" ") {
 				frames[n] += delta.Params.Delta
 			} else {

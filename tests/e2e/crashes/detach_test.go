@@ -12,11 +12,11 @@ import (
 	"harness/tests/programtest"
 )
 
-// direct makes a site whose runtimes are children of its servers.
+// direct makes a site with runtimes that are children of its servers.
 func direct() programtest.SiteOption { return programtest.WithEnv("HARNESS_DETACH_GRACE_MS=0") }
 
-// The server is killed while a turn waits for an approval; the next one continues with the same codex, the
-// same turn and the same approval.
+// The server is killed while a turn waits for an approval. The next server continues with the same codex, the same
+// turn and the same approval.
 func TestATurnOutlivesItsServer(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {
@@ -55,7 +55,7 @@ func TestATurnOutlivesItsServer(t *testing.T) {
 			}
 			server.Stop()
 			s.RequireNoOrphans()
-			s.FoldJournal(session) // gap-free
+			s.FoldJournal(session) // no gaps
 		})
 	}
 }

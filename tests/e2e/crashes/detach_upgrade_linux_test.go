@@ -12,12 +12,12 @@ import (
 	"harness/tests/programtest"
 )
 
-// before is the last commit of a release whose events are of schema version 1.
+// before is the last commit of a release with events of schema version 1.
 const before = "546f21bb20f4bcaaf71dce4c6fd5b397cc01201d"
 
-// A turn begun under a server of before schema version 2 is finished under this one: the upgrade a user
-// makes, store and shim protocol included. The old server's frames are replayed as the same bytes. Package
-// shim tests what another protocol version means.
+// A turn started under a server older than schema version 2 finishes under this one. This is a user's upgrade,
+// including the store and the shim protocol. A replay returns the old server's frames byte for byte. Package shim
+// tests other protocol versions.
 func TestAnUpgradeDoesNotKillTurns(t *testing.T) {
 	t.Parallel()
 	old := buildBefore(t)
@@ -56,7 +56,7 @@ func upgrade(s *programtest.Site, old string) {
 	late := server.Follow("after=0&threadId=" + session)
 	late.WaitType("approval")
 	requireSameFrames(t, "in a replay", until(replayed, asked.Pos, true), until(late, asked.Pos, true))
-	// Deltas of texts are live before they are stored, several together.
+	// Text deltas are sent live before they are stored, several together.
 	requireSameFrames(t, "live", until(live, asked.Pos, false), until(late, asked.Pos, false))
 	server.Decide(programtest.Text(asked.Decoded(), "approvalId"))
 	if status := late.WaitTurn(turn); status != "completed" {
@@ -72,7 +72,7 @@ func upgrade(s *programtest.Site, old string) {
 	s.RequireNoOrphans()
 }
 
-// until are the frames of events up to a position, with or without text deltas.
+// until returns the frames of events up to a position, with or without text deltas.
 func until(f *programtest.Follower, pos int64, deltas bool) (raw []string) {
 	for _, frame := range f.All() {
 		if frame.Pos > 0 && frame.Pos <= pos && (deltas || frame.Offset == nil) {
@@ -94,7 +94,7 @@ func requireSameFrames(t *testing.T, what string, was, is []string) {
 	}
 }
 
-// buildBefore makes the program of the commit before, once on a machine.
+// buildBefore builds the program of the commit in before, once for each machine.
 func buildBefore(t *testing.T) string {
 	t.Helper()
 	cache := os.Getenv("HARNESS_CACHE")
@@ -122,7 +122,7 @@ func buildBefore(t *testing.T) string {
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	// Another test run may do the same: the name appears with the whole program.
+	// Another test run may build it concurrently, so the rename publishes only the complete program.
 	fresh := fmt.Sprint(path, ".", os.Getpid())
 	if out, err := exec.Command("cp", built, fresh).CombinedOutput(); err != nil {
 		t.Fatalf("keep %s: %v: %s", built, err, out)
@@ -133,7 +133,7 @@ func buildBefore(t *testing.T) string {
 	return path
 }
 
-// commitBefore is the commit to upgrade from: in a shallow clone the oldest one that it holds.
+// commitBefore returns the commit to upgrade from. In a shallow clone it is the oldest available one.
 func commitBefore(t *testing.T) string {
 	t.Helper()
 	git := func(args ...string) (string, error) {
@@ -155,7 +155,7 @@ func commitBefore(t *testing.T) string {
 	return oldest
 }
 
-// build makes the program of a source folder with a version.
+// build builds the program of a source folder with a version.
 func build(t *testing.T, source, version string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "harness-"+version)

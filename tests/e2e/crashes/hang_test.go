@@ -12,9 +12,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// A codex that stops in the middle of turns is unresponsive wherever its state is read, and then replaced:
-// its turns are interrupted with a remedy, its approvals expire, clients get events of both, and the session
-// continues.
+// A codex that hangs during turns is reported as unresponsive in every view of its state, and then replaced. Its
+// turns are interrupted with a remedy, its approvals expire, clients get events of both, and the session continues.
 func TestAHangingRuntimeIsReportedAndReplaced(t *testing.T) {
 	programtest.EachSite(t, func(t *testing.T, s *programtest.Site) {
 		server := s.Start("HARNESS_RUNTIME_HANG_MS=4000")

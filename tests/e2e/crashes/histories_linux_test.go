@@ -14,24 +14,24 @@ import (
 	"harness/tests/programtest"
 )
 
-// historiesEnv is how many random histories run on each engine, historiesSeed what they are drawn from.
+// historiesEnv is how many random histories run on each engine. historiesSeed is the seed of the random choices.
 const (
 	historiesEnv  = "HARNESS_HISTORIES"
 	historiesSeed = "HARNESS_HISTORIES_SEED"
 )
 
-// history is what happens to the server and the runtime of a job while it runs.
+// history is the sequence of disturbances to the server and the runtime of a job.
 type history struct {
 	*programtest.Site
 	server *programtest.Server
 	random *rand.Rand
-	frozen []int // runtimes that are stopped by SIGSTOP
+	frozen []int // runtimes stopped by SIGSTOP
 	killed int   // the runtime that was killed last
-	// outages are the ways the store can refuse.
+	// outages are the ways to make the store refuse.
 	outages []outage
 }
 
-// disturbances are what a history is made of; each leaves a server that is ready.
+// disturbances returns the steps of a history. Each leaves a ready server.
 func disturbances() []func(*history) string {
 	return []func(*history) string{
 		(*history).killServer, (*history).killServer, (*history).stopServer, (*history).freezeServer, (*history).killRuntime,
@@ -45,14 +45,14 @@ func (h *history) killServer() string {
 	return "server killed"
 }
 
-// stopServer stops it as for an upgrade: its runtime keeps running.
+// stopServer stops the server as for an upgrade: its runtime keeps running.
 func (h *history) stopServer() string {
 	h.server.Stop()
 	h.server = h.Start()
 	return "server stopped"
 }
 
-// freezeServer freezes and resumes a server; sometimes it is killed instead.
+// freezeServer freezes and resumes a server, or sometimes kills it instead.
 func (h *history) freezeServer() string {
 	h.signal(h.server.Cmd.Process.Pid, syscall.SIGSTOP)
 	h.wait()
@@ -66,13 +66,13 @@ func (h *history) freezeServer() string {
 
 func (h *history) killRuntime() string {
 	if pid := h.server.RuntimePID(); pid > 0 {
-		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended just now
+		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have just ended
 		h.killed = pid
 	}
 	return "codex killed"
 }
 
-// freezeRuntime lasts until thaw: what comes next finds a runtime that does not answer.
+// freezeRuntime lasts until thaw, so the next steps find a runtime that does not respond.
 func (h *history) freezeRuntime() string {
 	if pid := h.server.RuntimePID(); pid > 0 && syscall.Kill(pid, syscall.SIGSTOP) == nil {
 		h.frozen = append(h.frozen, pid)
@@ -80,7 +80,7 @@ func (h *history) freezeRuntime() string {
 	return "codex frozen"
 }
 
-// refuse lets the store refuse for a while; sometimes the server is killed meanwhile.
+// refuse makes the store refuse for a while, and sometimes kills the server during that.
 func (h *history) refuse() string {
 	h.T.Helper()
 	if h.random.IntN(3) == 0 {
@@ -100,7 +100,8 @@ func (h *history) refuse() string {
 	return o.name
 }
 
-// waitRuntime returns when a runtime is usable that was not killed: the server may not have noticed yet.
+// waitRuntime waits for a usable runtime other than the killed one, because the server may not have noticed the kill
+// yet.
 func (h *history) waitRuntime() {
 	h.T.Helper()
 	h.server.Eventually("another codex is there", func() bool { return h.server.RuntimePID() != h.killed })
@@ -109,7 +110,7 @@ func (h *history) waitRuntime() {
 
 func (h *history) thaw() {
 	for _, pid := range h.frozen {
-		_ = syscall.Kill(pid, syscall.SIGCONT) // it may have been killed since
+		_ = syscall.Kill(pid, syscall.SIGCONT) // it may have been killed in the meantime
 	}
 	h.frozen = nil
 }
@@ -121,15 +122,15 @@ func (h *history) signal(pid int, signal syscall.Signal) {
 	}
 }
 
-// wait lets some time pass: often little, to hit what comes before the job's turn.
+// wait waits for a random time, often short, to hit the steps before the job's turn.
 func (h *history) wait() {
 	<-time.After(time.Duration(h.random.IntN([]int{60, 700}[h.random.IntN(2)])) * time.Millisecond)
 }
 
-// Random histories of jobs, kills and freezes of the server and of codex, stops that leave the runtimes
-// running, and a store that refuses (disk full, I/O errors, read-only, connections): each instruction ran
-// once, or its job says that this is unknown, and none ran twice. What was drawn is logged; the timing is the
-// machine's.
+// Random histories of jobs with four kinds of disturbances: kills and freezes of the server and of codex, stops that
+// leave the runtimes running, and a store that refuses (disk full, I/O errors, read-only, connections). Each
+// instruction ran once, or its job reports that this is unknown, and none ran twice. The test logs the random
+// choices, but not the timing.
 func TestRandomEndsRunNoInstructionTwice(t *testing.T) {
 	t.Parallel()
 	rounds, seed := number(t, historiesEnv, 6), number(t, historiesSeed, 14)
@@ -171,7 +172,7 @@ func TestRandomEndsRunNoInstructionTwice(t *testing.T) {
 	}
 }
 
-// number is a setting of the test run.
+// number returns a setting of the test run.
 func number(t *testing.T, name string, otherwise int) int {
 	t.Helper()
 	said := os.Getenv(name)
@@ -185,8 +186,8 @@ func number(t *testing.T, name string, otherwise int) int {
 	return value
 }
 
-// requireOnceOrReported is the promise: an instruction ran once and its job completed, or it ran at most once
-// and the job says what happened.
+// requireOnceOrReported checks the promise: an instruction ran once and its job completed, or it ran at most once and
+// the job reports what happened.
 func requireOnceOrReported(s *programtest.Site, job programtest.Object, name string) {
 	s.T.Helper()
 	ran := ran(s, name)

@@ -15,18 +15,18 @@ import (
 	"harness/tests/programtest"
 )
 
-// keyed is a message with a key, and the site whose server is killed while it does it.
+// keyed is a message with a key, and a site whose server is killed during the message.
 type keyed struct {
 	*programtest.Site
 	server        *programtest.Server
 	stall         *dbtest.Stall
 	session, path string
-	// body is the message; in its session there is a turn before it.
+	// body is the message. Its session has an earlier turn.
 	body programtest.Object
 }
 
-// newKeyed makes a site on which updates of a table stall, with a session at rest. Whether codex's calls are recorded
-// is asked, as what records them is started in its place.
+// newKeyed makes a site that stalls updates of a table, with an idle session. recorded selects the wrapper that
+// records codex's calls, which must start instead of codex.
 func newKeyed(t *testing.T, engine database.Engine, stalls string, recorded bool) *keyed {
 	t.Helper()
 	k := &keyed{Site: programtest.New(t, programtest.WithEngine(engine)),
@@ -34,7 +34,7 @@ func newKeyed(t *testing.T, engine database.Engine, stalls string, recorded bool
 	if recorded {
 		k.RecordCalls()
 	}
-	k.Start().Stop() // the tables are made
+	k.Start().Stop() // it creates the tables
 	k.stall = dbtest.NewStall(t, k.Store())
 	k.stall.Updates(stalls)
 	k.server = k.Start()
@@ -44,7 +44,7 @@ func newKeyed(t *testing.T, engine database.Engine, stalls string, recorded bool
 	return k
 }
 
-// post sends the message with its key, and returns whether the answer was a replay.
+// post sends the message with its key, and reports whether the response was a replay.
 func (k *keyed) post() (status int, answer programtest.Object, replayed bool, err error) {
 	body, err := json.Marshal(k.body)
 	if err != nil {
@@ -67,7 +67,7 @@ func (k *keyed) post() (status int, answer programtest.Object, replayed bool, er
 		json.NewDecoder(response.Body).Decode(&answer)
 }
 
-// killed sends the message, kills the server at a point from which it gives no answer, and starts the next one.
+// killed sends the message, kills the server at a point before its response, and starts the next one.
 func (k *keyed) killed(point string, reached func() bool) {
 	k.T.Helper()
 	ended := make(chan error, 1)
@@ -88,7 +88,7 @@ func (k *keyed) killed(point string, reached func() bool) {
 	k.server = k.Start()
 }
 
-// again sends the message once more, until the server knows what became of it.
+// again repeats the message until the server knows the outcome.
 func (k *keyed) again() (status int, answer programtest.Object, replayed bool) {
 	k.T.Helper()
 	k.server.Eventually("it is answered", func() bool {
@@ -101,7 +101,7 @@ func (k *keyed) again() (status int, answer programtest.Object, replayed bool) {
 	return status, answer, replayed
 }
 
-// once fails unless the message is answered with the one turn that it began, each time it comes again.
+// once fails unless every repeat of the message returns the one turn that it started.
 func (k *keyed) once(replayed bool) {
 	k.T.Helper()
 	var turn string
@@ -129,7 +129,7 @@ func (k *keyed) once(replayed bool) {
 	}
 }
 
-// calls is how often codex was called with a method for the session.
+// calls returns how often codex was called with a method for the session.
 func (k *keyed) calls(method string) (n int) {
 	for _, line := range k.Calls(k.session) {
 		if strings.Contains(line, `"`+method+`"`) {
@@ -139,7 +139,8 @@ func (k *keyed) calls(method string) (n int) {
 	return n
 }
 
-// A server is killed after its turn was stored and before the answer was kept: the same key gives the same turn.
+// A server is killed after its turn was stored and before the response was stored. The same key returns the same
+// turn.
 func TestAKeyGivesTheTurnThatWasStored(t *testing.T) {
 	t.Parallel()
 	dbtest.EachEngine(t, func(t *testing.T, engine database.Engine) {
@@ -149,8 +150,8 @@ func TestAKeyGivesTheTurnThatWasStored(t *testing.T) {
 	})
 }
 
-// A server is killed after codex got the message and before the turn was stored. codex runs the turn, and the
-// next server finds it.
+// A server is killed after codex got the message and before the turn was stored. codex runs the turn, and the next
+// server finds it.
 func TestAKeyGivesTheTurnThatWasBegun(t *testing.T) {
 	t.Parallel()
 	dbtest.EachEngine(t, func(t *testing.T, engine database.Engine) {
@@ -163,8 +164,9 @@ func TestAKeyGivesTheTurnThatWasBegun(t *testing.T) {
 	})
 }
 
-// A server is killed after it sent the message to codex, which is frozen: while codex is silent, whether the
-// turn began is unknown. Resumed, codex begins it; killed, it never did, and the next server begins it.
+// A server is killed after it sent the message to the frozen codex. While codex does not respond, it is unknown
+// whether the turn started. When resumed, codex starts it. When killed, codex never did, and the next server starts
+// it.
 func TestAKeyWhoseCodexSaysNothing(t *testing.T) {
 	t.Parallel()
 	for name, signal := range map[string]syscall.Signal{"awake": syscall.SIGCONT, "killed": syscall.SIGKILL} {
@@ -218,7 +220,7 @@ func TestAKeyThatWasSteeredIsUnknown(t *testing.T) {
 	})
 }
 
-// A message that is to wait is stored with its key: it waits once.
+// A queued message is stored with its key and is queued once.
 func TestAKeyOfAMessageThatWaits(t *testing.T) {
 	t.Parallel()
 	dbtest.EachEngine(t, func(t *testing.T, engine database.Engine) {
@@ -247,7 +249,7 @@ func TestAKeyOfAMessageThatWaits(t *testing.T) {
 	})
 }
 
-// A decision cannot be made twice: sent again after a kill it is answered with what was decided, and has reached codex.
+// A decision cannot be made twice. A repeat after a kill returns the decision, which has reached codex.
 func TestAKeyOfADecision(t *testing.T) {
 	t.Parallel()
 	dbtest.EachEngine(t, func(t *testing.T, engine database.Engine) {

@@ -1,4 +1,4 @@
-// Package crashes tests, on whole servers, servers, agents and stores that die at any point.
+// Package crashes tests servers, agents and stores that die at any point, on whole servers.
 package crashes
 
 import (

@@ -22,14 +22,14 @@ import (
 	"harness/tests/programtest"
 )
 
-// outage makes the store of a running server refuse, and makes it well again.
+// outage makes the store of a running server refuse, and repairs it.
 type outage struct {
 	name         string
 	refuse, mend func(*programtest.Server)
 }
 
-// outages are a site's whose store can refuse, and the ways it can. The first of them is also there when the server is
-// not. size is the disk's.
+// outages makes a site with a store that can refuse, and returns the ways to make it refuse. The first way also works
+// while no server runs. size is the size of the disk.
 func outages(t *testing.T, engine database.Engine, size string) (*programtest.Site, []outage) {
 	wait, detect := programtest.WithEnv("HARNESS_LIMITS=store-wait-ms=300"), programtest.WithRaceDetector()
 	if engine == database.SQLite {
@@ -81,22 +81,21 @@ func outages(t *testing.T, engine database.Engine, size string) (*programtest.Si
 	}
 }
 
-// outageRounds is how many turns run on each engine, of which each has every outage at another of its points; as many
-// as there are outages try each of them at every point.
+// outageRounds is how many turns run on each engine. In each turn, every outage happens at a different point. As many
+// turns as there are outages cover every outage at every point.
 const outageRounds = "HARNESS_OUTAGE_ROUNDS"
 
-// outageTurn asks twice, with a command in between that waits for the file gate, and then writes tokens until
-// end is released.
+// outageTurn returns a turn that asks twice, with a command in between that waits for the file gate, and then writes
+// tokens until end is released.
 func outageTurn(gate, ran string) string {
 	return fmt.Sprintf(
 		"MOCK_CMD[until [ -e %s ]; do sleep 0.02; done; echo one >> %s] MOCK_CMD[echo two >> %s] MOCK_SLOW[100,20] MOCK_HOLD[end]",
 		gate, ran, ran)
 }
 
-// A store that refuses at any point of a turn, in any way, leaves no trace in it: the runtime's output
-// meanwhile is held, and stored in order and once; no approval is lost and no expired one can be decided.
-// Requests that write are asked to retry; the server reports the cause, and recovers by itself when the store
-// does.
+// A store that refuses at any point of a turn, in any way, leaves no trace in it. The server holds the runtime's
+// output during the outage and stores it in order and once. No approval is lost, and no expired one can be decided.
+// Requests that write are asked to retry. The server reports the cause, and recovers by itself when the store does.
 func TestAnOutageOfTheStoreLeavesNoTrace(t *testing.T) {
 	t.Parallel()
 	refused := map[string]func(*testing.T) outcome{}
@@ -112,8 +111,8 @@ func TestAnOutageOfTheStoreLeavesNoTrace(t *testing.T) {
 	requireNoTrace(t, func(t *testing.T) outcome { return outlive(programtest.New(t), nil) }, refused)
 }
 
-// outlive runs the turn with an outage at each of its points, none without any, and returns its transcript and its
-// frames.
+// outlive runs the turn with an outage at each of its points (none in the reference run), and returns its transcript
+// and its frames.
 func outlive(s *programtest.Site, outages func(point int) outage) outcome {
 	t := s.T
 	t.Helper()
@@ -143,11 +142,11 @@ func outlive(s *programtest.Site, outages func(point int) outage) outcome {
 	turn := server.Send(session, outageTurn(gate, ran))
 	first := programtest.Text(events.WaitType("approval").Decoded(), "approvalId")
 	if outages != nil {
-		// while it waits to be decided
+		// during the wait for its decision
 		during(1, func() { refused(server, "/api/approvals/"+first+"/decision", programtest.Object{"decision": "accept"}) })
 	}
 	server.Decide(first)
-	during(2, func() { // after it, and before the next
+	during(2, func() { // after it and before the next
 		if err := os.WriteFile(gate, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -159,7 +158,7 @@ func outlive(s *programtest.Site, outages func(point int) outage) outcome {
 	events.Wait("a token", func(f programtest.Frame) bool {
 		return programtest.Text(f.Decoded(), "method") == programtest.AgentDelta
 	})
-	during(3, func() { // in the middle of a text, until the turn is over
+	during(3, func() { // in the middle of a text, until the turn ends
 		if err := s.Model.WaitHeld(t.Context(), "end"); err != nil {
 			t.Fatal(err)
 		}
@@ -177,12 +176,12 @@ func outlive(s *programtest.Site, outages func(point int) outage) outcome {
 	if said, err := os.ReadFile(ran); err != nil || string(said) != "one\ntwo\n" {
 		t.Errorf("the commands ran as %q, %v", said, err)
 	}
-	s.FoldJournal(session) // gap-free
+	s.FoldJournal(session) // no gaps
 	return outcome{entries, frames(s, session)}
 }
 
-// expireInOutage kills the runtime while an approval waits and the store refuses: the approval can be decided neither
-// then nor afterwards, when its end is stored.
+// expireInOutage kills the runtime while an approval waits and the store refuses. The approval cannot be decided
+// then, or later when its end is stored.
 func expireInOutage(i *programtest.Server, session string, o outage) {
 	i.T.Helper()
 	events := i.Follow("threadId=" + session)
@@ -204,7 +203,8 @@ func expireInOutage(i *programtest.Server, session string, o outage) {
 	i.WaitRuntime()
 }
 
-// awaitOutage writes until the store refuses: a database has room of its own on a full disk.
+// awaitOutage writes until the store refuses, because a database still has free space inside its files on a full
+// disk.
 func awaitOutage(i *programtest.Server, session string) {
 	i.T.Helper()
 	content := strings.Repeat("filling ", 8<<10)
@@ -221,7 +221,7 @@ func awaitOutage(i *programtest.Server, session string) {
 	})
 }
 
-// limitWrites has the kernel refuse writes of the server beyond a file size.
+// limitWrites makes the kernel refuse the server's writes above a file size.
 func limitWrites(i *programtest.Server, size uint64) {
 	i.T.Helper()
 	limit := unix.Rlimit{Cur: size, Max: unix.RLIM_INFINITY}
@@ -230,7 +230,7 @@ func limitWrites(i *programtest.Server, size uint64) {
 	}
 }
 
-// refused posts what has to be refused for the store's sake.
+// refused sends a POST that must be refused because of the store.
 func refused(i *programtest.Server, path string, body any) {
 	i.T.Helper()
 	encoded, err := json.Marshal(body)
@@ -251,7 +251,7 @@ func refused(i *programtest.Server, path string, body any) {
 	}
 }
 
-// reportsOutage reads health, readiness and the metrics.
+// reportsOutage checks health, readiness and the metrics.
 func reportsOutage(i *programtest.Server) bool {
 	i.T.Helper()
 	ready, why := i.Call(http.MethodGet, "/api/ready", nil)
@@ -272,9 +272,9 @@ func reportsOutage(i *programtest.Server) bool {
 		strings.Contains(string(metrics), gauge+"1.")
 }
 
-// A network that silently drops packets to Postgres: requests that write are asked to retry, and the server
-// is not ready. The runtime's output meanwhile is stored in order and once when another connection gets
-// through, although none of before ever does.
+// A network silently drops packets to Postgres. Requests that write are asked to retry, and the server is not ready.
+// Once another connection works, the server stores the runtime's output of the outage in order and once. No earlier
+// connection ever works again.
 func TestANetworkThatSwallowsPackets(t *testing.T) {
 	t.Parallel()
 	proxy := dbtest.NewProxy(t, dbtest.NewRole(t).URL)
@@ -310,7 +310,7 @@ func TestANetworkThatSwallowsPackets(t *testing.T) {
 	})
 	var said []string
 	for _, entry := range server.Transcript(session) {
-		if programtest.Text(entry, "type") == "agentMessage" { // the refused upsert may have been stored later
+		if programtest.Text(entry, "type") == "agentMessage" { // a refused upsert may have been stored later
 			said = append(said, programtest.Text(entry, "content"))
 		}
 	}
@@ -318,6 +318,6 @@ func TestANetworkThatSwallowsPackets(t *testing.T) {
 		t.Errorf("the transcript is %q", said)
 	}
 	server.Stop()
-	s.FoldJournal(session) // gap-free
+	s.FoldJournal(session) // no gaps
 	s.RequireNoOrphans()
 }

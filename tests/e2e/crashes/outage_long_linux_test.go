@@ -10,8 +10,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// A store that refuses for longer than a runtime may leave a probe unanswered ends no runtime: the process
-// and its turn continue, and an approval that waited is decided afterwards.
+// A store that refuses for longer than the limit for an unanswered probe ends no runtime. The process and its turn
+// continue, and a waiting approval can be decided afterwards.
 func TestAnOutageLongerThanTheHangLimitEndsNoRuntime(t *testing.T) {
 	t.Parallel()
 	const hang = time.Second

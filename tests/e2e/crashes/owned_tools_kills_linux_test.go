@@ -17,10 +17,10 @@ import (
 	"harness/tests/programtest"
 )
 
-// toolKillsEnv is how many tasks with tools are killed on each engine (make histories: 100).
+// toolKillsEnv is how many tasks with tools the test kills on each engine (make histories: 100).
 const toolKillsEnv = "HARNESS_TOOL_KILLS"
 
-// toolKills are tasks whose agent calls a tool that leaves a line of each run, while the server or the agent is killed.
+// toolKills runs tasks whose agent calls a tool that logs each run, and kills the server or the agent.
 type toolKills struct {
 	*programtest.Site
 	server  *programtest.Server
@@ -29,11 +29,11 @@ type toolKills struct {
 	session string
 }
 
-// counted is the file that the tool adds a line to.
+// counted is the file to which the tool appends a line.
 const counted = "counted"
 
-// TL-28, EV-06, OB-01: the server or the agent is killed at random moments of tasks with tools: no tool runs more often
-// than it was approved, each task has one end, and the audit log is whole.
+// TL-28, EV-06, OB-01: the server or the agent is killed at random moments of tasks with tools. No tool runs more
+// often than it was approved, each task has one end, and the audit log is complete.
 func TestKillsRunNoToolTwice(t *testing.T) {
 	t.Parallel()
 	rounds, seed := number(t, toolKillsEnv, 3), number(t, historiesSeed, 14)
@@ -75,7 +75,7 @@ func TestKillsRunNoToolTwice(t *testing.T) {
 	}
 }
 
-// round is one task, in which something is killed. It returns how often its tool ran.
+// round runs one task with a kill. It returns how often its tool ran.
 func (k *toolKills) round(task string) (ran int) {
 	k.T.Helper()
 	base := "/v1/sessions/" + k.session
@@ -95,7 +95,7 @@ func (k *toolKills) round(task string) (ran int) {
 	victim := "server"
 	if pid := k.server.RuntimePID(); k.random.IntN(4) == 0 && pid > 1 { // 0 would be this process's group
 		victim = "agent"
-		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended meanwhile
+		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have just ended
 	} else {
 		k.server.Kill()
 		k.server = k.Start(k.port)
@@ -137,7 +137,7 @@ func (k *toolKills) round(task string) (ran int) {
 	return ran
 }
 
-// approve approves the open approvals; asked says whether there were any.
+// approve accepts the open approvals. asked reports whether there were any.
 func (k *toolKills) approve() (asked bool) {
 	k.T.Helper()
 	status, pending := k.server.Call(http.MethodGet, "/api/sessions/"+k.session+"/approvals", nil)
@@ -162,7 +162,7 @@ func (k *toolKills) ended(task string) bool {
 	return false
 }
 
-// events are all events of the session.
+// events returns all events of the session.
 func (k *toolKills) events(base string) (all []any) {
 	k.T.Helper()
 	for after := 0; ; {

@@ -15,8 +15,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// lineErrand queues a job for each message that begins with "errand NAME": its worker writes one line into NAME.txt and
-// then waits for NAME.
+// lineErrand queues a job for each message that starts with "errand NAME". Its worker writes one line into NAME.txt
+// and then waits for NAME.
 const lineErrand = `
 export function registerAgentEvents(registry) {
   registry.on("app_server.item.started", (event, tools) => {
@@ -32,7 +32,7 @@ export function registerAgentEvents(registry) {
 }
 `
 
-// withErrands makes a site with the extension; its workers need no approvals.
+// withErrands makes a site with the extension. Its workers need no approvals.
 func withErrands(t *testing.T, options ...programtest.SiteOption) *programtest.Site {
 	t.Helper()
 	s := programtest.New(t, options...)
@@ -48,7 +48,7 @@ func addErrands(s *programtest.Site) {
 	})
 }
 
-// onErrand is a server in the middle of the errand "one" of a session.
+// onErrand starts a server and leaves it in the middle of the errand "one" of a session.
 func onErrand(t *testing.T, options ...programtest.SiteOption) (s *programtest.Site, server *programtest.Server, session string) {
 	t.Helper()
 	s = withErrands(t, options...)
@@ -63,7 +63,7 @@ func errand(i *programtest.Server, session, name string) {
 	i.Send(session, "errand "+name+" MOCK_REPLY[ok]")
 }
 
-// jobOf is the errand's job. Connections of the store that were ended while it refused may each cost a read.
+// jobOf returns the errand's job. Each store connection that broke during the outage may make one read fail.
 func jobOf(i *programtest.Server, session, name string) programtest.Object {
 	i.T.Helper()
 	var job programtest.Object
@@ -91,7 +91,7 @@ func ended(i *programtest.Server, session, name string) programtest.Object {
 	return job
 }
 
-// ran are the lines an errand wrote.
+// ran returns the lines that an errand wrote.
 func ran(s *programtest.Site, name string) string {
 	s.T.Helper()
 	lines, err := os.ReadFile(filepath.Join(s.Workspace, name+".txt"))
@@ -108,8 +108,8 @@ func held(s *programtest.Site, name string) {
 	}
 }
 
-// The server is killed, or stopped for an upgrade, while a job's turn runs: the next one resumes that turn as
-// the same attempt, also when it ends while no server is there, and the instruction runs once.
+// The server is killed, or stopped for an upgrade, while a job's turn runs. The next server resumes that turn as the
+// same attempt, even if it ends while no server runs, and the instruction runs once.
 func TestAJobGoesOnWithItsTurn(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {
@@ -139,8 +139,7 @@ func TestAJobGoesOnWithItsTurn(t *testing.T) {
 	}
 }
 
-// A resumed job is canceled like any other, and its turn ends with it; the next instruction has a turn of its
-// own.
+// A resumed job can be canceled like any other, and its turn ends with it. The next instruction gets a separate turn.
 func TestAReattachedJobIsCanceled(t *testing.T) {
 	t.Parallel()
 	s, server, session := onErrand(t)
@@ -164,8 +163,8 @@ func TestAReattachedJobIsCanceled(t *testing.T) {
 	}
 }
 
-// The server is killed after it asked codex, which is frozen, for the job's turn and before it got one: the
-// turn is found when codex runs again; when codex dies instead there was none, and the job runs then.
+// The server is killed after it requested the job's turn from the frozen codex and before the response. The server
+// finds the turn when codex runs again. If codex dies instead, there was no turn, and the job runs then.
 func TestAJobWhoseTurnWasNotReported(t *testing.T) {
 	t.Parallel()
 	for _, dies := range []bool{false, true} {
@@ -174,7 +173,7 @@ func TestAJobWhoseTurnWasNotReported(t *testing.T) {
 			s := withErrands(t)
 			server := s.Start()
 			session := server.CreateSession(nil)
-			errand(server, session, "first") // makes and prepares the worker
+			errand(server, session, "first") // it creates and prepares the worker
 			s.Model.Release("first")
 			s.Model.Release("second")
 			ended(server, session, "first")
@@ -201,7 +200,7 @@ func TestAJobWhoseTurnWasNotReported(t *testing.T) {
 	}
 }
 
-// queueAnother stores a job like that of an errand: with codex frozen no message can ask for one.
+// queueAnother stores a job like that of an errand, because no message can request one while codex is frozen.
 func queueAnother(s *programtest.Site, like, name string) {
 	s.T.Helper()
 	err := dbtest.Connect(s.T, s.Store()).Update(s.T.Context(), func(tx database.Tx) error {
@@ -217,8 +216,8 @@ func queueAnother(s *programtest.Site, like, name string) {
 	}
 }
 
-// A turn that outlived its job, canceled while no server was there, is not what the next instruction goes into: that
-// waits for its end and has a turn of its own.
+// A job is canceled while no server runs, and its turn outlives it. The next instruction does not join that turn. It
+// waits for the turn's end and gets a separate turn.
 func TestAnInstructionWaitsForATurnLeftBehind(t *testing.T) {
 	t.Parallel()
 	s, server, session := onErrand(t)

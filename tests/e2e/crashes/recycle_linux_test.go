@@ -8,8 +8,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// A runtime above its bound is replaced while nothing runs; its sessions do not notice, and what was said before is
-// known.
+// The server replaces a runtime above its memory limit while nothing runs. Its sessions do not notice, and keep their
+// history.
 func TestAnIdleRuntimeIsRecycled(t *testing.T) {
 	programtest.EachSite(t, func(t *testing.T, s *programtest.Site) {
 		server := s.Start("HARNESS_RUNTIME_LIMITS=memory-mb=1")
@@ -24,7 +24,7 @@ func TestAnIdleRuntimeIsRecycled(t *testing.T) {
 		}
 		unused := server.CreateSession(nil)
 		if strings.Contains(t.Name(), "oldest") {
-			// 0.101 has it in its memory only until it is used, and is not recycled before.
+			// 0.101 keeps it only in memory until its first use, and is not recycled before that.
 			events := server.Follow("threadId=" + unused)
 			if status := events.WaitTurn(server.Send(unused, "hello")); status != "completed" {
 				t.Errorf("the first turn ended %s", status)

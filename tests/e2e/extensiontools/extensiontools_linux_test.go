@@ -1,4 +1,4 @@
-// Package extensiontools_test has agents call tools of extensions, on whole servers.
+// Package extensiontools_test tests agents that call tools of extensions, on whole servers.
 package extensiontools_test
 
 import (
@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { programtest.Main(m) }
 
 const word = `"input":{"type":"object","properties":{"word":{"type":"string"}},"required":["word"]}`
 
-// event is one of the task API.
+// event is an event of the task API.
 type event struct {
 	Type    string
 	Payload struct {
@@ -30,9 +30,10 @@ type event struct {
 	}
 }
 
-// A real agent calls tools of an extension in the server and of one in a Node process: what reads runs, what writes is
-// asked about, input that the schema refuses is denied, what a handler throws is a failed call, and all of it is
-// recorded as of the server's own tools. A reload that fails changes nothing; one that does replaces the tools.
+// A real agent calls tools of an extension in the server and of one in a Node process. Reads run, and writes need an
+// approval. Input that the schema refuses is denied, and an exception in a handler is a failed call. The audit log
+// has all of this, as for the server's own tools. A failed reload changes nothing, and a successful one replaces the
+// tools.
 func TestAgentsCallToolsOfExtensions(t *testing.T) {
 	t.Parallel()
 	extension := func(name, tools, more string) string {
@@ -63,7 +64,7 @@ func TestAgentsCallToolsOfExtensions(t *testing.T) {
 		"HARNESS_TOOLS=extension:@t/inside,extension:@t/node"))
 	server := site.Start()
 	server.WaitRuntime()
-	// do makes a request and decodes what is answered with 2xx, unless answer is nil.
+	// do sends a request and decodes the 2xx response, unless answer is nil.
 	do := func(method, path string, body, answer any) (int, []byte) {
 		t.Helper()
 		status, text, err := server.Try(method, path, body)
@@ -81,7 +82,7 @@ func TestAgentsCallToolsOfExtensions(t *testing.T) {
 		return programtest.Text(server.Want(http.StatusCreated, http.MethodPost, "/v1/sessions",
 			map[string]any{"runtime": "codex", "permission_mode": "auto", "cwd": folder}), "session_id")
 	}
-	// run has a task done, decides what is asked, and returns what became of the server's tools.
+	// run runs a task, decides its approvals, and returns the results of the server's tools.
 	run := func(session, script string) (ended []event) {
 		t.Helper()
 		var task struct {

@@ -10,7 +10,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// errand queues a job for every message: its text is the instruction of the worker of agent "errand".
+// errand queues a job for every message. The message's text is the instruction for the worker of agent "errand".
 const errand = `
 export function registerAgentEvents(registry) {
   registry.on("app_server.item.started", (event, tools) => {
@@ -23,8 +23,8 @@ export function registerAgentEvents(registry) {
 }
 `
 
-// runErrand has a worker under this agent.config.json ("" for none) touch a file, and returns the job as it ended,
-// whether the file is there, and the worker's session (nil when none was made).
+// runErrand makes a worker under this agent.config.json ("" for none) touch a file. It returns the finished job,
+// whether the file exists, and the worker's session (nil if none was created).
 func runErrand(t *testing.T, policy string, env ...string) (job programtest.Object, touched bool, worker programtest.Object) {
 	t.Helper()
 	s := programtest.New(t, programtest.WithEnv(env...))
@@ -51,8 +51,8 @@ func runErrand(t *testing.T, policy string, env ...string) (job programtest.Obje
 	return job, err == nil, worker
 }
 
-// An agent.config.json as codex-manager's users wrote it holds on real codex: a worker that may only read, and has to
-// ask, changes nothing.
+// An agent.config.json of codex-manager's users applies to the real codex: a worker that may only read, and must ask,
+// changes nothing.
 func TestAgentPolicyOfCodexManagerHolds(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -86,8 +86,7 @@ func TestAgentPolicyOfCodexManagerHolds(t *testing.T) {
 	}
 }
 
-// A policy that cannot be understood refuses the worker: the job fails at once and says what is wrong, and no session
-// is made.
+// An invalid policy refuses the worker: the job fails immediately with the reason, and no session is created.
 func TestAgentPolicyThatIsNoneRefusesTheWorker(t *testing.T) {
 	t.Parallel()
 	job, touched, worker := runErrand(t, `{"turnPolicy":{"sandbox":"readonly"}}`)

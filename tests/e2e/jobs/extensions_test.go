@@ -41,9 +41,9 @@ func reviewerManifest(version string) string {
 		`"turn.completed","app_server.turn.started"],"actions":["approval.decide","transcript.upsert"]}}`
 }
 
-// EX-21, EX-23, EX-36, EX-39, LC-01, LC-04, LC-05: a TypeScript extension decides a real codex's file change and writes
-// into its transcript, on both stores, in trust mode enforced and beside a handler that never ends; a reload picks up
-// an edited helper, a broken one changes nothing.
+// EX-21, EX-23, EX-36, EX-39, LC-01, LC-04, LC-05: a TypeScript extension decides a real codex's file change and
+// writes to its transcript. This works on both stores, in trust mode enforced and next to a handler that never ends.
+// A reload loads an edited helper, and a broken helper changes nothing.
 func TestExtensionReviewsFileChanges(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {
@@ -78,7 +78,7 @@ func TestExtensionReviewsFileChanges(t *testing.T) {
 
 			listing := server.Want(http.StatusOK, http.MethodGet, "/api/agents/extensions", nil)
 			before := programtest.Text(listing, "snapshotVersion")
-			// A helper edited together with a version: the reload serves both.
+			// A helper is edited together with a version. The reload applies both.
 			s.Extension("reviewer", map[string]string{"extension.manifest.json": reviewerManifest("1.1.0"),
 				"lib/words.ts": `export const note = (n: number): string => "second: " + n;`})
 			reloaded := server.Want(http.StatusOK, http.MethodPost, "/api/agents/extensions/reload", nil)
@@ -107,8 +107,8 @@ func TestExtensionReviewsFileChanges(t *testing.T) {
 	}
 }
 
-// EX-41: the server dies while a file change waits; the next one decides it, and dispatches the turn's end
-// exactly once.
+// EX-41: the server dies while a file change waits. The next server decides it, and dispatches the turn's end exactly
+// once.
 func TestFileChangeIsReconciledAfterAKill(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t, programtest.WithEnv("DEFAULT_SANDBOX_MODE=read-only"))
@@ -123,7 +123,7 @@ func TestFileChangeIsReconciledAfterAKill(t *testing.T) {
 	s.Extension("reviewer", map[string]string{"events.ts": reviewer, "extension.manifest.json": reviewerManifest("1.0.0"),
 		"lib/words.ts": `export const note = (n: number): string => "later: " + n;`})
 	server.Want(http.StatusOK, http.MethodPost, "/api/agents/extensions/reload", nil)
-	// What waited before the extension was there is offered to it by the reload.
+	// The reload offers the extension the requests that were already waiting.
 	if resolved := events.WaitType("approval_resolved").Decoded(); programtest.Text(resolved, "decision") != "accept" {
 		t.Errorf("resolved %v", resolved)
 	}
@@ -141,7 +141,7 @@ func TestFileChangeIsReconciledAfterAKill(t *testing.T) {
 	}
 }
 
-// LC-11, LC-12, LC-15: the roles of a running server, and that a refused attempt is on record.
+// LC-11, LC-12, LC-15: a running server enforces roles, and records a refused attempt.
 func TestExtensionRolesOfARunningServer(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t, programtest.WithEnv("AGENT_EXTENSION_RBAC_MODE=header", "AGENT_EXTENSION_RBAC_HEADER_SECRET=shared-token"))
@@ -181,7 +181,7 @@ func TestExtensionRolesOfARunningServer(t *testing.T) {
 	}
 }
 
-// suggester answers requests for suggestions with a job of its own.
+// suggester answers requests for suggestions with a separate job.
 const suggester = `
 export function registerAgentEvents(registry) {
   registry.on("suggest_request.requested", async (event, tools) => {
@@ -192,7 +192,7 @@ export function registerAgentEvents(registry) {
 }
 `
 
-// EX-16, EX-43, EX-44: the suggestion route asks extensions; the job one queues is the route's.
+// EX-16, EX-43, EX-44: the suggestion route asks extensions, and returns the job that one of them queues.
 func TestExtensionQueuesASuggestion(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t)

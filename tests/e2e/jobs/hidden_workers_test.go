@@ -11,9 +11,9 @@ import (
 	"harness/tests/programtest"
 )
 
-// ST-15, ST-16, ST-17: whatever a real worker's thread makes the runtime say, from its first notice to what comes after
-// its deletion, only the connection that subscribed to exactly this thread receives it: live, by cursor from the
-// beginning, and by cursor after the server was killed.
+// ST-15, ST-16, ST-17: only the connection that subscribed to exactly this worker's thread receives the runtime's
+// output for it. This covers everything from the first notification to those after its deletion: live, by cursor from
+// the beginning, and by cursor after the server was killed.
 func TestFramesOfAWorkerReachOnlyItsOwnSubscriber(t *testing.T) {
 	t.Parallel()
 	for _, version := range codextest.Versions() {
@@ -40,7 +40,7 @@ func framesOfAWorker(t *testing.T, options ...programtest.SiteOption) {
 	}
 	workers := programtest.List(t, server, "/api/projects/session:"+session+"/agent-sessions")
 	worker := programtest.Text(workers[0], "sessionId")
-	// What is said after a marker shows that everything before it has arrived.
+	// When a marker arrives, everything before it has arrived.
 	marker := func(name string, followers ...*programtest.Follower) {
 		server.Want(http.StatusOK, http.MethodPost, "/api/sessions/"+session+"/transcript/upsert",
 			programtest.Object{"messageId": name, "turnId": "t", "role": "system", "type": "note", "status": "complete",

@@ -9,14 +9,14 @@ import (
 	"harness/tests/programtest"
 )
 
-// QU-01, QU-02, QU-04, QU-09 end to end: a suggestion is made by a hidden worker, published on the stream,
-// answered by both routes and kept over a restart; the job, its worker and the health figures agree.
+// QU-01, QU-02, QU-04, QU-09 end to end: a hidden worker creates a suggestion. The stream publishes it, both routes
+// return it, and it survives a restart. The job, its worker and the health figures agree.
 func TestQU09ASuggestedRequest(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
 			t.Parallel()
-			// In time however busy the machine is: what being late does, the next test shows.
+			// The deadline is long enough for a busy machine. The next test covers a missed deadline.
 			s := programtest.New(t, programtest.WithEngine(engine), programtest.WithEnv("ORCHESTRATOR_SUGGEST_REQUEST_WAIT_MS=50000"))
 			server := s.Start()
 			session := server.CreateSession(nil)
@@ -54,7 +54,7 @@ func TestQU09ASuggestedRequest(t *testing.T) {
 
 			ok := server.Want(http.StatusOK, http.MethodPost, "/api/sessions/"+session+"/suggested-request",
 				programtest.Object{"draft": "MOCK_REPLY[Better.]"})
-			// the chat's own marker comes first in what the worker reads
+			// the chat's marker comes first in the worker's input
 			if programtest.Text(ok, "status") != "ok" || programtest.Text(ok, "suggestion") != "Now run the tests." {
 				t.Errorf("synchronous: %v", ok)
 			}
@@ -95,8 +95,8 @@ func TestQU09ASuggestedRequest(t *testing.T) {
 	}
 }
 
-// A worker that does not answer in time leaves the deterministic text, and its turn is interrupted; a canceled request
-// says so.
+// If a worker does not respond in time, the suggestion is the deterministic text, and the worker's turn is
+// interrupted. A canceled request reports this.
 func TestSuggestedRequestDeadlineAndCancel(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t, programtest.WithEnv("ORCHESTRATOR_SUGGEST_REQUEST_WAIT_MS=4000"))
@@ -129,7 +129,7 @@ func TestSuggestedRequestDeadlineAndCancel(t *testing.T) {
 	})
 }
 
-// With the queue off suggestions by others are still stored and published; everything else answers 503.
+// With the queue off, suggestions by other clients are still stored and published. Everything else returns 503.
 func TestQueueSwitchedOff(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t, programtest.WithEnv("ORCHESTRATOR_QUEUE_ENABLED=false"))

@@ -1,4 +1,4 @@
-// Package jobs tests, on whole servers, jobs and extensions.
+// Package jobs tests jobs and extensions on whole servers.
 package jobs
 
 import (

@@ -11,8 +11,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// cliSupervisor queues jobs whose worker does its work over the API while its turn runs, as codex-manager's supervisor
-// has its workers do.
+// cliSupervisor queues jobs whose worker acts over the API during its turn, like the workers of codex-manager's
+// supervisor.
 const cliSupervisor = `
 const job = (tools, p, jobKind, more) => tools.enqueueJob({ type: "agent_instruction", projectId: p.projectId, sourceSessionId: p.sourceSessionId, payload: {
   agent: "supervisor", jobKind, projectId: p.projectId, sourceSessionId: p.sourceSessionId, threadId: p.threadId, turnId: p.turnId, expectResponse: "none", ...more } });
@@ -27,8 +27,8 @@ export function registerAgentEvents(registry) {
 }
 `
 
-// A suggestion that a worker stores over the API is the answer to its request, at once, before the worker's
-// turn or job ends. The worker's transcript shows that the job is done.
+// A suggestion that a worker stores over the API answers its request immediately, before the worker's turn or job
+// ends. The worker's transcript shows that the job has ended.
 func TestSuggestionStoredByAWorkerIsTheAnswer(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {
@@ -88,8 +88,8 @@ func TestSuggestionStoredByAWorkerIsTheAnswer(t *testing.T) {
 	}
 }
 
-// What a job owes about a file change stands behind the change, the explanation before the insight: on the stream, in
-// whole reads and in windows.
+// A job's entries about a file change follow the change, the explanation before the insight: on the stream, in whole
+// reads and in windows.
 func TestExplanationComesBeforeInsight(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t, programtest.WithEnv("DEFAULT_SANDBOX_MODE=read-only"))

@@ -13,7 +13,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// supervisor puts the example extension into the site's workspace.
+// supervisor copies the example extension into the site's workspace.
 func supervisor(s *programtest.Site) {
 	s.T.Helper()
 	if err := os.CopyFS(filepath.Join(s.Workspace, "agents", "supervisor"),
@@ -22,7 +22,7 @@ func supervisor(s *programtest.Site) {
 	}
 }
 
-// projectSession opens a session of a new project that asks before it changes files.
+// projectSession opens a session of a new project that requires approval for file changes.
 func projectSession(i *programtest.Server) (project, session string) {
 	i.T.Helper()
 	project = programtest.Text(i.Want(http.StatusOK, http.MethodPost, "/api/projects", programtest.Object{"name": "p"}), "project", "projectId")
@@ -37,7 +37,7 @@ func jobsOf(i *programtest.Server, owner, kind string) (found []programtest.Obje
 	return programtest.JobsOf(i.Want(http.StatusOK, http.MethodGet, "/api/projects/"+owner+"/orchestrator/jobs", nil), kind)
 }
 
-// waitJob returns the event that ends a job of a kind, which must be of the type.
+// waitJob returns the event that ends a job of a kind. It must have the type.
 func waitJob(f *programtest.Follower, i *programtest.Server, kind, ends string) programtest.Object {
 	i.T.Helper()
 	return f.Wait(kind+" "+ends, func(frame programtest.Frame) bool {
@@ -49,9 +49,9 @@ func waitJob(f *programtest.Follower, i *programtest.Server, kind, ends string) 
 	}).Decoded()
 }
 
-// QU-10, QU-12, EX-21, EX-36, EX-39: the example supervisor explains a real codex's file change in the transcript while
-// it waits, reviews the turn once it is over, and names the chat once for several messages; its workers run as
-// agent.config.json says.
+// QU-10, QU-12, EX-21, EX-36, EX-39: the example supervisor explains a real codex's file change in the transcript
+// while it waits, and reviews the turn after its end. It names the chat once for several messages. Its workers run as
+// configured in agent.config.json.
 func TestSupervisorExplainsReviewsAndNames(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {
@@ -63,7 +63,7 @@ func TestSupervisorExplainsReviewsAndNames(t *testing.T) {
 			server := s.Start()
 			project, session := projectSession(server)
 			events := server.Follow("threadId=" + session)
-			// The name comes out of the model only in the first message, which the naming job quotes.
+			// The model produces the name only for the first message, which the naming job quotes.
 			events.WaitTurn(server.Send(session,
 				`MOCK_REPLY[{"kind":"action_intents","intents":[{"kind":"action_request","actionType":"session.rename",`+
 					`"payload":{"sessionId":"`+session+`","onlyFrom":"New chat","title":"A good name"}}]}]`))
@@ -72,7 +72,7 @@ func TestSupervisorExplainsReviewsAndNames(t *testing.T) {
 				"title"); title != "A good name" {
 				t.Errorf("the chat is called %q, the job said %v", title, named)
 			}
-			// Called as before, it does not get a second job.
+			// The same request does not create a second job.
 			server.Want(http.StatusOK, http.MethodPost, "/api/sessions/"+session+"/rename", programtest.Object{"title": "New chat"})
 			turn := server.Send(session, "MOCK_PATCH[made.txt]")
 			approval := programtest.Text(events.WaitType("approval").Decoded(), "approvalId")
@@ -122,8 +122,7 @@ func TestSupervisorExplainsReviewsAndNames(t *testing.T) {
 	}
 }
 
-// A naming job whose worker finds no title leaves no nameless chat: its title is the first words of its first
-// message.
+// If the worker of a naming job finds no title, the chat still gets one: the first words of its first message.
 func TestSupervisorNamesByFirstWords(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t)
@@ -140,8 +139,8 @@ func TestSupervisorNamesByFirstWords(t *testing.T) {
 	server.Stop()
 }
 
-// Bugs of the original: what a session switched off queues nothing, what it left on works, and a suggestion is answered
-// as "ok" with the worker's text.
+// Bugs of the original: a feature that a session disabled queues nothing, the enabled ones work, and a suggestion
+// returns "ok" with the worker's text.
 func TestSupervisorSwitchedOff(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t, programtest.WithEnv("DEFAULT_SANDBOX_MODE=read-only", "ORCHESTRATOR_SUGGEST_REQUEST_WAIT_MS=50000"))
@@ -156,7 +155,7 @@ func TestSupervisorSwitchedOff(t *testing.T) {
 	approval := programtest.Text(events.WaitType("approval").Decoded(), "approvalId")
 	server.Want(http.StatusOK, http.MethodPost, "/api/approvals/"+approval+"/decision", programtest.Object{"decision": "accept"})
 	events.WaitTurn(turn)
-	// The review comes after what would have been queued before it.
+	// The review follows any job that would have been queued before it.
 	waitJob(events, server, "turn_supervisor_review", "orchestrator_job_completed")
 	for _, kind := range []string{"session_initial_rename", "file_change_supervisor_review"} {
 		if jobs := jobsOf(server, project, kind); len(jobs) != 0 {
@@ -169,7 +168,8 @@ func TestSupervisorSwitchedOff(t *testing.T) {
 		t.Errorf("suggested %v", suggested)
 	}
 
-	// The rest off: nothing reviews the next turn, and the suggestion route says that there is none (EX-33).
+	// With the rest off, nothing reviews the next turn, and the suggestion route reports that there is no suggestion
+	// (EX-33).
 	before := len(jobsOf(server, project, "turn_supervisor_review"))
 	server.Want(http.StatusOK, http.MethodPost, "/api/sessions/"+session+"/settings",
 		programtest.Object{"scope": "session", "key": "supervisor", "value": false})
@@ -190,7 +190,7 @@ func TestSupervisorSwitchedOff(t *testing.T) {
 	}
 }
 
-// asker queues a job whose worker answers with actions; the user's message is the worker's instruction.
+// asker queues a job whose worker answers with actions. The user's message is the worker's instruction.
 const asker = `
 export function registerAgentEvents(registry) {
   registry.on("app_server.item.started", (event, tools) => {
@@ -204,8 +204,8 @@ export function registerAgentEvents(registry) {
 }
 `
 
-// QU-14, QU-16, QU-19, QU-20: what a worker asks for is done once, however often it asks, and nothing outside of its
-// session.
+// QU-14, QU-16, QU-19, QU-20: an action of a worker takes effect once, however often the worker repeats it, and only
+// within its session.
 func TestWorkerIntentsActOnce(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t)
@@ -224,7 +224,7 @@ func TestWorkerIntentsActOnce(t *testing.T) {
 	for round := range outcomes {
 		turn := server.Send(session, answer)
 		done := events.WaitType("orchestrator_job_completed").Decoded()
-		events.FindTurn(turn) // the job began with an item of it, and may be over first
+		events.FindTurn(turn) // an item of it started the job, so it may end first
 		outcomes[round], _ = done["result"].(programtest.Object)["actionResults"].([]any)
 	}
 	for round, results := range outcomes {
@@ -246,8 +246,8 @@ func TestWorkerIntentsActOnce(t *testing.T) {
 	}
 }
 
-// QU-16: in trust mode enforced a worker may ask for what its extension declared, as a handler may, and for nothing by
-// the declaration of another extension.
+// QU-16: in trust mode enforced, a worker may use what its extension declared, like a handler. It may not use the
+// declarations of another extension.
 func TestAWorkersIntentsAreHeldToWhatIsDeclared(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t, programtest.WithEngine(database.SQLite), programtest.WithEnv("AGENT_EXTENSION_TRUST_MODE=enforced"))
@@ -274,7 +274,7 @@ func TestAWorkersIntentsAreHeldToWhatIsDeclared(t *testing.T) {
 		`MOCK_REPLY[{"kind":"action_intents","intents":[{"kind":"action_request","actionType":"transcript.upsert","payload":{"sessionId":"`+
 			session+`","entry":{"messageId":"by-worker","turnId":"t-1","role":"system","type":"asker.note","content":"done",`+
 			`"status":"complete"}}}]}]`)
-	// the order in which they are queued, and done
+	// the order in which they are queued and run
 	for _, c := range [][2]string{{"asker", "performed"}, {"mute", "forbidden"}} {
 		kind, want := c[0], c[1]
 		waitJob(events, server, kind, "orchestrator_job_completed")
@@ -292,15 +292,15 @@ func TestAWorkersIntentsAreHeldToWhatIsDeclared(t *testing.T) {
 	}
 }
 
-// QU-06, QU-13: the next server resumes the job of one that died in the middle of it, and the promised entry
-// is completed.
+// QU-06, QU-13: the next server resumes the job of a server that died in the middle of it, and completes the promised
+// entry.
 func TestKilledInTheMiddleOfAJob(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t, programtest.WithEngine(database.SQLite))
 	s.Extension("asker", map[string]string{"events.js": asker})
 	server := s.Start()
 	session := server.CreateSession(nil)
-	server.Send(session, "MOCK_HOLD[middle]") // the chat's turn, and its worker's
+	server.Send(session, "MOCK_HOLD[middle]") // the chat's turn and its worker's
 	ctx, cancel := context.WithTimeout(t.Context(), programtest.Patience)
 	defer cancel()
 	if err := s.Model.WaitHeld(ctx, "middle"); err != nil {
@@ -319,7 +319,7 @@ func TestKilledInTheMiddleOfAJob(t *testing.T) {
 		job = programtest.List(t, server, "/api/projects/"+owner+"/orchestrator/jobs")[0]
 		return programtest.Text(job, "completedAt") != ""
 	})
-	// The held answer is no action intents: the job ends as failed, still on its first attempt.
+	// The held answer contains no action intents, so the job fails, still on its first attempt.
 	if programtest.Text(job, "state") != "failed" || programtest.Text(job, "attempts") != "1" ||
 		!strings.Contains(programtest.Text(job, "error"), "action intents") {
 		t.Errorf("ended as %v", job)

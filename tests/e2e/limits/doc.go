@@ -1,2 +1,2 @@
-// Package limits has the end-to-end tests of tokens that are limited to projects.
+// Package limits tests, end to end, tokens that are limited to projects.
 package limits

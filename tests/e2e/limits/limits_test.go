@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { programtest.Main(m) }
 const (
 	owner    = "the-owners-token-of-this-test"
 	patience = time.Minute
-	// The ids below end with the project they belong to: a, b or none (n). "x" is not there at all.
+	// The ids below end with their project: a, b or none (n). "x" does not exist.
 	projectA, projectB = "11111111-1111-7111-8111-00000000000a", "11111111-1111-7111-8111-00000000000b"
 )
 
@@ -36,7 +36,7 @@ func jobOf(of string) string     { return id("3", of) }
 
 func projectOf(of string) string { return "11111111-1111-7111-8111-00000000000" + of }
 
-// site is a server with two projects and a session in each and in none, each with an approval and a job.
+// site is a server with two projects, and a session in each project and in none, each with an approval and a job.
 type site struct {
 	*programtest.Server
 	t    *testing.T
@@ -73,7 +73,7 @@ func start(t *testing.T, engine database.Engine) *site {
 	}
 	store(t, db, rows)
 	server := installed.Start()
-	// What waited for a server that is gone is over: these begin to wait now.
+	// Requests to the previous server have ended, so these start to wait now.
 	rows = nil
 	for _, of := range []string{"a", "b", "n"} {
 		rows = append(rows,
@@ -104,7 +104,7 @@ func store(t *testing.T, db *database.DB, rows []string) {
 	}
 }
 
-// ask makes a request with a token.
+// ask sends a request with a token.
 func (s *site) ask(token, method, path, body string) (status int, answer string) {
 	s.t.Helper()
 	request, err := http.NewRequestWithContext(s.t.Context(), method, s.URL+path, strings.NewReader(body))
@@ -129,7 +129,7 @@ func (s *site) ask(token, method, path, body string) (status int, answer string)
 	return response.StatusCode, string(text)
 }
 
-// token makes one of a role that is limited to projects.
+// token creates a token of a role that is limited to projects.
 func (s *site) token(name, role string, projects ...string) string {
 	s.t.Helper()
 	body, err := json.Marshal(map[string]any{"name": name, "role": role, "projects": projects})
@@ -143,8 +143,8 @@ func (s *site) token(name, role string, projects ...string) string {
 	return programtest.Decode[struct{ Secret string }](s.t, []byte(answer)).Secret
 }
 
-// A token that is limited to a project sees it, and nothing else by any route: lists leave the rest out, ids of the rest
-// are answered as ids of nothing, and what belongs to no project is refused.
+// A token limited to a project can access only that project, by any route. Lists omit all other objects, ids of other
+// objects look unknown, and requests about objects without a project are refused.
 func TestATokenLimitedToAProjectSeesNothingElse(t *testing.T) {
 	t.Parallel()
 	s := start(t, database.SQLite)
@@ -198,7 +198,7 @@ func TestATokenLimitedToAProjectSeesNothingElse(t *testing.T) {
 			}
 			for _, of := range []string{"b", "n"} {
 				if of == "n" && strings.Contains(c[1]+c[2], "{p}") {
-					continue // there is no project that is none
+					continue // no project is "none"
 				}
 				got, answer := s.ask(limited, c[0], about(c[1], of), about(c[2], of))
 				if got != status || strings.ReplaceAll(answer, "0"+of, "0x") != none {
@@ -266,7 +266,7 @@ func TestATokenLimitedToAProjectSeesNothingElse(t *testing.T) {
 	})
 }
 
-// openToLimited are the operations open to a token limited to projects, which show what is within them.
+// openToLimited are the operations open to a token limited to projects. They show only objects within the limit.
 var openToLimited = map[string]bool{"/api/login/methods": true,
 	"/api": true, "/api/health": true, "/api/ready": true, "/readyz": true, "/healthz": true, "/api/docs": true,
 	"/api/openapi.json": true, "/api/asyncapi.json": true, "/api/me": true, "/api/push": true, "/api/logout": true, "/api/sessions": true,
@@ -277,12 +277,12 @@ func call(method, params string) string {
 	return `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":` + params + `}`
 }
 
-// about fills in the ids of what belongs to a project.
+// about fills in the ids of a project's objects.
 func about(text, of string) string {
 	return strings.NewReplacer("{s}", sessionOf(of), "{p}", projectOf(of), "{r}", requestOf(of), "{j}", jobOf(of)).Replace(text)
 }
 
-// foreign reports whether a text has anything of another project.
+// foreign reports whether a text contains data of another project.
 func foreign(text string) bool {
 	for _, of := range []string{"b", "n"} {
 		if strings.Contains(text, "00000000000"+of) {
@@ -292,8 +292,8 @@ func foreign(text string) bool {
 	return false
 }
 
-// A socket of such a token gets the events of its project's sessions, live and by a cursor, as the session's project is
-// now, and no others; JSON-RPC's sockets too.
+// A socket with such a token gets only the events of sessions that are in its project at that time, live and by a
+// cursor. The same applies to JSON-RPC sockets.
 func TestASocketOfALimitedTokenGetsItsProjectAlone(t *testing.T) {
 	t.Parallel()
 	s := start(t, database.Postgres)
@@ -310,7 +310,7 @@ func TestASocketOfALimitedTokenGetsItsProjectAlone(t *testing.T) {
 		t.Cleanup(func() { _ = conn.CloseNow() })
 		return conn
 	}
-	// until reads to a frame that has a text, and fails at one of another project.
+	// until reads up to a frame with a text, and fails on a frame of another project.
 	until := func(conn *websocket.Conn, text string) {
 		t.Helper()
 		for {
@@ -353,7 +353,7 @@ func TestASocketOfALimitedTokenGetsItsProjectAlone(t *testing.T) {
 	say("n", "secret two")
 	say("a", "first of mine")
 	until(live, "first of mine")
-	move("n", `"`+projectA+`"`) // from here on it is of this project
+	move("n", `"`+projectA+`"`) // from here on it belongs to this project
 	say("n", "no longer nobodys")
 	if _, frame, err := read(ctx, live, "no longer nobodys"); err != nil {
 		t.Fatal(err)
@@ -375,7 +375,7 @@ func TestASocketOfALimitedTokenGetsItsProjectAlone(t *testing.T) {
 			break
 		}
 	}
-	// By a cursor, what is within the limit now; then nothing else is owed.
+	// A cursor returns the events that are within the limit now, and then nothing else.
 	again := open("/api/stream?after=0")
 	for {
 		_, frame, err := again.Read(ctx)
@@ -398,7 +398,7 @@ func TestASocketOfALimitedTokenGetsItsProjectAlone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// A socket that follows all moves gets the one into its project.
+		// A socket that follows all moves gets the move into its project.
 		if last = string(frame); strings.Contains(last, "secret") || strings.Contains(last, sessionOf("b")) {
 			t.Errorf("a socket that follows a session of another project gets %s", last)
 		}
@@ -411,7 +411,7 @@ func TestASocketOfALimitedTokenGetsItsProjectAlone(t *testing.T) {
 	}
 }
 
-// read reads to a frame that has a text.
+// read reads up to a frame with a text.
 func read(ctx context.Context, conn *websocket.Conn, text string) (websocket.MessageType, string, error) {
 	for {
 		kind, frame, err := conn.Read(ctx)

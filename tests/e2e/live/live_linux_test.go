@@ -11,8 +11,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// TE-05: every agent of this machine that has credentials answers a prompt and runs a command. Agents that are missing,
-// or not logged in, are named and have no test; it fails when no agent was tried.
+// TE-05: every agent of this machine with credentials answers a prompt and runs a command. The test names agents that
+// are missing or not logged in, and skips them. It fails if it tested no agent.
 func TestRealRuntimes(t *testing.T) {
 	if os.Getenv("RUN_LIVE_TESTS") != "1" {
 		t.Fatal("it asks real models, which costs money: set RUN_LIVE_TESTS=1 (make live does)")

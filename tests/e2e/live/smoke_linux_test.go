@@ -1,5 +1,5 @@
-// Package live has the end-to-end tests that need credentials: each agent with its real model. They are compiled with
-// the build tag live only, and what they do is tried with a scripted model always.
+// Package live has the end-to-end tests that need credentials: each agent with its real model. They need the build
+// tag live. Their steps also run in every test run with a scripted model.
 package live
 
 import (
@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { programtest.Main(m) }
 
-// smoke has one prompt answered and one command run by an agent, in a session that asks about everything.
+// smoke makes an agent answer one prompt and run one command, in a session that asks about everything.
 func smoke(t *testing.T, server *programtest.Server, runtime, prompt, answer string, command func(string) string) {
 	t.Helper()
 	made := server.Want(http.StatusCreated, http.MethodPost, "/v1/sessions",
@@ -30,7 +30,7 @@ func smoke(t *testing.T, server *programtest.Server, runtime, prompt, answer str
 	}
 }
 
-// do has a task done, approves what is asked, and returns its events as JSON, or why it did not complete.
+// do runs a task, approves its requests, and returns its events as JSON, or why it did not complete.
 func do(t *testing.T, server *programtest.Server, base, task, prompt string) string {
 	t.Helper()
 	server.Want(http.StatusAccepted, http.MethodPost, base+"/tasks", programtest.Object{"task_id": task,
@@ -69,7 +69,7 @@ func do(t *testing.T, server *programtest.Server, base, task, prompt string) str
 	return programtest.Encoded(t, seen)
 }
 
-// TE-05: what is tried with real models works with scripted ones.
+// TE-05: the steps of the tests with real models work with scripted ones.
 func TestTheSmokeTest(t *testing.T) {
 	t.Parallel()
 	server := programtest.WithClaude(t, programtest.WithEnv("DEFAULT_NETWORK_ACCESS=enabled")).Start()

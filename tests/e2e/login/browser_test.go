@@ -13,8 +13,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// A person logs in from the console's login page, in a real browser at a real provider of another site, sees the person's own name,
-// and is logged out when the provider says so: see testdata/login.mjs.
+// A person logs in from the console's login page, in a real browser with a real provider on another site, and sees
+// their name. The person is logged out when the provider requests it: see testdata/login.mjs.
 func TestAPersonLogsInWithABrowser(t *testing.T) {
 	t.Parallel()
 	console, err := filepath.Abs("../../../console/web")
@@ -26,7 +26,7 @@ func TestAPersonLogsInWithABrowser(t *testing.T) {
 			t.Fatalf("the console is not built (%v); run scripts/console.sh, which needs Node.js 20.19 or newer and npm", err)
 		}
 	}
-	if _, err := os.ReadFile("testdata/login.mjs"); err != nil { // what go test has remembered of a run does not count for another script
+	if _, err := os.ReadFile("testdata/login.mjs"); err != nil { // so that a cached go test result does not apply to another script
 		t.Fatal(err)
 	}
 	address, to := front(t)

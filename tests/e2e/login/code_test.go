@@ -9,8 +9,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// Roles come from claims as Keycloak, Entra and Auth0 make them; a user without one is refused with the
-// remedy, or has the default role. Several providers stand side by side.
+// Roles come from claims in the format of Keycloak, Entra and Auth0. A user without a role is refused with the
+// remedy, or gets the default role. A server supports several providers.
 func TestRolesOfLogins(t *testing.T) {
 	t.Parallel()
 	address, to := front(t)

@@ -20,7 +20,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// terminal makes a pseudo-terminal: what is written to far is read from near.
+// terminal creates a pseudo-terminal: near returns the text written to far.
 func terminal(t *testing.T) (near, far *os.File) {
 	t.Helper()
 	near, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
@@ -42,8 +42,8 @@ func terminal(t *testing.T) (near, far *os.File) {
 	return near, far
 }
 
-// A person logs the command line in at a terminal, by a code that is entered in a browser. The login is in the profile, as tokens are;
-// when it has ended the command says how to log in again.
+// A person logs in the command line at a terminal, with a code entered in a browser. The login is stored in the
+// profile, like tokens. After its end, the command explains how to log in again.
 func TestACommandLineLogsIn(t *testing.T) {
 	t.Parallel()
 	address, to := front(t)
@@ -63,7 +63,7 @@ func TestACommandLineLogsIn(t *testing.T) {
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	_ = far.Close() // the command has it
+	_ = far.Close() // the command has a copy
 	var shown strings.Builder
 	lines := bufio.NewScanner(near)
 	for lines.Scan() { // until the command ends, which closes the terminal

@@ -13,7 +13,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// socket opens a stream as a logged-in browser; closed is closed with it.
+// socket opens a stream as a logged-in browser. closed closes when the stream does.
 func socket(t *testing.T, browser *http.Client, address string) (closed <-chan struct{}) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), programtest.Patience)
@@ -49,8 +49,8 @@ func awaitClosed(t *testing.T, what string, closed <-chan struct{}) {
 	}
 }
 
-// A login that ends at its provider, or by its own browser, ends on every server of the store at once, with its sockets; others
-// continue.
+// When a login ends at its provider or in its browser, it ends immediately on every server of the store, with its
+// sockets. Other logins continue.
 func TestLoginsEndEverywhere(t *testing.T) {
 	t.Parallel()
 	address, to := front(t)
@@ -87,7 +87,7 @@ func TestLoginsEndEverywhere(t *testing.T) {
 		t.Error("another one's socket is closed, too")
 	default:
 	}
-	// Logging out ends the login itself, not the cookie alone.
+	// Logging out ends the login itself, not only the cookie.
 	copied := oidctest.Browser(t)
 	home, err := http.NewRequest(http.MethodGet, address, nil) //nolint:noctx // for its URL
 	if err != nil {
@@ -115,7 +115,7 @@ func TestLoginsEndEverywhere(t *testing.T) {
 	second.Stop()
 }
 
-// What is no logout token of the provider ends nothing.
+// Only a valid logout token of the provider ends logins.
 func TestForgedLogouts(t *testing.T) {
 	t.Parallel()
 	issuer := oidctest.NewIssuer(t)

@@ -1,4 +1,5 @@
-// Package login tests, on whole servers, how people log in at OpenID Connect providers and workloads come in by their tokens.
+// Package login tests, on whole servers, how people log in at OpenID Connect providers and how workloads get access
+// with their tokens.
 package login
 
 import (
@@ -18,8 +19,8 @@ import (
 
 func TestMain(m *testing.M) { programtest.Main(m) }
 
-// front stands before a server, at an address that its providers know before it starts. Like a proxy it keeps the host it was
-// asked by.
+// front is a proxy in front of a server, with an address that the providers know before the server starts. Like a
+// proxy, it keeps the host of the request.
 func front(t *testing.T) (address string, to func(server *programtest.Server)) {
 	t.Helper()
 	var target atomic.Pointer[url.URL]
@@ -37,7 +38,7 @@ func front(t *testing.T) (address string, to func(server *programtest.Server)) {
 	}
 }
 
-// providers writes a HARNESS_OIDC_FILE, and the secret of its clients beside it.
+// providers writes a HARNESS_OIDC_FILE, and the file with the secret of its clients.
 func providers(t *testing.T, entries ...map[string]any) string {
 	t.Helper()
 	text, err := json.Marshal(entries)
@@ -58,7 +59,7 @@ const (
 	clientSecret = "the-secret-of-the-client"
 )
 
-// client is this server's at a provider.
+// client returns the configuration of this server's client at a provider.
 func client(id, address, provider string) map[string]any {
 	return map[string]any{"client_id": id, "client_secret": clientSecret, "redirect_uris": []string{address + "/api/login/oidc/" + provider + "/callback"},
 		"grant_types":            []string{"authorization_code", "refresh_token", "urn:ietf:params:oauth:grant-type:device_code"},
@@ -72,7 +73,7 @@ func start(t *testing.T, file string, env ...string) *programtest.Server {
 		"HARNESS_OIDC_FILE="+file, "HARNESS_ROLE_MAP=engineers=operator,Harness.Reader=viewer")...)).Start()
 }
 
-// me is what a browser is answered about itself.
+// me returns the server's response about the browser's caller.
 func me(t *testing.T, browser *http.Client, address string) (status int, who programtest.Object) {
 	t.Helper()
 	answer, err := browser.Get(address + "/api/me") //nolint:noctx // the server is bounded by the test
@@ -86,7 +87,7 @@ func me(t *testing.T, browser *http.Client, address string) (status int, who pro
 	return answer.StatusCode, who
 }
 
-// logIn logs a browser in at a provider and returns the page it is shown then.
+// logIn logs a browser in at a provider and returns the resulting page.
 func logIn(p *oidctest.Provider, browser *http.Client, address, name, login string) (status int, page string) {
 	status, _, page = p.Enter(browser, address+"/api/login/oidc/"+name, url.Values{"login": {login}, "password": {"x"}})
 	return status, page

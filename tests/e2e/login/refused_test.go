@@ -12,7 +12,7 @@ import (
 	"harness/tests/oidctest"
 )
 
-// visit is how an address is answered, without following it.
+// visit returns the response of an address, without following redirects.
 func visit(t *testing.T, browser *http.Client, address string) (status int, to *url.URL, page string) {
 	t.Helper()
 	still := *browser
@@ -26,11 +26,12 @@ func visit(t *testing.T, browser *http.Client, address string) (status int, to *
 	if err != nil {
 		t.Fatal(err)
 	}
-	to, _ = answer.Location() // there is none where it is no redirect
+	to, _ = answer.Location() // only a redirect has a location
 	return answer.StatusCode, to, string(text)
 }
 
-// A login counts in the browser that began it, with what its provider signed for it, and leads to the console alone.
+// A login is valid only in the browser that started it, with data that the provider signed for it, and redirects only
+// to the console.
 func TestRefusedLogins(t *testing.T) {
 	t.Parallel()
 	issuer := oidctest.NewIssuer(t)
@@ -66,7 +67,7 @@ func TestRefusedLogins(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		tokens func(asked url.Values)
-		back   func(asked url.Values) url.Values // nil is what is right
+		back   func(asked url.Values) url.Values // nil means the correct values
 		status int
 		says   string
 	}{
@@ -115,7 +116,7 @@ func TestRefusedLogins(t *testing.T) {
 			t.Errorf("%s: it counts twice", name)
 		}
 	}
-	// A caller with only the address, without the cookie of the browser that began, is refused.
+	// A caller with only the address, without the cookie of the browser that started the login, is refused.
 	_, asked := begin()
 	signed(nil)(asked)
 	stranger, _ := begin()
@@ -130,8 +131,8 @@ func TestRefusedLogins(t *testing.T) {
 	server.Stop()
 }
 
-// A provider that is down blocks only logins there, which get 503 with the cause. It is asked
-// again once it is up.
+// A provider that is down blocks only its own logins, which get 503 with the cause. The server queries it again once
+// it is up.
 func TestAProviderThatIsDown(t *testing.T) {
 	t.Parallel()
 	issuer := oidctest.NewIssuer(t)

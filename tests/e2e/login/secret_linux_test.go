@@ -9,7 +9,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// An agent that may read the machine's files does not read the secret of this server's client.
+// An agent that may read the machine's files cannot read the secret of this server's client.
 func TestAgentsDoNotReadTheClientsSecret(t *testing.T) {
 	t.Parallel()
 	issuer := oidctest.NewIssuer(t)

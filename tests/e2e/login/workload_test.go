@@ -13,8 +13,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// A token shaped as GitHub Actions makes them posts a transcript entry as ci, in its project, and does nothing else; its sockets
-// end with it.
+// A token in GitHub Actions' format can post a transcript entry as ci, in its project, and nothing else. Its sockets
+// end when it expires.
 func TestAWorkloadPostsAnEntry(t *testing.T) {
 	t.Parallel()
 	issuer := oidctest.NewIssuer(t)

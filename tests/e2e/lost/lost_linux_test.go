@@ -1,4 +1,4 @@
-// Package lost shows that sessions of the whole program outlive the memory of their runtimes.
+// Package lost tests, on whole servers, that sessions survive the loss of their runtimes' memory.
 package lost
 
 import (
@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { programtest.Main(m) }
 
-// task has a task done and returns its events, as one text.
+// task runs a task and returns its events as one text.
 func task(t *testing.T, server *programtest.Server, session, id, text string) (events string) {
 	t.Helper()
 	status, answer := server.Call(http.MethodPost, "/v1/sessions/"+session+"/tasks", map[string]any{"task_id": id,
@@ -53,7 +53,7 @@ func task(t *testing.T, server *programtest.Server, session, id, text string) (e
 	return ""
 }
 
-// remove removes the files below a folder whose names have a part.
+// remove removes the files below a folder with names that contain a part.
 func remove(t *testing.T, dir, part string) {
 	t.Helper()
 	removed := 0
@@ -70,9 +70,9 @@ func remove(t *testing.T, dir, part string) {
 	}
 }
 
-// SE-02, SE-03, SE-04: what codex and Claude Code keep of their conversations is removed between two runs of the server.
-// The next task has the earlier history; its events say so and refer to the agent's input, and an earlier command
-// does not run a second time.
+// SE-02, SE-03, SE-04: the conversations that codex and Claude Code stored are removed between two runs of the
+// server. The next task has the earlier history. Its events report this and refer to the agent's input, and an
+// earlier command does not run a second time.
 func TestSessionsOutliveTheMemoryOfTheirRuntimes(t *testing.T) {
 	t.Parallel()
 	s := programtest.WithClaude(t, programtest.WithEnv("HARNESS_DETACH_GRACE_MS=0",

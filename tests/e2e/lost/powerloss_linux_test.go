@@ -19,18 +19,18 @@ import (
 	"harness/tests/programtest"
 )
 
-// powerlossStates is how many states are tried.
+// powerlossStates is how many states the test tries.
 const powerlossStates = "HARNESS_POWERLOSS"
 
-// acknowledged is an entry or turn that the server acknowledged to a client at a time, in Unix seconds. The client sent it
-// at begun.
+// acknowledged is an entry or turn, with the time in Unix seconds at which the server acknowledged it to a client.
+// The client sent it at begun.
 type acknowledged struct {
 	id, turn   string
 	begun, at  float64
 	isTurnOnly bool
 }
 
-// recorded is a run of a server, call by call, with what it acknowledged to its clients.
+// recorded is a recorded run of a server, call by call, with its acknowledgements to clients.
 type recorded struct {
 	*crashstates.Recording
 	session string
@@ -39,13 +39,13 @@ type recorded struct {
 
 func now() float64 { return float64(time.Now().UnixNano()) / 1e9 }
 
-// scriptedSite is one with the scripted agent alone.
+// scriptedSite makes a site with only the scripted agent.
 func scriptedSite(t *testing.T, options ...programtest.SiteOption) *programtest.Site {
 	return programtest.New(t, append(options, programtest.WithoutAgent(), programtest.WithScripted(),
 		programtest.WithEnv("HARNESS_RUNTIMES=scripted"))...)
 }
 
-// textOf is what an entry says, which is long now and then.
+// textOf returns the text of an entry, which is sometimes long.
 func textOf(id string, n int) string {
 	sum := fmt.Sprintf("%x", sha256.Sum256([]byte(id)))
 	if n%7 == 0 {
@@ -54,7 +54,7 @@ func textOf(id string, n int) string {
 	return strings.Repeat(sum, 4)
 }
 
-// record has clients write to a server whose system calls are recorded, which is killed then.
+// record runs clients against a server, records its system calls, and then kills it.
 func record(t *testing.T, synchronous string) *recorded {
 	t.Helper()
 	s := scriptedSite(t, programtest.WithEnv("HARNESS_SQLITE_SYNCHRONOUS="+synchronous))
@@ -100,7 +100,7 @@ func record(t *testing.T, synchronous string) *recorded {
 	if err := server.Cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	s.EndRuntimes() // strace follows them, too
+	s.EndRuntimes() // strace follows them too
 	<-server.Exited
 	server.Eventually("strace has written all of it", func() bool { return !running(t, trace) })
 	var err error
@@ -110,7 +110,7 @@ func record(t *testing.T, synchronous string) *recorded {
 	return r
 }
 
-// running reports whether there is a process with a word in its command line.
+// running reports whether a process has a word in its command line.
 func running(t *testing.T, word string) bool {
 	t.Helper()
 	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -123,7 +123,7 @@ func running(t *testing.T, word string) bool {
 	})
 }
 
-// loss is a loss of power at some time: after an acknowledgement, or while something is written.
+// loss returns a power loss at a random time: after an acknowledgement, or during a write.
 func (r *recorded) loss(random *rand.Rand) (loss crashstates.Loss, at float64) {
 	ways := []crashstates.Way{crashstates.Nothing, crashstates.Nothing, crashstates.Nothing, crashstates.Anything, crashstates.Anything,
 		crashstates.Anything, crashstates.Anything, crashstates.Prefix, crashstates.Prefix, crashstates.Everything}
@@ -138,7 +138,7 @@ func (r *recorded) loss(random *rand.Rand) (loss crashstates.Loss, at float64) {
 	return loss, r.TimeOf(loss.Line)
 }
 
-// after starts a server on what a loss of power left, and returns the errors in what it shows.
+// after starts a server on the state after a power loss, and returns the errors in the data that it shows.
 func (r *recorded) after(t *testing.T, random *rand.Rand, loss crashstates.Loss, at float64) (wrong []string) {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "data")
@@ -177,8 +177,8 @@ func (r *recorded) after(t *testing.T, random *rand.Rand, loss crashstates.Loss,
 	return wrong
 }
 
-// EV-03: whatever of what was not synced a loss of power keeps, tears or drops, the server starts by itself, with all that
-// was acknowledged. With NORMAL, which does not sync, it must lose: else the states show nothing.
+// EV-03: a power loss may keep, tear or drop any data that was not synced. The server still starts by itself, with
+// all acknowledged data. With NORMAL, which does not sync, it must lose data, otherwise the states prove nothing.
 func TestNothingAcknowledgedIsLostWithThePower(t *testing.T) {
 	t.Parallel()
 	states := 30

@@ -14,8 +14,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// After a kill a bit of SQLite's log is another one: every acknowledged entry is there, and the log and a metric say that
-// it was put right. A damaged block is refused by name, with nothing changed, by the server and by a backup.
+// After a kill, one bit of SQLite's log is flipped. Every acknowledged entry is there, and the log and a metric
+// report the repair. The server and a backup refuse a damaged block by name, without changing anything.
 func TestADamagedLogLosesNoAcknowledgedWrite(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t)
@@ -98,8 +98,8 @@ func audited(s *programtest.Site, server *programtest.Server, kind, words string
 	})
 }
 
-// salvaged has a damaged log set aside: nothing of it is lost, and the server continues with what stands
-// before the damage.
+// salvaged checks that the server sets a damaged log aside without losing it, and continues with the data before the
+// damage.
 func salvaged(t *testing.T, s *programtest.Site, session string, block []byte, entries int) {
 	t.Helper()
 	if said := s.MustRun("doctor", "--salvage"); !strings.Contains(said, "frame") || !strings.Contains(said, "copied to") {
@@ -122,8 +122,8 @@ func salvaged(t *testing.T, s *programtest.Site, session string, block []byte, e
 	}
 }
 
-// A row that is not as it was written is shown to no reader: each says that it is damaged, and shows the others as they
-// are. The server says so in its log, in health and in a metric, and the doctor names the row.
+// No reader gets a row that differs from what was written. Each read reports the damage and returns the other rows.
+// The server reports it in its log, in health and in a metric, and the doctor names the row.
 func TestADamagedRowIsNeverShown(t *testing.T) {
 	t.Parallel()
 	s := scriptedSite(t)

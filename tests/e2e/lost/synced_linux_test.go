@@ -12,7 +12,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// unsynced are what a server makes in its data directory and does not bring to the disk by a sync of its own, and why.
+// unsynced returns the files in a server's data directory that the server does not sync itself, and why.
 func unsynced() map[string]*regexp.Regexp {
 	return map[string]*regexp.Regexp{
 		"SQLite's, and what it syncs":                regexp.MustCompile(`/harness\.db(-wal|-shm|\.new-\d+.*)?$`),
@@ -24,7 +24,7 @@ func unsynced() map[string]*regexp.Regexp {
 	}
 }
 
-// traced is a system call that ended well.
+// traced is a successful system call.
 var (
 	unfinished = regexp.MustCompile(`^(\d+) +(.*) <unfinished \.\.\.>$`)
 	resumed    = regexp.MustCompile(`^(\d+) +<\.\.\. \w+ resumed>(.*)$`)
@@ -35,11 +35,11 @@ var (
 	made       = regexp.MustCompile(`^\d+ +openat\(.*O_CREAT.* = \d+<([^>]+)>$`)
 )
 
-// disk is what of the files of a folder is on the disk, as of the system calls read so far.
+// disk tracks which data of a folder's files is on disk after the system calls read so far.
 type disk struct {
 	t *testing.T
-	// dirty are the files written to since their last sync; fresh those that were made, and have no lasting name yet; unnamed
-	// the lasting names whose folder was not synced since.
+	// dirty are the files written since their last sync. fresh are the created files without a durable name. unnamed are
+	// the durable names whose folder was not synced since.
 	dirty, fresh, unnamed map[string]bool
 	kept                  int
 }
@@ -69,8 +69,8 @@ func (d *disk) read(line string) {
 	}
 }
 
-// Whatever a server keeps in a file of its own is on the disk, whole, before it has its name, and the name is soon: after a
-// loss of power no key, id or note of it is empty.
+// The content of a server's own files is completely on disk before the file gets its name, and the name is on disk
+// soon after. So no key, id or note is empty after a power loss.
 func TestWhatAServerKeepsIsSynced(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t, programtest.WithEnv("HARNESS_TOOLS=workspace.read", "HARNESS_NATIVE_TOOLS=off"))
@@ -132,7 +132,7 @@ func TestWhatAServerKeepsIsSynced(t *testing.T) {
 			t.Errorf("the folder of %s was not synced, so a loss of power may take its name", name)
 		}
 	}
-	if d.kept < 5 { // node id, key of the audit log and its public half, key of tools, the note about tools
+	if d.kept < 5 { // node id, private and public audit log key, key of tools, note about tools
 		t.Errorf("the trace shows %d files that were kept", d.kept)
 	}
 }

@@ -11,11 +11,11 @@ import (
 	"harness/tests/programtest"
 )
 
-// busLimit is how much later another node may show an event, in the median and on a busy machine: with the poll alone it
-// is 125 ms.
+// busLimit is the maximum median delay until another node shows an event, on a busy machine. With polling only, the
+// delay is 125 ms.
 const busLimit = 40 * time.Millisecond
 
-// What one node commits is shown by the other one long before its poll would find it.
+// Another node shows a committed event long before its poll would find it.
 func TestAnotherNodeShowsEventsAtOnce(t *testing.T) {
 	n := newNodes(t, withPort())
 	session := n.a.CreateSession(nil)

@@ -13,7 +13,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// A server whose SQLite file was emptied says so and ends; with the backup put back it has everything again.
+// A server whose SQLite file was emptied reports this and exits. With the backup restored, it has all data again.
 func TestAServerDoesNotStartOverWithAnEmptiedDatabase(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t, programtest.WithEngine(database.SQLite))

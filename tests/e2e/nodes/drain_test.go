@@ -10,7 +10,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// ownerOf is the node that owns a session.
+// ownerOf returns the node that owns a session.
 func (n *nodes) ownerOf(t *testing.T, session string) (owner string) {
 	t.Helper()
 	db := dbtest.Connect(t, n.siteA.Store())
@@ -20,15 +20,16 @@ func (n *nodes) ownerOf(t *testing.T, session string) (owner string) {
 	return owner
 }
 
-// drain has a server accept nothing new, and waits until it knows that.
+// drain makes a server accept nothing new, and waits until the server confirms it.
 func drain(i *programtest.Server) {
 	i.T.Helper()
 	i.MustRun("nodes", "drain", nodeID(i.Site))
 	i.Eventually("the node knows that it is drained", func() bool { return i.Metric("harness_node_draining") == 1 })
 }
 
-// A session asked of a drained node is made at another one, by every API; the node's own turns continue. Without
-// another node for new sessions it is refused, except one that was made with the same key before.
+// If a client requests a session from a drained node, another node creates it, by every API. The drained node's own
+// turns continue. If no other node creates sessions, the request is refused, except for a session that the same key
+// created before.
 func TestSessionsOfADrainedNodeAreMadeElsewhere(t *testing.T) {
 	t.Parallel()
 	n := newNodes(t, withPort(), programtest.WithRaceDetector())

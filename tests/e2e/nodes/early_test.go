@@ -16,8 +16,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// grown are the agent's texts that a client with a cursor has, by item, and how many of its deltas came
-// before they were stored.
+// grown returns the agent's texts that a client with a cursor has, by item, and how many deltas arrived before they
+// were stored.
 func grown(frames []programtest.Frame) (texts map[string]string, early int) {
 	texts = map[string]string{}
 	for _, f := range frames {
@@ -33,7 +33,7 @@ func grown(frames []programtest.Frame) (texts map[string]string, early int) {
 	return texts, early
 }
 
-// textOf is the text that a client without a cursor got; nothing may come twice.
+// textOf returns the text that a client without a cursor got. No part may arrive twice.
 func textOf(frames []programtest.Frame) (text string) {
 	for _, f := range frames {
 		if f.Type == "notification" && programtest.Text(f.Decoded(), "method") == programtest.AgentDelta {
@@ -43,7 +43,7 @@ func textOf(frames []programtest.Frame) (text string) {
 	return text
 }
 
-// one is the only text of a client.
+// one returns a client's only text.
 func one(t *testing.T, texts map[string]string) (text string) {
 	t.Helper()
 	if len(texts) != 1 {
@@ -55,7 +55,7 @@ func one(t *testing.T, texts map[string]string) (text string) {
 	return text
 }
 
-// Another node's clients get an agent's text delta by delta, as its owner's do.
+// Another node's clients get an agent's text delta by delta, like the owner's clients.
 func TestAnotherNodeShowsTextBeforeItIsStored(t *testing.T) {
 	n := newNodes(t, withPort(), programtest.WithRaceDetector())
 	session := n.a.CreateSession(nil)
@@ -118,8 +118,7 @@ func TestAnotherNodeShowsTextBeforeItIsStored(t *testing.T) {
 	}
 }
 
-// A server that is killed in the middle of a text sends again what it had not stored: clients of other nodes
-// get it once.
+// A server that is killed in the middle of a text sends the unstored part again. Clients of other nodes get it once.
 func TestAKilledOwnerRepeatsNoText(t *testing.T) {
 	n := newNodes(t, withPort(), programtest.WithRaceDetector())
 	session := n.a.CreateSession(nil)
@@ -149,7 +148,7 @@ func TestAKilledOwnerRepeatsNoText(t *testing.T) {
 	}
 }
 
-// link is a way to a node that can be cut.
+// link is a connection to a node that a test can cut.
 type link struct {
 	listener net.Listener
 	to       string
@@ -202,7 +201,7 @@ func (l *link) accept() {
 	}
 }
 
-// set cuts the link, or lets new connections through again.
+// set cuts the link, or allows new connections again.
 func (l *link) set(cut bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -215,7 +214,7 @@ func (l *link) set(cut bool) {
 	}
 }
 
-// A link that is cut in the middle of a text costs the other node's clients no text and repeats none.
+// Cutting a link in the middle of a text loses and repeats no text for the other node's clients.
 func TestALinkThatIsCutLeavesTheTextRight(t *testing.T) {
 	n := &nodes{siteA: programtest.New(t, withPort(), programtest.WithRaceDetector(), programtest.WithEngine(database.Postgres))}
 	n.a = n.siteA.Start()

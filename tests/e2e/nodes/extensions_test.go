@@ -11,8 +11,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// noter writes an entry of its own for each end of a turn it gets, and into session SESSION for each limit of
-// the account.
+// noter writes a separate entry for each end of a turn that it gets, and an entry into session SESSION for each
+// account limit.
 const noter = `const note = (type, sessionId, turnId) => ({ kind: "action_request", actionType: "transcript.upsert",
   payload: { sessionId, entry: { messageId: type + Math.random(), turnId, role: "system", type, content: type, status: "complete" } } });
 export function registerAgentEvents(registry) {
@@ -20,7 +20,7 @@ export function registerAgentEvents(registry) {
   registry.on("app_server.account.rate_limits.updated", () => note("limited", "SESSION", "limits"));
 }`
 
-// trioOf are three servers on one Postgres whose extension is noter; session is what it notes limits in.
+// trioOf starts three servers on one Postgres with noter as the extension. noter records limits in session.
 func trioOf(t *testing.T) (servers []*programtest.Server, session string) {
 	t.Helper()
 	first := programtest.New(t, withPort(), programtest.WithEngine(database.Postgres))
@@ -58,8 +58,8 @@ func entries(server *programtest.Server, session, kind string) (count int) {
 	return count
 }
 
-// Of three nodes one dispatches a signal to extensions: the owner of its session; without a session, the node
-// whose runtime emitted it.
+// Exactly one of three nodes dispatches a signal to extensions: the owner of its session, or without a session, the
+// node whose runtime emitted it.
 func TestASignalReachesExtensionsOnce(t *testing.T) {
 	t.Parallel()
 	servers, limits := trioOf(t)
@@ -69,7 +69,7 @@ func TestASignalReachesExtensionsOnce(t *testing.T) {
 			return f.Type == "transcript_updated" && programtest.Text(f.Decoded(), "entry", "type") == kind
 		}
 	}
-	// The last turns are of the other nodes, which have dispatched those before them by then.
+	// The last turns belong to the other nodes, so those have dispatched all earlier turns by then.
 	var sessions []string
 	for _, turn := range []int{0, 0, 1, 2, 0, 1, 2} {
 		session := servers[turn].CreateSession(nil)
@@ -91,7 +91,7 @@ func TestASignalReachesExtensionsOnce(t *testing.T) {
 	}
 }
 
-// said counts the signals of no session with a method in the journal.
+// said counts the signals in the journal with a method and without a session.
 func said(s *programtest.Site, method string) (count int) {
 	s.T.Helper()
 	err := dbtest.Connect(s.T, s.Store()).Read().QueryRowContext(s.T.Context(), `select count(*) from journal_events
@@ -102,7 +102,7 @@ func said(s *programtest.Site, method string) (count int) {
 	return count
 }
 
-// reviewerOf accepts changes of files; atTheEnd is its code for the end of a turn.
+// reviewerOf accepts file changes. atTheEnd is its code for the end of a turn.
 func reviewerOf(t *testing.T, site *programtest.Site, atTheEnd string) {
 	t.Helper()
 	site.Env = append(site.Env, "AGENT_EXTENSION_TRUST_MODE=disabled", "DEFAULT_SANDBOX_MODE=read-only")
@@ -116,8 +116,8 @@ func reviewerOf(t *testing.T, site *programtest.Site, atTheEnd string) {
 		`"actions":["approval.decide","transcript.upsert"]}}`})
 }
 
-// A node is lost before a handler acted on the end of a turn. The session's new owner dispatches it to its
-// own extensions.
+// A node is lost before a handler processed the end of a turn. The session's new owner dispatches it to its own
+// extensions.
 func TestTheEndOfATurnOfALostNodeIsDispatched(t *testing.T) {
 	t.Parallel()
 	n := &nodes{siteA: programtest.New(t, movable(), programtest.WithEngine(database.Postgres))}

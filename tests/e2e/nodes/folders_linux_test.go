@@ -14,8 +14,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// throughGit are two nodes whose sessions' folders are pushed to a remote. They are on one machine: what is at one node
-// alone is moved away for the other one.
+// throughGit is two nodes that push their sessions' folders to a remote. Both run on one machine, so the test moves
+// away the files of one node for the other.
 type throughGit struct {
 	*nodes
 	t              *testing.T
@@ -50,7 +50,7 @@ func (g *throughGit) write(name, content string) {
 	}
 }
 
-// has fails unless the folder has files with these contents, "" for none.
+// has fails unless the folder has files with these contents. "" means that the file must not exist.
 func (g *throughGit) has(files map[string]string) {
 	g.t.Helper()
 	for name, want := range files {
@@ -60,7 +60,7 @@ func (g *throughGit) has(files map[string]string) {
 	}
 }
 
-// move hides the workspace as that of another machine, or brings it back.
+// move hides the workspace as if it were on another machine, or restores it.
 func (g *throughGit) move(from, to string) {
 	g.t.Helper()
 	if err := os.Rename(from, to); err != nil {
@@ -68,7 +68,7 @@ func (g *throughGit) move(from, to string) {
 	}
 }
 
-// turn has a message answered at a, after which the folder and what codex remembers are stored.
+// turn runs a turn on a and waits until the folder and codex's memory are stored.
 func (g *throughGit) turn(session, said string) {
 	g.t.Helper()
 	events := g.b.Follow("threadId=" + session)
@@ -87,7 +87,7 @@ func (g *throughGit) turn(session, said string) {
 	})
 }
 
-// goesOn moves a session to b, and returns how its workspace came there.
+// goesOn moves a session to b, and returns how its workspace was restored.
 func (g *throughGit) goesOn(session string) (folder string) {
 	g.t.Helper()
 	events := g.b.Follow("threadId=" + session)
@@ -108,7 +108,7 @@ func (g *throughGit) goesOn(session string) (folder string) {
 	return strings.TrimSuffix(folder, "]")
 }
 
-// swap starts a again and makes it the node that gets the sessions.
+// swap restarts a and makes it the node that takes over the sessions.
 func (g *throughGit) swap() {
 	g.t.Helper()
 	g.a = g.siteA.Start()
@@ -116,8 +116,8 @@ func (g *throughGit) swap() {
 	g.a, g.b, g.siteA, g.siteB = g.b, g.a, g.siteB, g.siteA
 }
 
-// Sessions of a node that was lost with its disk move to another one with their workspace as their last turn
-// left it, uncommitted changes included; also back to the first node, whose older copy is set aside.
+// A node is lost with its disk. Its sessions move to another node with their workspace as of their last turn,
+// including uncommitted changes. They can also move back to the first node, which sets its older copy aside.
 func TestAFolderGoesOnThroughGit(t *testing.T) {
 	t.Parallel()
 	g := newThroughGit(t)
@@ -163,7 +163,7 @@ func TestAFolderGoesOnThroughGit(t *testing.T) {
 		t.Errorf("what the first node had is in %v, %v", aside, err)
 	}
 
-	// What is not needed any more is removed from the remote.
+	// The server removes data from the remote that it no longer needs.
 	g.swap()
 	for _, session := range []string{first, second} {
 		g.a.Eventually("the session is deleted", func() bool {
@@ -174,8 +174,8 @@ func TestAFolderGoesOnThroughGit(t *testing.T) {
 	g.a.Eventually("nothing is left at the remote", func() bool { return g.git("--git-dir", g.remote, "for-each-ref") == "" })
 }
 
-// A session whose workspace is not stored as its last turn left it, or whose path is used by another folder,
-// waits for its node, and the answer says why.
+// A session waits for its node if its workspace is not stored as of its last turn, or if another folder uses its
+// path. The response gives the reason.
 func TestAFolderThatCannotGoOnWaits(t *testing.T) {
 	t.Parallel()
 	g := newThroughGit(t)

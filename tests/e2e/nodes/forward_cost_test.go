@@ -11,11 +11,11 @@ import (
 	"harness/tests/programtest"
 )
 
-// forwardLimit is what asking through another node may cost beyond asking the owner, in the median and on a busy machine:
-// a connection made for each request costs more.
+// forwardLimit is the maximum additional median cost of a request through another node, on a busy machine. A new
+// connection for each request costs more.
 const forwardLimit = 10 * time.Millisecond
 
-// A request that is handed to the owner costs a way there on a connection that is kept.
+// Forwarding a request to the owner costs one round trip on a kept connection.
 func TestWhatAskingTheOwnerCosts(t *testing.T) {
 	n := newNodes(t, withPort())
 	path := "/api/sessions/" + n.a.CreateSession(nil) + "/interrupt"

@@ -26,7 +26,7 @@ func withPort() programtest.SiteOption {
 	return programtest.WithEnv("HARNESS_NODE_ADDRESS=127.0.0.1:0")
 }
 
-// What needs the owner's runtime is done by the owner, asked at any node, as if it had been asked there.
+// The owner handles requests that need its runtime. Any node forwards them, with the same result as a direct request.
 func TestAnyNodeIsAskedForWhatTheOwnerMustDo(t *testing.T) {
 	t.Parallel()
 	n := newNodes(t, withPort(), programtest.WithRaceDetector())
@@ -67,7 +67,7 @@ func TestAnyNodeIsAskedForWhatTheOwnerMustDo(t *testing.T) {
 	if title := programtest.Text(n.a.Want(http.StatusOK, http.MethodGet, one, nil), "session", "title"); title != "renamed elsewhere" {
 		t.Errorf("the title is %q", title)
 	}
-	// Refusals are the owner's, too: 404 and 409 are the same as there.
+	// Refusals come from the owner too: 404 and 409 are the same as there.
 	n.b.Want(http.StatusNotFound, http.MethodPost, "/api/sessions/no-such-session/messages", programtest.Object{"text": "hi"})
 	for _, body := range []any{programtest.Object{}, programtest.Object{"turnId": "none"}} {
 		hereStatus, here := n.a.Call(http.MethodPost, one+"/interrupt", body)
@@ -92,7 +92,7 @@ func TestAnyNodeIsAskedForWhatTheOwnerMustDo(t *testing.T) {
 	n.siteA.FoldJournal("")
 }
 
-// A request with a key is done once, whichever node gets it.
+// A request with a key is executed once, on whichever node.
 func TestAKeyCountsAtEveryNode(t *testing.T) {
 	t.Parallel()
 	n := newNodes(t, withPort())
@@ -113,8 +113,8 @@ func TestAKeyCountsAtEveryNode(t *testing.T) {
 	}
 }
 
-// The owner is killed: until others may end what it ran, the answer is when to ask again; then its turns are ended, and
-// its sessions wait for it.
+// The owner is killed. Until other nodes may end its work, they respond with a retry time. Then its turns are ended,
+// and its sessions wait for it.
 func TestAnOwnerThatWasKilled(t *testing.T) {
 	t.Parallel()
 	n := newNodes(t, withPort(), programtest.WithEnv("HARNESS_NODE_GRACE_MS=5000"))
@@ -150,7 +150,7 @@ func TestAnOwnerThatWasKilled(t *testing.T) {
 	}
 }
 
-// awaitGuarded waits until a has seen that it is not alone.
+// awaitGuarded waits until a has noticed the other node.
 func (n *nodes) awaitGuarded(t *testing.T) {
 	t.Helper()
 	db := dbtest.Connect(t, n.siteA.Store())
@@ -164,7 +164,7 @@ func (n *nodes) awaitGuarded(t *testing.T) {
 	})
 }
 
-// message sends a message to b, and returns after how many seconds it may be sent again.
+// message sends a message to b, and returns the number of seconds until it may be sent again.
 func (n *nodes) message(t *testing.T, path string) (status, after int, answer programtest.Object) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, n.b.URL+path, strings.NewReader(`{"text":"hi"}`))
@@ -184,8 +184,8 @@ func (n *nodes) message(t *testing.T, path string) (status, after int, answer pr
 	return response.StatusCode, after, answer
 }
 
-// A server accepts requests from nodes only with a certificate of its CA, asks no others, and does not
-// forward a forwarded request again.
+// A server accepts requests only from nodes with a certificate of its CA, and sends requests only to such nodes. It
+// does not forward a forwarded request again.
 func TestNodesWithCertificatesThatAreGiven(t *testing.T) {
 	t.Parallel()
 	ours, theirs := certtest.New(t), certtest.New(t)
@@ -210,7 +210,7 @@ func TestNodesWithCertificatesThatAreGiven(t *testing.T) {
 	session, ofB := n.a.CreateSession(nil), n.b.CreateSession(nil)
 	n.b.Want(http.StatusOK, http.MethodPost, "/api/sessions/"+session+"/rename", programtest.Object{"title": "from b"})
 
-	// b asks a for what is b's own, as it would once the session has another owner: a does not forward it.
+	// b forwards a request to a for a session that b owns, as happens when the owner changes. a does not forward it.
 	db := dbtest.Connect(t, n.siteA.Store())
 	identity, err := forward.NewIdentity(nodeID(n.siteB), forward.Files(filesB))
 	if err != nil {

@@ -18,12 +18,11 @@ import (
 	"harness/tests/programtest"
 )
 
-// frozenFor is how long a node that is frozen while it holds the journal's head may keep the others waiting.
+// frozenFor is how long a node frozen while it holds the journal's head may delay the others.
 const frozenFor = 3 * time.Second
 
-// A node that is frozen within a transaction, while it holds the row every writer needs, delays the others
-// briefly. Once resumed, it finds that its transaction is gone and repeats it: nothing is lost, and nothing
-// is there twice.
+// A node frozen within a transaction, while it holds the row that every writer needs, delays the others briefly. Once
+// resumed, it notices that its transaction was rolled back and repeats it. Nothing is lost or duplicated.
 func TestAFrozenNodeDoesNotStopTheOthers(t *testing.T) {
 	t.Parallel()
 	siteA := programtest.New(t, programtest.WithEngine(database.Postgres))
@@ -91,8 +90,8 @@ func TestAFrozenNodeDoesNotStopTheOthers(t *testing.T) {
 	b.Stop()
 }
 
-// Frozen at any moment of its writing, again and again, a node neither stops the other nor loses or repeats anything it
-// acknowledged.
+// A node frozen repeatedly at random moments of its writes neither stops the other node nor loses or repeats any
+// acknowledged write.
 func TestANodeFrozenAgainAndAgain(t *testing.T) {
 	t.Parallel()
 	siteA := programtest.New(t, programtest.WithEngine(database.Postgres))
@@ -113,7 +112,7 @@ func TestANodeFrozenAgainAndAgain(t *testing.T) {
 					default:
 					}
 					status, _, err := node.Try(http.MethodPost, "/api/projects", programtest.Object{"name": fmt.Sprintf("%d %d %d", n, w, i)})
-					if err != nil || status != http.StatusOK { // a write that ran twice finds its own name taken: 409
+					if err != nil || status != http.StatusOK { // a write that ran twice finds its name in use: 409
 						t.Errorf("node %d, write %d of writer %d: %d %v", n, i, w, status, err)
 						return
 					}
@@ -134,7 +133,7 @@ func TestANodeFrozenAgainAndAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		progress(1, writers+1) // one of them was begun after the freeze
+		progress(1, writers+1) // at least one of them started after the freeze
 		if took := time.Since(began); took > frozenFor {
 			t.Errorf("the other node waited %v", took)
 		}
@@ -154,16 +153,16 @@ func TestANodeFrozenAgainAndAgain(t *testing.T) {
 	}
 }
 
-// gated are the names of projects whose insert waits at the gate, by what Postgres does for them after it:
-// nothing, or it sends more than a client that does not read accepts.
+// gated are the names of projects whose insert waits at the gate, by Postgres's state after the gate. It is idle, or
+// it sends more data than a client that does not read accepts.
 var gated = map[string]string{"idle in transaction": "gated ", "active": "gated and loud "}
 
-// gate is a lock in Postgres that a node's transaction waits for in the middle.
+// gate is a lock in Postgres for which a node's transaction waits in the middle.
 type gate struct {
 	t    *testing.T
 	conn *sql.Conn
 	key  int64
-	// caught is how often Postgres was seen to wait for a server that holds the head.
+	// caught is how often Postgres was waiting for a server that holds the head.
 	caught int
 }
 
@@ -195,8 +194,8 @@ func (g *gate) do(statement string) {
 	}
 }
 
-// freeze stops a server within the transaction that act begins, while Postgres is in the state that it then waits in
-// for the server.
+// freeze freezes a server within the transaction that act starts, while Postgres is in the state in which it then
+// waits for the server.
 func (g *gate) freeze(i *programtest.Server, state string, act func()) {
 	g.t.Helper()
 	g.do(fmt.Sprintf(`select pg_advisory_lock(%d)`, g.key))
@@ -219,6 +218,6 @@ func (g *gate) freeze(i *programtest.Server, state string, act func()) {
 		if err == nil && waits && holds {
 			g.caught++
 		}
-		return err == nil && (waits || !holds) // on a busy machine it may be seen only when Postgres waits no longer
+		return err == nil && (waits || !holds) // on a busy machine the check may run only after Postgres stopped waiting
 	})
 }

@@ -13,7 +13,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// keyed is a session of a, and a message to it with a key that is asked for at b.
+// keyed is a session of a, and a message to it with a key, sent through b.
 type keyed struct {
 	*nodes
 	stall           *dbtest.Stall
@@ -21,7 +21,7 @@ type keyed struct {
 	events          *programtest.Follower
 }
 
-// newKeyed makes nodes with a session at rest. Updates of a table stall, "" for none.
+// newKeyed starts nodes with an idle session. stalls is a table whose updates stall, "" for none.
 func newKeyed(t *testing.T, stalls string, option programtest.SiteOption) *keyed {
 	t.Helper()
 	k := &keyed{nodes: &nodes{siteA: programtest.New(t, option, programtest.WithEngine(database.Postgres))}}
@@ -40,7 +40,7 @@ func newKeyed(t *testing.T, stalls string, option programtest.SiteOption) *keyed
 	return k
 }
 
-// post sends the message with its key to b, and returns whether the answer is a replay, or when to retry.
+// post sends the message with its key to b, and returns whether the response is a replay, or when to retry.
 func (k *keyed) post(t *testing.T) (status int, answer programtest.Object, header http.Header, err error) {
 	ctx, cancel := context.WithTimeout(t.Context(), programtest.Patience)
 	defer cancel()
@@ -59,7 +59,7 @@ func (k *keyed) post(t *testing.T) (status int, answer programtest.Object, heade
 	return response.StatusCode, answer, response.Header, json.NewDecoder(response.Body).Decode(&answer)
 }
 
-// lostAt sends the message and ends a with end at a point from which it gives no answer.
+// lostAt sends the message and ends a with end at a point before its response.
 func (k *keyed) lostAt(t *testing.T, point string, reached func() bool, end func()) {
 	t.Helper()
 	ended, lost := make(chan int, 1), make(chan struct{})
@@ -73,7 +73,7 @@ func (k *keyed) lostAt(t *testing.T, point string, reached func() bool, end func
 			case <-lost:
 			default:
 				if status == http.StatusServiceUnavailable {
-					continue // a busy machine's node may not be sure of its lease
+					continue // on a busy machine, the node may not be sure of its lease
 				}
 			}
 			ended <- status
@@ -88,7 +88,7 @@ func (k *keyed) lostAt(t *testing.T, point string, reached func() bool, end func
 	}
 }
 
-// again sends the message once more until the answer is not a request to retry.
+// again repeats the message until the response is not a request to retry.
 func (k *keyed) again(t *testing.T) (status int, answer programtest.Object, replayed bool) {
 	t.Helper()
 	k.b.Eventually("it is answered", func() bool {
@@ -103,7 +103,7 @@ func (k *keyed) again(t *testing.T) (status int, answer programtest.Object, repl
 	return status, answer, replayed
 }
 
-// once fails unless the message is answered with the one turn that it began.
+// once fails unless the response is the one turn that the message started.
 func (k *keyed) once(t *testing.T, ends string) {
 	t.Helper()
 	var turn string
@@ -128,8 +128,8 @@ func (k *keyed) stored() bool {
 
 func (k *keyed) delivered() bool { return k.siteA.Model.Asked("once") != "" }
 
-// The owner is killed while it does a message with a key that was asked for at another node, after its turn was stored or
-// before. Until it is back the answer is when to ask again, then it is that turn.
+// The owner is killed during a message with a key that another node forwarded, before or after its turn was stored.
+// Until the owner is back, the response is when to retry. Then it is that turn.
 func TestAKeyOfAnOwnerThatWasKilled(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -154,7 +154,7 @@ func TestAKeyOfAnOwnerThatWasKilled(t *testing.T) {
 	}
 }
 
-// The whole owner is lost after the turn was stored: the session's new owner answers with that turn.
+// The owner is lost with its runtimes after the turn was stored. The session's new owner returns that turn.
 func TestAKeyOfASessionThatWasTaken(t *testing.T) {
 	t.Parallel()
 	k := newKeyed(t, "idempotency_keys", movable())
@@ -171,8 +171,8 @@ func TestAKeyOfASessionThatWasTaken(t *testing.T) {
 	}
 }
 
-// The whole owner is lost after codex got the message, with no line of codex stored. Whether the turn began
-// is unknown, and the session's new owner does not send it again. It accepts other messages.
+// The owner is lost with its runtimes after codex got the message, with no line of codex stored. It is unknown
+// whether the turn started, so the session's new owner does not send the message again. It accepts other messages.
 func TestAKeyOfAMessageTheLostOwnerDelivered(t *testing.T) {
 	t.Parallel()
 	k := newKeyed(t, "", movable())

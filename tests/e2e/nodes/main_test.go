@@ -1,4 +1,4 @@
-// Package nodes tests, on whole servers, several servers on one Postgres, and one that is frozen or loses its database.
+// Package nodes tests several servers on one Postgres, and a server that is frozen or loses its database.
 package nodes
 
 import (

@@ -18,7 +18,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// grace is that of the nodes of these tests.
+// grace is the grace period of the nodes in these tests.
 const grace = 8 * time.Second
 
 // movable lets sessions move to other nodes.
@@ -26,7 +26,7 @@ func movable() programtest.SiteOption {
 	return programtest.WithEnv("HARNESS_NODE_ADDRESS=127.0.0.1:0", "HARNESS_WORKSPACES=shared", fmt.Sprintf("HARNESS_NODE_GRACE_MS=%d", grace.Milliseconds()))
 }
 
-// kept waits until what a's codex remembers of a session is stored with a turn.
+// kept waits until codex's memory of a session on a is stored with a turn.
 func (n *nodes) kept(t *testing.T, session, turn string) {
 	t.Helper()
 	db := dbtest.Connect(t, n.siteA.Store())
@@ -40,7 +40,7 @@ func (n *nodes) kept(t *testing.T, session, turn string) {
 	})
 }
 
-// loseA ends the whole of node a: its server, its shims and its runtimes.
+// loseA ends node a completely: its server, its shims and its runtimes.
 func (n *nodes) loseA(t *testing.T) {
 	t.Helper()
 	n.awaitGuarded(t)
@@ -48,8 +48,8 @@ func (n *nodes) loseA(t *testing.T) {
 	n.siteA.EndRuntimes()
 }
 
-// untilTaken sends a message to b until it is not asked to come again, and returns how it is answered at last, and after
-// how long.
+// untilTaken sends a message to b until the response is not a request to retry. It returns the last response and the
+// elapsed time.
 func (n *nodes) untilTaken(t *testing.T, session string) (status int, answer programtest.Object, took time.Duration) {
 	t.Helper()
 	began := time.Now()
@@ -66,8 +66,8 @@ func (n *nodes) untilTaken(t *testing.T, session string) (status int, answer pro
 	return status, answer, time.Since(began)
 }
 
-// A whole node is lost. Its sessions move to the other one, in the workspace that both have, with their whole
-// history; back at the first one, which has an older copy of codex's memory, they have the newer history.
+// A node is lost completely. Its sessions move to the other node, in the workspace that both have, with their whole
+// history. Back on the first node, which has an older copy of codex's memory, they have the newer history.
 func TestASessionGoesOnAtAnotherNode(t *testing.T) {
 	t.Parallel()
 	n := newNodes(t, movable())
@@ -115,8 +115,8 @@ func TestASessionGoesOnAtAnotherNode(t *testing.T) {
 	n.requireHistory(t, n.siteB, "first-answer", "second-answer", "said-at-b")
 }
 
-// A node without agents has another one take over a session whose node is lost, and forwards its answer;
-// without another node it answers with an error.
+// A node without agents makes another node take over a session whose node is lost, and forwards that node's response.
+// Without another node, it responds with an error.
 func TestANodeWithoutAgentsHasASessionTaken(t *testing.T) {
 	t.Parallel()
 	n := &nodes{siteA: programtest.New(t, movable(), programtest.WithEngine(database.Postgres))}
@@ -146,8 +146,8 @@ func TestANodeWithoutAgentsHasASessionTaken(t *testing.T) {
 	n.requireHistory(t, taker, "before")
 }
 
-// What Claude Code and Gemini remember goes along, also back to the first node, which has an old copy. What
-// OpenCode remembers stays at its node: it gets the conversation again.
+// The memory of Claude Code and Gemini moves with the session, also back to the first node, which has an old copy.
+// OpenCode's memory stays on its node, and the server sends it the conversation again.
 func TestASessionOfAnotherAgentGoesOnElsewhere(t *testing.T) {
 	t.Parallel()
 	for name, with := range map[string]func(*testing.T, ...programtest.SiteOption) *programtest.Site{
@@ -167,7 +167,7 @@ func TestASessionOfAnotherAgentGoesOnElsewhere(t *testing.T) {
 			session := n.a.CreateSession(programtest.Object{"runtime": name, "cwd": t.TempDir(), "approvalPolicy": "untrusted",
 				"filesystemSandbox": "danger-full-access", "networkAccess": "enabled"})
 			words := []string{"first-word", "second-word"}
-			if name == "opencode" { // it begins a new conversation
+			if name == "opencode" { // it starts a new conversation
 				words = words[:1]
 			}
 			for i, word := range words {
@@ -187,7 +187,7 @@ func TestASessionOfAnotherAgentGoesOnElsewhere(t *testing.T) {
 				}
 				n.takenWith(t, session, i+1, memory)
 				for _, before := range words[:i+1] {
-					if strings.Count(n.siteB.Model.Asked(before), before) < 2 { // asked for, and answered
+					if strings.Count(n.siteB.Model.Asked(before), before) < 2 { // once in the request and once in the answer
 						t.Errorf("the model did not get %q", before)
 					}
 				}
@@ -199,8 +199,7 @@ func TestASessionOfAnotherAgentGoesOnElsewhere(t *testing.T) {
 	}
 }
 
-// takenWith fails unless a session was taken over so often, the last time with this state of its runtime's
-// memory.
+// takenWith fails unless a session was taken over this often, the last time with this state of its runtime's memory.
 func (n *nodes) takenWith(t *testing.T, session string, times int, memory string) {
 	t.Helper()
 	status, answer := n.b.Call(http.MethodGet, "/api/events?type=session.taken&session="+session, nil)
@@ -213,7 +212,7 @@ func (n *nodes) takenWith(t *testing.T, session string, times int, memory string
 	}
 }
 
-// withGemini makes a site whose servers drive the real Gemini CLI beside codex.
+// withGemini makes a site with codex and the real Gemini CLI.
 func withGemini(t *testing.T, options ...programtest.SiteOption) *programtest.Site {
 	t.Helper()
 	s := programtest.New(t, append(options, programtest.WithEnv("HARNESS_RUNTIMES=codex,gemini",
@@ -222,7 +221,7 @@ func withGemini(t *testing.T, options ...programtest.SiteOption) *programtest.Si
 	return s
 }
 
-// A node is lost in the middle of a turn: the session waits for the end of the grace, then it moves to the
+// A node is lost in the middle of a turn. The session waits for the end of the grace period, then it moves to the
 // other node, with its history.
 func TestASessionWithATurnGoesOnAfterTheGrace(t *testing.T) {
 	t.Parallel()
@@ -238,7 +237,7 @@ func TestASessionWithATurnGoesOnAfterTheGrace(t *testing.T) {
 	}
 	n.loseA(t)
 	status, answer, took := n.untilTaken(t, session)
-	if took < grace { // the lease was renewed at most 2 s before
+	if took < grace { // the last lease renewal was at most 2 s earlier
 		t.Errorf("it was taken after %s, while its turn could still go on", took)
 	}
 	if status := events.WaitTurn(cut); status != "interrupted" {
@@ -253,8 +252,8 @@ func TestASessionWithATurnGoesOnAfterTheGrace(t *testing.T) {
 	n.requireHistory(t, n.siteB, "before")
 }
 
-// A node is frozen until another one has taken over one of its sessions, and wakes within its grace: it keeps
-// its others, and forwards requests about that one.
+// A node is frozen until another one has taken over one of its sessions, and resumes within its grace period. It
+// keeps its other sessions, and forwards requests about that one.
 func TestANodeThatWakesHasLostWhatWasTaken(t *testing.T) {
 	t.Parallel()
 	n := newNodes(t, programtest.WithEnv("HARNESS_NODE_ADDRESS=127.0.0.1:0", "HARNESS_WORKSPACES=shared"))
@@ -292,7 +291,7 @@ func TestANodeThatWakesHasLostWhatWasTaken(t *testing.T) {
 	}
 }
 
-// A session stays where its folder or what its runtime remembers is, and the answer says so.
+// A session stays on its node if its folder or its runtime's memory is only there. The response gives the reason.
 func TestASessionThatCannotGoOnElsewhereWaits(t *testing.T) {
 	t.Parallel()
 	n := newNodes(t, movable())
@@ -303,7 +302,7 @@ func TestASessionThatCannotGoOnElsewhereWaits(t *testing.T) {
 	events.WaitTurn(turn)
 	n.kept(t, pinned, turn)
 	n.loseA(t)
-	// The same path on another machine is another folder.
+	// The same path on another machine is a different folder.
 	if err := os.WriteFile(filepath.Join(folder, ".harness-workspace", "id"), []byte("another\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -323,8 +322,7 @@ func TestASessionThatCannotGoOnElsewhereWaits(t *testing.T) {
 	}
 }
 
-// requireHistory fails unless the model at a site got, with the last message "hi", the earlier messages and
-// answers.
+// requireHistory fails unless the model of a site got the earlier messages and answers with the last message "hi".
 func (n *nodes) requireHistory(t *testing.T, site *programtest.Site, words ...string) {
 	t.Helper()
 	var body string
@@ -334,7 +332,7 @@ func (n *nodes) requireHistory(t *testing.T, site *programtest.Site, words ...st
 		}
 	}
 	for _, word := range words {
-		if strings.Count(body, word) < 2 { // asked for, and answered
+		if strings.Count(body, word) < 2 { // once in the request and once in the answer
 			t.Errorf("the model did not get %q: %s", word, body)
 		}
 	}

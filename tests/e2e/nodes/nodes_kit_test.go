@@ -14,7 +14,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// nodes are two servers on one Postgres, each with its own data directory, codex and model. Sessions of the tests
+// nodes is two servers on one Postgres, each with a separate data directory, codex and model. The tests' sessions
 // belong to a.
 type nodes struct {
 	siteA, siteB *programtest.Site
@@ -33,7 +33,7 @@ func newNodes(t *testing.T, options ...programtest.SiteOption) *nodes {
 	return n
 }
 
-// nodeID is the id of the server on this site.
+// nodeID returns the id of the server on this site.
 func nodeID(s *programtest.Site) string {
 	s.T.Helper()
 	raw, err := os.ReadFile(filepath.Join(s.DataDir, "node-id"))
@@ -43,7 +43,7 @@ func nodeID(s *programtest.Site) string {
 	return strings.TrimSpace(string(raw))
 }
 
-// stored are the events of a session in the journal, by type, without what its runtime said.
+// stored returns the events of a session in the journal, by type, without its runtime's output.
 func stored(s *programtest.Site, session string) []string {
 	s.T.Helper()
 	log := journal.New(dbtest.Connect(s.T, s.Store()), journal.Options{})
@@ -73,7 +73,7 @@ func forgetNodeID(s *programtest.Site) {
 	}
 }
 
-// freeze stops the server where it is, at a moment when it holds no lock that others wait for.
+// freeze freezes the server at a moment when it holds no lock that others wait for.
 func freeze(i *programtest.Server) {
 	i.T.Helper()
 	db := dbtest.Connect(i.T, i.Store())

@@ -15,14 +15,14 @@ import (
 	"harness/tests/programtest"
 )
 
-// decisionLimit is how long after a decision at another node the turn may wait for it.
+// decisionLimit is the maximum time until a decision on another node reaches the turn.
 const decisionLimit = 1500 * time.Millisecond
 
-// asked is one way a turn asks, and how it is answered.
+// asked is one kind of request in a turn, and its answer.
 type asked struct {
 	name, message, frame, idKey, path string
 	body                              func(request programtest.Object) programtest.Object
-	// says is what the model must have got.
+	// says is the text that the model must have got.
 	says string
 }
 
@@ -51,7 +51,7 @@ var untrusted = programtest.Object{"approvalPolicy": "untrusted", "dynamicTools"
 	"inputSchema": programtest.Object{"type": "object", "properties": programtest.Object{"id": programtest.Object{"type": "string"}}},
 }}}
 
-// question is what a turn at a asks, and how it is answered.
+// question is the pending request of a turn on a, and its answer.
 type question struct {
 	session, turn, path string
 	events              *programtest.Follower
@@ -66,7 +66,7 @@ func (n *nodes) ask(way asked) question {
 	return question{session, turn, fmt.Sprintf(way.path, programtest.Text(request, way.idKey)), events, way.body(request)}
 }
 
-// A decision made at the node that does not own the session reaches the turn, also while both nodes write.
+// A decision on a node that does not own the session reaches the turn, even while both nodes write.
 func TestADecisionAtTheOtherNodeReachesTheTurn(t *testing.T) {
 	t.Parallel()
 	for _, busy := range []bool{false, true} {
@@ -94,7 +94,7 @@ func TestADecisionAtTheOtherNodeReachesTheTurn(t *testing.T) {
 				if status := q.events.WaitTurn(q.turn); status != "completed" {
 					t.Errorf("the turn ended %s", status)
 				}
-				// A second decision gets an error, at either node.
+				// A second decision gets an error on either node.
 				for _, node := range []*programtest.Server{n.a, n.b} {
 					if status, answer := node.Call(http.MethodPost, q.path, q.answer); status != http.StatusNotFound ||
 						programtest.Text(answer, "code") != "already_resolved" {
@@ -112,7 +112,7 @@ func TestADecisionAtTheOtherNodeReachesTheTurn(t *testing.T) {
 	}
 }
 
-// write keeps both nodes writing until the returned function is called.
+// write keeps both nodes writing until the test calls the returned function.
 func (n *nodes) write(t *testing.T) (stop func()) {
 	t.Helper()
 	stopping := make(chan struct{})
@@ -139,7 +139,7 @@ func (n *nodes) write(t *testing.T) (stop func()) {
 	return func() { close(stopping); group.Wait() }
 }
 
-// Deciders at both nodes at once: one wins, and the runtime gets its answer once.
+// Clients on both nodes decide at once. One wins, and the runtime gets one answer.
 func TestDecidersAtTwoNodes(t *testing.T) {
 	t.Parallel()
 	n := newNodes(t, programtest.WithRaceDetector())
@@ -189,8 +189,8 @@ func TestDecidersAtTwoNodes(t *testing.T) {
 	}
 }
 
-// The owner is killed between the decision at the other node and its delivery, or before the decision: it is delivered
-// to the codex that outlived its server once the owner is back.
+// The owner is killed between the decision on the other node and its delivery, or before the decision. Once the owner
+// is back, it delivers the decision to the codex that outlived it.
 func TestADecisionWhileTheOwnerIsDown(t *testing.T) {
 	t.Parallel()
 	n := newNodes(t)
@@ -221,11 +221,11 @@ func TestADecisionWhileTheOwnerIsDown(t *testing.T) {
 			}
 		})
 	}
-	n.siteA.FoldJournal("") // gap-free
+	n.siteA.FoldJournal("") // no gaps
 }
 
-// The owner and its codex are gone when the decision is made: the decision expires visibly at the owner's next start,
-// as the turn ends.
+// The owner and its codex have ended when the decision is made. The decision visibly expires at the owner's next
+// start, when the turn ends.
 func TestADecisionWithoutAWaitingTurnExpires(t *testing.T) {
 	t.Parallel()
 	n := newNodes(t)
@@ -281,8 +281,8 @@ func ownersOperations(session, turn, project string) []operation {
 	}
 }
 
-// Everything that needs the owner's runtime is refused at the other node with the owner's name, and changes nothing
-// anywhere.
+// The other node refuses every request that needs the owner's runtime, with the owner's name, and changes nothing on
+// either node.
 func TestTheOtherNodeRefusesWhatTheOwnerMustDo(t *testing.T) {
 	t.Parallel()
 	n := newNodes(t)
@@ -300,7 +300,7 @@ func TestTheOtherNodeRefusesWhatTheOwnerMustDo(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// A read first: it must neither fail nor ask the codex that does not know the session.
+		// First a read. It must neither fail nor query the codex that does not know the session.
 		entries := n.b.Transcript(session)
 		if !slices.ContainsFunc(entries, func(e programtest.Object) bool { return strings.Contains(programtest.Text(e, "content"), "first") }) {
 			t.Errorf("the other node reads %v", entries)
@@ -329,14 +329,14 @@ func TestTheOtherNodeRefusesWhatTheOwnerMustDo(t *testing.T) {
 				t.Errorf("the turn ended %s", status)
 			}
 		}
-		// The owner still can.
+		// The owner can still run a turn.
 		if status := events.WaitTurn(n.a.Send(session, "MOCK_REPLY[on we go]")); status != "completed" {
 			t.Errorf("the next turn ended %s", status)
 		}
 	}
 }
 
-// What needs no runtime works at every node.
+// Requests that need no runtime work on every node.
 func TestTheOtherNodeDoesWhatNeedsNoRuntime(t *testing.T) {
 	t.Parallel()
 	n := newNodes(t)
@@ -361,13 +361,13 @@ func TestTheOtherNodeDoesWhatNeedsNoRuntime(t *testing.T) {
 		t.Errorf("the codex of the other node was asked %v", calls)
 	}
 
-	// Deleted is deleted everywhere, no matter which node owned it.
+	// A deleted session is deleted on every node, no matter which node owned it.
 	n.a.Want(http.StatusOK, http.MethodDelete, one, nil)
 	n.b.Want(http.StatusGone, http.MethodPost, one+"/messages", programtest.Object{"text": "hi"})
 }
 
-// A node that is gone for good: another one takes over its sessions when its operator says so, and its
-// leftovers end.
+// A node is permanently lost. Another node takes over its sessions when its operator requests it, and ends the lost
+// node's leftovers.
 func TestTheSessionsOfAGoneNodeAreTaken(t *testing.T) {
 	t.Parallel()
 	n := newNodes(t)
@@ -392,7 +392,7 @@ func TestTheSessionsOfAGoneNodeAreTaken(t *testing.T) {
 	n.b.Want(http.StatusOK, http.MethodDelete, "/api/sessions/"+q.session, nil)
 }
 
-// On SQLite there is one server: a data directory whose node id was lost keeps its sessions.
+// On SQLite there is one server. It keeps its sessions even if the data directory loses its node id.
 func TestSQLiteKeepsItsSessionsWithAnotherNodeID(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t)

@@ -9,7 +9,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// Of two servers on one Postgres one notifies of an event, whichever of them it happened at.
+// Of two servers on one Postgres, exactly one notifies of an event, whichever server it happened on.
 func TestOneNodeNotifiesOfAnEvent(t *testing.T) {
 	t.Parallel()
 	received := make(chan string, 100)

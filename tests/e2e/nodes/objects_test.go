@@ -16,7 +16,7 @@ import (
 	"harness/tests/s3test"
 )
 
-// What one server keeps in the object store another one reads, and the doctor says how that store is.
+// A server can read objects that another one stored in the object store, and the doctor reports the store's state.
 func TestLongArtifactsAreReadAtEveryNode(t *testing.T) {
 	t.Parallel()
 	store := s3test.Start(t)
@@ -56,7 +56,7 @@ func TestLongArtifactsAreReadAtEveryNode(t *testing.T) {
 	}
 }
 
-// noise is a picture that no format makes small.
+// noise returns a picture that no format compresses well.
 func noise(t *testing.T) []byte {
 	t.Helper()
 	picture := image.NewNRGBA(image.Rect(0, 0, 800, 800))

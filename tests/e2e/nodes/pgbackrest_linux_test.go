@@ -10,7 +10,7 @@ import (
 	"harness/tests/outside"
 )
 
-// So is one that pgBackRest has made the backup of.
+// The same for a backup by pgBackRest.
 func TestPgBackRestGoesBackToAPointInTime(t *testing.T) {
 	t.Parallel()
 	outside.Needs(t, "pgBackRest")

@@ -13,14 +13,14 @@ import (
 	"harness/tests/programtest"
 )
 
-// A database that is restored to a point in time has all that was acknowledged before, in order, and nothing after it.
-// A client with a later cursor gets "ahead".
+// A database restored to a point in time has all data acknowledged before it, in order, and nothing later. A client
+// with a later cursor gets "ahead".
 func TestADatabaseIsRestoredToAPointInTime(t *testing.T) {
 	t.Parallel()
 	restoresToAPointInTime(t, func(pair *dbtest.Pair) interface{ Restore(at time.Time) string } { return pair.BaseBackup() })
 }
 
-// restoresToAPointInTime makes a backup and goes back to a moment after it.
+// restoresToAPointInTime makes a backup and restores a time after it.
 func restoresToAPointInTime(t *testing.T, backUp func(*dbtest.Pair) interface{ Restore(at time.Time) string }) {
 	t.Helper()
 	pair := dbtest.NewPair(t, "archive_mode=on")

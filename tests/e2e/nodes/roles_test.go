@@ -10,7 +10,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// newRoles are nodes of which a runs agents and answers no clients, b the other way round, without codex.
+// newRoles starts two nodes. a runs agents and serves no clients. b serves clients and has neither agents nor codex.
 func newRoles(t *testing.T) *nodes {
 	t.Helper()
 	n := &nodes{siteA: programtest.New(t, programtest.WithEngine(database.Postgres), withPort(), programtest.WithRaceDetector(),
@@ -22,8 +22,8 @@ func newRoles(t *testing.T) *nodes {
 	return n
 }
 
-// A node without agents has a runner do everything that needs one, from every API, and a runner answers only
-// that node.
+// A node without agents forwards everything that needs one to a runner, from every API, and a runner serves only that
+// node.
 func TestRolesOfNodes(t *testing.T) {
 	t.Parallel()
 	n := newRoles(t)
@@ -94,7 +94,7 @@ func TestRolesOfNodes(t *testing.T) {
 	}
 }
 
-// Roles with which no client would be served are refused at the start, with a remedy.
+// Roles that would serve no client are refused at startup, with a remedy.
 func TestRolesThatMakeNoSense(t *testing.T) {
 	t.Parallel()
 	lite := programtest.New(t, programtest.WithEngine(database.SQLite))

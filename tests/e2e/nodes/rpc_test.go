@@ -10,7 +10,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// Calls of JSON-RPC are carried out by the owner of the session they name, asked at any node.
+// The owner of the named session executes JSON-RPC calls, whichever node gets them.
 func TestCallsAreCarriedOutByTheOwner(t *testing.T) {
 	t.Parallel()
 	n := newNodes(t, withPort(), programtest.WithRaceDetector())
@@ -45,7 +45,7 @@ func TestCallsAreCarriedOutByTheOwner(t *testing.T) {
 		t.Errorf("the codex of the other node got %v", calls)
 	}
 
-	// What is nearly as long as a message may be arrives whole, whatever it is made of.
+	// A message just below the maximum length arrives complete, whatever its content.
 	long := `{"jsonrpc":"2.0","id":8,"method":"session/send","params":{"session_id":"` + session + `","prompt":"MOCK_REPLY[long] ` +
 		strings.Repeat("<&>", 300_000) + `"}}`
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, n.b.URL+"/rpc", strings.NewReader(long))
@@ -63,7 +63,7 @@ func TestCallsAreCarriedOutByTheOwner(t *testing.T) {
 	}
 	events.Wait("the end of the turn", completed)
 
-	// It is the owner's agent that must be there, not that of the node that is asked.
+	// The owner's agent must be available, not that of the node that gets the call.
 	n.b.Stop()
 	n.siteB.Env = append(n.siteB.Env, "CODEX_BIN=/nowhere/codex")
 	n.b = n.siteB.Start()

@@ -11,9 +11,9 @@ import (
 	"harness/tests/programtest"
 )
 
-// On one Postgres a copy of a running server's data directory is refused by name and with the remedy; the first server
-// does not notice. One that was killed gets its own node id again at once, and with the node id deleted the copy is a
-// server of its own.
+// On one Postgres, a copy of a running server's data directory is refused by name and with the remedy. The first
+// server does not notice. A killed server gets its node id back immediately. Without the node id file, the copy is a
+// separate server.
 func TestACopiedDataDirectoryIsRefused(t *testing.T) {
 	t.Parallel()
 	first := programtest.New(t, programtest.WithEngine(database.Postgres), programtest.WithEnv("CODEX_BIN=/nowhere/codex"))

@@ -14,8 +14,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// A node with a node port answers no request with what the primary alone has: it waits for the standby, and for no longer
-// than writes do. What needs no rows is answered meanwhile.
+// A node with a node port does not respond with data that only the primary has. It waits for the standby, but no longer
+// than writes do. Requests that need no rows get a response during that time.
 func TestAnswersWaitForTheStandby(t *testing.T) {
 	t.Parallel()
 	pair := dbtest.NewPair(t)

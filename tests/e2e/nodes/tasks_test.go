@@ -8,7 +8,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// Tasks are asked for and stopped at any node: their session's owner runs them.
+// Clients can start and stop tasks on any node. The session's owner runs them.
 func TestTasksAreRunByTheOwner(t *testing.T) {
 	t.Parallel()
 	n := newNodes(t, withPort(), programtest.WithRaceDetector())
@@ -34,9 +34,9 @@ func TestTasksAreRunByTheOwner(t *testing.T) {
 	}
 	n.b.Want(http.StatusOK, http.MethodPost, tasks+"/held/stop", nil)
 	ends(n.a, "held", "stopped")
-	n.siteA.Model.Release("held") // not before: the turn would end by itself where the stop comes before its id is known
+	n.siteA.Model.Release("held") // not earlier: the turn would end by itself if the stop came before its id is known
 
-	// Refusals are the owner's, too, and what is longer than a body may be is refused.
+	// Refusals come from the owner too, and a body above the maximum length is refused.
 	n.b.Want(http.StatusConflict, http.MethodPost, tasks, programtest.Object{"task_id": "said",
 		"messages": []any{programtest.Object{"role": "user", "content": "again"}}})
 	n.b.Want(http.StatusNotFound, http.MethodPost, tasks+"/none/stop", nil)

@@ -16,7 +16,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// What connections may cost beside agents that run.
+// The allowed cost of connections while agents run.
 const (
 	newBudget     = 8                      // times a request on a kept connection, at the median
 	socketsBudget = time.Second            // for socketsDialed
@@ -25,9 +25,9 @@ const (
 	busyRequests  = 3000
 )
 
-// A new connection costs what a socket costs, also while processes come and go on the machine: there is no lookup to
-// find out whose it is. The machine is shared: the best of some rounds counts, and a stall that a bare server of this
-// very process has, too, is not the server's.
+// A new connection costs only what a socket costs, even while processes start and end on the machine, because the
+// server does not look up its process. The machine is shared: the best of several rounds counts, and a stall that a
+// bare server in this process also has does not count.
 func TestANewConnectionCostsWhatASocketCosts(t *testing.T) {
 	s := programtest.New(t)
 	server := s.Start()
@@ -75,7 +75,7 @@ func TestANewConnectionCostsWhatASocketCosts(t *testing.T) {
 	server.Stop()
 }
 
-// newBesideKept is the ratio of a request on a new connection to one on a kept connection, at the median.
+// newBesideKept returns the median ratio of a request on a new connection to one on a kept connection.
 func newBesideKept(t *testing.T, url string) float64 {
 	t.Helper()
 	kept := &http.Client{Transport: &http.Transport{}}
@@ -94,7 +94,7 @@ func newBesideKept(t *testing.T, url string) float64 {
 	return float64(news[rounds/2]) / float64(keeps[rounds/2])
 }
 
-// fresh is the time of a request on a connection of its own.
+// fresh returns the time of a request on a new connection.
 func fresh(t *testing.T, url string) time.Duration {
 	t.Helper()
 	began := time.Now()
@@ -119,7 +119,7 @@ func fetch(t *testing.T, client *http.Client, url string) {
 	}
 }
 
-// dialAll is the time until all sockets are open.
+// dialAll returns the time until all sockets are open.
 func dialAll(t *testing.T, base string) time.Duration {
 	t.Helper()
 	address := "ws" + strings.TrimPrefix(base, "http") + "/api/stream"
@@ -146,7 +146,7 @@ func dialAll(t *testing.T, base string) time.Duration {
 	return took
 }
 
-// churn starts processes that end at once, one after the other, until it is stopped.
+// churn starts short-lived processes sequentially until it is stopped.
 func churn(t *testing.T) (stop func()) {
 	t.Helper()
 	ended := make(chan struct{})

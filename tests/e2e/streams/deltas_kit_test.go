@@ -13,8 +13,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// grown are the texts some frames make, by the rule clients are given, and the frames that are no part of a text. A
-// text is named by its frames' type, method and item.
+// grown returns the texts that frames produce by the documented client rules, and the frames outside of texts. The
+// name of a text is its frames' type, method and item.
 func grown(t *testing.T, frames []programtest.Frame) (texts map[string]string, others []programtest.Frame) {
 	t.Helper()
 	units := map[string][]uint16{}
@@ -37,14 +37,14 @@ func grown(t *testing.T, frames []programtest.Frame) (texts map[string]string, o
 	return texts, others
 }
 
-// delta is the text a frame adds to and what it adds.
+// delta returns the name of the text that a frame extends, and the added part.
 func delta(f programtest.Frame) (name, delta string) {
 	payload := f.Decoded()
 	return f.Type + " " + programtest.Text(payload, "method") + " " + programtest.Text(payload, "params", "itemId"),
 		programtest.Text(payload, "params", "delta")
 }
 
-// requireSameTexts: completed items have the same text, others may have grown further for one of two clients.
+// requireSameTexts: completed items have the same text. Others may be longer on one of two clients.
 func requireSameTexts(t *testing.T, client int, got, want []programtest.Frame) {
 	t.Helper()
 	gotTexts, _ := grown(t, got)
@@ -66,7 +66,7 @@ func requireSameTexts(t *testing.T, client int, got, want []programtest.Frame) {
 	}
 }
 
-// storedDeltas are the texts of a session's stored deltas, one after the other, by item, and how many events they are.
+// storedDeltas returns the texts of a session's stored deltas, joined by item, and the number of events.
 func storedDeltas(s *programtest.Site, session string) (texts map[string]string, events int) {
 	s.T.Helper()
 	log := journal.New(dbtest.Connect(s.T, s.Store()), journal.Options{})

@@ -14,13 +14,13 @@ import (
 const (
 	manyWords = "MOCK_SLOW[600,1]"
 	killWords = "MOCK_SLOW[1000,2]"
-	// gatherTime is how long deltas of a text are gathered before they are stored as one event.
+	// gatherTime is how long the server collects deltas of a text before it stores them as one event.
 	gatherTime = 50 * time.Millisecond
 )
 
-// A model streams hundreds of words a second: a reader gets each delta before it is stored, once, while the
-// journal holds a few joined events. Readers that hang up at random moments, or come late, end with the same
-// text.
+// A model streams hundreds of words per second. A reader gets each delta once and before it is stored, and the
+// journal has a few joined events. Readers that disconnect at random moments, or connect late, get the same text in
+// the end.
 func TestDeltasComeAtOnceAndAreStoredJoined(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {
@@ -64,7 +64,7 @@ func TestDeltasComeAtOnceAndAreStoredJoined(t *testing.T) {
 			if whole != want || stored[item] != want {
 				t.Errorf("live text %q, stored %q, want %q", whole, stored[item], want)
 			}
-			// The number of events depends on the duration of the text, not on its length.
+			// The number of events depends on the text's duration, not on its length.
 			if events == 0 || events > int(took/gatherTime)+3 {
 				t.Errorf("%d pieces stored as %d events", deltas, events)
 			}
@@ -97,8 +97,8 @@ func TestDeltasComeAtOnceAndAreStoredJoined(t *testing.T) {
 	}
 }
 
-// The server is killed in the middle of a text and resumes with the same codex: clients that resume have the
-// text once, and so has the journal.
+// The server is killed in the middle of a text and resumes with the same codex. Clients that resume have the text
+// once, and so does the journal.
 func TestDeltasSurviveKills(t *testing.T) {
 	t.Parallel()
 	for n, engine := range dbtest.Engines() {
@@ -116,7 +116,7 @@ func TestDeltasSurviveKills(t *testing.T) {
 			for c := range collected {
 				count := 60
 				if c == 2 {
-					count = 1 << 30 // leaves only when the server does
+					count = 1 << 30 // it disconnects only when the server does
 				}
 				clients.Go(func() { collected[c] = r.beFlakyUntil(c, count, turnEnds) })
 			}
@@ -148,7 +148,7 @@ func turnEnds(f programtest.Frame) bool {
 	return f.Type == "notification" && programtest.Text(f.Decoded(), "method") == "turn/completed"
 }
 
-// beFlakyUntil connects, reads some frames and hangs up, again and again, until a frame came.
+// beFlakyUntil repeatedly connects, reads some frames and disconnects, until a certain frame arrives.
 func (r *resumeRun) beFlakyUntil(client, count int, last func(programtest.Frame) bool) []programtest.Frame {
 	random := rand.New(rand.NewPCG(uint64(client), 43))
 	var got []programtest.Frame
@@ -161,7 +161,7 @@ func (r *resumeRun) beFlakyUntil(client, count int, last func(programtest.Frame)
 	return got
 }
 
-// completedText is the one message a turn ended with.
+// completedText returns the only message that ended a turn.
 func completedText(t *testing.T, frames []programtest.Frame) (item, whole string) {
 	t.Helper()
 	for _, f := range frames {

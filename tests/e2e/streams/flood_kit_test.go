@@ -17,23 +17,23 @@ import (
 	"harness/tests/programtest"
 )
 
-// footprint is what connections could leave behind in the server.
+// footprint is the resources that connections could leak in the server.
 type footprint struct{ goroutines, descriptors float64 }
 
 func footprintOf(i *programtest.Server) footprint {
 	return footprint{i.Metric("go_goroutines"), i.Metric("process_open_fds")}
 }
 
-// readerFiles is how many descriptors the store may keep open for readers that it needed meanwhile: up to three further
-// ones, each with the database, its log and the log's index. A thousand connections that leave one each leave more.
+// readerFiles is how many descriptors the store may keep open for additional readers: up to three, each with the
+// database, its log and the log's index. If each of a thousand connections leaked one, there would be more.
 const readerFiles = 3 * 3
 
-// requireNothingLeft waits until the server is as it was.
+// requireNothingLeft waits until the server's resources are back to their previous level.
 func requireNothingLeft(i *programtest.Server, before footprint) {
 	i.T.Helper()
 	var now footprint
 	if !polling.Until(programtest.Patience, func() bool {
-		i.Client().CloseIdleConnections() // of the test's own requests there may be several by now
+		i.Client().CloseIdleConnections() // the test's own requests may have opened several
 		now = footprintOf(i)
 		return now.goroutines <= before.goroutines && now.descriptors <= before.descriptors+readerFiles
 	}) {
@@ -41,7 +41,7 @@ func requireNothingLeft(i *programtest.Server, before footprint) {
 	}
 }
 
-// rawPeer is a client that follows only the rules it is given.
+// rawPeer is a client that follows only the rules of the test.
 type rawPeer struct {
 	net.Conn
 	reader *bufio.Reader
@@ -100,7 +100,7 @@ func (p *rawPeer) frame() (opcode byte, payload []byte, err error) {
 	return header[0] & 0x0f, payload, err
 }
 
-// end reads on until the server ends the connection; code is that of its close frame, 0 without one.
+// end reads until the server closes the connection. code is the code in its close frame, 0 without one.
 func (p *rawPeer) end(limit time.Duration) (code int, err error) {
 	_ = p.SetReadDeadline(time.Now().Add(limit))
 	for {
@@ -118,7 +118,7 @@ func (p *rawPeer) end(limit time.Duration) (code int, err error) {
 	}
 }
 
-// maskedFrame is a client's frame, masked with zeros.
+// maskedFrame returns a client's frame, masked with zeros.
 func maskedFrame(first byte, payload string) []byte {
 	head := []byte{first}
 	switch n := len(payload); {
@@ -132,13 +132,13 @@ func maskedFrame(first byte, payload string) []byte {
 	return append(append(head, 0, 0, 0, 0), payload...)
 }
 
-// p99 of durations.
+// p99 returns the 99th percentile of durations.
 func p99(times []time.Duration) time.Duration {
 	slices.Sort(times)
 	return times[min(len(times)-1, len(times)*99/100)]
 }
 
-// requestTimes makes requests one after the other, each on a connection of its own.
+// requestTimes sends requests sequentially, each on a new connection.
 func requestTimes(i *programtest.Server, t *testing.T, n int) []time.Duration {
 	t.Helper()
 	times := make([]time.Duration, 0, n)

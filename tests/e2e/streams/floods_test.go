@@ -11,12 +11,12 @@ import (
 	"harness/tests/wsconform"
 )
 
-// floodMemory is how much the server's resident memory may grow by while it is flooded: large messages have 64 MiB of
-// buffers, which the garbage collector may let grow to twice as much.
+// floodMemory is how much the server's resident memory may grow during a flood. Large messages have 64 MiB of
+// buffers, which may double before the garbage collector runs.
 const floodMemory = 160 << 20
 
-// Whatever a stream is flooded with, the flooder is closed with the right code, memory stays bounded, and others are
-// served meanwhile.
+// For any kind of flood on a stream, the server closes the flooder with the right code, memory stays bounded, and
+// other clients are served.
 func TestFloodsAreBounded(t *testing.T) {
 	t.Parallel()
 	server := programtest.New(t, programtest.WithEnv("CODEX_BIN=/nonexistent"), programtest.WithRaceDetector()).Start()
@@ -38,7 +38,7 @@ func TestFloodsAreBounded(t *testing.T) {
 		{"frames of 1 MiB", maskedFrame(0x81, mebibyte), 60, 4, 1008, "rate"},
 		{"frames of more than 1 MiB", maskedFrame(0x82, mebibyte+"x"), 2, 8, 1009, "too_big"},
 	} {
-		if programtest.UnderRace { // one flooder is enough to show the rule, and leaves the machine to the other tests
+		if programtest.UnderRace { // one flooder is enough to prove the rule and leaves CPU time for other tests
 			flood.peers = 1
 		}
 		counted := fmt.Sprintf(`harness_ws_closed_total{reason=%q}`, flood.reason)
@@ -85,7 +85,7 @@ func TestFloodsAreBounded(t *testing.T) {
 	requireNothingLeft(server, before)
 }
 
-// Streams beyond a limit are refused before the upgrade, are counted, and get in when a place is free.
+// Streams above a limit are refused before the upgrade and counted. A freed slot admits a new stream.
 func TestStreamLimits(t *testing.T) {
 	t.Parallel()
 	server := programtest.New(t, programtest.WithEnv("CODEX_BIN=/nonexistent", "HARNESS_LIMITS=streams=3,streams-per-address=2")).Start()

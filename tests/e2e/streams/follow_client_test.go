@@ -16,8 +16,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// TestAFollowerMissesNothingAcrossARestart: a program that follows by package client sees every entry once and in order
-// while the server it follows is killed and another takes its place.
+// TestAFollowerMissesNothingAcrossARestart: a program that follows with package client gets every entry once and in
+// order, while its server is killed and replaced.
 func TestAFollowerMissesNothingAcrossARestart(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t)
@@ -37,7 +37,7 @@ func TestAFollowerMissesNothingAcrossARestart(t *testing.T) {
 	proxy := httptest.NewServer(&httputil.ReverseProxy{
 		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(target.Load()) },
 		Transport: &http.Transport{DisableKeepAlives: true},
-		// The server is away for a moment.
+		// The server is briefly down.
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
 	})
 	t.Cleanup(proxy.Close)

@@ -1,4 +1,4 @@
-// Package streams tests, on whole servers, the stream: resume, early text, floods.
+// Package streams tests the stream on whole servers: resume, early text, floods.
 package streams
 
 import (

@@ -26,8 +26,8 @@ const (
 	resumeTestMarker = "the end"
 )
 
-// Clients disconnect at random moments, also in the middle of an event's frames, while the server itself is killed or
-// stopped now and then. With the cursor of their last frame each ends up with exactly the frames of a client that was
+// Clients disconnect at random moments, even in the middle of an event's frames, while the server itself is sometimes
+// killed or stopped. With the cursor of its last frame, each client gets exactly the frames of a client that was
 // always connected: none missing, none twice, in order (ST-32).
 func TestResumeMissesNothingAndRepeatsNothing(t *testing.T) {
 	t.Parallel()
@@ -83,8 +83,8 @@ func (r *resumeRun) run() {
 	stopPosting()
 	poster.Wait()
 
-	// A marker posted last says that a client has everything. The always-connected client must have had live what a replay
-	// of the whole stream shows, and each of the others its share of it.
+	// The marker is posted last, so a client that has it has everything. The always-connected client must have received
+	// live what a replay of the whole stream shows, and each other client its part of it.
 	final := r.current()
 	final.Want(http.StatusOK, http.MethodPost, "/api/projects", programtest.Object{"name": resumeTestMarker})
 	steadyDone.Wait()
@@ -112,7 +112,8 @@ func (r *resumeRun) restart(hard bool) {
 	r.server = r.Start()
 }
 
-// post makes events in both sessions and some without a session until ctx ends; a server that is down just misses some.
+// post creates events in both sessions and some without a session until ctx ends. It ignores errors of a server that
+// is down.
 func (r *resumeRun) post(ctx context.Context) {
 	ticker := time.NewTicker(2 * time.Millisecond)
 	defer ticker.Stop()
@@ -137,7 +138,7 @@ func (r *resumeRun) post(ctx context.Context) {
 	}
 }
 
-// filter is the thread a client follows, "" for all.
+// filter returns the thread that a client follows, "" for all.
 func (r *resumeRun) filter(client int) string {
 	if client < len(r.sessions) {
 		return r.sessions[client]
@@ -157,7 +158,7 @@ func (r *resumeRun) query(client int, got []programtest.Frame) string {
 	return query
 }
 
-// beSteady stays connected for as long as there is a server, until the marker comes.
+// beSteady stays connected while a server runs, until the marker arrives.
 func (r *resumeRun) beSteady() []programtest.Frame {
 	const unfiltered = flakyClients
 	var got []programtest.Frame
@@ -170,7 +171,7 @@ func (r *resumeRun) beSteady() []programtest.Frame {
 	return got
 }
 
-// beFlaky connects, reads some frames and hangs up, again and again.
+// beFlaky repeatedly connects, reads some frames and disconnects.
 func (r *resumeRun) beFlaky(client int) []programtest.Frame {
 	random := rand.New(rand.NewPCG(uint64(client), 42))
 	var got []programtest.Frame
@@ -197,7 +198,7 @@ func (r *resumeRun) dial(client int, got []programtest.Frame, byQuery bool) (*we
 	}
 	conn, _, err := websocket.Dial(ctx, address, nil)
 	if err != nil {
-		return nil, false // the server is down just now
+		return nil, false // the server is down at the moment
 	}
 	conn.SetReadLimit(-1)
 	if !byQuery {
@@ -218,12 +219,12 @@ func (r *resumeRun) dial(client int, got []programtest.Frame, byQuery bool) (*we
 	return conn, true
 }
 
-// readSome reads until the verdict came and count more frames, or the connection ends.
+// readSome reads until the verdict and count more frames arrived, or the connection ends.
 func (r *resumeRun) readSome(conn *websocket.Conn, got []programtest.Frame, count int) []programtest.Frame {
 	return r.readUntil(conn, got, count, isMarker)
 }
 
-// readUntil is readSome that ends with a certain frame, too.
+// readUntil is readSome that also ends with a certain frame.
 func (r *resumeRun) readUntil(conn *websocket.Conn, got []programtest.Frame, count int, last func(programtest.Frame) bool) []programtest.Frame {
 	ctx, cancel := context.WithTimeout(context.Background(), programtest.Patience)
 	defer cancel()
@@ -245,7 +246,7 @@ func (r *resumeRun) readUntil(conn *websocket.Conn, got []programtest.Frame, cou
 		case "gap", "ahead", "error":
 			r.t.Errorf("verdict %s", data)
 		default:
-			if resumed { // before the verdict a socket that resumes by command is an ordinary one
+			if resumed { // before the verdict, a socket that resumes by command is an ordinary one
 				got = append(got, events([]programtest.Frame{next})...)
 				count--
 				if last(next) {
@@ -257,12 +258,12 @@ func (r *resumeRun) readUntil(conn *websocket.Conn, got []programtest.Frame, cou
 	return got
 }
 
-// events leaves out control frames.
+// events removes control frames.
 func events(frames []programtest.Frame) []programtest.Frame {
 	return slices.DeleteFunc(slices.Clone(frames), func(f programtest.Frame) bool { return f.Pos == 0 && f.Offset == nil })
 }
 
-// untilMarker cuts off what came after the end: a turn may still be running.
+// untilMarker removes the frames after the marker, because a turn may still be running.
 func untilMarker(frames []programtest.Frame) []programtest.Frame {
 	frames = events(frames)
 	return frames[:slices.IndexFunc(frames, isMarker)+1]
@@ -272,7 +273,7 @@ func isMarker(f programtest.Frame) bool {
 	return f.Type == "project_upserted" && programtest.Text(f.Decoded(), "project", "name") == resumeTestMarker
 }
 
-// visible is what a socket filtered on the thread gets of the stream.
+// visible returns the frames of the stream that a socket with the thread filter gets.
 func visible(all []programtest.Frame, thread string) []programtest.Frame {
 	if thread == "" {
 		return all
@@ -286,7 +287,7 @@ func visible(all []programtest.Frame, thread string) []programtest.Frame {
 	})
 }
 
-// requireSame: the same frames byte for byte, and of texts, whose deltas may differ, the same whole.
+// requireSame: the same frames byte for byte. Texts, whose deltas may differ, must be the same as a whole.
 func requireSame(t *testing.T, client int, got, want []programtest.Frame) {
 	t.Helper()
 	requireSameTexts(t, client, got, want)

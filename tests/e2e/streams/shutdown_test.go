@@ -14,8 +14,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// While a server starts - here it waits for another one's migration - it says so instead of leaving its peers without
-// an answer.
+// A starting server (here it waits for another one's migration) reports this instead of leaving its peers without a
+// response.
 func TestAServerThatStartsSaysSo(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t, programtest.WithEnv("CODEX_BIN=/nonexistent"))
@@ -52,8 +52,8 @@ func TestAServerThatStartsSaysSo(t *testing.T) {
 	server.Stop()
 }
 
-// Whatever peers hold open - a browser's spare connection, half a request, a kept connection, a stream that does not
-// answer the close frame - an orderly end stays one.
+// An orderly shutdown stays orderly, whatever peers hold open: a browser's spare connection, half a request, a kept
+// connection, a stream that does not answer the close frame.
 func TestOpenConnectionsDoNotSpoilTheEnd(t *testing.T) {
 	t.Parallel()
 	server := programtest.New(t, programtest.WithEnv("CODEX_BIN=/nonexistent")).Start()
@@ -66,7 +66,7 @@ func TestOpenConnectionsDoNotSpoilTheEnd(t *testing.T) {
 			}
 		}
 	}
-	// the asking one, too
+	// including the test's own connection
 	server.Eventually("all are accepted", func() bool { return server.Metric("harness_http_connections") == 4 })
 	stream := rawStream(server)
 	server.Stop()
@@ -78,14 +78,14 @@ func TestOpenConnectionsDoNotSpoilTheEnd(t *testing.T) {
 	}
 }
 
-// A request that outlasts the time of an orderly end is cut off; the exit code is still that of an orderly
-// end, so that no service manager reports a crash.
+// A request that outlasts the time of an orderly shutdown is cut off. The exit code still reports an orderly
+// shutdown, so that no service manager reports a crash.
 func TestARequestCutOffDoesNotSpoilTheEnd(t *testing.T) {
 	t.Parallel()
 	server := programtest.New(t, programtest.WithEnv("CODEX_BIN=/nonexistent")).Start()
 	p := rawDial(server,
 		"POST /api/projects HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{")
-	// the asking one, too
+	// including the test's own connection
 	server.Eventually("it is accepted", func() bool { return server.Metric("harness_http_connections") == 2 })
 	server.Stop()
 	if !strings.Contains(server.Log(), "requests were still running") {
@@ -97,13 +97,14 @@ func TestARequestCutOffDoesNotSpoilTheEnd(t *testing.T) {
 	_ = p.Close()
 }
 
-// A second signal ends a server whose orderly end is too slow: here for a stream whose client does not answer
-// the close frame.
+// A second signal ends a server whose orderly shutdown is too slow, here because of a stream whose client does not
+// answer the close frame.
 func TestASecondSignalEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	server := programtest.New(t, programtest.WithEnv("CODEX_BIN=/nonexistent")).Start()
 	rawStream(server)
-	// Not SIGINT: a shell that runs the tests in the background has it ignored, and that is the usual effect then.
+	// Not SIGINT: a shell that runs the tests in the background makes them ignore it, and ignoring it is the usual
+	// effect then.
 	if err := server.Cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +125,7 @@ func TestASecondSignalEndsAtOnce(t *testing.T) {
 	}
 }
 
-// Other users may not read the stored files, even in an existing folder that is open to all.
+// Other users may not read the stored files, even in an existing folder with open permissions.
 func TestWhatIsKeptIsTheOwners(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t, programtest.WithEnv("CODEX_BIN=/nonexistent"))

@@ -9,18 +9,18 @@ import (
 	"harness/tests/programtest"
 )
 
-// Two thousand sockets that begin and never finish - a header, a handshake, a frame - and trickle a byte now and then:
-// a new request does not feel them, each is gone within its stated time (docs/limits.md), and nothing is left of
-// them.
+// Two thousand sockets start but never finish a header, a handshake or a frame, and send an occasional byte. A new
+// request is not slowed, each socket is closed within its documented time (docs/limits.md), and none of their
+// resources leak.
 func TestSlowlorisSocketsAreReaped(t *testing.T) {
 	t.Parallel()
 	server := programtest.New(t, programtest.WithEnv("CODEX_BIN=/nonexistent", "HARNESS_LIMITS=streams-per-address=0")).Start()
 	const margin = programtest.Slowness * 5 * time.Second
 	sockets, within := 2001, 50*time.Millisecond
-	if programtest.UnderRace { // opened before the first ones' time is over
+	if programtest.UnderRace { // all must be open before the first ones time out
 		sockets, within = 600, 10*within
 	}
-	requestTimes(server, t, 20) // warm
+	requestTimes(server, t, 20) // warm-up
 	before := footprintOf(server)
 	kinds := []struct {
 		name  string
@@ -82,7 +82,7 @@ func TestSlowlorisSocketsAreReaped(t *testing.T) {
 			}
 		}
 	}()
-	// The machine is shared: of three rounds, all among the sockets, the best one counts.
+	// The machine is shared, so the best of three rounds counts, all during the attack.
 	best := time.Hour
 	for round := 0; round < 3 && best >= within; round++ {
 		got := p99(requestTimes(server, t, 200))
@@ -110,7 +110,7 @@ func TestSlowlorisSocketsAreReaped(t *testing.T) {
 	requireNothingLeft(server, before)
 }
 
-// A thousand connections that come and go, politely or not, leave no goroutine and no descriptor.
+// A thousand short connections, closed properly or not, leak no goroutine and no descriptor.
 func TestConnectionsLeaveNothing(t *testing.T) {
 	t.Parallel()
 	server := programtest.New(t, programtest.WithEnv("CODEX_BIN=/nonexistent"), programtest.WithRaceDetector()).Start()

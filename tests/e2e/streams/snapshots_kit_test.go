@@ -16,18 +16,18 @@ import (
 	"harness/transcript"
 )
 
-// mirror is a client's copy of a session: a snapshot, and what the frames after its position make of it.
+// mirror is a client's copy of a session: a snapshot, with the later frames applied.
 type mirror struct {
 	t       *testing.T
 	session string
 	entries map[string]transcript.Entry
 	cursor  int64
-	// fresh are the entries that no frame has touched since the snapshot.
+	// fresh are the entries that no frame has changed since the snapshot.
 	fresh map[string]bool
 	ended bool
 }
 
-// take replaces the copy by a snapshot; false when the server is down just now.
+// take replaces the copy with a snapshot. It returns false if the server is down.
 func (m *mirror) take(server *programtest.Server, window bool) bool {
 	path := "/api/sessions/" + m.session
 	if window {
@@ -55,7 +55,7 @@ func (m *mirror) take(server *programtest.Server, window bool) bool {
 
 const endOfSession = "end-of-session"
 
-// listen applies up to count frames from the cursor on, less when the session or the server ends.
+// listen applies up to count frames after the cursor, fewer if the session or the server ends.
 func (m *mirror) listen(server *programtest.Server, count int) {
 	ctx, cancel := context.WithTimeout(context.Background(), programtest.Patience)
 	defer cancel()
@@ -85,7 +85,7 @@ func (m *mirror) listen(server *programtest.Server, count int) {
 	}
 }
 
-// apply is what a frame does to a transcript.
+// apply applies a frame to a transcript.
 func (m *mirror) apply(f programtest.Frame) {
 	switch f.Type {
 	case "transcript_updated":
@@ -191,7 +191,7 @@ func (m *mirror) run(current func() *programtest.Server, random *rand.Rand) {
 	}
 }
 
-// words are the contents of a copy, for comparison.
+// words returns the contents of a copy, for comparison.
 func words(entries map[string]transcript.Entry) map[string]string {
 	said := map[string]string{}
 	for id, e := range entries {

@@ -18,9 +18,9 @@ import (
 	"harness/transcript"
 )
 
-// Clients read snapshots at random moments, while answers stream, turns are interrupted and rolled back, and
-// server and codex are killed. Each applies the frames after its snapshot's position, hangs up and resumes
-// from there, or reads again: all end with the result of a last read, without a lost or repeated delta.
+// Clients read snapshots at random moments, while answers stream, turns are interrupted and rolled back, and the
+// server and codex are killed. Each client applies the frames after its snapshot's position, disconnects and resumes
+// from there, or reads again. All end with the result of a last read, without a lost or repeated delta.
 func TestSnapshotsAndTheFramesAfterThemMakeTheTranscript(t *testing.T) {
 	t.Parallel()
 	for n, engine := range dbtest.Engines() {
@@ -38,7 +38,7 @@ func TestSnapshotsAndTheFramesAfterThemMakeTheTranscript(t *testing.T) {
 			}
 			random := rand.New(rand.NewPCG(11, uint64(n)))
 			pause := func() { <-time.After(time.Duration(150+random.IntN(350)) * time.Millisecond) }
-			// idle waits for the end of the turn, which may come in a server started since.
+			// idle waits for the end of the turn, which may arrive on a later server.
 			idle := func() {
 				r.current().Eventually("the end of the turn", func() bool {
 					detail := r.current().Want(http.StatusOK, http.MethodGet, path+"?limit=1", nil)
@@ -46,9 +46,9 @@ func TestSnapshotsAndTheFramesAfterThemMakeTheTranscript(t *testing.T) {
 				})
 			}
 			for _, cut := range []func(){
-				func() {}, // comes to its end
-				func() { pause(); r.restart(true); pause() },  // goes on in another server
-				func() { pause(); r.restart(false); pause() }, // the same, in order
+				func() {}, // runs to its end
+				func() { pause(); r.restart(true); pause() },  // continues on another server
+				func() { pause(); r.restart(false); pause() }, // the same, after an orderly stop
 				func() {
 					pause()
 					r.current().Want(http.StatusOK, http.MethodPost, path+"/interrupt", programtest.Object{})
@@ -107,8 +107,8 @@ func killCodex(s *programtest.Site) {
 	}
 }
 
-// What a reader sees of an answer that is being given, and of one that was cut short: the same in both kinds of
-// reading, on every codex.
+// Readers see the same text of an unfinished answer, and of one that was cut short, in both kinds of reads and on
+// every codex.
 func TestAnAnswerCutShortKeepsItsWords(t *testing.T) {
 	programtest.EachSite(t, func(t *testing.T, s *programtest.Site) {
 		for name, cut := range map[string]func(server *programtest.Server, session string) *programtest.Server{

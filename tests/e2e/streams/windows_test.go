@@ -12,7 +12,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// get reads a path with a version the client has; body is nil for a 304.
+// get reads a path with the client's version. body is nil for a 304.
 func get(i *programtest.Server, path, version string) (status int, tag string, body programtest.Object) {
 	i.T.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), programtest.Patience)
@@ -40,8 +40,8 @@ func get(i *programtest.Server, path, version string) (status int, tag string, b
 	return response.StatusCode, response.Header.Get("ETag"), body
 }
 
-// settle waits until a version of an answer is answered 304, and returns it. A runtime that started says anew what it
-// knows of each session: until it has, there are other versions, each of which has another name.
+// settle waits until a version of a response gets 304, and returns it. A newly started runtime reports its state of
+// each session again. Until then, the response has other versions.
 func settle(t *testing.T, server *programtest.Server, path string) (tag string) {
 	t.Helper()
 	for begun := time.Now(); ; {
@@ -56,8 +56,8 @@ func settle(t *testing.T, server *programtest.Server, path string) (tag string) 
 	}
 }
 
-// A long transcript is read window by window and shows each entry of the whole once. A client with a current
-// version gets 304 until something changes; clients that ask for nothing get the old answer.
+// A client reads a long transcript window by window and gets each entry of the whole once. A client with a current
+// version gets 304 until something changes. Clients that request none of this get the old response.
 func TestLongTranscriptsAreReadInWindows(t *testing.T) {
 	programtest.EachSite(t, func(t *testing.T, s *programtest.Site) {
 		server := s.Start()
@@ -130,7 +130,8 @@ func TestLongTranscriptsAreReadInWindows(t *testing.T) {
 		if status, again, _ := get(server, window, tag); status != http.StatusOK || again == tag {
 			t.Errorf("a changed entry is answered %d with version %s after %s", status, again, tag)
 		}
-		// The whole includes the runtime's own history: it has a version once the runtime had time to write that down.
+		// The whole includes the runtime's own history, so it has a stable version only after the runtime wrote its
+		// history.
 		settle(t, server, path)
 		for _, bad := range []string{"limit=0", "limit=1001", "limit=x", "limit=1&limit=2", "before=", "before=nothing",
 			"after=nothing", "before=note-1&after=note-1"} {

@@ -9,10 +9,10 @@ import (
 	"harness/tests/wsconform"
 )
 
-// streamLimit is the largest message the stream accepts.
+// streamLimit is the maximum size of a message on the stream.
 const streamLimit = 1 << 20
 
-// The stream is strict about RFC 6455 in every case of the table.
+// The stream conforms strictly to RFC 6455 in every case of the table.
 func TestTheStreamConformsToRFC6455(t *testing.T) {
 	t.Parallel()
 	server := programtest.New(t, programtest.WithEnv("CODEX_BIN=/nonexistent")).Start()

@@ -14,8 +14,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// After a clean stop no text of a deleted session is left in any file of the server, no matter how it came:
-// written by a client or by the agent, found by search, in the log, or in unused pages.
+// After a clean stop, no file of the server contains text of a deleted session, whatever its origin: written by a
+// client or by the agent, in the search index, in the log, or in unused pages.
 func TestNoWordOfADeletedSessionIsLeft(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t, programtest.WithEngine(database.SQLite), programtest.WithEnv("HARNESS_KEEP_NATIVE=ring"))

@@ -46,8 +46,7 @@ while IFS= read -r line; do
 done
 `
 
-// Ids too long for an index are a runtime's own business: its lines are stored like any other, and the
-// answers have these ids.
+// The server stores a runtime's lines even if their ids are too long for an index, and responses have these ids.
 func TestIdsOfAnyLengthAreKept(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {
@@ -64,7 +63,7 @@ func TestIdsOfAnyLengthAreKept(t *testing.T) {
 
 func keepLongIDs(t *testing.T, engine database.Engine, end string, restart bool) {
 	long := ""
-	for len(long) < 4000 { // what can be compressed, Postgres takes
+	for len(long) < 4000 { // Postgres accepts long text that compresses well
 		long += rand.Text()
 	}
 	input := filepath.Join(t.TempDir(), "input")
@@ -92,7 +91,7 @@ func keepLongIDs(t *testing.T, engine database.Engine, end string, restart bool)
 		outcome, answer = "approval.resolved: Approval expired", `"method":"turn/interrupt","params":{"threadId":"`+long+
 			`t","turnId":"`+long+`u"}`
 	}
-	// codex's line is published byte for byte.
+	// The server publishes codex's line byte for byte.
 	want := `{"method":"turn/completed","params":{"threadId":"` + long + `t","turn":{"id":"` + long + `u","status":"` +
 		end + `","items":[]}}}`
 	events.Wait("the end of the turn", func(f programtest.Frame) bool { return f.Type == "notification" && string(f.Payload) == want })

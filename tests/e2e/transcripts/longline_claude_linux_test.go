@@ -11,7 +11,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// longLineClaude is a Claude Code whose tool, in every turn, gives LONG_BYTES.
+// longLineClaude is a Claude Code whose tool returns LONG_BYTES in every turn.
 const longLineClaude = `#!/bin/sh
 while IFS= read -r line; do
 	case "$line" in
@@ -31,13 +31,13 @@ while IFS= read -r line; do
 done
 `
 
-// translatedLineCost is how many times its size a line may cost until it is stored whose words are translated: it is
-// there as its agent wrote it, and as what it means (internal/runtime/claude: TestALongLineIsHeldTwice). What
-// storing and the collector add does not grow with the line; storeExtra (MiB) leaves room for it, and none for one more
-// copy.
+// translatedLineCost is the maximum memory of a translated line until it is stored, as a multiple of its size. The
+// line is in memory in its original and in its translated form (internal/runtime/claude: TestALongLineIsHeldTwice).
+// The overhead of storage and the collector does not grow with the line. storeExtra (MiB) leaves room for that
+// overhead, but not for another copy.
 const translatedLineCost, storeExtra = 2, 64
 
-// A long line of an agent with a translated vocabulary is processed and stored at a bounded cost, also after
+// The server processes and stores a long line of an agent with a translated vocabulary at a bounded cost, also after
 // another one.
 func TestALongTranslatedLineIsStoredAtABoundedCost(t *testing.T) {
 	t.Parallel()
@@ -55,8 +55,8 @@ func TestALongTranslatedLineIsStoredAtABoundedCost(t *testing.T) {
 		before := peakKiB(t, pid)
 		server.Want(http.StatusAccepted, http.MethodPost, "/api/sessions/"+session+"/messages", programtest.Object{"text": "go"})
 		server.Eventually("the line is stored", func() bool {
-			// It is read before what comes after it.
-			kept, _ := filepath.Glob(filepath.Join(s.DataDir, "native", session+"*")) // the pattern is a good one
+			// It is read before the later lines.
+			kept, _ := filepath.Glob(filepath.Join(s.DataDir, "native", session+"*")) // the pattern is valid
 			for _, file := range kept {
 				lines, err := os.ReadFile(file)
 				if err == nil && strings.Count(string(lines), `"omittedBytes":`) > turn &&

@@ -17,7 +17,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// longLineCodex is a codex that says a line of LONG_BYTES whenever it is asked for its account's limits: the file
+// longLineCodex is a codex that sends a line of LONG_BYTES for each request of its account's limits: the file
 // LONG_LINES/head, a text, and the file tail.
 const longLineCodex = `#!/bin/sh
 while IFS= read -r line; do
@@ -34,7 +34,7 @@ while IFS= read -r line; do
 done
 `
 
-// peakKiB is the most memory a process had resident since forgetPeak.
+// peakKiB returns the peak resident memory of a process since forgetPeak.
 func peakKiB(t *testing.T, pid int) int {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -49,7 +49,7 @@ func peakKiB(t *testing.T, pid int) int {
 	return kib
 }
 
-// forgetPeak makes the memory a process has resident now its peak.
+// forgetPeak resets a process's peak to its current resident memory.
 func forgetPeak(t *testing.T, pid int) {
 	t.Helper()
 	if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0); err != nil {
@@ -57,19 +57,19 @@ func forgetPeak(t *testing.T, pid int) {
 	}
 }
 
-// longLineCost is how many times its size a line may cost until it is stored. To read it costs once (internal/runtime/codex), to
-// store it next to nothing (database: parts).
+// longLineCost is the maximum memory of a line until it is stored, as a multiple of its size. Reading it costs one
+// copy (internal/runtime/codex), storing it almost none (database: parts).
 //
-// The collector may not have freed the line before by then (longLineLeft).
+// The collector may not have freed the previous line by then (longLineLeft).
 const (
 	longLineCost = 2
 	longLineLeft = 1.25
 )
 
-// longLine is a line whose text is long: what stands before that and behind it.
+// longLine is a line with a long text: the parts before and after the text.
 type longLine struct{ head, tail string }
 
-// longLines are lines with long texts, of everything that is stored: internal/runtime/codex reads all others as these.
+// longLines returns lines with long texts of every stored kind. internal/runtime/codex reads all others the same way.
 func longLines(session string) map[string]longLine {
 	about := `"threadId":"` + session + `","turnId":"t"`
 	item := func(id, what string) string {
@@ -88,7 +88,7 @@ func longLines(session string) map[string]longLine {
 	}
 }
 
-// longLineSays is a server whose codex says long lines of so many MiB.
+// longLineSays is a server whose codex sends long lines of this many MiB.
 type longLineSays struct {
 	*programtest.Server
 	folder string
@@ -107,7 +107,7 @@ func sayLongLines(s *programtest.Site, mib int) *longLineSays {
 	return says
 }
 
-// say has the codex say a line, and waits until it is stored.
+// say makes the codex send a line, and waits until it is stored.
 func (l *longLineSays) say(line longLine) {
 	l.T.Helper()
 	for name, text := range map[string]string{"head": line.head, "tail": line.tail + "\n"} {
@@ -120,7 +120,7 @@ func (l *longLineSays) say(line longLine) {
 	l.Eventually("the line is stored", func() bool { return l.Metric("harness_journal_events_total") > events })
 }
 
-// A line of 64 MiB is read and stored at a bounded cost, on either engine, whatever it says: also after
+// The server reads and stores a line of 64 MiB at a bounded cost, on either engine, whatever its kind, also after
 // others.
 func TestALongLineIsStoredAtABoundedCost(t *testing.T) {
 	t.Parallel()
@@ -128,7 +128,7 @@ func TestALongLineIsStoredAtABoundedCost(t *testing.T) {
 		t.Run(string(engine), func(t *testing.T) {
 			s, mib, bound := programtest.New(t, programtest.WithEngine(engine)), 64, float64(longLineCost)
 			if s.Detecting {
-				// Every byte is slower, and its bookkeeping is resident, too.
+				// Under the detector every byte is slower, and its bookkeeping is resident too.
 				mib, bound = 24, 3*longLineCost
 			}
 			server := sayLongLines(s, mib)
@@ -152,8 +152,8 @@ func TestALongLineIsStoredAtABoundedCost(t *testing.T) {
 	}
 }
 
-// A long request reaches its approver whole: by the stream and by REST, at a bounded cost. An extension
-// without room for it gets an error that is shown, and continues with the next event.
+// A long request reaches its approver complete, by the stream and by REST, at a bounded cost. An extension without
+// memory for it gets a visible error, and continues with the next event.
 //
 //nolint:paralleltest // a reader that has little of the processor is slow, and such ones lose their stream
 func TestALongRequestIsShownWhole(t *testing.T) {
@@ -178,7 +178,7 @@ func TestALongRequestIsShownWhole(t *testing.T) {
 	before := peakKiB(t, pid)
 	server.say(line)
 	frame := frames.WaitType("approval")
-	// For all readers together: three frames are about a request, and the extension's machine has 64 MiB.
+	// This covers all readers together: three frames are about a request, and the extension's machine has 64 MiB.
 	if cost := peakKiB(t, pid) - before; cost > 24*mib<<10 && !s.Detecting {
 		t.Errorf("to show a request of %d MiB costs %d MiB", mib, cost>>10)
 	}

@@ -1,4 +1,4 @@
-// Package transcripts tests, on whole servers, transcripts: long lines, many upserts, retention.
+// Package transcripts tests transcripts on whole servers: long lines, many upserts, retention.
 package transcripts
 
 import (

@@ -12,16 +12,16 @@ import (
 	"harness/tests/programtest"
 )
 
-// offers are the reads that are about what the runtime offers or is set up with: they are the runtime's answers,
-// nothing of it is stored. All other reads show what is stored.
+// offers are the reads about the runtime's features or configuration. The runtime answers them, and none of that data
+// is stored. All other reads return stored data.
 var offers = []string{
 	"/api/account", "/api/account/rate-limits", "/api/apps", "/api/capabilities", "/api/collaboration/modes",
 	"/api/config", "/api/config/requirements", "/api/features/experimental", "/api/mcp/servers", "/api/models",
 	"/api/skills", "/api/skills/remote",
 }
 
-// No read asks the runtime for what is stored here: not the first one of a conversation from elsewhere, nor
-// of a fork. Their histories are imported without a read. The runtime is asked only for optional features.
+// No read queries the runtime for stored data, not even the first read of an imported conversation or of a fork. The
+// server imports their histories without a read. It queries the runtime only for optional features.
 func TestReadsDoNotAskTheRuntime(t *testing.T) {
 	t.Parallel()
 	s := programtest.New(t, programtest.WithEnv("HARNESS_DETACH_GRACE_MS=0"))
@@ -33,7 +33,7 @@ func TestReadsDoNotAskTheRuntime(t *testing.T) {
 	first.Stop()
 
 	server := s.Start("DATA_DIR=" + filepath.Join(t.TempDir(), "data"))
-	server.WaitRuntime() // until then it does not know what was begun elsewhere
+	server.WaitRuntime() // until then it does not know conversations from elsewhere
 	askedFor := func(id string) func() bool {
 		return func() bool {
 			return slices.ContainsFunc(s.Calls(id), func(line string) bool {
@@ -53,8 +53,8 @@ func TestReadsDoNotAskTheRuntime(t *testing.T) {
 			t.Errorf("the first read shows %s, pending: %v", got, answer["historyPending"])
 		}
 	}
-	// asked are the runtime's requests caused by one read. It gets requests in order, so that all are there
-	// once it has a later one.
+	// asked returns the requests that one read sends to the runtime. The runtime gets requests in order, so all have
+	// arrived when it has a later one.
 	markers := 0
 	asked := func(path string) []string {
 		t.Helper()
@@ -70,7 +70,7 @@ func TestReadsDoNotAskTheRuntime(t *testing.T) {
 		})
 		return after[:len(after)-1]
 	}
-	for range 2 { // whatever goes on in the background by now is not due to a read
+	for range 2 { // earlier background requests are not caused by a read
 		asked("/api/health")
 	}
 	seen := 0

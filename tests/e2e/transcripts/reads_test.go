@@ -25,7 +25,7 @@ func row(i *programtest.Server, session string) programtest.Object {
 	return nil
 }
 
-// pages reads a session's transcript back in windows.
+// pages reads a session's transcript backward in windows.
 func pages(i *programtest.Server, session string, limit int) (entries []any) {
 	i.T.Helper()
 	for query := fmt.Sprintf("?limit=%d", limit); ; {
@@ -39,8 +39,8 @@ func pages(i *programtest.Server, session string, limit int) (entries []any) {
 	}
 }
 
-// A turn that fails says why and what to do: in the transcript as a whole and in windows, live, in lists, once in the
-// log, and after a restart. One that was interrupted on purpose has not failed.
+// A failed turn reports the reason and the remedy: in the whole transcript and in windows, live, in lists, once in
+// the log, and after a restart. A deliberately interrupted turn has not failed.
 func TestAFailedTurnIsVisible(t *testing.T) {
 	programtest.EachSite(t, func(t *testing.T, s *programtest.Site) {
 		server := s.Start()
@@ -117,7 +117,7 @@ func TestAFailedTurnIsVisible(t *testing.T) {
 	})
 }
 
-// A list, a window and the whole agree on what waits for a person.
+// A list, a window and the whole agree on the requests that wait for a person.
 func TestReadsAgreeOnWhatWaits(t *testing.T) {
 	programtest.EachSite(t, func(t *testing.T, s *programtest.Site) {
 		server := s.Start()
@@ -144,7 +144,7 @@ func TestReadsAgreeOnWhatWaits(t *testing.T) {
 	})
 }
 
-// Reading a session, also one with an imported history, publishes and journals nothing.
+// Reading a session, even with an imported history, publishes and journals nothing.
 func TestReadingChangesNothing(t *testing.T) {
 	programtest.EachSite(t, func(t *testing.T, s *programtest.Site) {
 		server := s.Start()
@@ -156,7 +156,7 @@ func TestReadingChangesNothing(t *testing.T) {
 		here := server.Want(http.StatusOK, http.MethodGet, "/api/sessions/"+session, nil)
 		server.Stop()
 
-		// Another server, which knows nothing of what this one stored.
+		// Another server, which has none of this server's data.
 		other := *s
 		other.DataDir = filepath.Join(t.TempDir(), "other")
 		if s.DatabaseURL != "" {
@@ -169,7 +169,7 @@ func TestReadingChangesNothing(t *testing.T) {
 		elsewhere := server.Want(http.StatusOK, http.MethodGet, "/api/sessions/"+session, nil)
 		want, got := contents(here), contents(elsewhere)
 		if strings.HasPrefix(programtest.Text(elsewhere, "thread", "cliVersion"), "0.101.") {
-			want, got = messages(want), messages(got) // all its history has
+			want, got = messages(want), messages(got) // all that its history has
 		}
 		if !slices.Equal(want, got) {
 			t.Errorf("the imported history reads\n%q, want\n%q", got, want)
@@ -200,7 +200,7 @@ func TestReadingChangesNothing(t *testing.T) {
 	})
 }
 
-// contents are the contents of a read's entries.
+// contents returns the contents of a read's entries.
 func contents(answer programtest.Object) (words []string) {
 	for _, one := range answer["transcript"].([]any) {
 		words = append(words, programtest.Text(one, "type")+": "+programtest.Text(one, "content"))
@@ -208,14 +208,14 @@ func contents(answer programtest.Object) (words []string) {
 	return words
 }
 
-// messages are the messages of people and of the model among contents.
+// messages returns the messages of people and of the model among contents.
 func messages(contents []string) []string {
 	return slices.DeleteFunc(contents, func(one string) bool {
 		return !strings.HasPrefix(one, "userMessage") && !strings.HasPrefix(one, "agentMessage")
 	})
 }
 
-// journaled are the payloads of all events.
+// journaled returns the payloads of all events.
 func journaled(s *programtest.Site) (payloads []string) {
 	s.T.Helper()
 	log := journal.New(dbtest.Connect(s.T, s.Store()), journal.Options{})

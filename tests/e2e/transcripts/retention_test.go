@@ -11,12 +11,12 @@ import (
 	"harness/tests/programtest"
 )
 
-// pass has all that is stored be so many days older.
+// pass makes all stored data this many days older.
 func pass(s *programtest.Site, days int64) {
 	s.T.Helper()
 	db := dbtest.Connect(s.T, s.Store())
 	err := db.Update(s.T.Context(), func(tx database.Tx) error {
-		// As the server notes within an hour.
+		// The server records this within an hour.
 		if _, err := tx.ExecContext(s.T.Context(),
 			`update sessions set archived_at = updated_at where archived = 1`); err != nil {
 			return err
@@ -37,8 +37,8 @@ func pass(s *programtest.Site, days int64) {
 	}
 }
 
-// After years with the default settings the events are gone and a resumed client gets a gap. The session that
-// is not archived is as it was, and the archived one comes back from codex when it is read.
+// After years with the default settings, the events are pruned, and a client that resumes gets a gap. The active
+// session is unchanged, and the archived one is restored from codex when it is read.
 func TestYearsWithTheDefaults(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {
@@ -81,7 +81,7 @@ func TestYearsWithTheDefaults(t *testing.T) {
 	}
 }
 
-// A new table needs a line on the page that says what bounds it.
+// A new table needs a line on the page about the limits of stored data.
 func TestEveryTableIsOnThePageOfWhatIsKept(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../../docs/operations.md")

@@ -11,7 +11,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// contents are the contents of a session's transcript, in order, the same in both kinds of reading.
+// saidIn returns the contents of a session's transcript, in order. They must be the same in both kinds of reads.
 func saidIn(i *programtest.Server, session string) []string {
 	i.T.Helper()
 	read := func(path string) (texts []string) {
@@ -27,7 +27,7 @@ func saidIn(i *programtest.Server, session string) []string {
 	return whole
 }
 
-// says sends a message that is answered with a text of its own, and waits for the end.
+// says sends a message whose answer is a distinct text, and waits for the end.
 func says(i *programtest.Server, events *programtest.Follower, session, word string) (turn string) {
 	i.T.Helper()
 	turn = i.Send(session, "MOCK_REPLY["+word+"]")
@@ -42,9 +42,9 @@ func dialogue(words ...string) (texts []string) {
 	return texts
 }
 
-// Rolled-back turns leave the transcript, with what clients put into them, and stay away: later messages come
-// after what is left, also after restarts of everything and in forks. Clients get the ids of the removed
-// turns; the journal keeps them.
+// Rolled-back turns leave the transcript permanently, with the entries that clients added to them. Later messages
+// follow the remaining entries, also after restarts of everything and in forks. Clients get the ids of the removed
+// turns. The journal keeps them.
 func TestRolledBackTurnsLeaveTheTranscript(t *testing.T) {
 	programtest.EachSite(t, func(t *testing.T, s *programtest.Site) {
 		server := s.Start()

@@ -7,7 +7,7 @@ import (
 	"harness/tests/programtest"
 )
 
-// A running turn is not rolled back, whichever codex runs it; once it is over it can be.
+// A running turn cannot be rolled back, on any codex. After its end it can.
 func TestRollbackWaitsForTheTurn(t *testing.T) {
 	programtest.EachSite(t, func(t *testing.T, s *programtest.Site) {
 		server := s.Start()

@@ -10,8 +10,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// A server is killed right after it acknowledged entries, mostly before they are in the index: the next one finds each
-// of them with its first search. What is deleted is found no more, and no query breaks anything.
+// A server is killed right after it acknowledged entries, mostly before they are in the index. The next server finds
+// each of them in its first search. It does not find deleted entries, and no query causes an error.
 func TestSearchFindsWhatWasAcknowledgedBeforeAKill(t *testing.T) {
 	programtest.EachSite(t, func(t *testing.T, s *programtest.Site) {
 		server := s.Start()

@@ -15,8 +15,8 @@ import (
 	"harness/tests/programtest"
 )
 
-// Whatever text a client puts into any place of any request that is stored, the answer is the same on both engines, and
-// never the server's fault: Postgres accepts no index row above 2704 bytes, and no NUL.
+// Any client text in any place of a stored request gets the same response on both engines, and never a server error.
+// Postgres accepts no index row above 2704 bytes, and no NUL.
 func TestNoTextOfAClientIsTooMuchForAStore(t *testing.T) {
 	t.Parallel()
 	answers := map[database.Engine]map[string]int{}
@@ -41,8 +41,8 @@ func TestNoTextOfAClientIsTooMuchForAStore(t *testing.T) {
 	}
 }
 
-// answersTo makes every request that stores or searches a client's text, with each text in each of its
-// places, and returns the answers' statuses.
+// answersTo sends every request that stores or searches a client's text, with each text in each of its places, and
+// returns the response statuses.
 func answersTo(server *programtest.Server) map[string]int {
 	server.T.Helper()
 	session := server.CreateSession(programtest.Object{})
@@ -106,7 +106,7 @@ func answersTo(server *programtest.Server) map[string]int {
 	return answers
 }
 
-// textsOfClients are texts a store may refuse. Long ones are random: Postgres compresses the rest.
+// textsOfClients returns texts that a store may refuse. Long ones are random, because Postgres compresses all others.
 func textsOfClients() map[string]string {
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // no secret
 	long := func(n int) string {
@@ -122,7 +122,7 @@ func textsOfClients() map[string]string {
 	}
 }
 
-// placed is the body with the value in each place of a text, and as each name of a free-form object.
+// placed returns the body with the value in each place of a text, and as each name of a free-form object.
 func placed(body any, value string) map[string]any {
 	found := map[string]any{}
 	switch body := body.(type) {

@@ -13,9 +13,9 @@ import (
 	"harness/tests/programtest"
 )
 
-// Requests of 1,000 upserts, several at once: together more than the stream keeps for its readers. Each reader gets a
-// frame per entry, those of a request in their order and next to each other; one that begins in the middle of a request
-// gets the rest of it.
+// Concurrent requests of 1,000 upserts each have more entries in total than the stream keeps for its readers. Each
+// reader gets one frame per entry. The frames of a request are in its order and consecutive. A reader that starts in
+// the middle of a request gets the rest of it.
 func TestManyUpsertsReachEveryReader(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {
@@ -24,7 +24,7 @@ func TestManyUpsertsReachEveryReader(t *testing.T) {
 			const requests = 6
 			entries := 1000
 			if programtest.UnderRace {
-				entries = 100 // which the stream keeps all
+				entries = 100 // the stream keeps all of these
 			}
 			server := programtest.New(t, programtest.WithEngine(engine), programtest.WithRaceDetector(database.SQLite)).Start()
 			session := server.CreateSession(nil)

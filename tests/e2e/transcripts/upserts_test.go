@@ -11,9 +11,9 @@ import (
 	"harness/tests/programtest"
 )
 
-// The server is killed with SIGKILL at random moments while clients post 1,000 requests, half of them of many upserts.
-// Every acknowledged one is there afterwards, of those without an answer the whole request or nothing, the journal has
-// no gap, and the transcript equals the fold of the journal's events (TR-12, EV-02).
+// The server is killed with SIGKILL at random moments while clients post 1,000 requests, half of them with many
+// upserts. Afterwards every acknowledged request is there. A request without a response is there completely or not at
+// all. The journal has no gap, and the transcript equals the fold of the journal's events (TR-12, EV-02).
 func TestAcknowledgedUpsertsSurviveKills(t *testing.T) {
 	t.Parallel()
 	for _, engine := range dbtest.Engines() {
@@ -29,12 +29,12 @@ func TestAcknowledgedUpsertsSurviveKills(t *testing.T) {
 				mu           sync.Mutex
 				next         int
 				acknowledged = map[string]string{} // messageId -> content of the last acknowledged write
-				doubtful     [][]string            // messageIds of requests whose answer never came
+				doubtful     [][]string            // messageIds of requests that got no response
 			)
 			kills := 0
 			for next < total {
-				// Counted, not timed: however busy the machine is, writes are acknowledged between two kills. The other
-				// clients are anywhere then.
+				// The kills are triggered by a count, not by time, so that writes are acknowledged between two kills even on a
+				// busy machine. The other clients are at an arbitrary point then.
 				var group sync.WaitGroup
 				left, due := 1+random.IntN(80), make(chan struct{})
 				for range clients {
@@ -68,7 +68,7 @@ func TestAcknowledgedUpsertsSurviveKills(t *testing.T) {
 							}
 							mu.Unlock()
 							if err != nil {
-								return // the server is gone
+								return // the server is down
 							}
 						}
 					})
@@ -126,8 +126,8 @@ func TestAcknowledgedUpsertsSurviveKills(t *testing.T) {
 	}
 }
 
-// upsertsOf are the entries of the n-th request: one of an even number, some of an odd one, of every 50th more than a
-// transaction holds.
+// upsertsOf returns the entries of the n-th request: one if n is even, some if n is odd, and for every 50th request
+// more than a transaction holds.
 func upsertsOf(n int, content string) (ids []string, entries []programtest.Object) {
 	count := 1
 	if n%2 == 1 {

@@ -23,11 +23,11 @@ import (
 
 const (
 	wholeReaders = 64
-	// roomForReads is how much more memory than idle the server may use, whatever is read, in KiB.
+	// roomForReads is how much more memory than idle the server may use for any reads, in KiB.
 	roomForReads = 64 << 10
 )
 
-// longSession is a session with about so many MiB of transcript, which clients wrote.
+// longSession creates a session with a transcript of about this many MiB, written by clients.
 func longSession(server *programtest.Server, mib int) (path string, entries int) {
 	server.T.Helper()
 	session := server.CreateSession(nil)
@@ -46,7 +46,7 @@ func longSession(server *programtest.Server, mib int) (path string, entries int)
 	return "/api/sessions/" + session, entries
 }
 
-// readWhole copies the body of an answer, as it is sent.
+// readWhole copies the body of a response in its wire format.
 func readWhole(t *testing.T, server *programtest.Server, path, encoding string, into io.Writer) {
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+path, http.NoBody)
 	if err != nil {
@@ -86,7 +86,7 @@ func decoded(t *testing.T, encoding string, sent io.Reader) []byte {
 	return whole
 }
 
-// requireEntries reads a session that must have so many entries in their order.
+// requireEntries reads a session that must have this many entries in order.
 func requireEntries(t *testing.T, whole []byte, entries int) {
 	t.Helper()
 	var read struct {
@@ -106,7 +106,7 @@ func requireEntries(t *testing.T, whole []byte, entries int) {
 	}
 }
 
-// Many readers of a long transcript at once need little memory, and each gets all of it.
+// Many concurrent readers of a long transcript need little memory, and each gets all of it.
 //
 //nolint:paralleltest // it measures
 func TestManyReadersOfALongTranscriptTakeLittleMemory(t *testing.T) {
@@ -127,7 +127,7 @@ func TestManyReadersOfALongTranscriptTakeLittleMemory(t *testing.T) {
 			var readers sync.WaitGroup
 			for i := range wholeReaders {
 				readers.Go(func() {
-					encoding, sent := encodings()[i%2], sha256.New() // a test under the race detector has no time for more
+					encoding, sent := encodings()[i%2], sha256.New() // the race detector leaves no time for more
 					if readWhole(t, server, path, encoding, sent); [32]byte(sent.Sum(nil)) != want[encoding] {
 						t.Errorf("reader %d got another answer", i)
 					}
@@ -144,8 +144,8 @@ func TestManyReadersOfALongTranscriptTakeLittleMemory(t *testing.T) {
 	}
 }
 
-// Readers that ask for a long transcript and read nothing need little memory, and lose their connections
-// soon. Their truncated answer does not look whole.
+// Readers that request a long transcript and read nothing need little memory, and the server soon closes their
+// connections. Their truncated response does not look complete.
 //
 //nolint:paralleltest // it measures
 func TestReadersThatDoNotReadAreClosed(t *testing.T) {
@@ -161,7 +161,7 @@ func TestReadersThatDoNotReadAreClosed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = conn.Close() }) // it is cut off already
+		t.Cleanup(func() { _ = conn.Close() }) // the server has already closed it
 		if _, err := io.WriteString(conn, "GET "+path+" HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
