@@ -59,7 +59,7 @@ func (t *translation) beginSelfStarted(turn string) {
 
 func (t *translation) apply(e *event) {
 	e.knownIDs()
-	inner := e.Parent != nil // the line shows a sub-agent's work
+	inner := e.Parent != nil // the item of its call shows a sub-agent's work
 	switch e.Type {
 	case "command_lifecycle":
 		t.lifecycle(e)

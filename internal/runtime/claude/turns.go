@@ -94,7 +94,7 @@ func (r *Runtime) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.
 		}
 		return r.sendMessage(ctx, p, content)
 	}
-	// A process is released shortly before its end is published. The next one has only the data on disk.
+	// A process is released shortly after its end is published. The next one has only the data on disk.
 	if p := t.process(); in.Continues && in.History == "" && (p == nil || p.Status().PID == 0) {
 		if err := r.remembered(t); err != nil {
 			return runtime.StartedTurn{}, err
