@@ -41,14 +41,14 @@ type toolCall struct {
 	name, arg string
 }
 
-// plan is what one request is to be answered with.
+// plan is the answer to one request.
 type plan struct {
 	status  int
-	refusal string // what is said with the status, "" for words of the mock's own
+	refusal string // the text with the status, "" for the mock's own text
 	calls   []toolCall
 	reason  bool
 	message string
-	// words are sent one by one with the pause between them when slow is set.
+	// words is the number of words to send one by one, with a pause between them, when slow is set.
 	words int
 	pause time.Duration
 	hold  string
@@ -60,7 +60,7 @@ var (
 	toolMarker  = regexp.MustCompile(`MOCK_(?:CMD\[|ESC\[|PATCH\[|ASK_SEVERAL|ASK|CALL\[)`)
 )
 
-// maxWords bounds MOCK_SLOW so that a typing mistake does not stream for ever.
+// maxWords bounds MOCK_SLOW so that a typo does not stream forever.
 const maxWords = 1_000_000
 
 func script(r Request, number int) plan {
@@ -137,7 +137,7 @@ func toolCalls(text string) []toolCall {
 	}
 }
 
-// bracket is the argument of the first such marker; brackets inside it have to be in pairs.
+// bracket returns the argument of the first such marker; brackets inside it have to be in pairs.
 func bracket(text, marker string) (string, bool) {
 	_, rest, ok := strings.Cut(text, marker)
 	if !ok {
