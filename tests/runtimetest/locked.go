@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Locked is the address of a model (its own is root) that answers those who have a key, in one of the ways to send one.
+// Locked returns the address of a proxy of a model (root) that requires a key, in one of the ways to send one.
 func Locked(t *testing.T, root, key string) string {
 	t.Helper()
 	target, err := url.Parse(root)
