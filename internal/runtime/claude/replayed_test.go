@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The id of a message that begins with a lost conversation names its request, on any connection to the process,
+// The id of a message that starts with a lost conversation identifies its request, on any connection to the process,
 // so that the waiting caller gets its outcome.
 func TestReplayedMessageIDNamesItsRequest(t *testing.T) {
 	t.Parallel()
