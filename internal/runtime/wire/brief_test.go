@@ -34,7 +34,7 @@ func TestALongErrorIsReadAtABoundedCost(t *testing.T) {
 		}},
 	} {
 		raw := json.RawMessage(bytes.Clone([]byte(one.raw)))
-		one.read(raw) // what is made once
+		one.read(raw) // initialize once
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		read := one.read(raw)

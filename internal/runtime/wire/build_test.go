@@ -8,7 +8,7 @@ import (
 	"harness/internal/runtime"
 )
 
-// What is built says what was meant, in the shapes clients know.
+// Built lines have the intended meaning, in the shapes that clients expect.
 func TestBuiltLines(t *testing.T) {
 	t.Parallel()
 	in, about := Place{"T", "U"}, Asking{Place{"T", "U"}, "i"}
