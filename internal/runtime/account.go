@@ -24,7 +24,7 @@ type AuthStatus struct {
 	State AuthState `json:"state"`
 	// Credentials are the kinds of credentials the adapter found.
 	Credentials []string `json:"credentials"`
-	// Remedy says how to log in, with a command to copy; "" when nothing is missing.
+	// Remedy explains how to log in, with a command to copy; "" when nothing is missing.
 	Remedy string `json:"remedy,omitempty"`
 }
 
@@ -40,13 +40,13 @@ type Model struct {
 	// choice.
 	Efforts       []string `json:"efforts"`
 	DefaultEffort string   `json:"defaultEffort,omitempty"`
-	// Images says that the model accepts images.
+	// Images reports whether the model accepts images.
 	Images bool `json:"images"`
 }
 
 // Installer is an adapter that knows how to install its agent.
 type Installer interface {
-	// Install says how to install it.
+	// Install explains how to install it.
 	Install() Install
 }
 
@@ -69,7 +69,7 @@ type Authenticator interface {
 	Login(ctx context.Context) (Login, error)
 }
 
-// LoginFinisher is an Authenticator whose logins end with a code that the user enters (Login.ExpectsCode).
+// LoginFinisher is an Authenticator with logins that end with a code from the user (Login.ExpectsCode).
 type LoginFinisher interface {
 	// FinishLogin completes a login. It returns ErrInvalidParams for a malformed code and ErrInvalidState without
 	// such a login. If the runtime rejects the code, the error has its message.

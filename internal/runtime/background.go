@@ -38,10 +38,10 @@ type BackgroundChanged struct{ Tasks []BackgroundTask }
 
 func (BackgroundChanged) change() {}
 
-// ErrNoBackground says that no such background task is running.
+// ErrNoBackground means that no such background task is running.
 var ErrNoBackground = errors.New("no such background work runs")
 
-// Backgrounder is a runtime whose conversations may have work that continues after a turn.
+// Backgrounder is a runtime with conversations that may have work after a turn.
 type Backgrounder interface {
 	// ListBackground lists the current background work of a conversation. It starts no process: without a process
 	// there is no such work.

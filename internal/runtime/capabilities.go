@@ -23,7 +23,7 @@ type Capabilities struct {
 	Fork    bool `json:"fork"`
 	Compact bool `json:"compact"`
 	Review  bool `json:"review"`
-	// Images says that a message may carry images.
+	// Images reports whether a message may contain images.
 	Images bool `json:"images"`
 	// DenyReason reports whether the model gets the reason of a refusal at once. Otherwise the next message carries
 	// it (StartTurn.Aside). ApproveForSession reports whether an approval can last for the whole session.

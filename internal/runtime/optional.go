@@ -76,7 +76,7 @@ type Compactor interface {
 	CompactThread(ctx context.Context, threadID string) (json.RawMessage, error)
 }
 
-// TerminalCleaner is a runtime whose conversations can leave programs running after their turns.
+// TerminalCleaner is a runtime with conversations that can leave programs running after their turns.
 type TerminalCleaner interface {
 	// CleanTerminals ends these programs and returns the runtime's own answer.
 	CleanTerminals(ctx context.Context, threadID string) (json.RawMessage, error)
@@ -94,7 +94,7 @@ type RawCaller interface {
 	Call(ctx context.Context, method string, params any) (json.RawMessage, error)
 }
 
-// FailureReader is a runtime whose turns have more details of a failure than the neutral kinds express.
+// FailureReader is a runtime with more details of a turn's failure than the neutral kinds express.
 type FailureReader interface {
 	// FailureKind returns the Kind of a failed turn. The turn's Error and Kind come from its description
 	// (Turn.Native).
@@ -133,7 +133,7 @@ const (
 	OpKey       = "login with a key"
 )
 
-// UnsupportedError says that a runtime does not support an operation. It matches ErrUnsupported.
+// UnsupportedError means that a runtime does not support an operation. It matches ErrUnsupported.
 type UnsupportedError struct {
 	Runtime, Operation string
 	// Remedy is the alternative to use instead, "" when unknown.

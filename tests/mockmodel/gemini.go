@@ -43,7 +43,7 @@ func parseGemini(body []byte, at time.Time) (Request, error) {
 			case part.Response != nil:
 				r.Outputs = append(r.Outputs, Output{CallID: part.Response.ID, Text: geminiOutput(part.Response.Response)})
 				r.Fresh++
-			case part.Text != "" && !strings.HasPrefix(strings.TrimSpace(part.Text), "<"): // what the agent adds in the user's name is in a tag
+			case part.Text != "" && !strings.HasPrefix(strings.TrimSpace(part.Text), "<"): // text that the agent adds for the user
 				r.UserText, r.Fresh = part.Text, 0
 			}
 		}

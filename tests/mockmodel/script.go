@@ -10,19 +10,19 @@ import (
 // The script language: markers inside the user text. The tools of markers run one after another, one per request, in
 // the order of the markers. After the outputs of all of them, the answer is a message that quotes those outputs.
 //
-// 	MOCK_CMD[sh]            one shell command
-// 	MOCK_ESC[sh]            the same, with a request to run outside the sandbox
-// 	MOCK_PATCH[file]        a patch that adds the file
-// 	MOCK_ASK                a question to the user
-// 	MOCK_ASK_SEVERAL        a question with several answers: one has a comma, one has quotes
-// 	MOCK_CALL[tool|json]END a client's dynamic tool; server/tool is one of an MCP server
-// 	MOCK_TOGETHER           all tools in one answer, not one after the other
-// 	MOCK_SLOW[n] [n,ms]     n words, 100 ms (or ms) apart
-// 	MOCK_HOLD[name]         one word, then nothing until Release(name); after MOCK_SLOW: its words, then nothing until then
-// 	MOCK_REPLY[text], Reply with exactly TEXT
-// 	MOCK_REASON             reasoning before the answer
-// 	MOCK_HTTP_400, _500     a refused request (any status), MOCK_HTTP_404[text] with this text
-// 	MOCK_DOWN[name]         refuses requests with 503 until Release(name), then the other markers apply
+//	MOCK_CMD[sh]            one shell command
+//	MOCK_ESC[sh]            the same, with a request to run outside the sandbox
+//	MOCK_PATCH[file]        a patch that adds the file
+//	MOCK_ASK                a question to the user
+//	MOCK_ASK_SEVERAL        a question with several answers: one has a comma, one has quotes
+//	MOCK_CALL[tool|json]END a client's dynamic tool; server/tool is one of an MCP server
+//	MOCK_TOGETHER           all tools in one answer, not one after the other
+//	MOCK_SLOW[n] [n,ms]     n words, 100 ms (or ms) apart
+//	MOCK_HOLD[name]         one word, then nothing until Release(name); after MOCK_SLOW: its words, then nothing until then
+//	MOCK_REPLY[text], Reply with exactly TEXT
+//	MOCK_REASON             reasoning before the answer
+//	MOCK_HTTP_400, _500     a refused request (any status), MOCK_HTTP_404[text] with this text
+//	MOCK_DOWN[name]         refuses requests with 503 until Release(name), then the other markers apply
 
 type callKind string
 

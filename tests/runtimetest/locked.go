@@ -26,7 +26,7 @@ func Locked(t *testing.T, root, key string) string {
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusUnauthorized)
-		_, _ = w.Write([]byte(`{"error":{"message":"Incorrect API key provided","type":"authentication_error"}}`)) // who asked may be gone
+		_, _ = w.Write([]byte(`{"error":{"message":"Incorrect API key provided","type":"authentication_error"}}`)) // the client may be gone
 	}))
 	t.Cleanup(func() {
 		server.CloseClientConnections()

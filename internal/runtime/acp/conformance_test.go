@@ -124,7 +124,7 @@ func (s *site) loggedOut(t *testing.T, store *runtimetest.Store, key string) *ru
 	return agent
 }
 
-// shared is one process for several tests, each of which gets the events of its own conversations.
+// shared is one process for several tests. Each test gets the events of its conversations.
 type shared struct {
 	*runtimetest.Agent
 	mu     sync.Mutex

@@ -56,7 +56,7 @@ func (p *protocol) endUnsent() {
 	for _, running := range unsent {
 		_, _ = p.Emit(nil, wire.TurnCompleted(running.ThreadID, wire.Turn{ID: running.TurnID, Status: runtime.TurnInterrupted,
 			CompletedAt: time.Now().UnixMilli(),
-			// of a process that is gone the end says as much
+			// for a process that is gone, its end has the same reason
 			Error: &wire.Failure{Message: "the server was restarted before the message reached the agent; send it again"}}))
 	}
 }

@@ -155,7 +155,7 @@ func (c controls) arguments(native string, resume bool) []string {
 		// Without failIfUnavailable a broken sandbox is only a warning. Claude Code stores settings in a file with
 		// their hash as its name, and deletes it when the process ends. Two processes with equal settings would share
 		// it, so the settings name the conversation.
-		domains := `[]` // a person approves each host
+		domains := `[]` // a user approves each host
 		if c.Network == enabled {
 			domains = `["*"]`
 		}

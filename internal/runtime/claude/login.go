@@ -48,7 +48,7 @@ func (r *Runtime) aside(ctx context.Context) (p *process, end func(context.Conte
 		_ = os.RemoveAll(dir) // a temporary folder
 		return err
 	}
-	_ = p.Start(ctx) // no failure of its own
+	_ = p.Start(ctx) // Start itself never fails
 	_, used, err := p.Use(ctx)
 	if err != nil {
 		return nil, nil, errors.Join(err, end(ctx))

@@ -187,7 +187,7 @@ func (r *Runtime) inherit(ctx context.Context, found shim.Found) (stray *process
 		t.live, t.controls, t.carried, t.recalled = p, about.Controls, stored.carry(), true
 		t.mu.Unlock()
 	}
-	_ = p.Start(ctx) // no failure of its own
+	_ = p.Start(ctx) // Start itself never fails
 	if !adopted {
 		r.setup.Launch.Logger.Warn().Err(err).Str("generation", found.Generation).
 			Msg("a session has two Claude Code processes; ending one")
@@ -206,7 +206,7 @@ func (r *Runtime) inherit(ctx context.Context, found shim.Found) (stray *process
 func (r *Runtime) endStray(ctx context.Context, about hello, found shim.Found) *process {
 	p := r.newProcess(&conversation{}, about, state{}, []shim.Found{found})
 	close(p.retire)
-	_ = p.Start(ctx) // no failure of its own
+	_ = p.Start(ctx) // Start itself never fails
 	r.working.Go(func() { <-p.Done() })
 	return p
 }
@@ -260,7 +260,7 @@ func (r *Runtime) startProcess(ctx context.Context, thread string, gone func()) 
 	t.mu.Unlock()
 	p := r.newProcess(t, about, carried, nil)
 	p.gone = gone
-	_ = p.Start(ctx) // no failure of its own
+	_ = p.Start(ctx) // Start itself never fails
 	_, used, err := p.Use(ctx)
 	if err != nil {
 		err = errors.Join(err, p.Stop(context.WithoutCancel(ctx)))

@@ -92,7 +92,7 @@ type task struct {
 
 type asked struct {
 	ID string `json:"id"`
-	// Call is the tool use in question, Rule what an approval for the session would allow.
+	// Call is the tool use in question, Rule the rule that an approval for the session adds.
 	Call string `json:"call"`
 	Rule rule   `json:"rule"`
 	// Input identifies the requested arguments (inputID).

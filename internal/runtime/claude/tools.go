@@ -13,7 +13,7 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// Tools whose calls are displayed in a special way.
+// Tools with a special display of their calls.
 const (
 	toolShell    = "Bash"
 	toolQuestion = "AskUserQuestion"

@@ -11,7 +11,7 @@ import (
 
 // The adapter reads any long line without a copy of it. The one-line summary of a request has a maximum length, and
 // marks the cut.
-func TestLongLineIsNotCopied(t *testing.T) { // alone, because it counts what is allocated
+func TestLongLineIsNotCopied(t *testing.T) { // not in parallel: it counts all allocations
 	const size = 8 << 20
 	text := strings.Repeat(`said \"\\n\"\n`, size/15)
 	about := `"params":{"threadId":"s","turnId":"t",`

@@ -11,7 +11,7 @@ import (
 
 // 100,000 conversations are opened, used and unloaded. The memory for them does not grow. The tracker keeps all data
 // of those that are loaded or have running work.
-func TestTheTrackerForgetsIdleConversations(t *testing.T) { // not beside others, whose memory would count
+func TestTheTrackerForgetsIdleConversations(t *testing.T) { // not in parallel: other tests' memory would count
 	turns := newTracker()
 	use := func(id string) {
 		if err := turns.enter(t.Context(), id); err != nil {

@@ -20,8 +20,8 @@ import (
 // plain is the protocol of an agent unlike codex: words instead of JSON, state instead of an answer to the handshake,
 // several signals in a line. It shows the parts that an agent needs.
 //
-// 	to the agent     hello / call ID WORD REST / no REQUEST
-// 	from the agent   ready VERSION / ok ID TEXT / refused ID TEXT / news THREAD WORD... / ask REQUEST THREAD / odd REQUEST THREAD / hm
+//	to the agent     hello / call ID WORD REST / no REQUEST
+//	from the agent   ready VERSION / ok ID TEXT / refused ID TEXT / news THREAD WORD... / ask REQUEST THREAD / odd REQUEST THREAD / hm
 type plain struct {
 	line  *Conn
 	said  int // state of the translator: the number of news lines so far

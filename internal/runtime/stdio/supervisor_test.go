@@ -58,7 +58,7 @@ func TestAnyAgentThatSpeaksLines(t *testing.T) {
 				t.Error("a request is not claimed exactly once")
 			}
 			a.must("odd", "t")
-			a.waitMethod("refused-q2") // the agent says
+			a.waitMethod("refused-q2") // the agent reports the refusal
 			if _, err := a.call("die", "t"); !errors.Is(err, runtime.ErrUnavailable) {
 				t.Errorf("a call its process died of: %v", err)
 			}

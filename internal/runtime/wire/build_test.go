@@ -171,7 +171,7 @@ func TestBuiltItems(t *testing.T) {
 	}
 }
 
-// A line whose text grows or shrinks keeps its layout.
+// A line keeps its layout when its text grows or shrinks.
 func TestLayoutMovesWithItsText(t *testing.T) {
 	t.Parallel()
 	before := `{"id":1,"params":{"delta":"ab"},"method":"m"}`

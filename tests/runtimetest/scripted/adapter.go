@@ -182,7 +182,7 @@ func (r *Runtime) inherit(ctx context.Context, found shim.Found) {
 	r.talks[thread] = greeted.Conversation
 	release, gone, adopted := r.set.Adopt(thread, p, time.Now())
 	p.gone = gone
-	_ = p.Start(ctx) // it has no failures of its own
+	_ = p.Start(ctx) // Start itself never fails
 	if !adopted {
 		r.options.Logger.Warn().Err(err).Str("generation", found.Generation).
 			Msg("a process of an earlier server has no conversation")
@@ -273,7 +273,7 @@ func (r *Runtime) conversationOf(thread string) string {
 func (r *Runtime) startProcess(ctx context.Context, thread string, gone func()) (*process, error) {
 	p := r.newProcess(thread, nil)
 	p.gone = gone
-	_ = p.Start(ctx) // it has no failures of its own
+	_ = p.Start(ctx) // Start itself never fails
 	line, used, err := p.Use(ctx)
 	r.mu.Lock()
 	r.failure = err

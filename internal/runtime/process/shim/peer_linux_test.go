@@ -52,7 +52,7 @@ func TestARuntimeCannotAttachToItsShim(t *testing.T) {
 	}
 }
 
-// lines collects what a runtime writes to stderr.
+// lines collects a runtime's stderr.
 type lines struct {
 	mu  sync.Mutex
 	all []string
