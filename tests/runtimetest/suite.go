@@ -82,8 +82,8 @@ type Target struct {
 	Proxied func(t *testing.T, store *Store, proxy *Proxy) *Agent
 	// LoggedOut is New for an agent that finds no login and requires one; nil skips the test.
 	LoggedOut func(t *testing.T, store *Store) *Agent
-	// Old means that the agent is an old version with looser rules: the first item of a turn may precede its start, a
-	// refused tool may have only its end, and the interruption of an ended turn has no answer.
+	// Old means that the agent is an old version with looser rules. The first item of a turn may precede its start. A
+	// refused tool may have only its end. The interruption of an ended turn has no answer.
 	Old bool
 	// Dear means that an agent starts slowly. The tests that need a separate process, or end it, share one, one after
 	// another.

@@ -259,8 +259,8 @@ type bridged struct {
 }
 
 // The bridges of Claude Code and codex, and OpenCode's own server of the protocol, keep the promises of every
-// adapter, with the real agents behind them. The transport reads the lines; the Gemini tests cover it. Each reports
-// the sources it reads without a request. RA-16
+// adapter. The real agents run behind them. The transport reads the lines; the Gemini tests cover it. Each agent
+// reports the sources it reads without a request. RA-16
 func TestBridgesConform(t *testing.T) {
 	t.Parallel()
 	for name, one := range map[string]bridged{

@@ -7,8 +7,8 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// Replay translates stored lines of an agent with this profile from a session in cwd, without a process, from the
-// first recorded start of a turn. Answers to the agent are missing, so a turn or a call may end differently. All
+// Replay translates stored lines of an agent with this profile from a session in cwd, without a process. It starts at
+// the first recorded start of a turn. Answers to the agent are missing, so a turn or a call may end differently. All
 // times are 0.
 func (p Profile) Replay(sessionID, cwd string, lines []json.RawMessage) []runtime.Signal {
 	t := translator{profile: &p, threads: map[string]string{}}

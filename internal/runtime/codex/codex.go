@@ -91,8 +91,8 @@ type Counters struct {
 	Orphans int64
 	// Hangs are unresponsive processes that the supervisor killed.
 	Hangs int64
-	// Unloads is the number of idle conversations that codex unloaded on request, Recycles the number of idle
-	// processes that were replaced because of their memory.
+	// Unloads is the number of idle conversations that codex unloaded on request. Recycles is the number of idle
+	// processes that the adapter replaced because of their memory.
 	Unloads, Recycles int64
 }
 

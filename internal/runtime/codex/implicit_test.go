@@ -16,8 +16,8 @@ import (
 	"harness/tests/mcptest"
 )
 
-// The model gets the files in a conversation's folder only if the conversation's level at its start allows it, also
-// after codex loads it again, and in a fork. It always gets the files in the home. RA-16
+// The model gets the files in a conversation's folder only if the conversation's level at its start allows it. That
+// also holds after codex loads it again, and in a fork. The model always gets the files in the home. RA-16
 func TestCodexReadsOnlyAllowedSources(t *testing.T) {
 	t.Parallel()
 	work := t.TempDir()

@@ -10,8 +10,8 @@ import (
 )
 
 // Each level keeps its promise, on each pinned codex, with and without a bubblewrap on the PATH. codex tries to write
-// inside and outside of its folder, with a command and with a patch, and to reach the network, without a user for
-// approvals.
+// inside and outside of its folder, with a command and with a patch. It also tries to reach the network. No user
+// approves requests.
 func TestLevelsAreEnforced(t *testing.T) {
 	t.Parallel()
 	type machine struct {

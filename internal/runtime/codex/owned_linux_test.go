@@ -25,8 +25,8 @@ func (b *faultBundle) workerSaid() (said []string) {
 	return said
 }
 
-// A worker's conversation is known as one before codex's first signal of it. That holds when the call is answered,
-// when its answer was read but not stored, when its server died before the answer, and when its caller canceled.
+// A worker's conversation is known as one before codex's first signal of it. Four cases: the call is answered; its
+// answer was read but not stored; its server died before the answer; its caller canceled.
 func TestWorkerConversationIsKnownBeforeItsFirstMessage(t *testing.T) {
 	t.Parallel()
 	worker := runtime.StartThread{SessionID: "s", Cwd: "/", ApprovalPolicy: "never", Sandbox: "read-only", SystemOwned: true}

@@ -27,8 +27,8 @@ import (
 	"harness/tests/runtimetest"
 )
 
-// Roles of the test binary, by its first argument: a shim, the bridge, and (with OpenCode's command line) a proxy of
-// the real one that proxyVariable names, or without it an OpenCode without output.
+// Roles of the test binary, by its first argument: a shim or the bridge. With OpenCode's command line it is a proxy
+// of the real OpenCode in proxyVariable. Without that variable it is an OpenCode without output.
 const (
 	runAsShim     = "test-shim"
 	runAsBridge   = "test-bridge"

@@ -243,7 +243,7 @@ const (
 )
 
 // idle ends the turn, unless more output is due. After an abort or an error OpenCode is idle before it has reported
-// the end of its last message, and is idle again after that. If it has not started to work, it is not idle again. If
+// the end of its last message. It is idle again after that. If it has not started to work, it is not idle again. If
 // it is idle twice without that end, it has broken off.
 func (t *translation) idle(native string, in *conversation) {
 	switch {

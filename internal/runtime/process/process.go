@@ -1,11 +1,11 @@
 // Package process starts and ends the operating system processes of coding-agent runtimes.
 //
-// It owns the start of such a process (its process group, parent-death signal, and a mark in its environment), the
-// draining of its pipes, and the end of the process and of everything it leaves behind. It must never know the
-// process's output: protocols stay in runtime/<name>.
+// It owns the start of such a process: its process group, its parent-death signal, and a mark in its environment. It
+// also drains the pipes, and ends the process with everything it leaves behind. It must never know the process's
+// output: protocols stay in runtime/<name>.
 //
-// Package shim, below this one, puts a small parent between the server and such a process, so that turns survive a
-// restart of the server.
+// Package shim, below this one, puts a small parent between the server and such a process. So turns survive a restart
+// of the server.
 package process
 
 import (

@@ -110,7 +110,7 @@ func (s *Supervisor) ended(conn *Conn, l *link, exit runtime.Exit) {
 }
 
 // live does the handshake and then waits for the end. It returns nil when the process exited by itself after it was
-// ready, *hungError when it hung, *EndedError when a caller ended it, *RetiredError when a supervisor retired it.
+// ready. It returns *hungError for a hung process, *EndedError after End, and *RetiredError after Retire.
 func (s *Supervisor) live(ctx context.Context, conn *Conn, l *link) error {
 	if len(l.hello) == 0 {
 		if err := conn.protocol.Greet(ctx); err != nil {

@@ -59,7 +59,7 @@ type Options struct {
 	// Program, when set, runs before each start. It returns the settings of the process beyond Launch, such as
 	// arguments for its conversation.
 	Program func() (Program, error)
-	// Once ends the supervision with the first process, even if its start fails.
+	// Once ends the supervision after the end of the first process, for any cause of that end.
 	Once bool
 }
 

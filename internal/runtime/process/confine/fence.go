@@ -9,8 +9,8 @@ import (
 // Fence lists TCP ports to which a program and its children cannot connect: on any address, with any kind of socket.
 // The call fails with EACCES, or with the error of a kernel without the feature that the call uses.
 //
-// It applies to sockets that the program connects itself. It does not block a connected socket that a program outside
-// of the fence hands over, nor a request to a program outside to connect.
+// It applies to sockets that the program connects itself. A program outside the fence can hand over a connected
+// socket, or connect on request. The fence blocks neither.
 type Fence struct {
 	// Ports are the blocked ports.
 	Ports []uint16 `json:"ports,omitempty"`

@@ -25,8 +25,8 @@ func Probe(ctx context.Context, try []string) (userNamespace bool, err error) {
 	return true, nil
 }
 
-// mountsAlone reports whether this process may make a mount namespace and mount in it, as Go's runtime does for a
-// child with a separate one.
+// mountsAlone reports whether this process may make a mount namespace and mount in it. Go's runtime needs that for a
+// child in a separate one.
 func mountsAlone(ctx context.Context) bool {
 	cmd := exec.CommandContext(ctx, "true")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}

@@ -24,8 +24,8 @@ const (
 	pumpBytes = 64 << 10
 	// heapGoal keeps the shim small: it has almost no garbage.
 	heapGoal = 8 << 20
-	// lingerLimit is how long an attached server may take to read the rest of an exited runtime's output, and how
-	// long that rest waits for space on a full disk.
+	// lingerLimit is how long an attached server may take to read the rest of an exited runtime's output. That rest
+	// also waits this long for space on a full disk.
 	lingerLimit = 10 * time.Minute
 	sweepLimit  = 5 * time.Second
 	// slimEvery is the interval of memory releases. Each takes less than a millisecond, and a shim is mostly idle.

@@ -19,8 +19,8 @@ type socket struct {
 	path string
 }
 
-// listen opens the shim's socket for its owner only. It is in the shim's folder, or, when that path is too long for a
-// socket, in a private folder of the system's temporary one. The state file has its path.
+// listen opens the shim's socket for its owner only. It is in the shim's folder. If that path is too long for a
+// socket, it is in a private folder of the system's temporary one. The state file has its path.
 func listen(dir string) (*socket, error) {
 	path := filepath.Join(dir, socketFile)
 	if len(path) > maxSocketPath {
