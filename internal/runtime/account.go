@@ -5,7 +5,7 @@ import "context"
 // AuthState reports whether a runtime would find credentials.
 type AuthState string
 
-// The states of a runtime's credentials. AuthFound says nothing about their validity: the first turn shows that.
+// The states of a runtime's credentials. AuthFound does not mean that they are valid: the first turn shows that.
 const (
 	AuthFound   AuthState = "found"
 	AuthMissing AuthState = "missing"
@@ -19,12 +19,12 @@ const (
 	CredentialCloud  = "cloud"  // the credentials of the cloud that hosts the models (environment.Provider)
 )
 
-// AuthStatus is what is known about a runtime's credentials. It never names a secret, an account or a path.
+// AuthStatus describes a runtime's credentials. It never names a secret, an account or a path.
 type AuthStatus struct {
 	State AuthState `json:"state"`
-	// Credentials are the kinds that were found.
+	// Credentials are the kinds of credentials the adapter found.
 	Credentials []string `json:"credentials"`
-	// Remedy says how to log in, with a command to copy; "" when nothing is missing.
+	// Remedy explains how to log in, with a command to copy; "" when nothing is missing.
 	Remedy string `json:"remedy,omitempty"`
 }
 
@@ -34,19 +34,19 @@ type Model struct {
 	ID          string `json:"id"`
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
-	// Default marks the model that is used when none is named; at most one is.
+	// Default marks the model a turn uses if it names none. At most one model has it.
 	Default bool `json:"default"`
-	// Efforts are the values of StartTurn.Effort for this model, DefaultEffort the one used by default. Empty without a
+	// Efforts are the values of StartTurn.Effort for this model, DefaultEffort the default one. Empty if there is no
 	// choice.
 	Efforts       []string `json:"efforts"`
 	DefaultEffort string   `json:"defaultEffort,omitempty"`
-	// Images says that the model accepts images.
+	// Images reports whether the model accepts images.
 	Images bool `json:"images"`
 }
 
 // Installer is an adapter that knows how to install its agent.
 type Installer interface {
-	// Install says how to install it.
+	// Install explains how to install it.
 	Install() Install
 }
 
@@ -55,42 +55,43 @@ type Install struct {
 	// Tested are the versions the adapter was tested with, oldest first. From is the oldest supported one.
 	Tested []string `json:"tested"`
 	From   string   `json:"from,omitempty"`
-	// Command installs the agent, Setting names the setting with its path, and Page is its site; "" when unknown.
+	// Command installs the agent. Setting is the name of the setting with its path, Page its web site. Each is ""
+	// when unknown.
 	Command string `json:"command,omitempty"`
 	Setting string `json:"setting,omitempty"`
 	Page    string `json:"page,omitempty"`
 }
 
-// Authenticator is a runtime that supports a login without a screen of its own.
+// Authenticator is a runtime that supports a login without a local screen.
 type Authenticator interface {
-	// Login begins a login. The person continues at Login.URL. The runtime notices the end itself, unless the login
+	// Login starts a login. The user continues at Login.URL. The runtime detects the end itself, unless the login
 	// expects a code.
 	Login(ctx context.Context) (Login, error)
 }
 
-// LoginFinisher is an Authenticator whose logins end with a code that the person enters (Login.ExpectsCode).
+// LoginFinisher is an Authenticator with logins that end with a code from the user (Login.ExpectsCode).
 type LoginFinisher interface {
-	// FinishLogin completes a login. ErrInvalidParams for a malformed code, ErrInvalidState without such a login. If the
-	// runtime rejects the code, the error has its message.
+	// FinishLogin completes a login. It returns ErrInvalidParams for a malformed code and ErrInvalidState without
+	// such a login. If the runtime rejects the code, the error has its message.
 	FinishLogin(ctx context.Context, id, code string) error
 }
 
 // KeyTaker is a runtime that accepts the key of a model provider while it runs (OpKey).
 type KeyTaker interface {
-	// TakeKey sets the key for all later turns. ErrInvalidParams for an unknown provider, ErrInvalidState while the key
-	// cannot change.
+	// TakeKey sets the key for all later turns. It returns ErrInvalidParams for an unknown provider and
+	// ErrInvalidState while the key cannot change.
 	TakeKey(ctx context.Context, key ProviderKey) (TakenKey, error)
 }
 
-// ProviderKey is a secret and its provider, "" for the runtime's default or configured one.
+// ProviderKey is a secret and its provider; "" is the runtime's default or configured provider.
 type ProviderKey struct{ Provider, Key string }
 
 // TakenKey is the result of storing a key.
 type TakenKey struct {
 	// Provider is the provider of the key, "" for a runtime with a single one.
 	Provider string
-	// Stored says that the agent wrote the key to its home. Otherwise the key is in memory and every new server needs it
-	// again.
+	// Stored reports whether the agent wrote the key to its home. Otherwise the key is in memory only, and every new
+	// server process needs it again.
 	Stored bool
 }
 
@@ -100,6 +101,6 @@ type Login struct {
 	ID   string `json:"id,omitempty"`
 	URL  string `json:"url"`
 	Code string `json:"code,omitempty"`
-	// ExpectsCode says that the page ends with a code for LoginFinisher.
+	// ExpectsCode reports whether the page ends with a code for LoginFinisher.
 	ExpectsCode bool `json:"expectsCode,omitempty"`
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Subject is what an interactive request is about.
+// Subject is the topic of an interactive request.
 type Subject string
 
 // The subjects of interactive requests.
@@ -23,14 +23,14 @@ const (
 // Asked is an interactive request in neutral terms, stored with it.
 type Asked struct {
 	Subject Subject `json:"subject,omitempty"`
-	// Tool is the tool in question ("" for none), Arguments its JSON arguments. They are nil when unknown or longer than
-	// LongItem; the request's parameters have them.
+	// Tool is the tool in question, "" for none. Arguments are its JSON arguments. They are nil when unknown or
+	// longer than LongItem; in that case the request's parameters have them.
 	Tool      string          `json:"tool,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"`
-	// Options are the runtime's answers beyond the plain decisions, in its order.
+	// Options are the runtime's answers beyond the plain decisions, in the runtime's order.
 	Options []Option `json:"options,omitempty"`
-	// Context is what the adapter needs, beyond the request's parameters, to answer after a restart. Only the adapter
-	// reads it.
+	// Context is the data the adapter needs, beyond the request's parameters, to answer after a restart. Only the
+	// adapter reads it.
 	Context json.RawMessage `json:"context,omitempty"`
 }
 
@@ -44,7 +44,7 @@ type Option struct {
 	Scope    string `json:"scope,omitempty"`
 }
 
-// Chosen is the option that a reply names. *ReplyError if there is none, or if its decision differs.
+// Chosen returns the option that a reply names. It returns *ReplyError if there is none, or if its decision differs.
 func (a Asked) Chosen(reply Reply) (Option, error) {
 	if len(a.Options) == 0 {
 		return Option{}, &ReplyError{Field: "option", Message: "this request offers no options to choose from"}
@@ -62,7 +62,7 @@ func (a Asked) Chosen(reply Reply) (Option, error) {
 	return Option{}, &ReplyError{Field: "option", Message: "it has to be one of " + a.OptionIDs()}
 }
 
-// OptionIDs are the ids of the options, for a message.
+// OptionIDs returns the ids of the options, for a message.
 func (a Asked) OptionIDs() string {
 	ids := make([]string, len(a.Options))
 	for i, option := range a.Options {

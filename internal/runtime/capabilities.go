@@ -2,11 +2,11 @@ package runtime
 
 import "slices"
 
-// Capabilities is what a runtime can do. A session keeps those it was opened with.
+// Capabilities are the features of a runtime. A session keeps the ones it was opened with.
 type Capabilities struct {
 	Streaming bool `json:"streaming"`
 	Resume    bool `json:"resume"`
-	// Reconstruct says that a lost conversation can be restarted with its earlier messages (StartTurn.History).
+	// Reconstruct reports whether a lost conversation can restart with its earlier messages (StartTurn.History).
 	Reconstruct     bool `json:"reconstruct"`
 	Steer           bool `json:"steer"`
 	Interrupt       bool `json:"interrupt"`
@@ -15,48 +15,49 @@ type Capabilities struct {
 	DynamicTools    bool `json:"dynamicTools"`
 	ListThreads     bool `json:"listThreads"`
 	SurvivesRestart bool `json:"survivesRestart"`
-	// Archive and Rollback say that the runtime itself archives conversations and removes turns.
+	// Archive and Rollback report whether the runtime itself can archive conversations and remove turns.
 	Archive  bool `json:"archive"`
 	Rollback bool `json:"rollback"`
-	// Fork, Compact and Review say that the runtime can fork a conversation, shorten its context, and review changes.
+	// Fork, Compact and Review report whether the runtime can fork a conversation, shorten its context, and review
+	// changes.
 	Fork    bool `json:"fork"`
 	Compact bool `json:"compact"`
 	Review  bool `json:"review"`
-	// Images says that a message may carry images.
+	// Images reports whether a message may contain images.
 	Images bool `json:"images"`
-	// DenyReason says that the model receives the reason of a refusal at once; otherwise the next message carries it
-	// (StartTurn.Aside). ApproveForSession says that an approval can hold for the whole session.
+	// DenyReason reports whether the model gets the reason of a refusal at once. Otherwise the next message carries
+	// it (StartTurn.Aside). ApproveForSession reports whether an approval can last for the whole session.
 	DenyReason        bool `json:"denyReason"`
 	ApproveForSession bool `json:"approveForSession"`
-	// Plan and Usage say that the runtime reports its plan and its token usage.
+	// Plan and Usage report whether the runtime sends its plan and its token usage.
 	Plan  bool `json:"plan"`
 	Usage bool `json:"usage"`
-	// Subagents says that it may delegate work to agents of its own, SelfStartedTurns that it may begin turns without a
-	// request.
+	// Subagents reports whether the runtime can delegate work to sub-agents, SelfStartedTurns whether it can start
+	// turns without a request.
 	Subagents        bool `json:"subagents"`
 	SelfStartedTurns bool `json:"selfStartedTurns"`
-	// ParallelToolCalls says that it may run, and ask about, several tools at a time.
+	// ParallelToolCalls reports whether the runtime can run, and request approval for, several tools at a time.
 	ParallelToolCalls bool `json:"parallelToolCalls"`
-	// NativeToolsOff says that its built-in tools can be disabled. OwnedTools is how it reaches the tools of this
-	// server.
+	// NativeToolsOff reports whether its built-in tools can be disabled. OwnedTools is the channel through which it
+	// reaches the tools of this server.
 	NativeToolsOff bool   `json:"nativeToolsOff"`
 	OwnedTools     string `json:"ownedTools"`
 	// ProcessPer is ProcessPerRuntime or ProcessPerThread.
 	ProcessPer string `json:"processPer"`
-	// Sandboxes, ApprovalPolicies and NetworkAccess are the levels the runtime enforces; others are refused before a
-	// session is opened or changed (*ControlError).
+	// Sandboxes, ApprovalPolicies and NetworkAccess are the levels the runtime enforces. CheckControls refuses others
+	// before a session opens or changes (*ControlError).
 	Sandboxes        []string `json:"sandboxes"`
 	ApprovalPolicies []string `json:"approvalPolicies"`
 	NetworkAccess    []string `json:"networkAccess"`
-	// KeepsFullAccessPair says that danger-full-access is accepted with a restricted network, although nothing restricts
-	// it then. Clients of codex-manager send this pair.
+	// KeepsFullAccessPair allows danger-full-access together with a restricted network, although nothing restricts
+	// the network then. Clients of codex-manager send this pair.
 	KeepsFullAccessPair bool `json:"-"`
-	// ImplicitSources are the levels that limit what the agent reads on its own (ImplicitAll, ...), its default first.
-	// Empty if unknown.
+	// ImplicitSources are the levels that limit the files the agent reads without a request (ImplicitAll, ...), its
+	// default first. Empty if unknown.
 	ImplicitSources []string `json:"implicitSources"`
 	// AutoApproved lists the agent's own tools, in its names, that run without approval under the policy untrusted.
 	AutoApproved []string `json:"unasked"`
-	// Facts are shown by the task API alone.
+	// Facts appear only in the task API.
 	Facts Facts `json:"-"`
 }
 
@@ -75,7 +76,7 @@ const (
 	OwnedControl = "control-channel"
 )
 
-// MaxToolCalls is how many calls of tools of this server may be open at a time in a conversation.
+// MaxToolCalls is the maximum number of open calls of this server's tools in a conversation.
 func (c Capabilities) MaxToolCalls() int {
 	if c.ParallelToolCalls {
 		return 8
@@ -83,7 +84,7 @@ func (c Capabilities) MaxToolCalls() int {
 	return 1
 }
 
-// CapabilitiesOf combines an adapter's Capabilities with what its optional interfaces show. All callers use it.
+// CapabilitiesOf combines an adapter's Capabilities with those its optional interfaces imply. All callers use it.
 func CapabilitiesOf(adapter Adapter) Capabilities {
 	c := adapter.Capabilities()
 	_, c.Steer = Has[Steerer](adapter, OpSteer)
@@ -105,8 +106,8 @@ func CapabilitiesOf(adapter Adapter) Capabilities {
 	return c
 }
 
-// CheckControls refuses levels the named runtime does not enforce with a *ControlError. An empty level is the runtime's
-// own default.
+// CheckControls returns a *ControlError for a level that the named runtime does not enforce. An empty level is the
+// runtime's default.
 func (c Capabilities) CheckControls(runtime, approvalPolicy, sandbox, networkAccess string) error {
 	for _, control := range []struct {
 		field, value string

@@ -2,9 +2,9 @@ package runtime
 
 import "context"
 
-// ToolServer is how a conversation reaches the tools of this server: MCP over streamable HTTP.
+// ToolServer is the address of this server's tools for a conversation: MCP over streamable HTTP.
 type ToolServer struct {
-	// Name is the server's name for the agent, URL its address, Token the bearer that identifies the session.
+	// Name is the server's name for the agent, URL its address, Token the bearer token that identifies the session.
 	Name, URL, Token string
 }
 
@@ -14,17 +14,17 @@ const (
 	NativeToolsOff = "off"
 )
 
-// Door issues the bearers by which agents identify their session at the server's port for agents.
+// Door issues the bearer tokens by which agents identify their session at the server's port for agents.
 type Door interface {
 	// URL is the base URL of that port.
 	URL() string
-	// Of returns the bearer of a session.
+	// Of returns the bearer token of a session.
 	Of(sessionID string) string
-	// Unnamed returns the bearer of a conversation that the runtime has yet to name. bind stores its session.
+	// Unnamed returns the bearer token of a conversation that the runtime has yet to name. bind stores its session.
 	Unnamed() (bearer string, bind func(ctx context.Context, sessionID string) error)
 }
 
-// ToolPath is where Door.URL serves the tools of this server.
+// ToolPath is the path below Door.URL of this server's tools.
 const ToolPath = "/mcp"
 
 // The variables by which a program in a session finds the server: this server's own, and those of codex-manager's
@@ -37,7 +37,7 @@ const (
 	codexManagerBearer = "CODEX_MANAGER_BEARER_TOKEN"
 )
 
-// DoorVariables are the variables that name the port for agents and, unless it is "", a session's bearer.
+// DoorVariables returns the variables for the port for agents and, unless it is "", for a session's bearer token.
 func DoorVariables(url, bearer string) map[string]string {
 	variables := map[string]string{DoorURLVariable: url, codexManagerURL: url}
 	if bearer != "" {
@@ -46,7 +46,7 @@ func DoorVariables(url, bearer string) map[string]string {
 	return variables
 }
 
-// DoorEnv is DoorVariables as assignments of an environment.
+// DoorEnv returns DoorVariables as assignments of an environment.
 func DoorEnv(url, bearer string) (env []string) {
 	for name, value := range DoorVariables(url, bearer) {
 		env = append(env, name+"="+value)

@@ -11,8 +11,8 @@ import (
 var (
 	// ErrUnavailable: there is no runtime process. Wrapped with the cause and the remedy.
 	ErrUnavailable = errors.New("runtime unavailable")
-	// ErrProcessGone: the process ended, and another one may follow. The last request had no effect unless the process
-	// reported one. It is a kind of ErrUnavailable, with the same message.
+	// ErrProcessGone: the process exited, and another one may start. The last request had no effect unless the
+	// process reported one. It is a kind of ErrUnavailable, with the same message.
 	ErrProcessGone error = processGone{}
 	// ErrTimeout: the runtime did not answer within the call's deadline.
 	ErrTimeout = errors.New("runtime request timed out")
@@ -20,7 +20,7 @@ var (
 	ErrThreadNotFound = errors.New("thread not found")
 	// ErrNoActiveTurn: there is no turn to steer or interrupt.
 	ErrNoActiveTurn = errors.New("no active turn")
-	// ErrTurnActive: a turn runs, and the message must not steer it.
+	// ErrTurnActive: a turn is running, and the message must not steer it.
 	ErrTurnActive = errors.New("another turn is running")
 	// ErrRequestGone: the process that made the interactive request has ended.
 	ErrRequestGone = errors.New("request is gone with its runtime process")
@@ -32,7 +32,7 @@ var (
 	ErrInvalidState = errors.New("invalid state")
 	// ErrAuthRequired: the runtime or its model provider requires a login.
 	ErrAuthRequired = errors.New("authentication required")
-	// ErrNotFound: the runtime has nothing of this name.
+	// ErrNotFound: the runtime has no object of this name.
 	ErrNotFound = errors.New("not found")
 	// ErrTooLarge: the input exceeds the runtime's limit.
 	ErrTooLarge = errors.New("too large")
@@ -45,7 +45,7 @@ var (
 	ErrProvider = fmt.Errorf("the model provider failed: %w", ErrTransient)
 	// ErrLimitReached: the model provider's own limit is reached.
 	ErrLimitReached = errors.New("a limit of the model provider is reached")
-	// ErrOtherTurn: another turn runs than the named one. It is a kind of ErrNoActiveTurn.
+	// ErrOtherTurn: the running turn is not the named one. It is a kind of ErrNoActiveTurn.
 	ErrOtherTurn = fmt.Errorf("another turn runs: %w", ErrNoActiveTurn)
 )
 
@@ -57,7 +57,7 @@ func (processGone) Error() string { return ErrUnavailable.Error() }
 // Unwrap makes errors.Is match ErrUnavailable.
 func (processGone) Unwrap() error { return ErrUnavailable }
 
-// Refused reports whether an error is a refusal by the runtime or the adapter, because of the request or the current
+// Refused reports whether an error is a refusal by the runtime or the adapter because of the request or the current
 // state.
 func Refused(err error) bool {
 	for _, kind := range []error{ErrUnsupported, ErrInvalidParams, ErrInvalidState, ErrAuthRequired, ErrTooLarge} {
@@ -68,7 +68,7 @@ func Refused(err error) bool {
 	return false
 }
 
-// Error is a runtime's refusal of a request, as the provider worded it. It may also match a sentinel.
+// Error is a runtime's refusal of a request, in the provider's words. It may also match a sentinel.
 type Error struct {
 	// Runtime is the adapter name, for example "codex".
 	Runtime string
@@ -76,9 +76,9 @@ type Error struct {
 	Code    int
 	Message string
 	Data    json.RawMessage
-	// Kind is one of the sentinels above, several of them joined, or nil.
+	// Kind is one of the sentinels above, several joined ones, or nil.
 	Kind error
-	// Login describes how to log in when Kind is ErrAuthRequired; "" when Message does, or when unknown.
+	// Login describes how to log in when Kind is ErrAuthRequired. It is "" when Message does so, or when unknown.
 	Login string
 }
 
@@ -90,7 +90,8 @@ func (e *Error) Error() string {
 // Unwrap makes errors.Is match Kind.
 func (e *Error) Unwrap() error { return e.Kind }
 
-// ReplyError says that a runtime rejects a reply to an interactive request, and what it accepts instead.
+// ReplyError means that a runtime rejects a reply to an interactive request. It lists the replies the runtime
+// accepts.
 type ReplyError struct {
 	// Field is the invalid part of the reply: decision, scope, choice, option, answers or response.
 	Field   string
@@ -100,7 +101,7 @@ type ReplyError struct {
 // Error implements error.
 func (e *ReplyError) Error() string { return e.Field + ": " + e.Message }
 
-// ControlError says that a runtime does not enforce a requested level of a session, and which levels it enforces.
+// ControlError means that a runtime does not enforce a requested level of a session. It lists the enforced levels.
 type ControlError struct {
 	Runtime string
 	// Field is approvalPolicy, filesystemSandbox or networkAccess.

@@ -1,6 +1,6 @@
 package runtime
 
-// Facts describe how a runtime is built, in the terms of the task API. Each adapter reports its own agent; "" is
+// Facts describe the design of a runtime in the terms of the task API. Each adapter reports its own agent; "" is
 // unknown.
 type Facts struct {
 	// Auth is AuthLocal, AuthKey or AuthBoth.
@@ -9,19 +9,19 @@ type Facts struct {
 	// that approves them: PermissionRuntime, PermissionServer or PermissionHybrid.
 	ToolExecution string `json:"toolExecutionModel"`
 	Permission    string `json:"permissionModel"`
-	// State is where conversations live: StateDisk, StateMemory or StateServer.
+	// State is the place of the conversations: StateDisk, StateMemory or StateServer.
 	State string `json:"stateModel"`
-	// Resume is how an earlier conversation continues: ResumeNative, ResumeReconstruct or ResumeNone.
+	// Resume is the way an earlier conversation continues: ResumeNative, ResumeReconstruct or ResumeNone.
 	Resume string `json:"resumeModel"`
-	// Replay says what a repeated call needs: ReplayAsks, ReplaySafe or "".
+	// Replay is the requirement for a repeated call: ReplayAsks, ReplaySafe or "".
 	Replay string `json:"toolReplaySafety"`
-	// MCP is the runtime's role in the protocol, MCPNone or MCPClient. Transports are those it supports for the tools of
-	// this server.
+	// MCP is the runtime's role in the protocol, MCPNone or MCPClient. Transports are the ones it supports for this
+	// server's tools.
 	MCP        string   `json:"mcpSupport"`
 	Transports []string `json:"mcpTransports"`
 	// Cancellation is CancelBestEffort or CancelGuaranteed.
 	Cancellation string `json:"cancellationModel"`
-	// Isolation are the ways the runtime can be hosted here.
+	// Isolation lists the supported ways to host the runtime.
 	Isolation []string `json:"supportedIsolationModes"`
 }
 
@@ -62,7 +62,7 @@ const (
 	IsolationProcess = "subprocess"
 )
 
-// TakesTools completes the facts of a runtime that uses the tools of this server over a transport, "" for none.
+// TakesTools completes the facts of a runtime that calls this server's tools over a transport, "" for none.
 func (f Facts) TakesTools(transport string) Facts {
 	if transport == "" {
 		f.ToolExecution, f.Permission, f.MCP, f.Transports = ToolsInternal, PermissionRuntime, MCPNone, []string{}

@@ -7,11 +7,11 @@ import (
 
 // Image is a picture within an item.
 type Image struct {
-	// Type is its media type, as its first bytes say.
+	// Type is its media type, detected from its first bytes.
 	Type string
-	// Base64 is its content, as the inside of a JSON string.
+	// Base64 is its content, as the text of a JSON string without quotes.
 	Base64 []byte
-	// Said is the line that represents it in the item's content, "" for none.
+	// Said is the line that represents the image in the item's content, "" for none.
 	Said string
 }
 

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// WithKind wraps err as an error of a kind (ErrUnavailable, ErrRequestGone, ...). An error of that kind stays unchanged,
-// so its message names the kind once.
+// WithKind wraps err as an error of a kind (ErrUnavailable, ErrRequestGone, ...). It returns an error of that kind
+// unchanged, so the message names the kind once.
 func WithKind(kind, err error) error {
 	if errors.Is(err, kind) {
 		return err
@@ -15,7 +15,7 @@ func WithKind(kind, err error) error {
 	return fmt.Errorf("%w: %w", kind, err)
 }
 
-// ReasonOf is the reason why a runtime is unavailable (Status.Reason), without the prefix of ErrUnavailable.
+// ReasonOf returns the reason why a runtime is unavailable (Status.Reason), without the prefix of ErrUnavailable.
 func ReasonOf(err error) string {
 	return strings.ReplaceAll(err.Error(), ErrUnavailable.Error()+": ", "")
 }

@@ -13,7 +13,7 @@ import (
 	"harness/internal/runtime"
 )
 
-// What a kind is wrapped in, however often, names it once.
+// An error wrapped in a kind, any number of times, names the kind once.
 func TestAKindIsNamedOnce(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []error{runtime.ErrUnavailable, runtime.ErrRequestGone, runtime.ErrThreadNotFound,
@@ -32,7 +32,7 @@ func TestAKindIsNamedOnce(t *testing.T) {
 	}
 }
 
-// blindWrap wraps an error in a kind without looking whether it is of it already.
+// blindWrap matches code that wraps an error in a kind without checking whether it already has that kind.
 var blindWrap = regexp.MustCompile(`"%w: %w", runtime\.Err`)
 
 func TestNothingIsWrappedInAKindBlindly(t *testing.T) {

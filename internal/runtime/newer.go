@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Newer reports whether an agent's version is newer than all of those. It is false when it is no version.
+// Newer reports whether an agent's version is newer than all tested ones. It is false for a text without a version.
 func Newer(version string, tested []string) bool {
 	numbers := numbersOf(version)
 	if numbers == nil || len(tested) == 0 {
@@ -22,7 +22,7 @@ func Newer(version string, tested []string) bool {
 
 var versionNumbers = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(\d+)\.(\d+)\.(\d+)`) })
 
-// numbersOf are the numbers of the version in a text, nil when there is none.
+// numbersOf returns the numbers of the version in a text, nil when there is none.
 func numbersOf(text string) []int {
 	found := versionNumbers().FindStringSubmatch(text)
 	if found == nil {

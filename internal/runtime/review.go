@@ -8,12 +8,12 @@ const (
 	ReviewCustom      = "custom"
 )
 
-// Review says what to review.
+// Review describes the changes to review.
 type Review struct {
-	// Delivery is inline (in the conversation) or detached (in one of its own), "" for the runtime's choice.
+	// Delivery is inline (in the conversation) or detached (in a separate one); "" leaves the choice to the runtime.
 	Delivery string
-	// Target is one of the targets above. Branch goes with ReviewBranch, SHA and Title with ReviewCommit, Instructions
-	// with ReviewCustom.
+	// Target is one of the targets above. Branch is for ReviewBranch, SHA and Title for ReviewCommit, Instructions
+	// for ReviewCustom.
 	Target                           string
 	Branch, SHA, Title, Instructions string
 }

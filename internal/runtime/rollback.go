@@ -13,7 +13,7 @@ type RolledBack struct {
 	Result json.RawMessage
 }
 
-// TooFewTurnsError says that a conversation has fewer turns than requested. None was removed.
+// TooFewTurnsError means that a conversation has fewer turns than requested. The runtime removed none.
 type TooFewTurnsError struct{ Have int }
 
 // Error implements error.

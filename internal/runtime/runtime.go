@@ -11,23 +11,23 @@ import (
 	"time"
 )
 
-// Adapter drives one kind of runtime. It has what every runtime supports; optional interfaces (Steerer, History, ...)
-// have the rest. All methods may be called from any goroutine. A method that needs the runtime waits for one that is
-// starting, bounded by ctx and the start timeout. Without a runtime it returns ErrUnavailable.
+// Adapter drives one kind of runtime. It has the operations that every runtime supports; optional interfaces
+// (Steerer, History, ...) have the rest. Any goroutine may call any method. A method that needs the runtime waits for
+// one that is starting, bounded by ctx and the start timeout. Without a runtime it returns ErrUnavailable.
 type Adapter interface {
 	// Name is the runtime's name as stored with a session, for example "codex".
 	Name() string
-	// Capabilities returns what this runtime can do; callers refuse what it cannot.
+	// Capabilities returns the runtime's features. Callers refuse requests that need others.
 	Capabilities() Capabilities
 	// Status reports the current state of the runtime process. It never blocks.
 	Status() Status
-	// Auth reports whether the runtime would find credentials. It uses no network, asks no person, starts nothing, and
-	// names no secret.
+	// Auth reports whether the runtime would find credentials. It uses no network, prompts no user, starts no
+	// process, and names no secret.
 	Auth(ctx context.Context) (AuthStatus, error)
-	// Models lists the models of the runtime, the recommended ones first. It may have to ask the runtime.
+	// Models lists the models of the runtime, the recommended ones first. It may send a request to the runtime.
 	Models(ctx context.Context) ([]Model, error)
 
-	// Start begins supervision and returns at once. A missing runtime shows in Status and is no error. A second call
+	// Start begins supervision and returns at once. A missing runtime is not an error; Status shows it. A second call
 	// is allowed.
 	Start(ctx context.Context) error
 	// Stop ends the runtime (SIGTERM, then SIGKILL to its process group) and waits for every goroutine. A second call
@@ -38,56 +38,56 @@ type Adapter interface {
 	Threads() Threads
 }
 
-// Threads runs the conversations of a runtime. A live conversation is named by its session's id (Thread.ID). A stored
-// one, as for History and Archiver, is named by the runtime's own id (Thread.NativeID).
+// Threads runs the conversations of a runtime. The id of a live conversation is its session's id (Thread.ID). A
+// stored one, as for History and Archiver, has the runtime's own id (Thread.NativeID).
 type Threads interface {
 	// StartThread opens a new conversation.
 	StartThread(ctx context.Context, in StartThread) (Thread, error)
 	// ResumeThread loads a stored conversation so that turns can run in it. Resuming a loaded one is allowed.
 	ResumeThread(ctx context.Context, in ResumeThread) (Thread, error)
-	// CloseThread releases the process or the memory of an unused conversation, which can be resumed later. It leaves one
-	// that would lose something. ErrTurnActive while it is in use.
+	// CloseThread releases the process or the memory of an unused conversation, which can resume later. It does
+	// nothing if the conversation would lose data. It returns ErrTurnActive while the conversation is in use.
 	CloseThread(ctx context.Context, threadID string) error
 
-	// StartTurn sends a user message. The thread is resumed first when this process has not loaded it. With ActiveTurnID
-	// the message steers that turn and its id is returned; if that turn has ended, a new one starts.
+	// StartTurn sends a user message. It first resumes a thread that this process has not loaded. With ActiveTurnID
+	// the message steers that turn, and StartTurn returns its id; if that turn has ended, a new one starts.
 	StartTurn(ctx context.Context, in StartTurn) (StartedTurn, error)
-	// InterruptTurn asks a running turn to end; its TurnCompleted follows as a signal.
+	// InterruptTurn requests the end of a running turn. A TurnCompleted signal follows.
 	InterruptTurn(ctx context.Context, threadID, turnID string) error
-	// CheckReply reports whether the runtime accepts a reply to a request, without asking it: *ReplyError if not.
+	// CheckReply checks whether the runtime accepts a reply, without a request to it. It returns *ReplyError if not.
 	CheckReply(ref RequestRef, reply Reply) error
-	// Answer settles an interactive request. ErrRequestGone when the process that asked is no longer running.
+	// Answer settles an interactive request. It returns ErrRequestGone when the process that sent the request has
+	// exited.
 	Answer(ctx context.Context, ref RequestRef, reply Reply) error
 }
 
-// Sink receives everything an adapter reads, one batch at a time, in the runtime's order. It may block: the
-// adapter then reads on into a bounded queue and at last stops reading, so that nothing is dropped. It must not
-// call back into the adapter.
+// Sink receives everything an adapter reads, one batch at a time, in the runtime's order. It may block. The adapter
+// then reads into a bounded queue until that is full, and loses no data. A Sink must not call the adapter.
 type Sink func(Batch)
 
-// Batch is the meaning of one native line. It is stored in one transaction, in order, once. Without signals it only
-// advances the position and the state.
+// Batch is the meaning of one native line. The server stores it once, in order, in one transaction. Without signals
+// it only advances the position and the state.
 type Batch struct {
 	// Generation identifies the runtime process (a UUIDv7 per start).
 	Generation string
-	// Offset is the end of the line in the output of its process, in bytes over the whole generation; 0 when the process
-	// cannot outlive this one. It is stored with the batch's changes, so a server that attaches later continues there
-	// and processes nothing twice. Offsets of a generation only grow.
+	// Offset is the end of the line in the output of its process, in bytes over the whole generation; 0 when the
+	// process cannot outlive this one. The server stores it with the batch's changes. A server that attaches later
+	// continues at this offset and processes no line twice. Offsets of a generation only grow.
 	Offset int64
-	// Native is the line as the runtime wrote it, nil when it is the raw form of the signal.
+	// Native is the line as the runtime wrote it, nil when Signal.Raw is the same.
 	Native  json.RawMessage
 	Signals []Signal
 	// About is the session of Native when no signal names it: some lines matter only to later ones.
 	About string
-	// State is the whole state of the translator after this line, as JSON, nil when unchanged. It is stored with the
-	// batch's changes. A server that attaches to the process gets it in Resumption.State. The conversation's next
-	// process reads it with stdio.Setup.LastState.
+	// State is the whole state of the translator after this line, as JSON, nil when unchanged. The server stores it
+	// with the batch's changes. A server that attaches to the process gets it in Resumption.State. The conversation's
+	// next process reads it with stdio.Setup.LastState.
 	State json.RawMessage
-	// Refuse, when set, refuses a request in the batch that cannot be decided, and returns once that was sent. The Sink
-	// may call it, unlike the adapter. The request must be refused before the batch is stored: otherwise a server that
-	// dies in between leaves the agent waiting.
+	// Refuse, when set, refuses a request in the batch that the server cannot decide, and returns after it sent the
+	// refusal. The Sink may call it, unlike the adapter. It must do so before it stores the batch: if the server
+	// exits in between, the agent would wait forever.
 	Refuse func(ctx context.Context, request Signal) error
-	// Stored, when set, must be called once the batch or a later one of the same generation is durable. It does not
+	// Stored, when set, must be called once this batch or a later one of the same generation is durable. It does not
 	// block.
 	Stored func()
 }
@@ -107,11 +107,11 @@ type SignalKind string
 // The kinds of signal.
 const (
 	SignalNotification SignalKind = "notification" // the runtime reports something
-	// the runtime waits for Answer; a nil Change says that the request was already refused
+	// the runtime waits for Answer; a nil Change means that the adapter has already refused the request
 	SignalRequest SignalKind = "request"
 	SignalStarted SignalKind = "started" // a runtime process is initialized and usable
 	SignalExited  SignalKind = "exited"  // that process has ended; no signal of it follows
-	// an earlier server's call (Method, RequestID, ThreadID if any) has no answer; it is not repeated
+	// an earlier server's call (Method, RequestID, ThreadID if any) has no answer, and the adapter does not repeat it
 	SignalUnanswered SignalKind = "unanswered"
 )
 
@@ -134,13 +134,14 @@ type Signal struct {
 	// otherwise the runtime's own.
 	ThreadID, TurnID, ItemID string
 	ReceivedAt               time.Time
-	// Change is the effect of the signal on stored state, nil for none.
+	// Change is the effect of the signal on the stored state, nil for none.
 	Change Change
-	// Exit describes the end of the process, SignalExited only.
+	// Exit describes the end of the process, for SignalExited only.
 	Exit *Exit
-	// Serves is the conversation of the started or ended process (as ThreadID), "" for a process of the whole runtime.
+	// Serves is the conversation of the started or exited process (as ThreadID), "" for a process of the whole
+	// runtime.
 	Serves string
-	// WorkerOpening says that a worker's new conversation has no id yet (Namer). An unknown conversation may be that
+	// WorkerOpening means that a worker's new conversation has no id yet (Namer). An unknown conversation may be that
 	// one.
 	WorkerOpening bool
 }
@@ -150,11 +151,12 @@ type Resumption struct {
 	// Offset is the last Batch.Offset stored, State the last Batch.State; nil when there was none.
 	Offset int64
 	State  json.RawMessage
-	// Turns are the running turns, Requests their requests: pending ones, and ones whose answer may not have arrived.
+	// Turns are the running turns. Requests are their pending requests, and those with an answer that may not have
+	// arrived.
 	Turns    []RunningTurn
 	Requests []OpenRequest
-	// Described are conversations and turns, as the runtime describes them, whose ids KnownID replaced. The runtime
-	// needs its own ids.
+	// Described are the runtime's descriptions of conversations and turns with ids that KnownID replaced. The runtime
+	// needs the original ids.
 	Described []json.RawMessage
 }
 
@@ -171,13 +173,13 @@ type OpenRequest struct {
 // RequestResolved, ThreadNamed, ThreadOpened, TextDelta, BackgroundChanged, TurnRetrying.
 type Change interface{ change() }
 
-// TurnStarted says a turn began. StartedAt is in ms, 0 when unknown.
+// TurnStarted reports that a turn began. StartedAt is in ms, 0 when unknown.
 type TurnStarted struct {
 	TurnID    string
 	StartedAt int64
-	// Native is the turn as the runtime describes it, without its items; nil when it does not.
+	// Native is the runtime's description of the turn, without its items; nil when there is none.
 	Native json.RawMessage
-	// Own says that the agent began the turn without a message, for example because background work ended.
+	// Own means that the agent started the turn without a message, for example because background work ended.
 	Own bool
 }
 
@@ -192,17 +194,17 @@ const (
 	TurnFailed      TurnStatus = "failed"
 )
 
-// TurnCompleted says a turn is over. Times are in ms, 0 when unknown.
+// TurnCompleted reports that a turn ended. Times are in ms, 0 when unknown.
 type TurnCompleted struct {
 	TurnID string
 	Status TurnStatus
 	Error  string
-	// Kind classifies the error: one of the sentinels (ErrAuthRequired, ErrTransient, ...), several joined, or nil when
-	// unknown.
+	// Kind classifies the error: one of the sentinels (ErrAuthRequired, ErrTransient, ...), several joined ones, or
+	// nil when unknown.
 	Kind error
 	// ProviderStatus is the HTTP status of the model provider's refusal, 0 when unknown.
 	ProviderStatus int
-	// Remedy describes what a person can do about the error, "" for nothing specific.
+	// Remedy describes how a user can fix the error, "" when there is no specific way.
 	Remedy      string
 	StartedAt   int64
 	CompletedAt int64
@@ -210,58 +212,60 @@ type TurnCompleted struct {
 	Native json.RawMessage
 }
 
-// ItemChanged says an item of a turn started (Done false) or ended. It may come after the turn's TurnCompleted.
+// ItemChanged reports that an item of a turn started (Done false) or ended. It may follow the turn's TurnCompleted.
 type ItemChanged struct {
 	TurnID string
 	Item   Item
 	Done   bool
 }
 
-// InteractiveRequested says that the runtime waits for a person to approve something or to answer, or for a client's
-// tool to run.
+// InteractiveRequested reports that the runtime waits for a user's approval or answer, or for the result of a
+// client's tool.
 type InteractiveRequested struct {
 	Kind RequestKind
-	// Summary is one line for a person, for example "Command approval required: ls".
+	// Summary is one line for a user, for example "Command approval required: ls".
 	Summary string
 	// Decisions is the JSON list of the runtime's decisions, nil when it offers no specific ones.
 	Decisions json.RawMessage
-	// Questions is a JSON list that replaces the questions in the request's parameters, nil when those apply.
+	// Questions is a JSON list that replaces the questions in the request's parameters; nil leaves them unchanged.
 	Questions json.RawMessage
 	// Asked is the request in neutral terms.
 	Asked Asked
 }
 
-// RequestResolved says the runtime itself closed a request of this generation (answered, or dropped with its turn).
+// RequestResolved reports that the runtime closed a request of this generation: answered it, or dropped it with its
+// turn.
 type RequestResolved struct{ RequestID json.RawMessage }
 
-// ThreadNamed says the conversation's stored name changed.
+// ThreadNamed reports a new stored name of the conversation.
 type ThreadNamed struct{ Name string }
 
-// ThreadOpened identifies a new conversation. SystemOwned: it belongs to a worker (StartThread.SystemOwned). ParentID:
-// it belongs to a sub-agent of this conversation and has the same owner; "" for none.
+// ThreadOpened identifies a new conversation. SystemOwned marks one that belongs to a worker
+// (StartThread.SystemOwned). ParentID is the conversation of which this one is a sub-agent, with the same owner; ""
+// for none.
 type ThreadOpened struct {
 	SystemOwned bool
 	ParentID    string
 }
 
-// Values of TextDelta.Into: a text after the beginning of the item's content, and the prefix of a path into its details.
+// Values of TextDelta.Into: text to append to the item's content, and the prefix of a path into its details.
 const (
 	TextContent = "content"
 	TextDetails = "details/"
 )
 
-// TextDelta says that a text of the signal's item grew. It changes no stored state, and it may be stored together with
-// later deltas.
+// TextDelta reports that a text of the signal's item grew. It changes no stored state. The server may store it
+// together with later deltas.
 type TextDelta struct {
-	// Key separates the texts of one item.
+	// Key distinguishes the texts of one item.
 	Key string
 	// Into is the place of the text in the item: TextContent, or TextDetails with the path of a member
-	// ("details/summary/0"), "" for none.
+	// ("details/summary/0"); "" for none.
 	Into string
 	// Raw[Start:End] of the signal is the added text, as a JSON string with its quotes. It can replace that of another
 	// delta of the same text.
 	Start, End int
-	// Outlives says that more may come after the turn has ended.
+	// Outlives means that more text may follow after the end of the turn.
 	Outlives bool
 }
 
@@ -275,13 +279,13 @@ func (ThreadOpened) change()         {}
 func (TextDelta) change()            {}
 func (TurnRetrying) change()         {}
 
-// TurnRetrying says that a turn cannot reach its model and that the runtime retries by itself.
+// TurnRetrying reports that a turn cannot reach its model and that the runtime retries by itself.
 type TurnRetrying struct {
 	// TurnID is "" when the runtime does not name the turn.
 	TurnID string
 	// Attempt is the number of this retry from 1, Of the number of retries; 0 when unknown.
 	Attempt, Of int
-	// Reason is the cause of the last failure, Remedy what a person can do about it.
+	// Reason is the cause of the last failure, Remedy how a user can fix it.
 	Reason, Remedy string
 	// ProviderStatus is as in TurnCompleted.
 	ProviderStatus int
@@ -297,7 +301,7 @@ const (
 	RequestToolCall  RequestKind = "tool_call"
 )
 
-// LongItem is the size in bytes from which an item has Long and LongContent, and from which a request has no arguments
+// LongItem is the minimum size in bytes of an item that has Long and LongContent, and of a request without arguments
 // (Asked).
 const LongItem = 1 << 20
 
@@ -308,18 +312,19 @@ type Item struct {
 	Type    string // the runtime's item type
 	Content string
 	Details string // 2-space JSON of the native item, "" for messages
-	// Long is the native item instead of Details, when it is too long to be copied; otherwise nil.
+	// Long replaces Details when the native item is too long to copy; otherwise nil.
 	Long json.RawMessage `json:",omitempty"`
-	// LongContent replaces Content when that is too long to be copied: JSON strings whose concatenated texts are the
-	// content.
+	// LongContent replaces Content when that is too long to copy. Its elements are JSON strings; their concatenation
+	// is the content.
 	LongContent []json.RawMessage `json:",omitempty"`
 	// Times in ms, 0 when unknown.
 	StartedAt, CompletedAt int64
-	// Native is a message as the runtime describes it. It is nil for other items, whose Details have the same content.
+	// Native is the runtime's description of a message. It is nil for other items: their Details have the same
+	// content.
 	Native json.RawMessage `json:",omitempty"`
-	// Outlives says that the item may continue after its turn.
+	// Outlives means that the item may continue after its turn.
 	Outlives bool
-	// Images are those whose bytes are within the item.
+	// Images are the images with bytes inside the item.
 	Images []Image `json:"-"`
 }
 
@@ -337,28 +342,28 @@ type Turn struct {
 	Native json.RawMessage
 }
 
-// ThreadState is what is stored about a conversation beyond the runtime's own description. An adapter describes the
-// conversation with it without asking the runtime.
+// ThreadState is the stored state of a conversation beyond the runtime's description. An adapter describes the
+// conversation from both, without a request to the runtime.
 type ThreadState struct {
 	ID string
 	// Title is its name, Opening its first message, "" when there is none.
 	Title, Opening string
 	// UpdatedAt is in ms.
 	UpdatedAt int64
-	// Running says that a turn runs, Failed that the last one failed.
+	// Running means that a turn is running, Failed that the last one failed.
 	Running, Failed bool
 	// PendingRequests are the kinds of its pending requests.
 	PendingRequests []RequestKind
-	// Turns are in order, with their completed items: Native of messages, Details of others. None for a description
-	// without turns.
+	// Turns are the turns in order, with their completed items: Native of messages, Details of others. Empty for a
+	// description without turns.
 	Turns []Turn
 }
 
 // Thread is one conversation of a runtime. Times are in ms.
 type Thread struct {
-	// ID is its session's id. A runtime that names its conversations (codex) sets it; "" lets the caller choose.
+	// ID is its session's id. A runtime that names its conversations (codex) sets it; with "" the caller chooses.
 	ID string
-	// NativeID is the runtime's own id, "" when that is ID.
+	// NativeID is the runtime's own id, "" when it equals ID.
 	NativeID             string
 	Name                 string
 	Preview              string
@@ -373,7 +378,7 @@ type Thread struct {
 	Raw json.RawMessage
 }
 
-// Native is the runtime's own id of the conversation.
+// Native returns the runtime's own id of the conversation.
 func (t Thread) Native() string {
 	if t.NativeID == "" {
 		return t.ID
@@ -381,10 +386,10 @@ func (t Thread) Native() string {
 	return t.NativeID
 }
 
-// StartThread are the arguments of Threads.StartThread. Empty fields leave the runtime's default.
+// StartThread are the arguments of Threads.StartThread. Empty fields keep the runtime's default.
 type StartThread struct {
-	// SessionID is the session of the conversation. A runtime whose own ids are visible to clients (codex) may answer
-	// with another Thread.ID. It must not report anything about the conversation before its id is known.
+	// SessionID is the session of the conversation. A runtime with ids that clients see (codex) may answer with
+	// another Thread.ID. It must not report a signal of the conversation before its id is known.
 	SessionID      string
 	Cwd, Model     string
 	ApprovalPolicy string // untrusted, on-failure, on-request or never
@@ -393,12 +398,12 @@ type StartThread struct {
 	DynamicTools   json.RawMessage
 	RawEvents      bool // ask for the provider's rawest notifications too
 	Ephemeral      bool
-	// Implicit limits what the agent reads on its own: one of Capabilities.ImplicitSources.
+	// Implicit limits the files the agent reads without a request: one of Capabilities.ImplicitSources.
 	Implicit string
-	// NativeToolsOff disables the agent's own tools, if Capabilities.NativeToolsOff says so.
+	// NativeToolsOff disables the agent's own tools, if Capabilities.NativeToolsOff is set.
 	NativeToolsOff bool
-	// SystemOwned says that the conversation belongs to a worker. A runtime that names its conversations (Namer) sends
-	// ThreadOpened before anything else about it.
+	// SystemOwned means that the conversation belongs to a worker. A runtime that names its conversations (Namer)
+	// sends ThreadOpened before any other signal of it.
 	SystemOwned bool
 }
 
@@ -423,18 +428,18 @@ type ThreadPage struct {
 
 // StartTurn are the arguments of Threads.StartTurn. Empty fields keep the conversation's values.
 type StartTurn struct {
-	// ThreadID and NativeID are as in ResumeThread: the conversation may have to be loaded first.
+	// ThreadID and NativeID are as in ResumeThread: the runtime may have to load the conversation first.
 	ThreadID, NativeID string
 	// Input are native input parts, for example {"type":"text","text":"..."}.
 	Input        []json.RawMessage
 	ActiveTurnID string
-	// Alone refuses with ErrTurnActive instead of steering a running turn.
+	// Alone requests ErrTurnActive instead of steering a running turn.
 	Alone bool
-	// Continues says that the conversation has earlier messages. A lost one is then refused with ErrThreadNotFound
-	// instead of started empty.
+	// Continues means that the conversation has earlier messages. If it is lost, StartTurn returns ErrThreadNotFound
+	// instead of starting it empty.
 	Continues bool
-	// History, when set, has the earlier messages of a lost conversation. It is restarted, and the agent gets them
-	// first. They are not part of the message. Only for runtimes with Capabilities.Reconstruct.
+	// History, when set, has the earlier messages of a lost conversation. The runtime restarts it, and the agent gets
+	// them first. They are not part of the message. Only for runtimes with Capabilities.Reconstruct.
 	History string
 	// Aside, when set, is text for the agent beside the message. Only for runtimes without Capabilities.DenyReason.
 	Aside                  string
@@ -447,7 +452,7 @@ type StartTurn struct {
 // StartedTurn is the result of Threads.StartTurn.
 type StartedTurn struct {
 	TurnID string
-	// Steered says that the input steered a running turn.
+	// Steered reports whether the input steered a running turn.
 	Steered bool
 	// NativeID is the runtime's own id of a restarted conversation (StartTurn.History), "" when it is unchanged.
 	NativeID string
@@ -466,7 +471,7 @@ type RequestRef struct {
 	Asked Asked
 }
 
-// Reply is the settled answer of an interactive request; which fields count depends on the request's kind.
+// Reply is the final answer to an interactive request. The kind of the request determines which fields count.
 type Reply struct {
 	// Decision is accept, decline or cancel (approval, tool input).
 	Decision string
@@ -474,20 +479,20 @@ type Reply struct {
 	Scope string
 	// Choice is one of InteractiveRequested.Decisions, unchanged, if no plain decision is equivalent (approval).
 	Choice json.RawMessage
-	// Option is the id of one of Asked.Options; Decision agrees with it.
+	// Option is the id of one of Asked.Options. Decision must match it.
 	Option string
-	// UpdatedInput replaces the tool's arguments. Remember is a rule for later requests of this kind. A runtime that
-	// does not support them rejects the reply (CheckReply).
+	// UpdatedInput replaces the tool's arguments. Remember is a rule for later requests of this kind. CheckReply
+	// rejects the reply if the runtime does not support them.
 	UpdatedInput, Remember json.RawMessage
-	// Message is the reason in a person's words, for a runtime that supports one.
+	// Message is the reason in the user's words, for a runtime that supports one.
 	Message string
 	// Answers is the object of answers by question id (tool input).
 	Answers json.RawMessage
 	// Success and ContentItems are a tool call's result.
 	Success      bool
 	ContentItems json.RawMessage
-	// Raw, when set, is sent unchanged as the result.
+	// Raw, when set, is the result to send unchanged.
 	Raw json.RawMessage
-	// Refusal, when set, is sent as an error instead of a result.
+	// Refusal, when set, is the error to send instead of a result.
 	Refusal string
 }

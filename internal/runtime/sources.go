@@ -1,12 +1,12 @@
 package runtime
 
-// What an agent may read without being asked to: values of Capabilities.ImplicitSources.
+// Levels of the files an agent may read without a request: values of Capabilities.ImplicitSources.
 const (
-	// ImplicitAll is its home and its working directory: settings, instructions, MCP servers.
+	// ImplicitAll allows its home and its working directory: settings, instructions, MCP servers.
 	ImplicitAll = "all"
-	// ImplicitHome is its home, which belongs to the operator, and nothing of its working directory.
+	// ImplicitHome allows its home, which belongs to the operator, but no file of its working directory.
 	ImplicitHome = "home"
-	// ImplicitNone is nothing.
+	// ImplicitNone allows no file.
 	ImplicitNone = "none"
 )
 
@@ -16,13 +16,14 @@ const (
 	SourceInstructions = "instructions" // texts that precede all messages
 )
 
-// Source is a file that an agent reads on its own for a conversation. It never has the content of the file.
+// Source is a file that an agent reads without a request in a conversation. It never has the content of the file.
 type Source struct {
 	// Path is absolute. Scope is SourceOfHome, SourceOfFolder or SourceOfSystem.
 	Path  string `json:"path"`
 	Kind  string `json:"kind"`
 	Scope string `json:"scope"`
-	// Bytes is its length, SHA256 the hash of its content in hex. Both are empty when it is unreadable; Reason says why.
+	// Bytes is the length, SHA256 the hash of the content in hex. Both are empty for an unreadable file; Reason has
+	// the cause.
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256"`
 	Reason string `json:"reason,omitempty"`
@@ -36,8 +37,9 @@ const (
 	SourceOfSystem = "system"
 )
 
-// Sourcer is a runtime that knows which files its agent reads on its own.
+// Sourcer is a runtime that can list the files its agent reads without a request.
 type Sourcer interface {
-	// Sources are the existing files that the agent reads for a conversation in a folder at a level (ImplicitAll, ...).
+	// Sources lists the existing files that the agent reads for a conversation in a folder at a level (ImplicitAll,
+	// ...).
 	Sources(sessionID, cwd, implicit string) ([]Source, error)
 }

@@ -6,14 +6,14 @@ import "time"
 type ProcessStatus struct {
 	PID        int
 	Generation string
-	// Serves is the session it is for.
+	// Serves is the session of the process.
 	Serves    string
 	State     State
 	Shim      *ShimStatus
 	StartedAt time.Time
 }
 
-// Of is the state of the process of a session: its own, or that of the whole runtime.
+// Of returns the state of the process of a session: its own, or that of the whole runtime.
 func (s Status) Of(threadID string) State {
 	for _, process := range s.Processes {
 		if process.Serves == threadID {
@@ -30,9 +30,10 @@ type State string
 const (
 	StateStarting    State = "starting"
 	StateReady       State = "ready"
-	StateUnavailable State = "unavailable" // missing, or down until the next attempt
+	StateUnavailable State = "unavailable" // missing, or down until the next start attempt
 	StateStopped     State = "stopped"
-	// StateUnresponsive: the process runs but does not answer a health probe. Callers wait for it as for a starting one.
+	// StateUnresponsive: the process runs but does not answer a health probe. Callers wait for it like for a starting
+	// one.
 	StateUnresponsive State = "unresponsive"
 )
 
@@ -42,24 +43,25 @@ type Status struct {
 	PID        int
 	Generation string
 	Version    string // as the runtime reports it, "" before it did
-	// Reason says in one line why the runtime is not ready and what the remedy is.
+	// Reason explains in one line why the runtime is not ready and how to fix it.
 	Reason string
-	// Suspended says that the process of a ready runtime is stopped (SIGSTOP). It is known before a probe fails.
+	// Suspended means that the process of a ready runtime is stopped (SIGSTOP). The server detects it before a probe
+	// fails.
 	Suspended bool
-	// Missing says that the program of an unavailable runtime is not on this machine.
+	// Missing means that the program of an unavailable runtime is not on this machine.
 	Missing  bool
 	LastExit *Exit
 	// Shim is the process that keeps the runtime alive across servers, nil for a child of this server.
 	Shim     *ShimStatus
 	Restarts int64
-	// Processes are those of a runtime with one per conversation, in start order; the fields above summarize them. nil
-	// for a runtime with a single process.
+	// Processes are the processes of a runtime with one per conversation, in start order; the fields above summarize
+	// them. nil for a runtime with a single process.
 	Processes []ProcessStatus
 	// Queued is the number of conversations that wait for a process because the limit is reached.
 	Queued int
 }
 
-// ShimStatus is a shim as it was when this server attached.
+// ShimStatus is the state of a shim at the time this server attached.
 type ShimStatus struct {
 	PID int
 	// Version is the shim's release, Servers the number of servers that attached to it, including this one.
@@ -72,6 +74,6 @@ type Exit struct {
 	Code   *int    `json:"code"`
 	Signal *string `json:"signal"`
 	At     time.Time
-	// Reason is why the server ended the runtime; "" when it ended by itself or on request.
+	// Reason is why the server ended the runtime; "" when it exited by itself or on request.
 	Reason string `json:"reason,omitempty"`
 }

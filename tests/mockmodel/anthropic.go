@@ -32,7 +32,7 @@ func anthropicRequest(body []byte, at time.Time) (Request, error) {
 			case part.Type == "tool_result":
 				r.Outputs = append(r.Outputs, Output{CallID: part.ToolUse, Text: contentText(part.Content)})
 				r.Fresh++
-			// What the agent adds itself in the user's name (reminders, interrupted turns) is wrapped in a tag or brackets.
+			// Text that the agent adds in the user's name (reminders, interrupted turns) is in a tag or brackets.
 			case part.Type == "text" && text != "" && text[0] != '<' && !strings.HasPrefix(text, "[Request interrupted"):
 				r.UserText, r.Fresh = part.Text, 0
 			}
@@ -114,8 +114,8 @@ func (s *Server) streamAnthropic(req *http.Request, events *sse, r Request, p pl
 	stop := "end_turn"
 	if len(p.calls) > 0 {
 		stop = "tool_use"
-		// The agent acts on a call at once. Its end comes with it, or what it says first would depend on how fast this
-		// process is.
+		// The agent acts on a call at once. Send the end with the call, or the order of the agent's next requests
+		// would depend on the speed of this process.
 		events.together = true
 		for _, call := range p.calls {
 			name, arguments := anthropicCall(r, call)
@@ -128,7 +128,7 @@ func (s *Server) streamAnthropic(req *http.Request, events *sse, r Request, p pl
 	} else if !block(object{"type": "text", "text": ""}, func(delta func(object)) bool {
 		return s.words(req, p, func(text string) { delta(object{"type": "text_delta", "text": text}) })
 	}) {
-		return // cut: the client is gone or the server closes
+		return // cut: the client disconnected or the server closes
 	}
 	events.send("message_delta", object{"delta": object{"stop_reason": stop, "stop_sequence": nil},
 		"usage": object{"output_tokens": 20}})
@@ -136,7 +136,7 @@ func (s *Server) streamAnthropic(req *http.Request, events *sse, r Request, p pl
 	events.send("message_stop", object{})
 }
 
-// anthropicCall is one tool call, in the names that Claude Code offers.
+// anthropicCall returns one tool call, in Claude Code's names.
 func anthropicCall(r Request, c toolCall) (name, arguments string) {
 	offered := func(names ...string) string {
 		for _, name := range names {

@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// call sends one tool call in the shape the offered tools ask for: their names and arguments differ between codex
-// versions.
+// call sends one tool call in the form of the offered tools: their names and arguments differ between codex versions.
 func (s *Server) call(events *sse, r Request, index int, c toolCall) {
 	item := object{"type": "function_call", "id": s.nextID("fc"), "call_id": s.nextID("call")}
 	switch c.kind {
@@ -26,7 +25,7 @@ func (s *Server) call(events *sse, r Request, index int, c toolCall) {
 		case r.offers("apply_patch"):
 			item["arguments"] = encode(object{"input": patch})
 		default:
-			// A model codex does not know gets no such tool; codex finds the patch in the command.
+			// codex offers no such tool to a model it does not know; it finds the patch in the command.
 			name, args := shell(r, "apply_patch <<'EOF'\n"+patch+"EOF\n")
 			item["name"], item["arguments"] = name, encode(args)
 		}
@@ -42,11 +41,11 @@ func (s *Server) call(events *sse, r Request, index int, c toolCall) {
 	events.send("response.output_item.done", object{"output_index": index, "item": item})
 }
 
-// written is what a file of MOCK_PATCH holds.
+// written is the content of a file from MOCK_PATCH.
 const written = "hello from mock\n"
 
-// question are the arguments of the tool that asks the user; fields are those a dialect's question has besides, by name
-// and value.
+// question returns the arguments of the tool that asks the user. fields are the additional fields of a dialect's
+// question, by name and value.
 func question(fields ...any) object {
 	one := object{"header": "Pick", "question": "Which one?",
 		"options": []object{{"label": "A", "description": "first"}, {"label": "B", "description": "second"}}}
@@ -56,8 +55,7 @@ func question(fields ...any) object {
 	return object{"questions": []object{one}}
 }
 
-// several are the arguments of a question that accepts more than one answer; flag is a dialect's name for
-// that.
+// several returns the arguments of a question that accepts more than one answer; flag is a dialect's name for that.
 func several(flag string) object {
 	return object{"questions": []object{{"header": "Pick", "question": "Which ones?", flag: true,
 		"options": []object{{"label": "a, b", "description": "with a comma"}, {"label": `"c"`, "description": "with quotes"},
@@ -78,7 +76,7 @@ func shell(r Request, command string) (string, object) {
 func encode(v any) string {
 	raw, err := json.Marshal(v)
 	if err != nil {
-		// Only maps of strings get here.
+		// Only maps of strings arrive here.
 		panic(err)
 	}
 	return string(raw)

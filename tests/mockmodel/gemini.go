@@ -43,7 +43,7 @@ func parseGemini(body []byte, at time.Time) (Request, error) {
 			case part.Response != nil:
 				r.Outputs = append(r.Outputs, Output{CallID: part.Response.ID, Text: geminiOutput(part.Response.Response)})
 				r.Fresh++
-			case part.Text != "" && !strings.HasPrefix(strings.TrimSpace(part.Text), "<"): // what the agent adds in the user's name is in a tag
+			case part.Text != "" && !strings.HasPrefix(strings.TrimSpace(part.Text), "<"): // text that the agent adds for the user
 				r.UserText, r.Fresh = part.Text, 0
 			}
 		}
@@ -56,7 +56,7 @@ func parseGemini(body []byte, at time.Time) (Request, error) {
 	return r, nil
 }
 
-// geminiOutput is what a tool's result says: its output, or the error there was instead.
+// geminiOutput returns the text of a tool's result: its output, or its error.
 func geminiOutput(raw json.RawMessage) string {
 	var said struct{ Output, Error json.RawMessage }
 	if json.Unmarshal(raw, &said) == nil {
@@ -70,7 +70,8 @@ func geminiOutput(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// generate answers POST /v1beta/models/MODEL:streamGenerateContent, and :generateContent, which agents ask on the side.
+// generate answers POST /v1beta/models/MODEL:streamGenerateContent, and :generateContent, which agents use for side
+// requests.
 func (s *Server) generate(w http.ResponseWriter, req *http.Request) {
 	model, method, _ := strings.Cut(req.PathValue("call"), ":")
 	switch method {
@@ -116,7 +117,7 @@ func geminiChunk(model, finish string, parts ...object) object {
 	}}
 }
 
-// geminiCall is a tool call in the names of Gemini CLI's tools.
+// geminiCall returns a tool call in the names of Gemini CLI's tools.
 func geminiCall(c toolCall) (name string, args any) {
 	switch c.kind {
 	case callPatch:

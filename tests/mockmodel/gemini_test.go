@@ -11,8 +11,8 @@ import (
 	"harness/tests/mockmodel"
 )
 
-// In Gemini's dialect a script plays as in codex's: a tool call, its output, an answer that quotes it; a refusal has
-// Google's shape.
+// In Gemini's dialect a script works as in codex's: a tool call, its output, an answer that quotes it; a refusal has
+// Google's format.
 func TestScriptInGeminisDialect(t *testing.T) {
 	t.Parallel()
 	model := mockmodel.Start(t)

@@ -1,10 +1,9 @@
 // Package mockmodel is a scripted language model for tests and demonstrations: a server on loopback that answers the
 // real agents without an account and without the internet.
 //
-// It owns the wire shapes model providers have towards codex (`POST /v1/responses`), Claude Code (`POST /v1/messages`,
+// It owns the wire formats of model providers for codex (`POST /v1/responses`), Claude Code (`POST /v1/messages`,
 // anthropic.go), Gemini CLI (gemini.go) and OpenCode (`POST /v1/chat/completions`, openai.go), and the small script
-// language a user text can carry (see script.go). It must never know the harness: to it, an agent is just an HTTP
-// client.
+// language of user texts (see script.go). It must never know the harness: to it, an agent is just an HTTP client.
 package mockmodel
 
 import (
@@ -19,8 +18,8 @@ import (
 	"time"
 )
 
-// TB is the part of testing.TB that Start needs; declared here so that the development command does not link package
-// testing.
+// TB is the part of testing.TB that Start needs. It is declared here so that the development command does not link
+// package testing.
 type TB interface {
 	Helper()
 	Cleanup(func())
@@ -33,8 +32,8 @@ type Server struct {
 	listener net.Listener
 	served   chan struct{}
 	stop     context.CancelFunc
-	// instance makes item ids of several mock models unique that write into one conversation over time: codex
-	// uses them as its own.
+	// instance makes item ids unique when several mock models write into one conversation over time: codex uses these
+	// ids as its own.
 	instance string
 
 	mu       sync.Mutex
@@ -64,7 +63,7 @@ func Listen(addr string) (*Server, error) {
 	return Serve(listener)
 }
 
-// Serve starts a mock model that listens there; it closes the listener, also when it fails.
+// Serve starts a mock model on a listener; it closes the listener, also on failure.
 func Serve(listener net.Listener) (*Server, error) {
 	var id [4]byte
 	if _, err := rand.Read(id[:]); err != nil {
@@ -115,21 +114,21 @@ func StartOn(t TB, listen func() (net.Listener, error)) *Server {
 	return s
 }
 
-// Root is the address without a path, for example http://127.0.0.1:41500, for ANTHROPIC_BASE_URL and
+// Root returns the address without a path, for example http://127.0.0.1:41500, for ANTHROPIC_BASE_URL and
 // GOOGLE_GEMINI_BASE_URL.
 func (s *Server) Root() string { return "http://" + s.listener.Addr().String() }
 
-// URL is the address for codex and OpenAI-compatible providers, for example http://127.0.0.1:41500/v1.
+// URL returns the address for codex and OpenAI-compatible providers, for example http://127.0.0.1:41500/v1.
 func (s *Server) URL() string { return s.Root() + "/v1" }
 
-// Close ends the server, cutting responses that are still held. Calling it twice is allowed.
+// Close ends the server and cuts responses in progress. A second call is allowed.
 func (s *Server) Close() {
 	s.stop()
 	_ = s.http.Close()
 	<-s.served
 }
 
-// Release lets every response held by MOCK_HOLD[name] finish, the ones to come too.
+// Release lets every response held by MOCK_HOLD[name] finish, including later ones.
 func (s *Server) Release(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -145,12 +144,12 @@ func (s *Server) released(name string) bool {
 	return s.holdLocked(name).released
 }
 
-// WaitHeld returns once a response is held by MOCK_HOLD[name]: its first delta is on the wire and it waits for Release.
+// WaitHeld returns once MOCK_HOLD[name] holds a response: its first delta is sent and it waits for Release.
 func (s *Server) WaitHeld(ctx context.Context, name string) error {
 	return s.wait(ctx, "a response held as "+name, func() bool { return s.holdLocked(name).holding > 0 })
 }
 
-// WaitRequest returns the n-th request (counted from 1) as soon as it has come.
+// WaitRequest returns the n-th request (counted from 1) as soon as it arrives.
 func (s *Server) WaitRequest(ctx context.Context, n int) (Request, error) {
 	var got Request
 	err := s.wait(ctx, fmt.Sprintf("request %d", n), func() bool {
@@ -163,7 +162,7 @@ func (s *Server) WaitRequest(ctx context.Context, n int) (Request, error) {
 	return got, err
 }
 
-// WaitOutput returns the first tool output codex reported for which match is true, as soon as there is one.
+// WaitOutput returns the first tool output for which match is true, as soon as codex reports one.
 func (s *Server) WaitOutput(ctx context.Context, match func(Output) bool) (Output, error) {
 	var got Output
 	err := s.wait(ctx, "a tool output", func() bool {
@@ -178,14 +177,14 @@ func (s *Server) WaitOutput(ctx context.Context, match func(Output) bool) (Outpu
 	return got, err
 }
 
-// Requests are all requests so far, oldest first.
+// Requests returns all requests so far, oldest first.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Request(nil), s.requests...)
 }
 
-// Asked is the last request with a text in it, as it came; "" when there is none.
+// Asked returns the body of the last request that contains a text; "" when there is none.
 func (s *Server) Asked(text string) string {
 	requests := s.Requests()
 	for i := len(requests) - 1; i >= 0; i-- {
@@ -196,14 +195,14 @@ func (s *Server) Asked(text string) string {
 	return ""
 }
 
-// Outputs are all tool outputs codex reported so far, each once, oldest first.
+// Outputs returns all tool outputs codex reported so far, each once, oldest first.
 func (s *Server) Outputs() []Output {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Output(nil), s.outputs...)
 }
 
-// Forget drops what was asked and reported so far, so that a run of hours does not fill the memory.
+// Forget drops the requests and outputs so far, so that a run of hours does not fill the memory.
 func (s *Server) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -226,7 +225,7 @@ func (s *Server) wait(ctx context.Context, what string, done func() bool) error 
 	}
 }
 
-// record keeps a request and returns how many there are now.
+// record stores a request and returns the number of requests so far.
 func (s *Server) record(r Request) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -255,7 +254,7 @@ func (s *Server) holdLocked(name string) *hold {
 	return h
 }
 
-// nextID gives an id for one output item; codex uses it as the id of the thread item.
+// nextID returns an id for one output item; codex uses it as the id of the thread item.
 func (s *Server) nextID(prefix string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

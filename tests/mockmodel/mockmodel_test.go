@@ -58,7 +58,7 @@ func ask(t *testing.T, s *mockmodel.Server, tools []item, input ...item) (int, [
 	return resp.StatusCode, events
 }
 
-// done is the last finished output item.
+// done returns the last finished output item.
 func done(t *testing.T, events []item) item {
 	t.Helper()
 	if len(events) < 2 || events[len(events)-1]["type"] != "response.completed" {

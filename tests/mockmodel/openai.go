@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// openAIRequest reads a request of the chat completions API, which OpenCode's OpenAI-compatible providers speak.
+// openAIRequest reads a request of the chat completions API, which OpenCode's OpenAI-compatible providers use.
 func openAIRequest(body []byte, at time.Time) (Request, error) {
 	var wire struct {
 		Messages []struct {
@@ -29,7 +29,7 @@ func openAIRequest(body []byte, at time.Time) (Request, error) {
 	for _, message := range wire.Messages {
 		switch text := contentText(message.Content); message.Role {
 		case "user":
-			// What the agent adds itself in the user's name (reminders, what was said meanwhile) is wrapped in a tag.
+			// Text that the agent adds in the user's name (reminders, messages during the turn) is in a tag.
 			if !strings.HasPrefix(strings.TrimSpace(text), "<") {
 				r.UserText, r.Fresh = text, 0
 			}
@@ -66,12 +66,12 @@ func (s *Server) complete(w http.ResponseWriter, req *http.Request) {
 				"function": object{"name": name, "arguments": arguments}}}})
 		}
 	} else if !s.words(req, p, func(text string) { chunks.delta(object{"content": text}) }) {
-		return // cut: the client is gone or the server closes
+		return // cut: the client disconnected or the server closes
 	}
 	chunks.end(finish)
 }
 
-// openAICall names a tool of OpenCode and its arguments.
+// openAICall returns a tool of OpenCode and its arguments.
 func openAICall(r Request, c toolCall) (name, arguments string) {
 	switch c.kind {
 	case callPatch:
@@ -111,6 +111,6 @@ func (c *chunks) end(reason string) {
 		"total_tokens": 120, "prompt_tokens_details": object{"cached_tokens": 10},
 		"completion_tokens_details": object{"reasoning_tokens": 5}}})
 	if c.ok {
-		_, _ = fmt.Fprint(c.w, "data: [DONE]\n\n") // the end of the stream: a client that misses it is gone
+		_, _ = fmt.Fprint(c.w, "data: [DONE]\n\n") // the end of the stream: a client that misses it has disconnected
 	}
 }

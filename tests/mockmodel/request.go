@@ -6,24 +6,24 @@ import (
 	"time"
 )
 
-// Request is one request codex made for a model answer.
+// Request is one request for a model answer by an agent.
 type Request struct {
 	At time.Time
-	// UserText is the last text a person wrote in the conversation, the one that carries the script.
+	// UserText is the last text of a user in the conversation. It contains the script.
 	UserText string
-	// Outputs are all tool outputs in the conversation; Fresh counts those after UserText.
+	// Outputs are all tool outputs in the conversation; Fresh is the number of those after UserText.
 	Outputs []Output
 	Fresh   int
-	// Tools are the names of the tools offered.
+	// Tools are the names of the offered tools.
 	Tools []string
 	Body  json.RawMessage
 
 	customTools map[string]bool
-	// aside says that the script is not for it, whole that it asks for an answer without streaming.
+	// aside means that the script does not apply to it, whole that it requests an answer without streaming.
 	aside, whole bool
 }
 
-// Output is what codex returned to the model for one tool call.
+// Output is the output that codex returned to the model for one tool call.
 type Output struct {
 	CallID string
 	Text   string
@@ -52,7 +52,7 @@ func parseRequest(body []byte, at time.Time) (Request, error) {
 	for _, item := range wire.Input {
 		switch item.Type {
 		case "", "message":
-			// What codex adds itself in the user's name (environment, aborted turns) is wrapped in a tag.
+			// Text that codex adds in the user's name (environment, aborted turns) is in a tag.
 			if text := contentText(item.Content); item.Role == "user" && !strings.HasPrefix(strings.TrimSpace(text), "<") {
 				r.UserText, r.Fresh = text, 0
 			}
@@ -72,7 +72,7 @@ func parseRequest(body []byte, at time.Time) (Request, error) {
 	return r, nil
 }
 
-// fresh are the outputs after the last user text.
+// fresh returns the outputs after the last user text.
 func (r Request) fresh() []Output { return r.Outputs[len(r.Outputs)-r.Fresh:] }
 
 func (r Request) offers(tool string) bool {
@@ -84,7 +84,7 @@ func (r Request) offers(tool string) bool {
 	return false
 }
 
-// contentText reads what the API allows as text: a string, a list of parts with text, or an object with such a
+// contentText reads the forms of text in the API: a string, a list of parts with text, or an object with such a
 // "content".
 func contentText(raw json.RawMessage) string {
 	var text string
@@ -110,8 +110,8 @@ func contentText(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// ofServer is the name an MCP server's tool is offered by. OpenCode's has the name of the server before it, which may go
-// on in letters of its own.
+// ofServer returns the offered name of an MCP server's tool. OpenCode prefixes the name of the server, possibly with
+// additional letters.
 func (r Request) ofServer(server, tool string) string {
 	name := "mcp__" + server + "__" + tool
 	if r.offers(name) {

@@ -15,7 +15,7 @@ const maxBody = 256 << 20
 
 type object = map[string]any
 
-// sse writes server-sent events and remembers that the client went away.
+// sse writes server-sent events and records a disconnect of the client.
 type sse struct {
 	w  http.ResponseWriter
 	ok bool
@@ -48,7 +48,7 @@ func (e *sse) data(data object) {
 	e.ok = err == nil
 }
 
-// stream begins an answer of server-sent events.
+// stream starts an answer of server-sent events.
 func stream(w http.ResponseWriter) *sse {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
@@ -59,11 +59,11 @@ func stream(w http.ResponseWriter) *sse {
 func writeJSON(w http.ResponseWriter, status int, value object) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(value) // a client that misses it is gone
+	_ = json.NewEncoder(w).Encode(value) // a client that misses it has disconnected
 }
 
-// refusals begins the text of an error as providers write it: some agents pass on only this text, and no
-// status.
+// refusals returns the beginning of an error's text in the format of providers: some agents pass on only this text,
+// and no status.
 func refusals(status int) string {
 	if status == http.StatusUnauthorized {
 		return "Incorrect API key provided: "
@@ -71,8 +71,8 @@ func refusals(status int) string {
 	return ""
 }
 
-// ask reads a request in a dialect and says how to answer it; false when it was refused, with the dialect's
-// error.
+// ask reads a request in a dialect and returns the plan for its answer. It returns false after a refusal, which has
+// the dialect's error.
 func (s *Server) ask(w http.ResponseWriter, req *http.Request, read func(body []byte, at time.Time) (Request, error),
 	refuse func(w http.ResponseWriter, status int, message string)) (Request, plan, bool) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxBody))
@@ -111,15 +111,15 @@ func (s *Server) respond(w http.ResponseWriter, req *http.Request) {
 		s.reason(events)
 	}
 	if len(p.calls) > 0 {
-		// codex acts on a call at once. Its end comes with it, or what codex says first would depend on how fast this process
-		// is.
+		// codex acts on a call at once. Send the end with the call, or the order of codex's next requests would
+		// depend on the speed of this process.
 		events.together = true
 		for index, call := range p.calls {
 			s.call(events, r, index, call)
 		}
 		events.together = false
 	} else if !s.message(req, events, p) {
-		// Cut without response.completed: the client is gone or the server closes.
+		// Cut without response.completed: the client disconnected or the server closes.
 		return
 	}
 	usage := object{

@@ -7,22 +7,22 @@ import (
 	"time"
 )
 
-// The script language: markers inside the user text. Tool markers run one after another, one per request, in the order
-// they stand; when the outputs of all of them are in, the answer is a message that quotes those outputs.
+// The script language: markers inside the user text. The tools of markers run one after another, one per request, in
+// the order of the markers. After the outputs of all of them, the answer is a message that quotes those outputs.
 //
 //	MOCK_CMD[sh]            one shell command
-//	MOCK_ESC[sh]            the same, asking to run outside the sandbox
+//	MOCK_ESC[sh]            the same, with a request to run outside the sandbox
 //	MOCK_PATCH[file]        a patch that adds the file
 //	MOCK_ASK                a question to the user
-//	MOCK_ASK_SEVERAL        a question that takes several answers: one has a comma, one has quotes
+//	MOCK_ASK_SEVERAL        a question with several answers: one has a comma, one has quotes
 //	MOCK_CALL[tool|json]END a client's dynamic tool; server/tool is one of an MCP server
 //	MOCK_TOGETHER           all tools in one answer, not one after the other
 //	MOCK_SLOW[n] [n,ms]     n words, 100 ms (or ms) apart
 //	MOCK_HOLD[name]         one word, then nothing until Release(name); after MOCK_SLOW: its words, then nothing until then
 //	MOCK_REPLY[text], Reply with exactly TEXT
 //	MOCK_REASON             reasoning before the answer
-//	MOCK_HTTP_400, _500     a refused request (any status), MOCK_HTTP_404[text] with these words
-//	MOCK_DOWN[name]         requests are refused with 503 until Release(name), and answered by the other markers then
+//	MOCK_HTTP_400, _500     a refused request (any status), MOCK_HTTP_404[text] with this text
+//	MOCK_DOWN[name]         refuses requests with 503 until Release(name), then the other markers apply
 
 type callKind string
 
@@ -41,14 +41,14 @@ type toolCall struct {
 	name, arg string
 }
 
-// plan is what one request is to be answered with.
+// plan is the answer to one request.
 type plan struct {
 	status  int
-	refusal string // what is said with the status, "" for words of the mock's own
+	refusal string // the text with the status, "" for the mock's own text
 	calls   []toolCall
 	reason  bool
 	message string
-	// words are sent one by one with the pause between them when slow is set.
+	// words is the number of words to send one by one, with a pause between them, when slow is set.
 	words int
 	pause time.Duration
 	hold  string
@@ -60,7 +60,7 @@ var (
 	toolMarker  = regexp.MustCompile(`MOCK_(?:CMD\[|ESC\[|PATCH\[|ASK_SEVERAL|ASK|CALL\[)`)
 )
 
-// maxWords bounds MOCK_SLOW so that a typing mistake does not stream for ever.
+// maxWords bounds MOCK_SLOW so that a typo does not stream forever.
 const maxWords = 1_000_000
 
 func script(r Request, number int) plan {
@@ -137,7 +137,7 @@ func toolCalls(text string) []toolCall {
 	}
 }
 
-// bracket is the argument of the first such marker; brackets inside it have to be in pairs.
+// bracket returns the argument of the first such marker; brackets inside it have to be in pairs.
 func bracket(text, marker string) (string, bool) {
 	_, rest, ok := strings.Cut(text, marker)
 	if !ok {

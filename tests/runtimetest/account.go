@@ -10,8 +10,8 @@ import (
 	"harness/tests/polling"
 )
 
-// closes: an idle conversation releases its process and resumes with its next message; one that is used is
-// left alone.
+// closes: an idle conversation releases its process and resumes with its next message; CloseThread does not affect
+// one in use.
 func closes(t *testing.T, s *scene) {
 	thread := s.open()
 	turn := s.held(thread, "c")
@@ -40,8 +40,8 @@ func closes(t *testing.T, s *scene) {
 	}
 }
 
-// loggedOut: a missing login is reported before a turn, with the remedy, and its error has the right
-// sentinel. A key repairs that, also for a later process.
+// loggedOut: the adapter reports a missing login before a turn, with the remedy, and its error has the right
+// sentinel. A key fixes that, also for a later process.
 func loggedOut(t *testing.T, s *scene) {
 	auth, err := s.Auth(t.Context())
 	state := runtime.AuthMissing
@@ -73,9 +73,9 @@ func loggedOut(t *testing.T, s *scene) {
 	}
 }
 
-// logsIn: with a key turns complete: those of a conversation that failed without (thread, "" for none), of
-// the next process and of the next server. A key that cannot be accepted during a turn is refused, and the
-// turn continues.
+// logsIn: with a key turns complete: those of a conversation that failed without one (thread, "" for none), of the
+// next process and of the next server. If a turn prevents the key, the adapter refuses the key and the turn
+// continues.
 func logsIn(t *testing.T, s *scene, taker runtime.KeyTaker, thread string) {
 	if _, err := taker.TakeKey(t.Context(), runtime.ProviderKey{Provider: "nobodys", Key: s.Key.Key}); !errors.Is(err,
 		runtime.ErrInvalidParams) {
@@ -122,7 +122,7 @@ func logsIn(t *testing.T, s *scene, taker runtime.KeyTaker, thread string) {
 	}
 }
 
-// await retries until a turn that was just reported as over has released its conversation.
+// await retries until a turn with a published end has released its conversation.
 func (s *scene) await(t *testing.T, do func() error) error {
 	t.Helper()
 	var err error
@@ -133,7 +133,7 @@ func (s *scene) await(t *testing.T, do func() error) error {
 	return err
 }
 
-// offers: what an adapter declares before anything runs in it is true and complete.
+// offers: the adapter's declarations before its first process are true and complete.
 func offers(t *testing.T, s *scene) {
 	auth, err := s.Auth(t.Context())
 	if err != nil {

@@ -14,15 +14,15 @@ import (
 	"testing"
 )
 
-// wiring are the folders that may name an adapter: the program that wires them, what tests them, and what
-// tests with them.
+// wiring are the folders that may name an adapter: the program that connects them, tests of them, and tests that use
+// them.
 var wiring = []string{"cmd/harness/", "server/", "tests/"}
 
-// isAdapter finds what every adapter has and nothing else.
+// isAdapter matches a method that every adapter has, and no other code.
 var isAdapter = regexp.MustCompile(`(?m)^func \(\w+ \*\w+\) CheckReply\(`)
 
-// One more runtime is a folder and a line in the wiring: nothing that is shipped imports an adapter, or knows the name
-// of the one that is there for the tests.
+// Another runtime is a folder and a line in the wiring: no shipped package imports an adapter, or contains the name
+// of the test adapter.
 func TestAdaptersAreKnownToTheWiringAlone(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..")

@@ -9,7 +9,7 @@ import (
 	"harness/internal/runtime"
 )
 
-// approves: a command waits for its approval and does as decided; the reason of a refusal reaches the model where the
+// approves: a command waits for its approval and follows the decision. The model gets the reason of a refusal if the
 // capabilities say so.
 func approves(t *testing.T, s *scene) {
 	for _, test := range []struct {

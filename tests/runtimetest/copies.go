@@ -12,17 +12,16 @@ import (
 	"harness/internal/runtime/stdio"
 )
 
-// LongText is a text of 16 MiB as a line has it, without its quotes.
+// LongText returns a text of 16 MiB, escaped as in a line, without its quotes.
 func LongText() string { return string(bytes.Repeat([]byte(`said \"\\n\"\n`), 16<<20/14)) }
 
-// readExtra is what may be allocated to read a line besides what the line becomes, in bytes: less than
-// one more LongText.
+// readExtra is the limit of allocations for reading a line beyond its signals, in bytes: less than one more LongText.
 const readExtra = 15 << 20
 
-// CheckCopies fails when reading a line allocates more than the signals it becomes, each once, or when the native line
-// is another copy. fresh makes a reader that has read what comes before the line. All that is allocated counts, so no
-// test may run beside; what an earlier one left running adds to it now and then, so the least of a few tries rules. It
-// returns what the line is.
+// CheckCopies fails when reading a line allocates more than one copy of its signals, or when the native line is
+// another copy. fresh makes a reader that has read everything before the line. It counts all allocations, so no test
+// may run in parallel. Remaining work of an earlier test sometimes adds to them, so the minimum of a few tries
+// counts. It returns the meaning of the line.
 func CheckCopies(t *testing.T, line []byte, fresh func() func(line []byte, at time.Time) (stdio.Line, error)) stdio.Line {
 	t.Helper()
 	said, cost := readCounted(t, line, fresh())
@@ -56,10 +55,10 @@ func CheckCopies(t *testing.T, line []byte, fresh func() func(line []byte, at ti
 	return said
 }
 
-// copyTries bounds how often a line that cost too much is read again.
+// copyTries bounds the number of tries for a line that allocated too much.
 const copyTries = 3
 
-// becomes is the size of the signals of a line, in bytes.
+// becomes returns the size of the signals of a line, in bytes.
 func becomes(said stdio.Line) (made int) {
 	for _, signal := range said.Signals {
 		made += len(signal.Raw)
@@ -67,7 +66,7 @@ func becomes(said stdio.Line) (made int) {
 	return made
 }
 
-// readCounted reads a line and returns what was allocated meanwhile, in bytes.
+// readCounted reads a line and returns the bytes allocated by that.
 func readCounted(t *testing.T, line []byte, read func(line []byte, at time.Time) (stdio.Line, error)) (stdio.Line, int) {
 	t.Helper()
 	var before, after goruntime.MemStats
@@ -80,7 +79,7 @@ func readCounted(t *testing.T, line []byte, read func(line []byte, at time.Time)
 	return said, int(after.TotalAlloc - before.TotalAlloc) //nolint:gosec // far below
 }
 
-// within reports whether a piece is part of the line's own memory.
+// within reports whether a slice is part of the line's own memory.
 func within(line, delta []byte) bool {
 	first := uintptr(unsafe.Pointer(unsafe.SliceData(line)))
 	at := uintptr(unsafe.Pointer(unsafe.SliceData(delta)))

@@ -7,8 +7,8 @@ import (
 	"harness/internal/runtime"
 )
 
-// checkFacts checks that an adapter gives each of the ten facts in the task API's vocabulary, and that they
-// agree with its capabilities.
+// checkFacts checks that an adapter reports each of the ten facts in the task API's vocabulary, and that they agree
+// with its capabilities.
 func checkFacts(t *testing.T, c runtime.Capabilities) {
 	t.Helper()
 	f := c.Facts

@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// aheadDeltas is more than an adapter may read ahead, and leastDeltas, which do not fit into that, are a flood.
+	// aheadDeltas is more than an adapter may read ahead. leastDeltas is enough for a flood beyond that.
 	aheadDeltas, leastDeltas = 6_000, 10_000
-	// lull is how long the reader of a flood reads nothing.
+	// lull is how long the reader of a flood pauses.
 	lull = 200 * time.Millisecond
 )
 
 var numbers = regexp.MustCompile(`\d+`)
 
-// flooded: an agent that writes faster than it is read is read ahead within bounds; all its lines come, in
-// order.
+// flooded: the adapter reads ahead within bounds when an agent writes faster than the sink reads; all lines arrive,
+// in order.
 func flooded(t *testing.T, s *scene) {
 	if s.Script.Flood == nil {
 		t.Log("its model cannot be made to say much")
@@ -30,7 +30,7 @@ func flooded(t *testing.T, s *scene) {
 	}
 	thread, deltas := s.open(), floodDeltas
 	if s.Old || s.Dear {
-		deltas = leastDeltas // it says each of them three times, or has much to do for each
+		deltas = leastDeltas // it sends each of them three times, or needs much time for each
 	}
 	reached, resume := s.stallAt(func(batch runtime.Batch) bool {
 		return len(batch.Signals) > 0 && grows(batch.Signals[len(batch.Signals)-1])
@@ -89,11 +89,10 @@ func longLine(t *testing.T, s *scene, proxy *Proxy) {
 	}
 }
 
-// halfLine: an unfinished line of an agent that died is dropped, and its conversation continues in another
-// process.
+// halfLine: the adapter drops an unfinished line of a dead agent, and the conversation continues in another process.
 func halfLine(t *testing.T, s *scene, proxy *Proxy) {
 	thread := s.open()
-	s.End(t, s.say(thread, s.Script.Reply("remember"))) // an agent may have nothing to go on with before its first turn
+	s.End(t, s.say(thread, s.Script.Reply("remember"))) // some agents cannot resume before their first turn
 	turn := s.held(thread, "half")
 	proxy.Cut(t)
 	s.Release("half")
@@ -122,8 +121,8 @@ func halfLine(t *testing.T, s *scene, proxy *Proxy) {
 	}
 }
 
-// repeats: lines that were read and not stored when the server died are sent again to the next one, unchanged
-// and with the same ids.
+// repeats: if a server dies before it stores lines that it read, the next server gets them again, unchanged and with
+// the same ids.
 func repeats(t *testing.T, s *scene) {
 	if !s.Capabilities().SurvivesRestart {
 		return // it repeats nothing
@@ -148,7 +147,7 @@ func repeats(t *testing.T, s *scene) {
 	}
 }
 
-// outline is what of a line must be the same each time it is read.
+// outline returns the part of a line that must be the same each time it is read.
 func outline(batch runtime.Batch) string {
 	out := &strings.Builder{}
 	fmt.Fprintf(out, "%s to %d: %s", batch.Generation, batch.Offset, batch.Native)

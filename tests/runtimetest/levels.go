@@ -10,17 +10,17 @@ import (
 	"testing"
 )
 
-// Reach is what an agent got done of what levels are about: it wrote in its folder and elsewhere, with a command and with its file
-// tool, and a command reached the network.
+// Reach lists the actions that an agent completed: it wrote in its folder and elsewhere, with a command and with its
+// file tool, and a command reached the network.
 type Reach struct{ Command, File, Outside, OutsideFile, Network bool }
 
-// Everything is the reach of an agent that nothing holds back.
+// Everything returns the reach of an unrestricted agent.
 func Everything() Reach { return Reach{true, true, true, true, true} }
 
-// Ground is where an agent tries how far it gets.
+// Ground is the place where an agent tests its limits.
 type Ground struct {
-	// Dir is its folder, Outside another one, in none of the folders for temporary files: some sandboxes leave those open. URL is a
-	// server's beyond the network.
+	// Dir is its folder. Outside is another folder, not below the folders for temporary files: some sandboxes leave
+	// those open. URL is the address of a server outside of the sandbox.
 	Dir, Outside, URL string
 
 	visits atomic.Int64
@@ -45,7 +45,7 @@ func NewGround(t *testing.T, dir string) *Ground {
 	return g
 }
 
-// Tries has a scripted model try all of it in one turn; command and file make its prompts.
+// Tries returns a prompt with which a scripted model tries everything in one turn; command and file make its parts.
 func (g *Ground) Tries(command, file func(string) string) string {
 	return strings.Join(g.Each(command, file), " ")
 }
@@ -59,7 +59,7 @@ func (g *Ground) Each(command, file func(string) string) []string {
 	}
 }
 
-// Reached is what got done so far.
+// Reached returns the completed actions so far.
 func (g *Ground) Reached() Reach {
 	there := func(folder, name string) bool {
 		_, err := os.Stat(filepath.Join(folder, name))

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Locked is the address of a model (its own is root) that answers those who have a key, in one of the ways to send one.
+// Locked returns the address of a proxy of a model (root) that requires a key, in one of the ways to send one.
 func Locked(t *testing.T, root, key string) string {
 	t.Helper()
 	target, err := url.Parse(root)
@@ -26,7 +26,7 @@ func Locked(t *testing.T, root, key string) string {
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusUnauthorized)
-		_, _ = w.Write([]byte(`{"error":{"message":"Incorrect API key provided","type":"authentication_error"}}`)) // who asked may be gone
+		_, _ = w.Write([]byte(`{"error":{"message":"Incorrect API key provided","type":"authentication_error"}}`)) // the client may be gone
 	}))
 	t.Cleanup(func() {
 		server.CloseClientConnections()

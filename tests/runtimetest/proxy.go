@@ -16,28 +16,28 @@ import (
 	"testing"
 )
 
-// runAsProxy is the first argument of a test binary that is a proxy; the proxy's folder, the agent and the agent's
-// arguments follow.
+// runAsProxy is the first argument of a test binary that runs as a proxy. The proxy's folder, the agent and the
+// agent's arguments follow.
 const runAsProxy = "test-proxy"
 
-// Proxy stands between an adapter and its agent and spoils what the agent says, so that a real agent shows what it
-// would do only when it or its machine is in trouble. It knows nothing but lines.
+// Proxy runs between an adapter and its agent and corrupts the agent's output. So a real agent shows faults that
+// otherwise need a failure of the agent or its machine. It works on lines only.
 type Proxy struct {
-	// Only is what a line has to have to be swollen, for an agent that says everything several times: one of several
-	// things with "|" between them; "" for nothing.
+	// Only is the text of a line that Swell may change, for an agent that repeats its output in several forms:
+	// alternatives with "|" between them; "" for any line.
 	Only string
 
 	dir string
 }
 
-// NewProxy makes a proxy that passes everything on.
+// NewProxy makes a proxy that passes on all lines.
 func NewProxy(t *testing.T) *Proxy {
 	t.Helper()
 	return &Proxy{dir: t.TempDir()}
 }
 
-// Program is a program that calls the agent at path behind the proxy. The TestMain of the test binary has to begin with
-// PlayProxy.
+// Program returns a program that runs the agent at path behind the proxy. The TestMain of the test binary must start
+// with PlayProxy.
 func (p *Proxy) Program(t *testing.T, path string) string {
 	t.Helper()
 	quoted := func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
@@ -50,10 +50,10 @@ func (p *Proxy) Program(t *testing.T, path string) string {
 	return program
 }
 
-// Cut has the agent die once, when it has said its next line, all but the line's end.
+// Cut kills the agent once, after its next line, without the line's end.
 func (p *Proxy) Cut(t *testing.T) { p.order(t, "cut", "") }
 
-// Wrote is the line without an end that Cut had written, nil when there was none yet.
+// Wrote returns the line without an end that Cut wrote, nil before that.
 func (p *Proxy) Wrote(t *testing.T) []byte {
 	t.Helper()
 	line, err := os.ReadFile(filepath.Join(p.dir, "wrote"))
@@ -63,13 +63,12 @@ func (p *Proxy) Wrote(t *testing.T) []byte {
 	return line
 }
 
-// Swell makes each later line that has the word longer by size bytes, with as many letters in place of the
-// word.
+// Swell makes each later line with the word longer by size bytes, with that many letters in place of the word.
 func (p *Proxy) Swell(t *testing.T, word string, size int) {
 	p.order(t, "swell", strconv.Itoa(size)+" "+word+" "+p.Only)
 }
 
-// order writes an order, whole or not at all.
+// order writes an order atomically.
 func (p *Proxy) order(t *testing.T, name, text string) {
 	t.Helper()
 	fresh := filepath.Join(p.dir, "fresh")
@@ -79,8 +78,8 @@ func (p *Proxy) order(t *testing.T, name, text string) {
 	}
 }
 
-// PlayProxy makes a test binary that was called as a proxy one: it returns when the agent is gone, and
-// reports whether it was.
+// PlayProxy runs the proxy if the test binary was called as one. It returns after the agent exited, and reports
+// whether it ran.
 func PlayProxy() bool {
 	if len(os.Args) < 4 || os.Args[1] != runAsProxy {
 		return false
@@ -101,7 +100,7 @@ func PlayProxy() bool {
 	return true
 }
 
-// spoil passes an agent's lines on as ordered.
+// spoil passes on an agent's lines according to the orders.
 func spoil(dir string, out io.Reader, agent *os.Process) error {
 	for lines := bufio.NewReader(out); ; {
 		line, err := lines.ReadBytes('\n')
@@ -125,7 +124,7 @@ func spoil(dir string, out io.Reader, agent *os.Process) error {
 			return failed
 		}
 		if errors.Is(err, io.EOF) {
-			return nil // it is gone, with what it said last
+			return nil // it is gone, and so is its last output
 		}
 		if err != nil {
 			return err

@@ -2,8 +2,8 @@
 
 package runtimetest
 
-// longBytes is how long a long line is.
+// longBytes is the length of a long line.
 const longBytes = 64 << 20
 
-// floodDeltas are how many deltas a flood has.
+// floodDeltas is the number of deltas of a flood.
 const floodDeltas = 20_000

@@ -2,9 +2,9 @@
 
 package runtimetest
 
-// longBytes is how long a long line is, shorter than with other builds: with the race detector every byte costs many
-// times as much.
+// longBytes is the length of a long line. It is shorter than in other builds: with the race detector every byte costs
+// many times as much.
 const longBytes = 8 << 20
 
-// floodDeltas are how many deltas a flood has.
+// floodDeltas is the number of deltas of a flood.
 const floodDeltas = 10_000

@@ -8,10 +8,9 @@ import (
 	"harness/internal/runtime"
 )
 
-// Restores shows that an adapter resumes a conversation that its agent has lost when it gets the earlier
-// history, and refuses it without. lose ends the agent's process and removes what it keeps of the
-// conversation; seen is the last request to the model with a text in it; both fail the test when there is
-// nothing.
+// Restores checks that an adapter resumes a lost conversation if it gets the earlier history, and refuses it without.
+// lose ends the agent's process and removes its data of the conversation. seen returns the last request to the model
+// that contains a text. Both fail the test when there is nothing.
 func Restores(t *testing.T, store *Store, agent *Agent, reply func(text string) string, lose func(nativeID string),
 	seen func(text string) string) {
 	t.Helper()

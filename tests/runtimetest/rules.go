@@ -11,15 +11,14 @@ import (
 	"harness/internal/runtime"
 )
 
-// Rules are what the signals of every runtime keep: a turn begins once and ends once, and so does each of its
-// items; the deltas of a text add up to it; only open requests are closed, and before their turn ends. The
-// zero value is ready.
+// Rules check the signals of every runtime. A turn starts once and ends once, and so does each of its items. The
+// deltas of a text add up to it. Only open requests are closed, and before their turn ends. The zero value is ready.
 type Rules struct {
-	// Loose is for an agent that may end an item it did not begin.
+	// Loose is for an agent that may end an item without its start.
 	Loose bool
-	// Tidy is for a translator: everything lies within its turn, and what is open ends before the turn does.
+	// Tidy is for a translator: all signals are within their turn, and every open item ends before the turn does.
 	Tidy bool
-	// Unresponsive says that the end of a turn closes its requests without a signal.
+	// Unresponsive means that the end of a turn closes its requests without a signal.
 	Unresponsive bool
 
 	begun, ended  map[string]int
@@ -27,7 +26,7 @@ type Rules struct {
 	asked, closed map[string]string // the turns of requests
 }
 
-// itemState is what was published of an item.
+// itemState is the published part of an item.
 type itemState struct {
 	turn          string
 	begun, ended  int
@@ -35,7 +34,8 @@ type itemState struct {
 	before, grown string
 }
 
-// CheckRules fails when signals break the rules, or leave something open; with cut, what runs at their end was cut off.
+// CheckRules fails when signals break the rules, or leave something open; cut means that they end in the middle of a
+// turn.
 func CheckRules(t testing.TB, rules Rules, signals []runtime.Signal, cut bool) {
 	t.Helper()
 	for i, signal := range signals {
@@ -50,7 +50,7 @@ func CheckRules(t testing.TB, rules Rules, signals []runtime.Signal, cut bool) {
 	}
 }
 
-// Take is what the next signal breaks, "" for nothing.
+// Take returns the rule that the next signal breaks, "" for none.
 func (r *Rules) Take(signal runtime.Signal) string {
 	if r.begun == nil {
 		r.begun, r.ended, r.items = map[string]int{}, map[string]int{}, map[string]*itemState{}
@@ -153,7 +153,7 @@ func (r *Rules) delta(signal runtime.Signal, change runtime.TextDelta) string {
 	return ""
 }
 
-// requests are those of a turn that are open.
+// requests returns the open requests of a turn.
 func (r *Rules) requests(turn string) (open []string) {
 	for request, of := range r.asked {
 		if _, closed := r.closed[request]; !closed && of == turn {
@@ -163,7 +163,7 @@ func (r *Rules) requests(turn string) (open []string) {
 	return open
 }
 
-// open are the items that have no end and must have.
+// open returns the items that have no end and must have one.
 func (r *Rules) open(which func(*itemState) bool) (ids []string) {
 	for id, item := range r.items {
 		if r.Tidy && item.ended == 0 && !item.outlives && which(item) {
@@ -173,7 +173,7 @@ func (r *Rules) open(which func(*itemState) bool) (ids []string) {
 	return ids
 }
 
-// Open are the faults of what is open.
+// Open returns the faults of open turns, items and requests.
 func (r *Rules) Open() (faults []string) {
 	for _, turn := range slices.Sorted(maps.Keys(r.begun)) {
 		if r.ended[turn] != 1 {

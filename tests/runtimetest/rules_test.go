@@ -10,7 +10,7 @@ import (
 	"harness/tests/runtimetest"
 )
 
-// Each rule is broken by what breaks it, and by nothing that keeps it.
+// Each rule fails for signals that break it, and for no others.
 func TestRulesAreBroken(t *testing.T) {
 	t.Parallel()
 	in := wire.Place{ThreadID: "c", TurnID: "t"}

@@ -8,7 +8,7 @@ import (
 	"harness/internal/runtime"
 )
 
-// scene is one agent and what it said.
+// scene is one agent and its output.
 type scene struct {
 	Target
 	*Store
@@ -29,7 +29,7 @@ func (s *scene) open() string {
 	return thread.ID
 }
 
-// sandbox is the widest level the agent enforces, so that only approvals restrict it.
+// sandbox returns the widest level the agent enforces, so that only approvals restrict it.
 func (s *scene) sandbox() string {
 	levels := s.Capabilities().Sandboxes
 	if len(levels) == 0 {
@@ -50,7 +50,7 @@ func (s *scene) say(thread, text string) string {
 	return started.TurnID
 }
 
-// Text is a message of one text part.
+// Text returns a message of one text part.
 func Text(text string) []json.RawMessage {
 	raw, err := json.Marshal(struct {
 		Type string `json:"type"`
@@ -62,7 +62,7 @@ func Text(text string) []json.RawMessage {
 	return []json.RawMessage{raw}
 }
 
-// Ref is what a request is answered by.
+// Ref returns the reference for the answer to a request.
 func Ref(asked runtime.Signal) runtime.RequestRef {
 	change, _ := asked.Change.(runtime.InteractiveRequested)
 	return runtime.RequestRef{Generation: asked.Generation, RequestID: asked.RequestID, Method: asked.Method,
@@ -82,7 +82,7 @@ func (s *scene) answer(asked runtime.Signal, reply runtime.Reply) {
 	}
 }
 
-// said is what an agent's messages of a turn say.
+// said returns the text of an agent's messages in a turn.
 func (s *scene) said(turn string) (text string) {
 	for _, signal := range s.Signals() {
 		if change, ok := signal.Change.(runtime.ItemChanged); ok && change.Done && change.TurnID == turn &&
@@ -93,7 +93,7 @@ func (s *scene) said(turn string) (text string) {
 	return text
 }
 
-// held begins a turn and returns when its answer is held.
+// held starts a turn and returns when its answer is held.
 func (s *scene) held(thread, name string) (turn string) {
 	s.t.Helper()
 	turn = s.say(thread, s.Script.Hold(name))

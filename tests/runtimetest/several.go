@@ -8,7 +8,7 @@ import (
 	"harness/internal/runtime"
 )
 
-// asksSeveral has a person give several answers to one question; each arrives whole, whatever characters it has.
+// asksSeveral: a user gives several answers to one question. The agent gets each unchanged, with any characters.
 func asksSeveral(t *testing.T, s *scene) {
 	if s.Script.AskSeveral == "" || !s.Capabilities().ToolInput {
 		t.Log("its model cannot ask for several answers")

@@ -11,8 +11,8 @@ import (
 	"harness/internal/runtime/process/shim"
 )
 
-// Shims is a folder for shims which the test binary plays when it is called with the argument given; what is left there
-// at the end is ended.
+// Shims returns a host for shims. The test binary runs as a shim when it is called with the argument. At the end,
+// Shims ends the remaining shims.
 func Shims(t *testing.T, argument string) *shim.Host {
 	t.Helper()
 	host := &shim.Host{RunDir: filepath.Join(t.TempDir(), "run"), Command: []string{Executable(t), argument},
@@ -31,8 +31,8 @@ func Shims(t *testing.T, argument string) *shim.Host {
 	return host
 }
 
-// PlayShim makes a test binary that was called with the argument of Shims a shim, and reports whether it was.
-// TestMain begins with it.
+// PlayShim runs a shim if the test binary was called with the argument of Shims, and reports whether it did. TestMain
+// starts with it.
 func PlayShim(argument string) bool {
 	if len(os.Args) < 3 || os.Args[1] != argument {
 		return false
@@ -45,7 +45,7 @@ func PlayShim(argument string) bool {
 	return true
 }
 
-// Executable is the test binary.
+// Executable returns the path of the test binary.
 func Executable(t *testing.T) string {
 	t.Helper()
 	self, err := os.Executable()

@@ -14,12 +14,12 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// Patience bounds every wait, also for the start of an agent; only a fault uses it up. On a busy machine
-// agents start in half a minute and more, and a line of 64 MiB needs seconds on a quiet one.
+// Patience bounds every wait, also for the start of an agent; only a fault uses it up. On a busy machine agents start
+// in half a minute and more, and a line of 64 MiB needs seconds on an idle one.
 const Patience = 3 * time.Minute
 
-// Store accepts an adapter's batches, in place of the sessions: it remembers how far each process was read
-// and the translator's state, and passes both to the adapter of the next server.
+// Store accepts an adapter's batches in place of the sessions. It stores the read offset of each process and the
+// translator's state, and passes both to the adapter of the next server.
 type Store struct {
 	mu       sync.Mutex
 	changed  chan struct{}
@@ -27,11 +27,11 @@ type Store struct {
 	signals  []runtime.Signal // of the batches
 	progress map[string]progress
 	faults   []string
-	// stalled, when set, makes the store wait with a batch that matches until resumed is closed; reached is
-	// closed when there is one.
+	// stalled, when set, makes the store wait at a matching batch until resumed is closed; reached is closed at that
+	// batch.
 	stalled          func(runtime.Batch) bool
 	reached, resumed chan struct{}
-	// losing says that what comes is not stored, and lost is what came since.
+	// losing means that the store drops new batches, lost are the dropped ones.
 	losing      bool
 	lost        []runtime.Batch
 	lostSignals []runtime.Signal // of lost
@@ -87,8 +87,8 @@ func (s *Store) Sink(batch runtime.Batch) {
 	}
 }
 
-// stallAt makes the store accept nothing from the first batch on that matches. Reached is closed then;
-// resume, to be called once, ends it.
+// stallAt makes the store stop at the first matching batch. reached is closed then. resume ends the stop; call it
+// once.
 func (s *Store) stallAt(match func(runtime.Batch) bool) (reached <-chan struct{}, resume func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,14 +96,14 @@ func (s *Store) stallAt(match func(runtime.Batch) bool) (reached <-chan struct{}
 	return s.reached, func() { close(s.resumed) }
 }
 
-// lose makes the store one of a server that dies before it stores its input: from now on nothing is stored.
+// lose simulates a server that dies before it stores its input: the store drops all later batches.
 func (s *Store) lose() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.losing = true
 }
 
-// recover makes it the store of the next server, and returns the lost lines, and how many batches are stored.
+// recover simulates the store of the next server. It returns the lost lines and the number of stored batches.
 func (s *Store) recover() (lost []runtime.Batch, stored int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,14 +111,14 @@ func (s *Store) recover() (lost []runtime.Batch, stored int) {
 	return linesOf(s.lost), len(s.batches)
 }
 
-// all are the accepted batches.
+// all returns the accepted batches.
 func (s *Store) all() []runtime.Batch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.batches)
 }
 
-// since are the batches of lines after so many batches, as soon as there are that many.
+// since returns the batches of lines after the first stored ones, as soon as there are enough.
 func (s *Store) since(t *testing.T, stored, lines int) []runtime.Batch {
 	t.Helper()
 	for deadline := time.After(Patience); ; {
@@ -136,7 +136,7 @@ func (s *Store) since(t *testing.T, stored, lines int) []runtime.Batch {
 	}
 }
 
-// linesOf are the batches that are what an agent said.
+// linesOf returns the batches with a line of the agent.
 func linesOf(batches []runtime.Batch) (lines []runtime.Batch) {
 	for _, batch := range batches {
 		if batch.Offset != 0 && len(batch.Signals) > 0 {
@@ -146,7 +146,7 @@ func linesOf(batches []runtime.Batch) (lines []runtime.Batch) {
 	return lines
 }
 
-// Resume is what an adapter asks about a process that outlived its server.
+// Resume returns the stored data of a process that outlived its server.
 func (s *Store) Resume(_ context.Context, generation string) (runtime.Resumption, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,7 +180,7 @@ func (s *Store) Resume(_ context.Context, generation string) (runtime.Resumption
 	return r, nil
 }
 
-// Signals are all that came so far, in order.
+// Signals returns all signals so far, in order.
 func (s *Store) Signals() []runtime.Signal {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -193,7 +193,7 @@ func (s *Store) wait(t *testing.T, what string, match func(runtime.Signal) bool)
 	return s.waitIn(t, &s.signals, what, match)
 }
 
-// waitLost is wait for what is lost.
+// waitLost is wait for lost batches.
 func (s *Store) waitLost(t *testing.T, what string, match func(runtime.Signal) bool) runtime.Signal {
 	t.Helper()
 	return s.waitIn(t, &s.lostSignals, what, match)
@@ -205,7 +205,7 @@ func (s *Store) waitIn(t *testing.T, received *[]runtime.Signal, what string,
 	deadline := time.After(Patience)
 	for next := 0; ; {
 		s.mu.Lock()
-		signals, changed := *received, s.changed // what is there does not change any more
+		signals, changed := *received, s.changed // elements already in it never change
 		s.mu.Unlock()
 		if i := slices.IndexFunc(signals[next:], match); i >= 0 {
 			return signals[next+i]
@@ -250,7 +250,7 @@ func (s *Store) Asked(t *testing.T, turnID string, kind runtime.RequestKind) run
 	})
 }
 
-// Generations are the processes that started, in order.
+// Generations returns the started processes, in order.
 func (s *Store) Generations() (started []string) {
 	for _, signal := range s.Signals() {
 		if signal.Kind == runtime.SignalStarted {
@@ -260,7 +260,7 @@ func (s *Store) Generations() (started []string) {
 	return started
 }
 
-// exits are the processes that ended.
+// exits returns the exited processes.
 func (s *Store) exits() (ended []string) {
 	for _, signal := range s.Signals() {
 		if signal.Kind == runtime.SignalExited {
@@ -270,7 +270,7 @@ func (s *Store) exits() (ended []string) {
 	return ended
 }
 
-// check fails when the signals break a rule every runtime keeps. What runs at the end may continue.
+// check fails when the signals break a rule of every runtime. Turns and items may still be open at the end.
 func (s *Store) check(t *testing.T, loose bool) {
 	t.Helper()
 	s.mu.Lock()
@@ -286,7 +286,7 @@ func (s *Store) check(t *testing.T, loose bool) {
 	CheckRules(t, Rules{Loose: loose, Unresponsive: true}, s.signals, true)
 }
 
-// BegunAfter waits for the turn that begins after another one ended.
+// BegunAfter waits for the turn that starts after another one ended.
 func (s *Store) BegunAfter(t *testing.T, turnID string) string {
 	t.Helper()
 	ended := false
@@ -301,7 +301,7 @@ func (s *Store) BegunAfter(t *testing.T, turnID string) string {
 	}).TurnID
 }
 
-// Exited waits for the end of a process: that of a conversation, or that of the whole runtime when threadID is "".
+// Exited waits for the exit of a process: that of a conversation, or that of the whole runtime when threadID is "".
 func (s *Store) Exited(t *testing.T, threadID string) runtime.Signal {
 	t.Helper()
 	return s.wait(t, "the end of the process of "+threadID, func(signal runtime.Signal) bool {
@@ -309,7 +309,7 @@ func (s *Store) Exited(t *testing.T, threadID string) runtime.Signal {
 	})
 }
 
-// contentOf is the content of an item, however long it is.
+// contentOf returns the content of an item of any length.
 func contentOf(item runtime.Item) string {
 	var said strings.Builder
 	said.WriteString(item.Content)

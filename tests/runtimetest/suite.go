@@ -1,6 +1,6 @@
-// Package runtimetest is the conformance suite of runtime adapters: what every adapter promises to the services above
-// it, tried against a real agent with a scripted model. An adapter's own tests call Run; what is special to an agent
-// stays there.
+// Package runtimetest is the conformance suite of runtime adapters. It checks the promises of every adapter to the
+// services above it, with a real agent and a scripted model. An adapter's own tests call Run; tests specific to an
+// agent stay there.
 //
 // It must know no provider: an agent gets only texts of Script, and all signals are neutral.
 package runtimetest
@@ -31,62 +31,62 @@ type Agent struct {
 	Adapter
 	// Dir is a folder the agent may work in.
 	Dir string
-	// Release lets a model answer continue that Script.Hold holds.
+	// Release lets a held model answer (Script.Hold) continue.
 	Release func(name string)
 	// AwaitHeld returns when the model answer of that name is held.
 	AwaitHeld func(ctx context.Context, name string) error
-	// Prompted is the last request to its model with a text in it, "" when there is none; nil of an agent without a model.
+	// Prompted returns the last request to its model that contains a text, "" when there is none; nil for an agent
+	// without a model.
 	Prompted func(text string) string
-	// Kill ends the process that serves a conversation, at once; nil for an agent without a login whose next
-	// process starts too slowly.
+	// Kill kills the process of a conversation at once. It is nil for an agent without a login whose next process
+	// starts too slowly.
 	Kill func(t *testing.T, threadID string)
-	// Leave ends the adapter as a server's stop does that keeps its agents, and Next starts the next server's; nil where
+	// Leave stops the adapter like a server that keeps its agents, and Next starts the next server's. Both are nil if
 	// no process of this agent outlives a server.
 	Leave func(t *testing.T)
 	Next  func(t *testing.T) *Agent
-	// NeedsLogin asks the agent for what only one with a login does; nil: to open a conversation and say something in it.
+	// NeedsLogin makes a request that requires a login; nil: open a conversation and send a message in it.
 	NeedsLogin func(ctx context.Context) error
-	// PollsLate says that whether a login is missing shows in the first turn, and is unknown before.
+	// PollsLate means that only the first turn shows a missing login.
 	PollsLate bool
-	// Key is what logs the agent in, for an adapter that accepts keys (runtime.KeyTaker).
+	// Key logs the agent in, for an adapter that accepts keys (runtime.KeyTaker).
 	Key runtime.ProviderKey
 }
 
 // Script makes prompts for an agent's scripted model.
 type Script struct {
-	// Reply answers with a text, Hold answers one word, waits for Agent.Release(name) and then says the name, Fail is
-	// refused by the model's server with an HTTP status.
+	// Reply answers with a text. Hold answers one word, waits for Agent.Release(name) and then answers the name. Fail
+	// makes the model's server refuse with an HTTP status.
 	Reply, Hold func(text string) string
 	Fail        func(status int) string
-	// Command runs a shell command, Ask asks the person a question ("" for an agent that cannot).
+	// Command runs a shell command, Ask asks the user a question ("" for an agent that cannot).
 	Command func(command string) string
 	Ask     string
-	// AskSeveral asks a question that accepts several answers: "a, b", "\"c\"" and "d"; "" for an agent that
-	// has no such questions.
+	// AskSeveral asks a question that accepts several answers: "a, b", "\"c\"" and "d"; "" for an agent without such
+	// questions.
 	AskSeveral string
-	// Flood answers with so many deltas, as fast as it can, whose text is the numbers from 0 on, with words
-	// between them; nil: not tried.
+	// Flood answers with that many deltas, as fast as it can. Their text is the numbers from 0 on, with words between
+	// them. nil skips the test.
 	Flood func(deltas int) string
 }
 
-// Target is what Run tries.
+// Target is an adapter under test.
 type Target struct {
 	Script Script
 	// New starts an agent that reports to a store.
 	New func(t *testing.T, store *Store) *Agent
-	// Hanging and Missing start an adapter whose agent never answers its first request, or is not there.
+	// Hanging and Missing start an adapter with an agent that never answers its first request, or is missing.
 	Hanging, Missing func(t *testing.T, store *Store) *Agent
-	// Proxied is New with the agent behind a proxy (Proxy.Program); nil for an agent that does not speak in lines: faults
-	// of lines are not tried.
+	// Proxied is New with the agent behind a proxy (Proxy.Program). nil for an agent without lines skips the faults
+	// of lines.
 	Proxied func(t *testing.T, store *Store, proxy *Proxy) *Agent
-	// LoggedOut is New for an agent that finds no login and wants one; nil for an agent that never does: not tried.
+	// LoggedOut is New for an agent that finds no login and requires one; nil skips the test.
 	LoggedOut func(t *testing.T, store *Store) *Agent
-	// Old says that the agent is an old version, which keeps some rules loosely: the first item of a turn may
-	// come before its begin, a refused tool may have only its end, and the interruption of a turn that is
-	// over has no answer.
+	// Old means that the agent is an old version with looser rules. The first item of a turn may precede its start. A
+	// refused tool may have only its end. The interruption of an ended turn has no answer.
 	Old bool
-	// Dear says that an agent starts slowly: the tests that need one of their own, or end it, share one, one
-	// after another.
+	// Dear means that an agent starts slowly. The tests that need a separate process, or end it, share one, one after
+	// another.
 	Dear bool
 }
 
@@ -96,23 +96,23 @@ type trial struct {
 	run  func(*testing.T, *scene)
 }
 
-// own are the trials that need a process of their own, in an order in which one process can serve them.
+// own returns the trials that need a separate process, in an order in which one process can serve them.
 func own() []trial {
 	return []trial{{"a flood for a slow reader", flooded}, {"a server that comes back", survives},
 		{"a server that dies storing nothing", repeats}, {"a killed agent", killed}}
 }
 
-// Own reports whether a test of the suite needs a process of its own (Target.New).
+// Own reports whether a test of the suite needs a separate process (Target.New).
 func Own(t *testing.T) bool {
 	return filepath.Base(t.Name()) == ownProcess || slices.ContainsFunc(own(), func(one trial) bool {
 		return strings.ReplaceAll(one.name, " ", "_") == filepath.Base(t.Name())
 	})
 }
 
-// ownProcess is the test that is all of own, where an agent is dear.
+// ownProcess is the name of the test with all of own, for an agent that is dear.
 const ownProcess = "a_process_of_its_own"
 
-// runOwn runs the tests that need a process of their own.
+// runOwn runs the tests that need a separate process.
 func runOwn(t *testing.T, target Target) {
 	if !target.Dear {
 		for _, one := range own() {
@@ -142,7 +142,7 @@ func runOne(t *testing.T, target Target, one trial) {
 	})
 }
 
-// Run tries everything an adapter promises. What its capabilities leave out has to be refused.
+// Run checks all promises of an adapter. It must refuse operations that its capabilities exclude.
 func Run(t *testing.T, target Target) {
 	runOwn(t, target)
 	for name, test := range map[string]func(*testing.T, *scene){
@@ -354,7 +354,7 @@ func sideBySide(t *testing.T, s *scene) {
 // killed: the end of a process is published once, after all its output, and only for conversations it served.
 func killed(t *testing.T, s *scene) {
 	thread, other := s.open(), s.open()
-	s.End(t, s.say(thread, s.Script.Reply("remember"))) // an agent may have nothing to go on with before its first turn
+	s.End(t, s.say(thread, s.Script.Reply("remember"))) // some agents cannot resume before their first turn
 	running := ""
 	if s.Capabilities().ProcessPer == runtime.ProcessPerThread {
 		running = s.held(other, "o")
@@ -391,7 +391,7 @@ func killed(t *testing.T, s *scene) {
 	}
 }
 
-// survives: the next server resumes with the agents the last one left, from where that stopped reading.
+// survives: the next server continues with the agents of the last one, from the position where that stopped reading.
 func survives(t *testing.T, s *scene) {
 	if !s.Capabilities().SurvivesRestart {
 		if s.Leave != nil {
@@ -407,7 +407,7 @@ func survives(t *testing.T, s *scene) {
 	asked := s.Asked(t, waits, runtime.RequestApproval)
 	processes := fmt.Sprint(s.Generations())
 	s.Leave(t)
-	s.Release("n") // the next server reads what is written without one
+	s.Release("n") // the next server reads the output written without a server
 	s.Agent = s.Next(t)
 	if end := s.End(t, turn); end.Status != runtime.TurnDone {
 		t.Errorf("the turn ended %+v", end)
@@ -455,7 +455,7 @@ func refuses(t *testing.T, s *scene) {
 	}
 }
 
-// unusable: an adapter without a working agent says so, and refuses within bounds.
+// unusable: an adapter without a working agent reports that, and refuses within bounds.
 func unusable(t *testing.T, start func(*testing.T, *Store) *Agent) {
 	store := NewStore()
 	agent := start(t, store)

@@ -10,8 +10,8 @@ import (
 	"harness/internal/runtime"
 )
 
-// unattended: in this mode there is no approval request, a command that waits for input gets none, and the
-// turn ends by itself. A level that needs a person is refused.
+// unattended: in this mode there is no approval request, a command that waits for input gets none, and the turn ends
+// by itself. The adapter refuses a level that needs a user.
 func unattended(t *testing.T, s *scene) {
 	levels := runtime.StartThread{Cwd: s.Dir, ApprovalPolicy: "never", NetworkAccess: "enabled"}
 	var thread runtime.Thread

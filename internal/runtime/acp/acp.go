@@ -1,8 +1,8 @@
-// Package acp drives any agent that speaks the Agent Client Protocol, version 1, over its standard pipes: one process
-// for all conversations.
+// Package acp drives any agent that implements the Agent Client Protocol, version 1, over its standard pipes. One
+// process serves all conversations.
 //
-// It owns the protocol, what its lines mean in the canonical vocabulary, and the profiles, which say in data what an
-// agent does in its own way. It must never know sessions, storage or clients.
+// It owns the protocol, the translation of its lines into the canonical vocabulary, and the profiles: data about the
+// peculiarities of an agent. It must never know sessions, storage or clients.
 package acp
 
 import (
@@ -50,7 +50,7 @@ type Runtime struct {
 	profile      Profile
 	bin, version string // of the program, and of this server
 	silence      stdio.TurnWatchdog
-	// starts and calls are the limits of a greeting and of a call.
+	// starts and calls are the time limits of a handshake and of a call.
 	starts, calls time.Duration
 	log           zerolog.Logger
 	variables
@@ -58,7 +58,7 @@ type Runtime struct {
 	door     runtime.Door
 	tools    string
 	survives bool
-	// span is how many bytes of a process's output are kept for a growing text.
+	// span is the number of output bytes that the spool keeps for a growing text.
 	span int64
 
 	// nativeToolsOff is stdio.Setup.NativeToolsOff.
@@ -70,11 +70,11 @@ type Runtime struct {
 	mu sync.Mutex
 	// natives are the agent's ids of used sessions, folders their working directories.
 	natives, folders map[string]string
-	// began is the start of each session's last turn.
+	// began is the start time of each session's last turn.
 	began   map[string]time.Time
 	offered offer
-	// key is the key of a login that the agent does not store, and provider its provider if there are several; each new
-	// process gets it. keyed says that the last process was started with it (Profile.KeyVariable).
+	// key is the key of a login that the agent does not store, and provider its provider if there are several; each
+	// new process gets both. keyed is set if the last process started with the key (Profile.KeyVariable).
 	key, provider string
 	keyed         bool
 }
@@ -87,7 +87,7 @@ var (
 	_ runtime.Installer = (*Runtime)(nil)
 )
 
-// New makes an adapter that is not started.
+// New makes an adapter. Start starts it.
 func New(options Options) *Runtime {
 	launch, supervise := options.Setup.Launch, options.Setup.Supervise
 	r := &Runtime{profile: options.Profile, bin: options.Bin, version: options.Setup.Version,
@@ -110,7 +110,7 @@ func New(options Options) *Runtime {
 	return r
 }
 
-// missingRemedy says how to install the agent.
+// missingRemedy explains how to install the agent.
 func (p *Profile) missingRemedy() string {
 	if p.Install == "" {
 		return "check its command line (HARNESS_ACP_AGENTS)"
@@ -118,12 +118,12 @@ func (p *Profile) missingRemedy() string {
 	return "install it with: " + p.Install
 }
 
-// settingsFile is where Profile.Settings are written, readable for the agent's user.
+// settingsFile returns the path of the file with Profile.Settings. The agent's user can read it.
 func (r *Runtime) settingsFile() string {
 	return filepath.Join(r.lookup("HOME"), ".harness-"+r.profile.Name+".json")
 }
 
-// profileEnv are the profile's variables for the processes.
+// profileEnv returns the profile's variables for the processes.
 func (r *Runtime) profileEnv() (env []string) {
 	for _, assignment := range r.profile.Env {
 		env = append(env, strings.NewReplacer("{settings}", r.settingsFile(), "{trust}",
@@ -161,8 +161,8 @@ func (r *Runtime) command() (path string, args []string, err error) {
 	return path, args, nil
 }
 
-// writeSettings writes the settings into the home, for the agent's user; they have no secret. The agent can write to the
-// home, so its links are not followed out of it.
+// writeSettings writes the settings into the home, for the agent's user; they have no secret. The agent can write to
+// the home, so writeSettings does not follow its links out of the home.
 func (r *Runtime) writeSettings(settings string) error {
 	home, err := os.OpenRoot(r.lookup("HOME"))
 	if err != nil {
@@ -172,7 +172,7 @@ func (r *Runtime) writeSettings(settings string) error {
 	return home.WriteFile(filepath.Base(r.settingsFile()), []byte(settings), 0o644)
 }
 
-// sink passes on output. The message of a turn is settled once the turn's end is stored.
+// sink passes on output. It settles the message of a turn once the turn's end is stored.
 func (r *Runtime) sink(batch runtime.Batch) {
 	for _, signal := range batch.Signals {
 		if _, ended := signal.Change.(runtime.TurnCompleted); ended && batch.Stored != nil {
@@ -186,7 +186,7 @@ func (r *Runtime) sink(batch runtime.Batch) {
 	r.store(batch)
 }
 
-// settled says that the end of a turn is stored.
+// settled records that the end of a turn is stored.
 func (r *Runtime) settled(generation, turn string) {
 	conn, done, ok := r.process.UseGeneration(generation)
 	if !ok {
@@ -196,7 +196,7 @@ func (r *Runtime) settled(generation, turn string) {
 	protocolOf(conn).turnStored(turn)
 }
 
-// version is that of the agent.
+// version returns the version of the agent.
 func version(c *stdio.Conn) string {
 	p := protocolOf(c)
 	p.mu.Lock()
@@ -249,13 +249,13 @@ func (r *Runtime) Install() runtime.Install {
 	return out
 }
 
-// variables are the environment of the processes.
+// variables is the environment of the processes.
 type variables struct {
 	env      []string // NAME=value, the last one counts
 	inherits func(name string) bool
 }
 
-// lookup is a variable of the processes' environment.
+// lookup returns a variable of the processes' environment.
 func (v *variables) lookup(name string) string {
 	for _, assignment := range slices.Backward(v.env) {
 		if value, is := strings.CutPrefix(assignment, name+"="); is {
@@ -273,7 +273,8 @@ func (v *variables) hasAny(names []string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return v.lookup(name) != "" })
 }
 
-// cloud is the provider that the agent's environment or configuration selects, nil for its maker's.
+// cloud returns the provider that the agent's environment or configuration selects, nil for that of the agent's
+// vendor.
 func (r *Runtime) cloud() *environment.ProviderStatus {
 	families := r.profile.Families
 	if len(families) == 0 {

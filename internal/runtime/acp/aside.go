@@ -11,12 +11,12 @@ import (
 	"harness/internal/runtime"
 )
 
-// minuteLayout is the format of the starting minute in a history's file name.
+// minuteLayout is the format of the start minute in a history's file name.
 const minuteLayout = "2006-01-02T15-04"
 
-// putAside protects a history from being emptied when it is loaded (Profile.History): the file that an agent would
-// recreate is renamed to an earlier unused minute. runtime.ErrTransient if that is impossible; after a minute nothing is
-// at risk.
+// putAside protects a history that the agent is about to load (Profile.History). The agent would recreate the file
+// empty, so putAside renames it to an earlier unused minute. It returns runtime.ErrTransient if that is impossible.
+// One minute later the file is safe.
 func (r *Runtime) putAside(native string) error {
 	if r.profile.History == "" || len(native) < 8 {
 		return nil
@@ -36,7 +36,7 @@ func (r *Runtime) putAside(native string) error {
 	}
 	for _, file := range found {
 		minute, earlier := now, file
-		for free := false; !free; { // one of this minute may have been put aside before
+		for free := false; !free; { // an earlier call may have put aside one of this minute
 			minute = minute.Add(-time.Minute)
 			earlier = path.Join(path.Dir(file), path.Base(name(minute)))
 			_, err := home.Lstat(earlier)

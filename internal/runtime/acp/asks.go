@@ -10,7 +10,7 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// asks translates a request of the agent. An unanswerable request has no Change: it is refused.
+// asks translates a request of the agent. An unanswerable request has no Change: the connection refuses it.
 func (t *translator) asks(l *line, p *params, at int64) (signals []runtime.Signal, changed bool) {
 	of := t.state.Conversations[p.SessionID]
 	permission, elicits := l.Method == methodPermission && len(p.Options) > 0, l.Method == methodElicit && p.Mode == "form"
@@ -36,7 +36,7 @@ func (t *translator) asks(l *line, p *params, at int64) (signals []runtime.Signa
 		signals = append(signals, more...)
 	}
 	once := slices.IndexFunc(p.Options, func(offered option) bool { return offered.Kind == "allow_once" })
-	p.ToolCall.Status = "pending" // it waits in any status
+	p.ToolCall.Status = "pending" // it waits, even if its status differs
 	one.merge(&p.ToolCall, t.profile, t.upTo)
 	// The tools of this server make their own requests.
 	if once >= 0 && (of.AutoApproved || one.isOf(t.profile, t.tools)) {
@@ -48,7 +48,7 @@ func (t *translator) asks(l *line, p *params, at int64) (signals []runtime.Signa
 	return append(signals, t.permission(of, l.ID, one, p)), true
 }
 
-// permission is a request for permission to run a tool.
+// permission translates a request for permission to run a tool.
 func (t *translator) permission(of *conversation, id json.RawMessage, one *tool, p *params) runtime.Signal {
 	in := wire.Asking{Place: of.position(), ItemID: one.Item}
 	var reason *string
@@ -80,8 +80,8 @@ func (t *translator) permission(of *conversation, id json.RawMessage, one *tool,
 	return signal
 }
 
-// neutral is an option in neutral terms. An option that lasts longer than the session, or for an unknown time, has no
-// scope: only its id selects it.
+// neutral returns an option in neutral terms. An option that lasts longer than the session, or for an unknown time,
+// has no scope: only its id selects it.
 func (o option) neutral(p *Profile) runtime.Option {
 	out := runtime.Option{ID: wire.Clean(o.ID), Label: wire.Clean(o.Name), Decision: actionDecline}
 	if strings.HasPrefix(o.Kind, "allow") {
@@ -96,7 +96,7 @@ func (o option) neutral(p *Profile) runtime.Option {
 	return out
 }
 
-// question is a form of the agent, as questions, with the schema for the answer.
+// question translates a form of the agent to questions, with the schema for the answer.
 func question(of *conversation, id json.RawMessage, p *params) runtime.Signal {
 	signal := wire.AskUser(id, wire.Asking{Place: of.position()}, form.Of(p.Schema).Questions()...)
 	change, _ := signal.Change.(runtime.InteractiveRequested) // the builder always makes one
@@ -108,7 +108,7 @@ func question(of *conversation, id json.RawMessage, p *params) runtime.Signal {
 	return signal
 }
 
-// noteAnswer stores an answer that is about to be sent.
+// noteAnswer stores an answer that the server is about to send.
 func (t *translator) noteAnswer(id json.RawMessage, decision string) {
 	of, request := t.state.asking(id)
 	if of == nil {
@@ -125,9 +125,9 @@ func (t *translator) noteAnswer(id json.RawMessage, decision string) {
 	}
 }
 
-// answered closes answered requests once the agent sends more. about is the call of that message; over says that the
-// call ended, with any answer. A declined call ends with its request unless the agent reports its end: not every agent
-// does.
+// answered closes answered requests once the agent sends more. about is the call of that message. over means that the
+// call ended, with any answer. A declined call ends with its request unless the agent reports its end: not every
+// agent does.
 func (t *translator) answered(of *conversation, about string, over bool, at int64) (signals []runtime.Signal) {
 	for _, request := range slices.Clone(of.Asked) {
 		if request.Answer == "" && (!over || request.Tool != about) {

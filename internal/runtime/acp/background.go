@@ -8,23 +8,23 @@ import (
 	"harness/internal/runtime/process/commands"
 )
 
-// quietFor is how long after the end of a background command an agent may not start a turn because of it.
+// quietFor is how long after the end of a background command the agent must not start a turn because of it.
 const quietFor = time.Minute
 
-// ListBackground implements runtime.Backgrounder. The protocol has no method for it, so the agent's processes are
-// searched.
+// ListBackground implements runtime.Backgrounder. The protocol has no method for it, so it searches the agent's
+// processes.
 func (r *Runtime) ListBackground(_ context.Context, in runtime.ResumeThread) ([]runtime.BackgroundTask, error) {
 	return r.commands().Tasks(in.NativeID)
 }
 
-// commands are the commands of the agent. Those behind the bridges have a variable with their conversation.
+// commands returns the commands of the agent. Those behind the bridges have a variable with their conversation.
 func (r *Runtime) commands() commands.Process {
 	status := r.process.Status()
 	return commands.Process{Generation: status.Generation, Agent: status.PID,
 		Variables: []string{"CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID"}}
 }
 
-// EndBackground implements runtime.Backgrounder. The agent would begin a turn about the end: that turn is canceled.
+// EndBackground implements runtime.Backgrounder. It cancels the turn that the agent would start about the end.
 func (r *Runtime) EndBackground(ctx context.Context, in runtime.ResumeThread, id string) error {
 	if p := protocolOf(r.process.Current()); p != nil && in.NativeID != "" {
 		p.mu.Lock()
@@ -34,7 +34,7 @@ func (r *Runtime) EndBackground(ctx context.Context, in runtime.ResumeThread, id
 	return r.commands().End(ctx, id)
 }
 
-// keepQuiet cancels the agent's own activity in a conversation that must be quiet. mu is held.
+// keepQuiet cancels the agent's own activity in a conversation that must be quiet. The caller holds mu.
 func (p *protocol) keepQuiet(l *line, at time.Time) {
 	if l.Method != methodUpdate || len(p.quiet) == 0 {
 		return

@@ -17,14 +17,14 @@ const ConfiguredPrefix = "acp:"
 type configured struct {
 	Command []string          `json:"command"`
 	Env     map[string]string `json:"env"`
-	// Modes are as in Profile. Families are the runtimes whose provider variables it gets.
+	// Modes are as in Profile. Families are the runtimes with provider variables that the agent inherits.
 	Modes    map[string]string `json:"modes"`
 	Families []string          `json:"families"`
-	// Reads are the known files that it reads on its own, as in Profile.
+	// Reads are the known files that the agent reads without a request, as in Profile.
 	Reads []string `json:"reads"`
 }
 
-// UnmarshalJSON also accepts a command line, which is split at spaces. A command with spaces in an argument is a list.
+// UnmarshalJSON also accepts a command line and splits it at spaces. A command with a space in an argument is a list.
 func (c *configured) UnmarshalJSON(raw []byte) error {
 	var words string
 	if json.Unmarshal(raw, &words) == nil {
@@ -37,8 +37,8 @@ func (c *configured) UnmarshalJSON(raw []byte) error {
 	return decoder.Decode((*plain)(c))
 }
 
-// Configured are the profiles of a configuration by name: {"NAME": "COMMAND LINE"} or {"NAME": {"command": ["..."],
-// ...}}. "" is none. Its error says what to write.
+// Configured returns the profiles of a configuration by name: {"NAME": "COMMAND LINE"} or {"NAME": {"command":
+// ["..."], ...}}. "" has none. Its error explains the correct form.
 func Configured(text string) ([]Profile, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil

@@ -27,8 +27,8 @@ import (
 	"harness/tests/runtimetest"
 )
 
-// The first argument makes the test binary a shim, whose folder follows; the variable makes it an agent that says
-// nothing.
+// The first argument makes the test binary a shim; the shim's folder follows. The variable makes it an agent without
+// output.
 const (
 	runAsShim = "test-shim"
 	runAsHung = "HARNESS_TEST_HUNG_AGENT"
@@ -51,7 +51,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// site is where one server after another drives one real agent after another.
+// site is the place where servers drive real agents, one after another.
 type site struct {
 	model   *mockmodel.Server
 	options acp.Options
@@ -124,7 +124,7 @@ func (s *site) loggedOut(t *testing.T, store *runtimetest.Store, key string) *ru
 	return agent
 }
 
-// shared is one process for several tests, each of which gets the events of its own conversations.
+// shared is one process for several tests. Each test gets the events of its conversations.
 type shared struct {
 	*runtimetest.Agent
 	mu     sync.Mutex
@@ -152,7 +152,7 @@ func (s *shared) Resume(context.Context, string) (runtime.Resumption, error) {
 	return runtime.Resumption{}, nil
 }
 
-// visitor is the shared agent as one test has it.
+// visitor is the view of one test on the shared agent.
 type visitor struct {
 	runtimetest.Adapter
 	shared *shared
@@ -167,7 +167,7 @@ func (v *visitor) StartThread(ctx context.Context, in runtime.StartThread) (runt
 	return thread, err
 }
 
-// target is a real agent, with one process for all tests but those that end theirs.
+// target is a real agent, with one process for all tests except those that end it.
 func target(t *testing.T, script runtimetest.Script, new func(t *testing.T) *site) runtimetest.Target {
 	t.Helper()
 	site := new(t)
@@ -199,7 +199,7 @@ func target(t *testing.T, script runtimetest.Script, new func(t *testing.T) *sit
 	}
 }
 
-// script is the model's script, with the names of an agent's tools.
+// script returns the model's script, with the names of an agent's tools.
 func script() runtimetest.Script {
 	return runtimetest.Script{
 		Reply: func(text string) string { return "MOCK_REPLY[" + text + "]" }, Hold: func(name string) string {
@@ -211,7 +211,7 @@ func script() runtimetest.Script {
 	}
 }
 
-// The real Gemini CLI, pinned, keeps what every adapter promises, behind a shim and as a child.
+// The pinned Gemini CLI keeps the promises of every adapter, behind a shim and as a child.
 func TestGeminiConforms(t *testing.T) {
 	t.Parallel()
 	for name, shims := range map[string]bool{"behind shims": true, "as children": false} {
@@ -227,7 +227,7 @@ func TestGeminiConforms(t *testing.T) {
 				return made(t, "GEMINI_API_KEY=test", "GOOGLE_GEMINI_BASE_URL="+model.Root())
 			}
 			tried := target(t, script(), loggedIn)
-			if !shims { // what the lines are read from makes no difference to these
+			if !shims { // the source of the lines does not affect these
 				tried.Script.Flood = nil
 				runtimetest.Run(t, tried)
 				return
@@ -236,7 +236,7 @@ func TestGeminiConforms(t *testing.T) {
 				key := "key-" + uuid.NewString()
 				s := made(t, "GOOGLE_GEMINI_BASE_URL="+runtimetest.Locked(t, model.Root(), key))
 				plant(t, filepath.Join(s.home, ".gemini", "settings.json"),
-					`{"security":{"auth":{"selectedType":"gemini-api-key"}}}`) // else the agent may not ask for one there
+					`{"security":{"auth":{"selectedType":"gemini-api-key"}}}`) // otherwise the agent may not request a key
 				return s.loggedOut(t, store, key)
 			}
 			tried.Proxied = func(t *testing.T, store *runtimetest.Store, proxy *runtimetest.Proxy) *runtimetest.Agent {
@@ -249,19 +249,18 @@ func TestGeminiConforms(t *testing.T) {
 	}
 }
 
-// bridged is an agent behind a bridge of the protocol: how it is had, and what it reads by itself of its home and of
-// the folder it works in.
+// bridged is an agent behind a bridge of the protocol, with its start and the files it reads without a request.
 type bridged struct {
 	site         func(*testing.T, *mockmodel.Server, bool) *site
 	home, folder string
 	reads        string
-	// loggedOut starts one without a login, at a model whose server takes the key.
+	// loggedOut starts one without a login, with a model whose server accepts the key.
 	loggedOut func(t *testing.T, model *mockmodel.Server, store *runtimetest.Store, locked, key string) *runtimetest.Agent
 }
 
-// The bridges of Claude Code and codex, and OpenCode's own server of the protocol, keep what every adapter
-// promises, with the real agents behind them. How lines are read is up to the transport, which is tested with
-// Gemini. Each reports the sources it reads by itself. RA-16
+// The bridges of Claude Code and codex, and OpenCode's own server of the protocol, keep the promises of every
+// adapter. The real agents run behind them. The transport reads the lines; the Gemini tests cover it. Each agent
+// reports the sources it reads without a request. RA-16
 func TestBridgesConform(t *testing.T) {
 	t.Parallel()
 	for name, one := range map[string]bridged{
@@ -276,10 +275,10 @@ func TestBridgesConform(t *testing.T) {
 			t.Parallel()
 			model, words := mockmodel.Start(t), script()
 			switch name {
-			case "codex-acp": // in this mode codex asks before a command leaves its sandbox
+			case "codex-acp": // in this mode codex requests approval before a command leaves its sandbox
 				words.Command = func(command string) string { return "MOCK_ESC[" + command + "]" }
 			case "opencode-acp":
-				words.Ask = "MOCK_ASK" // for a tool it has elsewhere, and not over this protocol
+				words.Ask = "MOCK_ASK" // for a tool that codex has elsewhere, but not over this protocol
 			}
 			planted := func(t *testing.T) *site {
 				s := one.site(t, model, true)
@@ -322,7 +321,7 @@ func TestBridgesConform(t *testing.T) {
 	}
 }
 
-// The bridge of Claude Code has a person asked by a form.
+// The bridge of Claude Code asks a user with a form.
 func TestABridgeAsks(t *testing.T) {
 	t.Parallel()
 	store, model := runtimetest.NewStore(), mockmodel.Start(t)
@@ -340,7 +339,7 @@ func TestABridgeAsks(t *testing.T) {
 	})
 }
 
-// answerQuestion lets an agent ask a person with a form, and the model receive the answer.
+// answerQuestion checks that an agent asks a user with a form and that the model receives the answer.
 func answerQuestion(t *testing.T, agent *runtimetest.Agent, store *runtimetest.Store, model *mockmodel.Server,
 	say func(string) string) {
 	t.Helper()
@@ -385,7 +384,7 @@ func claudeBridgeAt(t *testing.T, model *mockmodel.Server, shims bool, root stri
 	return s
 }
 
-// claudeLoggedOut opens conversations; that its login is missing shows in their turns.
+// claudeLoggedOut opens conversations; their turns report the missing login.
 func claudeLoggedOut(t *testing.T, model *mockmodel.Server, store *runtimetest.Store, locked, key string,
 ) *runtimetest.Agent {
 	agent := claudeBridgeAt(t, model, true, locked).loggedOut(t, store, key)
@@ -408,12 +407,12 @@ func codexLoggedOut(t *testing.T, model *mockmodel.Server, store *runtimetest.St
 	return codexBridgeAt(t, model, true, codextest.Home(t, locked+"/v1", codextest.NeedsLogin())).loggedOut(t, store, key)
 }
 
-// openCodeLoggedOut does not know that a login is missing, as its configuration may name a key.
+// openCodeLoggedOut cannot detect a missing login, because its configuration may name a key.
 func openCodeLoggedOut(t *testing.T, model *mockmodel.Server, store *runtimetest.Store, locked, key string,
 ) *runtimetest.Agent {
 	agent := openCodeAt(t, model, true, `"baseURL":"`+locked+`/v1"`).start(t, store)
 	agent.PollsLate, agent.Key.Key = true, key
-	agent.Kill = nil // its process was started anew with the key, as it would be then
+	agent.Kill = nil // its process restarted with the key, and would do so again
 	return agent
 }
 
@@ -446,7 +445,7 @@ func openCodeAt(t *testing.T, model *mockmodel.Server, shims bool, provider stri
 	return s
 }
 
-// Earlier turns that Gemini replays when it loads a conversation are not part of the turn that follows.
+// Gemini replays earlier turns when it loads a conversation. They are not part of the next turn.
 func TestLoadedHistoryIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	store, model := runtimetest.NewStore(), mockmodel.Start(t)

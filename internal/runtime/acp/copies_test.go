@@ -11,8 +11,8 @@ import (
 	"harness/tests/runtimetest"
 )
 
-// A line with a long text is in memory as it is and as what it means, and no third time; what is remembered of a call is
-// the same as of a short one. No test runs beside this one, which looks at all that is allocated.
+// A line with a long text is in memory twice: as the line and as its meaning. The state of its call is the same as
+// for a short one. No test may run in parallel, because this one counts all allocations.
 func TestALongLineIsHeldTwice(t *testing.T) {
 	long := runtimetest.LongText()
 	remembered := maxOutput / len("said \"\\n\"\n")
@@ -62,7 +62,7 @@ func TestALongLineIsHeldTwice(t *testing.T) {
 	}
 }
 
-// A long text that is compared with another one shows as the difference, as short ones do.
+// A comparison of long texts shows the difference, as for short ones.
 func TestLongTextsAreCompared(t *testing.T) {
 	profile := Profile{Name: "acp:test"}
 	p := &protocol{Conn: &stdio.Conn{}, runtime: &Runtime{profile: profile}, lastOutput: map[string]time.Time{},

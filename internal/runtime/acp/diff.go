@@ -10,7 +10,7 @@ import (
 // contextLines is the number of unchanged lines around a change in a diff.
 const contextLines = 3
 
-// editOf is a change of a file, from the text before and after.
+// editOf returns a change of a file, from the text before and after.
 func editOf(c toolContent, deletes bool) edit {
 	e := edit{Path: bounds(c.Path, maxText), Kind: "update"}
 	if c.OldText == nil {
@@ -25,7 +25,7 @@ func editOf(c toolContent, deletes bool) edit {
 	return e
 }
 
-// compared are the members of a line that are read in full at any length: texts to compare.
+// compared returns the members of a line to read in full at any length: texts to compare.
 func compared(raw []byte) []string {
 	if wire.Long(raw, "oldText") {
 		return []string{"oldText", "newText"}
@@ -33,8 +33,8 @@ func compared(raw []byte) []string {
 	return nil
 }
 
-// unified is a unified diff of one hunk, from the first different line to the last one; "" without a change. An agent
-// shows only the surroundings of an edit, so one hunk is enough.
+// unified returns a unified diff of one hunk, from the first different line to the last one; "" without a change. An
+// agent shows only the lines around an edit, so one hunk is enough.
 func unified(before, after string) string {
 	if before == after {
 		return ""
@@ -72,7 +72,7 @@ func unified(before, after string) string {
 	return out.String()
 }
 
-// lines are the lines of a text, with their ends.
+// lines returns the lines of a text, with their line ends.
 func lines(text string) []string {
 	list := strings.SplitAfter(text, "\n")
 	if list[len(list)-1] == "" {

@@ -33,10 +33,10 @@ type outcome struct {
 	} `json:"_meta"`
 }
 
-// end handles the answer to a turn's message: the turn ends with everything open in it.
+// end handles the answer to a turn's message: the turn ends, with its open calls and requests.
 func (t *translator) end(of *conversation, l *line, at int64) []runtime.Signal {
 	var out outcome
-	_ = json.Unmarshal(l.Result, &out) // members of an unexpected type are skipped
+	_ = json.Unmarshal(l.Result, &out) // the decoder skips members of an unexpected type
 	turn := wire.Turn{ID: of.Turn, Status: runtime.TurnDone, StartedAt: of.StartedAt, CompletedAt: at}
 	switch {
 	case of.Unresponsive != "" && (l.Error != nil || out.StopReason == "cancelled"):
@@ -80,7 +80,7 @@ func (p *Profile) clears(input []json.RawMessage) bool {
 		strings.TrimSpace(only.Text) == p.Clear
 }
 
-// tokens are the usage of the turn; cached tokens count as input.
+// tokens returns the usage of the turn; cached tokens count as input.
 func (o *outcome) tokens() (used wire.Tokens, known bool) {
 	switch quota := o.Meta.Quota.Tokens; {
 	case o.Usage != nil:
@@ -93,10 +93,10 @@ func (o *outcome) tokens() (used wire.Tokens, known bool) {
 	return used, used.Total > 0
 }
 
-// readOf bounds how many bytes of a failure's text are searched for its kind.
+// readOf is the number of bytes of a failure's text to search for its kind.
 const readOf = 64 << 10
 
-// failure is the neutral failure of a turn.
+// failure returns the neutral failure of a turn.
 func failure(r *refusal) *wire.Failure {
 	message := r.Message
 	var nested struct {
@@ -123,7 +123,7 @@ func failure(r *refusal) *wire.Failure {
 	return failed
 }
 
-// status is the HTTP status of the model provider in a refusal, 0 for none.
+// status returns the HTTP status of the model provider in a refusal, 0 for none.
 func (r *refusal) status(said string) int {
 	var data struct {
 		Kind string `json:"errorKind"`
@@ -135,8 +135,8 @@ func (r *refusal) status(said string) int {
 	return map[string]int{"model_not_found": http.StatusNotFound, "billing_error": http.StatusPaymentRequired}[data.Kind]
 }
 
-// ofProvider reports a failure of the model's provider: Gemini CLI uses an HTTP code for it, OpenCode the name of its
-// error.
+// ofProvider reports whether the model's provider failed: Gemini CLI uses an HTTP code for it, OpenCode the name of
+// its error.
 func (r *refusal) ofProvider() bool {
 	var data struct {
 		Name string `json:"errorName"`
@@ -150,8 +150,8 @@ var beginsWithStatus = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^\s*(?:Error:\s*)?([45]\d\d)\b`)
 })
 
-// providerStatus is the HTTP status of the model provider, 0 for none. Some agents use it as the protocol's code, others
-// put it into the text.
+// providerStatus returns the HTTP status of the model provider, 0 for none. Some agents use it as the protocol's
+// code, others put it into the text.
 func providerStatus(code int, said string) int {
 	if code == http.StatusInternalServerError {
 		if !strings.HasPrefix(strings.TrimSpace(said), "{") {
@@ -169,8 +169,8 @@ func providerStatus(code int, said string) int {
 	return wire.StatusIn(said)
 }
 
-// failureKind is the neutral kind of a failure, nil if unknown. The protocol has few codes of its own; agents add the
-// model's HTTP status, a name, or a sentence.
+// failureKind returns the neutral kind of a failure, nil if unknown. The protocol itself has few codes; agents add
+// the model's HTTP status, a name, or a sentence.
 func failureKind(code int, said string) json.RawMessage {
 	said = said[:min(len(said), readOf)]
 	is := func(pattern string) bool { return regexp.MustCompile(`(?i)` + pattern).MatchString(said) }

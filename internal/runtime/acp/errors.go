@@ -16,7 +16,7 @@ const (
 	codeNotFound      = -32002
 )
 
-// error is the refusal of our request.
+// error returns the refusal of the server's request.
 func (r *refusal) error(p *Profile, method string) error {
 	out := &runtime.Error{Runtime: p.Name, Method: method, Code: r.Code, Message: r.Message, Data: r.Data}
 	var more struct {
@@ -46,7 +46,7 @@ func (r *refusal) error(p *Profile, method string) error {
 	return out
 }
 
-// refuse is the line that refuses a request that cannot be decided.
+// refuse returns the line that refuses a request that the server cannot decide.
 func refuse(request runtime.Signal) ([]byte, error) {
 	out := message{Version: "2.0", ID: request.RequestID}
 	switch request.Method {

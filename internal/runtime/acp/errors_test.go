@@ -7,7 +7,7 @@ import (
 	"harness/internal/runtime"
 )
 
-// A conversation that is open in another program is refused as things stand, with the agent's words for what to do.
+// A conversation that is open in another program is refused as an invalid state, with the agent's own remedy.
 func TestAConversationOpenElsewhereIsRefused(t *testing.T) {
 	t.Parallel()
 	profile := CodexBridge()

@@ -17,13 +17,13 @@ import (
 	"harness/tests/runtimetest"
 )
 
-// runAsFake makes the test binary an agent that never answers a message; its value says what it does when a
-// turn is cancelled: obey or ignore. With ask it requests approval in each turn, and completes the turn once it
-// is answered; with wait, too, unless it was cancelled before. With auto it begins in a mode without approvals,
+// runAsFake makes the test binary an agent that never answers a message. Its value is its reaction to the
+// cancellation of a turn: obey or ignore. With ask it requests approval in each turn, and completes the turn after
+// the answer; with wait, too, unless the turn was cancelled before. With auto it starts in a mode without approvals,
 // and completes a turn only after a change to the mode with approvals.
 const runAsFake = "HARNESS_TEST_FAKE_AGENT"
 
-// fakeAgent is an agent in trouble, which real ones cannot be brought to be.
+// fakeAgent is an agent with faults that real ones cannot be made to show.
 func fakeAgent(mode string) {
 	prompts, cancelled := map[string]json.RawMessage{}, map[string]bool{}
 	asks, inDefault := mode == "ask" || mode == "wait", map[string]bool{}
@@ -102,7 +102,7 @@ func begin(t *testing.T, agent *runtimetest.Agent) (thread, turn string) {
 	return opened.ID, started.TurnID
 }
 
-// An agent with unknown modes that begins in one without approvals is switched to the one with approvals.
+// If an agent with unknown modes starts in one without approvals, the adapter selects the one with approvals.
 func TestAgentWithUnknownModesAsks(t *testing.T) {
 	t.Parallel()
 	store := runtimetest.NewStore()
@@ -112,11 +112,11 @@ func TestAgentWithUnknownModesAsks(t *testing.T) {
 	}
 }
 
-// An agent that sends nothing in a turn is asked to end it, and the turn has failed.
+// The adapter requests the end of a turn with a silent agent, and the turn fails.
 func TestUnresponsiveTurnIsEnded(t *testing.T) {
 	t.Parallel()
 	store := runtimetest.NewStore()
-	agent := fake(t, "obey", false, store, 2*time.Second) // it has as long again to obey
+	agent := fake(t, "obey", false, store, 2*time.Second) // the agent gets the same time again to obey
 	thread, turn := begin(t, agent)
 	if end := store.End(t, turn); end.Status != runtime.TurnFailed ||
 		!strings.Contains(end.Error, "said nothing for 2s") {
@@ -128,8 +128,8 @@ func TestUnresponsiveTurnIsEnded(t *testing.T) {
 	}
 }
 
-// A turn whose request a person cancels is interrupted, however fast the agent ends it and whatever it calls that; one
-// whose request is declined ends as the agent says.
+// If a user cancels a request, its turn is interrupted, even if the agent ends the turn at once or reports another
+// status. If a user declines a request, the turn ends with the agent's status.
 func TestACancelledRequestInterruptsItsTurn(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"ask", "wait"} {
@@ -151,7 +151,7 @@ func TestACancelledRequestInterruptsItsTurn(t *testing.T) {
 	}
 }
 
-// One that does not even do that loses its process, which the next message starts again.
+// If the agent ignores that request, the adapter kills its process. The next message starts another one.
 func TestUnresponsiveAgentIsEnded(t *testing.T) {
 	t.Parallel()
 	store := runtimetest.NewStore()
@@ -166,7 +166,7 @@ func TestUnresponsiveAgentIsEnded(t *testing.T) {
 	}
 }
 
-// A server that dies between publishing a turn and sending its message leaves a turn that the next server ends.
+// If a server dies after it publishes a turn and before it sends the message, the next server ends the turn.
 func TestATurnWhoseMessageWasNotSentIsEnded(t *testing.T) {
 	t.Parallel()
 	store := runtimetest.NewStore()

@@ -8,12 +8,12 @@ import (
 	"harness/tests/runtimetest"
 )
 
-// maxState is what the state of one turn may take at most, whatever an agent says: its bounds, and that JSON writes
-// some characters with six.
+// maxState is the maximum size of the state of one turn, for any output of an agent. It follows from the bounds; JSON
+// writes some characters with six.
 const maxState = 6 * (maxText + 2*maxDiff + maxTools*(2*maxValue+maxOutput+2*maxDiff+4*maxText))
 
-// Whatever an agent says between two good lines, nothing breaks, the state stays bounded and can be gone on from, and
-// the turn ends once.
+// For any output between two good lines, the translator does not fail. Its state stays bounded and valid, and the
+// turn ends once.
 func FuzzTranslator(f *testing.F) {
 	for _, profile := range Shipped() {
 		for _, recording := range recordings(f, profile.Name) {
@@ -36,7 +36,7 @@ func FuzzTranslator(f *testing.F) {
 				var p map[string]json.RawMessage
 				if json.Unmarshal(l.Params, &p) == nil && p["sessionId"] != nil {
 					p["sessionId"] = json.RawMessage(`"s"`)
-					l.Params, _ = json.Marshal(p) // it was read just now
+					l.Params, _ = json.Marshal(p) // it was just parsed
 				}
 				if l.Method == "" {
 					continue // an answer of another turn

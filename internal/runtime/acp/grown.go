@@ -2,12 +2,12 @@ package acp
 
 import "strings"
 
-// growingText is a text that grows with output: a message, or a command's output. Its last additions are not in the
-// state, which would otherwise be stored with the whole text each time. The spool keeps that part of the agent's output,
-// and the next server reads it again (protocol.Reread).
+// growingText is a text that grows with output: a message, or a command's output. The state omits its last additions;
+// otherwise each addition would store the whole text again. The spool keeps that part of the agent's output, and the
+// next server reads it again (protocol.Reread).
 type growingText struct {
-	// Kept is the part of the text in the state, From the end of its last line: later additions are read again. 0 says
-	// that Kept is complete.
+	// Kept is the part of the text in the state, From the end of its last line. The next server reads later additions
+	// again. 0 means that Kept is complete.
 	Kept string `json:"output,omitempty"`
 	From int64  `json:"from,omitempty"`
 
@@ -21,13 +21,13 @@ func (g *growingText) add(added string, most int) {
 	}
 }
 
-// set replaces the text, all of it in the state.
+// set replaces the text. The state contains all of it.
 func (g *growingText) set(text string) { *g = growingText{Kept: text, all: []byte(text)} }
 
 // keep stores the remembered part of the text in the state, at the end of a line.
 func (g *growingText) keep(end int64, most int) { g.Kept, g.From = g.last(most), end }
 
-// last are the last bytes of the text, in whole characters.
+// last returns the last bytes of the text, in whole characters.
 func (g *growingText) last(most int) string {
 	if len(g.all) <= most {
 		return string(g.all)
@@ -47,7 +47,7 @@ func (s *state) each(do func(g *growingText, most int)) {
 	}
 }
 
-// needs is the offset of the first output that the state omits, 0 for none.
+// needs returns the offset of the first output that the state omits, 0 for none.
 func (s *state) needs() (from int64) {
 	s.each(func(g *growingText, _ int) {
 		if g.From > 0 && (from == 0 || g.From < from) {
@@ -69,7 +69,7 @@ func (s *state) keepOld(end, span int64) (changed bool) {
 	return changed
 }
 
-// reread handles a line again, by its end, that only appended to a text.
+// reread processes a line again that only appended to a text. end is the offset of its end.
 func (t *translator) reread(l *line, end int64) {
 	p := l.params()
 	of, u := t.state.Conversations[p.SessionID], &p.Update

@@ -10,7 +10,7 @@ import (
 	"harness/tests/runtimetest"
 )
 
-// chunk is a line that adds to a message, put one that adds to what a command puts out.
+// chunk returns a line that adds to a message, put a line that adds to the output of a command.
 func chunk(text string) *line {
 	said, _ := json.Marshal(text) // texts encode
 	return &line{Method: methodUpdate, Params: json.RawMessage(
@@ -42,7 +42,7 @@ func begun(profile *Profile) *heir {
 	return h
 }
 
-// An image in an agent's own message is an item with its bytes, between what the agent wrote before and after it.
+// An image in an agent's message is an item with its bytes, between the texts before and after it.
 func TestAnAgentShowsAnImage(t *testing.T) {
 	t.Parallel()
 	profile := CodexBridge()
@@ -66,8 +66,8 @@ func TestAnAgentShowsAnImage(t *testing.T) {
 	}
 }
 
-// What is stored while a message grows, or a command puts something out, does not grow with it: ten times the pieces
-// are ten times the cost.
+// The stored data for each delta of a message or of a command's output does not grow with the text: ten times the
+// deltas cost ten times as much.
 func TestCostOfDeltaIsConstant(t *testing.T) {
 	t.Parallel()
 	profile := CodexBridge()
@@ -99,8 +99,8 @@ func TestCostOfDeltaIsConstant(t *testing.T) {
 	}
 }
 
-// A server that resumes at any line publishes the whole message, and all output of a command. That holds even
-// when more output came between than is kept for rereading.
+// A server that resumes at any line publishes the whole message, and all output of a command. That holds even if more
+// output came in between than the spool keeps for rereading.
 func TestTextIsReread(t *testing.T) {
 	t.Parallel()
 	profile := CodexBridge()
@@ -144,8 +144,8 @@ func TestTextIsReread(t *testing.T) {
 	}
 }
 
-// However much an agent says and leaves open, what is remembered of a turn is bounded, and so is what is kept of the
-// process's output.
+// The state of a turn is bounded for any output and any number of open items, and so is the kept output of the
+// process.
 func TestTheStateIsBounded(t *testing.T) {
 	t.Parallel()
 	profile := OpenCode()

@@ -16,7 +16,7 @@ func homed(t *testing.T) (r *Runtime, home string) {
 	return New(Options{Profile: Gemini(), Setup: stdio.Setup{Launch: stdio.Launch{Env: []string{"HOME=" + home}}}}), home
 }
 
-// An agent that puts a link where its settings are written gets nothing of the server's overwritten.
+// If an agent puts a link in place of its settings, the adapter overwrites no file of the server.
 func TestSettingsStayInTheHome(t *testing.T) {
 	t.Parallel()
 	r, home := homed(t)
@@ -44,7 +44,8 @@ func TestSettingsStayInTheHome(t *testing.T) {
 	}
 }
 
-// A history of this minute is put aside before it is loaded, others stay what they are, also those put aside before.
+// The adapter puts aside a history of the current minute before it loads it. It leaves all other histories unchanged,
+// including those it put aside before.
 func TestAHistoryOfThisMinuteIsPutAside(t *testing.T) {
 	t.Parallel()
 	for {
@@ -67,7 +68,7 @@ func TestAHistoryOfThisMinuteIsPutAside(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !time.Now().UTC().Truncate(time.Minute).Equal(now) {
-			continue // the minute was over in between
+			continue // the minute ended in between
 		}
 		for file, was := range map[string]string{named(now.Add(-2*time.Minute), "01234567"): named(now, "01234567"),
 			named(now, "other000"): "", named(now.Add(-time.Minute), "01234567"): "", named(now.Add(-time.Hour), "01234567"): ""} {

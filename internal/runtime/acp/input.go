@@ -12,7 +12,7 @@ import (
 	"harness/internal/runtime"
 )
 
-// maxImage bounds an image that is read from a file, in bytes.
+// maxImage bounds an image from a file, in bytes.
 const maxImage = 20 << 20
 
 // userItem is the item of a message, with its content as sent.
@@ -31,7 +31,7 @@ type part struct {
 	Name string `json:"name"`
 }
 
-// promptOf translates a message. runtime.ErrInvalidParams for an unsupported part.
+// promptOf translates a message. It returns runtime.ErrInvalidParams for an unsupported part.
 func promptOf(input []json.RawMessage) ([]any, error) {
 	prompt := []any{}
 	for _, raw := range input {

@@ -7,8 +7,8 @@ import (
 	"harness/internal/runtime"
 )
 
-// OpenCode reports that a call is in progress, then asks for approval; the two lines may arrive in either
-// order. An unanswered request is open.
+// OpenCode reports that a call is in progress, then requests approval; the two lines may arrive in either order. An
+// unanswered request is open.
 func TestACallInProgressAnswersNothing(t *testing.T) {
 	t.Parallel()
 	p := &player{t: t, profile: OpenCode()}

@@ -13,7 +13,7 @@ import (
 	"harness/tests/runtimetest"
 )
 
-// refuser is a store whose person declines whatever is asked.
+// refuser is a store that declines every request.
 type refuser struct {
 	*runtimetest.Store
 	t        *testing.T
@@ -34,7 +34,7 @@ func (r *refuser) Sink(batch runtime.Batch) {
 	}
 }
 
-// reaches checks how far an agent gets with each approval policy; a person declines whatever is asked.
+// reaches checks the reach of an agent with each approval policy; a user declines every request.
 func reaches(t *testing.T, made func(*testing.T, *mockmodel.Server, bool) *site, reach map[string]runtimetest.Reach) {
 	t.Helper()
 	person := &refuser{Store: runtimetest.NewStore(), t: t}
@@ -64,13 +64,13 @@ func reaches(t *testing.T, made func(*testing.T, *mockmodel.Server, bool) *site,
 	}
 }
 
-// TestNothingIsConfined: each agent of the protocol is opened with the one level that promises nothing, and can
-// do what its user can. Where a person is asked first, it goes no further than that person allows. Any other
-// level is refused before the agent is involved.
+// TestNothingIsConfined: each agent of the protocol opens with the one level that promises nothing, and has all
+// rights of its user. If it requests approval first, it does only what the user allows. The adapter refuses any other
+// level before it uses the agent.
 func TestNothingIsConfined(t *testing.T) {
 	t.Parallel()
 	keeps := runtimetest.Everything()
-	keeps.OutsideFile = false // Gemini's own tool keeps to the folder, a command does not
+	keeps.OutsideFile = false // Gemini's own tool stays in the folder, a command does not
 	for name, one := range map[string]struct {
 		site  func(*testing.T, *mockmodel.Server, bool) *site
 		reach map[string]runtimetest.Reach // by approval policy

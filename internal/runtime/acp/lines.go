@@ -25,7 +25,8 @@ const (
 	methodWithdraw   = "$/cancel_request"
 )
 
-// turnPrefix is the prefix of the id of session/prompt: its answer ends exactly the named turn, for any reader.
+// turnPrefix is the prefix of the id of session/prompt. The answer to that id ends exactly the named turn, for any
+// reader.
 const turnPrefix = "turn:"
 
 // line is a JSON-RPC line of either side.
@@ -44,7 +45,7 @@ type refusal struct {
 	Data    json.RawMessage `json:"data,omitempty"`
 }
 
-// turn is the turn in a line's id, "" for any other id.
+// turn returns the turn in a line's id, "" for any other id.
 func (l *line) turn() string {
 	var id string
 	if len(l.ID) < len(turnPrefix)+2 || l.ID[0] != '"' || json.Unmarshal(l.ID, &id) != nil || len(id) <= len(turnPrefix) ||
@@ -54,7 +55,7 @@ func (l *line) turn() string {
 	return id[len(turnPrefix):]
 }
 
-// number is the decimal id of the request that a line answers, "" when it is not ours.
+// number returns the decimal id of the request that a line answers, "" when this server did not send it.
 func (l *line) number() string {
 	if l.Method != "" || len(l.ID) == 0 || l.ID[0] < '0' || l.ID[0] > '9' {
 		return ""
@@ -62,7 +63,7 @@ func (l *line) number() string {
 	return string(l.ID)
 }
 
-// written is a complete line to send.
+// written returns a complete line to send.
 func written(value any) ([]byte, error) {
 	raw, err := json.Marshal(value)
 	return append(raw, '\n'), err
@@ -79,8 +80,8 @@ type message struct {
 
 func jsonInt(n int) string { return strconv.Itoa(n) }
 
-// update is the content of session/update, and the tool call of session/request_permission. Members of an unexpected
-// type are skipped.
+// update is the content of session/update, and the tool call of session/request_permission. The decoder skips members
+// of an unexpected type.
 type update struct {
 	Kind       string          `json:"sessionUpdate"`
 	MessageID  string          `json:"messageId"`
@@ -137,7 +138,7 @@ type block struct {
 	Data string `json:"data"`
 }
 
-// shown is a block as text.
+// shown returns a block as text.
 func (b block) shown() string {
 	switch {
 	case b.Type == "text":

@@ -17,7 +17,7 @@ var _ interface {
 // takesKeys reports whether the agent accepts a key.
 func (p *Profile) takesKeys() bool { return p.KeyMethod != "" || p.KeyVariable != "" }
 
-// remedy is how to log the agent in.
+// remedy explains how to log the agent in.
 func (p *Profile) remedy() string {
 	if !p.takesKeys() {
 		return p.Login
@@ -66,14 +66,14 @@ func (r *Runtime) TakeKey(ctx context.Context, given runtime.ProviderKey) (runti
 	return runtime.TakenKey{}, nil
 }
 
-// storedKey is the key for a new process, "" for none.
+// storedKey returns the key for a new process, "" for none.
 func (r *Runtime) storedKey() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.key
 }
 
-// startedWithKey reports whether the last process was started with a key.
+// startedWithKey reports whether the last process started with a key.
 func (r *Runtime) startedWithKey() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -94,7 +94,7 @@ func (r *Runtime) loggedIn() bool {
 	return p.loggedIn
 }
 
-// logIn gives the process a key.
+// logIn sends a key to the process.
 func (p *protocol) logIn(ctx context.Context, key string) error {
 	profile := &p.runtime.profile
 	var value any = key
@@ -116,7 +116,7 @@ func (p *protocol) logIn(ctx context.Context, key string) error {
 	return nil
 }
 
-// logInAgain gives a new process the key from memory, before any caller uses it.
+// logInAgain sends the key from memory to a new process, before any caller uses the process.
 func (p *protocol) logInAgain(ctx context.Context) error {
 	p.mu.Lock()
 	waits := p.greeting != nil
@@ -126,7 +126,7 @@ func (p *protocol) logInAgain(ctx context.Context) error {
 	}
 	var refused *runtime.Error
 	if err := p.logIn(ctx, p.runtime.storedKey()); errors.As(err, &refused) {
-		// The message may contain the key; the caller that needs the login gets the error.
+		// The message may contain the key, so the log omits it. The caller that needs the login gets the error.
 		p.runtime.log.Warn().Msg(p.runtime.profile.title() + " does not take the key of its login any more; log in again")
 	} else if err != nil {
 		return err

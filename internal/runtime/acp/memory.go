@@ -22,14 +22,14 @@ import (
 
 var _ runtime.Movable = (*Runtime)(nil)
 
-// historyHead is how many bytes of a history are read for its id, which is in the first line.
+// historyHead is the number of bytes of a history to read for its id, which is in the first line.
 const historyHead = 4 << 10
 
-// projectMark is the file with the path of the folder whose histories are beside it.
+// projectMark is the file with the path of the folder that the histories beside it belong to.
 const projectMark = ".project_root"
 
-// SnapshotFiles implements runtime.Movable: the history of a conversation, in the agent's folder for the working
-// directory.
+// SnapshotFiles implements runtime.Movable. The file is the history of a conversation, in the agent's folder for the
+// working directory.
 func (r *Runtime) SnapshotFiles(in runtime.ResumeThread) (folder string, names []string, err error) {
 	folder = r.lookup("HOME")
 	native := cmp.Or(in.NativeID, in.ThreadID)
@@ -57,7 +57,7 @@ func (r *Runtime) SnapshotFiles(in runtime.ResumeThread) (folder string, names [
 	return folder, names, nil
 }
 
-// begins reports whether a file's beginning has certain texts.
+// begins reports whether the beginning of a file contains certain texts.
 func begins(home *os.Root, name, words string) (is bool, err error) {
 	file, err := home.Open(name)
 	if err != nil {
@@ -68,8 +68,8 @@ func begins(home *os.Root, name, words string) (is bool, err error) {
 	return bytes.Contains(head, []byte(words)), err
 }
 
-// SnapshotWritten implements runtime.Movable. The agent has written a turn when it reports the end. After a failure for
-// lack of space, it writes no more of that conversation.
+// SnapshotWritten implements runtime.Movable. The agent has written a turn when it reports the end. After a failure
+// for lack of space, it stops writing that conversation.
 func (r *Runtime) SnapshotWritten(_ context.Context, in runtime.ResumeThread) (bool, error) {
 	folder, names, err := r.SnapshotFiles(in)
 	if err != nil {
@@ -90,8 +90,8 @@ func (r *Runtime) SnapshotWritten(_ context.Context, in runtime.ResumeThread) (b
 	return false, nil
 }
 
-// SnapshotPath implements runtime.Movable: in the agent's folder for the histories of cwd, created if missing. The agent
-// accepts any folder marked with that path.
+// SnapshotPath implements runtime.Movable. The path is in the agent's folder for the histories of cwd, which it
+// creates if missing. The agent accepts any folder marked with that path.
 func (r *Runtime) SnapshotPath(in runtime.ResumeThread, cwd, name string) (place string, err error) {
 	home, err := os.OpenRoot(r.lookup("HOME"))
 	if err != nil {
@@ -122,7 +122,7 @@ func (r *Runtime) SnapshotPath(in runtime.ResumeThread, cwd, name string) (place
 			return "", fmt.Errorf("make the place of a history: %w", err)
 		}
 	}
-	if p := protocolOf(r.process.Current()); p != nil { // it may have been loaded here before
+	if p := protocolOf(r.process.Current()); p != nil { // this process may have loaded it before
 		p.closed(cmp.Or(in.NativeID, in.ThreadID))
 	}
 	return path.Join(folder, "chats", path.Base(name)), nil

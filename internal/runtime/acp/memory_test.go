@@ -23,8 +23,8 @@ func writeBelow(t *testing.T, home, name, content string) string {
 	return path
 }
 
-// What Gemini remembers of a conversation are the histories whose first line has its id, not those whose names look
-// like it; it counts as written down when one was in the last turn.
+// Gemini's histories of a conversation are the files with its id in the first line, not those with a similar name.
+// The snapshot is complete if one of them was written in the last turn.
 func TestSnapshotFilesBelongToConversation(t *testing.T) {
 	t.Parallel()
 	r, home := homed(t)
@@ -66,7 +66,7 @@ func TestSnapshotFilesBelongToConversation(t *testing.T) {
 	}
 }
 
-// A history of another machine goes to the folder that this one has for the same path, or to one that is marked with it.
+// A history of another machine goes to this machine's folder for the same path, or to one that is marked with it.
 func TestAHistoryGoesToTheFolderOfItsProject(t *testing.T) {
 	t.Parallel()
 	r, home := homed(t)

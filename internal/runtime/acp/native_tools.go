@@ -6,8 +6,8 @@ import (
 	"harness/internal/runtime"
 )
 
-// requireNoNativeTools refuses a conversation without the agent's own tools: no agent behind this protocol can
-// disable them. Gemini CLI reads such settings only from a folder that root owns, with all its parents.
+// requireNoNativeTools refuses a conversation with native tools disabled: no agent behind this protocol can disable
+// them. Gemini CLI reads such settings only from a folder that root owns, with all its parents.
 func (r *Runtime) requireNoNativeTools(ctx context.Context, thread string) error {
 	if r.nativeToolsOff == nil {
 		return nil

@@ -24,7 +24,7 @@ type header struct {
 	Value string `json:"value"`
 }
 
-// toolServer is the agent's name for the tools of this server, "" for none.
+// toolServer returns the agent's name for the tools of this server, "" for none.
 func (r *Runtime) toolServer() string {
 	if r.profile.SharesServers {
 		return ""
@@ -32,8 +32,8 @@ func (r *Runtime) toolServer() string {
 	return r.tools
 }
 
-// offeredTools are the MCP servers of a conversation: that of this server's tools, if there are any and the agent
-// supports HTTP.
+// offeredTools returns the MCP servers of a conversation: the one with this server's tools, if there are any and the
+// agent supports HTTP.
 func (r *Runtime) offeredTools(conn *stdio.Conn, thread string) []mcpServer {
 	p := protocolOf(conn)
 	p.mu.Lock()
@@ -45,8 +45,8 @@ func (r *Runtime) offeredTools(conn *stdio.Conn, thread string) []mcpServer {
 	return []mcpServer{{"http", r.tools, r.door.URL() + runtime.ToolPath, []header{{"Authorization", "Bearer " + r.door.Of(thread)}}}}
 }
 
-// requireNoSettings refuses a workspace with settings of the agent, if the agent trusts workspaces in order to use the
-// server's tools: what the settings allow would run without approval.
+// requireNoSettings refuses a workspace with settings of the agent, if the agent trusts workspaces in order to use
+// the server's tools. Such settings could allow programs to run without approval.
 func (r *Runtime) requireNoSettings(cwd string) error {
 	if r.profile.TrustsFor == "" || r.toolServer() == "" || cwd == r.lookup("HOME") {
 		return nil

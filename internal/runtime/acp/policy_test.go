@@ -14,8 +14,8 @@ import (
 	"harness/tests/runtimetest"
 )
 
-// What Gemini's own policy refuses shows as a call that was declined, without anybody being asked: what follows from it,
-// the events of the task API among it, says that the runtime decided so. RA-22
+// A call that Gemini's own policy refuses appears as declined, without a request. The events of the task API report
+// that the runtime decided. RA-22
 func TestWhatGeminisPolicyRefusesIsDeclined(t *testing.T) {
 	t.Parallel()
 	store, model := runtimetest.NewStore(), mockmodel.Start(t)

@@ -9,20 +9,21 @@ import (
 	"harness/internal/runtime"
 )
 
-// Profile is what to know about an agent beyond its own description. It is data: every peculiarity of an agent is a
+// Profile has the facts about an agent beyond its own description. It is data: every peculiarity of an agent is a
 // member here.
 type Profile struct {
-	// Name is the runtime's name, Title its name for people.
+	// Name is the runtime's name, Title its display name.
 	Name, Title string
-	// Command is the program, found on the PATH, with its arguments. {tools} stands for the name of the server's tools,
-	// or an unguessable text without them.
+	// Command is the program, searched on the PATH, with its arguments. {tools} is replaced by the name of the
+	// server's tools, or by an unguessable text without them.
 	Command []string
-	// Env are variables of its processes as NAME=value. {settings} stands for the file with Settings. {trust} is true
-	// when it gets the server's tools, because it must trust the workspace then.
+	// Env are variables of its processes as NAME=value. {settings} is replaced by the file with Settings. {trust} is
+	// true when the agent gets the server's tools, because it must trust the workspace then.
 	Env []string
-	// Settings is a JSON file that is written before each start.
+	// Settings is a JSON file to write before each start.
 	Settings string
-	// Families are the runtimes whose provider variables it inherits (environment.Policy.Inherits), none for its own.
+	// Families are the runtimes with provider variables that it inherits (environment.Policy.Inherits), none for its
+	// own.
 	Families []string
 	// CloudAuth is the value of {auth} in Settings for each cloud provider (environment.Provider). Otherwise a key
 	// selects KeyMethod.
@@ -31,74 +32,75 @@ type Profile struct {
 	Keys []string
 	// Logins are the files of a login, with variables of its processes.
 	Logins []string
-	// Tested is the tested version, Install and Login are the commands for both. Setting names the setting with the path
-	// of its program.
+	// Tested is the tested version. Install and Login are the commands to install and to log in. Setting names the
+	// setting with the path of its program.
 	Tested, Install, Login, Setting string
-	// KeyMethod is the method of authenticate for a key, "" for none. KeyMember is the key's member there, "" where the
-	// value is the key itself. StoresKey says that the agent stores the key in its home.
+	// KeyMethod is the method of authenticate for a key, "" for none. KeyMember is the key's member there, "" if the
+	// value is the key itself. StoresKey means that the agent stores the key in its home.
 	KeyMethod, KeyMember string
 	StoresKey            bool
-	// KeyVariable is the variable with the key of a new process, for an agent that accepts none while it runs; "" for
-	// none. KeyByProvider says that its value is an object of keys by provider, as in the files of Logins. Model ids
-	// then begin with the provider and a slash.
+	// KeyVariable is the variable with the key of a new process, for an agent that accepts no key while it runs; ""
+	// for none. KeyByProvider means that its value is an object of keys by provider, as in the files of Logins. Model
+	// ids then start with the provider and a slash.
 	KeyVariable   string
 	KeyByProvider bool
-	// Modes are the agent's modes by approval policy. A policy without one is not offered. Without modes the agent asks
-	// when it decides to, which is on-request, in its mode "default" if it has one.
+	// Modes are the agent's modes by approval policy. The runtime does not offer a policy without a mode. Without
+	// modes the agent decides when to request approval (on-request), in its mode "default" if it has one.
 	Modes map[string]string
-	// AutoApproves says that this server approves each request under the approval policy never: the agent's mode for
+	// AutoApproves means that this server approves each request under the approval policy never: the agent's mode for
 	// that would trust the workspace's own settings.
 	AutoApproves bool
 	// Clear is the message that clears the agent's conversation, "" for none. The agent does not report the result.
 	Clear string
-	// Forms says that it asks people questions.
+	// Forms means that it asks users questions.
 	Forms bool
-	// SharesServers says that an MCP server of one conversation serves all in the same folder. Such an agent gets none,
-	// because a call's conversation would be unknown.
+	// SharesServers means that an MCP server of one conversation serves all in the same folder. Such an agent gets
+	// none, because the server could not find the conversation of a call.
 	SharesServers bool
-	// TrustsFor is the folder of a workspace with settings that count once the agent trusts it, which MCP servers
-	// require. Such a workspace is refused then. "" for an agent that accepts servers anywhere.
+	// TrustsFor is the folder of a workspace with settings that apply once the agent trusts it. MCP servers require
+	// that trust, so the adapter refuses such a workspace then. "" for an agent that accepts servers in any
+	// workspace.
 	TrustsFor string
-	// SessionMeta is the JSON object for _meta when a conversation is opened or loaded, "" for none.
+	// SessionMeta is the JSON object for _meta when a conversation opens or loads, "" for none.
 	SessionMeta string
-	// NoPlan says that it does not report its plan.
+	// NoPlan means that it does not report its plan.
 	NoPlan bool
-	// QuestionTools are tools that show as their question.
+	// QuestionTools are tools that clients see as their question.
 	QuestionTools []string
-	// SessionOptions are the ids of approval options that hold exactly for the session. An agent's "always" may hold for
-	// all sessions of its process, or be stored for good.
+	// SessionOptions are the ids of approval options that last exactly for the session. An agent's "always" may last
+	// for all sessions of its process, or be stored permanently.
 	SessionOptions []string
-	// FirstTitle is the title of new conversations, "" for none. Without one, its model would name them, in a
+	// FirstTitle is the title of new conversations, "" for none. Without one, the agent's model would name them, in a
 	// conversation with other levels.
 	FirstTitle string
-	// RejectEndsTurn says that a declined request ends the turn, which may look as if the agent had finished.
+	// RejectEndsTurn means that a declined request ends the turn. That may look like a normal end.
 	RejectEndsTurn bool
-	// ErrorsAsText says that a failed turn ends like a successful one, with the error as text without a message.
+	// ErrorsAsText means that a failed turn ends like a successful one, with the error as text without a message.
 	ErrorsAsText bool
 	// PolicySays is a regular expression for the output of a call that the agent's own policy refused, "" if
 	// undetectable.
 	PolicySays string
-	// RefusedAs is the tool that the agent runs instead of a refused call, "" for none: its input has the model's tool
-	// and an error.
+	// RefusedAs is the tool that the agent runs instead of a refused call, "" for none. Its input has the model's
+	// tool and an error.
 	RefusedAs string
-	// ToolNameInID says that a tool's name is the beginning of its call's id, up to "__".
+	// ToolNameInID means that a call's id starts with the tool's name, up to "__".
 	ToolNameInID bool
 	// History is the agent's file of a conversation, below the home and a folder (*) per working directory. {minute}
-	// stands for its start, {id} for the first 8 characters of the agent's id. Such a file is emptied when it is loaded
-	// in that minute, and can move to another machine. "" for an agent with another storage.
+	// is its start, {id} the first 8 characters of the agent's id. The agent empties such a file if it loads it in
+	// that minute. The file can move to another machine. "" for an agent with other storage.
 	History string
-	// Implicit is how much the agent reads on its own (runtime.ImplicitAll, ...), "" if unknown. Reads are the known
-	// files that it reads, with variables of its processes ($NAME, ${NAME:-OTHERWISE}), {settings}, and the folder of
-	// the conversation: {cwd}, with its parents {above}, up to the project's root {project}.
+	// Implicit is the level of files the agent reads without a request (runtime.ImplicitAll, ...), "" if unknown.
+	// Reads are the known ones, with variables of its processes ($NAME, ${NAME:-OTHERWISE}), {settings}, and the
+	// folder of the conversation: {cwd}, with its parents {above}, up to the project's root {project}.
 	Implicit string
 	Reads    []string
-	// Preview says that this server was not tested with this agent.
+	// Preview means that this server was not tested with this agent.
 	Preview bool
 }
 
-// Gemini is Gemini CLI. It treats the workspace as untrusted, so that no settings there can run programs or hooks. Where
-// the server's tools require trust, the workspace must have no settings. Its own settings are system settings, which
-// override the user's if root owns the file.
+// Gemini returns the profile of Gemini CLI. It treats the workspace as untrusted, so that no settings there can run
+// programs or hooks. If the server's tools require trust, the workspace must have no settings. Its own settings are
+// system settings, which override the user's if root owns the file.
 func Gemini() Profile {
 	return Profile{
 		Name: "gemini", Title: "Gemini CLI", Command: []string{"gemini", "--acp", "--allowed-mcp-server-names",
@@ -132,7 +134,8 @@ func Gemini() Profile {
 	}
 }
 
-// ClaudeBridge is Claude Code behind the bridge of the protocol's makers. Runtime claude reports more of the same agent.
+// ClaudeBridge returns the profile of Claude Code behind the bridge of the protocol's authors. Runtime claude reports
+// more of the same agent.
 func ClaudeBridge() Profile {
 	return Profile{
 		Name: "claude-acp", Title: "Claude Code (ACP bridge)", Command: []string{"claude-agent-acp"},
@@ -144,7 +147,8 @@ func ClaudeBridge() Profile {
 		Login: "set ANTHROPIC_API_KEY, or log in with: claude /login", KeyVariable: "ANTHROPIC_API_KEY",
 		Modes: map[string]string{"untrusted": "default", "on-request": "default"}, Forms: true,
 		QuestionTools: []string{"AskUserQuestion"}, Clear: "/clear",
-		// Messages of calls that were refused before they ran, without "Cancelled" and "Sibling", which may have begun.
+		// Messages of calls that the policy refused before they ran, without "Cancelled" and "Sibling", which may
+		// have started.
 		PolicySays:  `^<tool_use_error>([^CS]|C[^a]|S[^i])`,
 		SessionMeta: `{"claudeCode":{"emitRawSDKMessages":[{"type":"system","subtype":"api_retry"}]}}`,
 		// The bridge applies the settings of the user, the project and the folder.
@@ -155,7 +159,8 @@ func ClaudeBridge() Profile {
 	}
 }
 
-// CodexBridge is codex behind the bridge of the protocol's makers. Runtime codex reports more of the same agent.
+// CodexBridge returns the profile of codex behind the bridge of the protocol's authors. Runtime codex reports more of
+// the same agent.
 func CodexBridge() Profile {
 	return Profile{
 		Name: "codex-acp", Title: "codex (ACP bridge)", Command: []string{"codex-acp"}, Families: []string{"codex"},
@@ -163,7 +168,7 @@ func CodexBridge() Profile {
 		Keys: []string{"OPENAI_API_KEY", "CODEX_API_KEY"}, Logins: []string{"$HOME/.codex/auth.json"},
 		Tested: "2.6.0", Install: "npm install -g @agentclientprotocol/codex-acp@2.6.0",
 		Login: "set OPENAI_API_KEY, or log in with: codex login", KeyMethod: "api-key", KeyMember: "apiKey", StoresKey: true,
-		// Its modes are also sandboxes: with these, a person approves anything beyond them.
+		// Its modes are also sandboxes: with these, a user approves anything beyond them.
 		Modes: map[string]string{"untrusted": "read-only", "on-request": "workspace-write",
 			"never": "agent-full-access"},
 		SessionOptions: []string{"allow_session"}, RejectEndsTurn: true, ErrorsAsText: true, FirstTitle: "New chat",
@@ -175,14 +180,14 @@ func CodexBridge() Profile {
 	}
 }
 
-// OpenCode is OpenCode's own ACP server. Runtime opencode reports more of the same agent.
+// OpenCode returns the profile of OpenCode's own ACP server. Runtime opencode reports more of the same agent.
 func OpenCode() Profile {
 	return Profile{
 		Name: "opencode-acp", Title: "OpenCode (ACP)", Command: []string{"opencode", "acp"}, Families: []string{"opencode"},
 		SharesServers: true,
 		Env: []string{
-			// A sub-agent's request reaches no client of this protocol, so its turn would wait forever: sub-agents are
-			// disabled.
+			// A sub-agent's request reaches no client of this protocol, so its turn would wait forever. This disables
+			// sub-agents.
 			`OPENCODE_PERMISSION={"bash":"ask","edit":"ask","webfetch":"ask","external_directory":"ask","task":"deny"}`,
 			"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1", "OPENCODE_DISABLE_DEFAULT_PLUGINS=1",
 			"OPENCODE_DISABLE_CLAUDE_CODE=1", "OPENCODE_DISABLE_PROJECT_CONFIG=1", "OPENCODE_DISABLE_EXTERNAL_SKILLS=1",
@@ -197,10 +202,10 @@ func OpenCode() Profile {
 	}
 }
 
-// Shipped are the profiles of this package, in display order.
+// Shipped returns the profiles of this package, in display order.
 func Shipped() []Profile { return []Profile{Gemini(), ClaudeBridge(), CodexBridge(), OpenCode()} }
 
-// nameIn is the tool's name at the beginning of a call's id, "" without one.
+// nameIn returns the tool's name at the beginning of a call's id, "" without one.
 func (p *Profile) nameIn(callID string) string {
 	name, _, found := strings.Cut(callID, "__")
 	if !p.ToolNameInID || !found {
@@ -212,12 +217,12 @@ func (p *Profile) nameIn(callID string) string {
 	return name
 }
 
-// refused reports whether a failed call was refused by the agent's policy.
+// refused reports whether the agent's policy refused a failed call.
 func (p *Profile) refused(output string) bool {
 	return p.PolicySays != "" && regexp.MustCompile(p.PolicySays).MatchString(output)
 }
 
-// replaces is the model's tool when an agent has run RefusedAs instead, "" for any other call.
+// replaces returns the model's tool when an agent has run RefusedAs instead, "" for any other call.
 func (p *Profile) replaces(of *tool) string {
 	var call struct{ Tool, Error string }
 	if p.RefusedAs == "" || of.Kind != "other" || of.Ran != p.RefusedAs || json.Unmarshal(of.Input, &call) != nil || call.Error == "" {
@@ -226,7 +231,7 @@ func (p *Profile) replaces(of *tool) string {
 	return call.Tool
 }
 
-// policies are the supported approval policies.
+// policies returns the supported approval policies.
 func (p *Profile) policies() (policies []string) {
 	if len(p.Modes) == 0 {
 		return []string{"on-request"}
@@ -239,8 +244,8 @@ func (p *Profile) policies() (policies []string) {
 	return policies
 }
 
-// modeFor is the agent's mode for an approval policy, "" to leave the current one. An agent with unknown modes may begin
-// without approvals, as the Claude bridge does, so it is switched to the mode with approvals.
+// modeFor returns the agent's mode for an approval policy, "" to keep the current one. An agent with unknown modes
+// may start without approvals, as the Claude bridge does, so the adapter selects the mode with approvals.
 func (p *Profile) modeFor(policy string, now settings) string {
 	if len(p.Modes) == 0 && policy != "" {
 		return now.asks
@@ -248,18 +253,18 @@ func (p *Profile) modeFor(policy string, now settings) string {
 	return p.Modes[policy]
 }
 
-// title is its name for people.
+// title returns its display name.
 func (p *Profile) title() string { return cmp.Or(p.Title, p.Name) }
 
-// facts are those of the agent, from the profile and its own description; loads says that it loads earlier
-// conversations.
+// facts returns the facts of the agent, from the profile and its own description. loads means that it can load
+// earlier conversations.
 func (p *Profile) facts(loads bool) runtime.Facts {
 	f := runtime.Facts{State: runtime.StateMemory, Resume: runtime.ResumeReconstruct, Cancellation: runtime.CancelBestEffort,
 		Isolation: []string{runtime.IsolationProcess}}
 	if loads {
 		f.State, f.Resume = runtime.StateDisk, runtime.ResumeNative
 	}
-	if !p.Preview { // such an agent was seen to ask again
+	if !p.Preview { // tests saw such an agent ask again
 		f.Replay = runtime.ReplayAsks
 	}
 	key := len(p.Keys) > 0 || p.KeyMethod != "" || p.KeyVariable != ""
@@ -274,7 +279,7 @@ func (p *Profile) facts(loads bool) runtime.Facts {
 	return f
 }
 
-// implicit are the levels that limit what the agent reads on its own.
+// implicit returns the levels that limit the files the agent reads without a request.
 func (p *Profile) implicit() []string {
 	if p.Implicit == "" {
 		return nil

@@ -30,19 +30,20 @@ type protocol struct {
 	lastOutput map[string]time.Time
 	// totals are the usage of the conversations, by session.
 	totals map[string]wire.Tokens
-	// unsent are turns of an earlier server whose message never reached the process.
+	// unsent are turns of an earlier server with a message that never reached the process.
 	unsent []runtime.RunningTurn
-	// reserved are the conversations with a message in delivery, labels those of turns whose message was sent.
+	// reserved are the conversations with a message in delivery, labels those of turns with a sent message.
 	reserved map[string]bool
 	labels   map[string]string
-	// loggedIn says that the process got a key, and greeting is what to send it after that.
+	// loggedIn is set after the process got a key. greeting is the answer to its handshake, passed on after the
+	// login.
 	loggedIn bool
 	greeting json.RawMessage
-	// retired is closed when the process must end for one with another key.
+	// retired is closed when the process must end so that one with another key can start.
 	retired chan struct{}
-	// loading counts the messages of conversations that are being loaded.
+	// loading counts the messages of conversations during their loading.
 	loading map[string]int
-	// quiet is until when the agent may not start a turn itself, by conversation.
+	// quiet is the time until which the agent must not start a turn itself, by conversation.
 	quiet map[string]time.Time
 }
 
@@ -74,15 +75,15 @@ type agent struct {
 	} `json:"agentCapabilities"`
 }
 
-// hello is what later servers get of a process: its description and its conversations.
+// hello is the data about a process for later servers: its description and its conversations.
 type hello struct {
 	Agent   json.RawMessage   `json:"agent"`
 	Threads map[string]string `json:"threads,omitempty"`
-	// LoggedIn says that it got a key, which it keeps in memory.
+	// LoggedIn means that the process got a key, which it keeps in memory.
 	LoggedIn bool `json:"loggedIn,omitempty"`
 }
 
-// label is stored of a turn's message once the process has it.
+// label is the stored data of a turn's message once the process has it.
 type label struct {
 	Turn   string `json:"turn"`
 	Native string `json:"native"`
@@ -129,7 +130,7 @@ func (p *protocol) Resume(stored runtime.Resumption) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var h hello
-	_ = json.Unmarshal(p.Hello(), &h) // it may not have been greeted
+	_ = json.Unmarshal(p.Hello(), &h) // an earlier server may not have greeted it
 	p.known(h)
 	before := decodeState(stored.State)
 	prompts := map[string]label{}
@@ -177,20 +178,20 @@ func (l label) encode() string {
 	return string(raw)
 }
 
-// known restores what is known of a process. mu is held.
+// known restores the stored data about a process. The caller holds mu.
 func (p *protocol) known(h hello) {
-	_ = json.Unmarshal(h.Agent, &p.agent) // it was read when it arrived
+	_ = json.Unmarshal(h.Agent, &p.agent) // an earlier server already read it
 	maps.Copy(p.translator.threads, h.Threads)
 	p.loggedIn = h.LoggedIn
 }
 
-// note stores what is known of the process for later servers. mu is held.
+// note stores the data about the process for later servers. The caller holds mu.
 func (p *protocol) note(agent json.RawMessage) json.RawMessage {
 	raw, _ := json.Marshal(hello{Agent: agent, Threads: p.translator.threads, LoggedIn: p.loggedIn}) // JSON and strings always encode
 	return raw
 }
 
-// opened notes that the process has a conversation.
+// opened records that the process has a conversation.
 func (p *protocol) opened(native, thread string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -201,10 +202,10 @@ func (p *protocol) opened(native, thread string) {
 	p.Note(p.note(p.greeted()))
 }
 
-// greeted is the process's answer to its greeting.
+// greeted returns the process's answer to its handshake.
 func (p *protocol) greeted() json.RawMessage {
 	var h hello
-	_ = json.Unmarshal(p.Hello(), &h) // it was made by note
+	_ = json.Unmarshal(p.Hello(), &h) // note made it
 	return h.Agent
 }
 
@@ -259,8 +260,8 @@ func (p *protocol) Read(raw []byte, at time.Time) (stdio.Line, error) {
 	return out, nil
 }
 
-// ends is how many bytes of each end of a long text are read for its meaning. Agents put the kind of an update first.
-// Only deltas of a message are remembered, and no long ones.
+// ends is the number of bytes at each end of a long text that the translator reads. Agents put the kind of an update
+// first. The translator remembers only deltas of a message, and no long ones.
 func ends(raw []byte) int {
 	if bytes.Contains(raw[:min(len(raw), 1<<10)], []byte(`_chunk"`)) {
 		return maxText
@@ -279,14 +280,14 @@ func (p *protocol) Needs() int64 {
 func (p *protocol) Reread(raw []byte, end int64) {
 	var l line
 	if json.Unmarshal(raw, &l) != nil {
-		return // it had none then, either
+		return // it had no conversation then
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.translator.reread(&l, end)
 }
 
-// noteOutput stores that the agent responds, and the usage of an ended turn. mu is held.
+// noteOutput records that the agent responds, and the usage of an ended turn. The caller holds mu.
 func (p *protocol) noteOutput(l *line, signals []runtime.Signal, at time.Time) {
 	var in struct {
 		SessionID string `json:"sessionId"`
@@ -308,7 +309,7 @@ func (p *protocol) noteOutput(l *line, signals []runtime.Signal, at time.Time) {
 					Total wire.Tokens `json:"total"`
 				} `json:"tokenUsage"`
 			}
-			_ = json.Unmarshal(signal.Params, &used) // it was just built
+			_ = json.Unmarshal(signal.Params, &used) // this package just built it
 			p.totals[signal.ThreadID] = used.Usage.Total
 		}
 	}
@@ -352,7 +353,7 @@ func (p *protocol) Answered(method, threadID string, result json.RawMessage) {
 	}
 }
 
-// about are the parameters of a request with their session.
+// about has the session among the parameters of a request.
 type about struct {
 	thread string
 	params any
@@ -378,7 +379,7 @@ func (p *protocol) Refuse(request runtime.Signal) ([]byte, error) { return refus
 // Probe implements stdio.Prober. The protocol has no such request; a healthy agent refuses an unknown one at once.
 func (p *protocol) Probe() (method string, params any) { return "harness/probe", map[string]any{} }
 
-// settle answers a request of the agent, once.
+// settle answers a request of the agent, only once.
 func (p *protocol) settle(ctx context.Context, id json.RawMessage, decision string, result json.RawMessage) error {
 	p.mu.Lock()
 	p.translator.noteAnswer(id, decision)
@@ -394,8 +395,8 @@ func (p *protocol) sendResult(ctx context.Context, id, result json.RawMessage) e
 	return p.SendOnce(ctx, id, raw)
 }
 
-// stop asks a turn to end, and cancels the open requests of its agent and those in claimed: some agents end no turn
-// before. The stop goes first, so that no agent continues after the answer. ErrNoActiveTurn.
+// stop requests the end of a turn, and cancels the open requests of its agent and those in claimed: some agents end
+// no turn before. The stop goes first, so that no agent continues after the answer. It may return ErrNoActiveTurn.
 func (p *protocol) stop(ctx context.Context, turnID string, claimed ...json.RawMessage) error {
 	p.mu.Lock()
 	native, of := p.translator.state.turn(turnID)

@@ -13,17 +13,18 @@ import (
 	"harness/internal/runtime/stdio"
 )
 
-// An agent that accepts no key while it runs is restarted with it, once its process is idle.
+// An agent that accepts no key while it runs is restarted with the key, once its process is idle.
 
-// renewChecks is how often a busy process is checked.
+// renewChecks is the time between checks of a busy process.
 const renewChecks = 5 * time.Millisecond
 
-// refuseKey is the refusal of a key.
+// refuseKey returns the refusal of a key.
 func (r *Runtime) refuseKey(kind error, why string) error {
 	return &runtime.Error{Runtime: r.profile.Name, Method: methodLogin, Kind: kind, Message: why}
 }
 
-// takeForProvider accepts the key of one of the providers of the agent's models: that of its default model by default.
+// takeForProvider accepts the key of one of the providers of the agent's models, by default that of its default
+// model.
 func (r *Runtime) takeForProvider(ctx context.Context, given runtime.ProviderKey) (runtime.TakenKey, error) {
 	models, err := r.Models(ctx)
 	if err != nil {
@@ -46,7 +47,7 @@ func (r *Runtime) takeForProvider(ctx context.Context, given runtime.ProviderKey
 	return runtime.TakenKey{Provider: given.Provider}, r.renew(ctx, given)
 }
 
-// renew ends the process for one that has a key. ErrInvalidState while a turn runs.
+// renew replaces the process by one that has a key. It returns ErrInvalidState while a turn is running.
 func (r *Runtime) renew(ctx context.Context, given runtime.ProviderKey) error {
 	ctx, cancel := context.WithTimeout(ctx, r.calls)
 	defer cancel()
@@ -68,7 +69,7 @@ func (r *Runtime) renew(ctx context.Context, given runtime.ProviderKey) error {
 			}
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			r.key, r.provider = given.Key, given.Provider // before another process can start, however this one ends
+			r.key, r.provider = given.Key, given.Provider // before another process can start
 			return false
 		}
 		if r.process.Retire(conn, r.process.Uses(), time.Now(), keep, r.profile.title()+" is restarted with a key") {
@@ -76,21 +77,21 @@ func (r *Runtime) renew(ctx context.Context, given runtime.ProviderKey) error {
 			return nil
 		}
 		select {
-		case <-polls.C: // output is being stored, or a call is in progress
+		case <-polls.C: // the sink is storing output, or a call is in progress
 		case <-ctx.Done():
 			return r.refuseKey(runtime.ErrInvalidState, "it is in use; try again")
 		}
 	}
 }
 
-// busy reports whether a turn runs in a conversation, or is about to.
+// busy reports whether a turn is running in a conversation, or is about to start.
 func (p *protocol) busy() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.translator.state.Conversations)+len(p.reserved) > 0
 }
 
-// untilRenewed stops attending to a process when it must end for one with another key.
+// untilRenewed stops attending to a process when one with another key must replace it.
 func (r *Runtime) untilRenewed(ctx context.Context, p *protocol, attend func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	over := make(chan struct{})
@@ -114,7 +115,7 @@ func (r *Runtime) untilRenewed(ctx context.Context, p *protocol, attend func(con
 	}
 }
 
-// program is what the next process gets: the key of a login.
+// program returns the settings for the next process: the key of a login.
 func (r *Runtime) program() (stdio.Program, error) {
 	r.mu.Lock()
 	key, provider := r.key, r.provider
@@ -133,7 +134,7 @@ func (r *Runtime) program() (stdio.Program, error) {
 	return stdio.Program{Env: []string{r.profile.KeyVariable + "=" + key}}, nil
 }
 
-// beside is a key together with the stored ones, which would not count otherwise.
+// beside returns a key together with the stored ones; the agent would ignore those otherwise.
 func (r *Runtime) beside(provider, key string) (string, error) {
 	all := map[string]any{}
 	for _, login := range r.profile.Logins {

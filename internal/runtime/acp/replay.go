@@ -7,9 +7,9 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// Replay translates stored lines of an agent with this profile from a session in cwd, without a process, from the first
-// recorded beginning of a turn. Answers to the agent are missing, so a turn or a call may end differently. The time of
-// all is 0.
+// Replay translates stored lines of an agent with this profile from a session in cwd, without a process. It starts at
+// the first recorded start of a turn. Answers to the agent are missing, so a turn or a call may end differently. All
+// times are 0.
 func (p Profile) Replay(sessionID, cwd string, lines []json.RawMessage) []runtime.Signal {
 	t := translator{profile: &p, threads: map[string]string{}}
 	var all []runtime.Signal
@@ -34,7 +34,7 @@ func (p Profile) Replay(sessionID, cwd string, lines []json.RawMessage) []runtim
 	return all
 }
 
-// beginning is the stored line at the start of a turn: its message without content.
+// beginning returns the stored line at the start of a turn: its message without content.
 func beginning(turn, native string) json.RawMessage {
 	raw, _ := written(message{Version: "2.0", ID: turnPrefix + turn, Method: methodPrompt,
 		Params: map[string]string{"sessionId": native}}) // strings always encode

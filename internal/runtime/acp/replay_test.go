@@ -9,8 +9,8 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// What is kept of every recording of a real agent says the same messages again, whatever was answered and however its
-// process ended; from a turn whose beginning is not kept any more nothing.
+// A replay of the stored lines of every recording gives the same messages, for all answers and all ends of the
+// process. Without the recorded start of a turn it gives none.
 func TestReplayRepeatsRecordedMessages(t *testing.T) {
 	t.Parallel()
 	for _, profile := range Shipped() {
@@ -44,7 +44,7 @@ func TestReplayRepeatsRecordedMessages(t *testing.T) {
 	}
 }
 
-// kept are the lines of a recording as they are kept of each session, and the messages it had.
+// kept returns the lines of a recording that the server stores for each session, and its messages.
 func kept(t *testing.T, profile Profile, all []recorded) (map[string][]json.RawMessage, map[string]map[string]string) {
 	t.Helper()
 	lines, want := map[string][]json.RawMessage{}, map[string]map[string]string{}
@@ -99,7 +99,7 @@ func messagesOf(signals []runtime.Signal) map[string]string {
 	return all
 }
 
-// spoken is the message of the agent a signal completes, if any.
+// spoken returns the message of the agent that a signal completes, if any.
 func spoken(signal runtime.Signal) (id, text string) {
 	if signal.Method != wire.MethodItemCompleted {
 		return "", ""

@@ -24,7 +24,7 @@ func (r *Runtime) CheckReply(ref runtime.RequestRef, reply runtime.Reply) error 
 	return err
 }
 
-// result is the answer to a request.
+// result returns the answer to a request.
 func (r *Runtime) result(ref runtime.RequestRef, reply runtime.Reply) (json.RawMessage, error) {
 	for field, given := range map[string]bool{"choice": len(reply.Choice) > 0, "response": len(reply.Raw) > 0,
 		"updatedInput": len(reply.UpdatedInput) > 0, "remember": len(reply.Remember) > 0} {
@@ -55,12 +55,12 @@ func (r *Runtime) result(ref runtime.RequestRef, reply runtime.Reply) (json.RawM
 	return json.Marshal(selected(id))
 }
 
-// selected is the answer that selects an option.
+// selected returns the answer that selects an option.
 func selected(id string) map[string]any {
 	return map[string]any{"outcome": map[string]string{"outcome": "selected", "optionId": id}}
 }
 
-// chosen is the option of a reply, "" for no selection.
+// chosen returns the option of a reply, "" for no selection.
 func chosen(asked runtime.Asked, reply runtime.Reply) (id string, err error) {
 	if reply.Option != "" {
 		option, err := asked.Chosen(reply)
@@ -83,17 +83,17 @@ func chosen(asked runtime.Asked, reply runtime.Reply) (id string, err error) {
 			return id, nil
 		}
 	}
-	if id, ok := find("turn"); ok { // without an option for the session, it is allowed once
+	if id, ok := find("turn"); ok { // without an option for the session, allow it once
 		return id, nil
 	}
 	if reply.Decision == actionAccept {
 		return "", &runtime.ReplyError{Field: "scope", Message: "the agent does not offer to allow this once; it offers " +
 			asked.OptionIDs()}
 	}
-	return "", nil // declined by no selection
+	return "", nil // no selection declines it
 }
 
-// filledIn is the answer to a form.
+// filledIn returns the answer to a form.
 func filledIn(ref runtime.RequestRef, reply runtime.Reply) (json.RawMessage, error) {
 	if reply.Option != "" {
 		return nil, &runtime.ReplyError{Field: "option", Message: "a form is answered with answers"}
@@ -120,7 +120,7 @@ func (r *Runtime) Answer(ctx context.Context, ref runtime.RequestRef, reply runt
 	if err != nil {
 		return err
 	}
-	conn, done, err := r.process.Use(ctx) // it may be in the middle of a takeover
+	conn, done, err := r.process.Use(ctx) // a takeover may be in progress
 	if err != nil {
 		return runtime.WithKind(runtime.ErrRequestGone, err)
 	}
@@ -129,7 +129,7 @@ func (r *Runtime) Answer(ctx context.Context, ref runtime.RequestRef, reply runt
 		return runtime.ErrRequestGone
 	}
 	p := protocolOf(conn)
-	// The answer counts even if the caller left.
+	// Send the answer even if the caller canceled.
 	ctx = context.WithoutCancel(ctx)
 	stops := reply.Decision == actionCancel && ref.Kind == runtime.RequestApproval
 	if stops {

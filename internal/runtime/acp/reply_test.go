@@ -9,7 +9,7 @@ import (
 	"harness/internal/runtime/stdio"
 )
 
-// What a person decides comes to one of the options an agent offers, never to one that holds for longer than was said.
+// A user's decision selects one of the agent's options, never one that lasts longer than the decision.
 func TestRepliesInTheAgentsOptions(t *testing.T) {
 	t.Parallel()
 	r := New(Options{Profile: Gemini(), Setup: stdio.Setup{}})
@@ -55,7 +55,7 @@ func requireResult(t *testing.T, r *Runtime, ref runtime.RequestRef, reply runti
 	}
 }
 
-// The answers to a form's questions fill it in as its schema wants them.
+// The answers to a form's questions fill in the form according to its schema.
 func TestRepliesToForms(t *testing.T) {
 	t.Parallel()
 	r := New(Options{Profile: ClaudeBridge(), Setup: stdio.Setup{}})

@@ -13,7 +13,7 @@ import (
 	"harness/tests/runtimetest"
 )
 
-// SE-02: a conversation whose files Gemini lost continues in a new one, which gets the earlier messages.
+// SE-02: a conversation without Gemini's files continues in a new one, which gets the earlier messages.
 func TestLostConversationIsRestarted(t *testing.T) {
 	t.Parallel()
 	model := mockmodel.Start(t)

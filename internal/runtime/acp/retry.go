@@ -23,7 +23,7 @@ func (t *translator) retried(of *conversation, params json.RawMessage) []runtime
 			Error   string `json:"error"`
 		} `json:"message"`
 	}
-	_ = json.Unmarshal(params, &said) // members of another type are skipped
+	_ = json.Unmarshal(params, &said) // the decoder skips members of another type
 	if m := said.Message; of != nil && m.Subtype == "api_retry" {
 		reason := "The model's server could not be reached or broke off (" + m.Error + ")"
 		if m.Status != 0 {

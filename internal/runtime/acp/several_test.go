@@ -10,7 +10,7 @@ import (
 	"harness/tests/runtimetest"
 )
 
-// The bridge of Claude Code has a form for a question with several answers.
+// The bridge of Claude Code sends a form for a question with several answers.
 func TestABridgeAsksForSeveralAnswers(t *testing.T) {
 	t.Parallel()
 	store, model := runtimetest.NewStore(), mockmodel.Start(t)

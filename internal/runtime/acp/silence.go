@@ -9,8 +9,8 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// attend watches a running process. It ends turns without a message and turns of an unresponsive agent, and ends the
-// process itself for one with a new key.
+// attend watches a running process. It ends turns without a message and turns of an unresponsive agent. It also ends
+// a process that one with a new key must replace.
 func (r *Runtime) attend(ctx context.Context, conn *stdio.Conn, _ int) error {
 	p := protocolOf(conn)
 	p.endUnsent()
@@ -28,7 +28,7 @@ func (r *Runtime) attend(ctx context.Context, conn *stdio.Conn, _ int) error {
 	})
 }
 
-// watched are the turns that wait for the agent.
+// watched returns the turns that wait for the agent.
 func (p *protocol) watched() (turns []stdio.Turn) {
 	now := time.Now()
 	p.mu.Lock()
@@ -42,7 +42,7 @@ func (p *protocol) watched() (turns []stdio.Turn) {
 	return turns
 }
 
-// endUnsent ends the turns of an earlier server whose message never reached the process.
+// endUnsent ends the turns of an earlier server with a message that never reached the process.
 func (p *protocol) endUnsent() {
 	p.mu.Lock()
 	unsent := p.unsent
@@ -56,7 +56,7 @@ func (p *protocol) endUnsent() {
 	for _, running := range unsent {
 		_, _ = p.Emit(nil, wire.TurnCompleted(running.ThreadID, wire.Turn{ID: running.TurnID, Status: runtime.TurnInterrupted,
 			CompletedAt: time.Now().UnixMilli(),
-			// of a process that is gone the end says as much
+			// for a process that is gone, its end has the same reason
 			Error: &wire.Failure{Message: "the server was restarted before the message reached the agent; send it again"}}))
 	}
 }

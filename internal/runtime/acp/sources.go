@@ -47,7 +47,7 @@ func (r *Runtime) Sources(_, cwd, _ string) ([]runtime.Source, error) {
 	return settingsOfState(sources.Files(candidates...), cwd), nil
 }
 
-// expand replaces the variables in a path; known reports that all of them were set.
+// expand replaces the variables in a path; known reports whether all of them were set.
 func (v *variables) expand(path string) (expanded string, known bool) {
 	known = true
 	expanded = os.Expand(path, func(name string) string {
@@ -62,7 +62,7 @@ func (v *variables) expand(path string) (expanded string, known bool) {
 	return expanded, known
 }
 
-// above are a folder and its parents, from the root down.
+// above returns a folder and its parents, from the root down.
 func above(folder string) (folders []string) {
 	for folder = filepath.Clean(folder); ; folder = filepath.Dir(folder) {
 		folders = append(folders, folder)

@@ -27,7 +27,7 @@ type projectSettings struct {
 }
 
 // settingsOfState replaces the hash of Claude Code's state by that of a folder's settings in it. A state without
-// settings is no source.
+// settings is not a source.
 func settingsOfState(found []runtime.Source, cwd string) []runtime.Source {
 	kept := found[:0]
 	for _, one := range found {
@@ -44,8 +44,8 @@ func settingsOfState(found []runtime.Source, cwd string) []runtime.Source {
 	return kept
 }
 
-// readClaudeSettings are the settings for a folder as JSON, "" for none. A file that is not valid JSON, perhaps because
-// it is being written, counts as a whole.
+// readClaudeSettings returns the settings for a folder as JSON, "" for none. It returns a whole file that is not
+// valid JSON, perhaps because Claude Code is writing it.
 func readClaudeSettings(path, cwd string) string {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -69,7 +69,7 @@ func readClaudeSettings(path, cwd string) string {
 	return string(text)
 }
 
-// named is a list or an object with members, otherwise nil.
+// named returns a list or an object with members, otherwise nil.
 func named(raw json.RawMessage) json.RawMessage {
 	switch string(raw) {
 	case "", "null", "[]", "{}":

@@ -8,7 +8,7 @@ import (
 	"harness/internal/runtime"
 )
 
-// What Claude Code writes about its own runs is no change of a source; an MCP server is.
+// Data that Claude Code writes about its own runs is no change of a source; an MCP server is.
 func TestOnlySettingsOfClaudesStateCount(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), stateOfClaude)

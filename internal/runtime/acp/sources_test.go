@@ -16,8 +16,8 @@ import (
 	"harness/tests/runtimetest"
 )
 
-// The MCP servers that the settings of a workspace name are not started by the real Gemini CLI, whatever else they say;
-// they are listed. RA-16
+// The real Gemini CLI does not start MCP servers from the settings of a workspace, with any other settings there; it
+// lists them. RA-16
 func TestGeminiSources(t *testing.T) {
 	t.Parallel()
 	store := runtimetest.NewStore()
@@ -64,7 +64,7 @@ func TestGeminiSources(t *testing.T) {
 	}
 }
 
-// What an agent of the operator's own reads is unknown, except for the files its configuration names. RA-16
+// The sources of an agent of the operator are unknown, except for the files that its configuration names. RA-16
 func TestConfiguredAgentSources(t *testing.T) {
 	t.Parallel()
 	home, project := t.TempDir(), t.TempDir()
@@ -107,7 +107,7 @@ func TestConfiguredAgentSources(t *testing.T) {
 	}
 }
 
-// bodies are what a model was sent.
+// bodies returns the bodies of all requests to a model.
 func bodies(model *mockmodel.Server) (all []byte) {
 	for _, request := range model.Requests() {
 		all = append(all, request.Body...)

@@ -7,7 +7,7 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// Bounds of a turn's state, which is stored with every line that does more than append to a text.
+// Bounds of a turn's state. It is stored with every line that does more than append to a text.
 const (
 	maxText   = 64 << 10 // of a growing message; a longer one continues in a second item
 	maxOutput = 256 << 10
@@ -18,7 +18,7 @@ const (
 	maxAsked  = 128
 )
 
-// state is everything that the translation of a line needs from earlier lines, as JSON: the running turns, by the
+// state is the data from earlier lines that the translation of a line needs, as JSON: the running turns, by the
 // agent's id of their conversation.
 type state struct {
 	Conversations map[string]*conversation `json:"talks,omitempty"`
@@ -30,7 +30,7 @@ type conversation struct {
 	Turn      string `json:"turn"`
 	Cwd       string `json:"cwd,omitempty"`
 	StartedAt int64  `json:"startedAt,omitempty"`
-	// Items counts the texts of the turn, Text is the growing one.
+	// Items is the number of texts of the turn, Text the growing one.
 	Items int   `json:"items,omitempty"`
 	Text  *text `json:"text,omitempty"`
 	// Tools are the open calls, in order; Ended the ids of the last ended ones.
@@ -41,14 +41,14 @@ type conversation struct {
 	// Window is the model's context in tokens, Total the usage of the conversation before this turn.
 	Window int64       `json:"window,omitempty"`
 	Total  wire.Tokens `json:"total,omitzero"`
-	// Cancelled says that the turn was asked to end, Silent why if the agent was unresponsive, Declined that a person
-	// declined one of its requests.
+	// Cancelled means that the server requested the end of the turn, Declined that a user declined one of its
+	// requests. Silent is the reason if the agent was unresponsive.
 	Cancelled    bool   `json:"cancelled,omitempty"`
 	Unresponsive string `json:"silent,omitempty"`
 	Declined     bool   `json:"declined,omitempty"`
-	// AutoApproved says that the agent's requests in this turn are approved without a person.
+	// AutoApproved means that the server approves the agent's requests in this turn without a user.
 	AutoApproved bool `json:"unasked,omitempty"`
-	// Clears says that the message clears the conversation.
+	// Clears means that the message clears the conversation.
 	Clears bool `json:"clears,omitempty"`
 }
 
@@ -68,7 +68,7 @@ type asked struct {
 	Answer string          `json:"answer,omitempty"`
 }
 
-// encode is the stored form of the state.
+// encode returns the stored form of the state.
 func (s *state) encode() json.RawMessage {
 	raw, err := json.Marshal(s)
 	if err != nil {
@@ -77,11 +77,11 @@ func (s *state) encode() json.RawMessage {
 	return raw
 }
 
-// decodeState reads the result of encode, without the output to be read again. Unreadable JSON is an empty state.
+// decodeState reads the result of encode, without the output to read again. Unreadable JSON is an empty state.
 func decodeState(raw json.RawMessage) state {
 	var stored struct {
 		state
-		// Texts is where earlier versions store the growing messages.
+		// Texts are the growing messages as earlier versions stored them.
 		Texts map[string]string `json:"texts"`
 	}
 	_ = json.Unmarshal(raw, &stored) // a process without output has none
@@ -104,7 +104,7 @@ func (s *state) turn(id string) (native string, of *conversation) {
 	return "", nil
 }
 
-// asking finds the conversation a request was asked in.
+// asking finds the conversation of a request.
 func (s *state) asking(id json.RawMessage) (of *conversation, request *asked) {
 	for _, conversation := range s.Conversations {
 		for _, one := range conversation.Asked {
@@ -125,7 +125,7 @@ func (t *conversation) tool(id string) *tool {
 
 func (t *conversation) position() wire.Place { return wire.Place{ThreadID: t.Thread, TurnID: t.Turn} }
 
-// keepLast is a list with its last elements only.
+// keepLast adds to a list and keeps only its last elements.
 func keepLast(list []string, one string, most int) []string {
 	if list = append(list, one); len(list) > most {
 		list = slices.Clone(list[len(list)-most:])
@@ -133,7 +133,7 @@ func keepLast(list []string, one string, most int) []string {
 	return list
 }
 
-// bounded is a value within the limit, or a text with its length.
+// bounded returns a value within the limit, or a text with its length.
 func bounded(raw json.RawMessage) json.RawMessage {
 	if len(raw) <= maxValue {
 		return raw

@@ -11,8 +11,9 @@ import (
 	"harness/tests/runtimetest"
 )
 
-// OpenCode keeps what its sub-agents ask from clients of this protocol. It offers none, so that no turn waits for an
-// answer that cannot come; a model that calls one all the same is refused, and its turn ends.
+// OpenCode does not pass on the requests of its sub-agents to clients of this protocol. The adapter offers no
+// sub-agents, so that no turn waits for an answer that cannot come. If a model calls one anyway, the call is refused
+// and the turn ends.
 func TestOpenCodeOffersNoSubAgents(t *testing.T) {
 	t.Parallel()
 	store, model := runtimetest.NewStore(), mockmodel.Start(t)
@@ -36,7 +37,7 @@ func TestOpenCodeOffersNoSubAgents(t *testing.T) {
 	}
 }
 
-// The bridge of Claude Code says nothing when it has cleared a conversation: an entry does.
+// The bridge of Claude Code does not report that it cleared a conversation, so the adapter publishes an item.
 func TestBridgeReportsClearedConversation(t *testing.T) {
 	t.Parallel()
 	store, model := runtimetest.NewStore(), mockmodel.Start(t)

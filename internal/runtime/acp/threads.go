@@ -48,7 +48,7 @@ type offer struct {
 // modeAsks is the agents' name of the mode with approvals.
 const modeAsks = "default"
 
-// asks is the mode of a conversation with approvals, "" without one of that name.
+// asks returns the mode of a conversation with approvals, "" without one of that name.
 func (o *offer) asks() string {
 	for _, mode := range o.Modes.All {
 		if mode.ID == modeAsks {
@@ -58,7 +58,7 @@ func (o *offer) asks() string {
 	return ""
 }
 
-// models are the offered ones, and the id of the option that sets one ("" if there is a method for it).
+// models returns the offered models, and the id of the option that sets one ("" if there is a method for it).
 func (o *offer) models(images bool) (models []runtime.Model, option string) {
 	models = []runtime.Model{}
 	for _, one := range o.Models.All {
@@ -78,8 +78,8 @@ func (o *offer) models(images bool) (models []runtime.Model, option string) {
 	return models, option
 }
 
-// Models implements runtime.Adapter. An agent lists its models when a conversation is opened, so one is opened if there
-// was none.
+// Models implements runtime.Adapter. An agent lists its models when a conversation opens, so Models opens one if
+// there was none.
 func (r *Runtime) Models(ctx context.Context) ([]runtime.Model, error) {
 	if models, _ := r.offers(); len(models) > 0 {
 		return models, nil
@@ -103,7 +103,7 @@ func (r *Runtime) offers() (models []runtime.Model, option string) {
 	return r.offered.models(images)
 }
 
-// open creates a conversation, with its mode and model.
+// open creates a conversation and sets its mode and model.
 func (r *Runtime) open(ctx context.Context, conn *stdio.Conn, thread, cwd string) (native string, err error) {
 	if err := r.requireNoSettings(cwd); err != nil {
 		return "", err
@@ -131,7 +131,7 @@ func (r *Runtime) open(ctx context.Context, conn *stdio.Conn, thread, cwd string
 	return made.SessionID, nil
 }
 
-// withMeta adds the profile's _meta to the parameters of opening or loading a conversation.
+// withMeta adds the profile's _meta to the parameters that open or load a conversation.
 func (r *Runtime) withMeta(params map[string]any) map[string]any {
 	if r.profile.SessionMeta != "" {
 		params["_meta"] = json.RawMessage(r.profile.SessionMeta)
@@ -139,7 +139,7 @@ func (r *Runtime) withMeta(params map[string]any) map[string]any {
 	return params
 }
 
-// learn stores what an agent reports about a conversation that was opened or loaded.
+// learn stores the agent's data about an opened or loaded conversation.
 func (r *Runtime) learn(conn *stdio.Conn, native string, said offer) {
 	r.mu.Lock()
 	if models, _ := said.models(false); len(models) > 0 {
@@ -158,14 +158,14 @@ func (r *Runtime) learn(conn *stdio.Conn, native string, said offer) {
 	p.settings[native] = now
 }
 
-// autoApproved reports whether the agent's requests in a conversation are approved without a person.
+// autoApproved reports whether the server approves the agent's requests in a conversation without a user.
 func (r *Runtime) autoApproved(p *protocol, native string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return r.profile.AutoApproves && p.settings[native].policy == "never"
 }
 
-// set gives a conversation the mode of an approval policy, and a model; "" leaves either.
+// set sets the mode for an approval policy and the model of a conversation; "" leaves either.
 func (r *Runtime) set(ctx context.Context, conn *stdio.Conn, thread, native, policy, model string) error {
 	p := protocolOf(conn)
 	p.mu.Lock()
@@ -234,7 +234,7 @@ func (r *Runtime) StartThread(ctx context.Context, in runtime.StartThread) (runt
 	return runtime.Thread{ID: thread, NativeID: native, Cwd: in.Cwd, Model: modelOf(conn, native), Source: r.profile.Name}, nil
 }
 
-// modelOf is the model of a conversation, "" if unknown.
+// modelOf returns the model of a conversation, "" if unknown.
 func modelOf(conn *stdio.Conn, native string) string {
 	p := protocolOf(conn)
 	p.mu.Lock()
@@ -255,8 +255,8 @@ func (r *Runtime) remember(thread, native, cwd string) (knownNative, knownCwd st
 	return cmp.Or(r.natives[thread], thread), r.folders[thread]
 }
 
-// ResumeThread implements runtime.Threads. A conversation without a known folder is loaded with its next message, which
-// has it.
+// ResumeThread implements runtime.Threads. A conversation without a known folder loads with its next message, which
+// has the folder.
 func (r *Runtime) ResumeThread(ctx context.Context, in runtime.ResumeThread) (runtime.Thread, error) {
 	native, cwd := r.remember(in.ThreadID, in.NativeID, "")
 	thread := runtime.Thread{ID: in.ThreadID, NativeID: native, Cwd: cwd, Source: r.profile.Name}
@@ -271,7 +271,7 @@ func (r *Runtime) ResumeThread(ctx context.Context, in runtime.ResumeThread) (ru
 	return thread, r.load(ctx, conn, in.ThreadID, native, cwd)
 }
 
-// load loads a stored conversation, unless it is loaded.
+// load loads a stored conversation, unless the process has it.
 func (r *Runtime) load(ctx context.Context, conn *stdio.Conn, thread, native, cwd string) error {
 	p := protocolOf(conn)
 	p.mu.Lock()
@@ -316,12 +316,12 @@ func (r *Runtime) load(ctx context.Context, conn *stdio.Conn, thread, native, cw
 	return nil
 }
 
-// quietProbes is the number of answers in a row, with no message of a conversation between them, after which its history
-// is complete.
+// quietProbes is the number of consecutive answers without a message of a conversation, after which its history is
+// complete.
 const quietProbes = 2
 
-// awaitHistory returns when an agent has sent the whole history of a conversation that it loads. Not every agent has
-// sent it when it answers. Messages of old turns must not become part of the next one.
+// awaitHistory returns when an agent has sent the whole history of a conversation that it loads. Some agents answer
+// the call earlier. Messages of old turns must not become part of the next one.
 func (p *protocol) awaitHistory(ctx context.Context, limit time.Duration, native string) error {
 	said := func() int {
 		p.mu.Lock()

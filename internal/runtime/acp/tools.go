@@ -13,7 +13,7 @@ import (
 // tool is an open tool call.
 type tool struct {
 	ID   string `json:"id"`
-	Item string `json:"item"` // "" until it was published
+	Item string `json:"item"` // "" before its publication
 	// Type is the type of its item.
 	Type  string `json:"type,omitempty"`
 	Kind  string `json:"kind,omitempty"`
@@ -27,15 +27,15 @@ type tool struct {
 	Paths  []string        `json:"paths,omitempty"`
 	Result json.RawMessage `json:"result,omitempty"`
 	Exit   *int            `json:"exit,omitempty"`
-	// Declined says that it did not run because a person or a rule refused it.
+	// Declined means that it did not run because a user or a rule refused it.
 	Declined bool `json:"declined,omitempty"`
-	// images are its images, only while their line is read.
+	// images are its images, set only during the processing of their line.
 	images []wire.Picture
-	// grown is its output.
+	// growingText is its output.
 	growingText
 }
 
-// onlyPutsOut reports whether an update contains only output of a call that is published as deltas.
+// onlyPutsOut reports whether an update contains only output of a call with published deltas.
 func (u *update) onlyPutsOut(of *tool) bool {
 	return u.Kind == "tool_call_update" && u.Meta.Terminal.Data != "" && (u.Status == "" || u.Status == "in_progress") &&
 		(u.Title == "" || u.Title == of.Title) && (u.ToolKind == "" || u.ToolKind == of.Kind) &&
@@ -60,8 +60,7 @@ type toolContent struct {
 	NewText string  `json:"newText"`
 }
 
-// merge applies an update to a call, at the end of its line, and returns what it added to the output shown
-// while it runs.
+// merge applies an update to a call, at the end of its line, and returns the text it added to the live output.
 func (t *tool) merge(u *update, p *Profile, end int64) (added string) {
 	t.Kind, t.Title = cmp.Or(u.ToolKind, t.Kind), bounds(cmp.Or(u.Title, t.Title), maxText)
 	t.Name = bounds(cmp.Or(u.Meta.Claude.Tool, u.Name, t.Name, p.nameIn(u.ToolCallID)), maxText)
@@ -117,7 +116,7 @@ func (t *tool) mergeContents(u *update) (text string) {
 	return shown.String()
 }
 
-// mergeOutput sets the output of an update with this text, and returns what the update adds to it.
+// mergeOutput sets the output of an update with this text, and returns the added part.
 func (t *tool) mergeOutput(u *update, live string, end int64) (added string) {
 	switch {
 	case u.Meta.Terminal.Data != "":
@@ -147,7 +146,7 @@ func meaningful(raw json.RawMessage) bool {
 	return true
 }
 
-// kindExecute is the kind of calls that run a command; kindsOfEdits those that change files.
+// kindExecute is the kind of calls that run a command; kindsOfEdits are the kinds that change files.
 const kindExecute = "execute"
 
 func changesFiles(kind string) bool { return kind == "edit" || kind == "delete" || kind == "move" }
@@ -163,7 +162,7 @@ func (t *tool) known() bool {
 	return t.Input != nil
 }
 
-// command is the command of a call, "" if its arguments have none.
+// command returns the command of a call, "" if its arguments have none.
 func (t *tool) command() string {
 	var in struct {
 		Command json.RawMessage `json:"command"`
@@ -182,7 +181,7 @@ func (t *tool) command() string {
 	return ""
 }
 
-// cwd is the folder of a command, if the arguments have it.
+// cwd returns the folder of a command, if the arguments have it.
 func (t *tool) cwd(fallback string) string {
 	var in struct {
 		Cwd json.RawMessage `json:"cwd"`
@@ -191,7 +190,7 @@ func (t *tool) cwd(fallback string) string {
 	return cmp.Or(wire.Text(in.Cwd), fallback)
 }
 
-// called are the server and the name of a tool, and its arguments.
+// called returns the server and the name of a tool, and its arguments.
 func (t *tool) called(p *Profile) (server, name string, arguments json.RawMessage) {
 	var in struct {
 		Server    string          `json:"server"`
@@ -219,7 +218,7 @@ func (t *tool) called(p *Profile) (server, name string, arguments json.RawMessag
 	return p.Name, name, arguments
 }
 
-// isOf reports whether a call is for a tool of an MCP server. A title alone may be the model's text.
+// isOf reports whether a call is for a tool of an MCP server. A title alone may be text of the model.
 func (t *tool) isOf(p *Profile, server string) bool {
 	if server == "" || t.Name == "" && !t.MCP {
 		return false
@@ -230,7 +229,7 @@ func (t *tool) isOf(p *Profile, server string) bool {
 	return of == server
 }
 
-// shownAs is the item type of a call.
+// shownAs returns the item type of a call.
 func (t *tool) shownAs() string {
 	switch {
 	case t.Kind == kindExecute && !t.MCP:
@@ -241,7 +240,7 @@ func (t *tool) shownAs() string {
 	return wire.ItemToolCall
 }
 
-// fileEdits are the changes of a call; those without a diff have only their paths.
+// fileEdits returns the changes of a call; those without a diff have only their paths.
 func (t *tool) fileEdits() (edits []wire.FileEdit) {
 	for _, e := range t.Edits {
 		edits = append(edits, wire.FileEdit{Path: e.Path, Kind: e.Kind, Diff: e.Diff})
@@ -259,7 +258,7 @@ func (t *tool) fileEdits() (edits []wire.FileEdit) {
 	return edits
 }
 
-// item is the call's item with a status.
+// item returns the call's item with a status.
 func (t *tool) item(p *Profile, cwd, status string) any {
 	over := status != wire.StatusInProgress
 	switch t.Type {
@@ -285,7 +284,7 @@ func (t *tool) item(p *Profile, cwd, status string) any {
 	return call
 }
 
-// output is the output of a call: the agent's report of it, otherwise the displayed part.
+// output returns the output of a call: the agent's report of it, otherwise the displayed part.
 func (t *tool) output() string {
 	if text := wire.Text(t.Result); text != "" {
 		return text
@@ -305,7 +304,7 @@ func (t *tool) output() string {
 	return cmp.Or(wire.Text(out.Output), wire.Text(out.Error), said.String(), t.last(maxOutput))
 }
 
-// exitCode is the exit code of a command, nil if unknown.
+// exitCode returns the exit code of a command, nil if unknown.
 func (t *tool) exitCode() *int {
 	var out struct {
 		Metadata struct {
@@ -317,7 +316,7 @@ func (t *tool) exitCode() *int {
 	return cmp.Or(t.Exit, out.Metadata.Exit, out.ExitCode)
 }
 
-// bounds is the beginning of a text that is too long, in whole characters.
+// bounds returns the beginning of a text that is too long, in whole characters.
 func bounds(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -325,7 +324,7 @@ func bounds(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "")
 }
 
-// tail is the end of an output that is too long.
+// tail returns the end of an output that is too long.
 func tail(text string) string {
 	if len(text) <= maxOutput {
 		return text

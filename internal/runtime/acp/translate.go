@@ -18,15 +18,15 @@ type translator struct {
 	state state
 	// threads are the sessions of the conversations that this process opened or loaded, by the agent's ids.
 	threads map[string]string
-	// allowed is the answer to the previous line's request, when it was approved without a person.
+	// allowed is the answer to the previous line's request, when the server approved it without a user.
 	allowed any
-	// upTo is the end of the current line in the process's output. unsaid says that the state changed through our own
-	// lines since it was encoded.
+	// upTo is the end of the current line in the process's output. unsaid means that the server's own lines changed
+	// the state since it was encoded.
 	upTo   int64
 	unsaid bool
 }
 
-// params are the used parameters of notifications and requests.
+// params are the known parameters of notifications and requests.
 type params struct {
 	SessionID string          `json:"sessionId"`
 	Update    update          `json:"update"`
@@ -46,7 +46,7 @@ type option struct {
 	Kind string `json:"kind"` // allow_once, allow_always, reject_once or reject_always
 }
 
-// begin stores and publishes a turn whose message is about to be sent.
+// begin stores and publishes a turn before its message is sent.
 func (t *translator) begin(native string, of conversation, user any, at int64) []runtime.Signal {
 	of.StartedAt = at
 	if t.state.Conversations == nil {
@@ -59,14 +59,14 @@ func (t *translator) begin(native string, of conversation, user any, at int64) [
 	}
 }
 
-// params are the parameters of a line.
+// params returns the parameters of a line.
 func (l *line) params() (p params) {
-	_ = json.Unmarshal(l.Params, &p) // members of an unexpected type are skipped
+	_ = json.Unmarshal(l.Params, &p) // the decoder skips members of an unexpected type
 	p.Update.ToolCallID, p.Update.MessageID = runtime.KnownID(p.Update.ToolCallID), runtime.KnownID(p.Update.MessageID)
 	return p
 }
 
-// said translates a line of the agent; changed reports that the state changed beyond an addition to a text.
+// said translates a line of the agent; changed reports whether the state changed beyond an addition to a text.
 func (t *translator) said(l *line, at int64) (signals []runtime.Signal, changed bool) {
 	p := l.params()
 	switch {
@@ -97,13 +97,13 @@ func (t *translator) said(l *line, at int64) (signals []runtime.Signal, changed 
 		}
 	}
 	if of == nil {
-		return signals, false // messages of past turns repeat when a conversation is loaded
+		return signals, false // messages of past turns repeat when a conversation loads
 	}
 	more, changed := t.update(of, &p.Update, at)
 	return append(signals, more...), changed
 }
 
-// update handles an update in a turn.
+// update translates an update in a turn.
 func (t *translator) update(of *conversation, u *update, at int64) (signals []runtime.Signal, changed bool) {
 	switch u.Kind {
 	case "agent_message_chunk", "agent_thought_chunk":
@@ -114,7 +114,8 @@ func (t *translator) update(of *conversation, u *update, at int64) (signals []ru
 		more, plain := t.grow(of, u, at)
 		return append(signals, more...), len(signals) > 0 || !plain
 	case "tool_call", "tool_call_update":
-		// "in_progress" means nothing: OpenCode sends it before the approval request, and output may follow the request.
+		// "in_progress" means nothing: OpenCode sends it before the approval request, and output may follow the
+		// request.
 		signals = t.answered(of, u.ToolCallID, ended(u.Status), at)
 		more, plain := t.call(of, u, at)
 		return append(signals, more...), len(signals) > 0 || !plain
@@ -142,17 +143,17 @@ func (t *translator) update(of *conversation, u *update, at int64) (signals []ru
 	return nil, false
 }
 
-// shown is a part of a message as text.
+// shown returns a part of a message as text.
 func (u *update) shown() string {
 	var content block
 	_ = json.Unmarshal(u.Content, &content) // a block of another shape has none
 	return content.shown()
 }
 
-// image is an image with its bytes in a part of a message.
+// image returns an image with its bytes in a part of a message.
 func (u *update) image() (image wire.Picture, is bool) {
 	var content block
-	_ = json.Unmarshal(u.Content, &content) // a block of another shape is none
+	_ = json.Unmarshal(u.Content, &content) // a block of another shape is not an image
 	is = u.Kind == "agent_message_chunk" && content.Type == "image" && content.Data != ""
 	return wire.NewPicture(content.Mime, content.Data), is
 }
@@ -164,7 +165,7 @@ func (of *conversation) showImage(image wire.Picture, at int64) []runtime.Signal
 	return append(of.closeText(at), wire.ItemStarted(of.position(), shown, at), wire.ItemCompleted(of.position(), shown, at))
 }
 
-// grow appends to the open text, or begins one; plain reports that it only appended.
+// grow appends to the open text, or starts one; plain reports whether it only appended.
 func (t *translator) grow(of *conversation, u *update, at int64) (signals []runtime.Signal, plain bool) {
 	added, thought := u.shown(), u.Kind == "agent_thought_chunk"
 	if added == "" {
@@ -191,7 +192,7 @@ func (t *translator) grow(of *conversation, u *update, at int64) (signals []runt
 	} else {
 		signals = append(signals, wire.MessageDelta(in, of.Text.ID, added))
 	}
-	if len(added) > maxText { // too long to be remembered
+	if len(added) > maxText { // too long to remember
 		signals = append(signals, of.closeText(at)...)
 	}
 	return signals, len(signals) == 1
@@ -217,7 +218,7 @@ func (of *conversation) closeText(at int64) []runtime.Signal {
 	return []runtime.Signal{wire.ItemCompleted(of.position(), item, at)}
 }
 
-// call handles an update of a tool call; plain reports that it only appended to the output.
+// call handles an update of a tool call; plain reports whether it only appended to the output.
 func (t *translator) call(of *conversation, u *update, at int64) (signals []runtime.Signal, plain bool) {
 	if u.ToolCallID == "" || t.hides(u) {
 		return nil, true
@@ -225,7 +226,7 @@ func (t *translator) call(of *conversation, u *update, at int64) (signals []runt
 	one := of.tool(u.ToolCallID)
 	if one == nil {
 		if slices.Contains(of.Ended, u.ToolCallID) && u.Kind != "tool_call" {
-			return nil, true // news of an ended call
+			return nil, true // an update of an ended call
 		}
 		if one, signals = t.open(of, u.ToolCallID, at); u.Kind != "tool_call" {
 			signals = append(signals, of.closeText(at)...)
@@ -256,7 +257,7 @@ func (t *translator) call(of *conversation, u *update, at int64) (signals []runt
 	return append(signals, t.close(of, one, status, at)...), false
 }
 
-// hides reports whether the request of a call shows instead of it.
+// hides reports whether clients see the request of a call instead of the call.
 func (t *translator) hides(u *update) bool {
 	name := u.Meta.Claude.Tool
 	if name == "" {
@@ -265,7 +266,7 @@ func (t *translator) hides(u *update) bool {
 	return name != "" && slices.Contains(t.profile.QuestionTools, name)
 }
 
-// open makes room for a call.
+// open adds a call. If there are too many, it closes the oldest one.
 func (t *translator) open(of *conversation, id string, at int64) (one *tool, signals []runtime.Signal) {
 	if len(of.Tools) >= maxTools {
 		oldest := of.Tools[0]

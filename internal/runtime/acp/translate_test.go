@@ -20,7 +20,7 @@ import (
 
 var writeGolden = flag.Bool("update", false, "write the golden files")
 
-// recorded is a line of a recording: what was said to the agent (In), or by it (Out).
+// recorded is a line of a recording: input of the agent (In), or its output (Out).
 type recorded struct {
 	At   int64           `json:"at"`
 	Proc string          `json:"proc"`
@@ -28,8 +28,8 @@ type recorded struct {
 	Out  json.RawMessage `json:"out"`
 }
 
-// player plays a recording: what was said to the agent changes the state as the adapter changes it, and what it said is
-// translated. Between every two lines the state goes through JSON.
+// player plays a recording. Input of the agent changes the state as in the adapter, and output is translated. Between
+// every two lines the state is encoded and decoded.
 type player struct {
 	t       *testing.T
 	profile Profile
@@ -40,11 +40,11 @@ type player struct {
 	signals []runtime.Signal
 }
 
-// heir is a translator one server after another goes on with.
+// heir is a translator that several servers use, one after another.
 type heir struct {
 	translator
-	// lines are the lines of the process so far, whose numbers are their end offsets; stored is the state as
-	// the next server gets it.
+	// lines are the lines of the process so far; their numbers are their end offsets. stored is the state that the
+	// next server gets.
 	lines  []line
 	stored json.RawMessage
 }
@@ -60,7 +60,7 @@ func (h *heir) feed(l *line, at, span int64) []runtime.Signal {
 	return signals
 }
 
-// resume goes on as the next server does. What was said to the agent and is not stored yet is another test's matter.
+// resume continues as the next server does. Another test covers input of the agent that is not stored yet.
 func (h *heir) resume() {
 	if h.unsaid {
 		h.stored = h.state.encode()
@@ -126,7 +126,7 @@ func (p *player) play(r recorded) {
 		p.threads[made.SessionID] = "thread-" + made.SessionID
 		return
 	}
-	if l.Method == "" { // the answer to a message goes by the turn's id
+	if l.Method == "" { // the answer to a message has the turn's id
 		var id string
 		if json.Unmarshal(l.ID, &id) == nil {
 			l.ID, _ = json.Marshal(turnPrefix + p.proc + "-" + id)
@@ -149,7 +149,7 @@ func (p *player) play(r recorded) {
 	}
 }
 
-// sent notes what was said to the agent.
+// sent records input of the agent.
 func (p *player) sent(l *line, at int64) {
 	var in struct {
 		SessionID string            `json:"sessionId"`
@@ -200,8 +200,8 @@ func (p *player) sent(l *line, at int64) {
 	}
 }
 
-// Every recording of the real agents becomes the canonical lines that are written down, whatever the moment at which a
-// server had to go on with the state another one has stored.
+// Every recording of the real agents gives the golden canonical lines, with a takeover from the stored state at any
+// line.
 func TestRecordingsBecomeCanonicalLines(t *testing.T) {
 	t.Parallel()
 	for _, profile := range Shipped() {
@@ -219,7 +219,8 @@ func TestRecordingsBecomeCanonicalLines(t *testing.T) {
 					fmt.Fprintf(&got, "%s\n", s.Raw)
 				}
 				t.Run(name, func(t *testing.T) {
-					// Killed agents, and one that never answered, leave turns behind that their processes' ends close.
+					// Killed agents, and one that never answered, leave open turns; the ends of their processes close
+					// them.
 					runtimetest.CheckRules(t, runtimetest.Rules{Tidy: true}, p.signals, strings.HasPrefix(name, "kill9") || profile.Name == "gemini" && name == "err-429")
 				})
 			}

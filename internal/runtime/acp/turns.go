@@ -12,11 +12,11 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// alivePatience is how long a message waits for a sign of life of its process.
+// alivePatience is how long a message waits for a response of its process.
 const alivePatience = 2 * time.Second
 
-// StartTurn implements runtime.Threads. A message to a busy conversation is refused with runtime.ErrTurnActive: agents
-// handle a second one differently, and one of them cancels the running turn.
+// StartTurn implements runtime.Threads. It refuses a message to a busy conversation with runtime.ErrTurnActive:
+// agents handle a second one differently, and one of them cancels the running turn.
 func (r *Runtime) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.StartedTurn, error) {
 	if err := r.Capabilities().CheckControls(r.profile.Name, in.ApprovalPolicy, in.Sandbox, in.NetworkAccess); err != nil {
 		return runtime.StartedTurn{}, err
@@ -83,14 +83,15 @@ func (r *Runtime) prompt(ctx context.Context, p *protocol, of conversation, nati
 	r.mu.Lock()
 	r.began[of.Thread] = time.Now()
 	r.mu.Unlock()
-	// From here on it is a turn, even without the caller: if its process is gone, it is published as interrupted.
+	// From here on it is a turn, even if the caller cancels. If its process is gone, the turn is published as
+	// interrupted.
 	ctx, of.Turn = context.WithoutCancel(ctx), turn
 	stored, err := p.begin(native, of, userItem{Type: wire.ItemUserMessage, ID: turn + ":user", Content: input})
 	if err != nil {
 		return "", err
 	}
 	select {
-	case <-stored: // the next server must know of the turn if the agent does
+	case <-stored: // the next server must have the turn if the agent does
 	case <-p.Gone():
 		return turn, nil
 	}
@@ -110,9 +111,9 @@ func (r *Runtime) InterruptTurn(ctx context.Context, threadID, turnID string) er
 	return protocolOf(conn).stop(context.WithoutCancel(ctx), turnID)
 }
 
-// requireAlive makes a round trip to the process: runtime.ErrProcessGone when it has ended, even if unnoticed. A turn is
-// published before its message is written, so one for a dead process could not move to the next process. A slow process
-// counts as alive.
+// requireAlive makes a round trip to the process. It returns runtime.ErrProcessGone when the process has exited, even
+// if unnoticed. A turn is published before its message is written, so a turn for a dead process could not move to the
+// next one. A slow process counts as alive.
 func (p *protocol) requireAlive(ctx context.Context) error {
 	method, params := p.Probe()
 	_, err := p.Call(ctx, alivePatience, method, params)
@@ -122,7 +123,8 @@ func (p *protocol) requireAlive(ctx context.Context) error {
 	return err
 }
 
-// reserve reserves a conversation for one message. ErrTurnActive while another one has it, or a turn runs.
+// reserve reserves a conversation for one message. It returns ErrTurnActive while another message has it, or a turn
+// is running.
 func (p *protocol) reserve(native string) (release func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -137,7 +139,7 @@ func (p *protocol) reserve(native string) (release func(), err error) {
 	}, nil
 }
 
-// begin publishes a turn before its message is sent; stored is closed once it is durable.
+// begin publishes a turn before its message is sent; stored is closed once the turn is durable.
 func (p *protocol) begin(native string, of conversation, user userItem) (stored <-chan struct{}, err error) {
 	now := time.Now()
 	p.mu.Lock()
@@ -148,7 +150,7 @@ func (p *protocol) begin(native string, of conversation, user userItem) (stored 
 	return p.Emit(beginning(of.Turn, native), signals...)
 }
 
-// turnStored notes that the end of a turn is stored.
+// turnStored records that the end of a turn is stored.
 func (p *protocol) turnStored(turn string) {
 	p.mu.Lock()
 	open := p.labels[turn]
@@ -159,7 +161,7 @@ func (p *protocol) turnStored(turn string) {
 	}
 }
 
-// closed notes that the process has closed a conversation.
+// closed records that the process has closed a conversation.
 func (p *protocol) closed(native string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -15,8 +15,8 @@ import (
 	"harness/tests/runtimetest"
 )
 
-// Gemini CLI reaches its models at Vertex AI when its environment chooses that, also with a key of the other
-// kind present. It uses the server's settings only in folders of root that no other user may write to.
+// Gemini CLI uses its models at Vertex AI when its environment selects that, even if it also has a key of the other
+// kind. It uses the server's settings only in folders of root that no other user may write to.
 func TestGeminiAtVertexAI(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() != 0 {
@@ -47,7 +47,7 @@ func TestGeminiAtVertexAI(t *testing.T) {
 	}
 }
 
-// rootsHome is a folder below no folder that others may write to, as t.TempDir is.
+// rootsHome returns a folder below no folder that others may write to, unlike t.TempDir.
 func rootsHome(t *testing.T) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()
@@ -66,8 +66,8 @@ func rootsHome(t *testing.T) string {
 	return home
 }
 
-// RA-08: for Gemini CLI a key and a login with OAuth are both found, in the environment and in its home, and
-// distinguished. Where neither is there, both ways are named.
+// RA-08: Gemini CLI finds a key and a login with OAuth, in the environment and in its home, and distinguishes them.
+// Without both, the remedy names both ways.
 func TestGeminiCredentialsAreDistinguished(t *testing.T) {
 	t.Parallel()
 	loggedIn := t.TempDir()

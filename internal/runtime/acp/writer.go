@@ -10,11 +10,11 @@ import (
 	"harness/internal/runtime/stdio"
 )
 
-// A conversation of codex has one writer. When a bridge is killed, its codex may still have the conversation open for a
-// moment, and the next bridge is refused.
+// A conversation of codex has one writer. After the kill of a bridge, its codex may briefly keep the conversation
+// open. The next bridge then gets a refusal.
 
 const (
-	// writerPatience is how long another process may still have a conversation open.
+	// writerPatience is how long another process may keep a conversation open.
 	writerPatience = 10 * time.Second
 	// writerPause is the time between two attempts to load it.
 	writerPause = 50 * time.Millisecond
@@ -43,7 +43,7 @@ func (r *Runtime) callWhenFree(ctx context.Context, conn *stdio.Conn, method str
 	}
 }
 
-// openElsewhere reports whether a conversation is refused because another process has it open.
+// openElsewhere reports whether an error means that another process has the conversation open.
 func openElsewhere(err error) bool {
 	var native *runtime.Error
 	if !errors.As(err, &native) {

@@ -10,7 +10,8 @@ import (
 	"harness/tests/runtimetest"
 )
 
-// A conversation that the codex of a dead bridge still has open is loaded as soon as that one lets go of it.
+// If the codex of a dead bridge still has a conversation open, the adapter loads it as soon as that codex releases
+// it.
 func TestAConversationIsLoadedWhenItsWriterHasGone(t *testing.T) {
 	t.Parallel()
 	store, model := runtimetest.NewStore(), mockmodel.Start(t)
@@ -27,11 +28,11 @@ func TestAConversationIsLoadedWhenItsWriterHasGone(t *testing.T) {
 	}
 	store.End(t, first.TurnID)
 
-	other := *s // as another server's, which does not end the processes of this one
+	other := *s // like another server's, which does not end the processes of this one
 	other.options.Setup.Launch.Marker = process.Marker(t.TempDir(), "other")
 	next := runtimetest.NewStore()
 	after := other.start(t, next)
-	if _, err := after.Models(t.Context()); err != nil { // it is up
+	if _, err := after.Models(t.Context()); err != nil { // it is ready
 		t.Fatal(err)
 	}
 	begun := make(chan error, 1)
@@ -46,7 +47,7 @@ func TestAConversationIsLoadedWhenItsWriterHasGone(t *testing.T) {
 		t.Fatalf("while it is open elsewhere: %v", err)
 	case <-time.After(500 * time.Millisecond):
 	}
-	before.Kill(t, thread.ID) // its codex ends with it, some time later
+	before.Kill(t, thread.ID) // its codex exits with it, some time later
 	if err := <-begun; err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"harness/internal/runtime/environment"
 )
 
-// Auth implements runtime.Adapter: it finds a key in the environment, a stored login, or the credentials of the cloud
+// Auth implements runtime.Adapter. It finds a key in the environment, a stored login, or the credentials of the cloud
 // that the environment selects.
 func (r *Runtime) Auth(context.Context) (runtime.AuthStatus, error) {
 	if cloud := environment.ChosenProvider(Name, r.launcher.Variable); cloud != nil {
@@ -48,7 +48,7 @@ func (r *Runtime) Auth(context.Context) (runtime.AuthStatus, error) {
 	return status, nil
 }
 
-// remedy is how to log Claude Code in without a page.
+// remedy explains how to log in to Claude Code without a web page.
 const remedy = "set ANTHROPIC_API_KEY for the server; or make a token with `claude setup-token` and set CLAUDE_CODE_OAUTH_TOKEN"
 
 // offered are the models that Claude Code offers.
@@ -57,7 +57,7 @@ type offered struct {
 	models []runtime.Model
 }
 
-// learn reads the models in the answer to a greeting.
+// learn reads the models in the answer to a handshake.
 func (o *offered) learn(greeting json.RawMessage) {
 	var said struct {
 		Models []struct {
@@ -93,7 +93,8 @@ func (o *offered) list() []runtime.Model {
 	return slices.Clone(o.models)
 }
 
-// Models implements runtime.Adapter. Every process reports them in its greeting; without a process, one is started.
+// Models implements runtime.Adapter. Every process reports them in its handshake; without a process, Models starts
+// one.
 func (r *Runtime) Models(ctx context.Context) ([]runtime.Model, error) {
 	if models := r.models.list(); models != nil {
 		return models, nil
@@ -104,7 +105,7 @@ func (r *Runtime) Models(ctx context.Context) ([]runtime.Model, error) {
 	return r.models.list(), nil
 }
 
-// fetchModels starts a process for its greeting, and ends it.
+// fetchModels starts a process for its handshake, and ends it.
 func (r *Runtime) fetchModels(ctx context.Context) error {
 	_, end, err := r.aside(ctx)
 	if err != nil {

@@ -17,7 +17,7 @@ func (r *Runtime) CheckReply(ref runtime.RequestRef, reply runtime.Reply) error 
 	return err
 }
 
-// worded is a reply in Claude Code's protocol: *runtime.ReplyError when it has no equivalent.
+// worded returns a reply in Claude Code's protocol. It returns *runtime.ReplyError when it has no equivalent.
 func worded(ref runtime.RequestRef, reply runtime.Reply) (verdict, error) {
 	refused := func(field, format string, args ...any) (verdict, error) {
 		return verdict{}, &runtime.ReplyError{Field: field, Message: fmt.Sprintf(format, args...)}
@@ -69,7 +69,7 @@ func worded(ref runtime.RequestRef, reply runtime.Reply) (verdict, error) {
 	return out, nil
 }
 
-// answeredQuestions are the arguments of the question tool with the answers, by the questions' texts.
+// answeredQuestions returns the arguments of the question tool with the answers, by the questions' texts.
 func answeredQuestions(input, answers json.RawMessage) (json.RawMessage, error) {
 	var given map[string]struct {
 		Answers []string `json:"answers"`
@@ -89,8 +89,8 @@ func answeredQuestions(input, answers json.RawMessage) (json.RawMessage, error) 
 	return encode(members), nil
 }
 
-// joined is several answers as Claude Code's single text, which it splits again by its own rule. An answer with the
-// separator or a quote becomes a JSON string. The answer of a single choice stays unchanged.
+// joined returns several answers as Claude Code's single text, which it splits by its own rule. An answer with the
+// separator or a quote becomes a JSON string. The answer to a single choice stays unchanged.
 func joined(answers []string, multiple bool) string {
 	if len(answers) == 1 && !multiple {
 		return answers[0]
@@ -116,7 +116,7 @@ func (r *Runtime) Answer(ctx context.Context, ref runtime.RequestRef, reply runt
 	if p == nil {
 		return runtime.ErrRequestGone
 	}
-	line, done, err := p.Use(ctx) // it may be in the middle of a takeover
+	line, done, err := p.Use(ctx) // a takeover may be in progress
 	if err != nil {
 		return runtime.WithKind(runtime.ErrRequestGone, err)
 	}
@@ -135,7 +135,7 @@ func (r *Runtime) Answer(ctx context.Context, ref runtime.RequestRef, reply runt
 	return send(ctx, line, id, given)
 }
 
-// send answers a request, once.
+// send answers a request, only once.
 func send(ctx context.Context, line *stdio.Conn, id string, given verdict) error {
 	key := encode(id)
 	if !line.Claim(key) {

@@ -14,11 +14,11 @@ import (
 // maxAsked bounds the open requests.
 const maxAsked = 256
 
-// question is stored with a request in order to answer it, also after a restart (runtime.Asked.Context).
+// question is stored with a request so that it can be answered, also after a restart (runtime.Asked.Context).
 type question struct {
 	Tool  string          `json:"tool"`
 	Input json.RawMessage `json:"input"`
-	// ToolName is Tool in a long request, which is stored as Claude Code wrote it.
+	// ToolName is Tool in a long request, stored as Claude Code wrote it.
 	ToolName string `json:"tool_name,omitempty"`
 }
 
@@ -37,7 +37,7 @@ func (t *translation) ask(e *event) {
 	if e.RequestID == "" || len(e.RequestID) > runtime.MaxID {
 		return
 	}
-	if t.Turn == "" { // an agent in the background asks while no turn runs
+	if t.Turn == "" { // a background agent may ask while no turn is running
 		t.begin(e.RequestID)
 		t.Over = true
 	}
@@ -109,7 +109,7 @@ func questions(in toolInput) []wire.Question {
 // questionID identifies a question of a request, where questions have no ids.
 func questionID(i int) string { return fmt.Sprintf("q%d", i+1) }
 
-// ruleOf is what an approval for the session allows; the zero rule when that is impossible.
+// ruleOf returns the rule that an approval for the session allows; the zero rule when that is impossible.
 func ruleOf(tool string, in toolInput) rule {
 	switch {
 	case tool == toolQuestion || tool == toolPlan:
@@ -124,31 +124,31 @@ func ruleOf(tool string, in toolInput) rule {
 	return rule{Tool: short(tool)}
 }
 
-// short is a remembered text: itself, or a substitute if it is long.
+// short returns the remembered form of a text: itself, or a substitute if it is long.
 func short(text string) string { return runtime.KnownID(text) }
 
-// inputID identifies arguments independent of their JSON format.
+// inputID identifies arguments, independent of their JSON format.
 func inputID(input json.RawMessage) string {
 	var value any
 	_ = json.Unmarshal(input, &value) // invalid JSON becomes null
 	return short(string(encode(value)))
 }
 
-// permits reports whether a person has allowed a tool use for the session.
+// permits reports whether a user has allowed a tool use for the session.
 func (s *state) permits(tool string, input json.RawMessage) bool {
 	wanted := ruleOf(tool, readInput(input))
 	return wanted.Tool != "" && slices.Contains(s.Allowed, wanted)
 }
 
-// answer is our answer as Claude Code repeats it.
+// answer is the server's answer as Claude Code repeats it.
 type answer struct {
 	Behavior string            `json:"behavior"`
 	Updated  []json.RawMessage `json:"updatedPermissions"`
-	// Input is the tool's input: the requested one, or the person's edit.
+	// Input is the tool's input: the requested one, or the user's edit.
 	Input json.RawMessage `json:"updatedInput"`
 }
 
-// readAnswer reads one. An invalid answer allows nothing.
+// readAnswer reads an answer. An invalid one allows nothing.
 func readAnswer(response json.RawMessage) (given answer) {
 	_ = json.Unmarshal(response, &given)
 	if given.Behavior != "allow" {
@@ -157,7 +157,7 @@ func readAnswer(response json.RawMessage) (given answer) {
 	return given
 }
 
-// sessionRule is the rule by which Claude Code allows a use for the session.
+// sessionRule returns the rule by which Claude Code allows a use for the session.
 func sessionRule(tool string, in toolInput) json.RawMessage {
 	type native struct {
 		Tool string `json:"toolName"`
@@ -180,7 +180,7 @@ func sessionRule(tool string, in toolInput) json.RawMessage {
 	}{"addRules", []native{one}, "allow", "session"}})
 }
 
-// encode writes types of this package, or JSON.
+// encode encodes types of this package, or JSON.
 func encode(value any) json.RawMessage {
 	return javascript.MustEncode(value)
 }
@@ -198,7 +198,7 @@ func denied(message string, interrupt bool) verdict {
 	return verdict{Behavior: "deny", Message: cmp.Or(message, "The user refused this."), Interrupt: &interrupt}
 }
 
-// controlResponse is the complete line that answers a request of the agent.
+// controlResponse returns the complete line that answers a request of the agent.
 func controlResponse(requestID string, response any) []byte {
 	type inner struct {
 		Subtype   string `json:"subtype"`
@@ -211,7 +211,7 @@ func controlResponse(requestID string, response any) []byte {
 	}{"control_response", inner{"success", requestID, response}}), '\n')
 }
 
-// controlRefusal is the complete line that refuses an unknown request of the agent.
+// controlRefusal returns the complete line that refuses an unknown request of the agent.
 func controlRefusal(requestID, why string) []byte {
 	type inner struct {
 		Subtype   string `json:"subtype"`

@@ -32,7 +32,7 @@ type working struct {
 // stopTask is the task that a request should end.
 type stopTask string
 
-// kindOf is the neutral kind of background work.
+// kindOf returns the neutral kind of background work.
 func (s startedTask) kind() string {
 	switch {
 	case strings.Contains(s.Type, "monitor"):
@@ -50,7 +50,7 @@ func (t *translation) backgroundChanged(tasks []startedTask) {
 	now := make([]working, 0, len(tasks))
 	for _, task := range tasks[:min(len(tasks), maxWorking)] {
 		if task.ID == "" || len(task.ID) > runtime.MaxID {
-			continue // it could not be ended
+			continue // the server could not end it
 		}
 		one := working{ID: task.ID, Kind: task.kind(), Command: cut(cmp.Or(task.Description, task.Type), maxText), Turn: t.Turn, Began: t.at}
 		if i := slices.IndexFunc(t.Working, func(w working) bool { return w.ID == task.ID }); i >= 0 {
@@ -62,7 +62,7 @@ func (t *translation) backgroundChanged(tasks []startedTask) {
 	t.publishBackground()
 }
 
-// backgroundCalled stores the call that began background work: its command has more than its description.
+// backgroundCalled stores the call that started background work: its command is more complete than its description.
 func (t *translation) backgroundCalled(id, callID string) {
 	i := slices.IndexFunc(t.Working, func(w working) bool { return w.ID == id })
 	call := t.call(callID)
@@ -99,7 +99,7 @@ func (r *Runtime) ListBackground(_ context.Context, in runtime.ResumeThread) ([]
 	return tasksOf(spoken.now().working), nil
 }
 
-// speaking is the process of a conversation with its protocol, nil when there is none.
+// speaking returns the process of a conversation with its protocol, nil when there is none.
 func (r *Runtime) speaking(threadID string) (*process, *protocol) {
 	t := r.known(threadID)
 	if t == nil {
@@ -112,7 +112,7 @@ func (r *Runtime) speaking(threadID string) (*process, *protocol) {
 	return p, p.spoken.Load()
 }
 
-// EndBackground implements runtime.Backgrounder. Claude Code begins no turn about a task that it was asked to stop.
+// EndBackground implements runtime.Backgrounder. Claude Code starts no turn about a task that it stopped on request.
 func (r *Runtime) EndBackground(ctx context.Context, in runtime.ResumeThread, id string) error {
 	p, spoken := r.speaking(in.ThreadID)
 	if spoken == nil {
@@ -131,7 +131,7 @@ func (r *Runtime) EndBackground(ctx context.Context, in runtime.ResumeThread, id
 	defer done()
 	if _, err := line.Call(ctx, r.setup.Supervise.CallTimeout, callStopTask, stopTask(id)); err != nil {
 		if !spoken.works(id) {
-			return runtime.ErrNoBackground // it ended meanwhile
+			return runtime.ErrNoBackground // it ended before the request
 		}
 		return err
 	}
@@ -158,8 +158,8 @@ const (
 	endStep     = 20 * time.Millisecond
 )
 
-// awaitEnd waits until the processes of ended background work are gone. Other work may have the same command: that many
-// may stay.
+// awaitEnd waits until the processes of ended background work are gone. Other work may have the same command: that
+// many processes may stay.
 func (p *process) awaitEnd(ctx context.Context, spoken *protocol, ended working) error {
 	text := unquoted(ended.Command)
 	if ended.Kind != runtime.BackgroundCommand || text == "" {
@@ -197,12 +197,12 @@ func (p *process) awaitEnd(ctx context.Context, spoken *protocol, ended working)
 	}
 }
 
-// unquoted is a command without the additions of a shell that runs it for another one.
+// unquoted returns a command without the additions of a shell that runs it for another one.
 func unquoted(command string) string {
 	return strings.NewReplacer(`'`, "", `"`, "", `\`, "").Replace(command)
 }
 
-// works reports whether background work runs.
+// works reports whether background work is running.
 func (p *protocol) works(id string) bool {
 	return slices.ContainsFunc(p.now().working, func(w working) bool { return w.ID == id })
 }

@@ -7,7 +7,7 @@ import (
 	"harness/internal/runtime"
 )
 
-// Background work is published with the turn it began in and the command of its call, as a whole each time.
+// Background work is published with the turn that started it and the command of its call, always the complete list.
 // Work beyond the remembered number still counts.
 func TestBackgroundTasksArePublished(t *testing.T) {
 	t.Parallel()

@@ -7,8 +7,7 @@ import (
 	"harness/internal/runtime/stdio"
 )
 
-// The capabilities say how Claude Code reaches this server's tools, and that it reaches none where there are
-// none.
+// The capabilities report how Claude Code reaches this server's tools, and that there are none without a server.
 func TestOwnedToolsAreReachable(t *testing.T) {
 	t.Parallel()
 	for want, setup := range map[string]stdio.Setup{runtime.OwnedNone: {}, runtime.OwnedMCP: {Tools: "harness"}} {

@@ -2,8 +2,8 @@
 // protocol on the standard pipes.
 //
 // It owns the translation of its lines into the canonical vocabulary (state.translate, a pure function of a line, the
-// state and the time), the policy that its hook before every use of a tool asks (controls.decide), and which levels can
-// be enforced. It must never know sessions, storage or clients.
+// state and the time). It owns the policy that its hook applies before every use of a tool (controls.decide), and the
+// levels that can be enforced. It must never know sessions, storage or clients.
 package claude
 
 import (
@@ -23,7 +23,7 @@ import (
 // Name is the runtime's name.
 const Name = "claude"
 
-// Tested is the version of Claude Code that the adapter was tested with.
+// Tested is the tested version of Claude Code.
 const Tested = "2.1.332"
 
 // Runtime is the adapter. Make it with New.
@@ -38,7 +38,7 @@ type Runtime struct {
 	mu       sync.Mutex
 	started  bool
 	stopping bool
-	failure  error // why no process can be started, nil when one can
+	failure  error // why no process can start, nil when one can
 	version  string
 	talks    map[string]*conversation
 	login    *login // the one that waits for a code, nil for none
@@ -52,7 +52,7 @@ var (
 	_ runtime.Backgrounder = (*Runtime)(nil)
 )
 
-// New makes an adapter of this program ("claude") that is not started.
+// New makes an adapter of this program ("claude"). Start starts it.
 func New(bin string, setup stdio.Setup) *Runtime {
 	r := &Runtime{bin: cmp.Or(bin, "claude"), setup: setup, talks: map[string]*conversation{}}
 	supervise, launch := &r.setup.Supervise, &r.setup.Launch
@@ -79,8 +79,8 @@ func New(bin string, setup stdio.Setup) *Runtime {
 	return r
 }
 
-// settled are the variables of every process. They disable background traffic, limit retries of a failing model server,
-// and enable the task list for every model: without it, newer models have no plan.
+// settled returns the variables of every process. They disable background traffic, limit retries of a failing model
+// server, and enable the task list for every model: without it, newer models have no plan.
 func settled() []string {
 	return []string{
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1",
@@ -113,7 +113,7 @@ func (r *Runtime) Capabilities() runtime.Capabilities {
 		ProcessPer:     runtime.ProcessPerThread, OwnedTools: owned, Sandboxes: r.sandboxes(),
 		ApprovalPolicies: []string{untrusted, onFailure, onRequest, never}, NetworkAccess: []string{restricted, enabled},
 		ImplicitSources: []string{runtime.ImplicitNone}, AutoApproved: readers(),
-		// A login or a key; histories are files of its home, and a conversation resumes by its id.
+		// It uses a login or a key. Histories are files of its home, and a conversation resumes by its id.
 		Facts: runtime.Facts{Auth: runtime.AuthBoth, State: runtime.StateDisk, Resume: runtime.ResumeNative, Replay: runtime.ReplayAsks,
 			Cancellation: runtime.CancelBestEffort, Isolation: []string{runtime.IsolationProcess}}.TakesTools(transport),
 	}

@@ -8,7 +8,7 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// A person who clears the conversation is shown that the agent has forgotten it; the model is asked without it.
+// A user who clears the conversation sees an item for that; later requests to the model omit the earlier messages.
 func TestClearedConversationIsReported(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, open(), nil)
@@ -26,7 +26,7 @@ func TestClearedConversationIsReported(t *testing.T) {
 		t.Errorf("the turn after it ended %+v", end)
 	}
 	s.requireCleared("MOCK_REPLY[again]")
-	if err := s.CloseThread(t.Context(), s.thread); err != nil { // its next process goes on with what came after
+	if err := s.CloseThread(t.Context(), s.thread); err != nil { // its next process continues with the later messages
 		t.Fatal(err)
 	}
 	if end, _ := s.turn("MOCK_REPLY[later]"); end.Status != runtime.TurnDone {
@@ -35,8 +35,7 @@ func TestClearedConversationIsReported(t *testing.T) {
 	s.requireCleared("MOCK_REPLY[again]", "MOCK_REPLY[later]")
 }
 
-// requireCleared looks at the last request of the model for what was said after the conversation was cleared, and not
-// before.
+// requireCleared checks that the last request to the model has the messages after the clearing, and none before it.
 func (s *stage) requireCleared(after ...string) {
 	s.t.Helper()
 	requests := s.model.Requests()
@@ -51,7 +50,7 @@ func (s *stage) requireCleared(after ...string) {
 	}
 }
 
-// itemOf is the last whole item of a type, "" for none.
+// itemOf returns the last complete item of a type, "" for none.
 func (s *stage) itemOf(itemType string) (last string) {
 	for _, signal := range s.Signals() {
 		if change, is := signal.Change.(runtime.ItemChanged); is && change.Done && change.Item.Type == itemType {

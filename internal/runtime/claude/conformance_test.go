@@ -9,14 +9,14 @@ import (
 	"harness/tests/runtimetest"
 )
 
-// The real Claude Code keeps what every adapter promises, with and without a shim.
+// The real Claude Code keeps the promises of every adapter, with and without a shim.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	for name, shims := range map[string]bool{"behind shims": true, "as children": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			tried := target(shims)
-			if !shims { // what the lines are read from makes no difference to these
+			if !shims { // the source of the lines does not affect these
 				tried.Proxied = nil
 			}
 			runtimetest.Run(t, tried)

@@ -15,7 +15,7 @@ import (
 	vocabulary "harness/internal/runtime"
 )
 
-// Levels, as sessions have them.
+// Levels, as stored with sessions.
 const (
 	readOnly       = "read-only"
 	workspaceWrite = "workspace-write"
@@ -48,7 +48,7 @@ func (c controls) strict() controls {
 	return c
 }
 
-// with applies the settings of a message; empty ones change nothing.
+// with returns the controls with the settings of a message; empty settings change nothing.
 func (c controls) with(in vocabulary.StartTurn) (controls, error) {
 	c.Cwd, c.Model, c.Effort = cmp.Or(in.Cwd, c.Cwd), cmp.Or(in.Model, c.Model), cmp.Or(in.Effort, c.Effort)
 	c.Approval, c.Sandbox = cmp.Or(in.ApprovalPolicy, c.Approval), cmp.Or(in.Sandbox, c.Sandbox)
@@ -65,7 +65,7 @@ func (c controls) with(in vocabulary.StartTurn) (controls, error) {
 	return c.strict(), nil
 }
 
-// check refuses unsupported settings before a process is started.
+// check refuses unsupported settings before a process starts.
 func (r *Runtime) check(c controls) error {
 	if err := r.Capabilities().CheckControls(Name, c.Approval, c.Sandbox, c.Network); err != nil {
 		return err
@@ -93,8 +93,8 @@ func (r *Runtime) check(c controls) error {
 
 func efforts() []string { return []string{"low", "medium", "high", "xhigh", "max"} }
 
-// sandboxes are the levels that can be enforced here. Claude Code confines commands with bubblewrap and socat on Linux,
-// and with the system's sandbox on macOS.
+// sandboxes returns the levels that can be enforced here. Claude Code confines commands with bubblewrap and socat on
+// Linux, and with the system's sandbox on macOS.
 func (r *Runtime) sandboxes() []string {
 	if r.confines() {
 		return []string{readOnly, workspaceWrite, fullAccess}
@@ -106,7 +106,7 @@ func (r *Runtime) confines() bool {
 	if runtime.GOOS == "darwin" {
 		return true
 	}
-	// Where its processes search for them.
+	// Claude Code's processes search these folders.
 	folders := filepath.SplitList(r.launcher.Variable("PATH"))
 	for _, program := range []string{"bwrap", "socat"} {
 		if !slices.ContainsFunc(folders, func(folder string) bool {
@@ -119,13 +119,13 @@ func (r *Runtime) confines() bool {
 	return true
 }
 
-// mayBypass reports whether Claude Code can run commands without any approval: not as root, unless the environment says
-// that it is confined.
+// mayBypass reports whether Claude Code can run commands without any approval. It cannot as root, unless the
+// environment marks it as confined.
 func (r *Runtime) mayBypass() bool {
 	return os.Getuid() != 0 || r.launcher.Variable("IS_SANDBOX") == "1"
 }
 
-// arguments are those of a process with these controls; resume says that the conversation has a history.
+// arguments returns the arguments of a process with these controls; resume means that the conversation has a history.
 func (c controls) arguments(native string, resume bool) []string {
 	args := []string{"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
 		"--include-partial-messages", "--replay-user-messages", "--setting-sources", "", "--strict-mcp-config",
@@ -152,10 +152,10 @@ func (c controls) arguments(native string, resume bool) []string {
 	switch c.Sandbox {
 	case fullAccess:
 	case workspaceWrite:
-		// Without failIfUnavailable a broken sandbox is only a warning. Claude Code stores settings in a file named by
-		// their hash and deletes it when the process ends. Two processes with equal settings would share it, so the
-		// settings name the conversation.
-		domains := `[]` // a person approves each host
+		// Without failIfUnavailable a broken sandbox is only a warning. Claude Code stores settings in a file with
+		// their hash as its name, and deletes it when the process ends. Two processes with equal settings would share
+		// it, so the settings name the conversation.
+		domains := `[]` // a user approves each host
 		if c.Network == enabled {
 			domains = `["*"]`
 		}

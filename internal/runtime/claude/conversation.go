@@ -16,12 +16,12 @@ type conversation struct {
 	sending chan struct{}
 
 	mu sync.Mutex
-	// native is Claude Code's own id of it, a UUID.
+	// native is Claude Code's id of the conversation, a UUID.
 	native   string
 	controls controls
 	// nativeToolsOff disables the agent's own tools until the session is stored with that setting.
 	nativeToolsOff bool
-	// carried is the state for its next process; recalled says that it is known.
+	// carried is the state for its next process; recalled means that it is known.
 	carried  state
 	recalled bool
 	live     *process
@@ -29,7 +29,7 @@ type conversation struct {
 	release func()
 }
 
-// conversation is the conversation of a session; native is Claude Code's own id if known.
+// conversation returns the conversation of a session; native is Claude Code's own id if known.
 func (r *Runtime) conversation(thread, native string) *conversation {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -44,14 +44,15 @@ func (r *Runtime) conversation(thread, native string) *conversation {
 	return t
 }
 
-// known is a conversation that this server knows, otherwise nil.
+// known returns a conversation that this server has in memory, otherwise nil.
 func (r *Runtime) known(thread string) *conversation {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.talks[thread]
 }
 
-// nativeID is Claude Code's id of a session's conversation: the session's id if it is a UUID, as Claude Code requires.
+// nativeID returns Claude Code's id of a session's conversation: the session's id if it is a UUID, as Claude Code
+// requires.
 func nativeID(thread string) string {
 	if parsed, err := uuid.Parse(thread); err == nil {
 		return parsed.String()
@@ -65,7 +66,7 @@ func written(configDir, native string) (bool, error) {
 	return len(found) > 0, err
 }
 
-// escaped is a path as part of a pattern.
+// escaped returns a path as part of a pattern.
 func escaped(path string) string {
 	var out []rune
 	for _, c := range path {
@@ -84,7 +85,7 @@ func (t *conversation) process() *process {
 	return t.live
 }
 
-// hold keeps the process of a begun turn until unhold; false when it is kept already.
+// hold keeps the process of a started turn until unhold; false when it is already kept.
 func (t *conversation) hold(release func()) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -106,7 +107,7 @@ func (t *conversation) unhold() {
 	}
 }
 
-// described is the conversation for callers.
+// described returns the conversation for callers.
 func (t *conversation) described() runtime.Thread {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"harness/tests/runtimetest"
 )
 
-// A line with a long text is in memory as it is and as what it means, and no third time, whatever it says. No test
-// runs beside this one, which looks at all that is allocated.
+// Any line with a long text is in memory twice: as the line and as its meaning. No test may run in parallel, because
+// this one counts all allocations.
 func TestALongLineIsHeldTwice(t *testing.T) {
 	long := runtimetest.LongText()
 	tool := func(name, id, input string) string {

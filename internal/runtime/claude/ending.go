@@ -10,11 +10,11 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// result is the end of a turn with its usage.
+// result handles the end of a turn with its usage.
 func (t *translation) result(e *event) {
 	if t.Turn == "" {
 		if len(e.Users) == 0 {
-			return // it could not start at all: the greeting fails with the reason
+			return // it could not start: the handshake fails with the reason
 		}
 		t.begin(e.Users[0])
 	}
@@ -49,13 +49,13 @@ func (t *translation) result(e *event) {
 		turn.Error = &why
 	}
 	if turn.Status == runtime.TurnDone && len(t.Asked) > 0 {
-		t.Over = true // an agent in the background still has a request, which would end with the turn
+		t.Over = true // a background agent still has a request, which would end with the turn
 		return
 	}
 	t.end(turn)
 }
 
-// end ends the turn and everything open in it.
+// end ends the turn, with its open calls and requests.
 func (t *translation) end(turn wire.Turn) {
 	for _, call := range t.Tools {
 		if !call.Silent {
@@ -77,7 +77,8 @@ func (t *translation) usage(e *event) {
 	t.emit(wire.TokenUsageOf(t.here(), t.Runs, total, last, window))
 }
 
-// tokens sums up the models; window is their largest context. Claude Code counts cached input separately.
+// tokens returns the sum over the models; window is their largest context. Claude Code counts cached input
+// separately.
 func (u usage) tokens() (sum wire.Tokens, window int64) {
 	for _, used := range u {
 		input := used.Input + used.CacheRead + used.CacheWrite
@@ -91,7 +92,7 @@ func (u usage) tokens() (sum wire.Tokens, window int64) {
 	return sum, window
 }
 
-// failure is an error by Claude Code's name for it and the HTTP status of the model's server, 0 for none.
+// failure returns an error by Claude Code's name for it and the HTTP status of the model's server, 0 for none.
 func failure(message, name string, status int) wire.Failure {
 	kind := ""
 	switch {

@@ -7,7 +7,7 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// event is a line of Claude Code, with the members that we use.
+// event is a line of Claude Code, with the members that this package uses.
 type event struct {
 	Type      string          `json:"type"`
 	Subtype   string          `json:"subtype"`
@@ -45,7 +45,7 @@ type event struct {
 	APIStatus      int      `json:"api_error_status"`
 	Result         string   `json:"result"`
 	Errors         []string `json:"errors"`
-	// Used is the usage by model since the last result, UsedInAll that of the whole conversation. Both include
+	// Used is the usage by model since the last result, UsedInAll the usage of the whole conversation. Both include
 	// sub-agents.
 	Used      usage `json:"model_usage_since_last_result"`
 	UsedInAll usage `json:"modelUsage"`
@@ -77,7 +77,7 @@ type usage map[string]struct {
 	Window     int64 `json:"contextWindow"`
 }
 
-// message is a message of a person or the model.
+// message is a message of a user or the model.
 type message struct {
 	ID      string `json:"id"`
 	Content parts  `json:"content"`
@@ -104,7 +104,7 @@ type part struct {
 	} `json:"source"`
 }
 
-// UnmarshalJSON implements json.Unmarshaler. Anything else than a text or a list of parts is empty.
+// UnmarshalJSON implements json.Unmarshaler. A value that is neither a text nor a list of parts is empty.
 func (p *parts) UnmarshalJSON(raw []byte) error {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
@@ -117,7 +117,7 @@ func (p *parts) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// text is the text of the parts, by lines.
+// text returns the text of the parts, by lines.
 func (p parts) text() string {
 	lines := make([]string, 0, len(p))
 	for _, one := range p {
@@ -130,7 +130,7 @@ func (p parts) text() string {
 	return strings.Join(lines, "\n")
 }
 
-// shown is the text of the parts with their images.
+// shown returns the text of the parts with their images.
 func (p parts) shown() (text string, images []wire.Picture) {
 	var said parts
 	for _, one := range p {
@@ -173,7 +173,7 @@ type hookInput struct {
 	Input json.RawMessage `json:"tool_input"`
 }
 
-// answered is an answer on the control channel: the agent's, or a repetition of ours.
+// answered is an answer on the control channel: the agent's, or a repetition of the server's.
 type answered struct {
 	Subtype   string          `json:"subtype"`
 	RequestID string          `json:"request_id"`
@@ -215,7 +215,7 @@ func readInput(raw json.RawMessage) (in toolInput) {
 	return in
 }
 
-// path is the file of a tool use.
+// path returns the file of a tool use.
 func (in toolInput) path() string {
 	if in.Notebook != "" {
 		return in.Notebook

@@ -6,7 +6,7 @@ import (
 	"harness/internal/runtime/stdio"
 )
 
-// Probe asks the process of a conversation what the watch over it asks.
+// Probe sends the health probe of the supervisor to the process of a conversation.
 func (r *Runtime) Probe(ctx context.Context, thread string) error {
 	p := r.known(thread).process()
 	line, done, err := p.Use(ctx)

@@ -12,8 +12,8 @@ import (
 	"harness/internal/runtime"
 )
 
-// FuzzTranslate feeds lines of any kind, in any order, as often as they like: nothing panics, no turn ends twice, the
-// state can always be stored, and it does not grow without bound.
+// FuzzTranslate processes lines of any kind, in any order and number. It must not panic, no turn may end twice, and
+// the state must always be storable and bounded.
 func FuzzTranslate(f *testing.F) {
 	for _, scenario := range []string{"approve", "subagent", "todo"} {
 		raw, err := os.ReadFile(filepath.Join("testdata", scenario+".jsonl"))
@@ -41,7 +41,7 @@ func FuzzTranslate(f *testing.F) {
 				if _, is := signal.Change.(runtime.BackgroundChanged); !is && !json.Valid(signal.Raw) || signal.ThreadID != "thread-1" {
 					t.Fatalf("it said %s", signal.Raw)
 				}
-				// Ids may be said twice by a liar, but turns stay in order.
+				// A faulty agent may repeat ids, but turns stay in order.
 				switch change := signal.Change.(type) {
 				case runtime.TurnStarted:
 					if running != "" {
@@ -62,7 +62,7 @@ func FuzzTranslate(f *testing.F) {
 	})
 }
 
-// A conversation that never ends, whose calls and requests are never settled, is remembered within bounds.
+// The state of a conversation that never ends, with open calls and requests, is bounded.
 func TestTheStateIsBounded(t *testing.T) {
 	t.Parallel()
 	s := state{Thread: "thread-1"}

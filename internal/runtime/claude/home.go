@@ -17,8 +17,8 @@ import (
 // stateFolder is the folder of Claude Code's state in a home.
 const stateFolder = "claude"
 
-// home is the home of a session and the folders that must stay visible; zero when all sessions share one. It is created
-// if missing.
+// home returns the home of a session and the folders that must stay visible; zero when all sessions share one. It
+// creates a missing home.
 func (r *Runtime) home(session string) (environment.Home, []string, error) {
 	if r.setup.SessionHome == nil {
 		return environment.Home{}, nil, nil
@@ -26,7 +26,7 @@ func (r *Runtime) home(session string) (environment.Home, []string, error) {
 	return r.setup.SessionHome(session)
 }
 
-// stateOf is where the agent of a session keeps its state.
+// stateOf returns the state folder of a session's agent.
 func (r *Runtime) stateOf(session string) (string, error) {
 	home, _, err := r.home(session)
 	if err != nil || home.Dir == "" {
@@ -35,7 +35,7 @@ func (r *Runtime) stateOf(session string) (string, error) {
 	return filepath.Join(home.Dir, stateFolder), nil
 }
 
-// configDir is where agents without a session's own home keep their state.
+// configDir returns the state folder of agents without a session's own home.
 func (r *Runtime) configDir() string {
 	if dir := r.launcher.Variable("CLAUDE_CONFIG_DIR"); dir != "" {
 		return dir
@@ -43,8 +43,8 @@ func (r *Runtime) configDir() string {
 	return filepath.Join(r.launcher.Variable("HOME"), ".claude")
 }
 
-// ForgetThread implements runtime.Forgetter: it deletes Claude Code's files of the conversation, and the session's own
-// home.
+// ForgetThread implements runtime.Forgetter. It deletes Claude Code's files of the conversation, and the session's
+// own home.
 func (r *Runtime) ForgetThread(ctx context.Context, in runtime.ResumeThread) (deletedFiles int, err error) {
 	t := r.conversation(in.ThreadID, in.NativeID)
 	if err := r.set.Close(ctx, t.thread); err != nil {
@@ -73,8 +73,8 @@ func (r *Runtime) ForgetThread(ctx context.Context, in runtime.ResumeThread) (de
 	return deletedFiles, nil
 }
 
-// forget deletes the files named after a conversation in a folder of Claude Code's state, and returns their number. It
-// follows no links out of the folder.
+// forget deletes the files named after a conversation in a folder of Claude Code's state, and returns their number.
+// It follows no links out of the folder.
 func forget(configDir, native string) (files int, err error) {
 	root, err := os.OpenRoot(configDir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -101,7 +101,7 @@ func forget(configDir, native string) (files int, err error) {
 	return files, nil
 }
 
-// forgotten reports that a session with a home or a process is not stored, because the server died before that. If
+// forgotten reports whether a session with a home or a process is not stored, because the server died before that. If
 // unknown, it returns false.
 func (r *Runtime) forgotten(ctx context.Context, session string) bool {
 	if r.setup.KnownSession == nil {
@@ -115,8 +115,8 @@ func (r *Runtime) forgotten(ctx context.Context, session string) bool {
 	return !known
 }
 
-// sweepHomes deletes the homes of sessions that were never stored, once their stray processes are gone. A home with
-// messages always stays: another database may have its session.
+// sweepHomes deletes the homes of sessions that were never stored, after their stray processes are gone. It always
+// keeps a home with messages: another database may have its session.
 func (r *Runtime) sweepHomes(ctx context.Context, strays []*process) {
 	if r.setup.SessionHomes == nil {
 		return

@@ -12,8 +12,8 @@ import (
 	"harness/tests/runtimetest"
 )
 
-// A server that dies when a session has a home and a process, and before it is stored: the next one ends the process and
-// removes the home. Homes of known sessions stay, and of unknown ones in which something was said.
+// A server dies after a session gets a home and a process, and before it is stored. The next server ends the process
+// and removes the home. It keeps homes of known sessions, and of unknown ones with messages.
 func TestHomeOfUnstoredSessionIsDeleted(t *testing.T) {
 	t.Parallel()
 	homes := environment.Homes{Dir: filepath.Join(t.TempDir(), "credentials")}
@@ -56,7 +56,7 @@ func TestHomeOfUnstoredSessionIsDeleted(t *testing.T) {
 	if processes := next.Status().Processes; len(processes) != 0 {
 		t.Errorf("it goes on with %v", processes)
 	}
-	// Stop waits for what Start began.
+	// Stop waits for the work that Start started.
 	if err := next.Stop(t.Context()); err != nil {
 		t.Error(err)
 	}

@@ -34,7 +34,7 @@ type imageSource struct {
 	URL   string `json:"url,omitempty"`
 }
 
-// messageContent translates the parts of a message. runtime.ErrInvalidParams for an unsupported one.
+// messageContent translates the parts of a message. It returns runtime.ErrInvalidParams for an unsupported one.
 func messageContent(input []json.RawMessage) ([]any, error) {
 	var content []any
 	for _, raw := range input {

@@ -18,8 +18,8 @@ import (
 	"harness/tests/runtimetest"
 )
 
-// The first argument makes the test binary a shim, whose folder follows; the variable makes it an agent that never says
-// a word.
+// The first argument makes the test binary a shim; the shim's folder follows. The variable makes it an agent without
+// output.
 const (
 	runAsShim       = "test-shim"
 	runUnresponsive = "HARNESS_TEST_SILENT_AGENT"
@@ -35,10 +35,10 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// rig is what a Claude Code under test stands on.
+// rig has the settings of a Claude Code under test.
 type rig struct {
 	model *mockmodel.Server
-	dir   string // the folder it works in
+	dir   string // its working folder
 	bin   string
 	setup stdio.Setup
 }

@@ -19,10 +19,10 @@ import (
 
 var _ runtime.LoginFinisher = (*Runtime)(nil)
 
-// loginLimit is how long a person may take for a login.
+// loginLimit is how long a user may take for a login.
 const loginLimit = 15 * time.Minute
 
-// login is a login that waits for the person's code. Its process has the secret that the code needs.
+// login is a login that waits for the user's code. Its process has the secret for that code.
 type login struct {
 	id, state string
 	p         *process
@@ -32,7 +32,7 @@ type login struct {
 // loginCode is the code of a login, for callLoginCode.
 type loginCode struct{ Code, State string }
 
-// aside starts a process without a session in an empty folder. end ends it and deletes its files.
+// aside starts a process without a session in an empty folder. end ends the process and deletes its files.
 func (r *Runtime) aside(ctx context.Context) (p *process, end func(context.Context) error, err error) {
 	dir, err := os.MkdirTemp("", "harness-aside-")
 	if err != nil {
@@ -48,7 +48,7 @@ func (r *Runtime) aside(ctx context.Context) (p *process, end func(context.Conte
 		_ = os.RemoveAll(dir) // a temporary folder
 		return err
 	}
-	_ = p.Start(ctx) // no failure of its own
+	_ = p.Start(ctx) // Start itself never fails
 	_, used, err := p.Use(ctx)
 	if err != nil {
 		return nil, nil, errors.Join(err, end(ctx))
@@ -57,8 +57,8 @@ func (r *Runtime) aside(ctx context.Context) (p *process, end func(context.Conte
 	return p, end, nil
 }
 
-// Login implements runtime.Authenticator: a person logs in on a page of the provider, on any machine, and enters the
-// code shown there (FinishLogin). It cancels an earlier login.
+// Login implements runtime.Authenticator. A user logs in on a page of the provider, on any machine, and enters the
+// code from that page (FinishLogin). Login cancels an earlier login.
 func (r *Runtime) Login(ctx context.Context) (runtime.Login, error) {
 	if r.setup.SessionHome != nil {
 		return runtime.Login{}, &runtime.UnsupportedError{Runtime: Name, Operation: runtime.OpLogin,

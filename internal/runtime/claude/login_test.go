@@ -28,7 +28,7 @@ import (
 	"harness/internal/runtime/claude"
 )
 
-// provider stands for the hosts at which Claude Code logs in: a proxy that answers in their place.
+// provider replaces the hosts of Claude Code's login: a proxy that answers for them.
 type provider struct {
 	certificate tls.Certificate
 	file        string // the certificate, for NODE_EXTRA_CA_CERTS
@@ -63,7 +63,7 @@ func newProvider(t *testing.T) *provider {
 	return p
 }
 
-// connect takes a connection to a host over, and answers what is asked in it.
+// connect takes over a connection to a host, and answers its requests.
 func (p *provider) connect(w http.ResponseWriter, request *http.Request) {
 	raw, _, err := w.(http.Hijacker).Hijack()
 	if err != nil {
@@ -104,8 +104,8 @@ func (p *provider) answer(where, body string) (int, string) {
 	return http.StatusNotFound, `{}`
 }
 
-// A login is begun without a screen, and ended with the code a person brings back: the real Claude Code has its
-// provider take it, and finds the login from then on. RA-07
+// A login starts without a local screen, and ends with the code that a user enters. The real Claude Code sends the
+// code to its provider, and finds the login from then on. RA-07
 func TestALoginEndsWithACode(t *testing.T) {
 	t.Parallel()
 	provider := newProvider(t)

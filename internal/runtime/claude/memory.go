@@ -14,11 +14,11 @@ import (
 	"harness/internal/runtime"
 )
 
-// memoryChunk is how many bytes of a history are searched at a time.
+// memoryChunk is the number of bytes of a history in one search step.
 const memoryChunk = 1 << 20
 
-// SnapshotFiles implements runtime.Movable: the history of a conversation, in a folder named after the working
-// directory. Long tool results in separate files are not included.
+// SnapshotFiles implements runtime.Movable. The file is the history of a conversation, in a folder named after the
+// working directory. Long tool results in separate files are not included.
 func (r *Runtime) SnapshotFiles(in runtime.ResumeThread) (folder string, names []string, err error) {
 	if folder, err = r.stateOf(in.ThreadID); err != nil {
 		return "", nil, err
@@ -56,7 +56,7 @@ func (r *Runtime) SnapshotPath(_ runtime.ResumeThread, _, name string) (string, 
 	return name, nil
 }
 
-// nextState is the current state for the next process.
+// nextState returns the current state for the next process.
 func (t *conversation) nextState() state {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -68,7 +68,7 @@ func (t *conversation) nextState() state {
 	return t.carried
 }
 
-// holds reports whether a file has certain texts, searching from its end.
+// holds reports whether a file contains certain texts, searching from its end.
 func holds(path string, words []byte) (found bool, err error) {
 	file, err := os.Open(path)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 // askReason is the reason of an approval for Claude Code; it is not displayed.
 const askReason = "the approval policy of this session asks"
 
-// readers are the tools that change nothing outside the agent. The hook also sees what they start.
+// readers returns the tools that change nothing outside the agent. The hook also runs for the tools they start.
 func readers() []string {
 	return []string{
 		"Read", "Glob", "Grep", "LS", "NotebookRead", "ToolSearch", "ListAgents", "TaskGet", "TaskList", "TaskOutput",
@@ -17,16 +17,16 @@ func readers() []string {
 	}
 }
 
-// online are the tools that use the network themselves.
+// online returns the tools that use the network themselves.
 func online() []string { return []string{"WebFetch", "WebSearch"} }
 
-// decision is the hook's answer for a tool use; the zero one leaves it to Claude Code's own rules.
+// decision is the hook's answer for a tool use; the zero decision leaves it to Claude Code's own rules.
 type decision struct {
 	// Permission is allow, ask or deny.
 	Permission, Reason string
 }
 
-// writesTree reports that a sub-agent gets a working tree of its own, which Claude Code writes.
+// writesTree reports whether a sub-agent gets a separate working tree, which Claude Code writes.
 func writesTree(input json.RawMessage) bool {
 	var agent struct {
 		Isolation string `json:"isolation"`
@@ -35,7 +35,7 @@ func writesTree(input json.RawMessage) bool {
 	return agent.Isolation != ""
 }
 
-// decide implements the policy of a session. It sees every tool use, including those of sub-agents.
+// decide implements the policy of a session. It runs for every tool use, including those of sub-agents.
 func (c controls) decide(s *state, tool string, input json.RawMessage) decision {
 	reads, fetches := slices.Contains(readers(), tool) && !writesTree(input), slices.Contains(online(), tool)
 	if c.Sandbox != fullAccess && c.Sandbox != workspaceWrite && !reads && (!fetches || c.Network != enabled) {
@@ -55,7 +55,7 @@ func (c controls) decide(s *state, tool string, input json.RawMessage) decision 
 	return decision{}
 }
 
-// hookAnswer is the decision in Claude Code's format.
+// hookAnswer returns the decision in Claude Code's format.
 func (d decision) hookAnswer() any {
 	type specific struct {
 		Event  string `json:"hookEventName"`
@@ -70,8 +70,7 @@ func (d decision) hookAnswer() any {
 	}{specific{"PreToolUse", d.Permission, d.Reason}}
 }
 
-// settled answers a permission request without a person when the policy allows no approvals; false when a person
-// decides.
+// settled answers a permission request without a user when the policy allows no approvals; false when a user decides.
 func (c controls) settled(s *state, request control) (verdict, bool) {
 	switch {
 	case request.Tool == toolNetwork && (c.Network == enabled || s.permits(request.Tool, request.Input)):

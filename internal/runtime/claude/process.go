@@ -19,11 +19,11 @@ type process struct {
 	*stdio.Supervisor
 	retire chan struct{}
 	gone   func() // removes it from the set, nil for a process without a session
-	// spoken is its protocol, nil until there is one.
+	// spoken is its protocol, nil before the connection.
 	spoken atomic.Pointer[protocol]
 }
 
-// busy is the running turn, "" for none.
+// busy returns the running turn, "" for none.
 func (p *process) busy() string {
 	spoken := p.spoken.Load()
 	if spoken == nil || p.Current() == nil {
@@ -61,7 +61,7 @@ func (r *Runtime) newProcess(t *conversation, about hello, carried state, inheri
 	return p
 }
 
-// program are the arguments and the environment of a conversation's process.
+// program returns the arguments and the environment of a conversation's process.
 func (r *Runtime) program(about hello) (stdio.Program, error) {
 	session := cmp.Or(about.Thread, about.Native)
 	dir, err := r.stateOf(session)
@@ -75,7 +75,7 @@ func (r *Runtime) program(about hello) (stdio.Program, error) {
 	}
 	program := stdio.Program{Args: about.Controls.arguments(native, resume), Dir: about.Controls.Cwd}
 	if about.NativeToolsOff {
-		// It has its own tool to search for tools.
+		// Claude Code has a tool to search for tools.
 		program.Args, program.Env = append(program.Args, "--tools", ""), []string{"ENABLE_TOOL_SEARCH=false"}
 	}
 	if r.setup.Door != nil && about.Thread != "" {
@@ -96,8 +96,8 @@ func (r *Runtime) sink(t *conversation, p *process, batch runtime.Batch) {
 		}
 		return
 	}
-	// The consumer of an end may continue at once, so the process is released before the end is published. An ended
-	// process is unused, and the next one starts after it.
+	// The consumer of an end may continue at once, so release the process before publishing the end. An ended process
+	// is unused, and the next one starts after it.
 	ended := false
 	for _, signal := range batch.Signals {
 		switch signal.Change.(type) {
@@ -158,7 +158,8 @@ func (r *Runtime) attend(t *conversation, p *process) {
 	})
 }
 
-// inherit attaches to one process, or publishes its remaining output. It ends and returns one without a session.
+// inherit attaches to one process, or publishes its remaining output. It ends and returns a process without a
+// session.
 func (r *Runtime) inherit(ctx context.Context, found shim.Found) (stray *process) {
 	var about hello
 	var stored state
@@ -167,7 +168,7 @@ func (r *Runtime) inherit(ctx context.Context, found shim.Found) (stray *process
 		_ = json.Unmarshal(resumption.State, &stored) // it may have no output
 		var now shim.State
 		if now, err = shim.Status(ctx, found); err == nil {
-			_ = json.Unmarshal(now.Note, &about) // it may not have been greeted
+			_ = json.Unmarshal(now.Note, &about) // the earlier server may not have greeted it
 		}
 	}
 	about.Thread = cmp.Or(about.Thread, stored.Thread)
@@ -186,7 +187,7 @@ func (r *Runtime) inherit(ctx context.Context, found shim.Found) (stray *process
 		t.live, t.controls, t.carried, t.recalled = p, about.Controls, stored.carry(), true
 		t.mu.Unlock()
 	}
-	_ = p.Start(ctx) // no failure of its own
+	_ = p.Start(ctx) // Start itself never fails
 	if !adopted {
 		r.setup.Launch.Logger.Warn().Err(err).Str("generation", found.Generation).
 			Msg("a session has two Claude Code processes; ending one")
@@ -201,11 +202,11 @@ func (r *Runtime) inherit(ctx context.Context, found shim.Found) (stray *process
 	return nil
 }
 
-// endStray ends a process without a session, and publishes nothing.
+// endStray ends a process without a session. It publishes nothing.
 func (r *Runtime) endStray(ctx context.Context, about hello, found shim.Found) *process {
 	p := r.newProcess(&conversation{}, about, state{}, []shim.Found{found})
 	close(p.retire)
-	_ = p.Start(ctx) // no failure of its own
+	_ = p.Start(ctx) // Start itself never fails
 	r.working.Go(func() { <-p.Done() })
 	return p
 }
@@ -259,7 +260,7 @@ func (r *Runtime) startProcess(ctx context.Context, thread string, gone func()) 
 	t.mu.Unlock()
 	p := r.newProcess(t, about, carried, nil)
 	p.gone = gone
-	_ = p.Start(ctx) // no failure of its own
+	_ = p.Start(ctx) // Start itself never fails
 	_, used, err := p.Use(ctx)
 	if err != nil {
 		err = errors.Join(err, p.Stop(context.WithoutCancel(ctx)))

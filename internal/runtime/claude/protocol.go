@@ -22,7 +22,7 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// Our requests. A message is one, too: its answer is that it was queued.
+// The server's requests. A message is one, too: its answer reports that it is queued.
 const (
 	callInitialize = "initialize"
 	callInterrupt  = "interrupt"
@@ -46,29 +46,29 @@ type protocol struct {
 	hello   hello
 	limit   time.Duration
 	greeted func(json.RawMessage)
-	marker  [10]byte // the prefix of our message ids for this process
-	// tools is the server of our tools, nil for none.
+	marker  [10]byte // the prefix of the server's message ids for this process
+	// tools is the server's tools, nil for none.
 	tools *runtime.ToolServer
 
 	mu        sync.Mutex
 	state     state
 	lastState []byte // the last published state
-	// lastOutput is the time of the last output except answers to our requests.
+	// lastOutput is the time of the last output, except answers to the server's requests.
 	lastOutput time.Time
 	// failure is the error of a process that could not start.
 	failure string
 	changed chan struct{}
 }
 
-// hello is what is known about a greeted process, for this and later servers.
+// hello has the data about a greeted process, for this and later servers.
 type hello struct {
 	Thread string `json:"thread"`
 	Native string `json:"native"`
-	// Cleared is Native since the conversation was cleared, "" if it never was.
+	// Cleared is Native after the conversation was cleared, "" if it never was.
 	Cleared  string   `json:"cleared,omitempty"`
 	Controls controls `json:"controls"`
 	Version  string   `json:"version,omitempty"`
-	// NativeToolsOff says that its own tools are disabled.
+	// NativeToolsOff means that its own tools are disabled.
 	NativeToolsOff bool `json:"nativeToolsOff,omitempty"`
 }
 
@@ -83,20 +83,21 @@ func newProtocol(c *stdio.Conn, about hello, carried state, limit time.Duration,
 	return p
 }
 
-// replayed is a message that begins with the history of a lost conversation.
+// replayed is a message that starts with the history of a lost conversation.
 type replayed []any
 
-// replayedMark is set in the number of such a message: its history is not displayed. It does not overlap the counter of
-// connections (bits 32 to 47) and a million requests of each.
+// replayedMark is set in the number of such a message, to hide its history from clients. It does not overlap the
+// counter of connections (bits 32 to 47) and a million requests of each.
 const replayedMark = 0xFFE << 20
 
-// isReplayed reports the id of such a message. Only this server chooses the ids of messages to Claude Code.
+// isReplayed reports whether an id belongs to such a message. Only this server chooses the ids of messages to Claude
+// Code.
 func isReplayed(messageID string) bool {
 	parsed, err := uuid.Parse(messageID)
 	return err == nil && parsed[12] == 0xFF && parsed[13]>>4 == 0xE
 }
 
-// messageID is the id of a request's message: the process's prefix and the request's number.
+// messageID returns the id of a request's message: the process's prefix and the request's number.
 func (p *protocol) messageID(id int64, params any) string {
 	if _, is := params.(replayed); is {
 		id |= replayedMark
@@ -107,7 +108,7 @@ func (p *protocol) messageID(id int64, params any) string {
 	return out.String()
 }
 
-// requestOf is the decimal number of a message's request; "" when it is not ours.
+// requestOf returns the decimal number of a message's request; "" when this server did not send it.
 func (p *protocol) requestOf(messageID string) string {
 	parsed, err := uuid.Parse(messageID)
 	if err != nil || !bytes.Equal(parsed[:len(p.marker)], p.marker[:]) {
@@ -199,7 +200,7 @@ func (p *protocol) Read(line []byte, at time.Time) (stdio.Line, error) {
 	return said, nil
 }
 
-// answer reads the answer to our request; false when the line is none. mu is held.
+// answer reads the answer to a request of the server; false when the line is not one. The caller holds mu.
 func (p *protocol) answer(e *event) (stdio.Line, bool) {
 	switch e.Type {
 	case "command_lifecycle":
@@ -222,7 +223,7 @@ func (p *protocol) answer(e *event) (stdio.Line, bool) {
 	return stdio.Line{}, false
 }
 
-// begun is the result of a message: its turn, and whether that ran before.
+// begun is the result of a message: its turn, and whether the turn was already running.
 type begun struct {
 	Turn    string `json:"turn"`
 	Steered bool   `json:"steered"`
@@ -233,7 +234,7 @@ func decimal(text string) bool {
 	return err == nil
 }
 
-// settle is the answer to a request that needs no person, otherwise nil. mu is held.
+// settle returns the answer to a request that needs no user, otherwise nil. The caller holds mu.
 func (p *protocol) settle(e *event) []byte {
 	switch e.Request.Subtype {
 	case "hook_callback":
@@ -315,7 +316,7 @@ func (p *protocol) Frame(id int64, method string, params any) ([]byte, error) {
 		Subtype string            `json:"subtype"`
 		Hooks   map[string][]hook `json:"hooks,omitempty"`
 		Servers map[string]any    `json:"mcpServers,omitempty"`
-		// With a subscription instead of an API account.
+		// The login uses a subscription instead of an API account.
 		Subscription bool   `json:"loginWithClaudeAi,omitempty"`
 		Code         string `json:"authorizationCode,omitempty"`
 		State        string `json:"state,omitempty"`
@@ -345,7 +346,8 @@ func (p *protocol) Frame(id int64, method string, params any) ([]byte, error) {
 	}{"control_request", strconv.FormatInt(id, 10), out}), '\n'), nil
 }
 
-// servers are the MCP servers of the process. They are not on its command line, which other users could read.
+// servers returns the MCP servers of the process. The command line does not contain them, because other users could
+// read it.
 func (p *protocol) servers() map[string]any {
 	if p.tools == nil {
 		return nil
@@ -359,7 +361,7 @@ func (p *protocol) servers() map[string]any {
 		p.tools.Name: server{"http", p.tools.URL, map[string]string{"Authorization": "Bearer " + p.tools.Token}}}
 }
 
-// isOurs reports whether a tool belongs to this server, which decides when it is called.
+// isOurs reports whether a tool belongs to this server. The server decides when the agent calls such a tool.
 func (p *protocol) isOurs(tool string) bool {
 	return p.tools != nil && strings.HasPrefix(tool, "mcp__"+p.tools.Name+"__")
 }
@@ -378,12 +380,12 @@ func (p *protocol) Probe() (method string, params any) { return callProbe, nil }
 
 // moment is the state of a process after its last line.
 type moment struct {
-	// turn runs; busy is it, or the one about to begin.
+	// turn is the running turn; busy is that turn, or the one about to start.
 	turn, busy string
 	// over and asked are as in state.
 	over  bool
 	asked []string
-	// background counts the work beyond the turns, working are the remembered ones.
+	// background is the amount of work beyond the turns, working the remembered part of it.
 	background int
 	working    []working
 	version    string

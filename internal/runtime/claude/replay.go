@@ -7,8 +7,8 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// Replay translates lines of Claude Code from a session in cwd, without a process or earlier lines. Invalid lines are
-// skipped; the time of all is 0.
+// Replay translates lines of Claude Code from a session in cwd, without a process or earlier lines. It skips invalid
+// lines; all times are 0.
 func Replay(sessionID, cwd string, lines []json.RawMessage) []runtime.Signal {
 	s := state{Thread: sessionID, Cwd: cwd}
 	var all []runtime.Signal

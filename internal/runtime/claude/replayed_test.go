@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The id of a message that begins with a lost conversation names its request, on any connection to the process,
-// so that the waiting caller gets its outcome.
+// The id of a message that starts with a lost conversation identifies its request on any connection to the process.
+// So the waiting caller gets its outcome.
 func TestReplayedMessageIDNamesItsRequest(t *testing.T) {
 	t.Parallel()
 	p := &protocol{marker: [10]byte{1, 2, 3, 4, 5, 6, 0x40, 8, 0x80, 10}}

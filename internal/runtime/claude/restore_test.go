@@ -9,8 +9,8 @@ import (
 	"harness/tests/runtimetest"
 )
 
-// SE-02: a conversation whose history was removed does not restart empty. It continues when Claude Code gets
-// the earlier messages.
+// SE-02: a conversation without its history does not restart empty. It continues when Claude Code gets the earlier
+// messages.
 func TestLostConversationIsRestarted(t *testing.T) {
 	t.Parallel()
 	store := runtimetest.NewStore()

@@ -14,7 +14,7 @@ import (
 	"harness/tests/runtimetest"
 )
 
-// machine is what there is to confine commands with.
+// machine is the set of programs available to confine commands.
 type machine string
 
 const (
@@ -23,7 +23,7 @@ const (
 	crippled   machine = "with a bubblewrap that does not work"
 )
 
-// on has Claude Code, and what looks after it, find the programs of a machine.
+// on makes Claude Code and its adapter find the programs of a machine.
 func on(t *testing.T, m machine) func(*rig) {
 	t.Helper()
 	path := os.Getenv("PATH")
@@ -43,8 +43,8 @@ func on(t *testing.T, m machine) func(*rig) {
 	return func(g *rig) { g.setup.Launch.Env = append(g.setup.Launch.Env, "PATH="+path) }
 }
 
-// What a level promises is what happens, though a person allows whatever is asked but the network: an agent tries to
-// write inside and outside of its folder, with a command and with its file tool, and to reach the network.
+// Each level keeps its promise, even if a user allows every request except for the network. An agent tries to write
+// inside and outside of its folder, with a command and with its file tool, and to reach the network.
 func TestLevelsAreEnforced(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -54,8 +54,8 @@ func TestLevelsAreEnforced(t *testing.T) {
 	}{
 		{equipped, "read-only", "untrusted", "restricted", runtimetest.Reach{}},
 		{unequipped, "read-only", "untrusted", "restricted", runtimetest.Reach{}},
-		{equipped, "read-only", "untrusted", "enabled", runtimetest.Reach{}}, // a command does not run, whatever it reaches
-		// Its file tool asks for each file, wherever that is.
+		{equipped, "read-only", "untrusted", "enabled", runtimetest.Reach{}}, // a command does not run, for any target
+		// Its file tool requests approval for each file in any folder.
 		{equipped, "workspace-write", "untrusted", "restricted",
 			runtimetest.Reach{Command: true, File: true, OutsideFile: true}},
 		{equipped, "workspace-write", "never", "restricted", runtimetest.Reach{Command: true}},
@@ -97,7 +97,7 @@ func TestLevelsAreEnforced(t *testing.T) {
 	}
 }
 
-// A level that cannot be enforced is refused, whatever else is asked for; nothing is weakened.
+// The adapter refuses a level that it cannot enforce, with any other settings; it weakens none.
 func TestLevelsThatCannotBeEnforced(t *testing.T) {
 	t.Parallel()
 	for m, offered := range map[machine][]string{
@@ -137,7 +137,7 @@ func TestLevelsThatCannotBeEnforced(t *testing.T) {
 	}
 }
 
-// Where the policy allows no approvals there are none: such a call is denied, or runs where everything may.
+// A policy without approvals causes no requests: such a call is denied, or runs if everything is allowed.
 func TestNoApprovalIsRequested(t *testing.T) {
 	t.Parallel()
 	for level, runs := range map[string]bool{"read-only": false, "danger-full-access": true} {
@@ -153,7 +153,7 @@ func TestNoApprovalIsRequested(t *testing.T) {
 	}
 }
 
-// Of the keys that are present only their kinds are disclosed.
+// The adapter discloses only the kinds of the present keys.
 func TestCredentialsAreNotDisclosed(t *testing.T) {
 	t.Parallel()
 	s := prepared(t, open(), nil)

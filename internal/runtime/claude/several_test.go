@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Several answers are one text that Claude Code splits by its own rule; the answer of a single choice is itself.
+// Several answers are one text that Claude Code splits by its own rule; a single answer stays unchanged.
 func TestSeveralAnswersAreOneText(t *testing.T) {
 	t.Parallel()
 	input := json.RawMessage(`{"questions":[{"question":"Which ones?","multiSelect":true},{"question":"Which one?"}]}`)

@@ -8,7 +8,7 @@ import (
 	"harness/internal/runtime/stdio"
 )
 
-// attendTo watches a running process until it should close: it ends turns without output of Claude Code.
+// attendTo watches a running process until it should close. It ends turns without output of Claude Code.
 func (r *Runtime) attendTo(ctx context.Context, p *process, line *stdio.Conn) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -30,8 +30,8 @@ func (r *Runtime) attendTo(ctx context.Context, p *process, line *stdio.Conn) er
 	}
 }
 
-// watched is the turn that waits for the model. During an approval or a command, which has its own limit, the agent
-// counts as responsive.
+// watched returns the turn that waits for the model. During an approval or a command, which has a separate limit, the
+// agent counts as responsive.
 func (p *protocol) watched() []stdio.Turn {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A turn is silent when the model is waited for, not a person or a command.
+// A turn counts as silent while it waits for the model, not for a user or a command.
 func TestWatchedTurns(t *testing.T) {
 	t.Parallel()
 	long := time.Now().Add(-time.Hour)

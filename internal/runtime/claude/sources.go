@@ -10,7 +10,7 @@ import (
 
 var _ runtime.Sourcer = (*Runtime)(nil)
 
-// Sources implements runtime.Sourcer: Claude Code reads only the administrator's files on its own; see
+// Sources implements runtime.Sourcer. Without a request, Claude Code reads only the administrator's files; see
 // controls.arguments.
 func (r *Runtime) Sources(_, _, _ string) ([]runtime.Source, error) {
 	folder := "/etc/claude-code"

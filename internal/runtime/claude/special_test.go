@@ -19,7 +19,7 @@ import (
 	"harness/tests/runtimetest"
 )
 
-// stage is a conversation with the real Claude Code whose requests are answered as they come.
+// stage is a conversation with the real Claude Code. It answers requests as they arrive.
 type stage struct {
 	*rig
 	*runtimetest.Store
@@ -33,7 +33,7 @@ type stage struct {
 	asked []runtime.Signal
 }
 
-// newStage opens a conversation. Whatever is asked is accepted until onAsk says otherwise.
+// newStage opens a conversation. It accepts every request unless onAsk decides otherwise.
 func newStage(t *testing.T, controls runtime.StartThread, change func(*rig)) *stage {
 	t.Helper()
 	s := prepared(t, controls, change)
@@ -84,7 +84,7 @@ func (s *stage) onAsk(reply runtime.Reply) {
 	s.reply = func(runtime.Signal) runtime.Reply { return reply }
 }
 
-// turn sends a message, waits for the end and returns the approvals that were requested.
+// turn sends a message, waits for the end and returns the requested approvals.
 func (s *stage) turn(text string) (end runtime.TurnCompleted, asked []runtime.Signal) {
 	s.t.Helper()
 	s.mu.Lock()
@@ -105,7 +105,7 @@ func (s *stage) say(input []json.RawMessage) string {
 	return started.TurnID
 }
 
-// shown is the last whole item of a type.
+// shown returns the last complete item of a type.
 func (s *stage) shown(itemType string) (last string) {
 	for _, signal := range s.Signals() {
 		if change, is := signal.Change.(runtime.ItemChanged); is && change.Done && change.Item.Type == itemType {
@@ -133,8 +133,8 @@ func open() runtime.StartThread {
 	return runtime.StartThread{ApprovalPolicy: "untrusted", Sandbox: "danger-full-access", NetworkAccess: "enabled"}
 }
 
-// What a person answers reaches Claude Code as it was meant, and what is allowed for the session stays allowed in its
-// next process.
+// Claude Code gets a user's answers with the intended meaning. An approval for the session also holds in its next
+// process.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, open(), nil)
@@ -194,7 +194,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// A sub-agent's calls are asked about, too; one item stands for it. What it leaves behind may begin a turn of its own.
+// Approval covers a sub-agent's calls, too; one item represents the sub-agent. Its remaining work may start a
+// separate turn.
 func TestSubagents(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, open(), nil)
@@ -254,7 +255,7 @@ func TestProcessIsFreeOnceTurnEndIsPublished(t *testing.T) {
 	}
 }
 
-// A message that comes while the end of a process is being published is for the next process.
+// A message that arrives during the publication of a process's end goes to the next process.
 func TestAMessageBesideTheEndOfAProcess(t *testing.T) {
 	t.Parallel()
 	store, answer := runtimetest.NewStore(), make(chan error, 2)
@@ -296,8 +297,7 @@ func TestAMessageBesideTheEndOfAProcess(t *testing.T) {
 	}
 }
 
-// A message that comes too late for the running turn becomes the next turn; images, usage and models are
-// published.
+// A message that arrives too late for the running turn becomes the next turn; images, usage and models are published.
 func TestMessages(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, open(), nil)
@@ -343,7 +343,7 @@ func TestMessages(t *testing.T) {
 			t.Errorf("%s: %v", wrong, err)
 		}
 	}
-	// Another model, and stricter levels, count from the next turn on, and the conversation goes on.
+	// Another model, and stricter levels, apply from the next turn on, and the conversation continues.
 	started, err := s.StartTurn(t.Context(), runtime.StartTurn{ThreadID: s.thread, Model: "claude-sonnet-4-5",
 		Sandbox: "read-only", NetworkAccess: "restricted", Input: runtimetest.Text("MOCK_CMD[touch late]")})
 	if err != nil {
@@ -357,7 +357,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// Whatever it does, a healthy process answers the probe: one that did not would be killed as hanging.
+// A busy, healthy process answers the probe: without an answer the supervisor would kill it as hung.
 func TestABusyProcessAnswersTheProbe(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, open(), nil)
@@ -384,7 +384,7 @@ func TestABusyProcessAnswersTheProbe(t *testing.T) {
 	s.End(t, turn)
 }
 
-// A turn in which the model says nothing ends, and says why; the conversation goes on.
+// A turn with a silent model ends with the reason, and the conversation continues.
 func TestUnresponsiveTurnIsEnded(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, open(), func(g *rig) { g.setup.TurnWatchdog = stdio.TurnWatchdog(2 * time.Second) })
@@ -418,7 +418,7 @@ func TestRetriedRequestIsPublished(t *testing.T) {
 	}
 }
 
-// What is written down of a conversation goes with it, and nothing of another one, nor what a link leads to.
+// ForgetThread deletes the files of a conversation, but none of another one, and not the target of a link.
 func TestAForgottenConversation(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, open(), nil)
@@ -484,7 +484,7 @@ func TestAForgottenConversation(t *testing.T) {
 	}
 }
 
-// Nothing that lies in the folder or in the home of Claude Code reaches its model, or is started. RA-16
+// No file in the folder or in the home of Claude Code reaches its model or starts a program. RA-16
 func TestClaudeCodeReadsOnlyAllowedSources(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, open(), func(g *rig) {

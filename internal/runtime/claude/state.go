@@ -5,35 +5,35 @@ import (
 	"slices"
 )
 
-// Bounds of a conversation's state. A real one needs no more; the oldest entries are dropped first.
+// Bounds of a conversation's state. A real one needs no more. Above a bound, the oldest entries are dropped first.
 const (
 	maxTools   = 256
 	maxSteps   = 256
 	maxAllowed = 512
 	maxBlocks  = 512
 	maxWorking = 64
-	// maxDetail bounds the remembered arguments of an open call in bytes, maxDetails those of all. Above it, the texts
-	// of the oldest calls are cut to maxText, as are the steps of the plan.
+	// maxDetail bounds the remembered arguments of an open call in bytes, maxDetails those of all calls. Above that,
+	// fit cuts the texts of the oldest calls to maxText. Steps of the plan have the same limit.
 	maxDetail, maxDetails = 64 << 10, 1 << 20
 	maxText               = 1 << 10
 	// maxPath bounds a working directory in bytes.
 	maxPath = 4 << 10
-	// maxState bounds the state as JSON in bytes, for any output of Claude Code. It follows from these bounds and from
-	// that of ids (runtime.MaxID), whose bytes JSON may escape with six.
+	// maxState bounds the state as JSON in bytes, for any output of Claude Code. It follows from these bounds and
+	// from that of ids (runtime.MaxID). JSON may escape each of their bytes with six.
 	maxState = 16 << 20
 )
 
-// state is everything that the translation of a line needs from earlier lines. It is stored with the position of each
+// state is the data from earlier lines that the translation of a line needs. It is stored with the position of each
 // line.
 type state struct {
-	// Thread is the session, Cwd the working directory, Model the one it was started with ("" for its default).
+	// Thread is the session, Cwd the working directory, Model the model at the start ("" for the default).
 	Thread string `json:"thread"`
 	Cwd    string `json:"cwd,omitempty"`
 	Model  string `json:"model,omitempty"`
 	// Runs is the model that Claude Code reports.
 	Runs string `json:"runs,omitempty"`
-	// Turn is the running turn. Owed is the message that will get a turn of its own. Began is when the turn began, in
-	// ms.
+	// Turn is the running turn. Owed is the message that will start a separate turn. Began is the start time of the
+	// turn in ms.
 	Turn  string `json:"turn,omitempty"`
 	Owed  string `json:"owed,omitempty"`
 	Began int64  `json:"began,omitempty"`
@@ -42,31 +42,31 @@ type state struct {
 	Blocks  []block `json:"blocks,omitempty"`
 	// Tools are the open calls.
 	Tools []toolCall `json:"tools,omitempty"`
-	// Diff are the changes of the turn so far, by file.
+	// Diff has the changes of the turn so far, by file.
 	Diff string `json:"diff,omitempty"`
 	// Plan are the agent's tasks, in order.
 	Plan []task `json:"plan,omitempty"`
-	// Asked are the open requests, and Allowed are a person's approvals for the session.
+	// Asked are the open requests, and Allowed the user's approvals for the session.
 	Asked   []asked `json:"asked,omitempty"`
 	Allowed []rule  `json:"allowed,omitempty"`
-	// Background counts the work beyond the turns, Working are the remembered ones.
+	// Background is the amount of work beyond the turns, Working the remembered part of it.
 	Background int       `json:"background,omitempty"`
 	Working    []working `json:"working,omitempty"`
 	// Silent is the reason why the server ended the turn of an unresponsive agent.
 	Silent string `json:"silent,omitempty"`
-	// Failure is the last error of the model's server in this turn. Over says that only background work that waits for a
-	// person is left of the turn.
+	// Failure is the last error of the model's server in this turn. Over means that the turn has ended except for
+	// background work that waits for a user.
 	Failure string `json:"failure,omitempty"`
 	Over    bool   `json:"over,omitempty"`
-	// Said is Claude Code's id of the last complete message of the model, which its history has too.
+	// Said is Claude Code's id of the last complete message of the model. Its history has the same id.
 	Said string `json:"said,omitempty"`
-	// Cleared is Claude Code's id of the conversation since it was cleared, "" for the first one. Clearing says that the
-	// new id is still to come.
+	// Cleared is Claude Code's id of the conversation after it was cleared, "" for the first one. Clearing means that
+	// the new id has not arrived yet.
 	Cleared  string `json:"cleared,omitempty"`
 	Clearing bool   `json:"clearing,omitempty"`
 }
 
-// block is one block of an answer; Done when it is complete.
+// block is one block of an answer; Done is set when it is complete.
 type block struct {
 	Index int    `json:"index"`
 	Kind  string `json:"kind"`
@@ -92,7 +92,7 @@ type task struct {
 
 type asked struct {
 	ID string `json:"id"`
-	// Call is the tool use in question, Rule what an approval for the session would allow.
+	// Call is the tool use in question, Rule the rule that an approval for the session adds.
 	Call string `json:"call"`
 	Rule rule   `json:"rule"`
 	// Input identifies the requested arguments (inputID).
@@ -114,7 +114,7 @@ func keep[T any](list []T, limit int, one T) []T {
 	return list
 }
 
-// call is the open call of an id, nil when there is none.
+// call returns the open call of an id, nil when there is none.
 func (s *state) call(id string) *toolCall {
 	for i := range s.Tools {
 		if s.Tools[i].ID == id {
@@ -152,7 +152,7 @@ func (s *state) close(requestID string) (asked, bool) {
 	return one, true
 }
 
-// busy is the turn that runs or is about to; "" when none does.
+// busy returns the turn that is running or about to start; "" when there is none.
 func (s *state) busy() string {
 	if s.Turn != "" {
 		return s.Turn
@@ -160,7 +160,7 @@ func (s *state) busy() string {
 	return s.Owed
 }
 
-// carry is the state for the next process of the conversation.
+// carry returns the state for the next process of the conversation.
 func (s *state) carry() state {
 	return state{Plan: slices.Clone(s.Plan), Allowed: slices.Clone(s.Allowed), Said: s.Said, Cleared: s.Cleared}
 }

@@ -10,7 +10,7 @@ import (
 	"harness/tests/runtimetest"
 )
 
-// A stop also cancels the messages that the agent has received and not begun, whatever the turn does at that moment.
+// A stop also cancels the messages that the agent has received but not started, in any state of the turn.
 func TestStopCancelsQueuedSteering(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, open(), nil)

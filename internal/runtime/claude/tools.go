@@ -13,7 +13,7 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// Tools whose calls are displayed in a special way.
+// Tools with a special display of their calls.
 const (
 	toolShell    = "Bash"
 	toolQuestion = "AskUserQuestion"
@@ -24,7 +24,7 @@ const (
 	toolTask     = "TaskUpdate"
 )
 
-// edits reports the tools that change files.
+// edits reports whether a tool changes files.
 func edits(tool string) bool {
 	return slices.Contains([]string{"Write", "Edit", "MultiEdit", "NotebookEdit"}, tool)
 }
@@ -60,7 +60,7 @@ func (c *toolCall) keepInput(input json.RawMessage) {
 	c.Input = input
 }
 
-// shortened reduces long arguments to the parts that an item shows, with a limit in bytes for each text.
+// shortened reduces long arguments to the parts in an item, with a limit in bytes for each text.
 func shortened(input json.RawMessage, limit int) json.RawMessage {
 	in := readInput(input)
 	out, err := json.Marshal(struct {
@@ -73,7 +73,7 @@ func shortened(input json.RawMessage, limit int) json.RawMessage {
 	return out
 }
 
-// cut is the beginning of a text, at most so many bytes.
+// cut returns the beginning of a text, up to limit bytes.
 func cut(text string, limit int) string { return text[:min(len(text), limit)] }
 
 // outcome is the result of a call.
@@ -86,7 +86,7 @@ type outcome struct {
 	at     int64
 }
 
-// tool is the item of a call, with the result if it has ended.
+// tool returns the item of a call, with the result if it has ended.
 func (t *translation) tool(call toolCall, status string, out *outcome) any {
 	in := readInput(call.Input)
 	switch {
@@ -111,7 +111,7 @@ func (t *translation) tool(call toolCall, status string, out *outcome) any {
 	return item
 }
 
-// exitCode is the prefix of a failed command's output.
+// exitCode matches the prefix of a failed command's output.
 var exitCode = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:Error: )?Exit code (\d+)\n?`) })
 
 func (t *translation) command(call toolCall, in toolInput, status string, out *outcome) any {
@@ -141,7 +141,7 @@ func (t *translation) command(call toolCall, in toolInput, status string, out *o
 	return item
 }
 
-// edit is the file change of a call. After the change, Claude Code sends the difference.
+// edit returns the file change of a call. After the change, Claude Code sends the difference.
 func edit(tool string, in toolInput, out *outcome) wire.FileEdit {
 	change := wire.FileEdit{Path: in.path(), Kind: "update", Diff: replaced(in.Old, cmp.Or(in.New, in.NewSource))}
 	if tool == "Write" {
@@ -173,7 +173,7 @@ type hunk struct {
 	Lines    []string `json:"lines"`
 }
 
-// unified writes hunks as a unified diff.
+// unified returns hunks as a unified diff.
 func unified(hunks []hunk) string {
 	var out strings.Builder
 	for _, h := range hunks {
@@ -185,7 +185,7 @@ func unified(hunks []hunk) string {
 	return out.String()
 }
 
-// replaced shows a replacement at an unknown place of the file.
+// replaced returns a diff of a replacement at an unknown place of the file.
 func replaced(before, after string) string {
 	var out strings.Builder
 	for _, side := range []struct{ mark, text string }{{"-", before}, {"+", after}} {
@@ -199,7 +199,7 @@ func replaced(before, after string) string {
 	return out.String()
 }
 
-// toolResults ends the calls with results in a message.
+// toolResults ends the calls that have a result in a message.
 func (t *translation) toolResults(e *event) {
 	for _, p := range e.Message.Content {
 		call := t.call(p.ToolUse)
@@ -212,7 +212,7 @@ func (t *translation) toolResults(e *event) {
 		if p.IsError {
 			status = wire.StatusFailed
 		}
-		// A call that was stopped while it ran is "user-rejected", too; it may have done part of its work.
+		// A call that was stopped during its run is "user-rejected", too; it may have done part of its work.
 		for _, meta := range e.ToolMeta {
 			if meta.ID == ended.ID && meta.NotExecuted != "" && meta.NotExecuted != "user-rejected" {
 				ended.Denied = true
@@ -235,8 +235,8 @@ func (t *translation) toolResults(e *event) {
 	}
 }
 
-// neverRan reports that Claude Code refused a call by its own rules before it ran: the tool does not exist, its input is
-// invalid, or a rule blocks it. A call that was aborted with others may have run.
+// neverRan reports whether Claude Code refused a call by its own rules before it ran: the tool does not exist, its
+// input is invalid, or a rule blocks it. A call that was aborted together with others may have run.
 func neverRan(result string) bool {
 	said, refused := strings.CutPrefix(result, "<tool_use_error>")
 	return refused && !strings.HasPrefix(said, "Cancelled:") && !strings.HasPrefix(said, "Sibling tool call")
@@ -250,7 +250,7 @@ func (t *translation) changed(change wire.FileEdit) {
 	}
 }
 
-// planned follows the tools of the task list; clients get whole plans.
+// planned handles the tools of the task list; clients get whole plans.
 func (t *translation) planned(call toolCall, result json.RawMessage) {
 	in := readInput(call.Input)
 	word := map[string]string{"in_progress": wire.StatusInProgress, "completed": wire.StatusCompleted,

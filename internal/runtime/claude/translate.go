@@ -18,7 +18,7 @@ type translation struct {
 	out []runtime.Signal
 }
 
-// translate is the meaning of a line; the state is updated.
+// translate returns the meaning of a line and updates the state.
 func (s *state) translate(e *event, at int64) []runtime.Signal {
 	t := &translation{state: s, at: at}
 	t.apply(e)
@@ -27,7 +27,7 @@ func (s *state) translate(e *event, at int64) []runtime.Signal {
 
 func (t *translation) emit(signals ...runtime.Signal) { t.out = append(t.out, signals...) }
 
-// here is the current place of output.
+// here returns the current place of output.
 func (t *translation) here() wire.Place { return wire.Place{ThreadID: t.Thread, TurnID: t.Turn} }
 
 // whole publishes the start and the end of an item at once.
@@ -41,7 +41,7 @@ func (t *translation) begin(turn string) {
 	t.emit(wire.TurnStarted(t.Thread, wire.Turn{ID: t.Turn, StartedAt: t.at, Model: t.Runs}))
 }
 
-// beginSelfStarted begins a turn without a request, or the one that a message was promised.
+// beginSelfStarted starts a turn without a request, or the turn reserved for a message.
 func (t *translation) beginSelfStarted(turn string) {
 	own := t.Owed == ""
 	if !own {
@@ -91,7 +91,7 @@ func (t *translation) apply(e *event) {
 	case "control_cancel_request":
 		t.resolved(e.RequestID, nil)
 	case "control_response":
-		// Only repetitions of our answers come here: they settle the request.
+		// Only repetitions of the server's answers arrive here: they settle the request.
 		t.resolved(e.Response.RequestID, e.Response.Response)
 	case "conversation_reset":
 		t.cleared(e)
@@ -100,7 +100,7 @@ func (t *translation) apply(e *event) {
 	}
 }
 
-// cleared publishes that a person cleared the agent's conversation (/clear).
+// cleared publishes that a user cleared the agent's conversation (/clear).
 func (t *translation) cleared(e *event) {
 	if e.UUID == "" {
 		return
@@ -108,7 +108,7 @@ func (t *translation) cleared(e *event) {
 	t.Clearing = true
 	if t.Turn == "" {
 		if e.User == "" {
-			return // there is nothing to forget
+			return // the conversation is empty
 		}
 		t.begin(e.User)
 		t.paid(runtime.KnownID(e.User))
@@ -116,7 +116,7 @@ func (t *translation) cleared(e *event) {
 	t.whole(wire.ConversationCleared(e.UUID))
 }
 
-// lifecycle follows our message through the agent's queue.
+// lifecycle tracks the server's message in the agent's queue.
 func (t *translation) lifecycle(e *event) {
 	id := runtime.KnownID(e.Command)
 	switch e.State {
@@ -139,14 +139,14 @@ func (t *translation) lifecycle(e *event) {
 	}
 }
 
-// paid notes that the agent began a message.
+// paid records that the agent started to process a message.
 func (t *translation) paid(id string) {
 	if t.Owed == id {
 		t.Owed = ""
 	}
 }
 
-// echoed handles a message that the agent repeats when it begins to process it.
+// echoed handles a message that the agent repeats when it starts to process it.
 func (t *translation) echoed(e *event) {
 	if e.UUID == "" {
 		return
@@ -162,7 +162,7 @@ func (t *translation) echoed(e *event) {
 	t.whole(userMessage(e.UUID, said))
 }
 
-// userMessage is the item of a person's message.
+// userMessage returns the item of a user's message.
 func userMessage(id string, said parts) any {
 	type shown struct {
 		Type string `json:"type"`
@@ -194,7 +194,7 @@ func (t *translation) system(e *event) {
 			t.Cwd = e.Cwd
 		}
 		t.Runs = short(e.Model)
-		// Names without "claude-" are aliases for another model by design.
+		// A name without "claude-" is an alias for another model by design.
 		if strings.HasPrefix(t.Model, "claude-") && e.Model != "" && e.Model != t.Model && t.Turn != "" {
 			t.emit(wire.ModelRerouted(t.here(), t.Model, e.Model))
 			t.Model = short(e.Model)
@@ -278,7 +278,7 @@ func (t *translation) start(index int, kind string) {
 	}
 	for _, b := range t.Blocks {
 		if b.Index == index {
-			return // it is there
+			return // it already exists
 		}
 	}
 	switch kind {
@@ -314,7 +314,7 @@ func (t *translation) answer(e *event) {
 				if p.Text == "" || e.UUID == "" {
 					continue
 				}
-				id = e.UUID // it did not come as deltas
+				id = e.UUID // no deltas came before it
 				t.emit(wire.ItemStarted(t.here(), wire.AgentMessage(id, ""), t.at))
 			}
 			t.emit(wire.ItemCompleted(t.here(), wire.AgentMessage(id, p.Text), t.at))
@@ -348,7 +348,7 @@ func (t *translation) finish(e *event, kind string) string {
 	return ""
 }
 
-// resolved publishes that a request is closed. response is ours, nil when the agent withdrew the request.
+// resolved publishes that a request is closed. response is the server's, nil when the agent withdrew the request.
 func (t *translation) resolved(requestID string, response json.RawMessage) {
 	one, open := t.close(requestID)
 	if !open {
@@ -356,7 +356,7 @@ func (t *translation) resolved(requestID string, response json.RawMessage) {
 	}
 	given := readAnswer(response)
 	if len(given.Updated) > 0 && one.Rule.Tool != "" {
-		// The person approves the actual input, which may differ from the requested one.
+		// The user approves the actual input, which may differ from the requested one.
 		t.Allowed = keep(t.Allowed, maxAllowed, ruleOf(one.Rule.Tool, readInput(given.Input)))
 	}
 	if call := t.call(one.Call); call != nil {

@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// recorded is a line of a recording: what a process of the real Claude Code said, or that it was killed.
+// recorded is a line of a recording: output of a process of the real Claude Code, or its kill.
 type recorded struct {
 	Proc   string          `json:"proc"`
 	Killed bool            `json:"killed"`
@@ -42,7 +42,7 @@ func readRecording(t *testing.T, name string) (lines []recorded) {
 	return lines
 }
 
-// said is what a line means to a state that was stored and read back.
+// said returns the meaning of a line for a state that was stored and read back.
 func said(t testing.TB, stored []byte, line json.RawMessage, at int64) ([]runtime.Signal, []byte) {
 	t.Helper()
 	s := state{Thread: "thread-1"}
@@ -59,8 +59,8 @@ func said(t testing.TB, stored []byte, line json.RawMessage, at int64) ([]runtim
 	return signals, encode(s)
 }
 
-// Every recording of the real Claude Code means what the golden file says, with the state stored and read back between
-// every two lines.
+// Every recording of the real Claude Code gives the lines of the golden file. The state is stored and read back
+// between every two lines.
 func TestRecordings(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/*.jsonl")
@@ -98,7 +98,7 @@ func replay(t *testing.T, name string) {
 		}
 		for _, signal := range signals {
 			if _, is := signal.Change.(runtime.BackgroundChanged); is {
-				continue // it is no line for clients
+				continue // clients get no line for it
 			}
 			fmt.Fprintf(&golden, "%s\n", signal.Raw)
 			if fault := rules[one.Proc].Take(signal); fault != "" {

@@ -14,7 +14,7 @@ import (
 	"harness/internal/runtime/stdio"
 )
 
-// StartThread implements runtime.Threads. The process starts at once, so that unsupported levels show at once.
+// StartThread implements runtime.Threads. It starts the process at once, to detect unsupported levels at once.
 func (r *Runtime) StartThread(ctx context.Context, in runtime.StartThread) (runtime.Thread, error) {
 	if len(in.DynamicTools) > 0 && string(in.DynamicTools) != "null" {
 		return runtime.Thread{}, &runtime.UnsupportedError{Runtime: Name, Operation: runtime.OpTools}
@@ -42,7 +42,7 @@ func (r *Runtime) StartThread(ctx context.Context, in runtime.StartThread) (runt
 	return t.described(), nil
 }
 
-// ResumeThread implements runtime.Threads. Nothing is loaded before a message sets the controls.
+// ResumeThread implements runtime.Threads. It loads nothing: the next message sets the controls. It returns
 // runtime.ErrThreadNotFound without a history or a process.
 func (r *Runtime) ResumeThread(_ context.Context, in runtime.ResumeThread) (runtime.Thread, error) {
 	t := r.conversation(in.ThreadID, in.NativeID)
@@ -54,7 +54,7 @@ func (r *Runtime) ResumeThread(_ context.Context, in runtime.ResumeThread) (runt
 	return t.described(), nil
 }
 
-// remembered is runtime.ErrThreadNotFound when a conversation has no history.
+// remembered returns runtime.ErrThreadNotFound when a conversation has no history.
 func (r *Runtime) remembered(t *conversation) error {
 	about := t.described()
 	dir, err := r.stateOf(about.ID)
@@ -73,8 +73,8 @@ func (r *Runtime) CloseThread(ctx context.Context, threadID string) error {
 	return r.set.Close(ctx, threadID)
 }
 
-// StartTurn implements runtime.Threads. A message to a busy conversation joins the running turn after its next tool, or
-// becomes the next turn. Changed controls apply from the next turn on: the process is restarted with them.
+// StartTurn implements runtime.Threads. A message to a busy conversation joins the running turn after its next tool,
+// or becomes the next turn. Changed controls apply from the next turn on: the process restarts with them.
 func (r *Runtime) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.StartedTurn, error) {
 	content, err := messageContent(in.Input)
 	if err != nil {
@@ -94,7 +94,7 @@ func (r *Runtime) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.
 		}
 		return r.sendMessage(ctx, p, content)
 	}
-	// A process is released shortly after its end is published. The next one has only what was written to disk.
+	// A process is released shortly after its end is published. The next one has only the data on disk.
 	if p := t.process(); in.Continues && in.History == "" && (p == nil || p.Status().PID == 0) {
 		if err := r.remembered(t); err != nil {
 			return runtime.StartedTurn{}, err
@@ -178,7 +178,7 @@ func (r *Runtime) SteerTurn(ctx context.Context, threadID, turnID string, input 
 	return err
 }
 
-// running is the process of a running turn.
+// running returns the process of a running turn.
 func (r *Runtime) running(threadID, turnID string) (*process, error) {
 	t := r.known(threadID)
 	if t == nil {
@@ -209,7 +209,7 @@ func (r *Runtime) InterruptTurn(ctx context.Context, threadID, turnID string) er
 		return err
 	}
 	defer done()
-	// The agent must have begun a queued message: an interrupt before that would have no effect.
+	// Wait until the agent has started a queued message: an interrupt before that would have no effect.
 	for {
 		m := p.spoken.Load().now()
 		if m.busy != turnID {
@@ -233,7 +233,7 @@ func (r *Runtime) InterruptTurn(ctx context.Context, threadID, turnID string) er
 	if err := cancelLeft(ctx, line, r.setup.Supervise.CallTimeout, result); err != nil {
 		return err
 	}
-	// A request of background work no longer belongs to the agent's turn: it ends when it is refused.
+	// A request of background work no longer belongs to the agent's turn. A refusal ends it.
 	if m := p.spoken.Load().now(); m.over && m.turn == turnID {
 		for _, id := range m.asked {
 			if err := refuse(ctx, line, id); err != nil && !errors.Is(err, runtime.ErrRequestGone) {
@@ -244,8 +244,8 @@ func (r *Runtime) InterruptTurn(ctx context.Context, threadID, turnID string) er
 	return nil
 }
 
-// cancelLeft cancels the messages that an interrupt left in the agent's queue. Earlier versions of Claude Code leave them
-// and would begin a turn with each.
+// cancelLeft cancels the messages that an interrupt left in the agent's queue. Earlier versions of Claude Code leave
+// them and would start a turn with each.
 func cancelLeft(ctx context.Context, line *stdio.Conn, limit time.Duration, interrupted json.RawMessage) error {
 	var left struct {
 		Queued []string `json:"still_queued"`

@@ -7,11 +7,11 @@ import (
 	"harness/internal/runtime"
 )
 
-// options are the offered decisions by name. A decision that is an object has the name of its single member; a repeated
-// name gets a number.
+// options returns the offered decisions by name. A decision that is an object has the name of its single member; a
+// repeated name gets a number.
 func options(decisions json.RawMessage) []runtime.Option {
 	var choices []json.RawMessage
-	_ = json.Unmarshal(decisions, &choices) // none if there are none
+	_ = json.Unmarshal(decisions, &choices) // invalid JSON has none
 	var out []runtime.Option
 	seen := map[string]int{}
 	for _, choice := range choices {
@@ -56,7 +56,7 @@ func choiceName(choice json.RawMessage) string {
 	return ""
 }
 
-// choiceOf is the offered decision of an option, nil for an unknown id.
+// choiceOf returns the offered decision of an option, nil for an unknown id.
 func choiceOf(decisions json.RawMessage, id string) json.RawMessage {
 	var choices []json.RawMessage
 	_ = json.Unmarshal(decisions, &choices)

@@ -40,7 +40,7 @@ func TestRequestsInNeutralVocabulary(t *testing.T) {
 	}
 }
 
-// Two offered decisions of one name are two options, each of which is answered with its own.
+// Two offered decisions of one name are two options. Each option selects its own decision.
 func TestOptionsOfOneName(t *testing.T) {
 	t.Parallel()
 	amend := func(action string) string {

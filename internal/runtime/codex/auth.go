@@ -14,17 +14,17 @@ import (
 	"harness/internal/runtime/environment"
 )
 
-// keyVariable is the variable from which codex's own model provider reads a key.
+// keyVariable is the variable with the key for codex's own model provider.
 const keyVariable = "OPENAI_API_KEY"
 
-// remedy helps a codex without a login.
+// remedy is for a codex without a login.
 const remedy = "set " + keyVariable + ", or log in as the server's user with: harness login"
 
 const installCommand = "npm install -g @openai/codex"
 
-// logIn logs codex in with the key of its environment if its model requires a login and there is none: codex never uses
-// the variable alone. codex stores the key in its home, as `codex login` does. Without a key the log says what is
-// missing.
+// logIn logs codex in with the key of its environment if its model requires a login and there is none: codex never
+// uses the variable alone. codex stores the key in its home, as `codex login` does. Without a key the log has the
+// remedy.
 func (c *conn) logIn(ctx context.Context) error {
 	key := c.codex.launcher.Variable(keyVariable)
 	if key == "" && HasAuthFile(c.codex.options.Home) {
@@ -74,7 +74,7 @@ func (c *Codex) Auth(context.Context) (runtime.AuthStatus, error) {
 	return status, nil
 }
 
-// variable is a variable of codex's environment, with its actual home.
+// variable returns a variable of codex's environment, with its actual home.
 func (c *Codex) variable(name string) string {
 	if name == "CODEX_HOME" && c.options.Home != "" {
 		return c.options.Home
@@ -82,7 +82,7 @@ func (c *Codex) variable(name string) string {
 	return c.launcher.Variable(name)
 }
 
-// listedModel is a model as codex lists it.
+// listedModel is a model in codex's list.
 type listedModel struct {
 	ID, Model, DisplayName, Description string
 	IsDefault, Hidden                   bool
@@ -124,7 +124,7 @@ func HasAuthFile(home string) bool {
 	return err == nil && info.Size() > 0
 }
 
-// homeOf is the folder of CODEX_HOME, "" for codex's default.
+// homeOf returns the folder of CODEX_HOME, "" for codex's default.
 func homeOf(home string) (string, error) {
 	if home == "" {
 		home = os.Getenv("CODEX_HOME")
@@ -136,7 +136,7 @@ func homeOf(home string) (string, error) {
 	return filepath.Join(user, ".codex"), err
 }
 
-// Tested are the versions of codex that this server was tested with, oldest first.
+// Tested returns the versions of codex that this server was tested with, oldest first.
 func Tested() []string { return []string{"0.101.0", "0.171.0"} }
 
 // Install implements runtime.Installer.
@@ -146,8 +146,8 @@ func (c *Codex) Install() runtime.Install {
 		Page:    "https://github.com/openai/codex"}
 }
 
-// Login implements runtime.Authenticator: a person enters a code on a page of the provider, on any machine.
-// *runtime.UnsupportedError from versions without it.
+// Login implements runtime.Authenticator. A user enters a code on a page of the provider, on any machine. It returns
+// *runtime.UnsupportedError for versions without such a login.
 func (c *Codex) Login(ctx context.Context) (runtime.Login, error) {
 	result, err := c.Call(ctx, "account/login/start", object{"type": "chatgptDeviceCode"})
 	if errors.Is(err, runtime.ErrInvalidParams) || unknownMethod(err) {

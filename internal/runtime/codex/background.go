@@ -14,7 +14,7 @@ import (
 	"harness/internal/runtime"
 )
 
-// terminal is a running command of a conversation, as codex lists it.
+// terminal is a running command of a conversation, from codex's list.
 type terminal struct {
 	ItemID    string `json:"itemId"`
 	ProcessID string `json:"processId"`
@@ -24,7 +24,7 @@ type terminal struct {
 // endStep is the interval for checking whether a command has ended.
 const endStep = 50 * time.Millisecond
 
-// terminals are the running commands of a conversation, none if it is not loaded.
+// terminals returns the running commands of a conversation, none if it is not loaded.
 func (c *conn) terminals(ctx context.Context, thread string) (all []terminal, err error) {
 	ask := func(ctx context.Context, method string, params object) (json.RawMessage, error) {
 		return c.Call(ctx, c.codex.callTimeout, method, params)
@@ -70,7 +70,7 @@ func (c *Codex) ListBackground(ctx context.Context, in runtime.ResumeThread) ([]
 	return tasks, nil
 }
 
-// tracked are the commands that began and have not ended, for a codex that does not list them.
+// tracked returns the commands that started and have not ended, for a codex that does not list them.
 func tracked(begun map[string]command, active string) (tasks []runtime.BackgroundTask) {
 	for item, known := range begun {
 		if known.turn == active {

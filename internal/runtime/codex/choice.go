@@ -9,14 +9,14 @@ import (
 	"harness/internal/runtime"
 )
 
-// chosen is the answer to an approval with one of codex's offered decisions: some of them amend a policy, which no plain
-// decision does. It must agree with the plain decision, which other clients see.
+// chosen returns the answer to an approval with one of codex's offered decisions: some of them amend a policy, which
+// no plain decision does. It must match the plain decision, which other clients see.
 func chosen(offered json.RawMessage, reply runtime.Reply) (json.RawMessage, error) {
 	refused := func(format string, args ...any) (json.RawMessage, error) {
 		return nil, &runtime.ReplyError{Field: "choice", Message: fmt.Sprintf(format, args...)}
 	}
 	var choices []json.RawMessage
-	_ = json.Unmarshal(offered, &choices) // none if there are none
+	_ = json.Unmarshal(offered, &choices) // invalid JSON has none
 	if !slices.ContainsFunc(choices, func(c json.RawMessage) bool { return sameJSON(c, reply.Choice) }) {
 		if len(choices) == 0 {
 			return refused("this request offers no decisions to choose from")
@@ -29,7 +29,7 @@ func chosen(offered json.RawMessage, reply runtime.Reply) (json.RawMessage, erro
 	return encode(map[string]json.RawMessage{"decision": reply.Choice})
 }
 
-// meaning is the plain decision that corresponds to an offered one.
+// meaning returns the plain decision that corresponds to an offered one.
 func meaning(choice json.RawMessage) string {
 	var word string
 	if json.Unmarshal(choice, &word) == nil {

@@ -9,7 +9,7 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// ids are the places of ids in codex's answers, and in the notifications that only codex has.
+// ids are the places of ids in codex's answers, and in the notifications specific to codex.
 type ids struct {
 	ThreadID       string   `json:"threadId"`
 	ConversationID string   `json:"conversationId"`
@@ -26,14 +26,14 @@ type typeOnly struct {
 	Type string `json:"type"`
 }
 
-// classify translates a notification or a request into its neutral form. codex uses the canonical vocabulary, except for
-// its oldest methods. It keeps no state, so each frame can be tested alone.
+// classify translates a notification or a request into its neutral form. codex uses the canonical vocabulary, except
+// for its oldest methods. It keeps no state, so tests can check each frame alone.
 func classify(f frame, raw []byte, generation string, at time.Time) runtime.Signal {
 	s := wire.Read(raw, f.Method, f.Layout)
 	s.Generation, s.ReceivedAt = generation, at
 	if s.ThreadID == "" && len(f.Params) > 0 {
 		var named ids
-		_ = json.Unmarshal(f.Params, &named) // members of an unexpected type are skipped
+		_ = json.Unmarshal(f.Params, &named) // the decoder skips members of an unexpected type
 		s.ThreadID = runtime.KnownID(named.ConversationID)
 	}
 	if parent := parentOf(s.Method, f.Params); parent != "" && s.Change == nil {

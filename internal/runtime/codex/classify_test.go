@@ -229,7 +229,7 @@ func TestThreadFilesAreChosenCarefully(t *testing.T) {
 	}
 }
 
-// FuzzReader reads whatever lines a process may write: it must neither panic nor pass on what breaks later.
+// FuzzReader reads any lines of a process: it must neither panic nor pass on data that breaks later steps.
 func FuzzReader(f *testing.F) {
 	for _, seed := range []string{
 		"{\"method\":\"a\",\"params\":{}}\n", "{\"id\":0,\"method\":\"item/tool/call\",\"params\":{\"tool\":\"x\\u0000\"}}\n",
@@ -274,7 +274,7 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// What codex wrote is read again without a process as it was while there was one.
+// Read gives the same result for codex's output as the reader of a running process.
 func TestReadParsesProcessOutput(t *testing.T) {
 	t.Parallel()
 	line := `{"method":"codex/event","params":{"conversationId":"t","id":"u"}}`

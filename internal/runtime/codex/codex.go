@@ -1,9 +1,9 @@
 // Package codex drives codex through `codex app-server` on its standard pipes.
 //
-// It owns everything that is codex's own: the wire protocol, the methods and their parameters in the versions supported
-// (0.101 to 0.171), which conversations the one codex process has loaded, and what its frames mean in the neutral words
-// of package runtime. The process and its pipes are package stdio's. It must never know sessions, storage, clients or
-// HTTP.
+// It owns everything specific to codex: the wire protocol, the methods and their parameters in the supported versions
+// (0.101 to 0.171), the set of conversations loaded in the one codex process, and the neutral meaning of its frames
+// in package runtime. Package stdio owns the process and its pipes. The package must never know sessions, storage,
+// clients or HTTP.
 package codex
 
 import (
@@ -32,27 +32,28 @@ const (
 	defaultStartTimeout = 30 * time.Second
 	defaultCallTimeout  = 120 * time.Second
 	defaultRecycleIdle  = 5 * time.Second
-	// loginLimit is how long a person may take to log in in a browser.
+	// loginLimit is how long a user may take to log in in a browser.
 	loginLimit = 15 * time.Minute
 )
 
-// Options configure New. Zero values mean the defaults named.
+// Options configure New. Zero values mean the stated defaults.
 type Options struct {
-	// Bin is the codex executable, a path or a name to be found on PATH ("codex"). The native binary, not the npm wrapper:
-	// signals and the process id are then the right ones.
+	// Bin is the codex executable, a path or a name to find on PATH ("codex"). It should be the native binary, not
+	// the npm wrapper, so that signals and the process id are the right ones.
 	Bin string
 	// Home is CODEX_HOME, "" for codex's own default.
 	Home string
-	// Setup comes from the server. Its Home, SessionHome and LastState are not used: codex keeps its own home.
+	// Setup comes from the server. Its Home, SessionHome and LastState have no effect: codex keeps its own home.
 	Setup stdio.Setup
-	// Implicit returns how much codex may read on its own for a conversation (runtime.ImplicitAll, ...; "" for its
-	// default), and its folder. nil changes nothing.
+	// Implicit returns the level of files codex may read without a request in a conversation (runtime.ImplicitAll,
+	// ...; "" for its default), and the folder of the conversation. nil changes nothing.
 	Implicit func(ctx context.Context, threadID string) (implicit, cwd string, err error)
-	// UnloadAfter is how long a conversation may be idle before codex is asked to unload it; its next message
-	// loads it again. 0 unloads none.
+	// UnloadAfter is how long a conversation may be idle before the adapter unloads it; its next message loads it
+	// again. 0 unloads none.
 	UnloadAfter time.Duration
-	// RecycleBytes is the resident memory above which codex is restarted, once it was idle for RecycleIdle (5 s). Above
-	// it, conversations are unloaded after a tenth of UnloadAfter. 0, or a system without that figure, means no limit.
+	// RecycleBytes is the resident memory above which the adapter restarts codex, after it was idle for RecycleIdle
+	// (5 s). Above it, conversations unload after a tenth of UnloadAfter. 0, or a system without that figure, means
+	// no limit.
 	RecycleBytes int64
 	RecycleIdle  time.Duration
 }
@@ -80,22 +81,22 @@ var _ interface {
 
 // Counters are totals of the transport since New.
 type Counters struct {
-	// Undecodable lines were no frames, Oversized ones exceeded the limit; both were skipped.
+	// Undecodable lines were not frames, Oversized ones exceeded the limit. The connection skipped both.
 	Undecodable, Oversized int64
-	// Late answers came after their caller gave up.
+	// Late answers arrived after their caller canceled the request.
 	Late int64
 	// Legacy are the dropped codex/event notifications of 0.101.
 	Legacy int64
-	// Orphans are leftover processes that were killed.
+	// Orphans are leftover processes that a sweep killed.
 	Orphans int64
-	// Hangs are the processes that were killed because they did not answer.
+	// Hangs are unresponsive processes that the supervisor killed.
 	Hangs int64
-	// Unloads counts the idle conversations that codex was asked to unload, Recycles the idle processes that were
-	// replaced because of their memory.
+	// Unloads is the number of idle conversations that codex unloaded on request. Recycles is the number of idle
+	// processes that the adapter replaced because of their memory.
 	Unloads, Recycles int64
 }
 
-// New makes an adapter that is not started yet.
+// New makes an adapter. Start starts it.
 func New(options Options) *Codex {
 	set := func(value *time.Duration, fallback time.Duration) {
 		if *value <= 0 {
@@ -107,7 +108,7 @@ func New(options Options) *Codex {
 	set(&supervise.CallTimeout, defaultCallTimeout)
 	set(&options.RecycleIdle, defaultRecycleIdle)
 	if abs, err := filepath.Abs(options.Home); err == nil && options.Home != "" {
-		// codex may run in another folder than we do.
+		// codex may run in another folder than this server.
 		options.Home = abs
 	}
 	options.Bin = cmp.Or(options.Bin, "codex")
@@ -142,8 +143,8 @@ func (c *Codex) command() (path string, args []string, err error) {
 // Name implements runtime.Adapter.
 func (c *Codex) Name() string { return Name }
 
-// autoApproved lists what codex runs without approval under the policy untrusted: commands that it knows as read-only,
-// and tools that touch nothing.
+// autoApproved lists the actions that codex runs without approval under the policy untrusted: known read-only
+// commands, and tools without side effects.
 func autoApproved() []string {
 	return []string{"commands that only read, by codex's list (ls, cat, git status and the like)", "update_plan", "view_image"}
 }
@@ -163,7 +164,7 @@ func (c *Codex) Capabilities() runtime.Capabilities {
 	}
 }
 
-// facts are those of codex: a login or a key, histories in files of its home, tools of an MCP server.
+// facts returns the facts of codex: a login or a key, histories in files of its home, tools of an MCP server.
 func (c *Codex) facts() runtime.Facts {
 	transport := ""
 	if c.options.Setup.Tools != "" {
@@ -196,7 +197,7 @@ func (c *Codex) Stop(ctx context.Context) error { return c.process.Stop(ctx) }
 // Threads implements runtime.Adapter.
 func (c *Codex) Threads() runtime.Threads { return c }
 
-// Call implements runtime.RawCaller. Nil params are left out; several codex methods then want an empty object.
+// Call implements runtime.RawCaller. It omits nil params; several codex methods require an empty object instead.
 func (c *Codex) Call(ctx context.Context, method string, params any) (json.RawMessage, error) {
 	if raw, ok := params.([]byte); ok {
 		params = json.RawMessage(raw)
@@ -216,7 +217,7 @@ func (c *Codex) Call(ctx context.Context, method string, params any) (json.RawMe
 	result, err := conn.Call(ctx, c.callTimeout, method, params)
 	if errors.Is(err, runtime.ErrThreadNotFound) && thread != "" && method != "thread/resume" &&
 		!conn.turns.loaded(thread) {
-		// It may have been unloaded, or loaded by an earlier process only.
+		// codex may have unloaded it, or only an earlier process had it loaded.
 		if _, unknown := c.resume(ctx, conn, thread, ""); unknown == nil {
 			result, err = conn.Call(ctx, c.callTimeout, method, params)
 		}

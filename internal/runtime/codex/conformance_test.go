@@ -17,7 +17,7 @@ import (
 	"harness/tests/runtimetest"
 )
 
-// Every pinned codex, behind a shim, keeps what each adapter promises.
+// Every pinned codex, behind a shim, keeps the promises of each adapter.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	for _, version := range codextest.Versions() {
@@ -51,7 +51,7 @@ func target(version codextest.Version) runtimetest.Target {
 			return s.agent()
 		},
 		LoggedOut: func(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {
-			agent := newSite(t, version, store).agent() // its model's server wants none, the account has
+			agent := newSite(t, version, store).agent() // its model's server requires no login, the account does
 			agent.NeedsLogin = func(ctx context.Context) error {
 				_, err := agent.Adapter.(runtime.RawCaller).Call(ctx, "account/rateLimits/read", nil)
 				return err
@@ -72,7 +72,7 @@ func target(version codextest.Version) runtimetest.Target {
 	}
 }
 
-// site is where one codex after another is served by one server after another.
+// site is the place where servers drive codexes, one after another.
 type site struct {
 	t       *testing.T
 	store   *runtimetest.Store

@@ -14,11 +14,11 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// probeMethod is the health probe. Every supported version answers it within milliseconds while turns run, tool
-// calls are quiet and approvals wait. It changes nothing and causes no notification.
+// probeMethod is the health probe. Every supported version answers it within milliseconds, even during turns, silent
+// tool calls and pending approvals. It changes nothing and causes no notification.
 const probeMethod = "thread/loaded/list"
 
-// methodInitialize opens the conversation.
+// methodInitialize starts the connection.
 const methodInitialize = "initialize"
 
 // conn is the connection with one codex process (stdio.Protocol), with the state of its loaded conversations.
@@ -36,7 +36,7 @@ func (c *Codex) speak(line *stdio.Conn) stdio.Protocol {
 	return &conn{Conn: line, codex: c, turns: turns}
 }
 
-// connOf is the conn of a supervisor's connection.
+// connOf returns the conn of a supervisor's connection.
 func connOf(line *stdio.Conn) *conn {
 	if line == nil {
 		return nil
@@ -54,7 +54,7 @@ func (c *conn) Greet(ctx context.Context) error {
 	}
 	said, err := c.Call(ctx, options.Setup.Supervise.StartTimeout, methodInitialize, hello)
 	if c.Inherited() && alreadyInitialized(err) {
-		// The previous server got that far and no further.
+		// The previous server stopped at this point.
 		c.Started(nil)
 		err = nil
 	}
@@ -72,7 +72,7 @@ func (c *conn) Greet(ctx context.Context) error {
 	if err := c.logIn(ctx); err != nil && ctx.Err() == nil {
 		c.codex.log.Warn().Err(err).Msg("it is not known whether codex is logged in, or it could not be with " + keyVariable)
 	}
-	c.Started(said) // unless the answer did already
+	c.Started(said) // unless the answer already did so
 	if err := c.send(ctx, outgoing{Method: "initialized"}); err != nil {
 		return fmt.Errorf("codex failed to initialize: %w", err)
 	}
@@ -129,7 +129,7 @@ func (c *conn) Read(line []byte, at time.Time) (stdio.Line, error) {
 	}
 	s := classify(f, line, c.Generation(), at)
 	if s.Kind == runtime.SignalNotification {
-		// From 0.171 on, codex warns about a conversation before it answers thread/start.
+		// From 0.171 on, codex sends warnings about a conversation before it answers thread/start.
 		s.WorkerOpening = s.ThreadID != "" && c.Announcing(announcesWorker)
 		c.turns.notice(s)
 		if hydrationNotice(s) || c.turns.hides(s.ThreadID, s.Method) {
@@ -152,7 +152,7 @@ func (c *conn) AnswerIn(line []byte) string {
 func (c *conn) Answered(method, threadID string, result json.RawMessage) {
 	switch method {
 	case methodInitialize:
-		// With a key it is usable once it is logged in, see Greet.
+		// With a key, the process is usable after its login, see Greet.
 		if c.codex.launcher.Variable(keyVariable) == "" && !parseVersion(helloOf(result).UserAgent).tooOld() {
 			c.Started(result)
 		}
@@ -205,7 +205,7 @@ func (c *conn) Refuse(request runtime.Signal) ([]byte, error) {
 	return c.encode(outgoing{ID: request.RequestID, Error: &rpcError{Code: codeMethodNotFound, Message: message}})
 }
 
-// overloaded reports a refusal because codex has too many open requests.
+// overloaded reports whether codex refused a request because too many are open.
 func overloaded(err error) bool {
 	native, refused := asNative(err)
 	return refused && native.Code == codeOverloaded
@@ -236,8 +236,8 @@ func (c *conn) answer(ctx context.Context, requestID json.RawMessage, frame outg
 	return c.SendOnce(ctx, requestID, line)
 }
 
-// use waits for a starting process and returns its connection. Until done is called, the process is not recycled, and
-// the conversation ("" for none) stays loaded.
+// use waits for a starting process and returns its connection. Until the caller calls done, the process is not
+// recycled, and the conversation ("" for none) stays loaded.
 func (c *Codex) use(ctx context.Context, thread string) (own *conn, v version, done func(), err error) {
 	line, unuse, err := c.process.Use(ctx)
 	if err != nil {
@@ -251,8 +251,8 @@ func (c *Codex) use(ctx context.Context, thread string) (own *conn, v version, d
 	return own, own.version, func() { own.turns.release(thread); unuse() }, nil
 }
 
-// Recalled reports on a conversation's calls of earlier servers. open: codex may still answer one, or has not announced
-// its turn. lost: one stayed unanswered for too long.
+// Recalled reports on earlier servers' calls in a conversation. open: codex may still answer one, or has not
+// announced its turn. lost: one stayed unanswered for too long.
 func (c *Codex) Recalled(threadID string) (open, lost bool) {
 	own := connOf(c.process.Current())
 	if own == nil {

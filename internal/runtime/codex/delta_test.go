@@ -49,7 +49,7 @@ func TestTextOfDeltas(t *testing.T) {
 	}
 }
 
-// intoOf is where the finished item of real codex has the text of a delta.
+// intoOf is the place of a delta's text in the finished item of real codex.
 var intoOf = map[string]string{
 	"item/agentMessage/delta": "content", "item/plan/delta": "content", "item/reasoning/textDelta": "details/content",
 	"item/reasoning/summaryTextDelta": "details/summary", "item/commandExecution/outputDelta": "details/aggregatedOutput",

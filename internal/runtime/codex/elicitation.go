@@ -12,15 +12,15 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// The answers that MCP defines.
+// Answers defined by MCP.
 const (
 	actionAccept  = "accept"
 	actionDecline = "decline"
 	actionCancel  = "cancel"
 )
 
-// elicitation are the parameters of wire.MethodElicit: a question of an MCP server to its user, or codex's question
-// whether a tool of one may run.
+// elicitation has the parameters of wire.MethodElicit: a question of an MCP server to its user, or codex's request to
+// run a tool of one.
 type elicitation struct {
 	server, mode, url, kind, tool string
 	// message, schema, arguments and persist are JSON, slices of the parameters.
@@ -36,14 +36,14 @@ func elicitationOf(params json.RawMessage) elicitation {
 	}
 }
 
-// approval reports whether the runtime itself asks if a tool may run. Everything else is a question of the MCP server,
-// answered with content.
+// approval reports whether the runtime itself requests approval for a tool. Any other elicitation is a question of
+// the MCP server, answered with content.
 func (e elicitation) approval() bool { return e.kind == "mcp_tool_call" }
 
 // form reports whether the answer is content for the schema; a URL has none.
 func (e elicitation) form() bool { return strings.HasSuffix(strings.ToLower(e.mode), "form") }
 
-// forSession reports whether the tool can be allowed for the whole session. codex says so with one value or a list.
+// forSession reports whether the tool can be allowed for the whole session. codex sends one value or a list.
 func (e elicitation) forSession() bool {
 	var one string
 	var some []string
@@ -52,7 +52,7 @@ func (e elicitation) forSession() bool {
 	return one == "session" || slices.Contains(some, "session")
 }
 
-// decisions are the possible decisions about a tool call, in the terms of availableDecisions.
+// decisions returns the possible decisions about a tool call, in the format of availableDecisions.
 func (e elicitation) decisions() json.RawMessage {
 	if e.forSession() {
 		return json.RawMessage(`["accept","acceptForSession","decline","cancel"]`)
@@ -60,7 +60,7 @@ func (e elicitation) decisions() json.RawMessage {
 	return json.RawMessage(`["accept","decline","cancel"]`)
 }
 
-// tooLong reports a form that is too large to fill in.
+// tooLong reports whether a form is too large to fill in.
 func (e elicitation) tooLong() bool { return !e.approval() && len(e.schema) > runtime.LongItem }
 
 func (e elicitation) summary() string {
@@ -78,7 +78,7 @@ func (e elicitation) summary() string {
 	return asked
 }
 
-// elicited is the answer that codex passes to the MCP server, or uses itself if it asked for a tool.
+// elicited is the answer that codex passes to the MCP server, or uses itself for its own approval request.
 type elicited struct {
 	Action  string          `json:"action"`
 	Content json.RawMessage `json:"content"`
@@ -105,7 +105,7 @@ func encodeElicited(e elicitation, reply runtime.Reply) (json.RawMessage, error)
 	}
 	if out.Action != actionAccept {
 		if reply.Message != "" {
-			// The MCP server gets it. codex ignores it for its own question.
+			// The MCP server gets it. codex ignores it for its own request.
 			out.Meta, _ = encode(map[string]string{"message": reply.Message}) // a string always encodes
 		}
 		return encode(out)
@@ -130,8 +130,8 @@ func encodeElicited(e elicitation, reply runtime.Reply) (json.RawMessage, error)
 	return encode(out)
 }
 
-// result reads a response that is the whole answer instead of its content. A form could look like one only if it asked
-// for an action.
+// result reads a response that is the whole answer instead of its content. A form could be mistaken for one only if
+// it has a field named action.
 func (e elicitation) result(raw json.RawMessage) (result elicited, is bool) {
 	var named map[string]json.RawMessage
 	if json.Unmarshal(raw, &named) != nil || named["action"] == nil || json.Unmarshal(raw, &result) != nil {
@@ -140,8 +140,8 @@ func (e elicitation) result(raw json.RawMessage) (result elicited, is bool) {
 	return result, !form.Of(e.schema).Has("action")
 }
 
-// content is the content of a form: as given, or built from the answers to the questions. Required members must be
-// present.
+// content returns the content of a form: as given, or built from the answers to the questions. Required members must
+// be present.
 func (e elicitation) content(given, answers json.RawMessage) (json.RawMessage, error) {
 	asked := form.Of(e.schema)
 	name, content := "response", map[string]json.RawMessage{}

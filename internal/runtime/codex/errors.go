@@ -17,7 +17,7 @@ const (
 	codeOverloaded     = -32001
 )
 
-// Refusal is an error answer of codex, in its neutral form.
+// Refusal returns an error answer of codex in its neutral form.
 func Refusal(method string, code int, message string) *runtime.Error {
 	e := &runtime.Error{Runtime: Name, Method: method, Code: code, Message: message}
 	if e.Kind = kindOf(e.Error()); errors.Is(e.Kind, runtime.ErrAuthRequired) {
@@ -35,8 +35,8 @@ func refusal(method string, e *rpcError) *runtime.Error {
 	return refused
 }
 
-// kinds are the texts that classify codex's refusals. Nearly all have the code -32600, and some messages quote another
-// code.
+// kinds are the texts that classify codex's refusals. Nearly all have the code -32600, and some messages quote
+// another code.
 var kinds = []struct {
 	kind  error
 	parts []string
@@ -57,7 +57,7 @@ var kinds = []struct {
 	{runtime.ErrTransient, []string{"timeout", "temporarily unavailable", "includeturns", "not materialized"}},
 }
 
-// readOf bounds how many bytes of an error's text are searched for its kind.
+// readOf is the number of bytes of an error's text to search for its kind.
 const readOf = 64 << 10
 
 // kindOf joins every kind with a matching part at the beginning of an error's text.
@@ -72,12 +72,12 @@ func kindOf(text string) error {
 	return errors.Join(found...)
 }
 
-// FailureKind implements runtime.FailureReader: codex's own kind is often "other", and the message has more.
+// FailureKind implements runtime.FailureReader. codex's own kind is often "other"; the message is more specific.
 func (c *Codex) FailureKind(turn runtime.Turn) error { return failureKind(turn.Kind, turn.Error) }
 
 func failureKind(sentinel error, message string) error { return errors.Join(sentinel, kindOf(message)) }
 
-// activeTurnIn is the running turn's id in a refusal like "expected active turn id `x` but found `y`".
+// activeTurnIn returns the running turn's id in a refusal like "expected active turn id `x` but found `y`".
 func activeTurnIn(err error) string {
 	native, ok := asNative(err)
 	if !ok {
@@ -94,7 +94,7 @@ func activeTurnIn(err error) string {
 	return id
 }
 
-// alreadyInitialized reports the refusal of a second initialize.
+// alreadyInitialized reports whether an error is the refusal of a second initialize.
 func alreadyInitialized(err error) bool {
 	native, ok := asNative(err)
 	return ok && strings.Contains(native.Message, "Already initialized")

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// fakeVariable makes the test binary play a badly behaved codex; see fakeCodex for what the real one can not be made to
-// do.
+// fakeVariable makes the test binary a faulty codex; see fakeCodex for faults that the real one cannot be made to
+// show.
 const fakeVariable = "HARNESS_FAKE_CODEX"
 
 type fakeFrame struct {
@@ -88,7 +88,7 @@ func waitForever() {
 	<-never
 }
 
-// handle returns an exit code, or -1 to go on.
+// handle returns an exit code, or -1 to continue.
 func (f *fake) handle(frame fakeFrame, line []byte) int {
 	switch frame.Method {
 	case "initialize":
@@ -103,7 +103,7 @@ func (f *fake) handle(frame fakeFrame, line []byte) int {
 		f.result(frame.ID, `{"account":null,"requiresOpenaiAuth":false}`)
 	case "silent":
 	case "fork":
-		// Each says when it runs: the environment of a process on its way to another program reads as empty.
+		// Each writes a line when it is running: during execve the environment of a process reads as empty.
 		for _, command := range [][]string{{"sh", "-c", "echo; sleep 300; :"}, {"setsid", "sh", "-c", "echo; sleep 300; :"},
 			{"setsid", "sh", "-c", "trap '' TERM; echo; sleep 300; :"}} {
 			child := exec.Command(command[0], command[1:]...)
@@ -173,13 +173,13 @@ func (f *fake) handle(frame fakeFrame, line []byte) int {
 	case "thread/resume":
 		f.result(frame.ID, `{"thread":{"id":"t1"}}`)
 	case "":
-		// An answer to a request of ours: show what came.
+		// An answer to a request of this fake: report it.
 		f.send(`{"method":"answer/seen","params":%s}`, bytes.TrimSpace(line))
 	}
 	return -1
 }
 
-// release answers what is held, as thread/start is: the conversation's own news come after the answer.
+// release answers held requests, as for thread/start: the conversation's notifications come after the answer.
 func (f *fake) release() {
 	for _, id := range f.open {
 		f.result(json.RawMessage(id), `{"thread":{"id":"w1"}}`)
@@ -195,7 +195,7 @@ func (f *fake) initialized() {
 	}
 }
 
-// overtaken ends a turn before its start is answered.
+// overtaken ends a turn before it answers the start.
 func (f *fake) overtaken(id json.RawMessage) {
 	f.refused++
 	turn := fmt.Sprintf("turn-%d", f.refused)
@@ -205,7 +205,7 @@ func (f *fake) overtaken(id json.RawMessage) {
 	f.result(id, fmt.Sprintf(`{"turn":{"id":%q,"status":"inProgress"}}`, turn))
 }
 
-// gather answers 32 requests together, some time after the 32nd came, so that a 33rd would be seen.
+// gather answers 32 requests together, some time after the 32nd arrived, to detect a 33rd.
 func (f *fake) gather(id json.RawMessage) {
 	f.mu.Lock()
 	f.open = append(f.open, string(id))

@@ -46,7 +46,7 @@ type faultBundle struct {
 	mark  string
 }
 
-// misbehaving starts an adapter whose codex is this test binary in one of its bad modes.
+// misbehaving starts an adapter with this test binary as a codex in one of its faulty modes.
 func misbehaving(t *testing.T, mode string, change func(*faultBundle, *codex.Options)) *faultBundle {
 	t.Helper()
 	self, err := os.Executable()
@@ -94,8 +94,8 @@ func TestHangingStartIsBounded(t *testing.T) {
 	}
 }
 
-// A codex older than the tested versions is not used: the caller's error names the version needed and how to
-// get it.
+// The adapter refuses a codex older than the tested versions. The caller's error has the required version and the way
+// to get it.
 func TestACodexThatIsTooOldIsNamed(t *testing.T) {
 	t.Parallel()
 	b := misbehaving(t, "old", nil)
@@ -136,7 +136,7 @@ func TestStderrFloodIsDrainedAndBounded(t *testing.T) {
 	if !strings.Contains(log, "more lines dropped") {
 		t.Error("nothing says that lines were dropped")
 	}
-	// 100,000 lines were written; far fewer may be kept, however slow the machine.
+	// The process wrote 100,000 lines; the log may have far fewer, even on a slow machine.
 	if kept := strings.Count(log, "xxxx\""); kept == 0 || kept > 50_000 {
 		t.Errorf("%d lines were kept", kept)
 	}
@@ -216,7 +216,7 @@ func TestDeathFailsCallsInFlight(t *testing.T) {
 	if _, err := b.codex.Call(t.Context(), "die", nil); !errors.Is(err, runtime.ErrUnavailable) {
 		t.Errorf("die: %v", err)
 	}
-	// It may have been sent to the next process when the first was gone already; that one dies, too.
+	// If the first process was already gone, the message went to the next one; that one dies, too.
 	for {
 		select {
 		case err := <-failed:
@@ -241,7 +241,7 @@ func TestCallTimesOut(t *testing.T) {
 	if _, err := b.codex.Call(ctx, "silent", nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
-	// The process is still good; on a busy machine its answer may need a second call, too.
+	// The process is still healthy; on a busy machine its answer may need a second call, too.
 	var err error
 	for err = runtime.ErrTimeout; errors.Is(err, runtime.ErrTimeout); {
 		_, err = b.codex.Call(t.Context(), "most", nil)
@@ -279,7 +279,7 @@ func TestOverloadIsRetriedWhereItIsSafe(t *testing.T) {
 	}
 }
 
-// ST-27: an unknown request is shown to clients and refused, so that the turn continues.
+// ST-27: clients see an unknown request. The server refuses it, so that the turn continues.
 func TestUnknownRequestIsRefused(t *testing.T) {
 	t.Parallel()
 	b := misbehaving(t, "x", nil)
@@ -306,7 +306,7 @@ func TestTurnCompletedOvertakesItsStart(t *testing.T) {
 	}
 }
 
-// A sink that does not take anything stops the reading; nothing is lost and the order stays.
+// A sink that accepts nothing stops the reading; no line is lost and the order stays.
 func TestBackPressureLosesNothing(t *testing.T) {
 	t.Parallel()
 	block := make(chan struct{})
@@ -339,7 +339,7 @@ func TestBackPressureLosesNothing(t *testing.T) {
 	})
 }
 
-// The process ends with the adapter even when codex is stopped by the system.
+// The process ends with the adapter even when SIGSTOP has stopped codex.
 func TestStopWorksOnAFrozenProcess(t *testing.T) {
 	t.Parallel()
 	b := misbehaving(t, "x", nil)

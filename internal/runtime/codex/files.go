@@ -17,13 +17,13 @@ import (
 // rollouts are the files of codex's conversations in its home.
 type rollouts struct {
 	configured string // CODEX_HOME, "" for codex's own default
-	client     string // our version, for restored conversations
+	client     string // this server's version, for restored conversations
 
 	mu       sync.Mutex
 	reported string // the CODEX_HOME that codex reported
 }
 
-// homeDir is the CODEX_HOME in use: configured, reported by codex (not by 0.101), or codex's own default.
+// homeDir returns the CODEX_HOME in use: configured, reported by codex (not by 0.101), or codex's own default.
 func (r *rollouts) homeDir() string {
 	r.mu.Lock()
 	reported := r.reported
@@ -37,9 +37,9 @@ func (r *rollouts) homeDir() string {
 	return ""
 }
 
-// threadFiles are the files that belong to a conversation: codex puts its id into their names.
+// threadFiles returns the files of a conversation: codex puts its id into their names.
 func threadFiles(home, threadID string) ([]string, error) {
-	// An id that is no plain name, or too short to be unique, must never select files.
+	// An id with special characters, or too short to be unique, must never select files.
 	if home == "" || len(threadID) < 16 || strings.ContainsAny(threadID, `/\*?[`) || strings.Contains(threadID, "..") {
 		return nil, nil
 	}
@@ -63,7 +63,7 @@ func threadFiles(home, threadID string) ([]string, error) {
 	return found, nil
 }
 
-// SnapshotFiles implements runtime.Movable: the rollout of a conversation.
+// SnapshotFiles implements runtime.Movable. The file is the rollout of a conversation.
 func (r *rollouts) SnapshotFiles(in runtime.ResumeThread) (folder string, names []string, err error) {
 	home := r.homeDir()
 	files, err := threadFiles(home, in.ThreadID)
@@ -83,7 +83,7 @@ func (r *rollouts) SnapshotFiles(in runtime.ResumeThread) (folder string, names 
 	return home, names, nil
 }
 
-// SnapshotWritten implements runtime.Movable: codex has written a turn when it reports its end.
+// SnapshotWritten implements runtime.Movable. codex has written a turn when it reports its end.
 func (r *rollouts) SnapshotWritten(context.Context, runtime.ResumeThread) (bool, error) {
 	return true, nil
 }

@@ -10,7 +10,7 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// formParams is an elicitation with every kind of field MCP allows.
+// formParams is an elicitation with every kind of field in MCP.
 const formParams = `{"serverName":"s","mode":"form","message":"m","requestedSchema":{"type":"object","properties":{
 	"name":{"type":"string","title":"Name"}, "size":{"type":"number"}, "count":{"type":"integer"}, "sure":{"type":"boolean","description":"Sure?"},
 	"old":{"type":"string","enum":["a","b"],"enumNames":["Apple","Banana"]}, "one":{"type":"string","oneOf":[{"const":"x","title":"Ex"}]},
@@ -88,7 +88,7 @@ func TestAnswersFillInForms(t *testing.T) {
 	}
 }
 
-// What only a newer or stranger codex says is answered too.
+// The adapter also answers requests that only newer or unusual versions of codex send.
 func TestRepliesToElicitations(t *testing.T) {
 	t.Parallel()
 	const tool = `{"_meta":{"codex_approval_kind":"mcp_tool_call"%s},"mode":"form","requestedSchema":{"type":"object","properties":{}}}`
@@ -137,7 +137,7 @@ func TestRepliesToElicitations(t *testing.T) {
 	}
 }
 
-// A reason reaches codex in the one approval that has a place for it, and only in versions that do.
+// codex gets a reason in the one approval with a member for it, and only in versions that have it.
 func TestReasonOfRefusalReachesAgent(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -53,7 +53,7 @@ func (f *frame) kind() frameKind {
 	}
 }
 
-// legacy reports the `codex/event/...` duplicates that 0.101 sends of everything. They are dropped.
+// legacy reports whether a frame is one of the `codex/event/...` duplicates that 0.101 sends. The adapter drops them.
 func (f *frame) legacy() bool { return strings.HasPrefix(f.Method, "codex/event/") }
 
 // parseFrame reads a line. Params and result are slices of it, because they may be as long as the line.
@@ -101,7 +101,7 @@ type outgoing struct {
 	Error  *rpcError       `json:"error,omitempty"`
 }
 
-// threadOf is the thread of a request, for the state that its answer changes.
+// threadOf returns the thread of a request. Its answer changes the state of that thread.
 func threadOf(params any) string {
 	switch p := params.(type) {
 	case object:
@@ -115,7 +115,7 @@ func threadOf(params any) string {
 	return ""
 }
 
-// object are the params of a request.
+// object is the params of a request.
 type object map[string]any
 
 // with sets a member when the value is not empty.

@@ -13,7 +13,7 @@ import (
 	"harness/tests/polling"
 )
 
-// hangAfter is short, but longer than a healthy codex takes to answer on a machine that is busy with other tests.
+// hangAfter is short, but longer than a healthy codex needs to answer on a machine that is busy with other tests.
 const hangAfter = 3 * time.Second
 
 func exited(s runtime.Signal) bool { return s.Kind == runtime.SignalExited }
@@ -35,8 +35,8 @@ func awaitState(t *testing.T, c *codex.Codex, want runtime.State) runtime.Status
 	return status
 }
 
-// A codex that is stopped in the middle of a turn is noticed and replaced, as a child, behind a shim, and when it is
-// the shim that is stopped; its thread goes on in the next process with what it knew.
+// The supervisor detects and replaces a codex that is stopped in the middle of a turn: as a child, behind a shim, and
+// when the shim itself is stopped. Its thread continues in the next process with its history.
 func TestFrozenCodexIsDetectedAndReplaced(t *testing.T) {
 	t.Parallel()
 	for name, frozen := range map[string]func(runtime.Status) int{
@@ -82,7 +82,7 @@ func TestFrozenCodexIsDetectedAndReplaced(t *testing.T) {
 	}
 }
 
-// One that comes back in time goes on as if nothing had happened.
+// A codex that responds again in time continues normally.
 func TestACodexThatAnswersAgainIsReady(t *testing.T) {
 	t.Parallel()
 	b := setupWith(t, codextest.Default, func(o *codex.Options) { o.Setup.Supervise.HangAfter = 8 * time.Second })
@@ -95,14 +95,14 @@ func TestACodexThatAnswersAgainIsReady(t *testing.T) {
 	if err := syscall.Kill(before.PID, syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	// A message of the meantime waits for it.
+	// A message that arrived during the stop waits for it.
 	b.completed(t, b.turn(t, runtime.StartTurn{ThreadID: thread}, "hello"))
 	if after := b.codex.Status(); after.PID != before.PID || b.codex.Counters().Hangs != 0 {
 		t.Errorf("it was replaced: %+v", after)
 	}
 }
 
-// One that takes requests and never answers them is no better than a stopped one.
+// A codex that accepts requests and never answers them is replaced like a stopped one.
 func TestUnresponsiveCodexIsReplaced(t *testing.T) {
 	t.Parallel()
 	b := misbehaving(t, "mute", func(_ *faultBundle, o *codex.Options) { o.Setup.Supervise.HangAfter = 400 * time.Millisecond })
@@ -115,7 +115,7 @@ func TestUnresponsiveCodexIsReplaced(t *testing.T) {
 	}
 }
 
-// A tool call that is quiet for long and an undecided approval are no hang, in any version.
+// A long silent tool call and an undecided approval are not a hang, in any version.
 func TestAQuietTurnIsNoHang(t *testing.T) {
 	onEach(t, func(t *testing.T, version codextest.Version) {
 		b := setupWith(t, version, func(o *codex.Options) { o.Setup.Supervise.HangAfter = 2 * time.Second })
@@ -123,7 +123,7 @@ func TestAQuietTurnIsNoHang(t *testing.T) {
 		asking := b.thread(t, runtime.StartThread{})
 		b.turn(t, runtime.StartTurn{ThreadID: asking}, "MOCK_PATCH[quiet.txt]")
 		request := b.requested(t, asking)
-		// exec_command gives up waiting after 10 s; the turn says nothing until then.
+		// exec_command stops waiting after 10 s; the turn is silent until then.
 		turn := b.turn(t, runtime.StartTurn{ThreadID: quiet}, "MOCK_CMD[sleep 7]")
 		b.completed(t, turn)
 		b.answer(t, request, runtime.Reply{Decision: "decline"})

@@ -13,7 +13,7 @@ import (
 // historyPage is the number of turns per page.
 const historyPage = 50
 
-// ReadThread implements runtime.History. A conversation without turns is read without them.
+// ReadThread implements runtime.History. It reads a conversation without turns without them.
 func (c *Codex) ReadThread(ctx context.Context, threadID string, withTurns bool) (runtime.Thread, error) {
 	thread, err := threadIn(c.call(ctx, "thread/read", object{"threadId": threadID, "includeTurns": false}))
 	if err != nil || !withTurns {
@@ -23,7 +23,8 @@ func (c *Codex) ReadThread(ctx context.Context, threadID string, withTurns bool)
 	return thread, err
 }
 
-// history reads the turns of a conversation by page, or at once if codex cannot page (0.101 and its conversations).
+// history reads the turns of a conversation page by page, or in one call if codex cannot page (0.101 and its
+// conversations).
 func (c *Codex) history(ctx context.Context, threadID string) ([]runtime.Turn, error) {
 	turns := []runtime.Turn{}
 	params := object{"threadId": threadID, "limit": historyPage, "itemsView": "full"}
@@ -51,15 +52,16 @@ func (c *Codex) wholeHistory(ctx context.Context, threadID string) ([]runtime.Tu
 	return thread.Turns, err
 }
 
-// hasNoTurns reports the refusal to read turns before the first user message, or of an ephemeral conversation.
+// hasNoTurns reports whether codex refused to read turns before the first user message, or of an ephemeral
+// conversation.
 func hasNoTurns(e *runtime.Error) bool {
 	text := strings.ToLower(e.Message)
 	return strings.Contains(text, "includeturns") || strings.Contains(text, "not materialized") ||
 		strings.Contains(text, "ephemeral")
 }
 
-// hydrationNotice reports codex's advice not to read whole histories. Clients do not get it: only wholeHistory, which
-// has no client, reads one.
+// hydrationNotice reports whether a signal is codex's advice not to read whole histories. Clients do not get it: only
+// wholeHistory, which has no client, reads one.
 func hydrationNotice(s runtime.Signal) bool {
 	return s.Method == "deprecationNotice" && s.ThreadID == "" && strings.Contains(string(s.Params), "`includeTurns`")
 }

@@ -10,8 +10,8 @@ import (
 	"harness/tests/codextest"
 )
 
-// The history of a conversation is read whole and in order. codex's advice against reading it at once, if any,
-// is not published. The adapter's description of a conversation from the store equals codex's own.
+// The history of a conversation is complete and in order. The adapter does not publish codex's advice against reading
+// it in one call. Its description of a conversation from the store equals codex's own.
 func TestHistoryIsReadAndDescribed(t *testing.T) {
 	onEach(t, func(t *testing.T, version codextest.Version) {
 		b := setup(t, version)

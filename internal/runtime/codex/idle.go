@@ -24,11 +24,11 @@ const (
 	pressed = 10
 )
 
-// unloadDelay is codex's setting for how long it keeps a conversation after a request to unload it: half an hour by
+// unloadDelay is codex's setting for the time it keeps a conversation after a request to unload it: half an hour by
 // default.
 const unloadDelay = "thread_unload_delay_secs"
 
-// recycler unloads idle conversations, and takes an idle process out of service when it holds too much memory.
+// recycler unloads idle conversations, and takes an idle process out of service when it uses too much memory.
 type recycler struct {
 	codex             *Codex
 	unloads, recycles atomic.Int64
@@ -38,15 +38,15 @@ type recycler struct {
 	loginUntil time.Time
 }
 
-// loginBegan keeps the process for a login that a person finishes in a browser.
+// loginBegan keeps the process for a login that a user finishes in a browser.
 func (r *recycler) loginBegan() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.loginUntil = time.Now().Add(loginLimit)
 }
 
-// recycle unloads idle conversations until ctx ends. It returns *stdio.RetiredError when it took an idle process with
-// too much memory out of service.
+// recycle unloads idle conversations until ctx ends. It returns *stdio.RetiredError after it took an idle process
+// with too much memory out of service.
 func (r *recycler) recycle(ctx context.Context, line *stdio.Conn, pid int) error {
 	conn := connOf(line)
 	ticker := time.Tick(min(idleStep, r.codex.options.RecycleIdle))
@@ -85,7 +85,7 @@ func (r *recycler) recycle(ctx context.Context, line *stdio.Conn, pid int) error
 	}
 }
 
-// CloseThread implements runtime.Threads: it asks codex to unload the thread, if supported (not in 0.101).
+// CloseThread implements runtime.Threads. It unloads the thread, if codex supports that (not in 0.101).
 func (c *Codex) CloseThread(ctx context.Context, threadID string) error {
 	own := connOf(c.process.Current())
 	if own == nil {
@@ -96,7 +96,7 @@ func (c *Codex) CloseThread(ctx context.Context, threadID string) error {
 	}
 	err := c.recycler.unload(ctx, own, threadID, time.Now())
 	if unknownMethod(err) || errors.Is(err, runtime.ErrUnavailable) {
-		return nil // it keeps all loaded, or it has just ended
+		return nil // it keeps all loaded, or it has just exited
 	}
 	return err
 }
@@ -121,7 +121,7 @@ func (r *recycler) unload(ctx context.Context, conn *conn, thread string, since 
 	return err
 }
 
-// loadedThreads are the conversations that a process has loaded, including those of earlier servers.
+// loadedThreads returns the conversations that a process has loaded, including those of earlier servers.
 func (c *conn) loadedThreads(ctx context.Context) (threads []string, err error) {
 	ask := func(ctx context.Context, method string, params object) (json.RawMessage, error) {
 		return c.Call(ctx, c.codex.callTimeout, method, params)
@@ -135,8 +135,8 @@ func (c *conn) loadedThreads(ctx context.Context) (threads []string, err error) 
 	return threads, nil
 }
 
-// retains reports whether only the memory of a process has part of a conversation: a running command of an earlier turn,
-// or the whole of an unused one. codex writes unused ones late (0.101) or, if ephemeral, never.
+// retains reports whether part of a conversation is only in the memory of a process: a running command of an earlier
+// turn, or the whole of an unused one. codex writes unused ones late (0.101) or, if ephemeral, never.
 func (r *recycler) retains(ctx context.Context, conn *conn, thread string) (bool, error) {
 	if !conn.turns.stored(thread) {
 		files, err := threadFiles(r.codex.rollouts.homeDir(), thread)
@@ -150,7 +150,7 @@ func (r *recycler) retains(ctx context.Context, conn *conn, thread string) (bool
 	return conn.commandRuns(ctx, thread)
 }
 
-// commandRuns reports whether commands of earlier turns run in a conversation. They would end with it.
+// commandRuns reports whether commands of earlier turns are running in a conversation. They would end with it.
 func (c *conn) commandRuns(ctx context.Context, thread string) (bool, error) {
 	terminals, err := c.terminals(ctx, thread)
 	if unknownMethod(err) {
@@ -183,8 +183,8 @@ func (r *recycler) retire(ctx context.Context, conn *conn) bool {
 	return true
 }
 
-// busy reports a running turn or a login in progress. It also excludes an unused process, which needs its memory from
-// the start.
+// busy reports whether a turn is running or a login is in progress. It is also true for an unused process, which
+// needs its memory from the start.
 func (r *recycler) busy(conn *conn) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

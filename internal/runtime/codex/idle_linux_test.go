@@ -38,14 +38,15 @@ func (b *bundle) loaded(t *testing.T) []string {
 	return listed.Data
 }
 
-// lastRequest is what codex sent to the model last.
+// lastRequest returns codex's last request to the model.
 func (b *bundle) lastRequest() string {
 	requests := b.model.Requests()
 	return string(requests[len(requests)-1].Body)
 }
 
-// Idle sessions are unloaded from codex's memory, without a notification to clients. One that is used again has
-// its history and its tools. What still runs or was accepted for the whole session stays.
+// The adapter unloads idle sessions from codex's memory, without a notification to clients. On its next use, a
+// session has its history and its tools. A session stays loaded while work is running in it, or with approvals for
+// the whole session.
 func TestIdleSessionsAreUnloaded(t *testing.T) {
 	t.Parallel()
 	b := setupWith(t, codextest.Default, func(o *codex.Options) { o.UnloadAfter = time.Second })
@@ -76,7 +77,7 @@ func TestIdleSessionsAreUnloaded(t *testing.T) {
 	if last := b.lastRequest(); !strings.Contains(last, "remember the plum") || !strings.Contains(last, `"name":"look"`) {
 		t.Errorf("it goes on without its history or its tools: %s", last)
 	}
-	// What needs a loaded session loads it.
+	// An operation that needs a loaded session loads it.
 	b.eventually(t, "it is unloaded again", func() bool { return !slices.Contains(b.loaded(t), idle) })
 	if _, err := b.codex.Call(t.Context(), "thread/compact/start", map[string]string{"threadId": idle}); err != nil {
 		t.Errorf("compact an unloaded session: %v", err)
@@ -92,7 +93,7 @@ func TestIdleSessionsAreUnloaded(t *testing.T) {
 	}
 }
 
-// Sessions that were used leave nothing behind: about 1 MiB each was kept for ever.
+// Unloaded sessions use no memory: before, about 1 MiB each was never freed.
 func TestUnloadingGivesMemoryBack(t *testing.T) {
 	t.Parallel()
 	b := setupWith(t, codextest.Default, func(o *codex.Options) { o.UnloadAfter = time.Second })
@@ -111,8 +112,8 @@ func TestUnloadingGivesMemoryBack(t *testing.T) {
 	}
 }
 
-// A process above the bound is replaced once it is idle, again and again, while messages come: each of them is answered
-// once, in its session with its history, and what runs is not disturbed.
+// The adapter repeatedly replaces an idle process above the bound while messages arrive. Each message gets one
+// answer, in its session with its history, and running work is not disturbed.
 func TestAnIdleProcessIsRecycledAndNothingIsLost(t *testing.T) {
 	t.Parallel()
 	for _, version := range codextest.Versions() {
@@ -143,7 +144,7 @@ func recycle(t *testing.T, version codextest.Version, shimmed bool) {
 	threads := make([]string, sessions)
 	for i := range threads {
 		threads[i] = b.thread(t, runtime.StartThread{ApprovalPolicy: "never", Sandbox: "danger-full-access"})
-		// As sessions do: a conversation without messages is on disk once it has a name.
+		// As for sessions: a conversation without messages is on disk once it has a name.
 		if err := b.codex.NameThread(t.Context(), threads[i], "new"); err != nil {
 			t.Fatal(err)
 		}
@@ -159,7 +160,7 @@ func recycle(t *testing.T, version codextest.Version, shimmed bool) {
 					return
 				}
 				b.completed(t, started.TurnID)
-				// The next one comes when the process is about to be replaced, is being replaced, or just was.
+				// The next message arrives shortly before, during or shortly after the replacement of the process.
 				if round%2 == 0 {
 					before := b.codex.Counters().Recycles
 					b.eventually(t, "a recycling", func() bool { return b.codex.Counters().Recycles > before })

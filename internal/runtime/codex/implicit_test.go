@@ -16,8 +16,8 @@ import (
 	"harness/tests/mcptest"
 )
 
-// What lies in the folder of a conversation reaches the model or does not, as it was said when the conversation began,
-// also when codex has to load it again, and in a fork; what lies in the home does. RA-16
+// The model gets the files in a conversation's folder only if the conversation's level at its start allows it. That
+// also holds after codex loads it again, and in a fork. The model always gets the files in the home. RA-16
 func TestCodexReadsOnlyAllowedSources(t *testing.T) {
 	t.Parallel()
 	work := t.TempDir()
@@ -88,9 +88,8 @@ func TestCodexReadsOnlyAllowedSources(t *testing.T) {
 	}
 }
 
-// Why codex cannot be limited to reading nothing: even with everything off that a conversation can switch off,
-// its model gets the instructions of its home. It gets no skills, no MCP servers and no instructions of the
-// folder. RA-16
+// Why codex cannot be limited to no sources: even with all switches of a conversation off, its model gets the
+// instructions of its home. It gets no skills, no MCP servers and no instructions of the folder. RA-16
 func TestSourcesThatCodexAlwaysReads(t *testing.T) {
 	t.Parallel()
 	b := setupWith(t, codextest.Default, nil, codextest.Config(mcptest.Config(os.Args[0], runAsMCP)))

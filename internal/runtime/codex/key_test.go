@@ -21,7 +21,7 @@ import (
 	"harness/tests/mockmodel"
 )
 
-// authorizations passes requests on to a model and keeps what they were authorized with.
+// authorizations passes requests on to a model and stores their authorizations.
 type authorizations struct {
 	mu   sync.Mutex
 	seen []string
@@ -44,8 +44,8 @@ func (a *authorizations) before(t *testing.T, model string) string {
 	return server.URL + "/v1"
 }
 
-// The key of the environment is what a codex without a login uses where its model asks for one, and nowhere else; a
-// login that is there stays.
+// A codex without a login uses the key of the environment if its model requires one, and only then; an existing login
+// stays.
 func TestTheKeyOfTheEnvironmentLogsIn(t *testing.T) {
 	const key = "sk-of-the-environment"
 	onEach(t, func(t *testing.T, version codextest.Version) {
@@ -99,8 +99,7 @@ func TestTheKeyOfTheEnvironmentLogsIn(t *testing.T) {
 	})
 }
 
-// At its start codex's login state is logged: what it was logged in with, and what is missing where its model
-// requires a login.
+// The start logs codex's login state: the kind of its login, or the missing part if its model requires a login.
 func TestLoginIsLoggedAtStart(t *testing.T) {
 	onEach(t, func(t *testing.T, version codextest.Version) {
 		for name, c := range map[string]struct {
@@ -123,7 +122,7 @@ func TestLoginIsLoggedAtStart(t *testing.T) {
 						Logger: zerolog.New(lines).Level(zerolog.InfoLevel), Env: append(c.env, "HOME="+home)},
 						Supervise: stdio.Options{Sink: recorder.sink, StartTimeout: patience}}})
 				start(t, own)
-				if _, err := own.Call(t.Context(), "account/read", map[string]any{}); err != nil { // it waits for the start
+				if _, err := own.Call(t.Context(), "account/read", map[string]any{}); err != nil { // the call waits for the start
 					t.Fatal(err)
 				}
 				text := ""

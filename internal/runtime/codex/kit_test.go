@@ -23,7 +23,7 @@ import (
 	"harness/tests/runtimetest"
 )
 
-// runAsMCP makes the test binary the MCP server codex starts.
+// runAsMCP makes the test binary the MCP server that codex starts.
 const runAsMCP = "HARNESS_TEST_RUN_AS_MCP"
 
 func TestMain(m *testing.M) {
@@ -51,21 +51,21 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// runAsReader makes the test binary a server that reads one long line and says what that cost; its value is a folder
-// for shims, "" for none.
+// runAsReader makes the test binary a server that reads one long line and reports its cost; its value is a folder for
+// shims, "" for none.
 const runAsReader = "HARNESS_TEST_RUN_AS_READER"
 
 // patience bounds every wait; the machine may be busy.
 const patience = runtimetest.Patience
 
-// recorder is a sink that keeps everything and lets tests wait for it.
+// recorder is a sink that stores everything and lets tests wait for it.
 type recorder struct {
 	mu      sync.Mutex
 	signals []runtime.Signal
 	offsets []int64  // of the batches of signals
-	stored  []func() // their Stored
+	stored  []func() // their Stored callbacks
 	changed chan struct{}
-	// block, when set, holds the sink until it is closed.
+	// block, when set, blocks the sink until it is closed.
 	block chan struct{}
 }
 
@@ -90,7 +90,7 @@ func (r *recorder) all() []runtime.Signal {
 	return append([]runtime.Signal(nil), r.signals...)
 }
 
-// batchOf is the offset and the Stored of the batch a signal came in; the test has waited for the signal.
+// batchOf returns the offset and the Stored callback of the batch with a signal; the test has waited for the signal.
 func (r *recorder) batchOf(match func(runtime.Signal) bool) (offset int64, stored func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -196,7 +196,8 @@ func setupWith(t *testing.T, version codextest.Version, change func(*codex.Optio
 	return b
 }
 
-// logger shows codex's stderr when a test fails. The adapter is stopped before the test ends, so nothing logs later.
+// logger shows codex's stderr when a test fails. The adapter stops before the test ends, so there are no later log
+// lines.
 func logger(t *testing.T) zerolog.Logger {
 	return zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.InfoLevel)
 }

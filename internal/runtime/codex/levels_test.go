@@ -9,9 +9,9 @@ import (
 	"harness/tests/runtimetest"
 )
 
-// Each level keeps its promise, on each pinned codex, with and without a bubblewrap on the PATH. codex tries to
-// write inside and outside of its folder, with a command and with a patch, and to reach the network, without a
-// person to ask.
+// Each level keeps its promise, on each pinned codex, with and without a bubblewrap on the PATH. codex tries to write
+// inside and outside of its folder, with a command and with a patch. It also tries to reach the network. No user
+// approves requests.
 func TestLevelsAreEnforced(t *testing.T) {
 	t.Parallel()
 	type machine struct {
@@ -19,7 +19,7 @@ func TestLevelsAreEnforced(t *testing.T) {
 		path  string
 	}
 	machines := map[string]machine{
-		// codex does not get on with an older bubblewrap on the PATH while its home is a temporary folder; it brings one.
+		// codex fails with an older bubblewrap on the PATH while its home is a temporary folder; it ships one.
 		"with bubblewrap": {codextest.Default, agenttest.SandboxPath(t)},
 	}
 	for _, version := range codextest.Versions() {
@@ -41,7 +41,7 @@ func TestLevelsAreEnforced(t *testing.T) {
 				{"workspace-write", "restricted", runtimetest.Reach{Command: true, File: true}},
 				{"workspace-write", "enabled", runtimetest.Reach{Command: true, File: true, Network: true}},
 				{"danger-full-access", "enabled", runtimetest.Everything()},
-				// Nothing is promised here but what codex has.
+				// This level promises nothing; the expected reach is codex's own.
 				{"danger-full-access", "restricted", runtimetest.Everything()},
 			} {
 				t.Run(test.level+", "+test.network, func(t *testing.T) {

@@ -19,7 +19,8 @@ import (
 	"harness/tests/codextest"
 )
 
-// running starts a turn whose command runs until it is killed and returns the turn and the command's process id.
+// running starts a turn with a command that runs until it is killed. It returns the turn and the command's process
+// id.
 func (b *bundle) running(t *testing.T, thread string) (turn string, pid int) {
 	t.Helper()
 	fifo := filepath.Join(b.cwd, "pid")
@@ -77,7 +78,7 @@ func TestKilledMidTurnIsRestartedAndResumed(t *testing.T) {
 		if exit.Exit == nil || exit.Exit.Signal == nil || *exit.Exit.Signal != "SIGKILL" || exit.Exit.Code != nil {
 			t.Errorf("exit is %+v", exit.Exit)
 		}
-		// By the time the end is published, what the process left is gone.
+		// When the end is published, the leftovers of the process are gone.
 		if slices.Contains(b.marked(t), command) {
 			t.Errorf("command %d outlived codex", command)
 		}
@@ -103,7 +104,7 @@ func TestKilledMidTurnIsRestartedAndResumed(t *testing.T) {
 	})
 }
 
-// order checks that a process's signals lie between its start and its end, and the next one's after that.
+// order checks that a process's signals are between its start and its end, and that the next one's come after that.
 func (b *bundle) order(t *testing.T, generations ...string) {
 	t.Helper()
 	var seen []string
@@ -144,7 +145,7 @@ func TestStopLeavesNoProcess(t *testing.T) {
 	})
 }
 
-// A new server sweeps what a killed one left, before it starts its own codex.
+// A new server sweeps the leftovers of a killed one, before it starts its own codex.
 func TestStartSweepsLeftovers(t *testing.T) {
 	t.Parallel()
 	mark := process.Marker(t.TempDir(), "codex")
@@ -187,7 +188,7 @@ func TestMissingBinary(t *testing.T) {
 	if status.State != runtime.StateUnavailable {
 		t.Errorf("status is %+v", status)
 	}
-	// It is found as soon as it is there.
+	// The adapter finds the program as soon as it exists.
 	if err := os.Symlink(codextest.Binary(t, codextest.Oldest), bin); err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +252,7 @@ func TestStoredThreads(t *testing.T) {
 		if thread, err := b.codex.UnarchiveThread(ctx, threads[1]); err != nil || thread.ID != threads[1] {
 			t.Errorf("unarchived: %+v, %v", thread, err)
 		}
-		// It is not loaded now; the next message resumes it.
+		// It is not loaded; the next message resumes it.
 		b.completed(t, b.turn(t, runtime.StartTurn{ThreadID: threads[1]}, "after the archive"))
 
 		if files, err := b.codex.DeleteThread(ctx, threads[2]); err != nil || files < 1 {
@@ -281,8 +282,8 @@ func TestStoredThreads(t *testing.T) {
 	})
 }
 
-// requireNoWait archives until it takes less than the news of it are waited for: a version that has none is not waited
-// for at all. Once will do, as the machine may be busy.
+// requireNoWait archives until a call takes less than the wait for the notification: for a version without one there
+// is no wait. One such call is enough, because the machine may be busy.
 func requireNoWait(t *testing.T, b *bundle, thread string) {
 	t.Helper()
 	for range 20 {

@@ -8,7 +8,7 @@ import (
 	"harness/internal/runtime"
 )
 
-// touch notes output in a thread.
+// touch records output in a thread.
 func (t *tracker) touch(id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -17,7 +17,7 @@ func (t *tracker) touch(id string) {
 	}
 }
 
-// command notes that a command of a thread has started or ended.
+// command records the start or the end of a command in a thread.
 func (t *tracker) command(id string, change runtime.ItemChanged, at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -38,7 +38,7 @@ type command struct {
 	began      int64 // ms
 }
 
-// commands are the commands of a thread without an end, by item, and its running turn.
+// commandsOf returns the commands of a thread without an end, by item, and its running turn.
 func (t *tracker) commandsOf(id string) (commands map[string]command, active string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -59,7 +59,7 @@ func (t *tracker) commandRuns(id string) bool {
 // keep protects a thread from being unloaded.
 func (t *tracker) keep(id string) { t.update(id, func(s *threadState) { s.kept = true }) }
 
-// enter keeps a thread loaded until leave, once it is not being unloaded. "" is no thread.
+// enter keeps a thread loaded until leave, after waiting for an unload in progress. "" is no thread.
 func (t *tracker) enter(ctx context.Context, id string) error {
 	for id != "" {
 		t.mu.Lock()
@@ -96,7 +96,7 @@ func (s *threadState) idle(since time.Time) bool {
 	return s.loaded && !s.kept && s.active == "" && s.using == 0 && s.unloading == nil && s.last.Before(since)
 }
 
-// busy reports that a turn runs in a thread, or that a caller is about to send a request for it.
+// busy reports whether a turn is running in a thread, or a caller is about to send a request for it.
 func (t *tracker) busy(id string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -104,7 +104,7 @@ func (t *tracker) busy(id string) bool {
 	return s != nil && (s.active != "" || s.using > 0)
 }
 
-// idle are the threads to unload: nothing runs in them, and there was no output or request since a time.
+// idle returns the threads to unload: idle ones, without output or request since a time.
 func (t *tracker) idle(since time.Time) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -140,7 +140,8 @@ func (t *tracker) endUnload(id string, unloaded bool) {
 	}
 }
 
-// hides reports codex's notifications about a thread that we unloaded: for clients nothing has changed.
+// hides reports whether a codex notification is about a thread that this adapter unloaded: for clients nothing has
+// changed.
 func (t *tracker) hides(id, method string) bool {
 	if method != "thread/closed" && method != "thread/status/changed" {
 		return false
@@ -148,10 +149,10 @@ func (t *tracker) hides(id, method string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.threads[id]
-	return s != nil && (s.parked || s.unloading != nil) // it may come before its answer was processed
+	return s != nil && (s.parked || s.unloading != nil) // the notification may precede the processing of the answer
 }
 
-// present reports whether a thread is loaded from the clients' view.
+// present reports whether a thread is loaded for clients.
 func (t *tracker) present(id string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -166,7 +167,7 @@ func (t *tracker) stored(id string) bool {
 	return s != nil && s.stored
 }
 
-// used reports whether any thread was, running whether one has a turn.
+// used reports whether any thread was used, running whether one has a turn.
 func (t *tracker) used() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"harness/internal/runtime/stdio"
 )
 
-// A login is a page and a code for a person; an answer without is none.
+// A login has a page and a code for a user; an answer without both is an error.
 func TestALoginHasAPageAndACode(t *testing.T) {
 	t.Parallel()
 	login, err := loginOf(
@@ -26,7 +26,7 @@ func TestALoginHasAPageAndACode(t *testing.T) {
 	}
 }
 
-// A key and a stored login are distinguished; a key of the server that codex does not inherit does not count.
+// Auth distinguishes a key and a stored login; a key of the server that codex does not inherit does not count.
 func TestCredentialsAreDistinguished(t *testing.T) {
 	none := func(string) bool { return false }
 	t.Setenv(keyVariable, "sk-of-the-server")

@@ -9,9 +9,9 @@ import (
 	"harness/internal/runtime"
 )
 
-// What a long line says is read without a copy of it, whatever it says; what a person is shown of a request in one line
-// has an end, and says so.
-func TestLongLineIsNotCopied(t *testing.T) { // alone, because it counts what is allocated
+// The adapter reads any long line without a copy of it. The one-line summary of a request has a maximum length, and
+// marks the cut.
+func TestLongLineIsNotCopied(t *testing.T) { // not in parallel: it counts all allocations
 	const size = 8 << 20
 	text := strings.Repeat(`said \"\\n\"\n`, size/15)
 	about := `"params":{"threadId":"s","turnId":"t",`

@@ -14,12 +14,12 @@ import (
 	"harness/tests/mcptest"
 )
 
-// asking is a conversation of a real codex that has a real MCP server and may ask for permissions.
+// asking is a conversation of a real codex with a real MCP server that may request permissions.
 type asking struct {
 	*bundle
 	t      *testing.T
 	thread string
-	seen   int // requests answered so far
+	seen   int // answered requests so far
 }
 
 func newAsking(t *testing.T) *asking {
@@ -30,7 +30,7 @@ func newAsking(t *testing.T) *asking {
 		thread: b.thread(t, runtime.StartThread{ApprovalPolicy: "on-request", Sandbox: "read-only"})}
 }
 
-// requests are those that wait for a person, so far.
+// requests returns the pending requests so far.
 func (a *asking) requests() []runtime.Signal {
 	var out []runtime.Signal
 	for _, s := range a.all() {
@@ -41,8 +41,8 @@ func (a *asking) requests() []runtime.Signal {
 	return out
 }
 
-// say runs a turn in which codex asks once, answers, and returns the turn's status and the last text the model
-// got.
+// say runs a turn with one request of codex, answers it, and returns the turn's status and the model's last input
+// text.
 func (a *asking) say(what string, answer func(runtime.Signal) runtime.Reply) (runtime.TurnStatus, string) {
 	a.t.Helper()
 	turn := a.turn(a.t, runtime.StartTurn{ThreadID: a.thread}, what)
@@ -68,8 +68,7 @@ func (a *asking) say(what string, answer func(runtime.Signal) runtime.Reply) (ru
 	return status, outputs[len(outputs)-1].Text
 }
 
-// The person who is asked decides whether an MCP tool runs that is not marked read-only: for one call, for the
-// session, or not.
+// A user decides whether an MCP tool that is not marked read-only runs: for one call, for the session, or not.
 func TestAnMCPToolRunsWhenItIsApproved(t *testing.T) {
 	t.Parallel()
 	a := newAsking(t)
@@ -96,7 +95,7 @@ func TestAnMCPToolRunsWhenItIsApproved(t *testing.T) {
 			t.Errorf("%+v: the turn is %s, the model got %q", test.reply, status, said)
 		}
 	}
-	// Allowed for the session: there is no second request. A read-only tool never asks.
+	// Allowed for the session: there is no second request. A read-only tool never causes one.
 	if _, said := a.say("MOCK_CALL[tiny/wipe|{}]END", nil); !strings.HasSuffix(said, "wiped 3") {
 		t.Errorf("the model got %q", said)
 	}
@@ -105,7 +104,7 @@ func TestAnMCPToolRunsWhenItIsApproved(t *testing.T) {
 	}
 }
 
-// What an MCP server asks its user is a question, and the answer reaches it as MCP wants it.
+// An MCP server's request to its user becomes a question, and the server gets the answer in MCP's format.
 func TestAnMCPServersQuestionsAreAnswered(t *testing.T) {
 	t.Parallel()
 	a := newAsking(t)
@@ -156,8 +155,7 @@ func TestAnMCPServersQuestionsAreAnswered(t *testing.T) {
 	}
 }
 
-// What the agent may do beyond its sandbox is granted for the turn or the session, refused, or refused for good with
-// the turn.
+// Permissions beyond the sandbox are granted for the turn or the session, refused, or refused together with the turn.
 func TestPermissionsAreGranted(t *testing.T) {
 	t.Parallel()
 	a := newAsking(t)
@@ -188,7 +186,8 @@ func TestPermissionsAreGranted(t *testing.T) {
 	}
 }
 
-// One of the decisions codex offers can be chosen as it is: the command it allows from now on is not asked about again.
+// A client can choose one of codex's offered decisions unchanged: there is no further request for the command it
+// allows.
 func TestAnOfferedDecisionIsChosen(t *testing.T) {
 	t.Parallel()
 	a := newAsking(t)

@@ -17,7 +17,7 @@ import (
 	"harness/internal/runtime/stdio"
 )
 
-// peak is the most memory (bytes) a process had resident so far.
+// peak returns the maximum resident memory of a process so far, in bytes.
 func peak(pid int) int64 {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -78,7 +78,7 @@ func readLongLine(dir string) error {
 	return err
 }
 
-// A line of 64 MiB costs the server at most twice its size while it is read, and its shim next to nothing.
+// A line of 64 MiB costs the server at most twice its size during the read, and its shim almost nothing.
 func TestALongLineCostsTwiceItsSizeAtMost(t *testing.T) {
 	t.Parallel()
 	for name, dir := range map[string]string{"child": "", "behind shim": t.TempDir()} {

@@ -11,7 +11,8 @@ import (
 	"harness/internal/runtime/process"
 )
 
-// Whatever a codex behind a shim does, the adapter's state is right and nothing is left of it: no process, no folder.
+// For any fault of a codex behind a shim, the adapter's state is right and nothing remains of codex: no process, no
+// folder.
 func TestABadCodexBehindAShimLeavesNothing(t *testing.T) {
 	t.Parallel()
 	for name, play := range map[string]func(t *testing.T, b *faultBundle){
@@ -82,7 +83,7 @@ func TestABadCodexBehindAShimLeavesNothing(t *testing.T) {
 				t.Errorf("left: %v, %v", left, err)
 			}
 			for _, f := range s.found() {
-				// One whose end is not stored waits for the next server; this sink stores nothing.
+				// A shim with an unstored end waits for the next server; this sink stores nothing.
 				if f.Alive {
 					t.Errorf("shim %d is alive", f.State.PID)
 				}

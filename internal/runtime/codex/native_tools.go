@@ -5,14 +5,14 @@ import (
 	"errors"
 )
 
-// firstBare is the oldest version whose own tools can all be disabled by configuration. Older and unknown versions
+// firstBare is the oldest version that can disable all its own tools by configuration. Older and unknown versions
 // refuse a conversation without tools.
 var firstBare = version{0, 169, 0}
 
 // errKeepsTools means that this codex cannot disable its own tools.
 var errKeepsTools = errors.New("nativeTools off needs codex 0.169.0 or later, and this one is older or of an unknown version")
 
-// toolsGo refuses versions that cannot disable their own tools.
+// toolsGo returns an error for versions that cannot disable their own tools.
 func (v version) toolsGo() error {
 	if v == (version{}) || firstBare.after(v) {
 		return errKeepsTools
@@ -20,8 +20,8 @@ func (v version) toolsGo() error {
 	return nil
 }
 
-// takeTools disables codex's own tools in a conversation that is about to be started or loaded. Without an environment
-// it has no shell and no files either.
+// takeTools disables codex's own tools in a conversation before its start or its loading. Without an environment it
+// has no shell and no files either.
 func takeTools(params, config object) {
 	params["environments"] = []string{}
 	for _, feature := range []string{"apply_patch_freeform", "apps", "code_mode", "goals", "image_generation", "js_repl", "memories",

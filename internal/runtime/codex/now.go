@@ -10,8 +10,8 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// Describe returns how codex would describe a conversation now, without asking it. It uses the last description and what
-// was stored since. Unknown members stay unchanged.
+// Describe returns codex's current description of a conversation without a request to codex. It uses the last
+// description and the data stored since. Unknown members stay unchanged.
 func (c *Codex) Describe(raw json.RawMessage, state runtime.ThreadState) json.RawMessage {
 	var whole []byte
 	parts := c.DescribeParts(raw, state)
@@ -35,8 +35,8 @@ func (c *Codex) Describe(raw json.RawMessage, state runtime.ThreadState) json.Ra
 	return whole
 }
 
-// DescribeParts is Describe without the items of the turns. The items of a turn belong after the part with Items, with
-// commas between them.
+// DescribeParts is Describe without the items of the turns. The items of a turn belong after the part with Items,
+// with commas between them.
 func (c *Codex) DescribeParts(raw json.RawMessage, state runtime.ThreadState) []runtime.DescribedPart {
 	fields := jsonobject.Parse(raw)
 	if fields == nil {
@@ -63,7 +63,7 @@ func (c *Codex) DescribeParts(raw json.RawMessage, state runtime.ThreadState) []
 		fields.Replace("environments", json.RawMessage("null"))
 		fields.Replace("canAcceptDirectInput", json.RawMessage("null"))
 		if state.Opening == "" {
-			fields.Replace("model", json.RawMessage("null")) // its first turn decides
+			fields.Replace("model", json.RawMessage("null")) // its first turn sets it
 		}
 	}
 	fields.Replace("status", status(state, loaded))
@@ -101,7 +101,7 @@ func around(fields jsonobject.Object, name string) (before, after []byte) {
 	return fields.Encode(), nil
 }
 
-// DescribeItem returns how codex describes a completed item, nil when it is not codex's.
+// DescribeItem returns codex's description of a completed item, nil when the item is not codex's.
 func (c *Codex) DescribeItem(item runtime.Item) json.RawMessage {
 	native := item.Native
 	if native == nil {
@@ -117,7 +117,7 @@ func (c *Codex) DescribeItem(item runtime.Item) json.RawMessage {
 	return native
 }
 
-// status is codex's value for the state of a conversation.
+// status returns codex's value for the state of a conversation.
 func status(state runtime.ThreadState, loaded bool) json.RawMessage {
 	if state.Running {
 		flags := []string{}
@@ -144,7 +144,7 @@ func status(state runtime.ThreadState, loaded bool) json.RawMessage {
 	return json.RawMessage(`{"type":"idle"}`)
 }
 
-// describeTurn is a turn without its items.
+// describeTurn returns a turn without its items.
 func describeTurn(turn runtime.Turn) jsonobject.Object {
 	fields := jsonobject.Parse(turn.Native)
 	if fields == nil {

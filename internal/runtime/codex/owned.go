@@ -9,7 +9,7 @@ import (
 
 const methodThreadStart = "thread/start"
 
-// workerStart are the parameters of thread/start for a worker's conversation. The answer names it before its first
+// workerStart has the parameters of thread/start for a worker's conversation. The answer names it before its first
 // notification; only warnings come earlier (runtime.Signal.WorkerOpening).
 type workerStart object
 
@@ -30,7 +30,7 @@ func (c *conn) Announce(as string, result json.RawMessage) []runtime.Signal {
 // NamesThreads implements runtime.Namer.
 func (c *Codex) NamesThreads() bool { return true }
 
-// parentOf is the parent of a sub-agent's conversation, "" for none.
+// parentOf returns the parent of a sub-agent's conversation, "" for none.
 func parentOf(method string, params json.RawMessage) string {
 	if method != wire.MethodThreadStarted {
 		return ""
@@ -41,7 +41,7 @@ func parentOf(method string, params json.RawMessage) string {
 			Source json.RawMessage `json:"source"`
 		} `json:"thread"`
 	}
-	_ = json.Unmarshal(params, &said) // members of an unexpected type are skipped
+	_ = json.Unmarshal(params, &said) // the decoder skips members of an unexpected type
 	if said.Thread.Parent != "" {
 		return runtime.KnownID(said.Thread.Parent)
 	}

@@ -10,7 +10,7 @@ import (
 	"harness/internal/runtime/codex"
 )
 
-// workerSaid are what codex said of a worker's conversation, with the word that it is a worker's.
+// workerSaid returns codex's signals about a worker's conversation, each with its worker mark.
 func (b *faultBundle) workerSaid() (said []string) {
 	for _, s := range b.all() {
 		if s.ThreadID != "w1" {
@@ -25,8 +25,8 @@ func (b *faultBundle) workerSaid() (said []string) {
 	return said
 }
 
-// A worker's conversation is known as one before codex's first word of it: when the call is answered, when its answer
-// was read but not stored, when its server died before the answer, and when its caller gave up.
+// A worker's conversation is known as one before codex's first signal of it. Four cases: the call is answered; its
+// answer was read but not stored; its server died before the answer; its caller canceled.
 func TestWorkerConversationIsKnownBeforeItsFirstMessage(t *testing.T) {
 	t.Parallel()
 	worker := runtime.StartThread{SessionID: "s", Cwd: "/", ApprovalPolicy: "never", Sandbox: "read-only", SystemOwned: true}
@@ -79,14 +79,14 @@ func TestWorkerConversationIsKnownBeforeItsFirstMessage(t *testing.T) {
 		if _, err := b.codex.StartThread(t.Context(), worker); !errors.Is(err, runtime.ErrTimeout) {
 			t.Fatalf("it was answered %v", err)
 		}
-		<-time.After(patience / 2) // by then no answer to a server before this one is waited for any more
+		<-time.After(patience / 2) // by then no server waits for an answer to an earlier one
 		b.call(t, "release")
 		check(t, b)
 		stop(t, b.codex)
 	})
 }
 
-// The conversation of a sub-agent names the one it works for, in the words of each version.
+// The conversation of a sub-agent names its parent, in the format of each version.
 func TestASubAgentsConversationNamesItsParent(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]runtime.Change{

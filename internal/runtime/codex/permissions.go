@@ -6,8 +6,8 @@ import (
 	"harness/internal/runtime"
 )
 
-// encodePermissions grants all or nothing: codex has no other refusal here. A cancellation also ends the turn
-// (Codex.Answer).
+// encodePermissions grants all or nothing: codex has no other refusal for this request. A cancellation also ends the
+// turn (Codex.Answer).
 func encodePermissions(params json.RawMessage, reply runtime.Reply) (json.RawMessage, error) {
 	var asked struct {
 		Permissions map[string]json.RawMessage `json:"permissions"`

@@ -2,7 +2,7 @@
 
 package codex_test
 
-// longMiB is the length of the line whose cost is measured, raceFactor by how much more it may cost here.
+// longMiB is the length of the measured line, raceFactor the factor of its allowed cost in this build.
 const (
 	raceFactor = 1
 	longMiB    = 64

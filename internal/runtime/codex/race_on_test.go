@@ -2,7 +2,7 @@
 
 package codex_test
 
-// The race detector takes memory of its own, and takes minutes for a line of full length.
+// The race detector needs additional memory, and takes minutes for a line of full length.
 const (
 	raceFactor = 3
 	longMiB    = 8

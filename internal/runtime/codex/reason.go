@@ -10,10 +10,10 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// reasonLimit bounds the wait until codex has the reason of a refusal.
+// reasonLimit bounds the time to send codex the reason of a refusal.
 const reasonLimit = 5 * time.Second
 
-// reasonApart is the reason of a refusal as a message to the agent, nil if the answer has it or there is none.
+// reasonApart returns the reason of a refusal as a message to the agent, nil if the answer has it or there is none.
 func reasonApart(ref runtime.RequestRef, reply runtime.Reply) []json.RawMessage {
 	apart := ref.Method == wire.MethodApproveCommand || ref.Method == wire.MethodApproveFileChange ||
 		ref.Method == wire.MethodApprovePermissions
@@ -27,8 +27,8 @@ func reasonApart(ref runtime.RequestRef, reply runtime.Reply) []json.RawMessage 
 	return []json.RawMessage{text}
 }
 
-// sendReason sends the agent the reason of a refusal before the answer, which has no place for it. It steers: the turn
-// waits for the answer, so its model gets both. A refusal never fails because of its reason.
+// sendReason sends the agent the reason of a refusal before the answer, which has no member for it. It steers: the
+// turn waits for the answer, so its model gets both. A refusal never fails because of its reason.
 func (c *conn) sendReason(ctx context.Context, ref runtime.RequestRef, reason []json.RawMessage) {
 	ctx, cancel := context.WithTimeout(ctx, reasonLimit)
 	defer cancel()

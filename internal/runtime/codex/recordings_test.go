@@ -11,8 +11,8 @@ import (
 	"harness/tests/runtimetest"
 )
 
-// Every recording of the real codex keeps the rules of a turn, each line read by itself: codex speaks the vocabulary,
-// so there is no state between two lines.
+// Every recording of the real codex keeps the rules of a turn, with each line read separately: codex uses the
+// vocabulary itself, so there is no state between two lines.
 func TestRecordings(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/recordings/*.jsonl")

@@ -11,14 +11,14 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// The oldest methods for approvals and questions, which only old versions and old clients of codex use.
+// The oldest methods for approvals and questions. Only old versions and old clients of codex use them.
 const (
 	methodPatchLegacy     = "applyPatchApproval"
 	methodExecLegacy      = "execCommandApproval"
 	methodToolInputLegacy = "tool/requestUserInput"
 )
 
-// canonical is the vocabulary's name of a request.
+// canonical returns the vocabulary's name of a request.
 func canonical(method string) string {
 	switch method {
 	case methodPatchLegacy:
@@ -31,8 +31,8 @@ func canonical(method string) string {
 	return method
 }
 
-// requested translates a request. It returns false for an unanswerable one, which is refused at once so that the turn
-// continues.
+// requested translates a request. It returns false for an unanswerable one, which the connection refuses at once so
+// that the turn continues.
 func requested(method string, params json.RawMessage) (runtime.InteractiveRequested, bool) {
 	r, ok := wire.Requested(canonical(method), params)
 	if !ok {
@@ -66,7 +66,7 @@ func encodeQuestions(asked form.Form) json.RawMessage {
 	return bytes.TrimSpace(encoded)
 }
 
-// encodeReply is the result that this version of codex expects for a reply.
+// encodeReply returns the result that this version of codex expects for a reply.
 func encodeReply(v version, ref runtime.RequestRef, reply runtime.Reply) (json.RawMessage, error) {
 	kind := ref.Kind
 	if r, ok := requested(ref.Method, ref.Params); ok {
@@ -136,8 +136,8 @@ func checkReplyParts(ref runtime.RequestRef, reply *runtime.Reply) error {
 	return nil
 }
 
-// nativeDecision is a checked decision in codex's terms. Only the oldest requests have a reason of a refusal, and later
-// versions require one there.
+// nativeDecision returns a checked decision in codex's format. Only the oldest requests have a reason of a refusal,
+// and later versions require one there.
 func nativeDecision(v version, method string, reply runtime.Reply) any {
 	legacy := method == methodExecLegacy || method == methodPatchLegacy
 	pick := func(modern, old string) string {

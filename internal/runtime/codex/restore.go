@@ -12,9 +12,9 @@ import (
 	"harness/internal/runtime"
 )
 
-// restore writes a lost conversation again under its id, with its history as the first thing the model reads. codex
-// loads it from the path; it may know another one. runtime.ErrInvalidState if codex has files of the conversation, which
-// must not be overwritten.
+// restore writes a lost conversation again under its id, with its history as the first input for the model. codex
+// loads it from the path; its index may have another one. It returns runtime.ErrInvalidState if codex has files of
+// the conversation, which must not be overwritten.
 func (r *rollouts) restore(in runtime.StartTurn) (path string, err error) {
 	home := r.homeDir()
 	if home == "" {

@@ -13,7 +13,7 @@ import (
 	"harness/tests/codextest"
 )
 
-// forget removes what codex keeps of a conversation on disk, and ends the codex that has it in memory.
+// forget removes codex's files of a conversation, and ends the codex that has it in memory.
 func (b *bundle) forget(t *testing.T, thread string) {
 	t.Helper()
 	removed := 0
@@ -47,8 +47,8 @@ func (b *bundle) end(t *testing.T) {
 	b.wait(t, "the next codex", func(s runtime.Signal) bool { return s.Kind == runtime.SignalStarted && !seen[s.Generation] })
 }
 
-// SE-02: a conversation whose file is gone is refused, and continues when codex gets the earlier messages.
-// After that it is known again, also to the next codex.
+// SE-02: codex refuses a conversation without its file. It continues when codex gets the earlier messages. After that
+// it is known again, also to the next codex.
 func TestLostConversationIsRestarted(t *testing.T) {
 	onEach(t, func(t *testing.T, version codextest.Version) {
 		b := setup(t, version)

@@ -40,9 +40,9 @@ func (c *Codex) turnsOfHistory(ctx context.Context, threadID string, limit int) 
 	return last, nil
 }
 
-// RollBack removes the last turns of a conversation; last are the newest ones as LastTurns lists them. 0.101 gets their
-// number, later versions the first one to remove. It is refused while a turn runs, as 0.101 does: later versions would
-// end that turn. *runtime.TooFewTurnsError.
+// RollBack removes the last turns of a conversation; last are the newest turns from LastTurns. 0.101 gets their
+// number, later versions the first turn to remove. RollBack fails while a turn is running, as in 0.101: later
+// versions would end that turn. It may return *runtime.TooFewTurnsError.
 func (c *Codex) RollBack(ctx context.Context, threadID string, numTurns int, last []runtime.Turn) (
 	runtime.RolledBack, error) {
 	const method = "thread/rollback"
@@ -83,7 +83,7 @@ func (c *Codex) revert(ctx context.Context, threadID string, numTurns int, last 
 	if err != nil {
 		return runtime.RolledBack{}, err
 	}
-	await(ctx) // the notification comes before the stored result
+	await(ctx) // the notification precedes the stored result
 	done := runtime.RolledBack{Result: result}
 	for _, turn := range last[:numTurns] {
 		done.Turns = append(done.Turns, turn.ID)

@@ -13,8 +13,8 @@ import (
 
 var _ runtime.Sourcer = (*Codex)(nil)
 
-// Sources implements runtime.Sourcer: the configuration and the instructions of its home and, unless disabled, of the
-// folder's project.
+// Sources implements runtime.Sourcer: the configuration and the instructions of codex's home and, unless disabled, of
+// the folder's project.
 func (c *Codex) Sources(_, cwd, implicit string) ([]runtime.Source, error) {
 	home, err := homeOf(c.options.Home)
 	if err != nil {
@@ -45,8 +45,8 @@ func (c *Codex) Sources(_, cwd, implicit string) ([]runtime.Source, error) {
 	return found, nil
 }
 
-// withoutTrust leaves the trusted folders out of the hash of codex's own configuration. codex writes that list itself,
-// and the session decides what it may read.
+// withoutTrust omits the trusted folders from the hash of codex's own configuration. codex writes that list itself,
+// and the session decides which files it may read.
 func withoutTrust(found []runtime.Source) []runtime.Source {
 	for i := range found {
 		one := &found[i]

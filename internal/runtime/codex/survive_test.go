@@ -20,7 +20,7 @@ import (
 	"harness/tests/polling"
 )
 
-// runAsShim is the first argument that makes the test binary a shim; its folder follows.
+// runAsShim is the first argument that makes the test binary a shim; the shim's folder follows.
 const runAsShim = "test-shim"
 
 func runShim(dir string) int {
@@ -32,7 +32,7 @@ func runShim(dir string) int {
 	return 0
 }
 
-// survivor is a run folder whose fake codex outlives the adapters of a test.
+// survivor is a run folder with a fake codex that outlives the adapters of a test.
 type survivor struct {
 	t    *testing.T
 	host *shim.Host
@@ -68,7 +68,7 @@ func (s *survivor) found() []shim.Found {
 	return found
 }
 
-// server starts an adapter that goes on with what the one before it left, from an offset on.
+// server starts an adapter that continues with the processes of the earlier one, from an offset on.
 func (s *survivor) server(from int64, change func(*codex.Options)) *faultBundle {
 	s.t.Helper()
 	return misbehaving(s.t, s.mode, func(_ *faultBundle, o *codex.Options) {
@@ -84,7 +84,7 @@ func (s *survivor) server(from int64, change func(*codex.Options)) *faultBundle 
 
 func keepOnStop(o *codex.Options) { o.Setup.Supervise.KeepOnStop = true }
 
-// status is what the one shim says, once it says what is waited for.
+// status returns the state of the one shim, once it matches.
 func (s *survivor) status(what string, ok func(shim.State) bool) shim.State {
 	s.t.Helper()
 	var state shim.State
@@ -106,7 +106,7 @@ func openCalls(n int) func(shim.State) bool {
 	return func(state shim.State) bool { return len(state.Calls) == n }
 }
 
-// leaveOpen has a server make a call and go away before it is answered.
+// leaveOpen makes a call on a server and stops the server before the answer.
 func (s *survivor) leaveOpen(method string) {
 	s.t.Helper()
 	b := s.server(0, keepOnStop)
@@ -134,7 +134,7 @@ func (b *faultBundle) count(match func(runtime.Signal) bool) (n int) {
 	return n
 }
 
-// A call of a dead server that codex does not answer in time is reported, once over all servers, and not made again.
+// If codex does not answer a call of a dead server in time, one of the servers reports it once, and none repeats it.
 func TestAnUnansweredCallIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	s := newSurvivor(t, "x")
@@ -158,7 +158,7 @@ func TestAnUnansweredCallIsReportedOnce(t *testing.T) {
 	}
 }
 
-// An answer that comes after its server died settles the call, for the next server and the one after it.
+// An answer that arrives after its server died settles the call, for the next server and the one after it.
 func TestALateAnswerSettlesACall(t *testing.T) {
 	t.Parallel()
 	s := newSurvivor(t, "x")
@@ -172,7 +172,7 @@ func TestALateAnswerSettlesACall(t *testing.T) {
 	}
 }
 
-// A call that was open when codex ended is reported with its end, before it.
+// The server reports a call that was open when codex exited, before it reports the exit.
 func TestTheEndOfCodexReportsItsCalls(t *testing.T) {
 	t.Parallel()
 	s := newSurvivor(t, "x")
@@ -186,8 +186,8 @@ func TestTheEndOfCodexReportsItsCalls(t *testing.T) {
 	}
 }
 
-// The dead server had read and stored an answer, but had not acked it to the shim: the next one finds it in the
-// spool.
+// The dead server had read and stored an answer, but had not acknowledged it to the shim: the next one finds it in
+// the spool.
 func TestAnAnswerThatWasReadBeforeIsFoundInTheSpool(t *testing.T) {
 	t.Parallel()
 	s := newSurvivor(t, "x")
@@ -227,8 +227,8 @@ func TestAnAnswerThatWasReadBeforeIsFoundInTheSpool(t *testing.T) {
 	}
 }
 
-// A server refused a request and died before the request was stored: the next one refuses it again, and codex
-// gets the refusal once.
+// A server refused a request and died before it stored the request. The next one refuses it again, and codex gets the
+// refusal once.
 func TestARefusalReachesCodexOnce(t *testing.T) {
 	t.Parallel()
 	s := newSurvivor(t, "x")

@@ -66,7 +66,7 @@ func (c *Codex) StartThread(ctx context.Context, in runtime.StartThread) (runtim
 	return thread, err
 }
 
-// sources is the configuration with which a conversation is loaded.
+// sources returns the configuration to load a conversation with.
 func (c *Codex) sources(ctx context.Context, threadID string) (object, error) {
 	config := object{unloadDelay: 0}
 	if c.options.Implicit != nil {
@@ -88,7 +88,7 @@ func sourcesOff(config object, implicit, cwd string) {
 	if implicit == runtime.ImplicitHome {
 		config["project_doc_max_bytes"] = 0
 		config["projects"] = object{cwd: object{"trust_level": "untrusted"}}
-		config["skills.include_instructions"] = false // also those of the home: codex cannot disable the folder's alone
+		config["skills.include_instructions"] = false // also those of the home: codex cannot disable only the folder's
 	}
 }
 
@@ -102,7 +102,7 @@ func (c *Codex) ResumeThread(ctx context.Context, in runtime.ResumeThread) (runt
 	return c.resume(ctx, conn, in.ThreadID, "")
 }
 
-// resume loads a conversation, from the file that codex chooses when path is "".
+// resume loads a conversation; with path "" codex chooses the file.
 func (c *Codex) resume(ctx context.Context, conn *conn, threadID, path string) (runtime.Thread, error) {
 	config, err := c.sources(ctx, threadID)
 	if err != nil {
@@ -128,7 +128,7 @@ func (c *Codex) resume(ctx context.Context, conn *conn, threadID, path string) (
 			continue
 		case <-until.C:
 			if !open {
-				continue // it is being unloaded
+				continue // codex is unloading it
 			}
 		case <-ctx.Done():
 		}
@@ -140,10 +140,10 @@ func (c *Codex) resume(ctx context.Context, conn *conn, threadID, path string) (
 	}
 }
 
-// writerPatience is how long another codex may still have a conversation open: a killed one releases it late.
+// writerPatience is how long another codex may keep a conversation open: a killed one releases it late.
 const writerPatience = 10 * time.Second
 
-// openElsewhere reports the refusal to load a conversation that another codex writes to.
+// openElsewhere reports whether codex refused to load a conversation that another codex writes to.
 func openElsewhere(err error) bool {
 	native, ok := asNative(err)
 	return ok && strings.Contains(native.Message, "already has an active writer")
@@ -152,10 +152,10 @@ func openElsewhere(err error) bool {
 // closingPause is the wait before a retry to load a conversation that codex is about to unload.
 const closingPause = 50 * time.Millisecond
 
-// archivePatience is how long codex may not find an unloaded conversation that it should archive.
+// archivePatience is how long codex may fail to find an unloaded conversation that it should archive.
 const archivePatience = 3 * time.Second
 
-// closing reports the refusal to load a conversation that is being unloaded.
+// closing reports whether codex refused to load a conversation because it is unloading it.
 func closing(err error) bool {
 	native, ok := asNative(err)
 	return ok && strings.Contains(native.Message, "is closing; retry")
@@ -184,7 +184,7 @@ func (c *Codex) ListThreads(ctx context.Context, in runtime.ListThreads) (runtim
 	return out, nil
 }
 
-// forked reports the refusal to delete the origin of a fork.
+// forked reports whether codex refused to delete the origin of a fork.
 func forked(err error) bool {
 	native, ok := asNative(err)
 	return ok && strings.Contains(native.Message, "forked history")
@@ -215,7 +215,7 @@ func (c *Codex) ArchiveThread(ctx context.Context, threadID string) error {
 	return nil
 }
 
-// archive archives a conversation. codex may not find one for a moment while it unloads it.
+// archive archives a conversation. While codex unloads one, it briefly cannot find it.
 func (c *Codex) archive(ctx context.Context, threadID string) error {
 	for began := time.Now(); ; {
 		_, err := c.call(ctx, "thread/archive", object{"threadId": threadID})
@@ -237,7 +237,7 @@ func (c *Codex) UnarchiveThread(ctx context.Context, threadID string) (runtime.T
 }
 
 // DeleteThread implements runtime.Archiver. codex interrupts a running turn. The origin of a fork stays in codex,
-// archived, as long as the fork exists. Clients see it as deleted.
+// archived, while the fork exists. Clients see it as deleted.
 func (c *Codex) DeleteThread(ctx context.Context, threadID string) (int, error) {
 	_, _, done, err := c.use(ctx, threadID)
 	if err != nil {
@@ -258,13 +258,13 @@ func (c *Codex) DeleteThread(ctx context.Context, threadID string) (int, error) 
 		return 0, err
 	}
 	if unknownMethod(err) {
-		// 0.101 cannot delete; archiving makes it close the file.
+		// Version 0.101 cannot delete; archiving makes it close the file.
 		err = c.archive(ctx, threadID)
 	}
 	if err != nil && !errors.Is(err, runtime.ErrThreadNotFound) {
 		return 0, err
 	}
-	// Delete the files that codex left, which differ by version.
+	// Delete the remaining files. Which ones codex leaves differs by version.
 	left, err := threadFiles(home, threadID)
 	if err != nil {
 		return 0, err
@@ -318,7 +318,7 @@ func parseThread(raw json.RawMessage) (runtime.Thread, error) {
 	return thread, nil
 }
 
-// sourceText is a source's name; a source that is an object stays JSON.
+// sourceText returns a source's name; a source that is an object stays JSON.
 func sourceText(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {

@@ -13,12 +13,12 @@ import (
 )
 
 // tracker has the loaded conversations and running turns of this runtime process. The reader feeds it in order, so a
-// turn that ends before its turn/start is answered does not count as running.
+// turn that ends before the answer to its turn/start does not count as running.
 type tracker struct {
 	mu      sync.Mutex
 	changed chan struct{}
 	threads map[string]*threadState
-	// room is the number of threads above which the least recently used are forgotten.
+	// room is the number of threads above which the tracker removes the least recently used.
 	room int
 	// natives gets the ids in answers.
 	natives *stdio.Natives
@@ -29,19 +29,20 @@ const keptThreads = 4096
 
 type threadState struct {
 	loaded bool
-	// parked says that we unloaded it, which clients do not see. kept says that codex remembers approvals for the whole
-	// session.
+	// parked means that this adapter unloaded the thread, which clients do not see. kept means that codex remembers
+	// approvals for the whole session.
 	parked, kept bool
-	// stored says that codex has it on disk, where another process finds it.
+	// stored means that codex has it on disk, where another process can load it.
 	stored bool
-	// using counts the calls in progress, last is the time of the last output or request. unloading is closed when
+	// using is the number of calls in progress, last the time of the last output or request. unloading is closed when
 	// unloading ends.
 	using     int
 	last      time.Time
 	unloading chan struct{}
 	// commands are the commands without an end, by item.
 	commands map[string]command
-	// active is the running turn. announced says that its turn/started was read; before that, 0.101 refuses to steer it.
+	// active is the running turn. announced is set after the adapter read its turn/started; before that, 0.101
+	// refuses to steer it.
 	active    string
 	announced bool
 	// ended is the last ended turn.
@@ -66,8 +67,8 @@ func (t *tracker) threadLocked(id string) *threadState {
 	return s
 }
 
-// forgetLocked makes room. It forgets threads that are neither loaded nor in use. Clients are still notified that codex
-// unloaded them.
+// forgetLocked frees space. It removes threads that are neither loaded nor in use. Clients still get notifications
+// when codex unloads them.
 func (t *tracker) forgetLocked() {
 	idle := slices.DeleteFunc(slices.Collect(maps.Keys(t.threads)), func(id string) bool {
 		s := t.threads[id]
@@ -164,7 +165,8 @@ func (t *tracker) loaded(id string) bool {
 	return s != nil && s.loaded
 }
 
-// turn is the running turn of a thread, "" if none is known. The channel is closed at the next change of any thread.
+// turn returns the running turn of a thread, "" if none is known. The channel is closed at the next change of any
+// thread.
 func (t *tracker) turn(id string) (active string, announced bool, changed <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -174,7 +176,7 @@ func (t *tracker) turn(id string) (active string, announced bool, changed <-chan
 	return "", false, t.changed
 }
 
-// starting is the lock of a thread's StartTurn.
+// starting returns the lock of a thread's StartTurn.
 func (t *tracker) starting(id string) chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -9,9 +9,9 @@ import (
 	"harness/internal/runtime"
 )
 
-// 100,000 conversations come, are used and are unloaded: what is remembered of them does not grow, and of those in
-// which something runs or which are loaded everything is.
-func TestTheTrackerForgetsIdleConversations(t *testing.T) { // not beside others, whose memory would count
+// 100,000 conversations are opened, used and unloaded. The memory for them does not grow. The tracker keeps all data
+// of those that are loaded or have running work.
+func TestTheTrackerForgetsIdleConversations(t *testing.T) { // not in parallel: other tests' memory would count
 	turns := newTracker()
 	use := func(id string) {
 		if err := turns.enter(t.Context(), id); err != nil {
@@ -36,7 +36,7 @@ func TestTheTrackerForgetsIdleConversations(t *testing.T) { // not beside others
 	use("called")
 	end("called")
 	park("called")
-	if err := turns.enter(t.Context(), "called"); err != nil { // it is about to be loaded again
+	if err := turns.enter(t.Context(), "called"); err != nil { // a caller is about to load it again
 		t.Fatal(err)
 	}
 	starting := turns.starting("called")

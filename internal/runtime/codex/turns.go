@@ -13,7 +13,7 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// announceLimit is how long a message waits for the announcement of the turn that it steers.
+// announceLimit is how long a message waits for the announcement of the turn to steer.
 const announceLimit = 2 * time.Second
 
 const (
@@ -25,8 +25,8 @@ const (
 
 // StartTurn implements runtime.Threads.
 //
-// turn/start is never sent knowingly to a busy conversation: 0.169 would steer, but 0.101 loses the running turn. So the
-// message steers if the caller or this connection knows of a running turn.
+// It never knowingly sends turn/start to a busy conversation: 0.169 would steer, but 0.101 loses the running turn. So
+// the message steers if the caller or this connection knows a running turn.
 func (c *Codex) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.StartedTurn, error) {
 	conn, v, done, err := c.use(ctx, in.ThreadID)
 	if err != nil {
@@ -68,7 +68,7 @@ func (c *Codex) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.St
 	}
 	result, err := conn.Call(ctx, c.callTimeout, "turn/start", params)
 	if errors.Is(err, runtime.ErrThreadNotFound) {
-		// It was unloaded in between.
+		// The adapter unloaded it in between.
 		conn.turns.unloaded(in.ThreadID)
 		if _, err := c.resume(ctx, conn, in.ThreadID, ""); err != nil {
 			return runtime.StartedTurn{}, err
@@ -87,8 +87,8 @@ func (c *Codex) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.St
 	return runtime.StartedTurn{TurnID: runtime.KnownID(started.Turn.ID)}, nil
 }
 
-// activeTurn is the turn that a message must steer, "" for none. It waits for the announcement of a started turn, which
-// cannot be steered before.
+// activeTurn returns the turn that a message must steer, "" for none. It waits for the announcement of a started
+// turn: no message can steer it before.
 func (c *conn) activeTurn(ctx context.Context, in runtime.StartTurn) string {
 	ctx, cancel := context.WithTimeout(ctx, announceLimit)
 	defer cancel()
@@ -110,7 +110,7 @@ func (c *conn) activeTurn(ctx context.Context, in runtime.StartTurn) string {
 	}
 }
 
-// load resumes a conversation that this process has not loaded, or writes a lost one again first.
+// load resumes a conversation that this process has not loaded. It first writes a lost one again.
 func (c *Codex) load(ctx context.Context, conn *conn, in runtime.StartTurn) error {
 	if in.History != "" {
 		path, err := c.restore(in)
@@ -125,14 +125,14 @@ func (c *Codex) load(ctx context.Context, conn *conn, in runtime.StartTurn) erro
 	}
 	_, err := c.resume(ctx, conn, in.ThreadID, "")
 	if conn.Inherited() && !in.Continues && errors.Is(err, runtime.ErrThreadNotFound) {
-		// An earlier server may have loaded it without using it: there is nothing on disk to resume yet.
+		// An earlier server may have loaded it without using it: the disk has no file to resume yet.
 		return nil
 	}
 	return err
 }
 
-// steer adds input to the running turn and returns its id. The id differs from the expected one if that turn had ended
-// already.
+// steer adds input to the running turn and returns its id. The id differs from the expected one if that turn had
+// already ended.
 func (c *conn) steer(ctx context.Context, threadID, turnID string, input []json.RawMessage) (
 	string, error) {
 	params := func(expected string) object {
@@ -153,7 +153,7 @@ func (c *conn) steer(ctx context.Context, threadID, turnID string, input []json.
 	return cmp.Or(runtime.KnownID(steered.TurnID), turnID), nil
 }
 
-// SteerTurn implements runtime.Steerer. ErrNoActiveTurn when that turn is not running.
+// SteerTurn implements runtime.Steerer. It returns ErrNoActiveTurn when that turn is not running.
 func (c *Codex) SteerTurn(ctx context.Context, threadID, turnID string, input []json.RawMessage) error {
 	_, err := c.call(ctx, "turn/steer", object{"threadId": threadID, "expectedTurnId": turnID, "input": input})
 	return err
@@ -165,7 +165,8 @@ func (c *Codex) InterruptTurn(ctx context.Context, threadID, turnID string) erro
 	return err
 }
 
-// Answer implements runtime.Threads. A request is answered at most once; one that codex closed itself is gone too.
+// Answer implements runtime.Threads. It answers a request at most once. A request that codex closed itself is gone,
+// too.
 func (c *Codex) Answer(ctx context.Context, ref runtime.RequestRef, reply runtime.Reply) error {
 	line, done, ok := c.process.UseGeneration(ref.Generation)
 	if !ok {
@@ -189,7 +190,7 @@ func (c *Codex) Answer(ctx context.Context, ref runtime.RequestRef, reply runtim
 	if !conn.Claim(ref.RequestID) {
 		return fmt.Errorf("%w: codex does not wait for request %s any more", runtime.ErrRequestGone, ref.RequestID)
 	}
-	// The request is claimed, so the answer must reach codex even if the caller leaves. send has its own limit.
+	// The request is claimed, so codex must get the answer even if the caller cancels. send has its own limit.
 	if reason := reasonApart(ref, reply); reason != nil {
 		conn.sendReason(context.WithoutCancel(ctx), ref, reason)
 	}
@@ -231,7 +232,7 @@ func turnParams(in runtime.StartTurn, v version) object {
 	return params
 }
 
-// sandboxPolicy is the form for turn/start; thread/start has the plain name.
+// sandboxPolicy returns the form for turn/start; thread/start uses the plain name.
 func sandboxPolicy(sandbox, network string) object {
 	enabled := network == networkEnabled
 	switch sandbox {

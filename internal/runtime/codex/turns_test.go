@@ -57,7 +57,7 @@ func TestMessageIsStreamedInOrder(t *testing.T) {
 			"agentMessage assistant " + reply, "end",
 		}
 		if version == codextest.Oldest && len(order) > 2 && order[2] == "turn" {
-			// 0.101 may announce the turn after its user message.
+			// Version 0.101 may announce the turn after its user message.
 			order[1], order[2] = order[2], order[1]
 		}
 		if strings.Join(order, "|") != strings.Join(want, "|") {
@@ -192,7 +192,7 @@ func TestDynamicTool(t *testing.T) {
 	})
 }
 
-// Why tools are taken when a conversation begins and at no other time: codex takes no notice of them later.
+// Why a conversation gets its tools only at its start: codex ignores them later.
 func TestToolsComeTooLateForAConversation(t *testing.T) {
 	onEach(t, func(t *testing.T, version codextest.Version) {
 		b := setup(t, version)
@@ -225,7 +225,7 @@ func TestUserInput(t *testing.T) {
 	}
 	b.output(t, "B it is")
 
-	// A declined question is no answer codex can read; the turn goes on.
+	// A declined question is not a valid answer for codex; the turn continues.
 	turn = b.turn(t, runtime.StartTurn{ThreadID: thread}, "MOCK_ASK")
 	asked = b.wait(t, "second question", func(s runtime.Signal) bool {
 		return s.Kind == runtime.SignalRequest && s.TurnID == turn
@@ -255,7 +255,7 @@ func TestInterrupt(t *testing.T) {
 				t.Errorf("second interrupt: %v", err)
 			}
 		}
-		// The conversation goes on.
+		// The conversation continues.
 		turn = b.turn(t, runtime.StartTurn{ThreadID: thread}, "Reply with exactly fine")
 		if done := b.completed(t, turn); done.Status != runtime.TurnDone {
 			t.Errorf("next turn ended %+v", done)
@@ -278,7 +278,7 @@ func TestModelErrorFailsTheTurn(t *testing.T) {
 	})
 }
 
-// A second message during a turn goes into that turn, whether the caller knew of the turn or not.
+// A second message during a turn joins that turn, even if the caller did not know of the turn.
 func TestBusyMessageSteers(t *testing.T) {
 	onEach(t, func(t *testing.T, version codextest.Version) {
 		b := setup(t, version)
@@ -295,7 +295,7 @@ func TestBusyMessageSteers(t *testing.T) {
 				t.Fatalf("steering with %q: %+v, %v", active, got, err)
 			}
 			if version == codextest.Oldest {
-				// It takes steered input in when the open model answer ends.
+				// codex accepts steered input when the open model answer ends.
 				continue
 			}
 			b.wait(t, "user message "+said, func(s runtime.Signal) bool {
@@ -310,7 +310,7 @@ func TestBusyMessageSteers(t *testing.T) {
 		if done := b.completed(t, turn); done.Status != runtime.TurnDone {
 			t.Errorf("turn ended %+v", done)
 		}
-		// The turn the caller believes in is over: a new one starts.
+		// The turn that the caller names is over: a new one starts.
 		got, err := b.codex.StartTurn(t.Context(), runtime.StartTurn{ThreadID: thread, ActiveTurnID: turn, Input: text("hi")})
 		if err != nil || got.Steered || got.TurnID == turn {
 			t.Fatalf("after the end: %+v, %v", got, err)

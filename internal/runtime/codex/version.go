@@ -38,7 +38,7 @@ func (v version) String() string {
 // oldest is the oldest supported version.
 var oldest = version{0, 101, 0}
 
-// tooOld reports an unsupported version; an unknown one may be a custom build.
+// tooOld reports whether a version is unsupported; an unknown one may be a custom build.
 func (v version) tooOld() bool { return v != (version{}) && oldest.after(v) }
 
 // lastOnFailure is the last version that accepts the approval policy on-failure.
@@ -47,13 +47,13 @@ var lastOnFailure = version{0, 101, 0}
 // lastWithoutArchived is the last version that does not report archived conversations.
 var lastWithoutArchived = version{0, 101, 0}
 
-// reportsArchived is whether thread/archived follows the answer to thread/archive.
+// reportsArchived reports whether thread/archived follows the answer to thread/archive.
 func (v version) reportsArchived() bool { return v == (version{}) || v.after(lastWithoutArchived) }
 
 // lastPlainDenial is the last version that accepts a plain refusal of its oldest approvals.
 var lastPlainDenial = version{0, 101, 0}
 
-// deniesWithReason is whether such a refusal is an object with a reason.
+// deniesWithReason reports whether such a refusal is an object with a reason.
 func (v version) deniesWithReason() bool { return v == (version{}) || v.after(lastPlainDenial) }
 
 func (v version) after(o version) bool {
@@ -66,8 +66,8 @@ func (v version) after(o version) bool {
 	return v.patch > o.patch
 }
 
-// approvalPolicy is the policy for this version of codex. Later ones have no on-failure; on-request is the nearest that
-// asks instead of failing.
+// approvalPolicy returns the policy for this version of codex. Later ones have no on-failure; on-request is the
+// nearest that requests approval instead of failing.
 func (v version) approvalPolicy(policy string) string {
 	if policy == "on-failure" && (v == (version{}) || v.after(lastOnFailure)) {
 		return "on-request"

@@ -10,7 +10,7 @@ import (
 	"harness/tests/codextest"
 )
 
-// A conversation that another codex still has open is loaded as soon as that one lets go of it.
+// If another codex still has a conversation open, the adapter loads it as soon as that codex releases it.
 func TestAConversationIsLoadedWhenItsWriterHasGone(t *testing.T) {
 	t.Parallel()
 	before := setup(t, codextest.Default)
@@ -28,7 +28,7 @@ func TestAConversationIsLoadedWhenItsWriterHasGone(t *testing.T) {
 	after := setupWith(t, codextest.Default, func(o *codex.Options) { // another server's, which does not end this one's
 		o.Home, o.Setup.Launch.Marker, o.Setup.Launch.Env = before.home, process.Marker(t.TempDir(), "codex"), []string{"HOME=" + before.home}
 	})
-	if _, err := after.codex.Models(t.Context()); err != nil { // it is up
+	if _, err := after.codex.Models(t.Context()); err != nil { // it is ready
 		t.Fatal(err)
 	}
 	resumed := make(chan error, 1)

@@ -1,8 +1,8 @@
 // Package environment selects the environment variables and the home folders of runtime processes.
 //
-// A model controls what a runtime runs, so the author of the model's input may read all of it. It owns which variables
-// belong to which runtime, which of them a runtime inherits, and the folders of credential namespaces (Homes). It must
-// never know what a runtime does with them.
+// A model controls the commands of a runtime, so the author of the model's input may read all of it. The package owns
+// the variables of each runtime, which of them a runtime inherits, and the folders of credential namespaces (Homes).
+// It must never know how a runtime uses them.
 package environment
 
 import (
@@ -19,22 +19,23 @@ const (
 	ModeClosed = "closed"
 )
 
-// inheritor is the only runtime with ModeInherit: users of codex-manager may rely on what codex passes on.
+// inheritor is the only runtime with ModeInherit: users of codex-manager may rely on the variables that codex passes
+// on.
 const inheritor = "codex"
 
-// Policy decides what runtimes inherit.
+// Policy decides which variables runtimes inherit.
 type Policy struct {
 	// Mode is ModeInherit or ModeClosed; every runtime but codex has a closed environment in both.
 	Mode string
 	// Secrets are the names of variables that no runtime ever inherits.
 	Secrets []string
-	// Lookup reads a variable of the server's environment, by which providers are chosen; nil is os.Getenv.
+	// Lookup reads a variable of the server's environment that selects a provider; nil is os.Getenv.
 	Lookup func(name string) string
 	// Allow lists further inherited variables: NAME or NAME* for all runtimes, RUNTIME:NAME for one.
 	Allow []string
 }
 
-// common is what every program needs here: paths, the language, and network access.
+// common returns the variables that every program needs: paths, the language, and network access.
 func common() []string {
 	return []string{
 		"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TZ", "LANG", "LANGUAGE", "LC_*", "TERM", "COLORTERM",
@@ -44,7 +45,7 @@ func common() []string {
 	}
 }
 
-// owned are the variables of each provider. Only the runtime of that name gets them.
+// owned returns the variables of each provider. Only the runtime of that name gets them.
 func owned() map[string][]string {
 	return map[string][]string{
 		"codex":    {"OPENAI_*", "CODEX_*"},
@@ -54,9 +55,9 @@ func owned() map[string][]string {
 	}
 }
 
-// Inherits selects a runtime's variables of the server's environment by name. A cloud's variables need the choice of
-// that Provider. Families are the runtimes whose variables it gets, by default its own. A bridge to another provider
-// names that one.
+// Inherits selects a runtime's variables of the server's environment by name. A cloud's variables require that
+// Provider to be chosen. Families are the runtimes with variables for it, by default its own. A bridge to another
+// provider names that one.
 func (p Policy) Inherits(runtime string, families ...string) func(name string) bool {
 	if len(families) == 0 {
 		families = []string{runtime}

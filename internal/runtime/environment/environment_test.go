@@ -43,7 +43,7 @@ func TestWhatARuntimeInherits(t *testing.T) {
 	}
 }
 
-// Any name of a namespace makes a separate folder inside of ours.
+// Any name of a namespace makes a separate folder inside the folder of all homes.
 func TestNoNameEscapesOrMeetsAnother(t *testing.T) {
 	t.Parallel()
 	homes := environment.Homes{Dir: filepath.Join(t.TempDir(), "credentials")}
@@ -113,7 +113,7 @@ func TestAHomeIsItsUsersAlone(t *testing.T) {
 	}
 }
 
-// A runtime that puts a link where a home is to be does not get the place it leads to.
+// If a runtime puts a link in place of a home, it gets no access to the target.
 func TestALinkIsNoHome(t *testing.T) {
 	t.Parallel()
 	dir, elsewhere := filepath.Join(t.TempDir(), "credentials"), t.TempDir()

@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// Level is how widely a runtime shares its credentials and state.
+// Level is the degree to which a runtime shares its credentials and state.
 type Level string
 
 // The levels, widest first.
@@ -21,7 +21,7 @@ const (
 	LevelShared Level = "shared"
 	// LevelNamespaced is a folder for each credential namespace. All its sessions share its logins.
 	LevelNamespaced Level = "namespaced"
-	// LevelEphemeral is a folder for each session, removed with it.
+	// LevelEphemeral is a folder for each session. It is removed with the session.
 	LevelEphemeral Level = "ephemeral"
 )
 
@@ -32,16 +32,17 @@ const MaxName = 64
 var ErrName = errors.New("a name must be 1 to 64 bytes of printable text")
 
 // Homes are the homes of runtimes in one folder: namespaces/RUNTIME/NAMESPACE and sessions/RUNTIME/SESSION. No name
-// leads out of it. Two names never share a folder, even on a file system that ignores case.
+// can point outside the folder. Two names never share a folder, even on a file system that ignores case.
 type Homes struct {
 	// Dir is the absolute path of the folder. It is created on demand, for the server's user only.
 	Dir string
-	// User, UID and GID identify the user of the runtimes, who must own its home; User is false for the server's own.
+	// User, UID and GID identify the user of the runtimes, who must own the home; User is false for the server's own
+	// user.
 	User     bool
 	UID, GID uint32
 }
 
-// Home is where a runtime stores its logins, settings and state.
+// Home is the folder of a runtime's logins, settings and state.
 type Home struct {
 	Level Level
 	// Dir is the folder, "" at LevelShared.
@@ -64,7 +65,7 @@ func (h Homes) Of(level Level, runtime, namespace, session string) (Home, error)
 	return home, nil
 }
 
-// Root is the folder of all homes of a runtime at a level, created on demand; "" at LevelShared.
+// Root returns the folder of all homes of a runtime at a level, created on demand; "" at LevelShared.
 func (h Homes) Root(level Level, runtime string) (string, error) {
 	if level == LevelShared {
 		return "", nil
@@ -85,7 +86,7 @@ func (h Homes) Root(level Level, runtime string) (string, error) {
 	return filepath.Join(h.Dir, filepath.FromSlash(below)), nil
 }
 
-// Forget removes the home of a session. A missing one is no error.
+// Forget removes the home of a session. A missing one is not an error.
 func (h Homes) Forget(runtime, session string) error {
 	below, err := place(LevelEphemeral, runtime, "", session)
 	if err != nil {
@@ -102,7 +103,7 @@ func (h Homes) Forget(runtime, session string) error {
 	return root.RemoveAll(below)
 }
 
-// Sessions are the names of the sessions with a home of a runtime. Links and folders with other names do not count.
+// Sessions returns the names of the sessions with a home of a runtime. It omits links and folders with other names.
 func (h Homes) Sessions(runtime string) ([]string, error) {
 	below, err := place(LevelEphemeral, runtime, "", "root")
 	if err != nil {
@@ -137,7 +138,7 @@ func (h Homes) Sessions(runtime string) ([]string, error) {
 	return names, nil
 }
 
-// Env points a program to a home, with the folders of the XDG conventions in it; nothing at LevelShared.
+// Env returns variables that point a program to a home, with the XDG folders in it; nothing at LevelShared.
 func (h Home) Env() []string {
 	if h.Dir == "" {
 		return nil
@@ -151,7 +152,7 @@ func (h Home) Env() []string {
 
 type folder struct{ variable, name string }
 
-// folders are those of a home, and the variables that name them.
+// folders returns the folders of a home, and the variables for them.
 func folders() []folder {
 	return []folder{
 		{"HOME", "home"}, {"XDG_CONFIG_HOME", "config"}, {"XDG_DATA_HOME", "data"}, {"XDG_STATE_HOME", "state"},
@@ -159,8 +160,8 @@ func folders() []folder {
 	}
 }
 
-// prepare creates a home with its folders for its owner. A folder that is a link is refused: a runtime could gain access
-// to the link's target.
+// prepare creates a home with its folders for its owner. It refuses a folder that is a link: a runtime could gain
+// access to the link's target.
 func (h Homes) prepare(below string) error {
 	root, err := h.open()
 	if err != nil {
@@ -202,7 +203,7 @@ func (h Homes) open() (*os.Root, error) {
 	return os.OpenRoot(h.Dir)
 }
 
-// place is the path of a home below that folder.
+// place returns the path of a home below that folder.
 func place(level Level, runtime, namespace, session string) (string, error) {
 	kind, name := "namespaces", namespace
 	if level == LevelEphemeral {
@@ -219,8 +220,8 @@ func place(level Level, runtime, namespace, session string) (string, error) {
 	return path.Join(kind, whose, encoded), nil
 }
 
-// encode makes a folder name: lower-case letters, digits, "-" and "_" stay, every other byte becomes "=" and its number.
-// So names never collide, none is "." or "..", and none has a separator.
+// encode returns a folder name: lower-case letters, digits, "-" and "_" stay, every other byte becomes "=" and its
+// number. So names never collide, none is "." or "..", and none has a separator.
 func encode(name string) (string, error) {
 	if !CheckName(name) {
 		return "", ErrName

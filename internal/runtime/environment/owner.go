@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// GiveToOwner gives a file below a runtime's home, and the folders above it, to the home's owner. That may be another
-// user (HARNESS_RUNTIME_USER). Links are not followed.
+// GiveToOwner changes the owner of a file below a runtime's home, and of the folders above it, to the home's owner.
+// That may be another user (HARNESS_RUNTIME_USER). It does not follow links.
 func GiveToOwner(home *os.Root, name string) error {
 	owner, err := home.Stat(".")
 	if err != nil {

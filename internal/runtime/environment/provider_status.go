@@ -14,7 +14,7 @@ type ProviderStatus struct {
 	// Chosen means that the runtime uses it, ChooseWith how to choose it.
 	Chosen     bool   `json:"chosen"`
 	ChooseWith string `json:"chooseWith"`
-	// Needs are its requirements, Missing the names of those not found. An ambient one may exist nevertheless.
+	// Needs are its requirements, Missing the names of the missing ones. An ambient one may exist nevertheless.
 	Needs   []Need   `json:"needs"`
 	Missing []string `json:"missing"`
 	// Passed are the server's variables that the runtime gets for it, HeldBack those it does not get.
@@ -32,7 +32,7 @@ type HeldBack struct {
 	Reason string `json:"reason"`
 }
 
-// Auth is the provider's view of a runtime's credentials. Ambient ones count as unknown, not as missing.
+// Auth returns the provider's state of a runtime's credentials. Ambient ones count as unknown, not as missing.
 func (s ProviderStatus) Auth() runtime.AuthStatus {
 	missing := func(n Need) bool { return !n.Ambient && slices.Contains(s.Missing, n.What) }
 	switch {
@@ -44,7 +44,7 @@ func (s ProviderStatus) Auth() runtime.AuthStatus {
 	return runtime.AuthStatus{State: runtime.AuthUnknown, Credentials: []string{}, Remedy: s.Remedy}
 }
 
-// ChosenProvider is the provider of a runtime of a family with these variables, nil for that of its maker.
+// ChosenProvider returns the provider of a runtime of a family with these variables, nil for the vendor's own.
 func ChosenProvider(family string, lookup func(name string) string) *ProviderStatus {
 	for _, one := range Providers() {
 		if one.Family == family && one.Chosen(lookup) {
@@ -72,7 +72,7 @@ func (p Provider) status(lookup func(name string) string) ProviderStatus {
 	return status
 }
 
-// ProvidersOf are the providers a runtime can use, with the server's variables (NAME=value) it gets for each.
+// ProvidersOf returns the providers a runtime can use, with the server's variables (NAME=value) it gets for each.
 func (p Policy) ProvidersOf(environ []string, name string, families ...string) []ProviderStatus {
 	lookup := lookupIn(environ)
 	p.Lookup = lookup

@@ -8,10 +8,10 @@ import (
 
 // Provider describes a cloud that serves a runtime's models.
 type Provider struct {
-	// Name is its name in the API, Title for people, Family its runtime (or the provider a bridge connects to).
+	// Name is its name in the API, Title its display name, Family its runtime (or the provider of a bridge).
 	Name, Title, Family string
-	// Switch is the variable that chooses it, with any value but "", 0 and false. Config is a variable, or a file named
-	// by variables. Says is its content when the runtime's configuration chooses it.
+	// Switch is the variable that chooses it, with any value but "", 0 and false. Config is a variable, or a file
+	// named by variables. Says is its content when the runtime's configuration chooses it.
 	Switch       string
 	Config, Says string
 	// Passes are the server's variables it needs, as in Policy.Allow.
@@ -22,11 +22,11 @@ type Provider struct {
 
 // Need is a requirement of a provider.
 type Need struct {
-	// What is its name for people.
+	// What is its display name.
 	What string `json:"what"`
 	// AnyOf are the ways to provide it: variables joined by "+", or a file below $HOME.
 	AnyOf []string `json:"anyOf"`
-	// Ambient means that the machine may provide it (the role of an instance), which cannot be checked here.
+	// Ambient means that the machine may provide it (the role of an instance). The server cannot check that.
 	Ambient bool `json:"ambient,omitempty"`
 }
 
@@ -58,7 +58,7 @@ func googleCredentials(more ...string) Need {
 		"$HOME/.config/gcloud/application_default_credentials.json"}, more...)}
 }
 
-// Providers are the known ones, by family and name.
+// Providers returns the known providers, by family and name.
 func Providers() []Provider {
 	const openCode, codexConfig = "OPENCODE_CONFIG_CONTENT", "$CODEX_HOME/config.toml"
 	return []Provider{
@@ -102,13 +102,13 @@ func (p Provider) Chosen(lookup func(name string) string) bool {
 	if strings.HasPrefix(p.Config, "$") {
 		raw, err := os.ReadFile(os.Expand(p.Config, func(name string) string { return home(name, lookup) }))
 		if said = string(raw); err != nil {
-			return false // no configuration chooses nothing
+			return false // a missing configuration chooses nothing
 		}
 	}
 	return strings.Contains(said, p.Says)
 }
 
-// home is the value of a variable that names a folder, or codex's default.
+// home returns the value of a variable that names a folder, or codex's default.
 func home(name string, lookup func(string) string) string {
 	if value := lookup(name); value != "" || name != "CODEX_HOME" {
 		return value

@@ -11,7 +11,7 @@ import (
 	"harness/internal/runtime/environment"
 )
 
-// clouds is an environment with something of every cloud in it.
+// clouds returns an environment with variables of every cloud.
 func clouds(more ...string) []string {
 	return append([]string{"PATH=/bin", "AWS_REGION=r", "AWS_PROFILE=p", "AWS_ACCESS_KEY_ID=i", "AWS_SECRET_ACCESS_KEY=s",
 		"AWS_SESSION_TOKEN=t", "AWS_BEARER_TOKEN_BEDROCK=b", "AWS_LAMBDA_SECRET=x", "CLOUD_ML_REGION=m",
@@ -30,7 +30,7 @@ func lookupIn(environ []string) func(string) string {
 	}
 }
 
-// A runtime gets what the cloud needs that is chosen for it, and nothing of the others.
+// A runtime gets the variables of its chosen cloud, and none of the others.
 func TestARuntimeGetsWhatItsCloudNeeds(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
@@ -69,7 +69,7 @@ func TestARuntimeGetsWhatItsCloudNeeds(t *testing.T) {
 	}
 }
 
-// What is said of a cloud: whether it is chosen, what is missing, what is held back and why. No value is in it.
+// The status of a cloud: whether it is chosen, what is missing, what is held back and why. It has no values.
 func TestStatusOfProviders(t *testing.T) {
 	t.Parallel()
 	of := func(name, provider string, environ ...string) environment.ProviderStatus {
@@ -105,7 +105,7 @@ func TestStatusOfProviders(t *testing.T) {
 	}
 }
 
-// Credentials in a cloud are found, missing with the words for it, or unknown where the machine may have them.
+// Credentials of a cloud are found, missing with a remedy, or unknown if the machine may have them.
 func TestAuthOfProviders(t *testing.T) {
 	t.Parallel()
 	for _, one := range []struct {

@@ -1,4 +1,4 @@
-// Package form converts MCP forms of tools and agents to questions for a person, and the answers to form content.
+// Package form converts MCP forms of tools and agents to questions for a user, and the answers to form content.
 //
 // It owns the JSON schemas that MCP allows. It must never know the requester.
 package form
@@ -80,7 +80,7 @@ func (form Form) Has(name string) bool {
 	return slices.ContainsFunc(form.fields, func(f field) bool { return f.name == name })
 }
 
-// choices are the values of a field, nil for any value.
+// choices returns the values of a field, nil for any value.
 func (f field) choices() []choice {
 	named := append(slices.Clone(f.OneOf), f.Items.AnyOf...)
 	for i, value := range append(slices.Clone(f.Enum), f.Items.Enum...) {
@@ -96,7 +96,8 @@ func (f field) choices() []choice {
 	return named
 }
 
-// Questions converts a form to an agent's questions, so that clients that can answer those can fill it in.
+// Questions converts a form to an agent's questions, so that a client that can answer those can also fill in the
+// form.
 func (form Form) Questions() []wire.Question {
 	asked := make([]wire.Question, 0, len(form.fields))
 	for _, f := range form.fields {
@@ -118,11 +119,11 @@ func (form Form) Questions() []wire.Question {
 	return asked
 }
 
-// Fill makes the content of a form from the answers to its questions ({"ID":{"answers":["..."]}}). *runtime.ReplyError
-// for an invalid one.
+// Fill makes the content of a form from the answers to its questions ({"ID":{"answers":["..."]}}). It returns
+// *runtime.ReplyError for an invalid answer.
 func (form Form) Fill(answers json.RawMessage) (map[string]json.RawMessage, error) {
 	var given map[string]struct{ Answers []string }
-	_ = json.Unmarshal(answers, &given) // none when there are none
+	_ = json.Unmarshal(answers, &given) // invalid JSON has no answers
 	content := map[string]json.RawMessage{}
 	for _, f := range form.fields {
 		texts := slices.DeleteFunc(given[f.name].Answers, func(text string) bool { return strings.TrimSpace(text) == "" })
@@ -181,7 +182,7 @@ func (f field) value(texts []string) (json.RawMessage, error) {
 	return json.Marshal(texts[0])
 }
 
-// several are the answers to a question with more than one.
+// several returns the answers to a question that allows more than one.
 func (f field) several(texts []string) (json.RawMessage, error) {
 	switch {
 	case len(texts) < f.MinItems:

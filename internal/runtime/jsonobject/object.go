@@ -1,6 +1,6 @@
 // Package jsonobject edits JSON objects whose members keep their order and their bytes.
 //
-// It owns reading, changing and writing one level of an object. It must never know what an object is about.
+// It owns reading, changing and writing one level of an object. It must never know the meaning of an object.
 package jsonobject
 
 import (
@@ -20,7 +20,7 @@ type Member struct {
 	Value json.RawMessage
 }
 
-// Parse reads an object, nil when raw is none. Values are slices of raw, not copies: it must not change
+// Parse reads an object, nil when raw is not one. Values are slices of raw, not copies: raw must not change
 // afterwards. Of members with the same name the last one counts, at the position of the first.
 func Parse(raw json.RawMessage) Object {
 	if start := space(raw); start == len(raw) || raw[start] != '{' || !json.Valid(raw) {
@@ -31,7 +31,7 @@ func Parse(raw json.RawMessage) Object {
 		value := raw[start:end:end]
 		name := string(written)
 		if bytes.IndexByte(written, '\\') >= 0 || !utf8.Valid(written) {
-			_ = json.Unmarshal([]byte(`"`+name+`"`), &name) // what was read before is a string
+			_ = json.Unmarshal([]byte(`"`+name+`"`), &name) // Parse only reads valid strings
 		}
 		if at, again := places[name]; again {
 			o[at].Value = value
@@ -43,7 +43,7 @@ func Parse(raw json.RawMessage) Object {
 	return o
 }
 
-// Get is the value of a member, nil when there is none.
+// Get returns the value of a member, nil when there is none.
 func (o Object) Get(name string) json.RawMessage {
 	for _, member := range o {
 		if member.Name == name {
@@ -53,14 +53,14 @@ func (o Object) Get(name string) json.RawMessage {
 	return nil
 }
 
-// Text is a member that is a string, "" when it is none.
+// Text returns the value of a string member, "" when there is none.
 func (o Object) Text(name string) string {
 	var text string
-	_ = json.Unmarshal(o.Get(name), &text) // another type is no text
+	_ = json.Unmarshal(o.Get(name), &text) // a value of another type has no text
 	return text
 }
 
-// Replace changes a member in its place; false when the object does not have it.
+// Replace changes a member in place; false when the object does not have it.
 func (o Object) Replace(name string, value json.RawMessage) bool {
 	for i := range o {
 		if o[i].Name == name {
@@ -71,7 +71,7 @@ func (o Object) Replace(name string, value json.RawMessage) bool {
 	return false
 }
 
-// Set changes a member in its place, or appends it.
+// Set changes a member in place, or appends it.
 func (o Object) Set(name string, value json.RawMessage) Object {
 	if o.Replace(name, value) {
 		return o
@@ -79,10 +79,10 @@ func (o Object) Set(name string, value json.RawMessage) Object {
 	return append(o, Member{name, value})
 }
 
-// Encode writes the object without spaces; < > & in names stay as they are.
+// Encode writes the object without spaces; it does not escape < > & in names.
 func (o Object) Encode() json.RawMessage { return bytes.Join(o.Parts(), nil) }
 
-// Parts is the output of Encode as slices, none of which ends within a value. Values are not copied.
+// Parts returns the output of Encode as slices; no slice ends within a value. It does not copy values.
 func (o Object) Parts() [][]byte {
 	parts := make([][]byte, 0, 2*len(o)+1)
 	for i, member := range o {

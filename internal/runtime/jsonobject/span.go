@@ -2,9 +2,9 @@ package jsonobject
 
 import "bytes"
 
-// Each visits the members of the object that begins at a place of valid JSON, in order, without reading them: the name
-// as it is written, without its quotes, and where the value begins and ends. It visits nothing when another value
-// stands there.
+// Each visits the members of the object at a position of valid JSON, in order, without decoding them. visit gets the
+// escaped name without its quotes, and the start and end of the value. Each visits nothing when the value is no
+// object.
 func Each(raw []byte, object int, visit func(name []byte, start, end int)) {
 	at := object + space(raw[object:])
 	if at >= len(raw) || raw[at] != '{' {
@@ -30,8 +30,8 @@ func Each(raw []byte, object int, visit func(name []byte, start, end int)) {
 	}
 }
 
-// EachElement visits the elements of the list that begins at a place of valid JSON, in order: where each begins and
-// ends. It visits nothing when another value stands there.
+// EachElement visits the elements of the list at a position of valid JSON, in order. visit gets the start and end of
+// each. It visits nothing when the value is no list.
 func EachElement(raw []byte, list int, visit func(start, end int)) {
 	at := list + space(raw[list:])
 	if at >= len(raw) || raw[at] != '[' {
@@ -52,8 +52,8 @@ func EachElement(raw []byte, list int, visit func(start, end int)) {
 	}
 }
 
-// EachString visits the strings of valid JSON, at whatever depth, names as well: where the inside of each begins and
-// ends, and the name as it is written of the member it is the value of, nil when it is of none.
+// EachString visits all strings of valid JSON at any depth, including names. visit gets the start and end of the text
+// without quotes. member is the escaped name of the member with this value, nil when there is none.
 func EachString(raw []byte, visit func(member []byte, start, end int)) {
 	var last []byte
 	for at := 0; ; {
@@ -72,7 +72,7 @@ func EachString(raw []byte, visit func(member []byte, start, end int)) {
 	}
 }
 
-// space is how much white space something begins with.
+// space returns the number of leading white space bytes.
 func space(raw []byte) (n int) {
 	for n < len(raw) && (raw[n] == ' ' || raw[n] == '\t' || raw[n] == '\r' || raw[n] == '\n') {
 		n++
@@ -80,8 +80,7 @@ func space(raw []byte) (n int) {
 	return n
 }
 
-// stringEnd is where the string ends that something begins with: at the first quote after an even number of
-// backslashes.
+// stringEnd returns the end of the string at the start of raw: the first quote after an even number of backslashes.
 func stringEnd(raw []byte) int {
 	for at := 1; ; at++ {
 		at += bytes.IndexByte(raw[at:], '"')
@@ -95,7 +94,7 @@ func stringEnd(raw []byte) int {
 	}
 }
 
-// value is the length of the JSON value something begins with.
+// value returns the length of the JSON value at the start of raw.
 func value(raw []byte) int {
 	depth := 0
 	for i := 0; i < len(raw); i++ {

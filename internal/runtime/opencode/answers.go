@@ -12,7 +12,7 @@ import (
 	"harness/internal/runtime/opencode/bridge"
 )
 
-// unexplained is the reason of a refusal without one: otherwise OpenCode stops the turn, which is what cancel is for.
+// unexplained is the reason of a refusal without one: otherwise OpenCode stops the turn, as for cancel.
 const unexplained = "The person declined this. Go on without it."
 
 // CheckReply implements runtime.Threads.
@@ -21,8 +21,8 @@ func (o *OpenCode) CheckReply(ref runtime.RequestRef, reply runtime.Reply) error
 	return err
 }
 
-// steps are the requests that settle a request; parent is the conversation with the turn. *runtime.ReplyError for an
-// unsupported reply.
+// steps returns the requests that settle a request; parent is the conversation with the turn. It returns
+// *runtime.ReplyError for an unsupported reply.
 func steps(ref runtime.RequestRef, reply runtime.Reply, parent string) ([]bridge.Step, error) {
 	for field, given := range map[string]bool{"choice": len(reply.Choice) > 0, "option": reply.Option != "",
 		"response":     len(reply.Raw) > 0,
@@ -88,7 +88,7 @@ func remember(with askedContext) bridge.Step {
 		Body: encoded(map[string]any{"permission": rules})}
 }
 
-// answersOf are a person's answers in the order of the questions.
+// answersOf returns a user's answers in the order of the questions.
 func answersOf(raw json.RawMessage, count int) ([][]string, error) {
 	var given map[string]struct {
 		Answers []string `json:"answers"`
@@ -110,7 +110,7 @@ func answersOf(raw json.RawMessage, count int) ([][]string, error) {
 
 // Answer implements runtime.Threads.
 func (o *OpenCode) Answer(ctx context.Context, ref runtime.RequestRef, reply runtime.Reply) error {
-	c, done, err := o.process.Use(ctx) // it may be in the middle of a takeover
+	c, done, err := o.process.Use(ctx) // a takeover may be in progress
 	if err != nil {
 		return runtime.WithKind(runtime.ErrRequestGone, err)
 	}

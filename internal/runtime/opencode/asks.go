@@ -10,19 +10,19 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// askedContext is stored with a request in order to answer it later (runtime.Asked.Context).
+// askedContext is stored with a request so that it can be answered later (runtime.Asked.Context).
 type askedContext struct {
 	// Session is the requesting conversation, Folder its folder.
 	Session string `json:"session"`
 	Folder  string `json:"folder"`
-	// Permission and Always are what an approval for the session allows.
+	// Permission and Always are the scope of an approval for the session.
 	Permission string   `json:"permission,omitempty"`
 	Always     []string `json:"always,omitempty"`
 	// Questions is the number of questions.
 	Questions int `json:"questions,omitempty"`
 }
 
-// ask stores a request; nil when it is known, or belongs to no turn.
+// ask stores a request. It returns nil when the request is known, or belongs to no turn.
 func (t *translation) ask(id, native string, tool toolRef) *conversation {
 	in := t.asker(native)
 	if in == nil || id == "" || !fit(id) || len(in.Asked) >= maxAsked ||
@@ -43,7 +43,7 @@ func (t *translation) permission(raw json.RawMessage) {
 		return
 	}
 	var meta toolMetadata
-	_ = json.Unmarshal(p.Metadata, &meta) // members of an unexpected type are skipped
+	_ = json.Unmarshal(p.Metadata, &meta) // the decoder skips members of an unexpected type
 	asking := wire.Asking{Place: in.in()}
 	if open := in.ofCall(runtime.KnownID(p.Tool.CallID)); open != nil {
 		asking.ItemID = open.ID
@@ -98,7 +98,7 @@ func (t *translation) question(raw json.RawMessage) {
 		askedContext{Session: q.SessionID, Folder: t.dir, Questions: len(questions)})
 }
 
-// questionID is the id of the n-th question of a request.
+// questionID returns the id of the n-th question of a request.
 func questionID(n int) string { return "q" + strconv.Itoa(n+1) }
 
 // request publishes a request with its context.
@@ -110,7 +110,7 @@ func (t *translation) request(signal runtime.Signal, with askedContext) {
 	t.emit(signal)
 }
 
-// settled handles the end of a request. Its item is declined when the answer was no.
+// settled handles the end of a request. A refusal declines its item.
 func (t *translation) settled(id, reply string) {
 	for _, in := range t.Conversations {
 		i := slices.IndexFunc(in.Asked, func(one asked) bool { return one.ID == id })

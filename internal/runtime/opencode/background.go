@@ -7,8 +7,8 @@ import (
 	"harness/internal/runtime/process/commands"
 )
 
-// ListBackground implements runtime.Backgrounder. OpenCode does not list its commands, and a command does not know its
-// conversation, so its processes are searched.
+// ListBackground implements runtime.Backgrounder. OpenCode does not list its commands, and a command has no record of
+// its conversation, so it searches OpenCode's processes.
 func (o *OpenCode) ListBackground(_ context.Context, in runtime.ResumeThread) ([]runtime.BackgroundTask, error) {
 	return o.commands().Tasks(in.NativeID)
 }

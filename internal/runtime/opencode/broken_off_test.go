@@ -9,8 +9,8 @@ import (
 	"harness/internal/runtime/opencode/bridge"
 )
 
-// A conversation whose folder is gone breaks off: OpenCode is idle, then says why, and its last message gets no end. The turn
-// ends with that reason, also when the agent is idle again without one.
+// A conversation breaks off when its folder is gone: OpenCode is idle, then reports the reason, and its last message
+// gets no end. The turn ends with that reason, also when the agent is idle again without one.
 func TestInterruptedTurnEnds(t *testing.T) {
 	t.Parallel()
 	const (

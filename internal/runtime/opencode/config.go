@@ -16,27 +16,27 @@ import (
 	"harness/internal/runtime/opencode/bridge"
 )
 
-// configVariable has the operator's providers and models.
+// configVariable is the variable with the operator's providers and models.
 const configVariable = "OPENCODE_CONFIG_CONTENT"
 
-// forced disables what would change OpenCode or its permissions without the operator: updates, plug-ins, and settings of
-// the folder or of another agent.
+// forced returns settings that prevent changes to OpenCode or its permissions without the operator: updates,
+// plug-ins, and settings of the folder or of another agent.
 func forced() []string {
 	return []string{"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_DEFAULT_PLUGINS=1",
 		"OPENCODE_DISABLE_PROJECT_CONFIG=1", "OPENCODE_DISABLE_CLAUDE_CODE=1", "OPENCODE_DISABLE_EXTERNAL_SKILLS=1",
 		"OPENCODE_PURE=1"}
 }
 
-// usual are defaults that an operator may change: no downloads at the start, no silent compaction, and no questions of
-// the agent.
+// usual returns defaults that an operator may change: no downloads at the start, no silent compaction, and no
+// questions of the agent.
 func usual() map[string]string {
 	return map[string]string{"OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
 		"OPENCODE_DISABLE_AUTOCOMPACT": "1", "OPENCODE_FAST_BOOT": "1", "OPENCODE_CLIENT": "app",
 		"OPENCODE_ENABLE_QUESTION_TOOL": "1"}
 }
 
-// inherits selects which variables of the server's environment OpenCode gets. Its configuration and its password come
-// from here.
+// inherits selects the variables of the server's environment that OpenCode gets. The adapter itself sets its
+// configuration and its password.
 func (o *OpenCode) inherits(name string) bool {
 	return name != configVariable && name != "OPENCODE_SERVER_PASSWORD" && o.handedOn(name)
 }
@@ -45,7 +45,7 @@ func (o *OpenCode) handedOn(name string) bool {
 	return o.options.Launch.Inherits == nil || o.options.Launch.Inherits(name)
 }
 
-// environment are OpenCode's variables besides the inherited ones.
+// environment returns OpenCode's variables besides the inherited ones.
 func (o *OpenCode) environment() []string {
 	env := append(slices.Clone(o.options.Launch.Env), o.options.Home.Env()...)
 	for _, name := range slices.Sorted(maps.Keys(usual())) {
@@ -59,8 +59,8 @@ func (o *OpenCode) environment() []string {
 	return append(env, forced()...)
 }
 
-// config is the operator's configuration with ours: no updates, no sharing, and no slow features or downloads unless
-// requested.
+// config returns the operator's configuration with the adapter's settings: no updates, no sharing, and no slow
+// features or downloads unless requested.
 func (o *OpenCode) config() (string, error) {
 	config := map[string]any{}
 	for name, value := range map[string]bool{"snapshot": false, "lsp": false, "formatter": false} {
@@ -82,7 +82,7 @@ func (o *OpenCode) config() (string, error) {
 	return string(raw), err
 }
 
-// operators is the configuration the operator gave.
+// operators returns the configuration from the operator.
 func (o *OpenCode) operators() string {
 	for _, assignment := range slices.Backward(o.options.Launch.Env) {
 		if value, is := strings.CutPrefix(assignment, configVariable+"="); is {
@@ -95,7 +95,7 @@ func (o *OpenCode) operators() string {
 	return os.Getenv(configVariable)
 }
 
-// variable is a variable of the server's environment that OpenCode gets.
+// variable returns a variable of the server's environment that OpenCode gets.
 func (o *OpenCode) variable(name string) string {
 	switch {
 	case name == configVariable:
@@ -143,7 +143,7 @@ func (o *OpenCode) Auth(context.Context) (runtime.AuthStatus, error) {
 	return status, nil
 }
 
-// loginRemedy helps an OpenCode without a login.
+// loginRemedy is for an OpenCode without a login.
 const loginRemedy = "give a provider a key in " + configVariable +
 	`, or log in with it: POST /api/runtimes/opencode/login {"apiKey": "..."}`
 

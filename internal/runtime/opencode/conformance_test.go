@@ -28,8 +28,8 @@ func script() runtimetest.Script {
 	}
 }
 
-// The real OpenCode, behind a shim, keeps what each adapter promises. An OpenCode takes seconds to start and half a
-// gigabyte, so those tests that do not end it share one.
+// The real OpenCode, behind a shim, keeps the promises of each adapter. An OpenCode needs seconds to start and half a
+// gigabyte, so the tests that do not end it share one.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	common := sync.OnceValue(func() *shared { return newShared(t) })
@@ -41,7 +41,7 @@ func TestConformance(t *testing.T) {
 			}
 			return common().view(t, store)
 		},
-		// The proxy stands between the server and the process beside OpenCode: what is said there is lines.
+		// The proxy is between the server and the bridge, which exchange lines.
 		Proxied: func(t *testing.T, store *runtimetest.Store, proxy *runtimetest.Proxy) *runtimetest.Agent {
 			s := newSite(t, store.Sink, store.Resume)
 			proxy.Only = "message.part."
@@ -61,7 +61,7 @@ func TestConformance(t *testing.T) {
 			s.options.Launch.Env = []string{"OPENCODE_CONFIG_CONTENT=" + strings.Replace(config, `"apiKey":"dummy",`, "", 1)}
 			agent := s.agent()
 			agent.PollsLate, agent.Key = true, key
-			agent.Kill = nil // it reads the file anew while it runs, too
+			agent.Kill = nil // OpenCode reads the file again while it runs, too
 			t.Cleanup(func() {
 				file := filepath.Join(s.options.Home.Dir, "data", opencode.Name, "auth.json")
 				content, err := os.ReadFile(file)

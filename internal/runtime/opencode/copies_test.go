@@ -11,8 +11,8 @@ import (
 	"harness/tests/runtimetest"
 )
 
-// A line with a long text is in memory as it is and as what it means, and no third time. No test runs beside this one,
-// which looks at all that is allocated.
+// A line with a long text is in memory twice: as the line and as its meaning. No test may run in parallel, because
+// this one counts all allocations.
 func TestALongLineIsHeldTwice(t *testing.T) {
 	long := runtimetest.LongText()
 	event := func(kind, properties string) string {

@@ -17,11 +17,11 @@ import (
 	"harness/tests/runtimetest"
 )
 
-// runAsEnding is a process beside an OpenCode that ends when it gets a message.
+// runAsEnding is a replacement of the bridge that exits when it gets a message.
 const runAsEnding = "test-ending"
 
-// endWithMessage answers as package bridge does, until a message finds OpenCode gone: its request fails, and then the
-// process ends, too.
+// endWithMessage answers like package bridge, until OpenCode is gone at a message: its request fails, and then the
+// process exits, too.
 func endWithMessage() int {
 	answer := func(command bridge.Command, status int, body string) {
 		raw, err := json.Marshal(bridge.Line{Answer: command.ID, Status: status, Body: json.RawMessage(body)})
@@ -52,7 +52,8 @@ func endWithMessage() int {
 	return 0
 }
 
-// A message whose connection breaks because OpenCode ended is for the next process, as when that end is known before.
+// If OpenCode exits and breaks the connection of a message, the message goes to the next process, as after a known
+// exit.
 func TestAMessageWhoseConnectionBreaks(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, func(batch runtime.Batch) {

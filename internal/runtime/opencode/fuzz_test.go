@@ -10,7 +10,7 @@ import (
 	"harness/internal/runtime/opencode/bridge"
 )
 
-// Whatever is said, the translator does not panic, its state can be written down, and stays within its bounds.
+// For any input, the translator does not panic, its state can be stored, and stays within its bounds.
 func FuzzTranslate(f *testing.F) {
 	for _, name := range []string{"text", "approve", "sse-gap"} { // long ones are slow to vary
 		raw, err := os.ReadFile(filepath.Join("testdata/recordings", name+".jsonl"))

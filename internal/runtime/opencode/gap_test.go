@@ -14,8 +14,8 @@ import (
 	"harness/tests/runtimetest"
 )
 
-// The stream of events breaks off while one turn runs to its end, another asks and a third begins. All of it is
-// published once the stream is back, once.
+// The stream of events breaks while one turn runs to its end, another sends a request and a third starts. After the
+// stream is back, everything is published once.
 func TestEventsThatWereMissed(t *testing.T) {
 	t.Parallel()
 	store := runtimetest.NewStore()
@@ -84,7 +84,7 @@ func TestEventsThatWereMissed(t *testing.T) {
 	opencode.CheckRules(t, signals, false)
 }
 
-// A change of a file is declined while the events are away: the turn that is shown and the one that is read say so.
+// A user declines a change of a file while the stream is broken: the published turn and the stored one show it.
 func TestADeclineThatWasMissed(t *testing.T) {
 	t.Parallel()
 	store := runtimetest.NewStore()
@@ -143,8 +143,8 @@ func TestADeclineThatWasMissed(t *testing.T) {
 	stop(t, o)
 }
 
-// A message that waits for OpenCode to come up is sent before its events are read: its turn is published all
-// the same.
+// A message that waits for the start of OpenCode is sent before the bridge reads its events: its turn is published
+// nevertheless.
 func TestEventsBeforeTheFirstArePublished(t *testing.T) {
 	t.Parallel()
 	store := runtimetest.NewStore()
@@ -177,7 +177,7 @@ func (s *site) behindProxy(t *testing.T, env ...string) *opencode.OpenCode {
 	return s.start()
 }
 
-// waitAsked waits until the model was asked something.
+// waitAsked waits for a request to the model that contains a text.
 func (s *site) waitAsked(t *testing.T, text string) (mockmodel.Request, error) {
 	for n := 1; ; n++ {
 		request, err := s.model.WaitRequest(t.Context(), n)
@@ -187,7 +187,7 @@ func (s *site) waitAsked(t *testing.T, text string) (mockmodel.Request, error) {
 	}
 }
 
-// newText is what the pieces of a turn's messages add up to.
+// newText returns the concatenated deltas of a turn's messages.
 func newText(store *runtimetest.Store, turn string) (text string) {
 	for _, signal := range store.Signals() {
 		if change, is := signal.Change.(runtime.TextDelta); is && signal.TurnID == turn &&

@@ -22,7 +22,7 @@ func (o *OpenCode) ListThreads(ctx context.Context, in runtime.ListThreads) (run
 	if limit <= 0 {
 		limit = 50
 	}
-	// "archived" requests all of them; a removed one is not among the others.
+	// "archived" requests all of them; the other list omits a removed one.
 	query := url.Values{"roots": {"true"}, "archived": {"true"}, "limit": {strconv.Itoa(limit)}}
 	if in.Cursor != "" {
 		query.Set("cursor", in.Cursor)
@@ -69,8 +69,8 @@ func (o *OpenCode) ReadThread(ctx context.Context, threadID string, withTurns bo
 	return thread, nil
 }
 
-// turns are the turns of messages, translated as if they came in order. A user message begins a turn if the agent's last
-// message was final; otherwise it steered. running is the running turn, "" for none.
+// turns returns the turns of messages, translated as if they came in order. A user message starts a turn if the
+// agent's last message was final; otherwise it steered. running is the running turn, "" for none.
 func turns(native, folder string, messages []message, running string) []runtime.Turn {
 	var out []runtime.Turn
 	t := &translation{state: &state{}, past: true, dir: folder, name: func(native string) string { return native }}

@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// partReasoning is OpenCode's type of reasoning, which is also the vocabulary's.
+	// partReasoning is OpenCode's type of reasoning. The vocabulary uses the same word.
 	partReasoning = wire.ItemReasoning
-	// kindReasoning is the item.Tool of it.
+	// kindReasoning is the item.Tool of reasoning.
 	kindReasoning = "(thought)"
 	// maxDiff bounds conversation.Diff, in bytes.
 	maxDiff = 64 << 10
-	// longText is how many bytes of each end of a long text are compared: the remembered part.
+	// longText is the number of bytes at each end of a long text that are compared: the remembered part.
 	longText = maxDiff
 )
 
-// part handles a part of a message: an item that began, grew or ended.
+// part handles a part of a message: the start, growth or end of an item.
 func (t *translation) part(in *conversation, p part) {
 	if slices.Contains(in.AwaitingText, p.MessageID) {
 		if p.Type == "text" && !p.Synthetic && !p.Ignored {
@@ -64,7 +64,7 @@ func (t *translation) text(in *conversation, p part) {
 		open = t.add(in, item{ID: p.ID, Tool: kind, Begun: true})
 		t.emit(wire.ItemStarted(in.in(), textItem(open, ""), t.at))
 	}
-	// The text of an open part also comes as deltas, unless it is past.
+	// The text of an open part also arrives as deltas, unless it is past.
 	if p.Time.End != 0 || open.Stale || t.past {
 		if added := open.newText(p.Text); added != "" {
 			t.grow(in, open, added)
@@ -134,7 +134,7 @@ func (t *translation) tool(in *conversation, p part) {
 	}
 }
 
-// changesFiles reports the tools that are displayed as file changes.
+// changesFiles reports whether a tool is displayed as a file change.
 func changesFiles(tool string) bool {
 	return slices.Contains([]string{"edit", "write", "multiedit", "patch", "apply_patch"}, tool)
 }
@@ -163,13 +163,13 @@ func (t *translation) begin(in *conversation, open *item, now toolState) {
 
 const toolShell = "bash"
 
-// shown reports the tools with items: questions and plans are published differently.
+// shown reports whether a tool has items: questions and plans are published differently.
 func shown(tool string) bool {
 	return tool != "question" && tool != "todowrite" && tool != "todoread"
 }
 
-// saysDeclined reports whether a call's error is a refusal by a person or a rule. The event with the answer can be
-// missed, and the messages that are read again have only this.
+// saysDeclined reports whether a call's error is a refusal by a user or a rule. A server can miss the event with the
+// answer; in that case only the message, read again, has the refusal.
 func saysDeclined(text string) bool {
 	return strings.HasPrefix(text, "The user rejected permission to use this") ||
 		strings.HasPrefix(text, "The user has specified a rule which prevents")
@@ -184,7 +184,7 @@ func toolItem(in *conversation, open *item, now toolState) any {
 		return refusedItem(open, now, word)
 	}
 	var input toolInput
-	_ = json.Unmarshal(now.Input, &input) // members of an unexpected type are skipped
+	_ = json.Unmarshal(now.Input, &input) // the decoder skips members of an unexpected type
 	over := now.Status != "running"
 	if open.Tool == toolShell {
 		return shellItem(in, open, now, input, word, over)
@@ -206,7 +206,7 @@ func toolItem(in *conversation, open *item, now toolState) any {
 // toolInvalid is the tool that OpenCode runs instead of a refused call: an unknown tool or an invalid input.
 const toolInvalid = "invalid"
 
-// refusedItem is such a call with the name of the model's tool.
+// refusedItem returns such a call with the name of the model's tool.
 func refusedItem(open *item, now toolState, word string) any {
 	var call struct {
 		Tool string `json:"tool"`
@@ -242,7 +242,7 @@ func shellItem(in *conversation, open *item, now toolState, input toolInput, wor
 	return command
 }
 
-// edits are the file changes of a tool.
+// edits returns the file changes of a tool.
 func edits(tool string, now toolState, input toolInput) []wire.FileEdit {
 	var out []wire.FileEdit
 	for _, file := range now.Metadata.Files {
@@ -271,7 +271,7 @@ func edits(tool string, now toolState, input toolInput) []wire.FileEdit {
 	return []wire.FileEdit{edit}
 }
 
-// closeItems ends the open items of a completed message. A text without an end was published as far as known.
+// closeItems ends the open items of a completed message. A text without an end is published as far as known.
 func (t *translation) closeItems(in *conversation) {
 	for _, open := range slices.Clone(in.Open) {
 		t.cutShort(in, open)
@@ -302,7 +302,7 @@ func encoded(value any) json.RawMessage {
 	return raw
 }
 
-// wire counts as the vocabulary does: cached tokens are input, and reasoning is output.
+// wire converts counts to the vocabulary's: cached tokens are input, and reasoning is output.
 func (t tokens) wire() wire.Tokens {
 	out := wire.Tokens{Input: t.Input + t.Cache.Read + t.Cache.Write, Cached: t.Cache.Read, Output: t.Output + t.Reasoning,
 		Reasoning: t.Reasoning}

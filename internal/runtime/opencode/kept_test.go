@@ -12,8 +12,8 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// What is kept of every recording of the real OpenCode says the same messages again, without what the bridge adds and
-// the times.
+// A replay of the stored lines of every recording of the real OpenCode gives the same messages, without the bridge's
+// additions and the times.
 func TestReplayRepeatsRecordedMessages(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/recordings/*.jsonl")
@@ -44,7 +44,7 @@ func TestReplayRepeatsRecordedMessages(t *testing.T) {
 	}
 }
 
-// kept are the lines of a recording as they are kept of a session.
+// kept returns the lines of a recording that the server stores for a session.
 func kept(t *testing.T, file string) (lines []json.RawMessage) {
 	t.Helper()
 	raw, err := os.ReadFile(file)
@@ -65,7 +65,7 @@ func kept(t *testing.T, file string) (lines []json.RawMessage) {
 	return lines
 }
 
-// noteMessage notes the agent's message a line completes, if any, by its id.
+// noteMessage records the agent's message that a line completes, if any, by its id.
 func noteMessage(into map[string]string, line []byte) {
 	method, layout, ok := wire.LayoutOf(line)
 	if !ok || method != wire.MethodItemCompleted {

@@ -27,8 +27,8 @@ import (
 	"harness/tests/runtimetest"
 )
 
-// What the test binary is when these are its first argument: a shim, the process beside OpenCode, and (called as
-// OpenCode is) one in front of the real one that proxyVariable names, or without it one that never says a word.
+// Roles of the test binary, by its first argument: a shim or the bridge. With OpenCode's command line it is a proxy
+// of the real OpenCode in proxyVariable. Without that variable it is an OpenCode without output.
 const (
 	runAsShim     = "test-shim"
 	runAsBridge   = "test-bridge"
@@ -54,7 +54,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// roles are what the test binary can be besides the tests.
+// roles returns the roles of the test binary besides the tests.
 func roles() map[string]func(context.Context) int {
 	worked := func(err error) int {
 		if err != nil {
@@ -78,7 +78,7 @@ func roles() map[string]func(context.Context) int {
 	}
 }
 
-// site is where one OpenCode after another is served by one server after another.
+// site is the place where servers drive OpenCodes, one after another.
 type site struct {
 	t       testing.TB
 	model   *mockmodel.Server
@@ -111,7 +111,7 @@ func newSite(t *testing.T, sink runtime.Sink, resume func(context.Context, strin
 	return s
 }
 
-// folder is one to work in, by its real name.
+// folder returns a working folder, by its real name.
 func folder(t testing.TB) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -121,7 +121,7 @@ func folder(t testing.TB) string {
 	return dir
 }
 
-// configuration names the scripted model as OpenCode's only one.
+// configuration has the scripted model as OpenCode's only one.
 func configuration(t testing.TB, url string) string {
 	t.Helper()
 	type object = map[string]any
@@ -201,7 +201,7 @@ func (s *shared) sink(batch runtime.Batch) {
 	}
 }
 
-// view is the shared OpenCode for one test.
+// view returns the shared OpenCode for one test.
 func (s *shared) view(t *testing.T, store *runtimetest.Store) *runtimetest.Agent {
 	t.Helper()
 	return &runtimetest.Agent{Adapter: &seen{s.OpenCode, s, store}, Dir: folder(t), Release: s.model.Release, Prompted: s.model.Asked,

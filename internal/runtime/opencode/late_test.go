@@ -18,8 +18,8 @@ func eventLine(t *testing.T, kind string, properties map[string]any) bridge.Line
 	return bridge.Line{Event: raw}
 }
 
-// Under load OpenCode writes events late: a message may be finished when it is announced, its text before its
-// deltas. Nothing is lost and nothing is published twice.
+// Under load OpenCode writes events late: a message may be finished when it is announced, its text before its deltas.
+// No text is lost or published twice.
 func TestEventsThatAreWrittenLate(t *testing.T) {
 	t.Parallel()
 	type object = map[string]any

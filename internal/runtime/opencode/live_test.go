@@ -75,7 +75,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// What only OpenCode does, with the real one.
+// Behavior specific to OpenCode, with the real one.
 func TestOpenCode(t *testing.T) {
 	t.Parallel()
 	common := newShared(t)
@@ -92,7 +92,7 @@ func TestOpenCode(t *testing.T) {
 	}
 }
 
-// A turn in which the model says nothing ends, and says why.
+// A turn with a silent model ends with the reason.
 func TestUnresponsiveTurnIsEnded(t *testing.T) {
 	t.Parallel()
 	store := runtimetest.NewStore()
@@ -115,7 +115,7 @@ func TestUnresponsiveTurnIsEnded(t *testing.T) {
 	requireSources(t, site, agent.Adapter.(runtime.Sourcer))
 }
 
-// plantSources puts what OpenCode could read by itself into its home and into the folder.
+// plantSources puts files that OpenCode could read without a request into its home and into the folder.
 func plantSources(t *testing.T, s *site) {
 	t.Helper()
 	mcp := `{"mcp":{"own":{"type":"local","enabled":true,"command":["touch","` + filepath.Join(s.dir, "server") +
@@ -132,8 +132,8 @@ func plantSources(t *testing.T, s *site) {
 	}
 }
 
-// requireSources checks that the home's sources reached the model, that the folder's did not, and that the
-// adapter reports this. RA-16
+// requireSources checks that the model got the home's sources, but not the folder's, and that the adapter reports
+// this. RA-16
 func requireSources(t *testing.T, s *site, sourcer runtime.Sourcer) {
 	t.Helper()
 	home := false
@@ -152,7 +152,7 @@ func requireSources(t *testing.T, s *site, sourcer runtime.Sourcer) {
 	}
 }
 
-// What the levels promise is what happens: inside, outside, over the network, by a command as by a tool of its own.
+// The levels keep their promises: inside, outside, over the network, with a command and with OpenCode's own tools.
 func levelsHold(t *testing.T, s *shared, store *runtimetest.Store) {
 	private := filepath.Join(folder(t), "private")
 	if err := os.WriteFile(private, []byte("private-canary"), 0o600); err != nil {
@@ -164,7 +164,7 @@ func levelsHold(t *testing.T, s *shared, store *runtimetest.Store) {
 	for _, test := range []struct {
 		levels runtime.StartThread
 		want   runtimetest.Reach
-		// fetches: its own tool reaches the network. A command does only where it may run.
+		// fetches: its own tool reaches the network. A command reaches it only if it may run.
 		fetches bool
 	}{
 		{runtime.StartThread{}, runtimetest.Reach{}, false},
@@ -193,7 +193,7 @@ func levelsHold(t *testing.T, s *shared, store *runtimetest.Store) {
 	}
 }
 
-// An approval for the session holds in that session, and in no other of the same folder.
+// An approval for the session applies in that session, and in no other of the same folder.
 func approvalsStay(t *testing.T, s *shared, store *runtimetest.Store) {
 	dir := folder(t)
 	one, other := s.openConversation(t, store, full(dir, "untrusted")), s.openConversation(t, store, full(dir, "untrusted"))
@@ -216,7 +216,8 @@ func approvalsStay(t *testing.T, s *shared, store *runtimetest.Store) {
 	}
 }
 
-// What a sub-agent wants to do is asked in the turn it works for, by the rules of that session, and shows there as one call.
+// A sub-agent's requests belong to the turn it works for, with the rules of that session, and the turn shows one call
+// for it.
 func subAgents(t *testing.T, s *shared, store *runtimetest.Store) {
 	dir := folder(t)
 	task := func(file string) string {
@@ -275,7 +276,7 @@ func (k conversation) asked(turn string, n int) runtime.Signal {
 	return requests[n-1]
 }
 
-// items are the types of a turn's finished items.
+// items returns the types of a turn's finished items.
 func (k conversation) items(turn string) string {
 	var types []string
 	for _, signal := range k.store.Signals() {
@@ -286,7 +287,7 @@ func (k conversation) items(turn string) string {
 	return strings.Join(types, " ")
 }
 
-// Conversations are listed, named, put away, read, forked and deleted; a fork knows what was said, and may do no more.
+// Conversations can be listed, named, archived, read, forked and deleted; a fork has the history, and no more rights.
 func library(t *testing.T, s *shared, store *runtimetest.Store) {
 	dir := folder(t)
 	k := s.openConversation(t, store, runtime.StartThread{Cwd: dir})
@@ -357,7 +358,7 @@ func library(t *testing.T, s *shared, store *runtimetest.Store) {
 	}
 }
 
-// A file that is written is a change of that file, with what is in it, before and after it was allowed.
+// Writing a file is a change of that file with its content, before and after the approval.
 func files(t *testing.T, s *shared, store *runtimetest.Store) {
 	dir := folder(t)
 	k := s.openConversation(t, store, full(dir, "untrusted"))
@@ -387,8 +388,8 @@ func files(t *testing.T, s *shared, store *runtimetest.Store) {
 	}
 }
 
-// A command gets OpenCode's environment, and the shell of its user, but not the password of OpenCode's server: what it prints is a
-// transcript's.
+// A command gets OpenCode's environment and its user's shell, but not the password of OpenCode's server: its output
+// goes into a transcript.
 func commandsEnvironment(t *testing.T, s *shared, store *runtimetest.Store) {
 	k := s.openConversation(t, store, full(folder(t), "never"))
 	k.done(k.say("MOCK_CMD[env; echo name=$0]"))
@@ -404,8 +405,8 @@ func commandsEnvironment(t *testing.T, s *shared, store *runtimetest.Store) {
 	}
 }
 
-// A message may change the levels of its session, in both directions, and a session that was opened by an earlier server has those it
-// had.
+// A message may change the levels of its session, in both directions. A session that an earlier server opened keeps
+// its levels.
 func levelsChange(t *testing.T, s *shared, store *runtimetest.Store) {
 	dir := folder(t)
 	k := s.openConversation(t, store, full(dir, "never"))
@@ -436,7 +437,7 @@ func levelsChange(t *testing.T, s *shared, store *runtimetest.Store) {
 	}
 }
 
-// Images reach the model; what OpenCode does not support is refused, and a missing model is reported as such.
+// The model gets images; the adapter refuses unsupported input, and reports a missing model as such.
 func inputs(t *testing.T, s *shared, store *runtimetest.Store) {
 	const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 	k := s.openConversation(t, store, runtime.StartThread{Cwd: folder(t), Model: "mock/m"})

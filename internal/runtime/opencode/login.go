@@ -11,8 +11,8 @@ import (
 	"harness/internal/runtime/opencode/bridge"
 )
 
-// TakeKey implements runtime.KeyTaker. OpenCode stores the key in its home. Its open folders keep their earlier keys, so
-// OpenCode is restarted in them, which ends turns: while one runs, no key is accepted.
+// TakeKey implements runtime.KeyTaker. OpenCode stores the key in its home. Its open folders keep their earlier keys,
+// so TakeKey restarts OpenCode in them. That ends turns, so TakeKey accepts no key while a turn is running.
 func (o *OpenCode) TakeKey(ctx context.Context, given runtime.ProviderKey) (runtime.TakenKey, error) {
 	l, err := o.use(ctx)
 	if err != nil {
@@ -46,14 +46,14 @@ func refused(kind error, why string) error {
 	return &runtime.Error{Runtime: Name, Method: callLogin, Message: why, Kind: kind}
 }
 
-// busy reports whether a turn runs in any conversation.
+// busy reports whether a turn is running in any conversation.
 func (p *protocol) busy() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.state.Conversations) > 0
 }
 
-// provider is the provider of a key: one that OpenCode knows, by default that of the configured model.
+// provider returns the provider of a key. It must be known to OpenCode; the default is that of the configured model.
 func (o *OpenCode) provider(ctx context.Context, l *line, named string) (string, error) {
 	if named == "" {
 		var config struct {

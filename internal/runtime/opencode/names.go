@@ -14,13 +14,13 @@ type names struct {
 
 type known struct {
 	thread, folder string
-	// levels are those of the conversation's current permissions, "" if they must be looked up.
+	// levels are the levels of the conversation's current permissions, "" if they must be fetched.
 	levels levels
 }
 
 func newNames() *names { return &names{byNative: map[string]known{}, natives: map[string]string{}} }
 
-// learn stores a conversation; an empty folder leaves the known one.
+// learn stores a conversation; an empty folder keeps the known one.
 func (n *names) learn(thread, native, folder string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -40,14 +40,14 @@ func (n *names) forget(native string) {
 	delete(n.byNative, native)
 }
 
-// thread is the session of a conversation, "" if unknown.
+// thread returns the session of a conversation, "" if unknown.
 func (n *names) thread(native string) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.byNative[native].thread
 }
 
-// native is OpenCode's id of a session; an id of OpenCode stands for itself. "" if unknown.
+// native returns OpenCode's id of a session, and an id of OpenCode unchanged. "" if unknown.
 func (n *names) native(thread string) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -60,7 +60,7 @@ func (n *names) native(thread string) string {
 	return ""
 }
 
-// of is what is known about a conversation.
+// of returns the known data of a conversation.
 func (n *names) of(native string) known {
 	n.mu.Lock()
 	defer n.mu.Unlock()

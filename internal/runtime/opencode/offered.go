@@ -12,8 +12,8 @@ import (
 	"harness/internal/runtime/opencode/bridge"
 )
 
-// OpenCode's names of this server's tools: conversations in a folder share their MCP servers, so each has one with its
-// own name, and may use no other of them.
+// OpenCode's names of this server's tools. Conversations in a folder share their MCP servers. So each conversation
+// has an MCP server with a separate name, and may not use the others.
 const (
 	ownServer    = "harness"
 	serverPrefix = ownServer + "_"
@@ -21,10 +21,10 @@ const (
 	nameDigits = 12
 )
 
-// toolWait is how long OpenCode waits for a tool of this server, in milliseconds: a person may take a day to decide.
+// toolWait is how long OpenCode waits for a tool of this server, in milliseconds: a user may take a day to decide.
 const toolWait = 24 * 60 * 60 * 1000
 
-// toolServer is the name of a session's MCP server, "" when there are no tools.
+// toolServer returns the name of a session's MCP server, "" when there are no tools.
 func (o *OpenCode) toolServer(thread string) string {
 	if o.options.Tools == "" || thread == "" {
 		return ""
@@ -41,7 +41,7 @@ func (o *OpenCode) nativeToolsOff(ctx context.Context, thread string) (bool, err
 	return o.options.NativeToolsOff(ctx, thread)
 }
 
-// called are the MCP server and the name of a tool.
+// called returns the MCP server and the name of a tool.
 func called(tool string) (server, name string) {
 	rest, owned := strings.CutPrefix(tool, serverPrefix)
 	if owned && len(rest) > nameDigits && rest[nameDigits] == '_' {
@@ -50,7 +50,7 @@ func called(tool string) (server, name string) {
 	return Name, tool
 }
 
-// attachTools gives a conversation the tools of this server, once per process.
+// attachTools adds the tools of this server to a conversation, once per process.
 func (o *OpenCode) attachTools(ctx context.Context, l *line, thread, native string) error {
 	name := o.toolServer(thread)
 	if name == "" {
@@ -82,7 +82,7 @@ func (o *OpenCode) attachTools(ctx context.Context, l *line, thread, native stri
 	return nil
 }
 
-// detachTools ends the connection of a deleted conversation. One that stays reaches no session.
+// detachTools ends the connection of a deleted conversation. A remaining connection reaches no session.
 func (o *OpenCode) detachTools(ctx context.Context, l *line, thread, native string) {
 	name := o.toolServer(thread)
 	o.giving.Lock()

@@ -1,10 +1,10 @@
-// Package opencode drives OpenCode: one `opencode serve` for all conversations of a credential namespace, over HTTP and
-// its stream of events.
+// Package opencode drives OpenCode: one `opencode serve` for all conversations of a credential namespace, over HTTP
+// and its stream of events.
 //
-// It owns OpenCode's words: which of its events is what in the canonical vocabulary (a function of the event and a
-// small state), which of its permissions enforces which level, and which request does what. Processes, shims and lines
-// are package stdio's; the HTTP is made by a process of our own beside OpenCode (package bridge). It must never know
-// sessions' storage, routes or clients.
+// It owns OpenCode's protocol: the translation of its events into the canonical vocabulary (a function of the event
+// and a small state), the permissions that enforce each level, and the requests for each operation. Package stdio
+// owns processes, shims and lines. A separate process beside OpenCode makes the HTTP requests (package bridge). The
+// package must never know sessions' storage, routes or clients.
 package opencode
 
 import (
@@ -29,20 +29,22 @@ import (
 // Name is the runtime's name.
 const Name = "opencode"
 
-// Tested is the tested version, which is also the oldest supported one.
+// Tested is the tested version and the oldest supported one.
 const Tested = "1.18.33"
 
 const (
 	defaultStartTimeout = 30 * time.Second
 	defaultCallTimeout  = 120 * time.Second
-	// untitled is the prefix of an unnamed conversation's title: without a title OpenCode asks its model for one.
+	// untitled is the prefix of an unnamed conversation's title: without a title OpenCode requests one from its
+	// model.
 	untitled = "untitled session of harness"
 )
 
 // Options configure New.
 type Options struct {
 	stdio.Setup
-	// Bin is the opencode executable (opencode on PATH). Bridge is the program and first arguments that call bridge.Run.
+	// Bin is the opencode executable (opencode on PATH). Bridge is the program, with its first arguments, that calls
+	// bridge.Run.
 	Bin    string
 	Bridge []string
 	// Dir is the folder of conversations without one.
@@ -58,7 +60,7 @@ type OpenCode struct {
 	// given are the processes (generations) in which conversations have the tools of this server.
 	giving sync.Mutex
 	given  map[string]string
-	// sending is held during the delivery of a message, and by callers that exclude one.
+	// sending is locked during the delivery of a message, and by callers that must exclude one.
 	sending sync.RWMutex
 }
 
@@ -72,7 +74,7 @@ var _ interface {
 	runtime.KeyTaker
 } = (*OpenCode)(nil)
 
-// New makes an adapter that is not started yet.
+// New makes an adapter. Start starts it.
 func New(options Options) *OpenCode {
 	if options.Bin == "" {
 		options.Bin = Name
@@ -97,13 +99,13 @@ func New(options Options) *OpenCode {
 	return o
 }
 
-// hello is OpenCode's description of itself.
+// hello returns OpenCode's description of itself.
 func hello(c *stdio.Conn) (said bridge.Hello) {
-	_ = json.Unmarshal(c.Hello(), &said) // there was none
+	_ = json.Unmarshal(c.Hello(), &said) // there may be none
 	return said
 }
 
-// command is the command line of the bridge, which starts OpenCode.
+// command returns the command line of the bridge, which starts OpenCode.
 func (o *OpenCode) command() (path string, args []string, err error) {
 	bin, err := exec.LookPath(o.options.Bin)
 	if err != nil && !errors.Is(err, exec.ErrDot) {
@@ -130,9 +132,9 @@ func (o *OpenCode) Install() runtime.Install {
 // Name implements runtime.Adapter.
 func (o *OpenCode) Name() string { return Name }
 
-// Capabilities implements runtime.Adapter. OpenCode has no sandbox. Read-only disables the tools that write, run or
-// access the network; a conversation with them has its user's permissions. Levels in between cannot be enforced, so they
-// are not offered.
+// Capabilities implements runtime.Adapter. OpenCode has no sandbox. Read-only disables the tools that write, run
+// commands or access the network; a conversation with them has its user's permissions. OpenCode cannot enforce levels
+// in between, so they are not offered.
 func (o *OpenCode) Capabilities() runtime.Capabilities {
 	owned, transport := runtime.OwnedNone, ""
 	if o.options.Tools != "" {
@@ -147,7 +149,8 @@ func (o *OpenCode) Capabilities() runtime.Capabilities {
 		ApprovalPolicies: []string{approveUntrusted, approveOnRequest, approveNever},
 		NetworkAccess:    []string{networkRestricted, networkEnabled},
 		ImplicitSources:  []string{runtime.ImplicitHome}, AutoApproved: readOnlyTools(),
-		// Logins and keys by provider; its server is a process of ours that keeps conversations in a file of its home.
+		// It has logins and keys by provider. The harness runs its server, which keeps conversations in a file of its
+		// home.
 		Facts: runtime.Facts{Auth: runtime.AuthBoth, State: runtime.StateDisk, Resume: runtime.ResumeNative, Replay: runtime.ReplayAsks,
 			Cancellation: runtime.CancelBestEffort, Isolation: []string{runtime.IsolationProcess}}.TakesTools(transport),
 	}
@@ -192,7 +195,7 @@ func (o *OpenCode) use(ctx context.Context) (*line, error) {
 	return &line{protocol: p, limit: o.options.Supervise.CallTimeout, done: done}, nil
 }
 
-// request makes one HTTP request about a conversation ("" for none) and reads its answer into out (nil: not read).
+// request makes one HTTP request about a conversation ("" for none) and decodes its answer into out (nil: not read).
 func (l *line) request(ctx context.Context, what, native string, step bridge.Step, out any) error {
 	return l.command(ctx, what, native,
 		call{Command: bridge.Command{Steps: []bridge.Step{step}}, harmless: step.Do == http.MethodGet}, out)
@@ -218,11 +221,11 @@ func (l *line) command(ctx context.Context, what, native string, c call, out any
 	return nil
 }
 
-// endGrace is how long the bridge may take to end after OpenCode.
+// endGrace is how long the bridge may take to exit after OpenCode.
 const endGrace = 5 * time.Second
 
-// endedWith adds runtime.ErrProcessGone to the error of an unanswered request if OpenCode has ended: its connections
-// break shortly before the bridge ends.
+// endedWith adds runtime.ErrProcessGone to the error of an unanswered request if OpenCode has exited: its connections
+// break shortly before the bridge exits.
 func (l *line) endedWith(ctx context.Context, err error) error {
 	var refused *runtime.Error
 	if !errors.As(err, &refused) || refused.Code != 0 || !errors.Is(err, runtime.ErrUnavailable) {
@@ -239,10 +242,10 @@ func (l *line) endedWith(ctx context.Context, err error) error {
 	return err
 }
 
-// pathOf is the path of a conversation.
+// pathOf returns the path of a conversation.
 func pathOf(native, rest string) string { return "/session/" + url.PathEscape(native) + rest }
 
-// homeFile is a file of OpenCode's home, by the variable and the default of its folder.
+// homeFile returns a file of OpenCode's home, by the variable and the default of its folder.
 func (o *OpenCode) homeFile(variable, otherwise string, rest ...string) (string, error) {
 	dir := o.launcher.Variable(variable)
 	if o.options.Home.Dir != "" {

@@ -27,7 +27,7 @@ type call struct {
 	harmless bool
 }
 
-// methods of calls, as logs and stdio name them.
+// Names of calls in logs and in package stdio.
 const (
 	callHello  = "hello"
 	callHealth = "health"
@@ -43,7 +43,7 @@ type protocol struct {
 	mu     sync.Mutex
 	state  state
 	stored []byte // the last published state
-	// awaited are sent messages whose callers wait for the outcome.
+	// awaited are sent messages with a caller that waits for the outcome.
 	awaited map[string]awaited
 	// stamp is the time in the last message's id.
 	stamp int64
@@ -61,7 +61,7 @@ type outcome struct {
 	err  error
 }
 
-// Greet waits until OpenCode is up.
+// Greet waits until OpenCode is ready.
 func (p *protocol) Greet(ctx context.Context) error {
 	if _, err := p.Call(ctx, p.limit, callHello, call{Command: bridge.Command{Steps: []bridge.Step{{Do: bridge.DoHello}}},
 		harmless: true}); err != nil {
@@ -122,7 +122,7 @@ func (p *protocol) Read(line []byte, at time.Time) (stdio.Line, error) {
 	return out, nil
 }
 
-// settle sends the outcome of a message to its waiting caller. mu is held.
+// settle sends the outcome of a message to its waiting caller. The caller holds mu.
 func (p *protocol) settle(l bridge.Line) {
 	if len(p.awaited) == 0 {
 		return
@@ -161,7 +161,7 @@ func (p *protocol) settle(l bridge.Line) {
 	}
 }
 
-// refusal is an error of a conversation as the answer to a message without a turn.
+// refusal returns an error of a conversation as the answer to a message without a turn.
 func (e *nativeError) refusal() error {
 	message, _, _ := strings.Cut(e.Data.Message, "\n")
 	out := &runtime.Error{Runtime: Name, Method: "send", Code: e.Data.StatusCode, Message: cmp.Or(message, e.Name),
@@ -188,7 +188,7 @@ func (p *protocol) await(message, native string) (outcomes <-chan outcome, forge
 	}
 }
 
-// turn is the running turn of a conversation, "" for none.
+// turn returns the running turn of a conversation, "" for none.
 func (p *protocol) turn(native string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -245,7 +245,7 @@ func (p *protocol) Probe() (method string, params any) {
 		harmless: true}
 }
 
-// refusal is the error of a failed answer.
+// refusal returns the error of a failed answer.
 func refusal(method string, status int, body json.RawMessage) error {
 	out := &runtime.Error{Runtime: Name, Method: method, Code: status, Data: body}
 	var decoded struct {

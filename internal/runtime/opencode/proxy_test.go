@@ -16,9 +16,8 @@ import (
 	"syscall"
 )
 
-// proxied runs the real OpenCode and passes everything on; it loses the stream of events on SIGUSR1, and refuses a new
-// one until SIGUSR2. Where lateVariable is set the first stream begins
-// with SIGUSR2.
+// proxied runs the real OpenCode and passes everything on. It drops the stream of events on SIGUSR1, and refuses a
+// new one until SIGUSR2. With lateVariable the first stream waits for SIGUSR2, too.
 func proxied(ctx context.Context, command []string) int {
 	real := exec.CommandContext(ctx, command[0], command[1:]...)
 	real.Stderr = os.Stderr

@@ -8,9 +8,8 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// Replay translates stored lines of OpenCode in a session that works in cwd, without a process and without
-// earlier state: events as OpenCode wrote them, and the bridge's snapshots. Other lines are skipped; all have
-// the time 0.
+// Replay translates stored lines of OpenCode in a session that works in cwd, without a process and without earlier
+// state: events as OpenCode wrote them, and the bridge's snapshots. It skips other lines; all times are 0.
 func Replay(sessionID, cwd string, lines []json.RawMessage) []runtime.Signal {
 	var s state
 	var all []runtime.Signal

@@ -17,15 +17,15 @@ import (
 var update = flag.Bool("update", false,
 	"write the golden lines instead of comparing them") //nolint:gochecknoglobals // as the testing package's own flags
 
-// recorded is one line of a recording: what the bridge says, or that the process ended.
+// recorded is one line of a recording: output of the bridge, or the exit of the process.
 type recorded struct {
 	At   int64       `json:"at"`
 	Line bridge.Line `json:"line"`
 	Exit bool        `json:"exit"`
 }
 
-// Every recording of the real OpenCode, with the state written down and read again between every two lines, is the
-// golden canonical lines, and breaks no rule of a turn.
+// Every recording of the real OpenCode gives the golden canonical lines and breaks no rule of a turn. The state is
+// stored and read back between every two lines.
 func TestRecordings(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/recordings/*.jsonl")
@@ -83,7 +83,7 @@ func replay(t *testing.T, file string) (signals []runtime.Signal) {
 			t.Fatal(err)
 		}
 		if r.Exit {
-			stored = nil // another process begins with nothing
+			stored = nil // another process starts without state
 			continue
 		}
 		var s state
@@ -104,7 +104,7 @@ func replay(t *testing.T, file string) (signals []runtime.Signal) {
 	return signals
 }
 
-// checkRules fails when signals break what every runtime promises, or hold no turn. With killed, the last turn of a
+// checkRules fails when signals break the rules of every runtime, or contain no turn. With killed, the last turn of a
 // process may have no end.
 func checkRules(t *testing.T, signals []runtime.Signal, killed bool) {
 	t.Helper()

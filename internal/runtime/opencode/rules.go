@@ -32,7 +32,7 @@ const (
 // levels are the permissions of a session.
 type levels struct{ sandbox, approval, network string }
 
-// or takes missing levels from others.
+// or replaces missing levels by others.
 func (l levels) or(others levels) levels {
 	pick := func(value, fallback string) string {
 		if value == "" {
@@ -43,17 +43,17 @@ func (l levels) or(others levels) levels {
 	return levels{pick(l.sandbox, others.sandbox), pick(l.approval, others.approval), pick(l.network, others.network)}
 }
 
-// closed are the levels of a session without explicit ones: the narrowest.
+// closed returns the levels of a session without explicit ones: the narrowest.
 func closed() levels { return levels{sandboxReadOnly, approveUntrusted, networkRestricted} }
 
-// readOnlyTools are the tools that neither change anything nor reach the network.
+// readOnlyTools returns the tools that neither change anything nor reach the network.
 func readOnlyTools() []string {
 	return []string{"read", "glob", "grep", "list", "todowrite", "todoread", "question", "skill"}
 }
 
-// rules are the complete permissions that enforce levels: the first rule resets all earlier ones. *runtime.ControlError
-// for levels that OpenCode cannot enforce. server is the conversation's name of this server's tools, "" for none; bare
-// disables OpenCode's own.
+// rules returns the complete permissions that enforce levels: the first rule resets all earlier ones. It returns
+// *runtime.ControlError for levels that OpenCode cannot enforce. server is the conversation's name of this server's tools,
+// "" for none; bare disables OpenCode's own.
 func (l levels) rules(server string, bare bool) ([]rule, error) {
 	if l.sandbox == sandboxFull && l.network != networkEnabled {
 		// A shell reaches the network under any rules.
@@ -70,7 +70,7 @@ func (l levels) rules(server string, bare bool) ([]rule, error) {
 	rest := ask
 	switch {
 	case l.sandbox == sandboxReadOnly:
-		// an allow list: the model is not even offered tools of plug-ins and MCP servers, sub-agents, or the shell
+		// an allow list: it hides tools of plug-ins and MCP servers, sub-agents and the shell from the model
 		rest = deny
 	case l.approval == approveNever:
 		rest = allow
@@ -90,7 +90,8 @@ func (l levels) rules(server string, bare bool) ([]rule, error) {
 		out = append(out, rule{"webfetch", "*", web}, rule{"websearch", "*", web})
 	}
 	if server != "" {
-		// The tools of this server make their own requests. All conversations in a folder have the servers of all.
+		// The tools of this server make their own requests. All conversations in a folder have the MCP servers of
+		// all.
 		out = append(out, rule{serverPrefix + "*", "*", deny}, rule{server + "_*", "*", allow})
 	}
 	return out, nil

@@ -9,7 +9,7 @@ import (
 	"harness/internal/runtime/stdio"
 )
 
-// attend watches a running OpenCode: it ends turns without output.
+// attend watches a running OpenCode and ends turns without output.
 func (o *OpenCode) attend(ctx context.Context, conn *stdio.Conn, _ int) error {
 	p, _ := conn.Protocol().(*protocol)
 	l := &line{protocol: p, limit: o.options.Supervise.CallTimeout}
@@ -22,8 +22,8 @@ func (o *OpenCode) attend(ctx context.Context, conn *stdio.Conn, _ int) error {
 		}})
 }
 
-// watched are the turns that wait for the model. During an approval or a command, which has its own limit, the agent
-// counts as responsive.
+// watched returns the turns that wait for the model. During an approval or a command, which has a separate limit, the
+// agent counts as responsive.
 func (p *protocol) watched() (turns []stdio.Turn) {
 	now := time.Now()
 	p.mu.Lock()

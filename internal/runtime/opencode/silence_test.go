@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// A turn is silent when the model is waited for, not a person or a command; what its sub-agents say is said in it.
+// A turn counts as silent while it waits for the model, not for a user or a command. Output of its sub-agents counts
+// as its own.
 func TestWatchedTurns(t *testing.T) {
 	t.Parallel()
 	long := time.Now().Add(-time.Hour)

@@ -9,9 +9,9 @@ import (
 	"harness/internal/runtime/opencode/bridge"
 )
 
-// snapshot applies a conversation's status after missed events. The state has what was published, so only news is
-// published. Messages are processed as if new, new open requests are published, and known ones that have ended are
-// closed.
+// snapshot applies a conversation's status after missed events. The state records what is published, so snapshot
+// publishes only news. It processes messages as if they were new, publishes new open requests, and closes known ones
+// that have ended.
 func (t *translation) snapshot(s bridge.Snapshot) []runtime.Signal {
 	in := t.Conversations[s.Session]
 	t.past = true
@@ -30,21 +30,21 @@ func (t *translation) snapshot(s bridge.Snapshot) []runtime.Signal {
 		return t.out
 	}
 	for i := range in.Open {
-		in.Open[i].Stale = true // a delta of it that comes now may be in the snapshot
+		in.Open[i].Stale = true // a delta that arrives now may be part of the snapshot
 	}
 	if s.Status != "idle" {
 		in.Busy = true
 		return t.out
 	}
 	if s.Aborted && in.Message == "" {
-		in.fail(&nativeError{Name: errorAborted}) // it was canceled before the agent began, which has no other event
+		in.fail(&nativeError{Name: errorAborted}) // it was canceled before the agent started, which causes no other event
 	}
 	t.idle(s.Session, in)
 	return t.out
 }
 
-// news reports whether a listed message may have news for a turn (nil: none runs): it is part of it, or a person's
-// unconfirmed message.
+// news reports whether a listed message may have news for a turn (nil: none is running): it is part of the turn, or a
+// user's unconfirmed message.
 func news(in *conversation, info messageInfo, unconfirmed []string) bool {
 	switch {
 	case in == nil:

@@ -9,7 +9,7 @@ import (
 
 var _ runtime.Sourcer = (*OpenCode)(nil)
 
-// Sources implements runtime.Sourcer: OpenCode reads its home; reading of the folder is disabled (forced).
+// Sources implements runtime.Sourcer. OpenCode reads its home; reading of the folder is disabled (forced).
 func (o *OpenCode) Sources(_, _, _ string) ([]runtime.Source, error) {
 	var candidates []sources.Candidate
 	for _, name := range []string{"config.json", "opencode.json", "opencode.jsonc", "AGENTS.md"} {

@@ -7,8 +7,8 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// state is everything that the translator needs from earlier lines, about conversations in a turn only. It is stored
-// with the signals of the lines, so the next reader knows what was published.
+// state is the data from earlier lines that the translator needs, only about conversations in a turn. It is stored
+// with the signals of the lines, so that the next reader knows what was published.
 type state struct {
 	// Conversations are those in a turn, by OpenCode's own id.
 	Conversations map[string]*conversation `json:"talks,omitempty"`
@@ -18,20 +18,20 @@ type state struct {
 
 // Bounds of the state; a real turn needs no more.
 const (
-	// maxEnded bounds state.Ended, maxConversations state.Conversations: beyond it no turn is published.
+	// maxEnded bounds state.Ended, maxConversations state.Conversations: beyond it the translator publishes no turn.
 	maxEnded, maxConversations = 8, 256
-	// maxUsers bounds conversation.Users and conversation.AwaitingText, maxDone conversation.Done, of which the
-	// oldest are dropped; maxOpen bounds conversation.Open, whose oldest is ended for another one; maxAsked
-	// bounds conversation.Asked: further requests are ignored, and their tools wait until the turn is
-	// interrupted; maxChildren bounds conversation.Children.
+	// maxUsers bounds conversation.Users and conversation.AwaitingText, maxDone conversation.Done: the oldest entries
+	// are dropped. maxOpen bounds conversation.Open: the oldest item ends to make room. maxAsked bounds
+	// conversation.Asked: the translator ignores further requests, and their tools wait until the turn is
+	// interrupted. maxChildren bounds conversation.Children.
 	maxUsers, maxDone, maxOpen, maxAsked, maxChildren = 256, 1024, 256, 256, 256
-	// maxID bounds an id of OpenCode or a tool's name in bytes. They have 30; longer ones are ignored. The model makes
-	// the ids of calls, which can be longer (runtime.KnownID).
+	// maxID bounds an id of OpenCode or a tool's name in bytes. They have 30; the translator ignores longer ones. The
+	// model makes the ids of calls, which can be longer (runtime.KnownID).
 	maxID = 128
 	// maxWords bounds the texts of a failure, and a title, in bytes.
 	maxWords = 16 << 10
-	// maxConversation bounds a conversation as JSON in bytes, for any output of OpenCode: the bounds above and maxDiff, whose
-	// bytes JSON may escape with six.
+	// maxConversation bounds a conversation as JSON in bytes, for any output of OpenCode. It follows from the bounds
+	// above and maxDiff. JSON may escape each byte with six.
 	maxConversation = 6 << 20
 )
 
@@ -40,7 +40,7 @@ func fit(ids ...string) bool {
 	return !slices.ContainsFunc(ids, func(id string) bool { return len(id) > maxID })
 }
 
-// keepLast is a list with its last elements only.
+// keepLast adds to a list and keeps only its last elements.
 func keepLast(list []string, one string, most int) []string {
 	if list = append(list, one); len(list) > most {
 		list = slices.Delete(list, 0, len(list)-most)
@@ -48,7 +48,7 @@ func keepLast(list []string, one string, most int) []string {
 	return list
 }
 
-// cut is the beginning of a text within the limit.
+// cut returns the beginning of a text within the limit.
 func cut(text string) string { return text[:min(len(text), maxWords)] }
 
 // conversation is a conversation in a turn.
@@ -57,40 +57,41 @@ type conversation struct {
 	Thread string `json:"thread"`
 	Dir    string `json:"dir,omitempty"`
 	Title  string `json:"title,omitempty"`
-	// Turn is the first message of the turn, Started its start (ms).
+	// Turn is the first message of the turn, Started its start time (ms).
 	Turn    string `json:"turn"`
 	Started int64  `json:"started"`
-	// Users are the person's messages in the turn, AwaitingText those whose text is still to come.
+	// Users are the user's messages in the turn, AwaitingText those without their text so far.
 	Users        []string `json:"users"`
 	AwaitingText []string `json:"untold,omitempty"`
-	// Message is the agent's last message, Done its completed parts. Finished says that it is complete. Its parts may
-	// follow even so: OpenCode writes an event when it sends it, with the current state.
+	// Message is the agent's last message, Done its completed parts. Finished means that it is complete. Its parts
+	// may follow even so: an event of OpenCode has the state at the time of sending.
 	Message  string   `json:"message,omitempty"`
 	Finished bool     `json:"finished,omitempty"`
 	Done     []string `json:"done,omitempty"`
 	// Answers is the newest message of the turn that the agent has answered.
 	Answers string `json:"answers,omitempty"`
-	// Busy says that the agent began to work. Idle counts how often it was idle since then without the end of its last
-	// message.
+	// Busy means that the agent started to work. Idle is the number of times it was idle since then without the end
+	// of its last message.
 	Busy bool   `json:"busy,omitempty"`
 	Idle int    `json:"idle,omitempty"`
 	Open []item `json:"open,omitempty"`
 	// Asked are the open requests, Children the conversations of its sub-agents.
 	Asked    []asked  `json:"asked,omitempty"`
 	Children []string `json:"children,omitempty"`
-	// Base is the usage of the conversation before the turn, Used that of the turn.
+	// Base is the usage of the conversation before the turn, Used the usage of the turn.
 	Base  wire.Tokens `json:"base"`
 	Used  wire.Tokens `json:"used"`
 	Retry int         `json:"retry,omitempty"`
-	// Diff are the changes of the turn so far, by file.
+	// Diff has the changes of the turn so far, by file.
 	Diff string `json:"diff,omitempty"`
-	// Failure is why the turn will fail, otherwise nil. Silent is why the server ended it without output of the agent.
+	// Failure is why the turn will fail, otherwise nil. Silent is why the server ended it without output of the
+	// agent.
 	Failure      *failure `json:"failure,omitempty"`
 	Unresponsive string   `json:"silent,omitempty"`
 	// lastOutput is the time of its last output, zero if no server read any yet.
 	lastOutput time.Time
-	// pictures are the images of messages in AwaitingText, as data URLs. They are too large for the stored
-	// state: a process that ends between the images of a message and its text loses them.
+	// pictures are the images of messages in AwaitingText, as data URLs. They are too large for the stored state: a
+	// process that exits between the images of a message and its text loses them.
 	pictures map[string][]string
 }
 
@@ -99,17 +100,17 @@ const maxPictures = 20
 
 // item is a known item without an end, perhaps without a published start.
 type item struct {
-	// ID is the part's, Call its call, Tool the tool ("" for a text) or kindReasoning.
+	// ID is the part's id, Call its call, Tool the tool ("" for a text) or kindReasoning.
 	ID    string `json:"id"`
 	Call  string `json:"call,omitempty"`
 	Tool  string `json:"tool,omitempty"`
 	Begun bool   `json:"begun,omitempty"`
-	// Published is the number of published bytes of its text, and Sum their checksum. Stale says that it grew while no
-	// server read it.
+	// Published is the number of published bytes of its text, and Sum their checksum. Stale means that it grew while
+	// no server read it.
 	Published int    `json:"told,omitempty"`
 	Sum       uint64 `json:"sum,omitempty"`
 	Stale     bool   `json:"stale,omitempty"`
-	// Declined says that a person refused the call.
+	// Declined means that a user refused the call.
 	Declined bool `json:"declined,omitempty"`
 }
 
@@ -127,7 +128,7 @@ type failure struct {
 	RetryAfter string `json:"retryAfter,omitempty"`
 }
 
-// picture keeps an image of a person's message until its text comes.
+// picture keeps an image of a user's message until its text arrives.
 func (t *conversation) picture(message, url string) {
 	if t.pictures == nil {
 		t.pictures = map[string][]string{}
@@ -137,7 +138,7 @@ func (t *conversation) picture(message, url string) {
 	}
 }
 
-// find is an open item by its id, nil when there is none.
+// find returns an open item by its id, nil when there is none.
 func (t *conversation) find(id string) *item {
 	i := slices.IndexFunc(t.Open, func(one item) bool { return one.ID == id })
 	if i < 0 {
@@ -146,7 +147,7 @@ func (t *conversation) find(id string) *item {
 	return &t.Open[i]
 }
 
-// ofCall is the open item of a call, nil when there is none.
+// ofCall returns the open item of a call, nil when there is none.
 func (t *conversation) ofCall(call string) *item {
 	i := slices.IndexFunc(t.Open, func(one item) bool { return call != "" && one.Call == call })
 	if i < 0 {
@@ -155,17 +156,17 @@ func (t *conversation) ofCall(call string) *item {
 	return &t.Open[i]
 }
 
-// over notes the end of an item: nothing more of it is published.
+// over records the end of an item: no more of it is published.
 func (t *conversation) over(id string) {
 	t.Open = slices.DeleteFunc(t.Open, func(one item) bool { return one.ID == id })
 	t.Done = keepLast(t.Done, id, maxDone)
 }
 
-// in is the place of the turn.
+// in returns the place of the turn.
 func (t *conversation) in() wire.Place { return wire.Place{ThreadID: t.Thread, TurnID: t.Turn} }
 
-// newText returns the unpublished addition to a text, and counts it as published. It returns nothing when the text is a
-// different one now.
+// newText returns the unpublished addition to a text, and counts it as published. It returns "" when the text has
+// changed otherwise.
 func (i *item) newText(full string) string {
 	if len(full) <= i.Published || sum(0, full[:i.Published]) != i.Sum && i.Published > 0 {
 		return ""
@@ -180,7 +181,7 @@ func (i *item) notePublished(added string) {
 	i.Published += len(added)
 }
 
-// sum continues the checksum of a text (FNV-1a, 64 bits; from 0 it begins).
+// sum continues the checksum of a text (FNV-1a, 64 bits; 0 starts one).
 func sum(so uint64, text string) uint64 {
 	const offset, prime = 14695981039346656037, 1099511628211
 	if so == 0 {

@@ -11,7 +11,7 @@ import (
 	"harness/tests/runtimetest"
 )
 
-// What is stored while a text grows does not grow with it: ten times the pieces are ten times the cost.
+// The stored data for each delta of a text does not grow with the text: ten times the deltas cost ten times as much.
 func TestCostOfDeltaIsConstant(t *testing.T) {
 	t.Parallel()
 	const few, many = 300, 3000
@@ -48,8 +48,8 @@ func TestCostOfDeltaIsConstant(t *testing.T) {
 	}
 }
 
-// A turn that never ends, with nothing settled and long names everywhere, is remembered within bounds and
-// unchanged. What did not fit is published as ended, or refused.
+// The state of a turn that never ends, with everything open and long names, is bounded and unchanged. Items beyond
+// the bounds are published as ended, or refused.
 func TestTheStateIsBounded(t *testing.T) {
 	t.Parallel()
 	var s state

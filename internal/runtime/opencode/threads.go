@@ -52,7 +52,7 @@ func (o *OpenCode) StartThread(ctx context.Context, in runtime.StartThread) (run
 		id = info.ID
 	}
 	o.names.learn(id, info.ID, info.Directory)
-	if in.SessionID != "" || o.options.Tools == "" { // otherwise its rules and its name are still to be set
+	if in.SessionID != "" || o.options.Tools == "" { // otherwise its rules and its name are not set yet
 		o.names.apply(info.ID, now)
 	}
 	thread := o.described(info)
@@ -69,7 +69,7 @@ func (o *OpenCode) StartThread(ctx context.Context, in runtime.StartThread) (run
 	return thread, nil
 }
 
-// parseModel splits a model's name: provider, slash, model.
+// parseModel parses a model's name: provider, slash, model.
 func parseModel(text string) (nameModel, error) {
 	provider, id, ok := strings.Cut(text, "/")
 	if !ok || provider == "" || id == "" {
@@ -78,7 +78,7 @@ func parseModel(text string) (nameModel, error) {
 	return nameModel{ID: id, Provider: provider}, nil
 }
 
-// described is a conversation as OpenCode describes it.
+// described returns a conversation from OpenCode's description.
 func (o *OpenCode) described(info sessionInfo) runtime.Thread {
 	thread := runtime.Thread{ID: o.names.thread(info.ID), NativeID: info.ID, Cwd: info.Directory, Source: Name,
 		CreatedAt: info.Time.Created, UpdatedAt: info.Time.Updated, Archived: info.Time.Archived != 0, Raw: encoded(info)}
@@ -91,7 +91,7 @@ func (o *OpenCode) described(info sessionInfo) runtime.Thread {
 	return thread
 }
 
-// ResumeThread implements runtime.Threads. OpenCode loads a conversation when it is used.
+// ResumeThread implements runtime.Threads. OpenCode loads a conversation on its first use.
 func (o *OpenCode) ResumeThread(ctx context.Context, in runtime.ResumeThread) (runtime.Thread, error) {
 	l, err := o.use(ctx)
 	if err != nil {
@@ -110,7 +110,7 @@ func (o *OpenCode) ResumeThread(ctx context.Context, in runtime.ResumeThread) (r
 	return o.described(info), nil
 }
 
-// fetchSession reads a conversation. runtime.ErrThreadNotFound when there is none.
+// fetchSession reads a conversation. It returns runtime.ErrThreadNotFound when there is none.
 func (l *line) fetchSession(ctx context.Context, native string) (sessionInfo, error) {
 	var info sessionInfo
 	err := l.request(ctx, "look", native, bridge.Step{Do: http.MethodGet, Path: pathOf(native, "")}, &info)
@@ -179,7 +179,7 @@ func (o *OpenCode) change(ctx context.Context, threadID string, body any) (info 
 	return info, missing(err)
 }
 
-// native is OpenCode's id of a conversation, by a session's id or its own.
+// native returns OpenCode's id of a conversation, by a session's id or its own.
 func (o *OpenCode) native(threadID string) string {
 	if native := o.names.native(threadID); native != "" {
 		return native

@@ -12,8 +12,8 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// translation translates one line into the canonical vocabulary. It depends only on the line, the state, the time, and
-// the session of each conversation (name; "" for an unknown one, which has its own id then).
+// translation translates one line into the canonical vocabulary. It depends only on the line, the state, the time,
+// and the session of each conversation (name; "" for an unknown one, which keeps its native id).
 type translation struct {
 	*state
 	at   int64
@@ -21,7 +21,7 @@ type translation struct {
 	dir  string
 	// sent reports the messages of this server.
 	sent func(message string) bool
-	// past says that the event and its deltas happened before.
+	// past means that the event and its deltas happened before.
 	past bool
 	// out are the signals so far.
 	out []runtime.Signal
@@ -45,7 +45,7 @@ func (s *state) translate(line bridge.Line, at int64, name func(native string) s
 		return nil, false
 	}
 	var about said
-	_ = json.Unmarshal(e.Properties, &about) // members of an unexpected type are skipped
+	_ = json.Unmarshal(e.Properties, &about) // the decoder skips members of an unexpected type
 	known = s.Conversations[about.SessionID] != nil
 	t.event(e, about)
 	if in := t.asker(about.SessionID); in != nil {
@@ -100,7 +100,7 @@ func (t *translation) event(e event, about said) {
 	}
 }
 
-// child stores that a sub-agent has its own conversation: its requests belong to the turn that it works for.
+// child records that a sub-agent has a separate conversation: its requests belong to the parent's turn.
 func (t *translation) child(raw json.RawMessage) {
 	var info sessionInfo
 	_ = json.Unmarshal(raw, &info) // it has no parent then
@@ -109,7 +109,7 @@ func (t *translation) child(raw json.RawMessage) {
 	}
 }
 
-// asker is the conversation with the turn of another one: itself, or its parent; nil for none.
+// asker returns the conversation with the turn of another one: itself, or its parent; nil for none.
 func (t *translation) asker(native string) *conversation {
 	if in := t.Conversations[native]; in != nil {
 		return in
@@ -142,7 +142,7 @@ func (t *translation) updated(about said, in *conversation) {
 	}
 }
 
-// message handles a message that began or is complete.
+// message handles a new or completed message.
 func (t *translation) message(native string, raw json.RawMessage) {
 	var info messageInfo
 	if json.Unmarshal(raw, &info) != nil || info.ID == "" || !fit(native, info.ID) {
@@ -166,13 +166,13 @@ func (t *translation) message(native string, raw json.RawMessage) {
 	in.fail(info.Error)
 }
 
-// prompted handles a person's message: it begins a turn, or belongs to the running one.
+// prompted handles a user's message: it starts a turn, or belongs to the running one.
 func (t *translation) prompted(native string, in *conversation, info messageInfo) {
 	switch {
 	case in == nil && (info.Summary != nil || slices.Contains(t.Ended, info.ID)):
-		return // an old one is described again
+		return // OpenCode describes an old one again
 	case in == nil && (t.asker(native) != nil || t.name(native) == "" && !t.sent(info.ID)):
-		return // what an agent says to its sub-agent, or what is none of ours
+		return // an agent's message to its sub-agent, or one that this server did not send
 	case in == nil && len(t.Conversations) >= maxConversations:
 		return
 	case in == nil:
@@ -191,7 +191,7 @@ func (t *translation) prompted(native string, in *conversation, info messageInfo
 	in.Users, in.AwaitingText = keepLast(in.Users, info.ID, maxUsers), append(in.AwaitingText, info.ID)
 }
 
-// flushUsers publishes messages that have no text.
+// flushUsers publishes messages without text.
 func (t *translation) flushUsers(in *conversation) {
 	for _, id := range in.AwaitingText {
 		t.user(in, id)
@@ -209,7 +209,7 @@ func (t *translation) plan(in *conversation, todos []todo) {
 	words := map[string]string{"pending": "pending", "in_progress": "inProgress", "completed": "completed"}
 	var steps []wire.Step
 	for _, one := range todos {
-		if word := words[one.Status]; word != "" { // what was cancelled is no step any more
+		if word := words[one.Status]; word != "" { // a cancelled step is no longer part of the plan
 			steps = append(steps, wire.Step{Step: one.Content, Status: word})
 		}
 	}
@@ -226,13 +226,12 @@ func (t *translation) status(in *conversation, now status) {
 	}
 }
 
-// fail remembers why a turn is going to end. The first reason stays, but for an abort, which is what a person asked
-// for.
+// fail stores why a turn will end. The first reason stays, except that an abort replaces it: a user requested that.
 func (t *conversation) fail(e *nativeError) {
 	if e == nil || e.Name == "" || t.Failure != nil && e.Name != errorAborted {
 		return
 	}
-	said, _, _ := strings.Cut(e.Data.Message, "\n    at ") // without where in its code
+	said, _, _ := strings.Cut(e.Data.Message, "\n    at ") // without the position in its code
 	t.Failure = &failure{Name: cut(e.Name), Message: cut(said), Status: e.Data.StatusCode,
 		RetryAfter: cut(e.Data.Headers.RetryAfter)}
 }
@@ -243,9 +242,9 @@ const (
 	errorAuth     = "ProviderAuthError"
 )
 
-// idle ends the turn, unless more is to come. After an abort or an error OpenCode is idle before it has
-// reported how its last message ended, and is idle again then. One that has not begun to work is not idle
-// again. One that is idle twice without that end has broken off.
+// idle ends the turn, unless more output is due. After an abort or an error OpenCode is idle before it has reported
+// the end of its last message. It is idle again after that. If it has not started to work, it is not idle again. If
+// it is idle twice without that end, it has broken off.
 func (t *translation) idle(native string, in *conversation) {
 	switch {
 	case in.Message == "" && !in.Busy && in.Failure == nil:

@@ -18,7 +18,7 @@ import (
 	"harness/internal/runtime/opencode/bridge"
 )
 
-// prompt is what a message is sent as.
+// prompt is a message in OpenCode's format.
 type prompt struct {
 	MessageID string      `json:"messageID"`
 	Model     *modelRef   `json:"model,omitempty"`
@@ -37,11 +37,11 @@ type inputPart struct {
 	MIME     string `json:"mime,omitempty"`
 	Filename string `json:"filename,omitempty"`
 	URL      string `json:"url,omitempty"`
-	// Synthetic is for the model only: it does not show as part of the message.
+	// Synthetic marks text for the model only: clients do not see it as part of the message.
 	Synthetic bool `json:"synthetic,omitempty"`
 }
 
-// StartTurn implements runtime.Threads. A message to a conversation in a turn goes into that turn.
+// StartTurn implements runtime.Threads. A message to a conversation in a turn joins that turn.
 func (o *OpenCode) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.StartedTurn, error) {
 	if err := o.Capabilities().CheckControls(Name, in.ApprovalPolicy, in.Sandbox, in.NetworkAccess); err != nil {
 		return runtime.StartedTurn{}, err
@@ -88,7 +88,7 @@ func (o *OpenCode) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime
 	return runtime.StartedTurn{TurnID: turn, Steered: turn != p.MessageID, NativeID: anew}, err
 }
 
-// enter makes a conversation known, and has it do what the message's levels say, no more.
+// enter loads a conversation and sets its permissions to exactly the levels of the message.
 func (o *OpenCode) enter(ctx context.Context, l *line, in runtime.StartTurn, native string) error {
 	was := o.names.of(native)
 	var permissions []rule
@@ -148,7 +148,7 @@ func (o *OpenCode) send(ctx context.Context, l *line, native string, p *prompt) 
 	return l.send(ctx, native, p)
 }
 
-// send sends a message and returns which turn it is in.
+// send sends a message and returns its turn.
 func (l *line) send(ctx context.Context, native string, p *prompt) (turn string, err error) {
 	p.MessageID = l.newMessageID(time.Now())
 	outcomes, forget := l.await(p.MessageID, native)
@@ -185,8 +185,8 @@ func (l *line) send(ctx context.Context, native string, p *prompt) (turn string,
 	}
 }
 
-// complaintGrace is how long a message may take to show after its conversation complained of something, which may be a
-// message before it.
+// complaintGrace is how long a message may take to appear after an error of its conversation, which may be about an
+// earlier message.
 const complaintGrace = 5 * time.Second
 
 // SteerTurn implements runtime.Steerer.
@@ -208,7 +208,7 @@ func (o *OpenCode) SteerTurn(ctx context.Context, threadID, turnID string, input
 	return err
 }
 
-// running fails when a turn is not the one that runs.
+// running returns an error when a turn is not the running one.
 func (l *line) running(native, turnID string) error {
 	switch now := l.turn(native); now {
 	case turnID:
@@ -239,15 +239,15 @@ func (o *OpenCode) InterruptTurn(ctx context.Context, threadID, turnID string) e
 	return l.withdraw(ctx, native, turnID, waiting)
 }
 
-// withdraw removes messages from a conversation that the agent has not begun to answer when its turn was stopped: the
-// next turn would answer them otherwise.
+// withdraw removes the messages that the agent had not started to answer when its turn was stopped. Otherwise the
+// next turn would answer them.
 func (l *line) withdraw(ctx context.Context, native, turnID string, messages []string) error {
-	// A caller who waits for the end of the turn alone has no interest in this any more.
+	// The caller may wait only for the end of the turn and then cancel.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.limit)
 	defer cancel()
 	polls := time.NewTicker(20 * time.Millisecond)
 	defer polls.Stop()
-	for l.turn(native) == turnID { // until then OpenCode removes nothing
+	for l.turn(native) == turnID { // before that, OpenCode removes nothing
 		select {
 		case <-polls.C:
 		case <-l.Gone():
@@ -265,7 +265,7 @@ func (l *line) withdraw(ctx context.Context, native, turnID string, messages []s
 	return nil
 }
 
-// queuedMessages are the messages to a running turn that the agent has not begun to answer.
+// queuedMessages returns the messages to a running turn that the agent has not started to answer.
 func (p *protocol) queuedMessages(native string) (messages []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -281,14 +281,14 @@ func (p *protocol) queuedMessages(native string) (messages []string) {
 	return messages
 }
 
-// abort are the requests that stop a turn.
+// abort returns the requests that stop a turn.
 func abort(native, folder string) []bridge.Step {
 	return []bridge.Step{{Do: http.MethodPost, Path: pathOf(native, "/abort"), Directory: folder},
 		{Do: bridge.DoAborted, Directory: folder}}
 }
 
-// parts are the parts of a message in OpenCode's words: files, and one text. OpenCode publishes them in this order, and the
-// message is shown when its text comes.
+// parts returns the parts of a message in OpenCode's format: files, and one text. OpenCode publishes them in this
+// order, and the translator publishes the message when its text arrives.
 func parts(input []json.RawMessage) ([]inputPart, error) {
 	var texts []string
 	var files []inputPart
@@ -326,7 +326,7 @@ func parts(input []json.RawMessage) ([]inputPart, error) {
 	return files, nil
 }
 
-// imageType is the media type of an image by what its address says.
+// imageType returns the media type of an image from its address.
 func imageType(address string) string {
 	if rest, is := strings.CutPrefix(address, "data:"); is {
 		if kind, _, _ := strings.Cut(rest, ";"); strings.HasPrefix(kind, "image/") {
@@ -341,7 +341,7 @@ func imageType(address string) string {
 	return "image/png"
 }
 
-// newMessageID makes the id of a message as OpenCode makes its own, whose order is that of time.
+// newMessageID makes the id of a message in OpenCode's format, which sorts by time.
 func (p *protocol) newMessageID(now time.Time) string {
 	const letters = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	p.mu.Lock()

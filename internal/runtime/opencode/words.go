@@ -7,13 +7,13 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// event is what OpenCode says; which properties there are depends on the type.
+// event is an event of OpenCode. Its properties depend on the type.
 type event struct {
 	Type       string          `json:"type"`
 	Properties json.RawMessage `json:"properties"`
 }
 
-// said are the properties of the events the translator knows.
+// said has the properties of the events the translator uses.
 type said struct {
 	SessionID string          `json:"sessionID"`
 	Info      json.RawMessage `json:"info"`
@@ -63,7 +63,7 @@ type messageInfo struct {
 
 func (m messageInfo) finished() bool { return m.Time.Completed != 0 || m.Error != nil }
 
-// message is one of a conversation's as it is listed.
+// message is a message in the list of a conversation.
 type message struct {
 	Info  json.RawMessage   `json:"info"`
 	Parts []json.RawMessage `json:"parts"`
@@ -97,7 +97,7 @@ type toolState struct {
 	Error    string          `json:"error"`
 	Metadata toolMetadata    `json:"metadata"`
 	Time     times           `json:"time"`
-	// Attachments are files that the tool came to.
+	// Attachments are files that the tool returned.
 	Attachments []attachment `json:"attachments"`
 }
 
@@ -106,7 +106,7 @@ type attachment struct {
 	URL  string `json:"url"`
 }
 
-// images are the attachments that are images, with their bytes.
+// images returns the attachments that are images, with their bytes.
 func (s toolState) images() (found []wire.Picture) {
 	for _, one := range s.Attachments {
 		if _, data, is := strings.Cut(one.URL, ";base64,"); is && strings.HasPrefix(one.Mime, "image/") {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// drainIdle is how long the pipe of a dead process may stay silent before it counts as ended. It applies only if a
-// grandchild inherited the pipe: otherwise it ends at once.
+// drainIdle is how long the pipe of a dead process may stay silent before it counts as closed. It applies only if a
+// grandchild inherited the pipe: otherwise the pipe closes at once.
 const drainIdle = 500 * time.Millisecond
 
 // drainable is the read end of a pipe that ends with its process, even if a grandchild still has the write end open.
@@ -27,7 +27,7 @@ func newDrainable(file *os.File, limit time.Duration) *drainable {
 	return &drainable{file: file, limit: limit, gone: make(chan struct{}), closed: make(chan struct{})}
 }
 
-// finish says that the process is gone. It wakes a blocked reader.
+// finish marks the process as gone. It wakes a blocked reader.
 func (d *drainable) finish() {
 	d.until = time.Now().Add(d.limit)
 	close(d.gone)
@@ -47,7 +47,7 @@ func (d *drainable) Read(b []byte) (int, error) {
 	for {
 		select {
 		case <-d.gone:
-			// Set before every read: a slow consumer must not lose what is in the pipe.
+			// Set before every read: a slow consumer must not lose the data in the pipe.
 			draining = true
 			if d.limit > 0 && time.Now().After(d.until) {
 				return 0, io.EOF

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// Boot identifies this run of the machine, "" if unknown: process ids and start times are only valid within one.
+// Boot identifies the current boot of the machine, "" if unknown: process ids and start times are only valid within
+// one.
 func Boot() string {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -17,8 +18,8 @@ func Boot() string {
 	return string(bytes.TrimSpace(id))
 }
 
-// Started is when a process started, in the kernel's ticks since boot. With the process id it identifies one process. 0
-// when there is no such process, or only its zombie.
+// Started returns the start time of a process, in the kernel's ticks since boot. With the process id it identifies
+// one process. It is 0 when there is no such process, or only its zombie.
 func Started(pid int) uint64 {
 	state := statOf(pid)
 	if state.dead() {
@@ -27,13 +28,13 @@ func Started(pid int) uint64 {
 	return state.number(22)
 }
 
-// Suspended reports whether a process is stopped, by SIGSTOP or a debugger.
+// Suspended reports whether SIGSTOP or a debugger has stopped a process.
 func Suspended(pid int) bool {
 	state := statOf(pid)
 	return len(state) > 0 && (state[0][0] == 'T' || state[0][0] == 't')
 }
 
-// Resident is the resident memory of a process in bytes; 0 when there is no such process.
+// Resident returns the resident memory of a process in bytes; 0 when there is no such process.
 func Resident(pid int) int64 {
 	const pages = 24
 	return int64(statOf(pid).number(pages)) * int64(os.Getpagesize()) //nolint:gosec // a number of pages
@@ -47,12 +48,12 @@ func statOf(pid int) stat {
 	if err != nil {
 		return nil
 	}
-	// The program's name is in brackets and may contain anything; the fields after it are counted.
+	// The program's name is in parentheses and may contain any byte; count the fields after it.
 	_, rest, _ := bytes.Cut(line[max(0, bytes.LastIndexByte(line, ')')):], []byte(") "))
 	return bytes.Fields(rest)
 }
 
-// number is the field with this number in proc(5), 0 when there is none.
+// number returns the field with this number in proc(5), 0 when there is none.
 func (s stat) number(field int) uint64 {
 	if len(s) <= field-3 {
 		return 0
@@ -66,15 +67,15 @@ func (s stat) number(field int) uint64 {
 
 func (s stat) dead() bool { return len(s) == 0 || s[0][0] == 'Z' || s[0][0] == 'X' }
 
-// memoryless reports a process that will have no environment: a dead one, or a kernel thread (field 23 is the size of
-// the memory).
+// memoryless reports whether a process will never have an environment: it is dead, or a kernel thread (field 23 is
+// the size of the memory).
 func (s stat) memoryless() bool { return s.dead() || s.number(23) == 0 }
 
-// bare reports a program with an empty environment: its start and end (fields 50 and 51) are set and equal. That is
-// briefly true of a starting program too.
+// bare reports whether a program has an empty environment: its start and end (fields 50 and 51) are set and equal.
+// That is briefly true of a starting program too.
 func (s stat) bare() bool { return s.number(51) > 0 && s.number(50) == s.number(51) }
 
-// Began is when a process started, zero when there is no such process.
+// Began returns the start time of a process, zero when there is no such process.
 func Began(pid int) time.Time {
 	ticks := Started(pid)
 	var uptime float64

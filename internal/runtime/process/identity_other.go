@@ -4,13 +4,13 @@ package process
 
 import "syscall"
 
-// Boot identifies this run of the machine; this system has no id for it.
+// Boot identifies the current boot of the machine; this system has no id for it.
 func Boot() string { return "" }
 
-// Resident is 0: this system has no cheap figure for a process's memory.
+// Resident returns 0: this system has no cheap figure for a process's memory.
 func Resident(int) int64 { return 0 }
 
-// Suspended is false: this system has no cheap check for a stopped process.
+// Suspended returns false: this system has no cheap check for a stopped process.
 func Suspended(int) bool { return false }
 
 // Started returns only whether a process exists (1) or not (0): its start time is expensive on this system.

@@ -15,7 +15,7 @@ import (
 	"harness/internal/runtime/process"
 )
 
-// A grandchild with a session of its own keeps the pipes and outlives the process: reading ends anyway, and Sweep finds
+// A grandchild in a separate session keeps the pipes and outlives the process: reading ends anyway, and Sweep finds
 // it.
 func TestSweepFindsWhatLeftTheGroup(t *testing.T) {
 	t.Parallel()
@@ -45,7 +45,8 @@ func TestSweepFindsWhatLeftTheGroup(t *testing.T) {
 	}
 }
 
-// What a process left is swept while others of the same runtime live: none of theirs is touched, however many they are.
+// Sweep kills the leftovers of a process while others of the same runtime are live. It kills no process of theirs,
+// for any number of them.
 func TestSweepSparesEveryLivingGeneration(t *testing.T) {
 	t.Parallel()
 	mark := process.Marker(t.TempDir(), "test")
@@ -78,7 +79,7 @@ func TestSweepSparesEveryLivingGeneration(t *testing.T) {
 	<-two.Done()
 }
 
-// The environment of a process that is just replacing its program reads as empty; it is found all the same.
+// The environment of a process in execve reads as empty; Sweep finds the process nevertheless.
 func TestAProcessOnItsWayToAnotherProgramIsFound(t *testing.T) {
 	t.Parallel()
 	mark := process.Marker(t.TempDir(), "test")
@@ -92,7 +93,7 @@ func TestAProcessOnItsWayToAnotherProgramIsFound(t *testing.T) {
 	}
 }
 
-// The server is killed: its runtime processes end by the parent-death signal, without anybody sweeping.
+// When the server is killed, its runtime processes end by the parent-death signal, without a sweep.
 func TestProcessDiesWithItsParent(t *testing.T) {
 	t.Parallel()
 	mark := process.Marker(t.TempDir(), "test")

@@ -1,11 +1,11 @@
 // Package process starts and ends the operating system processes of coding-agent runtimes.
 //
-// It owns how such a process is born (own process group, parent-death signal, a mark in its environment), how its pipes
-// are drained and how it and everything it left behind dies. It must never know what the process says: protocols stay
-// in runtime/<name>.
+// It owns the start of such a process: its process group, its parent-death signal, and a mark in its environment. It
+// also drains the pipes, and ends the process with everything it leaves behind. It must never know the process's
+// output: protocols stay in runtime/<name>.
 //
-// Package shim, below this one, puts a small parent between the server and such a process, so that turns survive a
-// restart of the server.
+// Package shim, below this one, puts a small parent between the server and such a process. So turns survive a restart
+// of the server.
 package process
 
 import (
@@ -33,19 +33,19 @@ type Spec struct {
 	Env []string
 	// Dir is the working directory, "" for the server's own.
 	Dir string
-	// Marker names the owner of the process, see Sweep. "" leaves it unmarked, so it cannot be swept.
+	// Marker identifies the owner of the process, see Sweep. "" leaves the process unmarked, so no sweep can find it.
 	Marker string
 	// DieWithParent makes the kernel send SIGKILL to the process when this one dies, instead of SIGTERM.
 	DieWithParent bool
-	// Confine hides files from the process, see package confine. Stage is the program and first arguments that do it;
-	// needed with a plan.
+	// Confine hides files from the process, see package confine. Stage is the program, with its first arguments, that
+	// does so; a plan needs it.
 	Confine confine.Plan
 	Stage   []string
-	// Stderr receives what the process writes to stderr, line by line and within limits (see stderr.go). Nil drops it.
+	// Stderr receives the process's stderr, line by line and within limits (see stderr.go). Nil drops it.
 	Stderr func(line []byte)
 }
 
-// stderrLimit is how long stderr is drained after the process ended, if a grandchild writes to it.
+// stderrLimit is how long stderr is drained after the end of the process, if a grandchild writes to it.
 const stderrLimit = 2 * time.Second
 
 // Process is one running or ended runtime process.
@@ -60,7 +60,7 @@ type Process struct {
 	closeOnce sync.Once
 }
 
-// Start starts the process and returns once it runs. The context bounds the start only.
+// Start starts the process and returns once it is running. The context bounds the start only.
 func Start(ctx context.Context, spec Spec) (*Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func (p *Process) run(started chan<- error, stderr *drainable) {
 		return
 	}
 	started <- nil
-	// The error repeats what ProcessState says.
+	// ProcessState has the same information as the error.
 	_ = p.cmd.Wait()
 	p.exit = exitOf(p.cmd.ProcessState, time.Now())
 	p.closeStdin()
@@ -123,14 +123,14 @@ func (p *Process) run(started chan<- error, stderr *drainable) {
 	close(p.done)
 }
 
-// PID is the process id.
+// PID returns the process id.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Stdin is the process's stdin. It supports write deadlines.
+// Stdin returns the process's stdin. It supports write deadlines.
 func (p *Process) Stdin() *os.File { return p.stdin }
 
-// Stdout is the output of the process. It ends when the process is gone and all of it was read, even if a grandchild has
-// the pipe open.
+// Stdout returns the output of the process. It ends after the process is gone and all output is read, even if a
+// grandchild has the pipe open.
 func (p *Process) Stdout() io.Reader { return p.stdout }
 
 // Done is closed when the process is gone and its stderr is drained.
@@ -139,7 +139,7 @@ func (p *Process) Done() <-chan struct{} { return p.done }
 // Exit describes the end of the process. Valid after Done.
 func (p *Process) Exit() vocabulary.Exit { return p.exit }
 
-// Stop asks the process to end (stdin closed, SIGTERM), kills its process group after grace, and returns when it is
+// Stop ends the process (closes stdin, sends SIGTERM), kills its process group after grace, and returns when it is
 // gone. A second call is allowed. Sweep handles processes that left the group.
 func (p *Process) Stop(grace time.Duration) {
 	p.stopOnce.Do(func() {
@@ -159,14 +159,14 @@ func (p *Process) Stop(grace time.Duration) {
 func (p *Process) Kill() {
 	select {
 	case <-p.done:
-		// The group id may belong to another process by now.
+		// Another process may have the group id by now.
 		return
 	default:
 	}
 	_ = syscall.Kill(-p.PID(), syscall.SIGKILL)
 }
 
-// Release frees the pipes of an ended process, once its stdout was read.
+// Release frees the pipes of an exited process after its stdout was read.
 func (p *Process) Release() {
 	<-p.done
 	p.stdout.close()
@@ -189,7 +189,7 @@ func exitOf(state *os.ProcessState, at time.Time) vocabulary.Exit {
 	return exit
 }
 
-// signalName is the conventional name of the signals that end processes; clients of codex-manager know these.
+// signalName returns the conventional name of a signal that ends processes; clients of codex-manager use these names.
 func signalName(signal syscall.Signal) string {
 	names := map[syscall.Signal]string{
 		syscall.SIGABRT: "SIGABRT", syscall.SIGBUS: "SIGBUS", syscall.SIGFPE: "SIGFPE", syscall.SIGHUP: "SIGHUP",
@@ -206,7 +206,7 @@ func signalName(signal syscall.Signal) string {
 type pipes struct{ in, out, err, childIn, childOut, childErr *os.File }
 
 func openPipes() (p pipes, err error) {
-	// Not exec.Cmd's own pipes: Wait closes those at exit, with unread output in them.
+	// Not exec.Cmd's own pipes: Wait closes those at exit, even with unread output.
 	defer func() {
 		if err != nil {
 			p.closeChild()

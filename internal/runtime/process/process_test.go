@@ -18,7 +18,7 @@ import (
 	"harness/internal/runtime/process"
 )
 
-// parentVariable makes the test binary a server that owns a runtime process, to be killed.
+// parentVariable makes the test binary a server with a runtime process, for the test to kill.
 const parentVariable = "HARNESS_TEST_PARENT"
 
 func TestMain(m *testing.M) {
@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// parent starts a process, prints its id and waits to be killed.
+// parent starts a process, prints its id and waits until it is killed.
 func parent(mark string) int {
 	p, err := process.Start(context.Background(),
 		process.Spec{Path: "/bin/sh", Args: []string{"-c", "echo ready; exec sleep 3600"}, Env: os.Environ(), Marker: mark})
@@ -78,7 +78,7 @@ func TestPipesAndExitCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-p.Done()
-	// What was written before the end can still be read after it.
+	// Output from before the end can still be read after it.
 	out, err := io.ReadAll(p.Stdout())
 	if err != nil || string(out) != "got hello in /\n" {
 		t.Errorf("stdout is %q, %v", out, err)

@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// Limits of what a runtime may write into our log. Everything is read, so that the runtime never blocks; what is above
-// the limits is dropped.
+// Limits of a runtime's stderr in the server log. The server reads everything, so that the runtime never blocks, and
+// drops the output above the limits.
 const (
-	// maxStderrLine is the longest line kept, in bytes; the rest of the line is dropped.
+	// maxStderrLine is the longest logged line, in bytes; the rest of the line is dropped.
 	maxStderrLine = 8 << 10
-	// maxStderrLines is how many lines are kept per second.
+	// maxStderrLines is the maximum number of logged lines per second.
 	maxStderrLines = 200
 )
 
-// drainStderr hands stderr on line by line within the limits until the process is gone. When lines were dropped one
-// line says how many.
+// drainStderr passes on stderr line by line, within the limits, until the process is gone. If it dropped lines, one
+// line has their number.
 func drainStderr(stderr *drainable, deliver func([]byte), now func() time.Time) {
 	defer stderr.close()
 	if deliver == nil {

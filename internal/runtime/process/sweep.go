@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// MarkVariable is the environment variable that carries the mark of a runtime process. Everything the runtime starts
-// inherits it, so commands that left the process group and lost their parent can still be found.
+// MarkVariable is the environment variable with the mark of a runtime process. All child processes inherit it, so
+// that a sweep can find commands that left the process group and lost their parent.
 const MarkVariable = "HARNESS_RUNTIME_MARK"
 
-// sweepPause is the time between two looks; a killed process needs a moment to go.
+// sweepPause is the time between two scans; a killed process needs some time to exit.
 const sweepPause = 5 * time.Millisecond
 
-// Marker is the mark of the runtime called name of the server that owns the data directory. It stays the same over
-// restarts, so that a new server sweeps what a killed one left.
+// Marker returns the mark of the named runtime of the server that owns the data directory. It is the same after
+// restarts, so that a new server can sweep the leftovers of a killed one.
 func Marker(dataDir, name string) string {
 	if abs, err := filepath.Abs(dataDir); err == nil {
 		dataDir = abs
@@ -32,12 +32,12 @@ func Marker(dataDir, name string) string {
 	return name + "-" + hex.EncodeToString(sum[:12])
 }
 
-// Sweep kills (SIGKILL) every process that carries the mark and returns how many it found, when they are gone. It must
-// only be called while no runtime of that mark is meant to run: after it exited, and at server start. A command that
-// cleared its environment is not found.
+// Sweep kills (SIGKILL) every process with the mark, waits until they are gone, and returns how many it found. Call
+// it only while no runtime with that mark should run: after it exited, and at server start. It does not find a
+// command that cleared its environment.
 //
-// It is needed because the commands codex runs have their own sessions: they survive a SIGKILLed codex and a kill of
-// its process group. Processes whose environment has one of the assignments (NAME=value) to spare are left alone.
+// It is needed because the commands of codex have separate sessions: they survive a SIGKILLed codex and a kill of its
+// process group. Sweep skips processes with one of the assignments (NAME=value) in spare in their environment.
 func Sweep(ctx context.Context, mark string, spare ...string) (killed int, err error) {
 	if mark == "" {
 		return 0, nil
@@ -70,15 +70,16 @@ func SweepCarrying(ctx context.Context, assignment string, spare ...string) (kil
 	}
 }
 
-// Marked are the ids of the living processes that carry the mark, without this process.
+// Marked returns the ids of the live processes with the mark, without this process.
 func Marked(mark string) ([]int, error) { return Carrying(MarkVariable + "=" + mark) }
 
-// Carrying are the ids of the living processes whose environment has the assignment (NAME=value), without this process.
+// Carrying returns the ids of the live processes with the assignment (NAME=value) in their environment, without this
+// process.
 func Carrying(assignment string) ([]int, error) { return carrying(assignment, nil) }
 
 func carrying(assignment string, spare []string) ([]int, error) {
-	// One look at a process decides: with a second one for what is spared, a process whose environment can not be read
-	// just then would die.
+	// One read of the environment decides. With a second read for the spared ones, a process with a temporarily
+	// unreadable environment would die.
 	pids, err := marked(func(carries func(assignment string) bool) bool {
 		return carries(assignment) && !slices.ContainsFunc(spare, carries)
 	})

@@ -11,18 +11,17 @@ import (
 	"time"
 )
 
-// Between two programs (execve) a process has no environment for a moment, and would be passed over. A program that
-// loads from a slow disk may take longer than one pause; one that takes longer than all of them is left to the next
-// look.
+// During execve a process briefly has no environment, and a scan would miss it. A program that loads from a slow disk
+// may take longer than one pause. If it takes longer than all of them, the next scan finds it.
 const (
 	replacePause = 100 * time.Microsecond
 	replacePolls = 5_000
-	barePolls    = 10 // until an environment that looks empty is believed to be so
+	barePolls    = 10 // polls until an empty environment counts as empty
 )
 
-// marked scans /proc. Processes of other users can not be read and are none of ours; a zombie has no environment any
-// more. Those on their way to another program are waited for together: on a machine that starts many, one after the
-// other would take forever.
+// marked scans /proc. It cannot read processes of other users, which do not belong to this server; a zombie has no
+// environment. It waits for all processes in execve together: on a machine that starts many, one after the other
+// would take forever.
 func marked(wanted func(carries func(assignment string) bool) bool) ([]int, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -53,14 +52,14 @@ func marked(wanted func(carries func(assignment string) bool) bool) ([]int, erro
 	return pids, nil
 }
 
-// candidate is a process whose environment is not known yet.
+// candidate is a process with an environment that is not known yet.
 type candidate struct {
 	pid  int
-	bare int // how often it looked empty
+	bare int // number of reads with an empty environment
 }
 
-// environment is nil for what can not be read: another user's process, one that is gone. It is not decided while the
-// process is, or may be, on its way to another program.
+// environment returns nil for an unreadable process: one of another user, or one that is gone. It is undecided while
+// the process is, or may be, in execve.
 func (c *candidate) environment() (env []byte, decided bool) {
 	env, err := readAtOnce(fmt.Sprintf("/proc/%d/environ", c.pid))
 	if err != nil {
@@ -76,7 +75,7 @@ func (c *candidate) environment() (env []byte, decided bool) {
 	return nil, state.memoryless() || c.bare == barePolls
 }
 
-// readAtOnce reads a file by one read: the environment that several reads give may end where the program was replaced.
+// readAtOnce reads a file in one read: with several reads, the environment may end where the program was replaced.
 func readAtOnce(name string) ([]byte, error) {
 	for size := 32 << 10; ; size *= 4 {
 		file, err := os.Open(name)

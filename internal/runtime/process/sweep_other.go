@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// marked asks ps for the environments it may show; on macOS that are the ones of this user's processes. Best effort.
+// marked gets the environments from ps; macOS shows only those of this user's processes. Best effort.
 func marked(wanted func(carries func(assignment string) bool) bool) ([]int, error) {
 	out, err := exec.Command("ps", "-axEww", "-o", "pid=,command=").Output()
 	if err != nil {

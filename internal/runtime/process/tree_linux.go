@@ -10,13 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Parent is the parent's id of a process, 0 when there is no such process, or it has no parent here.
+// Parent returns the parent id of a process, 0 when there is no such process, or it has no parent here.
 func Parent(pid int) int {
 	return int(statOf(pid).number(4)) //nolint:gosec // a process id
 }
 
-// Variable reads a variable from the environment a process was started with. "" when it has none of that name, and when
-// it cannot be read: another user's process, one that hides its memory.
+// Variable returns a variable of the environment with which a process started. It is "" when the process has no such
+// variable, or when it is unreadable: it belongs to another user or hides its memory.
 func Variable(pid int, name string) string {
 	env, err := readAtOnce(fmt.Sprintf("/proc/%d/environ", pid))
 	if err != nil {
@@ -30,7 +30,7 @@ func Variable(pid int, name string) string {
 	return ""
 }
 
-// Name is what the kernel calls a process, for people; "" when it is gone.
+// Name returns the kernel's name of a process, for display; "" when it is gone.
 func Name(pid int) string {
 	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
 	if err != nil {
@@ -39,8 +39,8 @@ func Name(pid int) string {
 	return string(bytes.TrimSpace(name))
 }
 
-// KeepDescendants makes this process the parent of every process below it whose own parent ends. Without it the
-// machine's first process becomes the parent, and the origin is lost. Call ReapOrphans from time to time.
+// KeepDescendants makes this process the parent of every descendant that loses its parent. Otherwise the machine's
+// first process becomes the parent, and the origin is lost. Call ReapOrphans regularly.
 func KeepDescendants() error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("become the parent of orphaned descendants: %w", err)
@@ -48,12 +48,11 @@ func KeepDescendants() error {
 	return nil
 }
 
-// ReapOrphans waits for the children of this process that have ended, and stops at one that another goroutine
-// waits for.
+// ReapOrphans waits for the exited children of this process, and stops at one that another goroutine waits for.
 func ReapOrphans(except int) {
 	for {
 		var child ended
-		// Peeked first and waited for by its id: waiting for any child could take one of another goroutine.
+		// Peek first and wait by id: a wait for any child could reap one of another goroutine.
 		err := unix.Waitid(unix.P_ALL, 0, (*unix.Siginfo)(unsafe.Pointer(&child)), unix.WEXITED|unix.WNOHANG|unix.WNOWAIT,
 			nil)
 		if errors.Is(err, unix.EINTR) {
@@ -68,7 +67,7 @@ func ReapOrphans(except int) {
 	}
 }
 
-// ended is what waitid(2) reports of a child, on machines of 64 bits.
+// ended is the result of waitid(2) for a child, on 64-bit machines.
 type ended struct {
 	_   [4]int32 // signal, error, code, and nothing
 	pid int32

@@ -2,17 +2,17 @@
 
 package process
 
-// Parent is not known here: 0.
+// Parent returns 0: this system does not provide it.
 func Parent(int) int { return 0 }
 
-// Variable is not known here: "".
+// Variable returns "": this system does not provide it.
 func Variable(int, string) string { return "" }
 
-// Name is not known here: "".
+// Name returns "": this system does not provide it.
 func Name(int) string { return "" }
 
-// KeepDescendants does nothing here: this system has no such parent.
+// KeepDescendants does nothing: this system cannot do it.
 func KeepDescendants() error { return nil }
 
-// ReapOrphans does nothing here.
+// ReapOrphans does nothing on this system.
 func ReapOrphans(int) {}

@@ -14,14 +14,13 @@ import (
 	"harness/internal/runtime"
 )
 
-// startTime and endTime are how long the scripted processes take to start and to end.
+// startTime and endTime are the times that the scripted processes need to start and to end.
 const (
 	startTime = 2 * time.Second
 	endTime   = time.Second
 )
 
-// script is a runtime whose processes are words: "a#2" is the second process of conversation a. It logs its
-// calls.
+// script is a runtime with words as processes: "a#2" is the second process of conversation a. It logs its calls.
 type script struct {
 	t   *testing.T
 	set *Set[string]
@@ -35,7 +34,7 @@ type script struct {
 	fail   error
 }
 
-// play runs a test in a bubble, and checks at its end that nothing is left.
+// play runs a test in a synctest bubble, and checks at its end that nothing is left.
 func play(t *testing.T, options Options[string], test func(t *testing.T, s *script)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -133,7 +132,7 @@ func (s *script) dies(name string) {
 	s.gone[name]()
 }
 
-// use is a Use that must succeed.
+// use calls Use, which must succeed.
 func (s *script) use(id string) (name string, done func()) {
 	s.t.Helper()
 	name, done, err := s.set.Use(s.t.Context(), id)
@@ -143,7 +142,7 @@ func (s *script) use(id string) (name string, done func()) {
 	return name, done
 }
 
-// uses is use by another caller: its result is logged.
+// uses is use by another caller: it logs the result.
 func (s *script) uses(ctx context.Context, id string) {
 	s.t.Helper()
 	go func() {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// grant serves the waiters in order: with an existing process, or a slot for a new one. mu is held.
+// grant serves the waiters in order: with an existing process, or a slot for a new one. The caller holds mu.
 func (s *Set[P]) grant() {
 	s.waiting = slices.DeleteFunc(s.waiting, func(one *waiter[P]) bool {
 		e := s.entries[one.threadID]
@@ -24,7 +24,7 @@ func (s *Set[P]) grant() {
 	})
 }
 
-// makeRoom ends unused processes, the longest unused first, one per waiter. mu is held.
+// makeRoom ends unused processes, the longest unused first, one per waiter. The caller holds mu.
 func (s *Set[P]) makeRoom() {
 	ending := 0
 	var unused []*entry[P]
@@ -42,7 +42,7 @@ func (s *Set[P]) makeRoom() {
 	}
 }
 
-// enter adds an entry that starts. mu is held.
+// enter adds an entry in the starting state. The caller holds mu.
 func (s *Set[P]) enter(threadID string) *entry[P] {
 	e := &entry[P]{threadID: threadID, state: Starting, startedAt: time.Now(), ready: make(chan struct{}),
 		ended: make(chan struct{})}
@@ -77,7 +77,7 @@ func (s *Set[P]) start(e *entry[P]) {
 	}
 }
 
-// keep adds a use of an entry. mu is held.
+// keep adds a use of an entry. The caller holds mu.
 func (s *Set[P]) keep(e *entry[P]) {
 	e.uses++
 	if e.timer != nil {
@@ -93,7 +93,7 @@ func (s *Set[P]) release(e *entry[P]) {
 	s.park(e)
 }
 
-// park makes an unused entry evictable, or ends it after the idle time. mu is held.
+// park makes an unused entry evictable, or ends it after the idle time. The caller holds mu.
 func (s *Set[P]) park(e *entry[P]) {
 	if e.uses > 0 || e.state != Running {
 		return
@@ -113,7 +113,7 @@ func (s *Set[P]) park(e *entry[P]) {
 	})
 }
 
-// end ends an entry's process. mu is held.
+// end ends an entry's process. The caller holds mu.
 func (s *Set[P]) end(e *entry[P]) {
 	if e.timer != nil {
 		e.timer.Stop()
@@ -127,7 +127,7 @@ func (s *Set[P]) end(e *entry[P]) {
 	})
 }
 
-// gone notes that an entry's process has ended by itself. A caller that ends a process waits for it.
+// gone records that an entry's process exited by itself. A caller that ends a process waits for it.
 func (s *Set[P]) gone(e *entry[P]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -136,10 +136,10 @@ func (s *Set[P]) gone(e *entry[P]) {
 	}
 }
 
-// freeSlot removes an entry and gives its slot to the next waiter. mu is held.
+// freeSlot removes an entry and gives its slot to the next waiter. The caller holds mu.
 func (s *Set[P]) freeSlot(e *entry[P]) {
 	if s.entries[e.threadID] != e {
-		return // it has left
+		return // it is already removed
 	}
 	if e.timer != nil {
 		e.timer.Stop()

@@ -1,9 +1,9 @@
-// Package processes keeps the processes of a runtime that has one for each conversation: started when a conversation is
-// used, shared by all who use it, closed when it was idle for a while, and no more of them at once than there may be.
-// Those beyond wait in the order they came.
+// Package processes keeps the processes of a runtime with one process for each conversation. It starts a process when
+// a caller uses the conversation, shares it among all users, and closes it after an idle time. It bounds their
+// number; uses above the limit wait in order of arrival.
 //
-// It owns which conversation has a process, and for how long. It must never know what a process is: how one is started
-// and ended is the adapter's business.
+// It owns which conversation has a process, and for how long. It must never know what a process is: the adapter
+// starts and ends them.
 package processes
 
 import (
@@ -16,21 +16,21 @@ import (
 	"harness/internal/runtime"
 )
 
-// Options are what a Set is built from. Start and End are required.
+// Options configure a Set. Start and End are required.
 type Options[P any] struct {
 	// Runtime is the runtime's name in errors.
 	Runtime string
 	// Max bounds the number of processes; 0 is no limit. Adopted ones do not wait for it.
 	Max int
-	// Idle is how long a process may be unused before it is ended; 0 is forever.
+	// Idle is how long a process may be unused before the Set ends it; 0 is forever.
 	Idle time.Duration
-	// Start starts the process of a conversation, possibly not its first one; it has its own timeout. It must call gone
-	// when the process ends without a request. ctx ends with the Set.
+	// Start starts the process of a conversation, possibly not its first one; it has its own timeout. It must call
+	// gone when the process exits by itself. ctx ends with the Set.
 	Start func(ctx context.Context, threadID string, gone func()) (P, error)
 	// End ends a process and returns when it is gone. It has its own timeout.
 	End func(threadID string, process P)
-	// Waits, when set, is called when a use has to wait for a slot, with the number of uses before it. It must
-	// not call the Set.
+	// Waits, when set, runs when a use has to wait for a slot. It gets the number of uses before it. It must not call
+	// the Set.
 	Waits func(threadID string, before int)
 }
 
@@ -55,7 +55,7 @@ type Info[P any] struct {
 	StartedAt time.Time
 }
 
-// Set are the processes of a runtime. Make it with New. All methods may be called from any goroutine.
+// Set holds the processes of a runtime. Make it with New. Any goroutine may call any method.
 type Set[P any] struct {
 	options Options[P]
 	ctx     context.Context // of starts
@@ -68,20 +68,20 @@ type Set[P any] struct {
 	waiting []*waiter[P] // for a slot, in order
 }
 
-// entry is the process of one conversation. Set.mu guards it, except that process and err do not change once ready is
-// closed.
+// entry is the process of one conversation. Set.mu guards it, except that process and err do not change after ready
+// is closed.
 type entry[P any] struct {
 	threadID  string
 	state     State
 	startedAt time.Time
 	uses      int
-	unused    time.Time   // since when
+	unused    time.Time   // the time since which it is unused
 	timer     *time.Timer // ends it when it stays unused
 	ready     chan struct{}
 	process   P
 	err       error
 	ended     chan struct{}
-	over      bool // it ended by itself, and gone will be called
+	over      bool // it exited by itself, and a call of gone will follow
 }
 
 // waiter is a use without an entry.
@@ -96,9 +96,10 @@ func New[P any](options Options[P]) *Set[P] {
 	return &Set[P]{options: options, ctx: ctx, cancel: cancel, entries: map[string]*entry[P]{}}
 }
 
-// Use returns the process of a conversation, started if necessary, and keeps it until done is called. A running turn is
-// a use, too. At the limit the longest unused process makes room; if all are in use, Use waits. runtime.ErrUnavailable
-// with the cause and the remedy when ctx ends meanwhile, or the Set is stopped.
+// Use returns the process of a conversation, after starting it if necessary, and keeps it until the caller calls
+// done. A running turn is a use, too. At the limit Use ends the longest unused process; if all are in use, it waits.
+// It returns runtime.ErrUnavailable with the cause and the remedy when ctx ends during the wait, or the Set is
+// stopped.
 func (s *Set[P]) Use(ctx context.Context, threadID string) (process P, done func(), err error) {
 	one := &waiter[P]{threadID: threadID, granted: make(chan *entry[P], 1)}
 	s.mu.Lock()
@@ -162,8 +163,8 @@ func (s *Set[P]) stoppedError() error {
 		s.options.Runtime)
 }
 
-// Keep is Use of an existing or starting process, without a wait, for work that began in it by itself. False when the
-// conversation has none that stays.
+// Keep is Use of an existing or starting process, without a wait, for work that the process started by itself. It
+// returns false when the conversation has no process that stays.
 func (s *Set[P]) Keep(threadID string) (done func(), kept bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -175,8 +176,8 @@ func (s *Set[P]) Keep(threadID string) (done func(), kept bool) {
 	return sync.OnceFunc(func() { s.release(e) }), true
 }
 
-// Adopt takes over a running process, regardless of the limit, and keeps it as Use does; gone is as in Options.Start.
-// False when the conversation has one, or the Set is stopped.
+// Adopt adds a running process, regardless of the limit, and keeps it as Use does; gone is as in Options.Start. It
+// returns false when the conversation has one, or the Set is stopped.
 func (s *Set[P]) Adopt(threadID string, process P, startedAt time.Time) (done, gone func(), adopted bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -190,8 +191,8 @@ func (s *Set[P]) Adopt(threadID string, process P, startedAt time.Time) (done, g
 	return sync.OnceFunc(func() { s.release(e) }), func() { s.gone(e) }, true
 }
 
-// Leaving notes that the process of a conversation has ended by itself, before that is published. No caller gets it
-// afterwards, and new ones wait until its gone is called.
+// Leaving records that the process of a conversation exited by itself, before that is published. Callers no longer
+// get it, and new ones wait for the call of its gone.
 func (s *Set[P]) Leaving(threadID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -203,8 +204,8 @@ func (s *Set[P]) Leaving(threadID string) {
 	}
 }
 
-// Close ends the process of a conversation and waits for that; without one it does nothing. runtime.ErrTurnActive while
-// it is in use.
+// Close ends the process of a conversation and waits for its exit; without one it does nothing. It returns
+// runtime.ErrTurnActive while the process is in use.
 func (s *Set[P]) Close(ctx context.Context, threadID string) error {
 	s.mu.Lock()
 	e := s.entries[threadID]
@@ -228,8 +229,8 @@ func (s *Set[P]) Close(ctx context.Context, threadID string) error {
 	}
 }
 
-// Stop ends all processes and waits for that within ctx. Waiting callers get runtime.ErrUnavailable. A second call is
-// allowed.
+// Stop ends all processes and waits for their exit within ctx. Waiting callers get runtime.ErrUnavailable. A second
+// call is allowed.
 func (s *Set[P]) Stop(ctx context.Context) error {
 	s.mu.Lock()
 	if s.stopped == nil {
@@ -258,7 +259,7 @@ func (s *Set[P]) Stop(ctx context.Context) error {
 	}
 }
 
-// List are the current processes in start order, and the number of uses that wait for a slot.
+// List returns the current processes in start order, and the number of uses that wait for a slot.
 func (s *Set[P]) List() (processes []Info[P], waiting int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"harness/internal/runtime"
 )
 
-// All users of a conversation share its process; unused for a while it is ended, and the next use resumes it in
-// a new one.
+// All users of a conversation share its process. After an idle time the Set ends it, and the next use resumes the
+// conversation in a new one.
 func TestIdleProcessesAreClosedAndResumed(t *testing.T) {
 	play(t, Options[string]{Idle: time.Minute}, func(t *testing.T, s *script) {
 		first, done := s.use("a")
@@ -22,18 +22,18 @@ func TestIdleProcessesAreClosedAndResumed(t *testing.T) {
 		}
 		s.want("start a#1")
 		done()
-		done() // twice is once
+		done() // a second call has no effect
 		pass(time.Hour)
-		s.want("") // a turn that lasts is no idle time
+		s.want("") // a long turn is not idle time
 		doneAgain()
 		pass(time.Minute - time.Millisecond)
-		_, done = s.use("a") // just in time
+		_, done = s.use("a") // just before the idle time ends
 		done()
 		pass(time.Minute - time.Millisecond)
 		s.want("")
 		pass(time.Millisecond)
 		s.want("end a#1")
-		s.uses(t.Context(), "a") // while it ends
+		s.uses(t.Context(), "a") // during its end
 		pass(endTime + startTime)
 		s.want("a waits for 0, start a#2, use a#2")
 		other, done := s.use("b")
@@ -45,7 +45,7 @@ func TestIdleProcessesAreClosedAndResumed(t *testing.T) {
 	})
 }
 
-// Without an idle time nothing is ever closed, without a bound no use waits.
+// Without an idle time no process is closed, and without a bound no use waits.
 func TestNoBounds(t *testing.T) {
 	play(t, Options[string]{}, func(t *testing.T, s *script) {
 		for _, id := range []string{"a", "b", "c", "d", "e"} {
@@ -57,8 +57,8 @@ func TestNoBounds(t *testing.T) {
 	})
 }
 
-// As many as there may be: one that is unused makes room, the longest unused first; when all are used the next ones
-// wait in order.
+// At the bound an unused process makes room, the longest unused first. When all are in use, the next uses wait in
+// order.
 func TestWaitingInOrder(t *testing.T) {
 	play(t, Options[string]{Max: 2, Idle: time.Hour}, func(t *testing.T, s *script) {
 		_, doneA := s.use("a")
@@ -72,7 +72,7 @@ func TestWaitingInOrder(t *testing.T) {
 		if _, waiting := s.set.List(); waiting != 4 {
 			t.Errorf("%d wait", waiting)
 		}
-		if name, done := s.use("a"); name != "a#1" { // it has its process: it passes those who wait
+		if name, done := s.use("a"); name != "a#1" { // it has a process, so it does not wait
 			t.Errorf("used %s", name)
 		} else {
 			done()
@@ -80,7 +80,7 @@ func TestWaitingInOrder(t *testing.T) {
 		doneB()
 		s.want("end b#1")
 		pass(endTime + startTime)
-		// Both uses of c had their turn in one process, which then makes room for d, and that for e.
+		// Both uses of c had their turn in one process. It then makes room for d, and that for e.
 		pass(2 * (endTime + startTime))
 		got := s.drainLog()
 		if want := "start c#1, use c#1, use c#1, end c#1, start d#1, use d#1, end d#1, start e#1, use e#1"; got != want {
@@ -95,7 +95,7 @@ func TestWaitingInOrder(t *testing.T) {
 	})
 }
 
-// A caller that stops waiting gets the reason and what to do, and no other caller loses its position.
+// A caller that stops waiting gets the reason and the remedy, and no other caller loses its position.
 func TestGivingUp(t *testing.T) {
 	play(t, Options[string]{Max: 1}, func(t *testing.T, s *script) {
 		_, done := s.use("a")
@@ -118,7 +118,7 @@ func TestGivingUp(t *testing.T) {
 		pass(2 * (endTime + startTime))
 		s.want("end a#1, start b#1, use b#1, end b#1, start d#1, use d#1")
 
-		// One that is starting when its only user leaves is there for the next.
+		// If the only user of a starting process leaves, the process is available to the next user.
 		leaving, leave := context.WithTimeout(t.Context(), endTime+startTime/2)
 		defer leave()
 		if _, _, err := s.set.Use(leaving, "e"); !errors.Is(err, runtime.ErrUnavailable) ||
@@ -133,7 +133,7 @@ func TestGivingUp(t *testing.T) {
 	})
 }
 
-// A failed start is reported to all who wait for it, and its slot goes to the next.
+// All waiting callers get the error of a failed start, and the next waiter gets the slot.
 func TestFailedStart(t *testing.T) {
 	play(t, Options[string]{Max: 1}, func(t *testing.T, s *script) {
 		s.failing(errors.New("no such program"))
@@ -173,7 +173,7 @@ func TestProcessDeath(t *testing.T) {
 	})
 }
 
-// Once a process is known to have ended no caller gets it; the next one starts after that was published.
+// After the exit of a process is known, no caller gets it; the next one starts after its publication.
 func TestDeathWhileItIsPublished(t *testing.T) {
 	play(t, Options[string]{Max: 1, Idle: time.Minute}, func(t *testing.T, s *script) {
 		_, done := s.use("a")
@@ -191,22 +191,21 @@ func TestDeathWhileItIsPublished(t *testing.T) {
 		s.gone["a#1"]()
 		pass(startTime)
 		s.want("start a#2, use a#2")
-		s.gone["a#1"]() // once more
+		s.gone["a#1"]() // a second time
 		if name, _ := s.use("a"); name != "a#2" {
 			t.Errorf("used %s", name)
 		}
 	})
 }
 
-// A process of an earlier server is gone on with, even where there are too many: none of them is ended while it is
-// used.
+// A Set continues with a process of an earlier server, even above the bound: it ends none of them while it is in use.
 func TestAdopt(t *testing.T) {
 	play(t, Options[string]{Max: 1, Idle: time.Minute}, func(t *testing.T, s *script) {
 		began := time.Now().Add(-time.Hour)
 		doneA, goneA, first := s.set.Adopt("a", "a#old", began)
 		doneB, _, second := s.set.Adopt("b", "b#old", began.Add(time.Second))
 		_, _, third := s.set.Adopt("b", "b#twice", began)
-		s.alive = nil // they are not started here, and End is called for them all the same
+		s.alive = nil // the Set does not start them, but calls End for them nevertheless
 		if !first || !second || third {
 			t.Errorf("adopted %t, %t, %t", first, second, third)
 		}
@@ -218,10 +217,10 @@ func TestAdopt(t *testing.T) {
 		doneB()
 		s.want("end b#old")
 		pass(endTime)
-		s.want("") // there is still one, which is as many as there may be
+		s.want("") // one is left, which is the bound
 		doneA()
 		s.want("end a#old")
-		goneA() // as it was asked to
+		goneA() // it ended on request
 		pass(endTime + startTime)
 		s.want("start c#1, use c#1")
 	})
@@ -246,7 +245,7 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// What began by itself in a process that is there keeps it, and starts none.
+// Work that starts by itself keeps an existing process, and starts none.
 func TestKeep(t *testing.T) {
 	play(t, Options[string]{Idle: time.Minute}, func(t *testing.T, s *script) {
 		if _, kept := s.set.Keep("a"); kept {
@@ -271,7 +270,7 @@ func TestKeep(t *testing.T) {
 	})
 }
 
-// A stop ends what runs and what starts, and sends those away who wait.
+// A stop ends running and starting processes, and rejects waiting callers.
 func TestStop(t *testing.T) {
 	play(t, Options[string]{Max: 2}, func(t *testing.T, s *script) {
 		s.use("a")

@@ -1,6 +1,6 @@
 // Package sources reads files that agents load themselves, and their checksums.
 //
-// It owns how a file is read. It must never know which files an agent loads: its adapter does.
+// It owns the reading of a file. It must never know which files an agent loads: that is in its adapter.
 package sources
 
 import (
@@ -23,7 +23,7 @@ const maxFile = 16 << 20
 // Candidate is a file that an agent loads if it exists.
 type Candidate struct{ Path, Kind, Scope string }
 
-// Files are the existing candidates in order, without duplicates.
+// Files returns the existing candidates in order, without duplicates.
 func Files(candidates ...Candidate) []runtime.Source {
 	found, seen := []runtime.Source{}, map[string]bool{}
 	for _, c := range candidates {
@@ -46,7 +46,7 @@ func Files(candidates ...Candidate) []runtime.Source {
 
 var errNoFile = errors.New("it is no file")
 
-// read computes a checksum. Only regular files are opened: others could block the reader.
+// read computes a checksum. It opens only regular files: others could block the reader.
 func read(source *runtime.Source) error {
 	file, err := os.OpenFile(source.Path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -71,7 +71,7 @@ func read(source *runtime.Source) error {
 	return nil
 }
 
-// reason is an error without the path, which the source has.
+// reason returns an error without the path, which the source has.
 func reason(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {
@@ -80,8 +80,8 @@ func reason(err error) error {
 	return err
 }
 
-// Upwards are the folders from a project's root down to a folder; only the folder outside of projects. The root is the
-// nearest parent with .git.
+// Upwards returns the folders from a project's root down to a folder; outside of projects only that folder. The root
+// is the nearest parent with .git.
 func Upwards(folder string) []string {
 	chain := []string{folder}
 	for dir := folder; ; dir = filepath.Dir(dir) {

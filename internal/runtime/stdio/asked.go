@@ -11,9 +11,9 @@ import (
 // openRequest is an open request of the agent.
 type openRequest struct{ thread, turn string }
 
-// notice tracks the agent's requests. It refuses one that cannot be decided; the channel is closed once the refusal is
-// sent. The request must not be stored before: if this server died in between, no other server would see it, and the
-// agent would wait forever.
+// notice tracks the agent's requests. It refuses one that the server cannot decide, and closes the channel after it
+// sent the refusal. The server must not store the request before: if it died in between, the next server would not
+// see the request, and the agent would wait forever.
 func (c *Conn) notice(signals []runtime.Signal) (refused <-chan struct{}) {
 	for _, s := range signals {
 		switch change := s.Change.(type) {
@@ -26,7 +26,7 @@ func (c *Conn) notice(signals []runtime.Signal) (refused <-chan struct{}) {
 			delete(c.requests, string(change.RequestID))
 			c.mu.Unlock()
 		case runtime.TurnCompleted:
-			// An ended turn has no open requests. Not every agent closes them.
+			// An ended turn has no open requests. Not every agent closes them itself.
 			c.mu.Lock()
 			for id, open := range c.requests {
 				if open.thread == s.ThreadID && open.turn == change.TurnID {
@@ -45,13 +45,13 @@ func (c *Conn) notice(signals []runtime.Signal) (refused <-chan struct{}) {
 	return refused
 }
 
-// refuse refuses a request that cannot be decided, after everything before it.
+// refuse refuses a request that the server cannot decide, after everything before it.
 func (c *Conn) refuse(s runtime.Signal, before <-chan struct{}) (refused <-chan struct{}) {
 	return c.reply(s.Method, func() error { return c.sendRefusal(context.Background(), s) }, before)
 }
 
-// reply answers a request without a person, after everything before it. The channel is closed when that is done; nil
-// when no caller has to wait.
+// reply answers a request without a user, after everything before it. It closes the channel after the answer. The
+// channel is nil when no caller has to wait.
 func (c *Conn) reply(method string, send func() error, before <-chan struct{}) <-chan struct{} {
 	done := make(chan struct{})
 	c.refusing.Go(func() {
@@ -88,12 +88,12 @@ func (c *Conn) SendOnce(ctx context.Context, requestID json.RawMessage, line []b
 	return c.write(ctx, line, func(line []byte) (int, error) { return c.pipes.once(answerKey(requestID), line) })
 }
 
-// answerKey identifies the answer to a request, which must reach the agent once from any server.
+// answerKey identifies the answer to a request. The agent must get it only once, from any server.
 func answerKey(requestID json.RawMessage) string {
 	return "answer:" + runtime.KnownID(string(requestID))
 }
 
-// Claim removes a request of the agent from the open ones; true for exactly one caller.
+// Claim removes a request of the agent from the open ones. It returns true to exactly one caller.
 func (c *Conn) Claim(requestID json.RawMessage) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -114,7 +114,7 @@ func (c *Conn) AsksIn(threadID string) bool {
 	return false
 }
 
-// Quiet reports whether the agent has no open request, has sent nothing since a time, and all its output is stored.
+// Quiet reports whether the agent has no open request, no output since a time, and no output left to store.
 func (c *Conn) Quiet(since time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -33,8 +33,8 @@ type answer struct {
 	err    error
 }
 
-// Call makes one request and waits at most timeout for its answer. It waits for a free slot when many are open. The
-// error of a refusal is the Protocol's; runtime.ErrTimeout, runtime.ErrUnavailable.
+// Call makes one request and waits at most timeout for its answer. If many are open, it first waits for a free slot.
+// The Protocol makes the error of a refusal. Other errors are runtime.ErrTimeout and runtime.ErrUnavailable.
 func (c *Conn) Call(ctx context.Context, timeout time.Duration, method string, params any) (result json.RawMessage,
 	err error) {
 	if c.called != nil {
@@ -115,7 +115,7 @@ func (c *Conn) callOnce(ctx context.Context, method string, params any, about Ca
 	}
 }
 
-// abandon keeps a request whose caller gave up, if its answer still matters; false when it is answered.
+// abandon keeps a canceled request if its answer still matters. It returns false if the request is already answered.
 func (c *Conn) abandon(key string, p *pending) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -130,7 +130,7 @@ func (c *Conn) abandon(key string, p *pending) bool {
 	return true
 }
 
-// Announcing reports whether a request with this Call.Announces is unanswered, including those of earlier servers.
+// Announcing reports whether a request with this Call.Announces is open, including requests of earlier servers.
 func (c *Conn) Announcing(as string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -147,7 +147,7 @@ func (c *Conn) Announcing(as string) bool {
 	return false
 }
 
-// Overdue distinguishes a deadline, a failure of the runtime, from a caller that left.
+// Overdue distinguishes a deadline, which is a failure of the runtime, from a canceled call.
 func (c *Conn) Overdue(ctx context.Context, method string) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fmt.Errorf("%w: %s did not answer %s", runtime.ErrTimeout, c.name, method)
@@ -155,7 +155,7 @@ func (c *Conn) Overdue(ctx context.Context, method string) error {
 	return ctx.Err()
 }
 
-// settle notes that a call needs no answer.
+// settle marks a call as finished.
 func (c *Conn) settle(p *pending) {
 	if c.pipes.settled != nil && p.label != "" {
 		c.pipes.settled(p.label)

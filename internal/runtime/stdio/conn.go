@@ -17,25 +17,25 @@ import (
 	"harness/internal/runtime"
 )
 
-// maxInFlight bounds the open requests. codex drops requests for good when somewhat more than 128 are open.
+// maxInFlight bounds the open requests. Beyond about 128 open requests, codex drops further ones for good.
 const maxInFlight = 32
 
-// writeTimeout is how long an agent may refuse to read a line before its process counts as hung.
+// writeTimeout is how long an agent may leave a line unread before its process counts as hung.
 const writeTimeout = 30 * time.Second
 
-// pipes is what a connection needs of a process.
+// pipes are the operations that a connection needs from a process.
 type pipes struct {
 	in   writer
 	out  io.Reader
 	kill func()
-	// once writes a line unless this process got one with the same key before, from any server; nil when only this
-	// server writes to it.
+	// once writes a line unless a server already sent this process one with the same key; nil when only this server
+	// writes to the process.
 	once func(key string, line []byte) (int, error)
-	// call writes a request, settled marks it as answered: the next server knows of the open ones. nil when only this
-	// server writes to the process.
+	// call writes a request and settled marks it as answered, so that the next server gets the open ones. Both are
+	// nil when only this server writes to the process.
 	call    func(label string, line []byte) (int, error)
 	settled func(label string)
-	// note keeps a value for the next server; nil when there is none.
+	// note stores a value for the next server; nil when there is no place for it.
 	note func(value json.RawMessage)
 	// ack reports the offset up to which the process's output is durable; nil without a spool.
 	ack func(offset int64)
@@ -48,7 +48,7 @@ type writer interface {
 	SetWriteDeadline(time.Time) error
 }
 
-// Conn is the connection with one process: it pairs answers with requests and passes everything else on in order.
+// Conn is the connection with one process. It matches answers to requests and passes all other lines on in order.
 type Conn struct {
 	name       string
 	generation string
@@ -69,26 +69,26 @@ type Conn struct {
 	pending  map[string]*pending
 	requests map[string]openRequest
 	orphaned map[string]orphanedCall
-	lost     map[string]bool // threads of orphaned calls that were reported as unanswered
+	lost     map[string]bool // threads of orphaned calls that the connection reported as unanswered
 	labels   []string        // of earlier servers' SendOpen
 	dead     error
 
-	// ending has the reason why the process must end.
+	// ending receives the reason why the process must end.
 	ending chan *EndedError
-	// gone is closed when no more output will come from the process.
+	// gone is closed after the last output of the process.
 	gone     chan struct{}
 	refusing sync.WaitGroup
 	probing  sync.WaitGroup
-	// made is the creation time of the connection, spoke the time of the last output after it (ns). lastBatch and stored
-	// are the offsets of the last batch and of the last stored one.
+	// made is the creation time of the connection, spoke the time of the last later output (ns). lastBatch and stored
+	// are the offsets of the last batch and of the last stored batch.
 	made                     time.Time
 	spoke, lastBatch, stored atomic.Int64
-	// onStarted is called once when the process is usable; hello is its description of itself.
+	// onStarted runs once, when the process is usable. hello is the process's description of itself.
 	onStarted func()
 	hello     json.RawMessage
 
-	// offset is where our output begins, attachment the number of servers that attached to the process, including this
-	// one. inherited says that there were others. pushed is the last offset passed on.
+	// offset is the start of this server's output. attachment is the number of servers that attached to the process,
+	// including this one. inherited is set if there were others. pushed is the last offset passed on.
 	offset, attachment, pushed int64
 	inherited                  bool
 	// readOffset is the end of the current line.
@@ -98,12 +98,12 @@ type Conn struct {
 const (
 	// attachmentShift separates the request ids of successive servers.
 	attachmentShift = 32
-	// positionStep is how many irrelevant bytes may be read before the position is sent alone, so that a spool can be
-	// trimmed.
+	// positionStep is the number of irrelevant bytes after which the connection sends the position alone, so that the
+	// shim can trim the spool.
 	positionStep = 1 << 20
 )
 
-// newConn makes the connection with a process that the launcher started.
+// newConn makes the connection with a process from the launcher.
 func newConn(launcher *Launcher, generation string, p pipes, out *queue, speak func(*Conn) Protocol) *Conn {
 	c := &Conn{
 		name: launcher.launch.Name, generation: generation, pipes: p, out: out, called: launcher.launch.Called,
@@ -117,7 +117,7 @@ func newConn(launcher *Launcher, generation string, p pipes, out *queue, speak f
 	return c
 }
 
-// Protocol is the agent's protocol on this connection (Options.Speak).
+// Protocol returns the agent's protocol on this connection (Options.Speak).
 func (c *Conn) Protocol() Protocol { return c.protocol }
 
 // Generation identifies the process.
@@ -126,22 +126,22 @@ func (c *Conn) Generation() string { return c.generation }
 // Inherited reports whether earlier servers attached to the process.
 func (c *Conn) Inherited() bool { return c.inherited }
 
-// Hello is the process's description of itself at its greeting, nil if unknown.
+// Hello returns the process's description of itself from its handshake, nil if unknown.
 func (c *Conn) Hello() json.RawMessage {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.hello
 }
 
-// ReadOffset is the end of the current line in the process's output. It is for Protocol.Read.
+// ReadOffset returns the end of the current line in the process's output, for Protocol.Read.
 func (c *Conn) ReadOffset() int64 { return c.readOffset }
 
-// Gone is closed when no more output will come from the process.
+// Gone is closed after the last output of the process.
 func (c *Conn) Gone() <-chan struct{} { return c.gone }
 
-// Started marks the process as usable. The Protocol calls it from Read or Answered to keep the order, or from Greet when
-// there is no line to read it from. Hello is the process's description of itself, nil if unknown; later servers get it.
-// Only the first call counts.
+// Started marks the process as usable. The Protocol calls it from Read or Answered to keep the order, or from Greet
+// if no line shows that the process is usable. hello is the process's description of itself, nil if unknown; later
+// servers get it. Only the first call counts.
 func (c *Conn) Started(hello json.RawMessage) {
 	c.mu.Lock()
 	if len(c.hello) == 0 {
@@ -173,8 +173,8 @@ func (c *Conn) read() {
 			c.push(first, lines.offset, said)
 		}
 		if len(line) > hugeLine {
-			// Release the line. The agent may be quiet for minutes without a collection, which would keep a line of up
-			// to 64 MiB and its copies. A few such lines took 184 and 237 MiB without this, against a limit of 128.
+			// Release the line. An idle agent may cause no collection for minutes, which would keep a line of up to
+			// 64 MiB and its copies. Without this, a few such lines took 184 and 237 MiB, against a limit of 128.
 			c.out.drain()
 			debug.FreeOSMemory()
 		}
@@ -185,7 +185,7 @@ func (c *Conn) read() {
 	close(c.gone)
 }
 
-// push passes on the meaning of a line, with its offset if there is a spool. It is delivered once first is closed.
+// push passes on the meaning of a line, with its offset if there is a spool. Delivery waits until first is closed.
 func (c *Conn) push(first <-chan struct{}, offset int64, said Line) {
 	c.spoke.Store(int64(time.Since(c.made)))
 	batch := runtime.Batch{Generation: c.generation, Native: said.Native, Signals: said.Signals, About: said.About,
@@ -205,14 +205,14 @@ func (c *Conn) push(first <-chan struct{}, offset int64, said Line) {
 	c.out.pushAfter(first, batch)
 }
 
-// passed notes irrelevant output.
+// passed counts irrelevant output.
 func (c *Conn) passed(offset int64) {
 	if c.pipes.ack != nil && offset-c.pushed >= positionStep {
 		c.push(nil, offset, Line{})
 	}
 }
 
-// handle handles one line. It returns what to pass on, and what must happen before its delivery.
+// handle handles one line. It returns the data to pass on, and a channel that must close before its delivery.
 func (c *Conn) handle(line []byte) (said Line, first <-chan struct{}) {
 	said, err := c.protocol.Read(line, time.Now())
 	switch {
@@ -259,8 +259,8 @@ func (c *Conn) respond(said Line) {
 	c.out.pushAnswer(func() { p.answer <- answer{result: said.Result} })
 }
 
-// answered gives an answer to the protocol and passes on what it announces. If the server dies before that is stored,
-// the next one gets the request.
+// answered gives an answer to the protocol and passes on the signals it announces. If the server dies before it
+// stores them, the next server gets the request.
 func (c *Conn) answered(p *pending, result json.RawMessage) {
 	c.protocol.Answered(p.method, p.thread, result)
 	announcer, can := c.protocol.(Announcer)
@@ -275,7 +275,7 @@ func (c *Conn) answered(p *pending, result json.RawMessage) {
 	c.push(nil, c.readOffset, Line{Signals: signals, settles: p})
 }
 
-// fail ends every open call with the cause, and later ones at once.
+// fail ends every open call with the cause. Later calls fail at once.
 func (c *Conn) fail(cause error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -290,12 +290,12 @@ func (c *Conn) fail(cause error) {
 	clear(c.requests)
 }
 
-// Send writes a complete line. It restores the agent's own ids in place of their substitutes.
+// Send writes a complete line. It replaces substitutes by the agent's own ids.
 func (c *Conn) Send(ctx context.Context, line []byte) error {
 	return c.write(ctx, line, c.pipes.in.Write)
 }
 
-// sendCall is Send for a request that later servers must know until it is settled.
+// sendCall is Send for a request that later servers must have until it is settled.
 func (c *Conn) sendCall(ctx context.Context, label string, line []byte) error {
 	if c.pipes.call == nil || label == "" {
 		return c.Send(ctx, line)
@@ -303,7 +303,7 @@ func (c *Conn) sendCall(ctx context.Context, label string, line []byte) error {
 	return c.write(ctx, line, func(line []byte) (int, error) { return c.pipes.call(label, line) })
 }
 
-// write writes one line as a whole. A process that does not read for writeTimeout is killed: half a line cannot be
+// write writes one whole line. It kills a process that does not read for writeTimeout: half a line cannot be
 // retracted.
 func (c *Conn) write(ctx context.Context, line []byte, write func(line []byte) (int, error)) error {
 	select {

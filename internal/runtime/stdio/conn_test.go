@@ -11,7 +11,7 @@ import (
 	"harness/internal/runtime"
 )
 
-// gate lets one write through when the test opens it.
+// gate lets one write pass when the test opens it.
 type gate struct{ open chan struct{} }
 
 func (g gate) Write(b []byte) (int, error) {
@@ -21,14 +21,14 @@ func (g gate) Write(b []byte) (int, error) {
 
 func (gate) SetWriteDeadline(time.Time) error { return nil }
 
-// plainConn is a connection to a process whose output is written by the test.
+// plainConn returns a connection to a process; the test writes its output.
 func plainConn(g gate, in io.Reader, ack func(int64)) *Conn {
 	return newConn(NewLauncher(Launch{Name: "plain", Logger: zerolog.Nop()}), "g",
 		pipes{in: g, out: in, kill: func() {}, ack: ack}, newQueue(), speakPlain)
 }
 
-// A refused request is not published, so not stored either, before the refusal is written: a server that dies
-// in between is followed by one that reads the request again.
+// A refused request is not published, and so not stored, before the refusal is written. If a server dies in between,
+// the next one reads the request again.
 func TestRefusalIsSentBeforeRequestIsStored(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -62,8 +62,8 @@ func TestRefusalIsSentBeforeRequestIsStored(t *testing.T) {
 	})
 }
 
-// The result of one line is one batch: its signals, the line and the state after it, with the offset where the
-// line ends. Irrelevant lines make none.
+// Each line gives one batch: its signals, the line and the state after it, with the offset of the line's end.
+// Irrelevant lines give none.
 func TestALineIsABatch(t *testing.T) {
 	t.Parallel()
 	in, out := io.Pipe()

@@ -7,14 +7,14 @@ import (
 	"harness/internal/runtime"
 )
 
-// EndedError says that a caller ended a process (Supervisor.End), and why.
+// EndedError means that a caller ended a process (Supervisor.End). It has the reason.
 type EndedError struct{ Reason string }
 
 // Error implements error.
 func (e *EndedError) Error() string { return "it was ended: " + e.Reason }
 
-// End kills the current process with all its children, and returns when no more output comes from it. Without a process
-// it does nothing. runtime.ErrTimeout when the process does not end in time.
+// End kills the current process with all its children, and returns after the last output. Without a process it does
+// nothing. It returns runtime.ErrTimeout when the process does not exit in time.
 func (s *Supervisor) End(ctx context.Context, reason string) error {
 	c := s.Current()
 	if c == nil {
@@ -22,7 +22,7 @@ func (s *Supervisor) End(ctx context.Context, reason string) error {
 	}
 	select {
 	case c.ending <- &EndedError{reason}:
-	default: // another caller has requested that
+	default: // another caller has already requested it
 	}
 	select {
 	case <-c.gone:

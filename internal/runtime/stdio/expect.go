@@ -8,10 +8,10 @@ import (
 	"harness/internal/runtime"
 )
 
-// expectLimit bounds the wait for the notification of a call, which this version of the agent may lack.
+// expectLimit bounds the wait for the notification of a call. This version of the agent may not send it.
 const expectLimit = 250 * time.Millisecond
 
-// expectations are the notifications that callers wait for.
+// expectations are the notifications with a waiting caller.
 type expectations struct {
 	mu   sync.Mutex
 	open map[expectation]chan struct{}
@@ -19,10 +19,10 @@ type expectations struct {
 
 type expectation struct{ method, thread string }
 
-// Expect waits for a notification from now on. await returns when the sink accepted it, or after a short while; end
-// cancels it. One caller at a time waits for the same notification. It is for agents that also notify of a change that a
-// call made. Without it, the caller might store the change before the notification, and clients would see both in random
-// order.
+// Expect starts to wait for a notification. await returns when the sink accepted it, or after a short time; end
+// cancels the wait. Only one caller at a time can wait for a notification. It is for agents that send a notification
+// even for a change by a call. Without it, the caller might store the change before the notification, and clients
+// would get both in random order.
 func (s *Supervisor) Expect(method, threadID string) (await func(context.Context), end func()) {
 	e := &s.expected
 	e.mu.Lock()
@@ -48,7 +48,7 @@ func (s *Supervisor) Expect(method, threadID string) (await func(context.Context
 	}
 }
 
-// delivered gets everything that the sink accepted.
+// delivered gets every batch that the sink accepted.
 func (e *expectations) delivered(batch runtime.Batch) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// runtimeKit is a runtime whose agents speak plain, with a folder for shims.
+// runtimeKit is a runtime with agents that use the plain protocol, and a folder for shims.
 type runtimeKit struct {
 	t        *testing.T
 	launch   Launch
@@ -78,10 +78,10 @@ func newRuntime(t *testing.T, mode string, detach bool) *runtimeKit {
 	return k
 }
 
-// again is the runtime of the next server.
+// again returns the runtime of the next server.
 func (k *runtimeKit) again() *runtimeKit { return &runtimeKit{k.t, k.launch, NewLauncher(k.launch)} }
 
-// agent is a supervisor that is started, and all its sink got.
+// agent is a started supervisor, with everything its sink received.
 type agent struct {
 	*Supervisor
 	t       *testing.T

@@ -23,34 +23,36 @@ import (
 const (
 	// stopGrace is the time between SIGTERM and SIGKILL.
 	stopGrace = 3 * time.Second
-	// sweepLimit bounds the wait for the end of killed leftovers.
+	// sweepLimit bounds the wait for killed leftover processes to exit.
 	sweepLimit = 5 * time.Second
 )
 
 // colours are terminal escapes, which some agents also write to pipes.
 var colours = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\x1b\[[0-9;]*m`) })
 
-// Launch says how the processes of one runtime are started.
+// Launch configures the start of a runtime's processes.
 type Launch struct {
 	// Name is the runtime's name.
 	Name string
 	// Command finds the program and its arguments before each start. Its error names the remedy.
 	Command func() (path string, args []string, err error)
-	// Remedy ends the error of a failed start: what to check.
+	// Remedy ends the error of a failed start. It lists the things to check.
 	Remedy string
 	// Dir is the working directory, "" for the server's.
 	Dir string
-	// Marker identifies this runtime of this server for process.Sweep, see process.Marker. Two running runtimes must not
-	// share one.
+	// Marker identifies this runtime of this server for process.Sweep, see process.Marker. Two running runtimes must
+	// not share a marker.
 	Marker string
-	// Confine hides files from the processes; Stage is the program and first arguments that do it (process.Spec).
+	// Confine hides files from the processes. Stage is the program, with its first arguments, that does so
+	// (process.Spec).
 	Confine confine.Plan
 	Stage   []string
-	// Inherits selects by name which variables of the server's environment the processes get; nil is all. Env
-	// is added as NAME=value.
+	// Inherits selects by name the variables of the server's environment that the processes get; nil selects all. Env
+	// has additional variables as NAME=value.
 	Inherits func(name string) bool
 	Env      []string
-	// Shims, when set, has the processes that outlive a server. With Detach, processes start behind a shim there.
+	// Shims, when set, is the host of processes that outlive a server. With Detach, new processes start behind a shim
+	// there.
 	Shims  *shim.Host
 	Detach bool
 	Logger zerolog.Logger
@@ -62,7 +64,7 @@ type Launch struct {
 // Called gets a completed call of a runtime.
 type Called func(ctx context.Context, method string, took time.Duration, err error)
 
-// Program is what one process has beyond its Launch.
+// Program has the settings of one process in addition to its Launch.
 type Program struct {
 	path string
 	// Args follow those of Launch.Command, Env that of the Launch. Dir, when set, replaces Launch.Dir.
@@ -72,8 +74,8 @@ type Program struct {
 	Keep []string
 }
 
-// Launcher starts the processes of one runtime and kills their leftovers. All supervisors of a runtime share one: it
-// sweeps the processes with the runtime's marker that belong to no live generation.
+// Launcher starts the processes of one runtime and kills leftover ones. All supervisors of a runtime share a
+// Launcher: it kills the processes with the runtime's marker that belong to no live generation.
 type Launcher struct {
 	launch   Launch
 	Counters Counters
@@ -84,7 +86,7 @@ type Launcher struct {
 	living map[string]bool
 }
 
-// NewLauncher makes a Launcher. It starts nothing.
+// NewLauncher makes a Launcher. It starts no process.
 func NewLauncher(launch Launch) *Launcher {
 	return &Launcher{launch: launch, Natives: newNatives(), living: map[string]bool{}}
 }
@@ -96,7 +98,7 @@ func (l *Launcher) spare(generation string) {
 	l.living[generation] = true
 }
 
-// Spare excludes processes of earlier servers from the sweep and from Found: each gets a supervisor that attaches.
+// Spare excludes processes of earlier servers from the sweep and from Found. A supervisor attaches to each.
 func (l *Launcher) Spare(found []shim.Found) {
 	for _, f := range found {
 		l.spare(f.Generation)
@@ -116,7 +118,7 @@ func (l *Launcher) lives(generation string) bool {
 	return l.living[generation]
 }
 
-// Found are the shims of this runtime that earlier servers left and that have no server yet, oldest first.
+// Found returns the shims of this runtime from earlier servers that have no server yet, oldest first.
 func (l *Launcher) Found() []shim.Found {
 	if l.launch.Shims == nil {
 		return nil
@@ -130,11 +132,11 @@ func (l *Launcher) Found() []shim.Found {
 	})
 }
 
-// nameless is how long a folder without a runtime's name may belong to a runtime that is just starting.
+// nameless is how long a folder without a runtime's name may belong to a runtime that is starting.
 const nameless = time.Minute
 
-// beingMade reports whether another runtime may be starting the shim of a folder. Nothing runs in it yet: the command is
-// written first.
+// beingMade reports whether another runtime may be starting the shim of a folder. No process runs in the folder yet:
+// the runtime writes the command first.
 func beingMade(f shim.Found) bool {
 	id, err := uuid.Parse(f.Generation)
 	if err != nil || f.State.Runtime != "" {
@@ -144,7 +146,7 @@ func beingMade(f shim.Found) bool {
 	return time.Since(made) < nameless
 }
 
-// open starts a process, behind a shim if it should outlive the server. Call over at the link's end.
+// open starts a process, behind a shim if it should outlive the server. The caller must call over when the link ends.
 func (l *Launcher) open(ctx context.Context, limit time.Duration, own func() (Program, error)) (*link, error) {
 	path, args, err := l.launch.Command()
 	if err != nil {
@@ -200,7 +202,7 @@ func (l *Launcher) stderr(generation string) func([]byte) {
 	}
 }
 
-// Variable is the value of a variable in a process, "" if unset.
+// Variable returns the value of a variable in a process, "" if unset.
 func (l *Launcher) Variable(name string) (value string) {
 	for _, assignment := range l.environment() {
 		if set, found := strings.CutPrefix(assignment, name+"="); found {
@@ -219,7 +221,7 @@ func (l *Launcher) environment() []string {
 	return append(env, l.launch.Env...)
 }
 
-// sweep kills processes with our marker that belong to no live generation.
+// sweep kills processes with this runtime's marker that belong to no live generation.
 func (l *Launcher) sweep() {
 	l.mu.Lock()
 	var spared []string
@@ -227,12 +229,12 @@ func (l *Launcher) sweep() {
 		spared = append(spared, shim.GenerationVariable+"="+generation)
 	}
 	l.mu.Unlock()
-	// Not the supervision's context: leftovers are also killed at the end.
+	// Not the supervision's context: the last sweep runs after that has ended.
 	ctx, cancel := context.WithTimeout(context.Background(), sweepLimit)
 	defer cancel()
 	killed, err := process.Sweep(ctx, l.launch.Marker, append(spared, shim.Own)...)
 	if err == nil {
-		_, err = process.Sweep(ctx, l.launch.Marker, spared...) // shims end with their runtime and are no leftovers
+		_, err = process.Sweep(ctx, l.launch.Marker, spared...) // shims end with their runtime, so a sweep need not kill them
 	}
 	if err != nil {
 		l.launch.Logger.Error().Err(err).Msg("leftover " + l.launch.Name + " processes remain")

@@ -11,8 +11,8 @@ import (
 	"harness/internal/runtime/stdio"
 )
 
-// The folder of a shim that another runtime is starting must not be cleaned up, however early another one
-// looks. One that a dead server left like that is cleaned up.
+// A runtime must not clean up the folder of a shim that another runtime is starting, even if it checks early. It
+// cleans up such a folder of a dead server.
 func TestAShimThatIsBeingStartedIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// FuzzLines reads whatever bytes a process may write: every line is whole, valid UTF-8 and within the bound, and the
-// offset is where it ends.
+// FuzzLines reads any bytes of a process: every line is whole, valid UTF-8 and within the bound, and the offset is
+// its end.
 func FuzzLines(f *testing.F) {
 	for _, seed := range []string{"a\nb\r\n\n", "\xff\xfe\nhalf", "no end", string(bytes.Repeat([]byte("x"), 1<<17)) +
 		"\nafter\n"} {

@@ -10,7 +10,7 @@ import (
 	"harness/internal/runtime/process/shim"
 )
 
-// link is one process as its supervisor sees it: a child, a process behind a shim, or the unread output of a dead shim.
+// link is one process for its supervisor: a child, a process behind a shim, or the unread output of a dead shim.
 type link struct {
 	generation string
 	pipes      pipes
@@ -20,7 +20,7 @@ type link struct {
 	stop       func(grace time.Duration)
 	release    func()
 
-	// shim is nil for a child. over says that the process is dead and only output is left.
+	// shim is nil for a child. over means that the process is dead and only output is left.
 	shim *shim.Attached
 	over bool
 	// found is the folder of an earlier server, resume its stored state, and hello the process's description of itself.
@@ -44,7 +44,7 @@ func shimLink(generation string, a *shim.Attached) *link {
 	}
 }
 
-// keeper is the shim as operators see it, nil for a child.
+// keeper returns the state of the shim for operators, nil for a child.
 func (l *link) keeper() *runtime.ShimStatus {
 	if l.shim == nil {
 		return nil
@@ -52,9 +52,9 @@ func (l *link) keeper() *runtime.ShimStatus {
 	return &runtime.ShimStatus{PID: l.shim.State.PID, Version: l.shim.State.Version, Servers: l.shim.Attachment}
 }
 
-// inherit takes over the processes of earlier servers. It continues with the newest live process, publishes the unread
-// output of dead ones, and ends the others. It returns when none of them is left, including the live one; ran reports
-// whether there was one.
+// inherit attaches to the processes of earlier servers. It continues with the newest live process, publishes the
+// unread output of dead ones, and ends the others. It returns when none of them is left, including the live one; ran
+// reports whether there was one.
 func (s *Supervisor) inherit(ctx context.Context) (ran bool) {
 	found := s.options.Inherit()
 	var keep *shim.Found
@@ -132,7 +132,7 @@ func (s *Supervisor) retireShim(ctx context.Context, f shim.Found) {
 	_, _ = s.run(ctx, l)
 }
 
-// seed gives a connection the state after all earlier output.
+// seed sets a connection to the state after all earlier output.
 func (c *Conn) seed(l *link) {
 	if l.shim == nil {
 		return

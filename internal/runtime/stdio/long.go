@@ -8,20 +8,21 @@ import (
 )
 
 const (
-	// longLine is the length from which a line is gathered outside the Go heap: growing a slice leaves several times its
-	// size as garbage.
+	// longLine is the minimum length of a line that the reader collects outside the Go heap. Growing a slice leaves
+	// several times its size as garbage.
 	longLine = 1 << 20
-	// moveBytes is how much of a long line is moved into the heap per step; a multiple of every page size.
+	// moveBytes is the part of a long line that each step moves into the heap. It is a multiple of every page size.
 	moveBytes = 1 << 20
-	// hugeLine is the length from which a line is processed alone: the next one is read when the sink has stored it and
-	// its memory is released. Otherwise a slow sink or collector would leave several such lines in memory.
+	// hugeLine is the minimum length of a line that the connection processes alone. It reads the next line after the
+	// sink stored this one and its memory is free. Otherwise a slow sink or collector would keep several such lines
+	// in memory.
 	hugeLine = 16 << 20
 )
 
-// lineBuffer gathers one line of unknown length in about its size of memory.
+// lineBuffer collects one line of unknown length. It needs little more memory than the line.
 type lineBuffer struct {
 	short []byte
-	// long is a mapping of capacity bytes, of which only the written ones use memory; nil until the line is long.
+	// long is a mapping of capacity bytes. Only written bytes use memory. It is nil until the line is long.
 	long     []byte
 	capacity int
 	size     int
@@ -44,7 +45,7 @@ func (b *lineBuffer) add(part []byte) {
 	b.size += len(part)
 }
 
-// detach returns the line in its own memory and starts another one.
+// detach returns the line in separate memory and starts another one.
 func (b *lineBuffer) detach() []byte {
 	if b.long == nil {
 		line := b.short
@@ -52,7 +53,7 @@ func (b *lineBuffer) detach() []byte {
 		return line
 	}
 	var line strings.Builder
-	line.Grow(b.size) // make would clear reused memory first: then all of it were there twice
+	line.Grow(b.size) // make would clear reused memory first, and the line would be in memory twice
 	for at := 0; at < b.size; at += moveBytes {
 		line.Write(b.long[at:min(at+moveBytes, b.size)])
 		_ = unix.Madvise(b.long[at:min(at+moveBytes, len(b.long))], unix.MADV_DONTNEED)
@@ -61,7 +62,7 @@ func (b *lineBuffer) detach() []byte {
 	return unsafe.Slice(unsafe.StringData(line.String()), line.Len())
 }
 
-// drop discards the gathered bytes.
+// drop discards the collected bytes.
 func (b *lineBuffer) drop() {
 	if b.long != nil {
 		_ = unix.Munmap(b.long)

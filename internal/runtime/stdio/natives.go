@@ -13,8 +13,9 @@ import (
 // maxNatives bounds the remembered ids in bytes.
 const maxNatives = 16 << 20
 
-// Natives are an agent's own ids that are too long for runtime.KnownID; the agent gets them in full. They come from the
-// output of all its processes. After a restart they come from running turns and from output that is read again.
+// Natives are an agent's own ids that are too long for runtime.KnownID. The agent gets them in full. They come from
+// the output of all its processes. After a restart they come from running turns and from output that the server reads
+// again.
 type Natives struct {
 	mu    sync.Mutex
 	byID  map[string]string
@@ -23,7 +24,7 @@ type Natives struct {
 
 func newNatives() *Natives { return &Natives{byID: map[string]string{}} }
 
-// Known is runtime.KnownID, and remembers the id.
+// Known returns runtime.KnownID of an id, and remembers the id.
 func (n *Natives) Known(native string) string {
 	id := runtime.KnownID(native)
 	if id == native || n == nil {
@@ -42,7 +43,7 @@ func (n *Natives) Known(native string) string {
 	return id
 }
 
-// Described remembers the id of an object that the agent describes, a JSON object with a member id.
+// Described remembers the id of an object from the agent, a JSON object with a member id.
 func (n *Natives) Described(known string, raw json.RawMessage) {
 	if runtime.StandsForLonger(known) {
 		n.describe(raw)
@@ -56,7 +57,7 @@ func (n *Natives) describe(raw json.RawMessage) {
 }
 
 // Remember stores the long ids in a signal: members of its parameters and of their objects. Call it for every signal
-// that is passed on.
+// to pass on.
 func (n *Natives) Remember(s *runtime.Signal) {
 	if !runtime.StandsForLonger(s.ThreadID) && !runtime.StandsForLonger(s.TurnID) {
 		return
@@ -75,13 +76,13 @@ func (n *Natives) Remember(s *runtime.Signal) {
 	})
 }
 
-// standIn matches a substitute of a longer id in a frame to the agent: a member with a JSON string. In a text a
+// standIn matches a substitute of a longer id in a frame to the agent: a member with a JSON string. Inside a text a
 // backslash precedes the quotes.
 var standIn = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`("[^"\\]*"\s*:\s*|[\[,]\s*)"id-sha256-[0-9a-f]{64}"`)
 })
 
-// textMember is the member with the text of a message, which stays unchanged.
+// textMember is the member with the text of a message. restore does not change it.
 var textMember = []byte(`"text"`)
 
 // restore puts the agent's own ids into a frame.

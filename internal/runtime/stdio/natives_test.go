@@ -19,7 +19,7 @@ func TestNativesAreRestoredWhereAFrameNamesThem(t *testing.T) {
 	if got := string(n.restore([]byte(frame))); got != want {
 		t.Errorf("the agent gets\n%s\nwant\n%s", got, want)
 	}
-	for i := range 3 { // a runtime that makes up ids does not fill the memory
+	for i := range 3 { // a runtime that invents ids does not fill the memory
 		n.Known(strings.Repeat("z", maxNatives/2) + fmt.Sprint(i))
 	}
 	if n.bytes > maxNatives {

@@ -11,8 +11,8 @@ import (
 	"harness/internal/runtime/process/shim"
 )
 
-// orphanedCall is a request of an earlier server without a confirmed answer. It is never sent again: the agent's output
-// shows its effect, and an answer is only noted. A missing answer is reported.
+// orphanedCall is a request of an earlier server without a confirmed answer. The server never repeats it: the agent's
+// output shows its effect. The server only records an answer, and reports a missing one.
 type orphanedCall struct {
 	ID     int64  `json:"id"`
 	Method string `json:"method"`
@@ -21,7 +21,7 @@ type orphanedCall struct {
 	Announces string `json:"announces,omitempty"`
 
 	label string
-	// gaveUp says that a caller of this server made it and gave up.
+	// gaveUp means that a caller of this server made the call and canceled it.
 	gaveUp bool
 }
 
@@ -34,8 +34,8 @@ func labelOf(call orphanedCall) string {
 	return string(label)
 }
 
-// orphanedCalls are the open calls in a shim, except those whose answers the earlier server read (up to an offset) but
-// did not settle. answered returns the request that a line answers, "" for none.
+// orphanedCalls returns the open calls in a shim. It omits calls with an answer that the earlier server read (up to
+// an offset) but did not settle. answered returns the request that a line answers, "" for none.
 func orphanedCalls(f shim.Found, state shim.State, read int64, answered func(line []byte) string) (
 	map[string]orphanedCall, error) {
 	calls := map[string]orphanedCall{}
@@ -51,11 +51,11 @@ func orphanedCalls(f shim.Found, state shim.State, read int64, answered func(lin
 	if len(calls) == 0 || from == read {
 		return calls, nil
 	}
-	// Output that the spool deleted was stored long ago.
+	// The server stored deleted spool output long ago.
 	return calls, eachSpooled(f, from, read, func(line []byte, _ int64) { delete(calls, answered(line)) })
 }
 
-// orphanAnswered accepts the answer to a call of an earlier server; false when it is none.
+// orphanAnswered accepts the answer to a call of an earlier server; false if the line is not one.
 func (c *Conn) orphanAnswered(said Line) bool {
 	c.mu.Lock()
 	call, was := c.orphaned[said.Answer]
@@ -75,8 +75,8 @@ func (c *Conn) orphanAnswered(said Line) bool {
 	return true
 }
 
-// reportOrphaned reports overdue calls of earlier servers. ended says that no answer can come any more; then it includes
-// those that our own callers gave up.
+// reportOrphaned reports overdue calls of earlier servers. ended means that no more answers can arrive. It then also
+// reports calls that this server's callers canceled.
 func (c *Conn) reportOrphaned(ended bool) {
 	c.mu.Lock()
 	calls := slices.SortedFunc(maps.Values(c.orphaned), func(a, b orphanedCall) int { return int(a.ID - b.ID) })
@@ -97,7 +97,7 @@ func (c *Conn) reportOrphaned(ended bool) {
 	}
 }
 
-// Recalled reports on a conversation's calls of earlier servers: open while the agent may still answer one, lost when
+// Recalled reports on earlier servers' calls in a conversation: open while the agent may still answer one, lost when
 // one stayed unanswered for too long.
 func (c *Conn) Recalled(threadID string) (open, lost bool) {
 	c.mu.Lock()

@@ -9,10 +9,10 @@ import (
 	"harness/internal/runtime"
 )
 
-// Emit passes on signals of the server itself, after all output so far, and sets their process and time. They are never
-// repeated: a server that dies at once may leave them unstored. stored is closed when they are durable. native is stored
-// among the agent's lines, nil for nothing. It returns runtime.ErrUnavailable when the process is gone, whose end is
-// always the last signal.
+// Emit passes on signals of the server itself, after all output so far, and sets their process and time. It never
+// repeats them: if the server dies at once, they may not be stored. stored is closed when they are durable. native is
+// stored among the agent's lines, nil for nothing. Emit returns runtime.ErrUnavailable when the process is gone: its
+// end is always the last signal.
 func (c *Conn) Emit(native json.RawMessage, signals ...runtime.Signal) (stored <-chan struct{}, err error) {
 	now, done := time.Now(), make(chan struct{})
 	for i := range signals {
@@ -27,19 +27,19 @@ func (c *Conn) Emit(native json.RawMessage, signals ...runtime.Signal) (stored <
 	return done, nil
 }
 
-// SendOpen is Send for a request with an id of the Protocol. A process that outlives its servers keeps the label (JSON)
-// from the moment it has the line until Settle, for the next server's Labels.
+// SendOpen is Send for a request with an id of the Protocol. A process that outlives its servers keeps the label
+// (JSON), from the arrival of the line until Settle, for the next server's Labels.
 func (c *Conn) SendOpen(ctx context.Context, label string, line []byte) error {
 	return c.sendCall(ctx, label, line)
 }
 
-// Settle says that the answer to a line of SendOpen is stored.
+// Settle marks the answer to a line of SendOpen as stored.
 func (c *Conn) Settle(label string) { c.settle(&pending{label: label}) }
 
-// Labels are those that earlier servers gave to SendOpen and did not settle.
+// Labels returns the labels that earlier servers passed to SendOpen and did not settle.
 func (c *Conn) Labels() []string { return slices.Clone(c.labels) }
 
-// Note replaces the Hello of the next servers.
+// Note replaces the Hello for the next servers.
 func (c *Conn) Note(hello json.RawMessage) {
 	c.mu.Lock()
 	c.hello = hello

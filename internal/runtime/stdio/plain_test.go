@@ -17,14 +17,14 @@ import (
 	"harness/internal/runtime"
 )
 
-// plain is the protocol of an agent that has nothing of codex: words instead of JSON, state instead of a handshake's
-// answer, several signals in a line. It shows what an agent has to bring.
+// plain is the protocol of an agent unlike codex: words instead of JSON, state instead of an answer to the handshake,
+// several signals in a line. It shows the parts that an agent needs.
 //
 //	to the agent     hello / call ID WORD REST / no REQUEST
 //	from the agent   ready VERSION / ok ID TEXT / refused ID TEXT / news THREAD WORD... / ask REQUEST THREAD / odd REQUEST THREAD / hm
 type plain struct {
 	line  *Conn
-	said  int // what the translator remembers: how many news lines there were
+	said  int // state of the translator: the number of news lines so far
 	turns []string
 }
 

@@ -8,7 +8,7 @@ import (
 	"harness/internal/runtime/process"
 )
 
-// Each process of a runtime gets what is its conversation's: arguments, variables and a folder, as a child and behind a
+// Each process of a runtime gets the arguments, variables and folder of its conversation, as a child and behind a
 // shim.
 func TestAProcessIsStartedWithItsOwnProgram(t *testing.T) {
 	t.Parallel()
@@ -20,7 +20,7 @@ func TestAProcessIsStartedWithItsOwnProgram(t *testing.T) {
 			k.launch.Command = func() (string, []string, error) {
 				path, args, err := command()
 				self = path
-				return path, args[:1], err // without its mode it is no agent
+				return path, args[:1], err // without its mode it is not an agent
 			}
 			k.launch.Env = []string{"KEPT=1", "CHANGED=no"}
 			k.launcher = NewLauncher(k.launch)

@@ -7,8 +7,8 @@ import (
 	"harness/internal/runtime"
 )
 
-// Bounds of output that the sink has not accepted. Above them the reader stops, and so does the agent when its pipe is
-// full: nothing is dropped and memory stays bounded.
+// Bounds of output that the sink has not accepted. Above them the reader stops, and the agent blocks when its pipe is
+// full. So no data is lost and memory stays bounded.
 const (
 	maxQueued      = 4096
 	maxQueuedBytes = 64 << 20
@@ -16,8 +16,8 @@ const (
 	standstill = time.Second
 )
 
-// queued is a batch that is delivered after first is closed (nil for at once), or, with answered set, the place of an
-// answer among the batches.
+// queued is a batch to deliver after first is closed (nil: at once). With answered set, it is the place of an answer
+// among the batches.
 type queued struct {
 	runtime.Batch
 	first    <-chan struct{}
@@ -30,7 +30,7 @@ type queue struct {
 	changed *sync.Cond
 	batches []queued
 	bytes   int
-	busy    bool      // the sink still processes the last one
+	busy    bool      // the sink is still processing the last one
 	moved   time.Time // of the last removal, or of the first addition to an empty queue
 	closed  bool
 }
@@ -43,20 +43,20 @@ func newQueue() *queue {
 
 func (q *queue) push(batch runtime.Batch) { q.pushAfter(nil, batch) }
 
-// pushAfter passes on a batch once first is closed.
+// pushAfter passes on a batch after first is closed.
 func (q *queue) pushAfter(first <-chan struct{}, batch runtime.Batch) {
 	q.add(queued{Batch: batch, first: first})
 }
 
-// pushAnswer delivers an answer when the sink has accepted everything before it. The caller then finds it stored, or
-// about to be.
+// pushAnswer delivers an answer after the sink accepted everything before it. The sink has then stored that output,
+// or is about to.
 func (q *queue) pushAnswer(answered func()) {
 	if !q.add(queued{answered: answered}) {
 		answered()
 	}
 }
 
-// add waits for space. One batch always fits, of any size. After close it drops the batch and returns false.
+// add waits for space. One batch of any size always fits. After close it drops the batch and returns false.
 func (q *queue) add(b queued) bool {
 	size := b.Size()
 	q.mu.Lock()
@@ -76,8 +76,8 @@ func (q *queue) add(b queued) bool {
 	return true
 }
 
-// pop waits for the next batch and for its precondition; false when the queue is closed and empty. It delivers answers
-// itself.
+// pop waits for the next batch and for its precondition; false when the queue is closed and empty. It delivers
+// answers itself.
 func (q *queue) pop() (runtime.Batch, bool) {
 	for {
 		b, ok := q.next()
@@ -112,7 +112,7 @@ func (q *queue) next() (queued, bool) {
 	return b, true
 }
 
-// drain waits until everything was processed or abandoned.
+// drain waits until the sink processed or abandoned all batches.
 func (q *queue) drain() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -121,14 +121,14 @@ func (q *queue) drain() {
 	}
 }
 
-// empty reports whether everything was accepted and processed.
+// empty reports whether the sink accepted and processed all batches.
 func (q *queue) empty() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.batches) == 0 && !q.busy
 }
 
-// standing is the time without progress while the queue is not empty or the last batch is being processed.
+// standing returns the time without progress while the queue is not empty or the sink processes the last batch.
 func (q *queue) standing() time.Duration {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"harness/internal/runtime/process/shim"
 )
 
-// kept is the offset up to which the output is not needed, once it is stored up to an offset.
+// kept returns the offset up to which the spool can drop its output, once the output up to an offset is stored.
 func (c *Conn) kept(offset int64) int64 {
 	if again, is := c.protocol.(Rereader); is {
 		if needs := again.Needs(); needs > 0 {
@@ -16,7 +16,7 @@ func (c *Conn) kept(offset int64) int64 {
 	return offset
 }
 
-// reread gives the protocol the stored output again that its state omits.
+// reread passes stored output that the protocol's state omits to the protocol again.
 func (c *Conn) reread(f shim.Found, stored int64) error {
 	again, is := c.protocol.(Rereader)
 	if !is {

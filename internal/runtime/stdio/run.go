@@ -10,10 +10,10 @@ import (
 	"harness/internal/runtime"
 )
 
-// forgetLimit bounds the wait for a process's end to be stored.
+// forgetLimit bounds the wait until the end of a process is stored.
 const forgetLimit = 2 * time.Second
 
-// runOnce starts one process. It returns when the process is gone and all its output was published. The error is the
+// runOnce starts one process. It returns after the process is gone and all its output is published. The error is the
 // reason of the end.
 func (s *Supervisor) runOnce(ctx context.Context) (ready bool, err error) {
 	l, err := s.launcher.open(ctx, s.options.StartTimeout, s.options.Program)
@@ -54,10 +54,10 @@ func (s *Supervisor) run(ctx context.Context, l *link) (ready bool, err error) {
 	if !l.over {
 		grace := stopGrace
 		if hung != nil || killed != nil {
-			grace = 0 // it is killed; this waits for a shim that hangs, too
+			grace = 0 // the process is killed; this also waits for a hung shim
 		}
 		l.stop(grace)
-		// Sweep before the rest of the output is read: a leftover may hold the pipe open.
+		// Sweep before reading the rest of the output: a leftover process may hold the pipe open.
 		s.launcher.ended(l.generation)
 		s.launcher.sweep()
 	}
@@ -81,12 +81,12 @@ func (s *Supervisor) run(ctx context.Context, l *link) (ready bool, err error) {
 	return ready, cause
 }
 
-// ended publishes a process's end and releases its shim's files once that is stored.
+// ended publishes the end of a process. Once that is stored, it releases the files of the shim.
 func (s *Supervisor) ended(conn *Conn, l *link, exit runtime.Exit) {
 	if !l.over {
 		s.set(func(status *runtime.Status) {
 			status.PID, status.Generation, status.LastExit, status.Shim = 0, "", &exit, nil
-			// supervise reports soon whether callers may wait for the next one.
+			// supervise soon reports whether callers may wait for the next one.
 			status.State, status.Reason = runtime.StateStarting, s.name+" ended"
 			s.conn = nil
 		})
@@ -109,8 +109,8 @@ func (s *Supervisor) ended(conn *Conn, l *link, exit runtime.Exit) {
 	}
 }
 
-// live does the handshake and then waits for the end. Nil when the process ended by itself after it was ready,
-// *hungError when it hung, *EndedError when a caller ended it, *RetiredError when it was retired.
+// live does the handshake and then waits for the end. It returns nil when the process exited by itself after it was
+// ready. It returns *hungError for a hung process, *EndedError after End, and *RetiredError after Retire.
 func (s *Supervisor) live(ctx context.Context, conn *Conn, l *link) error {
 	if len(l.hello) == 0 {
 		if err := conn.protocol.Greet(ctx); err != nil {
@@ -149,7 +149,7 @@ func (s *Supervisor) live(ctx context.Context, conn *Conn, l *link) error {
 		select {
 		case <-l.done:
 		case <-conn.gone:
-			// It closed its stdout: alive or not, it is useless.
+			// The process closed its stdout. It is useless, even if it is still alive.
 		case <-ctx.Done():
 		case err := <-retired:
 			return err
@@ -161,7 +161,7 @@ func (s *Supervisor) live(ctx context.Context, conn *Conn, l *link) error {
 			continue
 		case <-polls:
 			if err := s.examine(&health); err != nil {
-				// While stopped, it would not receive any other signal.
+				// A stopped process would not receive any other signal.
 				l.pipes.kill()
 				return err
 			}

@@ -9,37 +9,37 @@ import (
 	"harness/internal/runtime/environment"
 )
 
-// Setup is what a server gives to the adapter of an agent on standard pipes. The adapter adds its own parts:
+// Setup has the server's parts for the adapter of an agent on standard pipes. The adapter adds its own:
 // Launch.Command, Launch.Remedy, and the Supervise fields that depend on the protocol.
 type Setup struct {
 	Launch    Launch
 	Supervise Options
-	// Home is where the agent keeps its logins, settings and state.
+	// Home is the folder of the agent's logins, settings and state.
 	Home environment.Home
 	// SessionHome creates and returns the home of a session and the folders that must stay visible (Program.Keep), if
-	// each session has its own (environment.LevelEphemeral). nil if all share Home. ForgetHome deletes the home of a
-	// session; nil deletes nothing.
+	// each session has a home (environment.LevelEphemeral). It is nil if all share Home. ForgetHome deletes the home
+	// of a session; nil deletes nothing.
 	SessionHome func(session string) (home environment.Home, keep []string, err error)
 	ForgetHome  func(session string) error
-	// SessionHomes are the sessions with a home, nil if other servers may have made some. KnownSession reports whether a
-	// session is stored. The homes of unknown sessions are deleted at the next start.
+	// SessionHomes returns the sessions with a home; nil if other servers may have made some. KnownSession reports
+	// whether a session is stored. The next start deletes the homes of unknown sessions.
 	SessionHomes func() ([]string, error)
 	KnownSession func(ctx context.Context, session string) (bool, error)
-	// LastState is the last runtime.Batch.State of a conversation's previous process, or with "" of the runtime's last
-	// process. The next translator may start from it. nil when there is none.
+	// LastState returns the last runtime.Batch.State of a conversation's previous process, or with "" of the
+	// runtime's last process. The next translator may start from it. It returns nil when there is none.
 	LastState func(ctx context.Context, threadID string) (json.RawMessage, error)
-	// Door issues the bearers of conversations; nil issues none. Tools is the agent's name for the server's tools, ""
-	// for none; they need a Door.
+	// Door issues the bearer tokens of conversations; nil issues none. Tools is the agent's name for the server's
+	// tools, "" for none; they need a Door.
 	Door  runtime.Door
 	Tools string
-	// NativeToolsOff reports whether the agent's own tools are disabled in a conversation; nil means never. It is false
-	// for a conversation that is not stored yet.
+	// NativeToolsOff reports whether the agent's own tools are disabled in a conversation; nil means never. It is
+	// false for a conversation that is not stored yet.
 	NativeToolsOff func(ctx context.Context, threadID string) (bool, error)
 	// Idle and MaxProcesses are for a runtime with a process per conversation (processes.Options).
 	Idle         time.Duration
 	MaxProcesses int
-	// TurnWatchdog is how long an agent may write nothing in a turn.
+	// TurnWatchdog is how long an agent may be silent in a turn.
 	TurnWatchdog TurnWatchdog
-	// Version is the server's, sent to the agent.
+	// Version is the server's version, sent to the agent.
 	Version string
 }

@@ -9,37 +9,38 @@ import (
 )
 
 const (
-	// endGrace is how long an unresponsive agent has to end a turn on request.
+	// endGrace is the time an unresponsive agent gets to end a turn on request.
 	endGrace = 30 * time.Second
 	// watchdogChecks is the number of checks within the limit.
 	watchdogChecks = 8
 )
 
-// TurnWatchdog ends turns in which an agent is unresponsive, and processes that do not end such a turn. 0 waits forever.
+// TurnWatchdog ends turns with an unresponsive agent, and processes that do not end such a turn. 0 waits forever.
 type TurnWatchdog time.Duration
 
-// Turn is a running turn, as TurnWatchdog sees it.
+// Turn is a running turn for TurnWatchdog.
 type Turn struct {
 	ID string
-	// LastOutput is the time of the last output in it. Stopped says that the agent was asked to end it as unresponsive.
+	// LastOutput is the time of the last output in it. Stopped is set after a request to the agent to end it as
+	// unresponsive.
 	LastOutput time.Time
 	Stopped    bool
 }
 
 // Watched is an agent that TurnWatchdog checks.
 type Watched struct {
-	// Name is the runtime's name, Title the agent's name for people.
+	// Name is the runtime's name, Title the agent's display name.
 	Name, Title string
 	Log         zerolog.Logger
-	// Turns are the running turns that wait for the agent itself, not for a person or a command.
+	// Turns returns the running turns that wait for the agent itself, not for a user or a command.
 	Turns func() []Turn
-	// Stop asks the agent to end a turn, with Reason as its error.
+	// Stop requests that the agent end a turn, with Reason as its error.
 	Stop func(ctx context.Context, turn string) error
-	// Stalled reports that the agent's output is stalled for now (Conn.Stalled).
+	// Stalled reports whether the agent's output is currently stalled (Conn.Stalled).
 	Stalled func() bool
 }
 
-// Reason is the text for people why a turn was ended.
+// Reason is the message to users for an ended turn.
 func (s TurnWatchdog) Reason() string {
 	return fmt.Sprintf("the agent said nothing for %s (HARNESS_TURN_IDLE_TIMEOUT_MS) and waits for nothing that can come: no request of it "+
 		"is open. The turn was ended; send the message again",

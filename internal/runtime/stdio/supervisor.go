@@ -22,43 +22,44 @@ const (
 	defaultCallTimeout  = 120 * time.Second
 	defaultBackoffMin   = 250 * time.Millisecond
 	defaultBackoffMax   = 30 * time.Second
-	// steady is the uptime after which the backoff starts over.
+	// steady is the uptime after which the backoff restarts.
 	steady = time.Minute
 )
 
-// Options configure a Supervisor. Zero values mean the defaults named.
+// Options configure a Supervisor. Zero values mean the stated defaults.
 type Options struct {
-	// Serves is the conversation the process is for (runtime.Signal.Serves), "" when it is for all of the runtime.
+	// Serves is the conversation of the process (runtime.Signal.Serves), "" for a process of the whole runtime.
 	Serves string
 	// Speak makes the Protocol of a process.
 	Speak func(*Conn) Protocol
 	// Sink receives the output of the processes.
 	Sink runtime.Sink
-	// StartTimeout bounds the start of a shim, and the wait of callers for a starting process (30 s). After CallTimeout
-	// a call of an earlier server counts as unanswered (120 s).
+	// StartTimeout bounds the start of a shim, and the time a caller waits for a starting process (30 s). After
+	// CallTimeout a call of an earlier server counts as unanswered (120 s).
 	StartTimeout, CallTimeout time.Duration
-	// HangAfter is how long a probe may stay unanswered before the process is killed and restarted. After a quarter of
-	// it, the status is unresponsive. 0 disables the probe.
+	// HangAfter is how long a probe may stay unanswered before the supervisor kills and restarts the process. After a
+	// quarter of it, the status is unresponsive. 0 disables the probe.
 	HangAfter time.Duration
-	// BackoffMin doubles from one failed start to the next up to BackoffMax (250 ms, 30 s).
+	// BackoffMin is the pause after the first failed start. It doubles with each failure up to BackoffMax (250 ms, 30
+	// s).
 	BackoffMin, BackoffMax time.Duration
-	// Started, when set, is called once a process is usable, before any caller uses it. It returns the version ("" if
-	// unknown).
+	// Started, when set, runs after a process becomes usable and before any caller uses it. It returns the version
+	// ("" if unknown).
 	Started func(*Conn) (version string)
-	// Attend, when set, runs beside a running process until ctx ends. Its error stops the process: *RetiredError for a
-	// retired one.
+	// Attend, when set, runs beside a running process until ctx ends. Its error stops the process: *RetiredError for
+	// a retired process.
 	Attend func(ctx context.Context, c *Conn, pid int) error
-	// KeepOnStop makes Stop leave a process behind a shim running, for the next server.
+	// KeepOnStop leaves a process behind a shim running after Stop, for the next server.
 	KeepOnStop bool
-	// Resume loads what is stored of a process that outlived its server.
+	// Resume loads the stored state of a process that outlived its server.
 	Resume func(ctx context.Context, generation string) (runtime.Resumption, error)
-	// Inherit are the shims that earlier servers left to this supervisor, oldest first; by default all of the launcher's
-	// runtime.
+	// Inherit returns the shims from earlier servers for this supervisor, oldest first; by default all of the
+	// launcher's runtime.
 	Inherit func() []shim.Found
-	// Program, when set, returns before each start what the process has beyond Launch, such as arguments for its
-	// conversation.
+	// Program, when set, runs before each start. It returns the settings of the process beyond Launch, such as
+	// arguments for its conversation.
 	Program func() (Program, error)
-	// Once ends the supervision with the first process, however it ends.
+	// Once ends the supervision after the end of the first process, for any cause of that end.
 	Once bool
 }
 
@@ -75,14 +76,14 @@ type Supervisor struct {
 	changed chan struct{}
 	status  runtime.Status
 	conn    *Conn
-	// users are the calls in progress, uses the number of all calls, used is when the last one ended.
+	// users is the number of calls in progress, uses the number of all calls, used the time when the last one ended.
 	users, uses int64
 	used        time.Time
 	cancel      context.CancelFunc
 	done        chan struct{}
 }
 
-// RetiredError says that a process was retired (Supervisor.Retire) and why; another one starts at once.
+// RetiredError means that the supervisor retired a process (Supervisor.Retire); another one starts at once.
 type RetiredError struct {
 	// Exit is the reason in runtime.Exit. Message is the error for callers, with the remedy.
 	Exit, Message string
@@ -91,7 +92,7 @@ type RetiredError struct {
 // Error implements error.
 func (e *RetiredError) Error() string { return e.Message }
 
-// NewSupervisor makes a supervisor that is not started yet.
+// NewSupervisor makes a supervisor. Start starts it.
 func NewSupervisor(launcher *Launcher, options Options) *Supervisor {
 	set := func(value *time.Duration, fallback time.Duration) {
 		if *value <= 0 {
@@ -121,7 +122,7 @@ func NewSupervisor(launcher *Launcher, options Options) *Supervisor {
 	}
 }
 
-// Status is the current status of the process; it never blocks.
+// Status returns the current status of the process; it never blocks.
 func (s *Supervisor) Status() runtime.Status {
 	s.mu.Lock()
 	status := s.status
@@ -137,7 +138,7 @@ func (s *Supervisor) Start(ctx context.Context) error {
 	if s.done != nil {
 		return nil
 	}
-	// Supervision lives until Stop, independent of the start's context.
+	// Supervision lasts until Stop, independent of the start's context.
 	ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	s.done = make(chan struct{})
 	s.setLocked(func(status *runtime.Status) {
@@ -157,12 +158,12 @@ func (s *Supervisor) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends the process (SIGTERM, then SIGKILL to its group) unless it should be kept, and waits for every goroutine. It
-// returns the context's error when the sink does not accept the last output. A second call is allowed.
+// Stop ends the process (SIGTERM, then SIGKILL to its group) unless KeepOnStop keeps it, and waits for every
+// goroutine. It returns the context's error when the sink does not accept the last output. A second call is allowed.
 func (s *Supervisor) Stop(ctx context.Context) error {
 	s.mu.Lock()
 	if s.done == nil {
-		// Never started: keep it that way.
+		// Never started: prevent a later start.
 		s.done = make(chan struct{})
 		s.cancel = func() {}
 		close(s.done)
@@ -178,7 +179,7 @@ func (s *Supervisor) Stop(ctx context.Context) error {
 	}
 }
 
-// Done is closed when supervision has ended, nil when it has not begun.
+// Done is closed when supervision has ended; it is nil before supervision starts.
 func (s *Supervisor) Done() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -232,13 +233,13 @@ func (s *Supervisor) supervise(ctx context.Context) {
 	})
 }
 
-// missing reports whether the start failed because there is no such program.
+// missing reports whether the start failed because the program does not exist.
 func missing(err error) bool {
 	return errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist)
 }
 
-// down notes that a process is gone and when the next one starts. After a healthy process the next is soon back: callers
-// wait instead of failing.
+// down records that a process is gone and when the next one starts. After a healthy process the next one starts soon:
+// callers wait instead of failing.
 func (s *Supervisor) down(err error, retry time.Duration, soon bool) {
 	s.log.Error().Err(err).Dur("retry_in", retry).Msg(s.name + " is down")
 	s.set(func(status *runtime.Status) {
@@ -250,7 +251,7 @@ func (s *Supervisor) down(err error, retry time.Duration, soon bool) {
 	})
 }
 
-// replaced reports whether a process was retired, so that the next one starts at once.
+// replaced reports whether the supervisor retired a process, so that the next one starts at once.
 func (s *Supervisor) replaced(err error) bool {
 	var retired *RetiredError
 	if !errors.As(err, &retired) {

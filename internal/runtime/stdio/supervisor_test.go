@@ -11,7 +11,7 @@ import (
 	"harness/internal/runtime"
 )
 
-// An agent that has nothing of codex works with its protocol alone, as a child and behind a shim.
+// An agent unlike codex works with only its protocol, as a child and behind a shim.
 func TestAnyAgentThatSpeaksLines(t *testing.T) {
 	t.Parallel()
 	for name, detach := range map[string]bool{"child": false, "behind shim": true} {
@@ -58,7 +58,7 @@ func TestAnyAgentThatSpeaksLines(t *testing.T) {
 				t.Error("a request is not claimed exactly once")
 			}
 			a.must("odd", "t")
-			a.waitMethod("refused-q2") // the agent says
+			a.waitMethod("refused-q2") // the agent reports the refusal
 			if _, err := a.call("die", "t"); !errors.Is(err, runtime.ErrUnavailable) {
 				t.Errorf("a call its process died of: %v", err)
 			}
@@ -73,7 +73,7 @@ func TestAnyAgentThatSpeaksLines(t *testing.T) {
 	}
 }
 
-// Processes of one runtime live side by side: the end of one, and the sweep after it, leave the others alone.
+// Processes of one runtime run side by side: the end of one, and the sweep after it, do not affect the others.
 func TestProcessesOfOneRuntimeLiveSideBySide(t *testing.T) {
 	t.Parallel()
 	for name, detach := range map[string]bool{"children": false, "behind shims": true} {
@@ -112,8 +112,8 @@ func TestProcessesOfOneRuntimeLiveSideBySide(t *testing.T) {
 	}
 }
 
-// A process behind a shim outlives its server: the next one goes on where the store is, with what its translator
-// remembered, and learns which call was left unanswered.
+// A process behind a shim outlives its server: the next one continues at the store's position with the state of its
+// translator, and detects the unanswered call.
 func TestNextServerContinues(t *testing.T) {
 	t.Parallel()
 	k := newRuntime(t, "", true)
@@ -170,7 +170,7 @@ func TestNextServerContinues(t *testing.T) {
 	}
 }
 
-// A process that does not answer the probe is replaced; its exit says why.
+// The supervisor replaces a process that does not answer the probe; its exit has the reason.
 func TestAFrozenProcessIsReplaced(t *testing.T) {
 	t.Parallel()
 	a := newRuntime(t, "", false).agent(func(_ *agent, o *Options) { o.HangAfter = 2 * time.Second })
@@ -184,7 +184,7 @@ func TestAFrozenProcessIsReplaced(t *testing.T) {
 	a.must("notify", "t")
 }
 
-// A process is retired only while it is unused, and another one follows.
+// The supervisor retires a process only while it is unused, and starts another one.
 func TestAProcessThatIsUsedIsNotRetired(t *testing.T) {
 	t.Parallel()
 	try, retired := make(chan int64), make(chan bool)

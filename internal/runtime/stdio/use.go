@@ -8,8 +8,8 @@ import (
 	"harness/internal/runtime"
 )
 
-// Use waits for a starting process and returns its connection. The process is not retired until done is called.
-// runtime.ErrUnavailable, with the reason, when there is none.
+// Use waits for a starting process and returns its connection. Retire spares the process until the caller calls done.
+// Use returns runtime.ErrUnavailable, with the reason, when there is no process.
 func (s *Supervisor) Use(ctx context.Context) (c *Conn, done func(), err error) {
 	limit := time.After(s.options.StartTimeout)
 	for {
@@ -38,7 +38,7 @@ func (s *Supervisor) Use(ctx context.Context) (c *Conn, done func(), err error) 
 	}
 }
 
-// absence is the error without a process: runtime.ErrProcessGone if one ended and another may follow.
+// absence returns the error without a process: runtime.ErrProcessGone if one exited and another may start.
 func (s *Supervisor) absence(status runtime.Status) error {
 	ended := status.State == runtime.StateStopped && s.options.Once ||
 		status.State == runtime.StateUnavailable && !status.Missing
@@ -48,7 +48,7 @@ func (s *Supervisor) absence(status runtime.Status) error {
 	return runtime.ErrUnavailable
 }
 
-// UseGeneration is Use for one process only and does not wait; false when another one runs.
+// UseGeneration is Use for one particular process and does not wait; false when another one is running.
 func (s *Supervisor) UseGeneration(generation string) (c *Conn, done func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,14 +59,14 @@ func (s *Supervisor) UseGeneration(generation string) (c *Conn, done func(), ok 
 	return s.conn, s.unuse, true
 }
 
-// Current is the connection to the running process, nil when there is none.
+// Current returns the connection to the running process, nil when there is none.
 func (s *Supervisor) Current() *Conn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.conn
 }
 
-// useLocked counts a user of the process. s.mu is held.
+// useLocked counts a user of the process. The caller holds s.mu.
 func (s *Supervisor) useLocked() {
 	s.users++
 	s.uses++
@@ -86,8 +86,8 @@ func (s *Supervisor) Uses() int64 {
 	return s.uses
 }
 
-// Free reports whether a process can be retired: it had no further use, no call waits in it, it was quiet since a time,
-// and its output is stored.
+// Free reports whether a process can be retired. That means: no new use, no waiting call, no output since a time, and
+// all output stored.
 func (s *Supervisor) Free(c *Conn, uses int64, since time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,8 +99,8 @@ func (s *Supervisor) freeLocked(c *Conn, uses int64, since time.Time) bool {
 		c.Quiet(since) && s.out.empty()
 }
 
-// Retire takes a free process out of service. Callers then wait for the next one, so no message reaches the ending one.
-// It does nothing if busy returns true. The attending function then ends the process with a *RetiredError.
+// Retire takes a free process out of service. Callers then wait for the next one, so the old one gets no more
+// messages. It does nothing if busy returns true. The attending function then ends the process with a *RetiredError.
 func (s *Supervisor) Retire(c *Conn, uses int64, since time.Time, busy func() bool, reason string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

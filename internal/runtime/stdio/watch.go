@@ -12,12 +12,13 @@ import (
 )
 
 const (
-	// watchSteps is the number of checks within Options.HangAfter. That many checks without output in a row are a hang.
-	// A server that was itself stopped checks once when it continues, and then reads the waiting output.
+	// watchSteps is the number of checks within Options.HangAfter. That many checks in a row without output are a
+	// hang. If the server itself was stopped, it makes one check after it continues, and then reads the waiting
+	// output.
 	watchSteps = 4
 )
 
-// pulse watches the reading side of a connection: the number of reads, and whether a read is waiting.
+// pulse watches the reading side of a connection: the number of reads, and whether a read is blocked.
 type pulse struct {
 	source  io.Reader
 	lines   atomic.Int64
@@ -35,25 +36,25 @@ func (p *pulse) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// watch detects whether a process still answers. It is used from one goroutine.
+// watch detects whether a process still answers. Only one goroutine may use it.
 type watch struct {
 	conn   *Conn
 	prober Prober
 	every  time.Duration
 	lines  int64
 	asked  bool
-	// missed counts the checks without output since the probe was sent.
+	// missed is the number of checks without output since the last probe.
 	missed int
 }
 
-// Stalled reports whether the process's output is stalled, so that silence proves nothing. Its output is not kept
-// (the disk is full, the spool is full), is not read, or what was read is not stored yet.
+// Stalled reports whether the process's output is stalled, so that silence proves nothing. Either the shim cannot
+// keep output (the disk or the spool is full), or the server does not read it, or has not stored it yet.
 func (c *Conn) Stalled() bool {
 	return !c.pulse.waiting.Load() || c.pipes.stalled != nil && c.pipes.stalled() || c.out.standing() > standstill
 }
 
-// check returns how long the probe is unanswered. Any output of the process counts as an answer. While output is stalled
-// the result is unknown; afterwards it is probed again.
+// check returns how long the probe has been unanswered. Any output of the process counts as an answer. While output
+// is stalled the result is unknown; afterwards check sends another probe.
 func (w *watch) check() time.Duration {
 	lines, held := w.conn.pulse.lines.Load(), w.conn.Stalled()
 	switch {
@@ -85,7 +86,7 @@ func (c *Conn) probe(method string, params any) {
 	})
 }
 
-// hungError says that a process was ended because it hung.
+// hungError means that the supervisor killed a hung process.
 type hungError struct {
 	name  string
 	after time.Duration
@@ -98,7 +99,7 @@ func (e *hungError) Error() string {
 		e.name, e.after)
 }
 
-// examine checks the process once and publishes the result. *hungError when it hangs.
+// examine checks the process once and publishes the result. It returns *hungError when the process hangs.
 func (s *Supervisor) examine(w *watch) error {
 	missed := w.check()
 	state := s.Status().State

@@ -13,7 +13,7 @@ import (
 	"harness/internal/runtime"
 )
 
-// A process is not checked for a hang while its output is not read: the answer may be in what is queued.
+// The supervisor does not check a process for a hang while its output is not read: the queue may contain the answer.
 func TestServerThatDoesNotReadDetectsNoHang(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -22,7 +22,7 @@ func TestServerThatDoesNotReadDetectsNoHang(t *testing.T) {
 		in, out := io.Pipe()
 		c := plainConn(gate{open}, in, nil)
 		q := c.out
-		// The store takes nothing, and the queue before it is full.
+		// The store accepts nothing, and the queue before it is full.
 		for range maxQueued {
 			q.push(runtime.Batch{Signals: []runtime.Signal{{Method: "waits"}}})
 		}
@@ -38,7 +38,7 @@ func TestServerThatDoesNotReadDetectsNoHang(t *testing.T) {
 		if idle := check(3); idle != 2*time.Second {
 			t.Errorf("silent for %s, want the two looks after the probe", idle)
 		}
-		_, _ = io.WriteString(out, "news t one\n") // read, and then there is no room
+		_, _ = io.WriteString(out, "news t one\n") // it is read, and then there is no space
 		if idle := check(10 * watchSteps); idle != 0 {
 			t.Errorf("unresponsive for %s while nothing was read", idle)
 		}
@@ -55,8 +55,8 @@ func TestServerThatDoesNotReadDetectsNoHang(t *testing.T) {
 	})
 }
 
-// A process whose output is not kept for now is not checked for a hang, and neither are its turns. Afterwards
-// both timers begin anew.
+// While the shim cannot keep the output of a process, there is no check of the process or its turns for a hang.
+// Afterwards both timers restart.
 func TestStalledProcessIsNotCheckedForHang(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

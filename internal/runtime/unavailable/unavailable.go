@@ -1,6 +1,7 @@
-// Package unavailable replaces a runtime that the server cannot use as configured: each of its answers has the reason.
+// Package unavailable replaces a runtime that the server cannot use as configured: each of its answers has the
+// reason.
 //
-// It owns nothing. It must never know how the reason arose.
+// It owns nothing. It must never know the source of the reason.
 package unavailable
 
 import (
@@ -83,7 +84,7 @@ func (r *Runtime) Answer(context.Context, runtime.RequestRef, runtime.Reply) err
 	return r.refusal()
 }
 
-// ForgetThread implements runtime.Forgetter: the stored conversation is removed once the runtime works again.
+// ForgetThread implements runtime.Forgetter: the server removes the stored conversation once the runtime works again.
 func (r *Runtime) ForgetThread(context.Context, runtime.ResumeThread) (int, error) {
 	return 0, r.refusal()
 }

@@ -6,7 +6,7 @@ import (
 	"harness/internal/runtime"
 )
 
-// Asking are the ids that every request of a turn has; the item's is "" without one.
+// Asking has the ids that every request of a turn carries. The item's is "" without an item.
 type Asking struct {
 	Place
 	ItemID string `json:"itemId"`
@@ -41,7 +41,7 @@ func ApproveTool(id json.RawMessage, in Asking, tool string, arguments json.RawM
 	}{in, tool, arguments, reason})
 }
 
-// ApproveOwnTool is ApproveTool for a tool of this server. A person can allow it once: there is no other decision.
+// ApproveOwnTool is ApproveTool for a tool of this server. A user can only allow it once; no other decision exists.
 func ApproveOwnTool(id json.RawMessage, in Asking, tool string, arguments json.RawMessage,
 	reason *string) runtime.Signal {
 	return Request(MethodApproveTool, id, struct {
@@ -53,7 +53,7 @@ func ApproveOwnTool(id json.RawMessage, in Asking, tool string, arguments json.R
 	}{in, tool, arguments, reason, []string{"accept", "decline", "cancel"}})
 }
 
-// Question is a question to a person. IsOther allows an answer beyond the options, IsSecret hides the input, Multiple
+// Question is a question to the user. IsOther allows an answer beyond the options, IsSecret hides the input, Multiple
 // allows several answers, Optional allows none.
 type Question struct {
 	ID       string   `json:"id"`
@@ -66,13 +66,13 @@ type Question struct {
 	Optional bool     `json:"optional,omitempty"`
 }
 
-// Option is an answer that can be chosen.
+// Option is an answer to choose.
 type Option struct {
 	Label       string `json:"label"`
 	Description string `json:"description"`
 }
 
-// AskUser asks a person questions.
+// AskUser asks the user questions.
 func AskUser(id json.RawMessage, in Asking, questions ...Question) runtime.Signal {
 	return Request(MethodAskUser, id, struct {
 		Asking
@@ -80,7 +80,7 @@ func AskUser(id json.RawMessage, in Asking, questions ...Question) runtime.Signa
 	}{in, append([]Question{}, questions...)})
 }
 
-// CallTool asks a client to run one of its tools; the call's id is used as the item's.
+// CallTool asks a client to run one of its tools. The item gets the id of the call.
 func CallTool(id json.RawMessage, in Place, callID, tool string, arguments json.RawMessage) runtime.Signal {
 	return Request(MethodCallTool, id, struct {
 		Place

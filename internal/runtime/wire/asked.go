@@ -6,7 +6,7 @@ import (
 	"harness/internal/runtime"
 )
 
-// askedOf is a request in neutral terms: its subject, its tool, and what a person decides about.
+// askedOf returns a request in neutral terms: its subject, its tool, and the action to decide.
 func askedOf(method string, params json.RawMessage) runtime.Asked {
 	given := Members(params, "networkApprovalContext", "serverName", "tool", "arguments")
 	network, server, tool, called := given[0], given[1], given[2], given[3]
@@ -32,7 +32,7 @@ func askedOf(method string, params json.RawMessage) runtime.Asked {
 	return a
 }
 
-// arguments is an object of some members of params, nil when params has none of them or is too long.
+// arguments returns an object with some members of params, nil when params has none of them or is too long.
 func arguments(params json.RawMessage, names ...string) json.RawMessage {
 	kept, size := map[string]json.RawMessage{}, 0
 	for i, value := range Members(params, names...) {
@@ -47,8 +47,8 @@ func arguments(params json.RawMessage, names ...string) json.RawMessage {
 	return encode(kept)
 }
 
-// ChangedFiles are the files in an item or in a request to change files, moved ones with both names; nil without names.
-// more says that the request goes beyond changing them.
+// ChangedFiles returns the files in an item or in a request to change files, moved ones with both names; nil without
+// names. more means that the request does more than change them.
 func ChangedFiles(about json.RawMessage) (paths []string, more bool) {
 	given := Members(about, "changes", "fileChanges", "grantRoot")
 	changes, byPath, root := given[0], given[1], given[2]
@@ -60,7 +60,7 @@ func ChangedFiles(about json.RawMessage) (paths []string, more bool) {
 			} `json:"kind"`
 		}
 		if json.Unmarshal(change, &one) != nil || one.Path == "" {
-			return nil, true // it changes something that cannot be read here
+			return nil, true // it changes something this function cannot read
 		}
 		paths = append(paths, one.Path)
 		if one.Kind.MovePath != "" {

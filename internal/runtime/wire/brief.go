@@ -6,8 +6,8 @@ import (
 	"harness/internal/runtime/jsonobject"
 )
 
-// brief is an object with its long texts cut and without its long lists. Of an error only a short part is read, so a
-// copy of a long line is avoided.
+// brief returns an object with its long texts cut and without its long lists. Callers read only a short part of an
+// error, so this avoids a copy of a long line.
 func brief(raw json.RawMessage) json.RawMessage {
 	if len(raw) <= saidAtMost {
 		return raw

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// What is read of a long error costs next to nothing beside its line, and says the same.
+// Reading a long error costs almost nothing beyond its line, and gives the same result.
 //
 //nolint:paralleltest // it counts what is allocated
 func TestALongErrorIsReadAtABoundedCost(t *testing.T) {
@@ -34,7 +34,7 @@ func TestALongErrorIsReadAtABoundedCost(t *testing.T) {
 		}},
 	} {
 		raw := json.RawMessage(bytes.Clone([]byte(one.raw)))
-		one.read(raw) // what is made once
+		one.read(raw) // initialize once
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		read := one.read(raw)

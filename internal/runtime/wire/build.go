@@ -7,8 +7,8 @@ import (
 	"harness/internal/runtime"
 )
 
-// Notification builds a notification of the vocabulary: the signal that Read returns, without process and time. params
-// must have JSON: otherwise it panics.
+// Notification builds a notification of the vocabulary: the signal that Read returns, without process and time. It
+// panics if params do not encode as JSON.
 func Notification(method string, params any) runtime.Signal { return build(method, nil, params) }
 
 // Request builds a request; id is its native id, JSON.
@@ -30,22 +30,22 @@ func build(method string, id json.RawMessage, params any) runtime.Signal {
 	return Read(append(line, '}'), method, at)
 }
 
-// encode writes types of this package, or JSON.
+// encode encodes types of this package, or JSON.
 func encode(value any) []byte { return javascript.MustEncode(value) }
 
-// Turn is what a turn's beginning and end report. Times are in ms, 0 if unknown (whole seconds on the wire).
+// Turn has the data of a turn's start and end. Times are in ms, 0 if unknown (whole seconds on the wire).
 type Turn struct {
 	ID                     string
 	Status                 runtime.TurnStatus
 	Error                  *Failure
 	StartedAt, CompletedAt int64
-	// Model is the model at its beginning, "" if unknown.
+	// Model is the model at the start of the turn, "" if unknown.
 	Model string
 }
 
 // Failure is the reason of a failure. Kind is a JSON value of the vocabulary ("unauthorized", "usageLimitExceeded",
-// ...), nil if none fits. Status is the HTTP status of the model provider, 0 for none. OfProvider says that the provider
-// is the cause, for runtimes without the status.
+// ...), nil if none fits. Status is the HTTP status of the model provider, 0 for none. OfProvider means that the
+// provider is the cause, for runtimes without the status.
 type Failure struct {
 	Message    string          `json:"message"`
 	Kind       json.RawMessage `json:"codexErrorInfo"`
@@ -54,13 +54,13 @@ type Failure struct {
 	OfProvider bool            `json:"ofProvider,omitempty"`
 }
 
-// TurnStarted says that a turn began.
+// TurnStarted reports that a turn started.
 func TurnStarted(threadID string, turn Turn) runtime.Signal {
 	turn.Status = runtime.TurnInProgress
 	return turnLine(MethodTurnStarted, threadID, turn)
 }
 
-// TurnCompleted says that a turn is over.
+// TurnCompleted reports that a turn ended.
 func TurnCompleted(threadID string, turn Turn) runtime.Signal {
 	return turnLine(MethodTurnCompleted, threadID, turn)
 }
@@ -102,8 +102,8 @@ type Place struct {
 	TurnID   string `json:"turnId"`
 }
 
-// ItemStarted says that an item began; item is one of the item types of this package, or JSON of that shape; at is in
-// ms.
+// ItemStarted reports that an item started; item is one of the item types of this package, or JSON of that shape; at
+// is in ms.
 func ItemStarted(in Place, item any, at int64) runtime.Signal {
 	return Notification(MethodItemStarted, struct {
 		Item any `json:"item"`
@@ -112,7 +112,7 @@ func ItemStarted(in Place, item any, at int64) runtime.Signal {
 	}{item, in, at})
 }
 
-// ItemCompleted says that an item ended; as ItemStarted.
+// ItemCompleted reports that an item ended; the arguments are as for ItemStarted.
 func ItemCompleted(in Place, item any, at int64) runtime.Signal {
 	return Notification(MethodItemCompleted, struct {
 		Item any `json:"item"`
@@ -129,7 +129,7 @@ type delta struct {
 	Summary *int   `json:"summaryIndex,omitempty"`
 }
 
-// MessageDelta appends to the text of an agent's message, CommandOutput to a command's output.
+// MessageDelta appends to the text of an agent's message.
 func MessageDelta(in Place, itemID, added string) runtime.Signal {
 	return Notification(MethodMessageDelta, delta{Place: in, ItemID: itemID, Delta: added})
 }
@@ -181,7 +181,7 @@ type Tokens struct {
 	Reasoning int64 `json:"reasoningOutputTokens"`
 }
 
-// Plus is the sum of both.
+// Plus returns the sum of both.
 func (t Tokens) Plus(more Tokens) Tokens {
 	return Tokens{Total: t.Total + more.Total, Input: t.Input + more.Input, Cached: t.Cached + more.Cached,
 		Output: t.Output + more.Output, Reasoning: t.Reasoning + more.Reasoning}
@@ -210,7 +210,7 @@ func TokenUsageOf(in Place, model string, total, last Tokens, window int64) runt
 	}{in, usage, model})
 }
 
-// ThreadNamed says that a conversation's name changed.
+// ThreadNamed reports a new name of a conversation.
 func ThreadNamed(threadID, name string) runtime.Signal {
 	return Notification(MethodThreadNamed, struct {
 		ThreadID string `json:"threadId"`
@@ -227,7 +227,7 @@ func Failed(in Place, failure Failure, retry bool) runtime.Signal {
 	}{in, retry, failure})
 }
 
-// Retrying is Failed with a retry by the runtime. attempt counts the retries from 1; of is their number, 0 if unknown.
+// Retrying is Failed with a retry by the runtime. attempt counts the retries from 1. of is their total, 0 if unknown.
 func Retrying(in Place, failure Failure, attempt, of int) runtime.Signal {
 	return Notification(MethodError, struct {
 		Place
@@ -237,7 +237,7 @@ func Retrying(in Place, failure Failure, attempt, of int) runtime.Signal {
 	}{in, true, failure, retry{attempt, of}})
 }
 
-// ModelRerouted says that another model answers than requested.
+// ModelRerouted reports that another model answers than the requested one.
 func ModelRerouted(in Place, from, to string) runtime.Signal {
 	return Notification(MethodModelRerouted, struct {
 		Place
@@ -246,7 +246,7 @@ func ModelRerouted(in Place, from, to string) runtime.Signal {
 	}{in, from, to})
 }
 
-// RequestResolved says that the runtime no longer waits for the answer to a request; id is its native id, JSON.
+// RequestResolved reports that the runtime no longer waits for the answer to a request; id is its native id, JSON.
 func RequestResolved(threadID string, id json.RawMessage) runtime.Signal {
 	return Notification(MethodRequestResolved, struct {
 		ThreadID  string          `json:"threadId"`

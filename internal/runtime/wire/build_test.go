@@ -8,7 +8,7 @@ import (
 	"harness/internal/runtime"
 )
 
-// What is built says what was meant, in the shapes clients know.
+// Built lines have the intended meaning, in the shapes that clients expect.
 func TestBuiltLines(t *testing.T) {
 	t.Parallel()
 	in, about := Place{"T", "U"}, Asking{Place{"T", "U"}, "i"}
@@ -171,7 +171,7 @@ func TestBuiltItems(t *testing.T) {
 	}
 }
 
-// A line whose text grows or shrinks keeps its layout.
+// A line keeps its layout when its text grows or shrinks.
 func TestLayoutMovesWithItsText(t *testing.T) {
 	t.Parallel()
 	before := `{"id":1,"params":{"delta":"ab"},"method":"m"}`

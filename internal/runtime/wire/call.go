@@ -7,18 +7,18 @@ import (
 	"harness/internal/lib/javascript"
 )
 
-// Call is a tool call as its item shows it.
+// Call is a tool call, read from its item.
 type Call struct {
-	// ID is the runtime's own. Server owns the tool ("" for a runtime's tool without a server).
+	// ID is the runtime's id. Server owns the tool ("" for a runtime's tool without a server).
 	ID, Server string
-	// Name is the tool's name for all runtimes, Input its input.
+	// Name is the tool's name, the same for all runtimes. Input is its input.
 	Name  string
 	Input json.RawMessage
-	// Status is a status of items. Failed means for an ended call that it had no success.
+	// Status is a status of items. For an ended call, Failed means that it was not successful.
 	Status string
 	Failed bool
-	// Said is its output, Result its result, possibly the same. ExitCode and DurationMS belong to commands. All are nil
-	// until known.
+	// Said is its output, Result its result, possibly the same. Only commands have ExitCode and DurationMS. All are
+	// nil until known.
 	Said, Result, ExitCode, DurationMS json.RawMessage
 }
 
@@ -31,7 +31,7 @@ func IsTool(kind string) bool {
 	return strings.HasSuffix(kind, "ToolCall") || strings.HasPrefix(kind, "web") || strings.HasPrefix(kind, "image")
 }
 
-// ReadCall reads the call of a tool in an item of a type that IsTool.
+// ReadCall reads the tool call in an item with a type for which IsTool is true.
 func ReadCall(kind string, item json.RawMessage) Call {
 	given := Members(item, "id", "status", "server", "tool", "aggregatedOutput", "exitCode", "result", "error", "durationMs",
 		"contentItems")
@@ -73,7 +73,7 @@ func named(kind string, item json.RawMessage, server, tool string) (name string,
 	return "runtime." + Snake(kind), Pick(item, "tool", "arguments", "query", "path", "prompt", "action")
 }
 
-// Pick is an object with the known members of another one that have a value.
+// Pick returns an object with the named members of another one that have a value.
 func Pick(object json.RawMessage, names ...string) json.RawMessage {
 	kept := map[string]json.RawMessage{}
 	for i, value := range Members(object, names...) {
@@ -84,7 +84,7 @@ func Pick(object json.RawMessage, names ...string) json.RawMessage {
 	return javascript.MustEncode(kept)
 }
 
-// Known is JSON with a value, nil for null and for nothing.
+// Known returns JSON with a value, nil for null and for no value.
 func Known(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil
@@ -92,7 +92,7 @@ func Known(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// Snake writes a name in camel case with underscores.
+// Snake converts a name from camel case to snake case.
 func Snake(name string) string {
 	var out strings.Builder
 	for i, r := range name {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// TurnDiff adds changes of files to the unified diff of a turn. Paths in the folder cwd are relative to it, as
-// in codex.
+// TurnDiff adds changes of files to the unified diff of a turn. Paths in the folder cwd become relative to it, as in
+// codex.
 func TurnDiff(so, cwd string, edits []FileEdit) string {
 	var out strings.Builder
 	out.WriteString(so)
@@ -29,7 +29,7 @@ func TurnDiff(so, cwd string, edits []FileEdit) string {
 	return out.String()
 }
 
-// hunks is a diff from its first hunk on; without a hunk, all of it.
+// hunks returns a diff from its first hunk on; without a hunk, all of it.
 func hunks(diff string) string {
 	if at := strings.Index("\n"+diff, "\n@@ "); at > 0 {
 		return diff[at:]
@@ -37,7 +37,7 @@ func hunks(diff string) string {
 	return diff
 }
 
-// added is the hunk of a new file.
+// added returns the hunk of a new file.
 func added(text string) string {
 	if text == "" {
 		return ""

@@ -6,7 +6,7 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// The changes of a turn add up to one diff that `git apply` accepts, whichever way an agent reported them.
+// The changes of a turn add up to one diff that `git apply` accepts, for every form of report of an agent.
 func TestTheDiffOfATurn(t *testing.T) {
 	t.Parallel()
 	so := ""

@@ -14,25 +14,26 @@ import (
 	"harness/internal/runtime/jsonobject"
 )
 
-// Elided is what was left out of a line, so that a translator may copy the rest freely: the middles of its long texts,
-// as slices of the line. nil when nothing was.
+// Elided has the omitted parts of a line, so that a translator can copy the rest cheaply. They are the middles of its
+// long texts, as slices of the line. nil when Elide omitted nothing.
 type Elided struct {
 	ends  int
 	texts map[string][]byte // by their markers
 }
 
-// elidedFrom is the size in bytes from which a text is shortened.
+// elidedFrom is the minimum size in bytes of a text that Elide shortens.
 const elidedFrom = 1 << 20
 
-// markerBegin begins the marker of a text's middle, for readers that keep only the ends.
+// markerBegin is the prefix of the marker for a text's middle, for readers that keep only the ends.
 const markerBegin = "[harness left out "
 
-// markers use a seed that no agent knows: none can forge another text's marker.
+// Markers use a seed that no agent can know: none can forge another text's marker.
 var markerSeed = sync.OnceValue(maphash.MakeSeed)
 
-// Elide returns a line with its long texts shortened. At least so many bytes stay at each end of a text: a translator
-// that keeps no more from either end gets the same as from the whole line. A short line, or one that is not JSON, stays
-// unchanged, as do values of the members in whole. Restore uses the line, so it must not change afterwards.
+// Elide returns a line with its long texts shortened. At least the given number of bytes stays at each end of a text.
+// A translator that keeps no more from either end gets the same as from the whole line. Elide does not change a short
+// line, a line that is not JSON, or values of the members in whole. Restore uses the line, so it must not change
+// afterwards.
 func Elide(line []byte, ends int, whole ...string) ([]byte, *Elided) {
 	if len(line) < elidedFrom || !json.Valid(line) {
 		return line, nil
@@ -75,7 +76,8 @@ func (e *Elided) shorten(line []byte, whole []string) (short []byte) {
 	return append(short, line[copied:]...)
 }
 
-// middle is the part of a JSON string that leaves so many bytes of the text at each end, and cuts no character.
+// middle finds the middle of a JSON string. It leaves the given number of text bytes at each end and splits no
+// character.
 func middle(text []byte, ends int) (head, tail int) {
 	head, _ = skip(text, 0, ends)
 	whole, size := len(text), 0
@@ -88,7 +90,7 @@ func middle(text []byte, ends int) (head, tail int) {
 	return head, tail
 }
 
-// skip advances in a JSON string by at least so many bytes of its text, or to its end, and returns their number.
+// skip advances in a JSON string by at least the given number of text bytes, or to its end. It returns their number.
 func skip(text []byte, at, most int) (end, size int) {
 	for at < len(text) && size < most {
 		plain := bytes.IndexByte(text[at:min(len(text), at+most-size)], '\\')
@@ -108,7 +110,7 @@ func skip(text []byte, at, most int) (end, size int) {
 	return at, size
 }
 
-// escape is the length of an escape, and the number of text bytes that it stands for. A surrogate pair counts as one.
+// escape returns the length of an escape, and the number of text bytes it encodes. A surrogate pair counts as one.
 func escape(text []byte) (length, size int) {
 	if text[1] != 'u' {
 		return 2, 1
@@ -117,15 +119,15 @@ func escape(text []byte) (length, size int) {
 	if high && len(text) >= 12 && text[6] == '\\' && text[7] == 'u' {
 		return 12, utf8.UTFMax
 	}
-	code, _ := strconv.ParseUint(string(text[2:6]), 16, 16) // four digits: it is valid JSON
+	code, _ := strconv.ParseUint(string(text[2:6]), 16, 16) // four digits: the JSON is valid
 	if size = utf8.RuneLen(rune(code)); size < 0 {
 		size = utf8.RuneLen(utf8.RuneError) // half a pair
 	}
 	return 6, size
 }
 
-// Restore puts the omitted parts of the line back into a translator's signals, which have no process and time yet. Each
-// gets its own memory; nothing else is copied.
+// Restore puts the omitted parts of the line back into a translator's signals, which have no process and time yet.
+// Each part gets separate memory; Restore copies nothing else.
 func (e *Elided) Restore(signals []runtime.Signal) {
 	if e == nil {
 		return
@@ -136,20 +138,20 @@ func (e *Elided) Restore(signals []runtime.Signal) {
 		if len(raw) == len(was.Raw) {
 			continue
 		}
-		_, at, _ := LayoutOf(raw) // it was built here
+		_, at, _ := LayoutOf(raw) // this package built it
 		whole := Read(raw, was.Method, at)
 		whole.Change = e.change(was, whole.Change)
 		*was = whole
 	}
 }
 
-// change is the change of a restored signal; translators add to the summary of a request.
+// change returns the change of a restored signal. Translators add to the summary of a request.
 func (e *Elided) change(was *runtime.Signal, whole runtime.Change) runtime.Change {
 	before, asked := was.Change.(runtime.InteractiveRequested)
 	now, asks := whole.(runtime.InteractiveRequested)
 	if was.Change == nil || !asked || !asks {
 		if was.Change == nil {
-			return nil // it is refused
+			return nil // the server refuses it
 		}
 		return whole
 	}
@@ -161,7 +163,8 @@ func (e *Elided) change(was *runtime.Signal, whole runtime.Change) runtime.Chang
 	return now
 }
 
-// RestoreJSON puts the omitted parts of the line back into JSON made of it; without any, the same JSON.
+// RestoreJSON puts the omitted parts of the line back into JSON made of it. Without such parts it returns the same
+// JSON.
 func (e *Elided) RestoreJSON(made json.RawMessage) json.RawMessage {
 	if e == nil {
 		return made
@@ -182,7 +185,7 @@ func (e *Elided) RestoreJSON(made json.RawMessage) json.RawMessage {
 			at, copied = end, end
 			continue
 		}
-		at += len(markerBegin) // an agent may have written this
+		at += len(markerBegin) // an agent may have written this marker
 	}
 	if parts == nil {
 		return made

@@ -10,8 +10,8 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// Whatever a long text is written with, its ends can be read of the short line, and what is built of that, or of a text
-// that holds it, is what the whole line would have made of it.
+// For any escapes in a long text, a translator can read its ends from the short line. A result built from that, or
+// from a text that contains it, equals the result from the whole line.
 func TestElidedTextsComeBack(t *testing.T) {
 	t.Parallel()
 	const ends = 64 << 10
@@ -63,7 +63,7 @@ func TestElidedTextsComeBack(t *testing.T) {
 	}
 }
 
-// A request keeps what its translator added, and its context has all of the text.
+// A request keeps the additions of its translator, and its context has the whole text.
 func TestAnElidedRequestKeepsItsContext(t *testing.T) {
 	t.Parallel()
 	line := []byte(`{"command":"` + strings.Repeat("echo; ", 1<<20) + `"}`)
@@ -95,7 +95,7 @@ func TestAnElidedRequestKeepsItsContext(t *testing.T) {
 	}
 }
 
-// Short lines, and what is no JSON, are left alone.
+// Elide does not change short lines, or lines that are not JSON.
 func TestOtherLinesAreNotElided(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{`{"a":"b"}`, `{"a":"` + strings.Repeat("x", 2<<20), `[` + strings.Repeat(`"x",`, 1<<20) + `1]`} {

@@ -12,18 +12,18 @@ import (
 	"harness/internal/runtime/jsonobject"
 )
 
-// maxItemImages bounds the images of an item: as many as a message may have.
+// maxItemImages bounds the images of an item. A message has the same limit.
 const maxItemImages = 20
 
-// ImageTypes are the image types that are recognized by their bytes.
+// ImageTypes returns the image types that this package detects by their bytes.
 func ImageTypes() []string { return []string{"image/png", "image/jpeg", "image/gif", "image/webp"} }
 
-// imageMembers are the members with image bytes in the items of all runtimes.
+// imageMembers returns the members with image bytes in the items of all runtimes.
 func imageMembers() []string {
 	return []string{"data", "url", "imageUrl", "image_url", "result", "blob"}
 }
 
-// imageSaid stands for an image in the text of an agent's message.
+// imageSaid replaces an image in the text of an agent's message.
 const imageSaid = "[image]"
 
 // imagesOf finds the images with their bytes in an item: parts of messages, and results of tools.
@@ -49,10 +49,10 @@ func imagesOf(item runtime.Item, raw json.RawMessage) (found []runtime.Image) {
 	return found
 }
 
-// minImage is below the length of any image in base64 bytes.
+// minImage is less than the length of any image in base64 bytes.
 const minImage = 32
 
-// imageIn reads an image in a JSON string: base64, or a data URL of that.
+// imageIn reads an image in a JSON string: base64, or a data URL with base64.
 func imageIn(text []byte) (image runtime.Image, is bool) {
 	if bytes.HasPrefix(text, []byte("data:")) {
 		head, data, cut := bytes.Cut(text, []byte(","))
@@ -79,10 +79,10 @@ type Picture struct {
 	Mime string `json:"mimeType"`
 }
 
-// NewPicture is a Picture of that media type.
+// NewPicture returns a Picture of that media type.
 func NewPicture(mime, data string) Picture { return Picture{"image", data, mime} }
 
-// ToolResult is the result of a call: its text, if any, and the images.
+// ToolResult returns the result of a call: its text, if any, and the images.
 func ToolResult(text string, images ...Picture) json.RawMessage {
 	type said struct {
 		Type string `json:"type"`

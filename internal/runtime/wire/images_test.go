@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The images of an item are found in each of the shapes that runtimes have for them, and nothing else is one.
+// imagesOf finds the images of an item in every format of the runtimes, and nothing else.
 func TestImagesOfItems(t *testing.T) {
 	t.Parallel()
 	png := "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="

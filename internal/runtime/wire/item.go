@@ -33,8 +33,8 @@ const (
 	StatusDeclined   = "declined"
 )
 
-// ReadItem is an item as text for a person, as transcripts have it; false when it is none. Members of an unexpected type
-// are skipped.
+// ReadItem returns an item as text for a user, as in transcripts; false when raw is not an item. It skips members of
+// an unexpected type.
 func ReadItem(raw json.RawMessage) (runtime.Item, bool) {
 	if len(raw) == 0 {
 		return runtime.Item{}, false
@@ -96,10 +96,10 @@ func ReadItem(raw json.RawMessage) (runtime.Item, bool) {
 	return item, true
 }
 
-// itemParts are the places of the members that an item's text is made of.
+// itemParts are the places of the members with an item's text.
 type itemParts struct{ text, status, server, tool, content, command, changes runtime.Span }
 
-// words are the text of an item of this type.
+// words returns the text of an item of this type.
 func (p *itemParts) words(kind string, raw json.RawMessage) words {
 	word := func(at runtime.Span) json.RawMessage { return at.Of(raw) }
 	switch kind {
@@ -126,7 +126,7 @@ func (p *itemParts) words(kind string, raw json.RawMessage) words {
 	return words{quoted("[" + kind + "]")}
 }
 
-// Refused reports a command that was not run: clients see it while it is refused, and histories omit it.
+// Refused reports whether a command was refused. Clients see it until then, and histories omit it.
 func Refused(item json.RawMessage) bool {
 	var kind struct{ Type, Status string }
 	return json.Unmarshal(item, &kind) == nil && kind.Type == ItemCommand && kind.Status == StatusDeclined
@@ -147,7 +147,7 @@ func userText(content json.RawMessage) (said words) {
 	return said
 }
 
-// withoutData is a readable URL: for a data URL only its type and size, because the data may be a megabyte.
+// withoutData returns a readable URL. Of a data URL it keeps only type and size, because the data may be a megabyte.
 func withoutData(url string) string {
 	head, data, found := strings.Cut(url, ",")
 	if !found || !strings.HasPrefix(url, "data:") {
@@ -160,7 +160,7 @@ func withoutData(url string) string {
 	return head + ", " + counted(size, "byte")
 }
 
-// indented is JSON with 2 spaces in the native key order.
+// indented returns JSON with 2 spaces of indentation in the native key order.
 func indented(raw json.RawMessage) string {
 	var out bytes.Buffer
 	if err := json.Indent(&out, raw, "", "  "); err != nil {

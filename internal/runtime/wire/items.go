@@ -2,7 +2,7 @@ package wire
 
 import "encoding/json"
 
-// UserMessage is the item of a person's message, in parts of text.
+// UserMessage returns the item of a user's message, in parts of text.
 func UserMessage(id string, texts ...string) any { return UserMessageWithImages(id, nil, texts...) }
 
 // UserMessageWithImages is UserMessage with images after the texts, as data URLs.
@@ -29,10 +29,10 @@ func UserMessageWithImages(id string, images []string, texts ...string) any {
 	}{ItemUserMessage, id, parts}
 }
 
-// AgentMessage is the item of an agent's message.
+// AgentMessage returns the item of an agent's message.
 func AgentMessage(id, text string) any { return textItem{ItemAgentMessage, id, text} }
 
-// AgentImage is the item of an image that the agent showed as a message.
+// AgentImage returns the item of an image that the agent showed as a message.
 func AgentImage(id string, image Picture) any {
 	return struct {
 		textItem
@@ -40,7 +40,7 @@ func AgentImage(id string, image Picture) any {
 	}{textItem{ItemAgentMessage, id, imageSaid}, image}
 }
 
-// Plan is the item of a plan.
+// Plan returns the item of a plan.
 func Plan(id, text string) any { return textItem{ItemPlan, id, text} }
 
 type textItem struct {
@@ -49,7 +49,7 @@ type textItem struct {
 	Text string `json:"text"`
 }
 
-// Reasoning is the item of the agent's reasoning, with summaries.
+// Reasoning returns the item of the agent's reasoning, with summaries.
 func Reasoning(id string, summaries, contents []string) any {
 	return struct {
 		Type     string   `json:"type"`
@@ -59,7 +59,8 @@ func Reasoning(id string, summaries, contents []string) any {
 	}{ItemReasoning, id, append([]string{}, summaries...), append([]string{}, contents...)}
 }
 
-// Command is the item of a command with its result. Output and ExitCode are nil until known, ms until it has ended.
+// Command is the item of a command with its result. Output and ExitCode are nil until known, ms until the command
+// ends.
 type Command struct {
 	ID, Command, Cwd, Status string
 	Output                   *string
@@ -81,7 +82,7 @@ func (c Command) MarshalJSON() ([]byte, error) {
 	}{ItemCommand, c.ID, c.Command, c.Cwd, c.Status, c.Output, c.ExitCode, c.DurationMS}), nil
 }
 
-// FileEdit is one file of a change. Kind is add, update or delete; Diff is unified, for add the whole text.
+// FileEdit is one changed file. Kind is add, update or delete. Diff is a unified diff, for add the whole text.
 type FileEdit struct {
 	Path, Kind, Diff string
 }
@@ -98,7 +99,7 @@ func (f FileEdit) MarshalJSON() ([]byte, error) {
 	}{f.Path, kind{f.Kind}, f.Diff}), nil
 }
 
-// FileChange is the item of changed files.
+// FileChange returns the item of changed files.
 func FileChange(id, status string, changes ...FileEdit) any {
 	return struct {
 		Type    string     `json:"type"`

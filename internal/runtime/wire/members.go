@@ -7,8 +7,8 @@ import (
 	"harness/internal/runtime/jsonobject"
 )
 
-// Members are those with the names in an object of valid JSON, in that order. A missing one is nil, and all are nil if
-// there is no object. They are slices, not copies.
+// Members returns the named members of an object in valid JSON, in that order. A missing one is nil, and all are nil
+// if there is no object. They are slices, not copies.
 func Members(object json.RawMessage, names ...string) []json.RawMessage {
 	values := make([]json.RawMessage, len(names))
 	jsonobject.Each(object, 0, func(name []byte, start, end int) {
@@ -21,7 +21,7 @@ func Members(object json.RawMessage, names ...string) []json.RawMessage {
 	return values
 }
 
-// Elements are those of a list in valid JSON, none if there is no list. They are slices, not copies.
+// Elements returns the elements of a list in valid JSON, none if there is no list. They are slices, not copies.
 func Elements(list json.RawMessage) iter.Seq[json.RawMessage] {
 	return func(yield func(json.RawMessage) bool) {
 		more := true

@@ -13,16 +13,15 @@ import (
 	"testing"
 )
 
-// spoken are the places that may write names of the vocabulary out: this package, the adapter of the runtime whose
-// names they are, the routes that are about that runtime alone, what tests and measures, and the client, which imports
-// nothing of the server.
+// spoken are the places that may contain names of the vocabulary: this package, the adapter of the runtime with these
+// names, the routes for that runtime alone, tests and benchmarks, and the client, which imports nothing of the
+// server.
 var spoken = []string{"internal/runtime/wire/", "internal/runtime/codex/", "api/compat/", "tests/", "client/"}
 
-// files are the subjects of requests, one of which is called as an item is.
+// files are the subjects of requests; one of them has the same name as an item.
 var files = []string{"internal/runtime/asked.go"}
 
-// The names of the vocabulary are in this package alone: any other copy would need a change for the next
-// runtime.
+// Only this package has the names of the vocabulary: any other copy would need a change for the next runtime.
 func TestNamesStandHereAlone(t *testing.T) {
 	t.Parallel()
 	forbidden := names(t)
@@ -66,8 +65,7 @@ func TestNamesStandHereAlone(t *testing.T) {
 	}
 }
 
-// names finds the vocabulary in a text: its constants, but for those that are plain words, and whatever looks like
-// another method of it.
+// names matches the vocabulary in a text: its constants, except plain words, and any text in the form of its methods.
 func names(t *testing.T) *regexp.Regexp {
 	t.Helper()
 	var found []string
@@ -94,7 +92,7 @@ func names(t *testing.T) *regexp.Regexp {
 		`|(?:thread|turn|item|serverRequest|mcpServer)(?:/[a-z][A-Za-z]+)+)(?:$|[^A-Za-z/])`)
 }
 
-// literals visits the texts a Go file writes out, but for its imports and the tags of its fields.
+// literals visits the string literals of a Go file, except its imports and field tags.
 func literals(t *testing.T, path string, visit func(at token.Position, text string)) {
 	t.Helper()
 	set := token.NewFileSet()

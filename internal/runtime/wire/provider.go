@@ -12,7 +12,7 @@ import (
 	"harness/internal/runtime"
 )
 
-// providerFailure is the meaning of an HTTP status of a model provider, and what a person can do.
+// providerFailure is the meaning of an HTTP status of a model provider, and the remedy.
 type providerFailure struct {
 	kind   error
 	remedy string
@@ -21,7 +21,7 @@ type providerFailure struct {
 // again ends the remedies that require a step before the retry.
 const again = ", then send the message again."
 
-// providerFailures are the statuses of model providers, for all runtimes.
+// providerFailures are the HTTP statuses of model providers, for all runtimes.
 var providerFailures = map[int]providerFailure{
 	400: {runtime.ErrInvalidParams,
 		"The model provider refused the request (400). Check the session's model and its settings" + again},
@@ -49,10 +49,10 @@ var providerFailures = map[int]providerFailure{
 		"The model provider is overloaded (529). Send the message again in some minutes, or choose another model."},
 }
 
-// meant are the vocabulary's words that say what a failure is where no status does, by the status that means the same.
+// meant maps the vocabulary's words for a failure without a status to the status with the same meaning.
 var meant = map[string]int{"unauthorized": 401, "usageLimitExceeded": 429}
 
-// ofStatus is the row of a status, or the general one of its kind.
+// ofStatus returns the row of a status, or the general one of its kind.
 func ofStatus(status int) (providerFailure, bool) {
 	if row, known := providerFailures[status]; known {
 		return row, true
@@ -69,7 +69,7 @@ func ofStatus(status int) (providerFailure, bool) {
 	return providerFailure{}, false
 }
 
-// statusIn are the forms in which agents write their provider's status into a text.
+// statusIn has the forms in which agents write their provider's status into a text.
 var statusIn = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)(?:unexpected status|last status:?|api error:?(?: repeated)?|http(?: error| status)?:?|` +
 		`status(?: ?code)?["']?[:= ]+|"code":)\s*\(?([45]\d\d)\b`)
@@ -93,10 +93,10 @@ var sentences = sync.OnceValue(func() []sentence {
 	}
 })
 
-// saidAtMost bounds how many bytes of a text are searched for a status, which is at the beginning.
+// saidAtMost is the number of bytes of a text to search for a status. The status is near the beginning.
 const saidAtMost = 16 << 10
 
-// StatusIn is the HTTP status of a model provider in a text, 0 for none.
+// StatusIn returns the HTTP status of a model provider in a text, 0 for none.
 func StatusIn(text string) int {
 	text = text[:min(len(text), saidAtMost)]
 	if found := statusIn().FindStringSubmatch(text); found != nil {
@@ -111,7 +111,7 @@ func StatusIn(text string) int {
 	return 0
 }
 
-// The forms in which a text has the end of a limit.
+// Texts give the end of a limit in these forms.
 var (
 	resetIn = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(?i)(?:resets_in_seconds|retry[_-]after(?:_seconds)?|retryDelay|retry after)` +
@@ -126,7 +126,7 @@ var (
 	})
 )
 
-// reset is the end of a limit in a text ("in 20 s", "at 3:05 PM"), "" without one.
+// reset returns the end of a limit in a text ("in 20 s", "at 3:05 PM"), "" without one.
 func reset(text string) string {
 	if found := resetIn().FindStringSubmatch(text); found != nil {
 		return "in " + found[1] + " s"
@@ -141,7 +141,7 @@ func reset(text string) string {
 	return ""
 }
 
-// failure is a turn's error as runtimes report it.
+// failure is a turn's error in the form runtimes use.
 type failure struct {
 	Message string          `json:"message"`
 	Info    json.RawMessage `json:"codexErrorInfo"`
@@ -165,20 +165,20 @@ func readFailure(raw json.RawMessage) (e failure, readable bool) {
 		status = StatusIn(e.Message)
 	}
 	if same := meant[word]; same != 0 && status != 402 && status != 403 {
-		status = same // the runtime knows better: some providers refuse a key with 400
+		status = same // the runtime has more facts: some providers refuse a key with 400
 	}
 	e.word, e.status = word, status
 	return e, true
 }
 
-// providerStatus is the status of the model provider's refusal, 0 when a turn's error has none.
+// providerStatus returns the status of the model provider's refusal, 0 when a turn's error has none.
 func providerStatus(raw json.RawMessage) int {
 	e, _ := readFailure(raw)
 	return e.status
 }
 
-// failureKind classifies a turn's error and has its remedy: by the status of the model provider, otherwise by its kind
-// (codexErrorInfo). It is nil and "" without both.
+// failureKind classifies a turn's error and returns its remedy. It uses the status of the model provider, otherwise
+// the kind (codexErrorInfo). Without both it returns nil and "".
 func failureKind(raw json.RawMessage) (kind error, remedy string) { //nolint:staticcheck // kind is a result, not a failure
 	e, readable := readFailure(raw)
 	if !readable {
@@ -206,7 +206,7 @@ func failureKind(raw json.RawMessage) (kind error, remedy string) { //nolint:sta
 const refusedUnnamed = "The model provider gave no answer, and the agent does not pass on its status. Read what it says; check the " +
 	"session's model, the login, the account at the provider and its address" + again
 
-// wordOf is the kind of a failure with its status.
+// wordOf returns the kind of a failure with its status.
 func wordOf(info json.RawMessage) (word string, status int) {
 	var byWord map[string]struct {
 		Status int `json:"httpStatusCode"`

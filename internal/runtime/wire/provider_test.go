@@ -10,7 +10,7 @@ import (
 	"harness/internal/runtime"
 )
 
-// Each status of a model provider has a remedy of its own, however the runtime reports the status.
+// Each status of a model provider has a specific remedy, in every form in which a runtime reports the status.
 func TestEveryStatusOfAProviderHasItsRemedy(t *testing.T) {
 	t.Parallel()
 	seen := map[string]int{}
@@ -42,7 +42,7 @@ func TestEveryStatusOfAProviderHasItsRemedy(t *testing.T) {
 	}
 }
 
-// Sentences of agents that stand for a status, or have it in words of their own.
+// Texts of agents that stand for a status, or contain it in a different form.
 func TestSentencesWithAStatus(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int{
@@ -67,7 +67,8 @@ func TestSentencesWithAStatus(t *testing.T) {
 	}
 }
 
-// A word of the runtime that says more than the status counts; a number in a text that is no status does not.
+// A word of the runtime that is more specific than the status counts; a number in a text that is not a status does
+// not.
 func TestTextsWithMoreThanAStatus(t *testing.T) {
 	t.Parallel()
 	for raw, want := range map[string]error{
@@ -83,7 +84,7 @@ func TestTextsWithMoreThanAStatus(t *testing.T) {
 	}
 }
 
-// When a limit ends is part of its remedy, in whatever way the provider or the runtime says it.
+// The end of a limit is part of its remedy, in every form in which the provider or the runtime reports it.
 func TestEndOfLimitIsRead(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

@@ -13,7 +13,7 @@ import (
 	"harness/internal/runtime/jsonobject"
 )
 
-// LayoutOf finds the members of a line; false when it is no JSON object with a method. For repeated names the last
+// LayoutOf finds the members of a line; false when it is not a JSON object with a method. For repeated names the last
 // member counts.
 func LayoutOf(line []byte) (method string, at runtime.Layout, ok bool) {
 	if !json.Valid(line) {
@@ -36,7 +36,7 @@ func LayoutOf(line []byte) (method string, at runtime.Layout, ok bool) {
 	return Text(raw), at, true
 }
 
-// Text is a JSON string, "" for any other value.
+// Text returns the value of a JSON string, "" for any other value.
 func Text(raw []byte) string {
 	if len(raw) < 2 || raw[0] != '"' {
 		return ""
@@ -49,7 +49,7 @@ func Text(raw []byte) string {
 	return text
 }
 
-// Clean removes NUL characters from texts to store: Postgres refuses them.
+// Clean removes NUL characters from texts to store: Postgres rejects them.
 func Clean(text string) string {
 	if strings.IndexByte(text, 0) < 0 {
 		return text
@@ -127,7 +127,7 @@ func paramsOf(line []byte, at runtime.Span) params {
 
 func (p *params) text(at runtime.Span) string { return Text(at.Of(p.line)) }
 
-// named is the id in a member of a frame, or in that member's object.
+// named returns the id in a member of a frame, or in that member's object.
 func (p *params) named(id, object runtime.Span) string {
 	if text := p.text(id); text != "" {
 		return text
@@ -143,9 +143,9 @@ func (p *params) named(id, object runtime.Span) string {
 	return p.text(within)
 }
 
-// Read is the meaning of a line of the vocabulary: its ids (by runtime.KnownID), and its effect on stored state. The
-// line is valid JSON in UTF-8; method and layout are its own. Kind, and RequestID for a request, are set. The caller
-// adds everything about the process.
+// Read returns the meaning of a line of the vocabulary: its ids (by runtime.KnownID), and its effect on the stored
+// state. The line must be valid JSON in UTF-8 with this method and layout. Read sets Kind and, for a request,
+// RequestID. The caller adds the data of the process.
 func Read(line []byte, method string, at runtime.Layout) runtime.Signal {
 	s := runtime.Signal{Kind: runtime.SignalNotification, Method: method, Raw: line, Layout: at,
 		Params: at.Params.Of(line)}
@@ -171,7 +171,7 @@ func Read(line []byte, method string, at runtime.Layout) runtime.Signal {
 	return s
 }
 
-// change is the effect of a notification on stored state, nil for none.
+// change returns the effect of a notification on the stored state, nil for none.
 func (p *params) change(method, turnID string) runtime.Change {
 	switch method {
 	case MethodTurnStarted, MethodTurnCompleted:
@@ -210,7 +210,7 @@ func (p *params) change(method, turnID string) runtime.Change {
 	return nil
 }
 
-// textDelta is the text of a delta, nil when it has none.
+// textDelta returns the text of a delta, nil when it has none.
 func (p *params) textDelta(method string, known text) runtime.Change {
 	if added := p.delta.Of(p.line); len(added) == 0 || added[0] != '"' {
 		return nil

@@ -6,7 +6,7 @@ import (
 	"harness/internal/runtime"
 )
 
-// Requested is the content of a request to a person or to a client's tool; false when it cannot be answered.
+// Requested returns the content of a request to a user or to a client's tool; false when it cannot be answered.
 func Requested(method string, params json.RawMessage) (asked runtime.InteractiveRequested, ok bool) {
 	about := Lookup(method)
 	if about.Asks == "" {
@@ -17,8 +17,8 @@ func Requested(method string, params json.RawMessage) (asked runtime.Interactive
 	return asked, true
 }
 
-// Offered is the list of an approval's decisions, nil without one. A list longer than runtime.LongItem stays in the
-// parameters alone: the plain decisions apply.
+// Offered returns the list of an approval's decisions, nil without one. A list longer than runtime.LongItem stays in
+// the parameters only: the plain decisions apply.
 func Offered(params json.RawMessage) json.RawMessage {
 	offered := Members(params, "availableDecisions")[0]
 	if len(offered) == 0 || offered[0] != '[' || len(offered) > runtime.LongItem {
@@ -27,7 +27,7 @@ func Offered(params json.RawMessage) json.RawMessage {
 	return offered
 }
 
-// summarise is the summary line of a request.
+// summarise returns the summary line of a request.
 func summarise(method string, params json.RawMessage) string {
 	given := Members(params, "command", "questions", "tool", "reason", "message")
 	command, questions, tool, reason, message := given[0], given[1], given[2], given[3], given[4]

@@ -17,7 +17,7 @@ type retry struct {
 	Of      int `json:"of,omitempty"`
 }
 
-// reconnecting is codex's text instead of a reason for a retry: "Reconnecting... 2/5".
+// reconnecting is the text that codex sends instead of a reason for a retry: "Reconnecting... 2/5".
 var reconnecting = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^Reconnecting\b\D*(?:(\d{1,6})/(\d{1,6}))?`)
 })
@@ -36,7 +36,7 @@ func retryOf(method, turnID string, raw json.RawMessage) runtime.Change {
 		Retry     retry           `json:"retry"`
 		Message   string          `json:"message"`
 	}
-	_ = json.Unmarshal(brief(raw), &reported) // members of another type are skipped
+	_ = json.Unmarshal(brief(raw), &reported) // the decoder skips members of another type
 	var failed struct {
 		Message string `json:"message"`
 		Details string `json:"additionalDetails"`
@@ -57,8 +57,8 @@ func retryOf(method, turnID string, raw json.RawMessage) runtime.Change {
 	return change
 }
 
-// retryRemedy is what a person can do during a retry. The failure's own remedy, to send the message again, does not
-// apply.
+// retryRemedy describes how a user can act during a retry. The failure's own remedy, to send the message again, does
+// not apply.
 func retryRemedy(failed json.RawMessage) string {
 	_, remedy := failureKind(failed)
 	for _, again := range []string{", then send the message again", ", or send the message again", " Send the message again",

@@ -7,7 +7,7 @@ import (
 	"harness/internal/runtime"
 )
 
-// What runtimes say when they try again to reach their model, and what only looks like it.
+// The messages of runtimes that retry to reach their model, and similar ones that are not retries.
 func TestReadRetries(t *testing.T) {
 	network := "The connection to the model provider failed. Check the network and the provider's address. " + tryAgain
 	unknown := "Check the network, and that the model provider is up. " + tryAgain

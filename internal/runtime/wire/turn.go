@@ -7,8 +7,8 @@ import (
 	"harness/internal/runtime/jsonobject"
 )
 
-// ReadTurn reads a turn of a notification or of a history; its ID is "" when there is none. Members of an unexpected
-// type are skipped.
+// ReadTurn reads a turn of a notification or of a history; its ID is "" when there is none. It skips members of an
+// unexpected type.
 func ReadTurn(raw json.RawMessage) runtime.Turn {
 	var turn runtime.Turn
 	var items runtime.Span
@@ -58,7 +58,7 @@ func ReadHistory(raw json.RawMessage) runtime.Turn {
 	return turn
 }
 
-// withoutItems is a turn with an empty list of items.
+// withoutItems returns a turn with an empty list of items.
 func withoutItems(raw json.RawMessage, items runtime.Span) json.RawMessage {
 	out := make(json.RawMessage, 0, len(raw)-(items[1]-items[0])+2)
 	if items == (runtime.Span{}) {
@@ -68,7 +68,7 @@ func withoutItems(raw json.RawMessage, items runtime.Span) json.RawMessage {
 	return append(out, raw[items[1]:]...)
 }
 
-// errorText is the text of an error: its message, or itself.
+// errorText returns the text of an error: its message, or the string itself.
 func errorText(raw json.RawMessage) string {
 	var message string
 	jsonobject.Each(raw, 0, func(name []byte, start, end int) {

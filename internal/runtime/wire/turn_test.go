@@ -9,7 +9,7 @@ import (
 	"harness/internal/runtime"
 )
 
-// What a turn failed with, and what to do about it, follows from codex's own word for it, as recorded of the real one.
+// The kind of a turn's failure, and its remedy, follow from codex's own word, as recorded from the real one.
 func TestKindOfAFailure(t *testing.T) {
 	t.Parallel()
 	type reported struct {

@@ -1,10 +1,10 @@
-// Package wire is the canonical vocabulary of the server: the notifications, requests and items every client knows,
-// which are those of codex app-server v2, and our own additions.
+// Package wire is the canonical vocabulary of the server: the notifications, requests and items that every client
+// knows. They are those of codex app-server v2 and the server's own additions.
 //
-// It is the one place where their names stand, what follows from a name (the focused frame of a notification, who gets
-// it, what outdates it, what a request is about), and their shapes, as readers and builders. codex says its lines in
-// these words; other adapters translate into them. It must never know where a line came from, what is stored, or who it
-// is shown to.
+// Only this package has their names, the properties of a name (the focused frame of a notification, who gets it, what
+// replaces it, the subject of a request), and their shapes, as readers and builders. codex uses this vocabulary
+// itself; other adapters translate into it. The package must never know the source of a line, what is stored, or the
+// recipient.
 package wire
 
 import (
@@ -13,7 +13,7 @@ import (
 	"harness/internal/runtime"
 )
 
-// Origin is the runtime whose own vocabulary this is. Its output keeps the form that clients have always known. The
+// Origin is the runtime with this vocabulary as its own. Its output keeps the form that clients have always had. The
 // output of another runtime also has that runtime's name.
 const Origin = "codex"
 
@@ -45,7 +45,7 @@ const (
 	MethodRateLimits       = "account/rateLimits/updated"
 )
 
-// Requests that wait for an answer.
+// Requests with a required answer.
 const (
 	MethodApproveCommand     = "item/commandExecution/requestApproval"
 	MethodApproveFileChange  = "item/fileChange/requestApproval"
@@ -53,29 +53,30 @@ const (
 	MethodAskUser            = "item/tool/requestUserInput"
 	MethodCallTool           = "item/tool/call"
 	MethodElicit             = "mcpServer/elicitation/request"
-	// MethodApproveTool is ours: an approval of a tool that is neither a command nor a file change.
+	// MethodApproveTool is an addition of this server: an approval of a tool that is neither a command nor a file
+	// change.
 	MethodApproveTool = "item/tool/requestApproval"
 )
 
-// Method is what follows from a method's name.
+// Method has the properties of a method's name.
 type Method struct {
-	// Alias is the type of a notification's additional focused frame, "" for none. Broadcast says that every reader gets
-	// it.
+	// Alias is the type of a notification's additional focused frame, "" for none. Broadcast sends it to every
+	// reader.
 	Alias     string
 	Broadcast bool
-	// Replaceable says that a later notification of the kind, or the completed item, has the same content.
+	// Replaceable means that a later notification of the kind, or the completed item, has the same content.
 	Replaceable bool
-	// Asks is what a request waits for, Subject its subject; "" for a notification and for requests that a person cannot
-	// answer.
+	// Asks is the kind of answer that a request needs, Subject its subject. They are "" for a notification, and for
+	// requests that a user cannot answer.
 	Asks    runtime.RequestKind
 	Subject runtime.Subject
 
 	text text
 }
 
-// text describes a notification that appends to a text of an item: the place of the text in the completed item
-// (runtime.TextDelta.Into, known even if that is nowhere), and the member that separates the texts of an item. outlives:
-// more may come after the turn's end.
+// text describes a notification that appends to a text of an item. It has the place of the text in the completed item
+// (runtime.TextDelta.Into, set even if there is no place), and the member that distinguishes the texts of an item.
+// outlives: more may follow after the turn's end.
 type text struct {
 	known, outlives bool
 	into, index     string
@@ -111,7 +112,7 @@ var methods = map[string]Method{
 	MethodCallTool:           {Asks: runtime.RequestToolCall, Subject: runtime.SubjectTool},
 }
 
-// Lookup is what follows from a method's name. An unknown name shows only its kind: a delta of an item is replaceable.
+// Lookup returns the properties of a method. An unknown name shows only its kind: a delta of an item is replaceable.
 func Lookup(method string) Method {
 	known, ok := methods[method]
 	if !ok && strings.HasPrefix(method, "item/") {

@@ -8,13 +8,13 @@ import (
 	"harness/internal/runtime"
 )
 
-// words are a text as consecutive JSON strings, so that long ones of a line need not be copied. Other JSON values are
-// empty.
+// words are a text as consecutive JSON strings, which avoids copies of long strings in a line. Other JSON values
+// count as empty.
 type words []json.RawMessage
 
 func quoted(text string) json.RawMessage { return encode(text) }
 
-// size is about the length of the text in bytes.
+// size returns the approximate length of the text in bytes.
 func (w words) size() (size int) {
 	for _, one := range w {
 		size += len(one)
@@ -22,7 +22,7 @@ func (w words) size() (size int) {
 	return size
 }
 
-// strings are the strings among them.
+// strings returns the elements that are JSON strings.
 func (w words) strings() (out []json.RawMessage) {
 	for _, one := range w {
 		if len(one) > 2 && one[0] == '"' {
@@ -32,7 +32,7 @@ func (w words) strings() (out []json.RawMessage) {
 	return out
 }
 
-// text is the whole text.
+// text returns the whole text.
 func (w words) text() string {
 	var text strings.Builder
 	for _, one := range w {
@@ -41,7 +41,7 @@ func (w words) text() string {
 	return Clean(text.String())
 }
 
-// summaryLine is the text for a summary: above maxSummary its beginning, which says so.
+// summaryLine returns the text for a summary. Above maxSummary it is the beginning, marked as such.
 func (w words) summaryLine() string {
 	size := w.size()
 	if size > runtime.LongItem {
@@ -58,20 +58,21 @@ func (w words) summaryLine() string {
 	return text
 }
 
-// Line is a JSON string for a summary or a name: of a long one the beginning, which says so. "" for no string.
+// Line returns a JSON string for a summary or a name. Of a long one it returns the beginning, marked as such. "" for
+// no string.
 func Line(raw json.RawMessage) string { return words{raw}.summaryLine() }
 
-// maxSummary bounds the summary of a request in bytes. Lists show it, and each event about the request stores it; the
-// parameters have the whole.
+// maxSummary bounds the summary of a request in bytes. Lists show it, and each event of the request stores it. The
+// parameters have the whole text.
 const maxSummary = 64 << 10
 
-// cut is the beginning of a text that is too long for a summary, with its length in bytes.
+// cut returns the beginning of a text that is too long for a summary, with its length in bytes.
 func cut(text string, size int) string {
 	return strings.ToValidUTF8(text[:min(len(text), maxSummary)], "") + fmt.Sprintf(
 		"… (cut here: it has %d bytes, all of them are in the details)", size)
 }
 
-// beginning is the part of a JSON string that a summary may need.
+// beginning returns the part of a JSON string that a summary may need.
 func beginning(one json.RawMessage) json.RawMessage {
 	if len(one) <= maxSummary || one[0] != '"' {
 		return one

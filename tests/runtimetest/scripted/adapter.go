@@ -1,5 +1,5 @@
-// Package scripted is an agent that is not codex, and its adapter: a process for each conversation, names,
-// ids, messages and verdicts of its own, several signals in a line. It shows that the core knows no provider:
+// Package scripted is an agent that is not codex, and its adapter. It has a process for each conversation, different
+// names, ids, messages and verdicts, and several signals in a line. It shows that the core depends on no provider:
 // the conformance suite and the services' tests run it.
 package scripted
 
@@ -27,25 +27,25 @@ import (
 // Name is the runtime's name.
 const Name = "scripted"
 
-// TokenVariable is the variable that holds the agent's token.
+// TokenVariable is the variable with the agent's token.
 const TokenVariable = "SCRIPTED_TOKEN"
 
-// PlantedToken is the token of the agent on servers, for tests that it does not leak.
+// PlantedToken is the token of the agent on servers. Tests check that it does not leak.
 const PlantedToken = "planted-4711-token"
 
 // Options configure New.
 type Options struct {
-	// Bin is the program that calls Agent, Env what it needs to know that.
+	// Bin is the program that calls Agent, Env its environment for that.
 	Bin string
 	Env []string
-	// EnvOf is what a conversation's process is given besides, nil for nothing.
+	// EnvOf returns additional variables of a conversation's process, nil for none.
 	EnvOf func(thread string) []string
 	// Marker is as in stdio.Launch.
 	Marker string
 	Sink   runtime.Sink
 	Resume func(ctx context.Context, generation string) (runtime.Resumption, error)
 	Logger zerolog.Logger
-	// Shims is where processes that outlive a server are kept, nil for none; KeepOnStop leaves them running.
+	// Shims is the host of processes that outlive a server, nil for none; KeepOnStop leaves them running.
 	Shims      *shim.Host
 	KeepOnStop bool
 	// StartTimeout bounds the start of a process (30 s).
@@ -67,8 +67,8 @@ type Runtime struct {
 	stopping bool
 	failure  error // why the last start failed
 	talks    map[string]string
-	running  map[string]func()   // of conversations with a turn: what lets go of their process
-	lost     map[string]bool     // conversations that it was made to forget
+	running  map[string]func()   // of conversations with a turn: releases their process
+	lost     map[string]bool     // conversations that Lose made it forget
 	live     map[string]*process // by conversation
 }
 
@@ -81,7 +81,7 @@ type process struct {
 
 var _ runtime.Adapter = (*Runtime)(nil)
 
-// New makes an adapter that is not started.
+// New makes an adapter. Start starts it.
 func New(options Options) *Runtime {
 	options.StartTimeout = cmp.Or(options.StartTimeout, 30*time.Second)
 	r := &Runtime{options: options, talks: map[string]string{}, running: map[string]func(){}, live: map[string]*process{}}
@@ -101,7 +101,7 @@ func New(options Options) *Runtime {
 // Name implements runtime.Adapter.
 func (r *Runtime) Name() string { return Name }
 
-// Capabilities implements runtime.Adapter. It confines nothing, so it may be opened without a sandbox only.
+// Capabilities implements runtime.Adapter. It confines nothing, so it only supports sessions without a sandbox.
 func (r *Runtime) Capabilities() runtime.Capabilities {
 	return runtime.Capabilities{Streaming: true, Resume: true, Reconstruct: true, Interrupt: true, Approvals: true, ToolInput: true,
 		DenyReason: true, ApproveForSession: true, SurvivesRestart: r.options.Shims != nil,
@@ -111,7 +111,7 @@ func (r *Runtime) Capabilities() runtime.Capabilities {
 			Cancellation: runtime.CancelGuaranteed, Isolation: []string{runtime.IsolationProcess}}.TakesTools("")}
 }
 
-// Auth implements runtime.Adapter: the agent wants a token in its environment (TokenVariable).
+// Auth implements runtime.Adapter. The agent needs a token in its environment (TokenVariable).
 func (r *Runtime) Auth(context.Context) (runtime.AuthStatus, error) {
 	for _, set := range r.options.Env {
 		if token, found := strings.CutPrefix(set, TokenVariable+"="); found && token != "" {
@@ -149,7 +149,7 @@ func (r *Runtime) Status() runtime.Status {
 	return status
 }
 
-// Start implements runtime.Adapter: it adopts the processes earlier servers left.
+// Start implements runtime.Adapter. It adopts the processes of earlier servers.
 func (r *Runtime) Start(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -165,16 +165,16 @@ func (r *Runtime) Start(ctx context.Context) error {
 	return nil
 }
 
-// inherit adopts one process, or publishes its last lines. mu is held.
+// inherit adopts one process, or publishes its last lines. The caller holds mu.
 func (r *Runtime) inherit(ctx context.Context, found shim.Found) {
 	var greeted hello
 	var stored state
 	resumption, err := r.options.Resume(ctx, found.Generation)
 	if err == nil {
-		_ = json.Unmarshal(resumption.State, &stored) // it may have said nothing
+		_ = json.Unmarshal(resumption.State, &stored) // it may have no output
 		var now shim.State
 		if now, err = shim.Status(ctx, found); err == nil {
-			_ = json.Unmarshal(now.Note, &greeted) // it may not have been greeted
+			_ = json.Unmarshal(now.Note, &greeted) // an earlier server may not have greeted it
 		}
 	}
 	thread := cmp.Or(greeted.Thread, stored.Thread)
@@ -182,7 +182,7 @@ func (r *Runtime) inherit(ctx context.Context, found shim.Found) {
 	r.talks[thread] = greeted.Conversation
 	release, gone, adopted := r.set.Adopt(thread, p, time.Now())
 	p.gone = gone
-	_ = p.Start(ctx) // it has no failures of its own
+	_ = p.Start(ctx) // Start itself never fails
 	if !adopted {
 		r.options.Logger.Warn().Err(err).Str("generation", found.Generation).
 			Msg("a process of an earlier server has no conversation")
@@ -197,7 +197,7 @@ func (r *Runtime) inherit(ctx context.Context, found shim.Found) {
 	r.attend(thread, p)
 }
 
-// newProcess makes the supervisor of a conversation's process, which adopts one that is inherited.
+// newProcess makes the supervisor of a conversation's process, which adopts an inherited one.
 func (r *Runtime) newProcess(thread string, inherit []shim.Found) *process {
 	p := &process{retire: make(chan struct{})}
 	p.Supervisor = stdio.NewSupervisor(r.launcher, stdio.Options{
@@ -215,7 +215,7 @@ func (r *Runtime) newProcess(thread string, inherit []shim.Found) *process {
 			}}
 		},
 		Sink: func(batch runtime.Batch) {
-			// A subscriber may resume at once after an end, so it is recorded here before it is published.
+			// A subscriber may resume at once after an end, so record the end before its publication.
 			for _, signal := range batch.Signals {
 				_, ended := signal.Change.(runtime.TurnCompleted)
 				if ended || signal.Kind == runtime.SignalExited {
@@ -253,7 +253,7 @@ func (r *Runtime) attend(thread string, p *process) {
 	})
 }
 
-// rest lets go of the process of a conversation whose turn is over.
+// rest releases the process of a conversation after its turn.
 func (r *Runtime) rest(thread string) {
 	r.mu.Lock()
 	release := r.running[thread]
@@ -273,13 +273,13 @@ func (r *Runtime) conversationOf(thread string) string {
 func (r *Runtime) startProcess(ctx context.Context, thread string, gone func()) (*process, error) {
 	p := r.newProcess(thread, nil)
 	p.gone = gone
-	_ = p.Start(ctx) // it has no failures of its own
+	_ = p.Start(ctx) // Start itself never fails
 	line, used, err := p.Use(ctx)
 	r.mu.Lock()
 	r.failure = err
 	if err == nil {
 		var greeted hello
-		_ = json.Unmarshal(line.Hello(), &greeted) // it was made by the protocol
+		_ = json.Unmarshal(line.Hello(), &greeted) // the protocol made it
 		r.talks[thread], r.live[thread] = greeted.Conversation, p
 	}
 	r.mu.Unlock()
@@ -349,7 +349,7 @@ func (r *Runtime) use(ctx context.Context, thread, conversation string) (*proces
 	return r.set.Use(ctx, thread)
 }
 
-// StartTurn implements runtime.Threads. A message to a busy conversation is refused with ErrTurnActive.
+// StartTurn implements runtime.Threads. It refuses a message to a busy conversation with ErrTurnActive.
 func (r *Runtime) StartTurn(ctx context.Context, in runtime.StartTurn) (runtime.StartedTurn, error) {
 	r.mu.Lock()
 	lost := r.lost[in.ThreadID]
@@ -400,7 +400,7 @@ func text(input []json.RawMessage) string {
 	var out bytes.Buffer
 	for _, part := range input {
 		var t struct{ Text string }
-		_ = json.Unmarshal(part, &t) // parts without a text say nothing to it
+		_ = json.Unmarshal(part, &t) // the agent ignores parts without a text
 		out.WriteString(t.Text)
 	}
 	return out.String()
@@ -466,7 +466,7 @@ func (r *Runtime) Answer(ctx context.Context, ref runtime.RequestRef, reply runt
 	if p == nil {
 		return runtime.ErrRequestGone
 	}
-	line, used, err := p.Use(ctx) // it may be one that is just being taken over
+	line, used, err := p.Use(ctx) // a takeover may be in progress
 	if err != nil {
 		return runtime.WithKind(runtime.ErrRequestGone, err)
 	}

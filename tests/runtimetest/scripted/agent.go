@@ -16,14 +16,14 @@ import (
 	"harness/internal/runtime"
 )
 
-// order is a line to the agent, word one from it. Requests have a number (No), which the answer names (Done, or Failed
-// with Why).
+// order is a line to the agent, word a line from it. Requests have a number (No). The answer repeats it (Done, or
+// Failed with Why).
 type order struct {
 	Do           string `json:"do,omitempty"` // enter, prompt, halt or ping
 	No           int64  `json:"no,omitempty"`
 	Conversation string `json:"talk,omitempty"`
 	Text         string `json:"text,omitempty"`
-	// Verdict (yes, always, no, abort) settles what the agent wants to do (Of). To halt names the round (Of).
+	// Verdict (yes, always, no, abort) settles a request of the agent (Of). For halt, Of is the round.
 	Verdict string `json:"verdict,omitempty"`
 	Of      string `json:"of,omitempty"`
 	Why     string `json:"why,omitempty"`
@@ -44,14 +44,14 @@ type word struct {
 	Output  string `json:"output,omitempty"`
 	Code    int    `json:"code,omitempty"`
 	How     string `json:"how,omitempty"` // well, halted or badly
-	// In is the conversation it speaks of, when that is not its own.
+	// In is the conversation of the word, when that is not its own.
 	In string `json:"in,omitempty"`
 }
 
-// agent is the program: one conversation, whose rounds it counts in a file.
+// agent is the program: one conversation, with the number of its rounds in a file.
 type agent struct {
 	dir     string
-	padding string // of the names of rounds
+	padding string // added to the names of rounds
 
 	mu           sync.Mutex
 	out          io.Writer
@@ -61,11 +61,11 @@ type agent struct {
 	verdicts     map[string]chan order
 }
 
-// LongIDs is the file in the agent's folder that has it name its rounds at length.
+// LongIDs is the file in the agent's folder that makes it use long names of rounds.
 const LongIDs = "long-ids"
 
-// Agent plays the agent until in ends, and returns the exit code. It keeps its conversations in dir, where a hold of
-// that name shows as held-NAME and ends with free-NAME.
+// Agent runs the agent until in ends, and returns the exit code. It keeps its conversations in dir. A hold appears
+// there as held-NAME, and free-NAME ends it.
 func Agent(in io.Reader, out io.Writer, dir string) int {
 	a := &agent{dir: dir, out: out, verdicts: map[string]chan order{}}
 	lines := bufio.NewScanner(in)
@@ -123,10 +123,10 @@ func (a *agent) take(o order) {
 	}
 }
 
-// prompt begins a round.
+// prompt starts a round.
 func (a *agent) prompt(o order) {
 	path := filepath.Join(a.dir, a.conversation)
-	before, _ := os.ReadFile(path) // none yet: no round before
+	before, _ := os.ReadFile(path) // without the file, there was no round before
 	if err := os.WriteFile(path, append(before, '.'), 0o600); err != nil {
 		a.say(word{Failed: o.No, Why: err.Error()})
 		return
@@ -146,13 +146,13 @@ func (a *agent) prompt(o order) {
 	}()
 }
 
-// inside is what stands between NAME[ and ].
+// inside returns the text between NAME[ and ].
 func inside(text, name string) (string, bool) {
 	_, rest, found := strings.Cut(text, name+"[")
 	return strings.TrimSuffix(rest, "]"), found
 }
 
-// play does what a text says; see Script.
+// play executes the instructions of a text; see Script.
 func (a *agent) play(round, text string, halt <-chan struct{}) (said, how, why string) {
 	words := func(parts ...string) string {
 		for _, part := range parts {
@@ -191,7 +191,7 @@ func (a *agent) play(round, text string, halt <-chan struct{}) (said, how, why s
 	if status, ok := inside(text, "FAIL"); ok {
 		return "", "badly", "the model's server answers " + status
 	}
-	stray, strays := inside(text, "STRAY") // it asks in the name of that conversation
+	stray, strays := inside(text, "STRAY") // it sends a request in the name of that conversation
 	command, runs := inside(text, "RUN")
 	if strays {
 		command, runs = "echo stray", true
@@ -225,7 +225,7 @@ func (a *agent) play(round, text string, halt <-chan struct{}) (said, how, why s
 		a.say(word{Says: "skipped", Round: round, ID: id, Command: command})
 		return words("then not: " + verdict.Why), "well", ""
 	}
-	output, err := exec.Command("/bin/sh", "-c", command).CombinedOutput() // the test's own words
+	output, err := exec.Command("/bin/sh", "-c", command).CombinedOutput() // the test's own command
 	w := word{Says: "ran", Round: round, ID: id, Command: command, Output: string(output)}
 	if err != nil {
 		w.Code = 1

@@ -18,7 +18,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// An agent that has nothing of codex keeps what every adapter promises, with and without a shim.
+// An agent unlike codex keeps the promises of every adapter, with and without a shim.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	for name, shims := range map[string]bool{"behind shims": true, "as children": false} {

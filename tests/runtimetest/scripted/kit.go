@@ -14,8 +14,8 @@ import (
 	"harness/tests/runtimetest"
 )
 
-// The variable makes a test binary the agent, whose folder it names; the first argument makes it a shim, whose folder
-// follows.
+// The variable makes a test binary the agent; its value is the agent's folder. The first argument makes it a shim;
+// the shim's folder follows.
 const (
 	runAsAgent = "HARNESS_TEST_SCRIPTED_AGENT"
 	runAsShim  = "test-shim"
@@ -31,8 +31,8 @@ func Main(m *testing.M) {
 	}
 }
 
-// Play makes a test binary that was called as the scripted agent, its shim or a proxy before it one, and
-// reports whether it was. TestMain begins with it.
+// Play runs the scripted agent, its shim or its proxy if the test binary was called as one, and reports whether it
+// did. TestMain starts with it.
 func Play() bool {
 	if runtimetest.PlayProxy() {
 		return true
@@ -51,13 +51,13 @@ func Play() bool {
 	return true
 }
 
-// Site is where a test's scripted agent works.
+// Site is the folder of a test's scripted agent.
 type Site struct {
-	// Dir is what Agent is given.
+	// Dir is the argument of Agent.
 	Dir string
 }
 
-// Options are those of a test's adapter, without a sink. The agent is the test binary (Play).
+// Options returns the options of a test's adapter, without a sink. The agent is the test binary (Play).
 func (s Site) Options(t *testing.T) Options {
 	t.Helper()
 	return Options{Bin: runtimetest.Executable(t), Env: []string{runAsAgent + "=" + s.Dir, TokenVariable + "=t"},
@@ -65,18 +65,18 @@ func (s Site) Options(t *testing.T) Options {
 		Logger: zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel)}
 }
 
-// Shims keeps the agents of a test running while its adapters come and go.
+// Shims keeps the agents of a test running when its adapters stop.
 func Shims(t *testing.T, options *Options) {
 	t.Helper()
 	options.Shims, options.KeepOnStop = runtimetest.Shims(t, runAsShim), true
 }
 
-// Release lets continue what a HOLD of that name holds.
+// Release ends a HOLD of that name.
 func (s Site) Release(name string) error {
 	return os.WriteFile(filepath.Join(s.Dir, "free-"+name), nil, 0o600)
 }
 
-// AwaitHeld returns when a HOLD of that name holds.
+// AwaitHeld returns when a HOLD of that name is active.
 func (s Site) AwaitHeld(ctx context.Context, name string) error {
 	polls := time.Tick(2 * time.Millisecond)
 	for {
@@ -91,7 +91,7 @@ func (s Site) AwaitHeld(ctx context.Context, name string) error {
 	}
 }
 
-// Begin starts an adapter, which ends with the test or with end.
+// Begin starts an adapter. It ends with the test or with end.
 func Begin(t *testing.T, options Options) (r *Runtime, end func(t *testing.T)) {
 	t.Helper()
 	r = New(options)
@@ -110,7 +110,7 @@ func Begin(t *testing.T, options Options) (r *Runtime, end func(t *testing.T)) {
 	return r, end
 }
 
-// Script is what the agent's texts make it do; see play.
+// Script returns texts with instructions for the agent; see play.
 func Script() runtimetest.Script {
 	word := func(name string) func(string) string {
 		return func(inside string) string { return name + "[" + inside + "]" }

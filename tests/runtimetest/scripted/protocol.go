@@ -15,7 +15,7 @@ import (
 	"harness/internal/runtime/wire"
 )
 
-// protocol is the conversation with one process (stdio.Protocol), which serves one session.
+// protocol is the connection with one process (stdio.Protocol), which serves one session.
 type protocol struct {
 	*stdio.Conn
 	thread       string
@@ -24,14 +24,14 @@ type protocol struct {
 	state        state
 }
 
-// state is what translating a line needs to know of the lines before.
+// state is the data from earlier lines that the translation of a line needs.
 type state struct {
-	// Thread is the session, Open the message that grows.
+	// Thread is the session, Open the growing message.
 	Thread string `json:"thread"`
 	Open   string `json:"open,omitempty"`
 }
 
-// hello is what is known of a process that was greeted, for this server and the next ones.
+// hello is the data about a greeted process, for this server and the next ones.
 type hello struct {
 	Conversation string `json:"talk"`
 	Thread       string `json:"thread"`
@@ -45,7 +45,7 @@ func (p *protocol) Greet(ctx context.Context) error {
 }
 
 func (p *protocol) Resume(stored runtime.Resumption) {
-	_ = json.Unmarshal(stored.State, &p.state) // nothing was said before: nothing to know
+	_ = json.Unmarshal(stored.State, &p.state) // without earlier output there is no state
 }
 
 func (p *protocol) Read(line []byte, at time.Time) (stdio.Line, error) {
@@ -78,7 +78,7 @@ func refusal(method, why string) error {
 	return &runtime.Error{Runtime: Name, Method: method, Message: why, Kind: kinds[why]}
 }
 
-// translate puts a line of the agent into the canonical vocabulary.
+// translate translates a line of the agent into the canonical vocabulary.
 func (p *protocol) translate(w word, at int64) []runtime.Signal {
 	in, message := wire.Place{ThreadID: cmp.Or(w.In, p.thread), TurnID: w.Round}, "says "+w.Round
 	asking := wire.Asking{Place: in, ItemID: w.ID}
@@ -146,7 +146,7 @@ func (p *protocol) Answered(method, _ string, result json.RawMessage) {
 		return
 	}
 	var w word
-	_ = json.Unmarshal(result, &w) // it was read before
+	_ = json.Unmarshal(result, &w) // Read already decoded it
 	greeted, _ := json.Marshal(hello{w.Conversation, p.thread})
 	p.Started(greeted)
 }

@@ -1,11 +1,11 @@
-// Package bridge stands between a server and an OpenCode server. It starts `opencode serve`, sends it HTTP requests on
+// Package bridge connects a server to an OpenCode server. It starts `opencode serve`, sends it HTTP requests on
 // loopback, and exchanges lines on its own standard pipes, as package stdio expects of an agent. So a shim can host
-// OpenCode like every other agent. Its output stays in the shim's spool while no server reads, and each answer is given
-// once, even if several servers send it.
+// OpenCode like every other agent. Its output stays in the shim's spool while no server reads. Each answer reaches
+// OpenCode once, even if several servers send it.
 //
-// It owns the password of the OpenCode server, which no server of ours gets. It also owns recovery after the stream of
-// events breaks: it then sends the status of each conversation (Snapshot). It must never know more of an event than its
-// conversation, and what a sub-agent may do.
+// It owns the password of the OpenCode server, which no harness server gets. It also owns recovery after the stream
+// of events breaks: it then sends the status of each conversation (Snapshot). It must know no more of an event than
+// its conversation and the permissions of a sub-agent.
 package bridge
 
 import (
@@ -33,9 +33,9 @@ type Hello struct {
 	Version string `json:"version"`
 }
 
-// Command is one line of a server: requests made in order, until one is refused.
+// Command is one line of a server: requests to make in order, until one is refused.
 type Command struct {
-	// ID identifies it in the answer; 0 for one that is answered only when refused.
+	// ID identifies it in the answer; 0 for a command with an answer only after a refusal.
 	ID    int64  `json:"id,omitempty"`
 	Steps []Step `json:"steps"`
 	// Session is its conversation, Request the native id of the request it answers, Message the id of the message it
@@ -80,17 +80,17 @@ type Line struct {
 	Snapshot *Snapshot `json:"snapshot,omitempty"`
 }
 
-// Snapshot is the state of a conversation: everything a server needs after missed events.
+// Snapshot is the state of a conversation, with all data a server needs after missed events.
 type Snapshot struct {
 	Session string `json:"session"`
 	// Status is the type of its status, "idle" when it has none.
 	Status string `json:"status"`
-	// Messages are the last ones, oldest first; Permissions and Questions the pending ones of all conversations in its
-	// folder.
+	// Messages are the last messages, oldest first; Permissions and Questions the pending ones of all conversations
+	// in its folder.
 	Messages    json.RawMessage `json:"messages"`
 	Permissions json.RawMessage `json:"permissions"`
 	Questions   json.RawMessage `json:"questions"`
-	// Unconfirmed are the sent messages without an event since. Aborted means that a stop was sent just before.
+	// Unconfirmed are the sent messages without an event so far. Aborted means that a stop was sent just before.
 	Unconfirmed []string `json:"unheard,omitempty"`
 	Aborted     bool     `json:"aborted,omitempty"`
 }
@@ -119,7 +119,7 @@ type bridge struct {
 	out     io.Writer
 
 	mu sync.Mutex
-	// folders are those of used conversations. busy are conversations that may be in a turn. unconfirmed are
+	// folders are the folders of used conversations. busy are conversations that may be in a turn. unconfirmed are
 	// conversations of messages without an event.
 	folders     map[string]string
 	busy        map[string]bool
@@ -128,8 +128,8 @@ type bridge struct {
 	parents map[string]string
 }
 
-// Run starts the OpenCode at a path and serves until it, in or the context ends. It returns how OpenCode ended.
-// OpenCode's own output goes to log.
+// Run starts the OpenCode at a path and serves until it exits, in ends, or the context ends. It returns the exit of
+// OpenCode. OpenCode's own output goes to log.
 func Run(ctx context.Context, path string, in io.Reader, out, log io.Writer) error {
 	secret := make([]byte, 32)
 	if _, err := rand.Read(secret); err != nil {
@@ -174,7 +174,7 @@ func Run(ctx context.Context, path string, in io.Reader, out, log io.Writer) err
 	return endedAs(server)
 }
 
-// endedAs ends this process with OpenCode's signal, if any: the shim reports it.
+// endedAs ends this process with OpenCode's signal, if any, so that the shim reports it.
 func endedAs(server *process.Process) error {
 	exit := server.Exit()
 	switch {
@@ -321,11 +321,11 @@ func (b *bridge) do(ctx context.Context, step Step) (status int, body json.RawMe
 
 func (b *bridge) sign(request *http.Request) { request.SetBasicAuth(user, b.password) }
 
-// write writes one line. A failed write means no reader, which the end of the other pipe shows.
+// write writes one line. A failed write means no reader; the end of the other pipe shows that, too.
 func (b *bridge) write(line Line) {
 	raw, err := json.Marshal(line)
 	if err != nil {
-		return // what it is made of was read as JSON
+		return // its parts were read as JSON
 	}
 	b.writing.Lock()
 	defer b.writing.Unlock()

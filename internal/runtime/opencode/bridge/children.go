@@ -31,8 +31,8 @@ func (b *bridge) adopt(child, parent string) {
 	}
 }
 
-// answerChild answers a sub-agent's request where the permissions of its parent conversation decide. OpenCode
-// does not pass them on, so a sub-agent asks for everything. It returns false when a person has to decide, or
+// answerChild answers a sub-agent's request if the permissions of its parent conversation decide it. OpenCode does
+// not pass them on, so a sub-agent requests approval for everything. It returns false when a user has to decide, or
 // the conversation has no parent.
 func (b *bridge) answerChild(ctx context.Context, session string, payload json.RawMessage) (answered bool, err error) {
 	b.mu.Lock()
@@ -90,7 +90,7 @@ func (b *bridge) ok(ctx context.Context, step Step) (json.RawMessage, error) {
 	return body, err
 }
 
-// verdict is the decision of permissions on a call: the strictest over its patterns.
+// verdict returns the decision of permissions on a call: the strictest over its patterns.
 func verdict(rules []rule, permission string, patterns []string) string {
 	if len(patterns) == 0 {
 		patterns = []string{"*"}
@@ -110,8 +110,8 @@ func verdict(rules []rule, permission string, patterns []string) string {
 	return worst
 }
 
-// matches reports whether a pattern covers a text: "*" all of it, one that ends in "*" any with that beginning ("touch *"
-// also "touch").
+// matches reports whether a pattern covers a text. "*" matches any text; a pattern that ends in "*" matches its
+// prefix ("touch *" also "touch").
 func matches(pattern, text string) bool {
 	beginning, open := strings.CutSuffix(pattern, "*")
 	if !open {

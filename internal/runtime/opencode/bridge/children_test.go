@@ -2,7 +2,7 @@ package bridge
 
 import "testing"
 
-// Of the rules that match the last one counts, and of several patterns the narrowest verdict.
+// Among the matching rules the last one counts, and among several patterns the strictest verdict.
 func TestVerdict(t *testing.T) {
 	t.Parallel()
 	rules := []rule{{"*", "*", "ask"}, {"read", "*", "allow"}, {"bash", "touch *", "allow"},

@@ -17,17 +17,17 @@ import (
 const (
 	// maxLine bounds a line, in bytes; longer ones are skipped.
 	maxLine = 128 << 20
-	// again is the pause before the events are requested again.
+	// again is the pause before the next request for the events.
 	again = 100 * time.Millisecond
-	// lastMessages limits the messages in a snapshot: few turns have more, and earlier items are published by then.
+	// lastMessages limits the messages in a snapshot: few turns have more, and earlier items are already published.
 	lastMessages = "200"
 )
 
 // errNotFound means that OpenCode has no conversation of that id.
 var errNotFound = errors.New("no such conversation")
 
-// events forwards OpenCode's events until they end. Each new stream begins with the status of every conversation that
-// may be in a turn. An earlier stream may have broken off, or a message may have preceded the first stream.
+// events forwards OpenCode's events until they end. Each new stream starts with the status of every conversation that
+// may be in a turn: an earlier stream may have broken, or a message may have preceded the first stream.
 func (b *bridge) events(ctx context.Context, logs *sharedLog) {
 	if _, _, err := b.whenUp(ctx); err != nil {
 		return
@@ -78,7 +78,7 @@ func (b *bridge) listen(ctx context.Context, logs *sharedLog) error {
 	}
 }
 
-// receive handles one event of the server. Invalid data is ignored.
+// receive handles one event of the server. It ignores invalid data.
 func (b *bridge) receive(ctx context.Context, data []byte, logs *sharedLog) error {
 	var said struct {
 		Directory string          `json:"directory"`
@@ -101,7 +101,7 @@ func (b *bridge) receive(ctx context.Context, data []byte, logs *sharedLog) erro
 		return nil //nolint:nilerr // not a line of an event
 	}
 	if event.Type == "server.connected" {
-		// Only now: events from here on are received.
+		// Only now: this stream has all events from here on.
 		for _, session := range b.inTurn() {
 			if err := b.snapshot(ctx, session, false); err != nil && !errors.Is(err, errNotFound) {
 				return err

@@ -10,11 +10,12 @@ import (
 	"strings"
 )
 
-// kept are the variables hidden from OpenCode's commands: their output goes to the model and into the transcript.
+// kept returns the variables to hide from OpenCode's commands: their output goes to the model and into the
+// transcript.
 func kept() []string { return []string{passwordVariable, "OPENCODE_CONFIG_CONTENT"} }
 
-// commandShell writes a wrapper of the user's shell without the hidden variables, and returns its path. OpenCode has no
-// setting for that. A command may still read the values elsewhere as the same user.
+// commandShell writes a wrapper of the user's shell without the hidden variables, and returns its path. OpenCode has
+// no setting for that. A command of the same user may still read the values elsewhere.
 func commandShell() (string, error) {
 	real := os.Getenv("SHELL")
 	// OpenCode recognizes shells by name, and replaces unknown ones.

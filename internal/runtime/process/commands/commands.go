@@ -1,7 +1,8 @@
-// Package commands finds the commands that the agents of a runtime process have started and that still run, and ends
-// them: for runtimes that keep no list of their own.
+// Package commands finds the running commands of the agents in a runtime process, and ends them. It is for runtimes
+// that keep no such list themselves.
 //
-// It owns what is a command and what belongs to the agent itself. It must never know sessions or a runtime's words.
+// It owns the distinction between a command and the agent's own processes. It must never know sessions or a runtime's
+// protocol.
 package commands
 
 import (
@@ -16,27 +17,27 @@ import (
 
 // Process is a runtime process with agents.
 type Process struct {
-	// Generation names it in the environment of all that it starts, Agent is the process id of its agent.
+	// Generation identifies it in the environment of all processes it starts. Agent is the process id of its agent.
 	Generation string
 	Agent      int
 	// Variables name a command's conversation in its environment, if the agent sets them.
 	Variables []string
 }
 
-// command is a command that runs, with all that it has started.
+// command is a running command with all processes it started.
 type command struct {
 	pid int
-	// ticks is when it started in the kernel's count: with the process id it names one process for good.
+	// ticks is its start time in the kernel's ticks. With the process id it identifies one process forever.
 	ticks uint64
 	began time.Time
-	// line is what runs, dir where, conversation for which one by the agent's own word, "" when it says none.
+	// line is the command line, dir its folder, conversation the agent's name of its conversation, "" if unset.
 	line, dir, conversation string
 }
 
-// id names the command for good.
+// id identifies the command forever.
 func (c command) id() string { return strconv.Itoa(c.pid) + "-" + strconv.FormatUint(c.ticks, 10) }
 
-// Tasks lists the commands of the process that are, or may be, of a conversation.
+// Tasks lists the commands of the process that belong, or may belong, to a conversation.
 func (p Process) Tasks(conversation string) ([]runtime.BackgroundTask, error) {
 	all, err := p.find()
 	if err != nil {
@@ -55,7 +56,7 @@ func (p Process) Tasks(conversation string) ([]runtime.BackgroundTask, error) {
 // grace is how long a command has to end after SIGTERM.
 const grace = 2 * time.Second
 
-// End ends the command of a task, with all that it has started: runtime.ErrNoBackground when it is over.
+// End ends the command of a task with all processes it started. It returns runtime.ErrNoBackground when it is over.
 func (p Process) End(ctx context.Context, id string) error {
 	all, err := p.find()
 	if err != nil {
@@ -69,7 +70,7 @@ func (p Process) End(ctx context.Context, id string) error {
 	return runtime.ErrNoBackground
 }
 
-// plain is the command of a shell's command line: what stands behind -c.
+// plain returns the command in a shell's command line: the argument after -c.
 func plain(arguments []string) string {
 	for i, argument := range arguments[:max(0, len(arguments)-1)] {
 		if i > 0 && strings.HasPrefix(argument, "-") && !strings.HasPrefix(argument, "--") && strings.HasSuffix(argument, "c") {

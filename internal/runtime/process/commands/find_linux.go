@@ -15,23 +15,23 @@ import (
 	"harness/internal/runtime/process/shim"
 )
 
-// shells are the programs by which agents start commands.
+// shells are the programs with which agents start commands.
 var shells = []string{"sh", "bash", "dash", "zsh", "ksh", "fish", "ash"}
 
 // maxLine bounds the text of a command.
 const maxLine = 1 << 10
 
-// tree are the processes that a runtime process has started, itself included.
+// tree has the processes that a runtime process started, including itself.
 type tree struct {
 	agent     int
 	parent    map[int]int
 	above     map[int]bool // of the agent
 	variables []string
-	named     map[int]string // the conversations that are known by now
+	named     map[int]string // the known conversations so far
 }
 
-// find lists the commands that run: what a shell of the agent runs, what its environment gives to a conversation, and what
-// lost the process that had started it.
+// find lists the running commands: processes that a shell of the agent runs, processes with a conversation in their
+// environment, and processes that lost their parent.
 func (p Process) find() (found []command, err error) {
 	if p.Generation == "" || p.Agent <= 0 {
 		return nil, nil
@@ -58,20 +58,20 @@ func (p Process) find() (found []command, err error) {
 	return found, nil
 }
 
-// begins reports whether a process begins a command.
+// begins reports whether a process is the start of a command.
 func (t *tree) begins(pid int) bool {
 	parent, known := t.parent[pid]
 	if !known || pid == t.agent || t.above[pid] || process.Started(pid) == 0 {
 		return false
 	}
-	// What lost its parent has one above the agent, or outside: the agent's own programs keep theirs.
+	// A process that lost its parent has one above the agent, or outside: the agent's own programs keep theirs.
 	if _, inside := t.parent[parent]; !inside || t.above[parent] {
 		return true
 	}
 	return slices.Contains(shells, process.Name(pid)) || t.conversation(pid) != "" && t.conversation(parent) == ""
 }
 
-// conversation is the one that a process is for by its environment, "" for none.
+// conversation returns the conversation in a process's environment, "" for none.
 func (t *tree) conversation(pid int) string {
 	said, known := t.named[pid]
 	if !known {
@@ -83,7 +83,7 @@ func (t *tree) conversation(pid int) string {
 	return said
 }
 
-// within reports whether a process is part of a command that began above it.
+// within reports whether a process is part of a command that starts above it.
 func (t *tree) within(pid int) bool {
 	for above := t.parent[pid]; above > 1; above = t.parent[above] {
 		if t.begins(above) {
@@ -104,11 +104,11 @@ func (t *tree) describe(pid int) (command, bool) {
 		one.line = plain(arguments)
 	}
 	one.line = strings.ToValidUTF8(one.line[:min(len(one.line), maxLine)], "")
-	one.dir, _ = os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid)) // one that cannot be read says nothing
+	one.dir, _ = os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid)) // an unreadable folder stays empty
 	return one, true
 }
 
-// end ends the command with all that it has started.
+// end ends the command with all processes it started.
 func (c command) end(ctx context.Context) error {
 	signal, began := syscall.SIGTERM, time.Now()
 	ticker := time.NewTicker(20 * time.Millisecond)
@@ -125,7 +125,7 @@ func (c command) end(ctx context.Context) error {
 		}
 		for pid, ticks := range members {
 			if process.Started(pid) == ticks {
-				_ = syscall.Kill(pid, signal) // one that is gone is no failure
+				_ = syscall.Kill(pid, signal) // it may already be gone
 			}
 		}
 		select {
@@ -136,7 +136,7 @@ func (c command) end(ctx context.Context) error {
 	}
 }
 
-// members are the processes of the command that run: those known before, and what is below them now.
+// members returns the running processes of the command: known ones, and their current descendants.
 func (c command) members(before map[int]uint64) map[int]uint64 {
 	now := map[int]uint64{}
 	for pid, ticks := range before {
@@ -151,7 +151,7 @@ func (c command) members(before map[int]uint64) map[int]uint64 {
 		return nil
 	}
 	children := map[int][]int{}
-	entries, _ := os.ReadDir("/proc") // without it the known ones are ended
+	entries, _ := os.ReadDir("/proc") // without it, only the known ones are ended
 	for _, entry := range entries {
 		var pid int
 		if _, err := fmt.Sscan(entry.Name(), &pid); err == nil {

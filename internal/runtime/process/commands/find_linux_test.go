@@ -18,7 +18,8 @@ import (
 	"harness/tests/polling"
 )
 
-// playAgent makes the test binary an agent: it starts the commands of the variable, a line each, and waits for its end.
+// playAgent makes the test binary an agent: it starts the commands in the variable, one per line, and waits for its
+// end.
 const playAgent = "HARNESS_TEST_AGENT_COMMANDS"
 
 func TestMain(m *testing.M) {
@@ -39,8 +40,8 @@ func TestMain(m *testing.M) {
 	select {}
 }
 
-// An agent's commands are those of its shells, what is given to a conversation, and what lost its parent, each with all that
-// it has started; they are ended so.
+// An agent's commands are processes of its shells, processes with a conversation in their environment, and processes
+// that lost their parent. Each includes all its children, and ends together with them.
 func TestCommandsOfAnAgent(t *testing.T) {
 	t.Parallel()
 	generation, base := fmt.Sprintf("test-%d-%d", os.Getpid(), time.Now().UnixNano()), 500_000+os.Getpid()%100_000
@@ -51,8 +52,8 @@ func TestCommandsOfAnAgent(t *testing.T) {
 	agent.Env = append(os.Environ(), shim.GenerationVariable+"="+generation, playAgent+"="+strings.Join([]string{
 		"NONE=|sleep " + second(1) + "; true",                     // the shell stays
 		"NONE=|sleep " + second(2) + " &",                         // it loses its parent
-		"ASKED=one|exec sleep " + second(3),                       // no shell is left, and it is for a conversation
-		"ASKED=other|trap '' TERM; sleep " + second(4) + "; true", // it does not want to end
+		"ASKED=one|exec sleep " + second(3),                       // no shell is left, and it belongs to a conversation
+		"ASKED=other|trap '' TERM; sleep " + second(4) + "; true", // it ignores SIGTERM
 	}, "\n"))
 	if err := agent.Start(); err != nil {
 		t.Fatal(err)

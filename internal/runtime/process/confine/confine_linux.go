@@ -14,9 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Attributes puts the stage into a mount namespace of its own. Who may not do that needs a user namespace for it: in it
-// the stage may mount, the program, which gets none of the stage's rights, may not, and processes outside of it
-// (through whose /proc/<pid>/root everything could be seen) are out of its reach.
+// Attributes puts the stage into a separate mount namespace. A user without that right needs a user namespace for it.
+// In the user namespace the stage may mount, but the program, which gets none of the stage's rights, may not. It also
+// cannot reach processes outside, whose /proc/<pid>/root would show all files.
 func Attributes(attributes *syscall.SysProcAttr, plan Plan) {
 	if plan.viewless() {
 		return
@@ -31,17 +31,17 @@ func Attributes(attributes *syscall.SysProcAttr, plan Plan) {
 	attributes.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN}
 }
 
-// Run is the stage: it makes the view that args (see Command) ask for and becomes the program. It returns only when
-// that fails; the program has not run then. A program of "" is not run: Run looks whether hidden folders are empty and
-// says so on stdout (see Try).
+// Run is the stage: it makes the view for args (see Command) and becomes the program. It returns only on failure,
+// before the program runs. With the program "" it runs none: it checks that hidden folders are empty and reports that
+// on stdout (see Try).
 func Run(args []string) error {
 	plan, command, err := parse(args)
 	if err != nil {
 		return err
 	}
-	// What follows changes this thread, and the program inherits from the thread that becomes it.
+	// The next steps change this thread. The program inherits from the thread that becomes it.
 	runtime.LockOSThread()
-	// Read while the stage still sees the folders of doors, and may read them.
+	// Read now: the stage still sees the folders of doors, and may read them.
 	fenced, err := plan.Fence.ports()
 	if err != nil {
 		return err
@@ -55,7 +55,7 @@ func Run(args []string) error {
 		return err
 	}
 	if plan.Fence != nil {
-		// Last: no right is needed for it, and the fence takes the rights to change users from what comes after it.
+		// Last: it needs no right, and the fence would take the right to change users from the steps after it.
 		if err := raise(fenced); err != nil {
 			return fmt.Errorf("%w: %w", ErrNoFence, err)
 		}
@@ -75,7 +75,7 @@ func Run(args []string) error {
 
 // view makes the mounts of a plan.
 func view(plan Plan) error {
-	// What is mounted outside later shows up here, what is mounted here does not outside.
+	// Later mounts from outside appear here; mounts made here do not appear outside.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
 		return fmt.Errorf("keep mounts from the outside: %w", err)
 	}
@@ -105,8 +105,8 @@ func view(plan Plan) error {
 	return enter()
 }
 
-// enter takes the working directory by its name again: the old handle would still see what is hidden. One that is
-// hidden is left.
+// enter opens the working directory again by its name: the old handle would still show hidden files. It leaves a
+// hidden one.
 func enter() error {
 	dir, err := os.Getwd()
 	if err == nil {
@@ -118,8 +118,7 @@ func enter() error {
 	return nil
 }
 
-// hide puts empty folders and files in the place of paths, and returns which of them are folders: those can still be
-// written.
+// hide replaces paths by empty folders and files, and returns the folders: those can still be written.
 func hide(paths []string) (folders []string, err error) {
 	var files []string
 	for _, path := range paths {
@@ -145,8 +144,8 @@ func hide(paths []string) (folders []string, err error) {
 	return folders, nil
 }
 
-// hideFile mounts an empty file over one. It needs a hidden folder to make that in; without one it is /dev/null, which
-// takes what is written and forgets it.
+// hideFile mounts an empty file over a file. It makes that file in a hidden folder. Without such a folder it uses
+// /dev/null, which accepts and discards writes.
 func hideFile(path string, folders []string) error {
 	empty := "/dev/null"
 	if len(folders) > 0 {
@@ -174,7 +173,7 @@ func protect(path string) error {
 	return readOnly(path)
 }
 
-// readOnly closes a mount for writing. Its other flags stay: in a user namespace they may not be taken away.
+// readOnly makes a mount read-only. It keeps the other flags: a user namespace may not remove them.
 func readOnly(path string) error {
 	var stat unix.Statfs_t
 	if err := unix.Statfs(path, &stat); err != nil {
@@ -192,14 +191,14 @@ func readOnly(path string) error {
 	return unix.Mount("", path, "", flags, "")
 }
 
-// leave gives up the stage's rights: the program has those of its user and no more.
+// leave drops the stage's rights: the program has only those of its user.
 func leave(plan Plan) error {
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return fmt.Errorf("give up rights: %w", err)
 	}
 	if plan.UserNamespace && os.Geteuid() == 0 {
-		// A program that runs as root is given all rights of its user namespace, and could take the mounts away, were this
-		// one not dropped.
+		// A program that runs as root gets all rights of its user namespace. Without this drop it could remove the
+		// mounts.
 		if err := unix.Prctl(unix.PR_CAPBSET_DROP, unix.CAP_SYS_ADMIN, 0, 0, 0); err != nil {
 			return fmt.Errorf("give up the right to mount: %w", err)
 		}
@@ -235,7 +234,7 @@ func leave(plan Plan) error {
 	return nil
 }
 
-// handles are open paths that are to be put back in their place.
+// handles are open paths to restore to their place.
 type handles []handle
 
 type handle struct {
@@ -270,7 +269,7 @@ func (all handles) close() {
 	}
 }
 
-// restore mounts what the handles point to where it was.
+// restore mounts the handles at their original paths.
 func (all handles) restore() error {
 	for _, h := range all {
 		if err := placeholder(h); err != nil {

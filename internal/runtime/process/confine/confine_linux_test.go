@@ -19,8 +19,8 @@ import (
 	"harness/tests/fencetest"
 )
 
-// stageArgument makes the test binary the stage, launchArgument the server that starts the stage: a plan, then the
-// script.
+// stageArgument makes the test binary the stage, launchArgument the server that starts the stage. A plan and the
+// script follow.
 const (
 	stageArgument  = "confine-stage"
 	tryArgument    = "confine-try"
@@ -60,7 +60,7 @@ func launch(plan, script string) int {
 	cmd := exec.Command(own, stageArgument, plan, "/bin/sh", "-c", script)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	// The signal is sent when the thread that started the program ends.
+	// The kernel sends the signal when the thread that started the program ends.
 	runtime.LockOSThread()
 	var parsed confine.Plan
 	if json.Unmarshal([]byte(plan), &parsed) != nil {
@@ -74,7 +74,7 @@ func launch(plan, script string) int {
 	return 0
 }
 
-// ground is a folder with a secret, a setting and a place to work in.
+// ground is a folder with a secret, a setting and a working folder.
 type ground struct {
 	t                                                      *testing.T
 	root, data, secret, home, work, setting, code, program string
@@ -82,7 +82,7 @@ type ground struct {
 	userNamespace                                          bool
 }
 
-// newGround is for a user, -1 for the one who runs the test. The stage must be where that user can start it.
+// newGround makes a ground for a user, -1 for the user of the test. That user must be able to start the stage.
 func newGround(t *testing.T, user int) *ground {
 	t.Helper()
 	root := t.TempDir()
@@ -143,7 +143,7 @@ func (g *ground) plan() confine.Plan {
 		Protect: []string{g.code}}
 }
 
-// sh runs a script under a plan, as the ground's user, and returns what it printed.
+// sh runs a script under a plan, as the ground's user, and returns its output.
 func (g *ground) sh(plan confine.Plan, script string) string {
 	g.t.Helper()
 	plan.UserNamespace = g.userNamespace
@@ -164,8 +164,8 @@ func (g *ground) sh(plan confine.Plan, script string) string {
 	return string(out)
 }
 
-// runs are how the tests run: as the one who runs them and, when that is root, in a user namespace and as one without
-// rights, too.
+// runs returns the variants of the tests: as the current user and, if that is root, in a user namespace and as a user
+// without rights, too.
 func runs() map[string]func(*testing.T) *ground {
 	as := func(user int, userNamespace bool) func(*testing.T) *ground {
 		return func(t *testing.T) *ground {
@@ -211,8 +211,8 @@ func TestHiddenFilesAreNotThere(t *testing.T) {
 	}
 }
 
-// A user without rights cannot take the view away, and cannot look through a process that does not have it. (Root can:
-// an agent that runs as root without a sandbox of its own is not kept from anything.)
+// A user without rights cannot remove the view, and cannot bypass it through a process outside. (Root can: nothing
+// stops an agent that runs as root without a sandbox.)
 func TestConfinementCannotBeLeft(t *testing.T) {
 	for name, ground := range runs() {
 		if name != "root" {
@@ -223,7 +223,7 @@ func TestConfinementCannotBeLeft(t *testing.T) {
 
 func cannotLeave(t *testing.T, g *ground) {
 	t.Helper()
-	// A process of the same user outside: this test's, or one started for it.
+	// A process of the same user outside: the test itself, or one started for it.
 	outside := exec.Command("sleep", "3600")
 	if g.user >= 0 {
 		outside.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: otherUID, Gid: otherUID}}
@@ -261,7 +261,7 @@ func cannotLeave(t *testing.T, g *ground) {
 	}
 }
 
-// The stage is gone once the program runs: same process id, no rights left, the parent's signal and environment kept.
+// The program replaces the stage: same process id, no rights left, the parent's signal and environment kept.
 func TestProgramReplacesTheStage(t *testing.T) {
 	for name, ground := range runs() {
 		t.Run(name, func(t *testing.T) {
@@ -300,8 +300,8 @@ func TestProgramsWithoutConfinementAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Without the namespace the mount is refused, or would be visible to all; the stage's own check is what
-	// counts for root.
+	// Without the namespace the kernel refuses the mount, or all processes would see it; the stage's own check
+	// protects root.
 	cmd := exec.Command(g.program, stageArgument, string(text), "/bin/sh", "-c", "cat "+g.secret)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: otherUID, Gid: otherUID}}
 	if os.Geteuid() != 0 {
@@ -326,7 +326,7 @@ func TestMachineSupportsConfinement(t *testing.T) {
 	}
 }
 
-// The kernel ends a confined program with its parent, as it does any runtime.
+// The kernel kills a confined program with its parent, like any runtime.
 func TestAConfinedProgramDiesWithItsParent(t *testing.T) {
 	for name, ground := range runs() {
 		t.Run(name, func(t *testing.T) {
@@ -356,7 +356,7 @@ func TestAConfinedProgramDiesWithItsParent(t *testing.T) {
 			if err := parent.Process.Kill(); err != nil {
 				t.Fatal(err)
 			}
-			// The program holds the other end of the pipe: it closes when the program is gone.
+			// The program has the other end of the pipe, which closes when the program is gone.
 			if rest, err := io.ReadAll(reader); err != nil || len(rest) > 0 {
 				t.Errorf("%q, %v", rest, err)
 			}

@@ -8,17 +8,17 @@ import (
 	"syscall"
 )
 
-// Attributes does nothing here.
+// Attributes does nothing on this system.
 func Attributes(*syscall.SysProcAttr, Plan) {}
 
-// Run is not supported here: ErrUnsupported.
+// Run returns ErrUnsupported on this system.
 func Run([]string) error { return ErrUnsupported }
 
-// Try is not supported here: ErrUnsupported.
+// Try returns ErrUnsupported on this system.
 func Try(context.Context, []string) error { return ErrUnsupported }
 
-// Probe is not supported here: ErrUnsupported.
+// Probe returns ErrUnsupported on this system.
 func Probe(context.Context, []string) (userNamespace bool, err error) { return false, ErrUnsupported }
 
-// FenceSupported is not supported here: ErrNoFence.
+// FenceSupported returns ErrNoFence on this system.
 func FenceSupported() error { return fmt.Errorf("%w: only Linux can", ErrNoFence) }

@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errHidden is why a program cannot work in a folder that it does not see.
+// errHidden is why a program cannot work in a hidden folder.
 var errHidden = errors.New("it is among the server's files, which are hidden from agents")
 
-// noProgram is longer than any path may be: to execute it fails with ENAMETOOLONG.
+// noProgram exceeds the maximum length of a path: executing it fails with ENAMETOOLONG.
 var noProgram = "/" + strings.Repeat("x", 1<<13)
 
 // Enter returns why a program under the plan cannot have a folder as its working directory, nil when it can.
@@ -25,7 +25,8 @@ func (p Plan) Enter(folder string) error {
 	if !p.User {
 		return unix.Access(folder, unix.X_OK)
 	}
-	// A child becomes that user, enters the folder, and then fails to execute anything: the error says how far it came.
+	// A child becomes that user, enters the folder, and then fails to execute the program: the error shows the failed
+	// step.
 	_, err := syscall.ForkExec(noProgram, []string{noProgram}, &syscall.ProcAttr{Dir: folder, Sys: &syscall.SysProcAttr{
 		Credential: &syscall.Credential{Uid: p.UID, Gid: p.GID, Groups: p.Groups}}})
 	if errors.Is(err, unix.ENAMETOOLONG) {
@@ -34,7 +35,7 @@ func (p Plan) Enter(folder string) error {
 	return fmt.Errorf("user %d: %w", p.UID, err)
 }
 
-// hides reports whether a real path is one that the program does not see.
+// hides reports whether a real path is hidden from the program.
 func (p Plan) hides(path string) bool {
 	in := func(folder string) bool {
 		inside, err := filepath.Rel(folder, path)

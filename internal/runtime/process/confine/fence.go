@@ -6,21 +6,20 @@ import (
 	"harness/internal/runtime/process/doors"
 )
 
-// Fence names TCP ports that a program, and all that it starts, cannot connect to: on no address, by no kind of socket.
-// The call fails with EACCES, or with the error of a kernel that lacks the feature by which it was tried.
+// Fence lists TCP ports to which a program and its children cannot connect: on any address, with any kind of socket.
+// The call fails with EACCES, or with the error of a kernel without the feature that the call uses.
 //
-// It holds for sockets that the program connects itself. A socket that a program outside of the fence has connected and
-// hands over works, and a program outside can be asked to connect, where the program may talk to one.
+// It applies to sockets that the program connects itself. A program outside the fence can hand over a connected
+// socket, or connect on request. The fence blocks neither.
 type Fence struct {
-	// Ports are the ports.
+	// Ports are the blocked ports.
 	Ports []uint16 `json:"ports,omitempty"`
-	// Doors are folders of registered ports (package doors). The stage reads them at the moment it starts the program, so
-	// that ports are fenced that were registered after the plan was made.
+	// Doors are folders of registered ports (package doors). The stage reads them when it starts the program, so that
+	// the fence includes ports that were registered after the plan was made.
 	Doors []string `json:"doors,omitempty"`
 }
 
-// ports are all that are fenced at this moment. A folder that cannot be read is an error: what is registered there would
-// stay open.
+// ports returns all currently blocked ports. An unreadable folder is an error: its ports would stay open.
 func (f *Fence) ports() (map[uint16]bool, error) {
 	fenced := map[uint16]bool{}
 	if f == nil {

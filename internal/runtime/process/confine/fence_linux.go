@@ -9,13 +9,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Versions of Landlock's interface (landlock(7)) that matter here.
+// Versions of Landlock's interface (landlock(7)) with relevant features.
 const (
 	landlockNetwork = 4 // rules for TCP ports, Linux 6.7
 	landlockScopes  = 6 // abstract Unix sockets, Linux 6.12
 )
 
-// landlockRuleNetPort is LANDLOCK_RULE_NET_PORT, which is an enum in the kernel's header.
+// landlockRuleNetPort is LANDLOCK_RULE_NET_PORT, an enum in the kernel's header.
 const landlockRuleNetPort = 2
 
 // landlockRuleset is struct landlock_ruleset_attr, landlockPort struct landlock_net_port_attr.
@@ -23,8 +23,8 @@ type landlockRuleset struct{ files, network, scopes uint64 }
 
 type landlockPort struct{ access, port uint64 }
 
-// FenceSupported returns nil when this kernel can keep a Fence, else ErrNoFence with what is missing. It says nothing of
-// processes that run already.
+// FenceSupported returns nil when this kernel supports a Fence, else ErrNoFence with the missing feature. It does not
+// cover processes that are already running.
 func FenceSupported() error {
 	version, err := landlockVersion()
 	if err != nil {
@@ -53,9 +53,9 @@ func FenceSupported() error {
 	return nil
 }
 
-// landlockVersion is the version of the interface. The errata that the kernel reports beside it (LANDLOCK_CREATE_RULESET_
-// ERRATA) are of no account: the one of TCP rules had them hold for too many sockets, not for too few, and what it let
-// go of since (MPTCP, SMC) the filter refuses on all kernels.
+// landlockVersion returns the version of the interface. It ignores the errata that the kernel reports with it
+// (LANDLOCK_CREATE_RULESET_ERRATA). The one for TCP rules made them apply to too many sockets, not too few. The
+// filter refuses the sockets that the fix exempts (MPTCP, SMC) on all kernels.
 func landlockVersion() (int, error) {
 	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	switch {
@@ -69,7 +69,8 @@ func landlockVersion() (int, error) {
 	return int(version), nil //nolint:gosec // a small number
 }
 
-// addable reports whether a rule for a port can be made: a kernel without TCP has the interface and refuses that.
+// addable reports whether a rule for a port can be added: a kernel without TCP has the interface but refuses the
+// rule.
 func addable() error {
 	ruleset, err := newRuleset(landlockNetwork)
 	if err != nil {
@@ -93,8 +94,8 @@ func raise(fenced map[uint16]bool) error {
 	return filterSockets()
 }
 
-// restrict enters a Landlock domain that may connect to all ports but the fenced ones. There is no rule for a range and
-// none that denies: each port that stays open is one call.
+// restrict enters a Landlock domain that may connect to all ports except the fenced ones. Landlock has no rule for a
+// range and no deny rule: each open port needs one call.
 func restrict(fenced map[uint16]bool) error {
 	version, err := landlockVersion()
 	if err != nil {
@@ -119,10 +120,10 @@ func restrict(fenced map[uint16]bool) error {
 	return nil
 }
 
-// newRuleset makes the ruleset of a version. Abstract Unix sockets of programs outside are out of reach where the kernel
-// can do that: a name in the abstract namespace needs no file, so no view of the file system hides it, and behind some
-// of them (an old session bus, an X server, a multiplexer) are programs that run or type what they are asked to. Those
-// that the program and its children make work. An X server that listens on its file alone works, too.
+// newRuleset makes the ruleset of a version. If the kernel supports it, the ruleset blocks abstract Unix sockets of
+// programs outside. A name in the abstract namespace needs no file, so no view of the file system hides it. Some of
+// them (an old session bus, an X server, a multiplexer) belong to programs that run or type commands on request.
+// Abstract sockets of the program and its children still work, and so does an X server that listens only on its file.
 func newRuleset(version int) (int, error) {
 	attr := landlockRuleset{network: unix.LANDLOCK_ACCESS_NET_CONNECT_TCP}
 	size := unsafe.Offsetof(attr.scopes) // an older kernel refuses a structure with fields that it does not know
@@ -145,10 +146,10 @@ func allow(ruleset int, port uint16) error {
 	return nil
 }
 
-// dropRawSockets takes CAP_NET_RAW from a program of root's: with it TCP can be spoken by hand, on a raw socket, past
-// everything that knows of connections. A container gives it to root without further rights. A program that has more of root's
-// rights than that (mounts, modules, the firewall) is not kept from anything. A program of another user has no rights at
-// this point, and can gain none.
+// dropRawSockets takes CAP_NET_RAW from a program of root. With it, a program can send TCP packets on a raw socket,
+// past every check of connections. A container gives it to root without further rights. No fence stops a program with
+// more of root's rights (mounts, modules, the firewall). A program of another user has no rights at this point, and
+// can gain none.
 func dropRawSockets() error {
 	if unix.Geteuid() != 0 {
 		return nil
@@ -160,7 +161,7 @@ func dropRawSockets() error {
 	if err != nil {
 		return err
 	}
-	// The bounding set is what root's next program gets, what is inheritable comes on top of it.
+	// The bounding set limits root's next program; inheritable rights are added to it.
 	if err := unix.Prctl(unix.PR_CAPBSET_DROP, unix.CAP_NET_RAW, 0, 0, 0); err != nil && !errors.Is(err, unix.EPERM) {
 		return fmt.Errorf("give up the right to raw sockets: %w", err)
 	}
@@ -171,7 +172,7 @@ func dropRawSockets() error {
 	return nil
 }
 
-// rawSocketsDroppable returns why root's programs would keep the right to raw sockets, nil when they do not.
+// rawSocketsDroppable returns why root's programs would keep the right to raw sockets, nil when they lose it.
 func rawSocketsDroppable() error {
 	has, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, unix.CAP_NET_RAW, 0, 0, 0)
 	if err != nil {

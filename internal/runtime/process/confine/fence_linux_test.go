@@ -43,7 +43,7 @@ func TestFenceAppliesToRuntimeUser(t *testing.T) {
 	m.Untouched()
 }
 
-// What a fenced program starts is fenced, too, however far it gets away from it.
+// All descendants of a fenced program are fenced, too, even detached ones.
 func TestDescendantsStayBehindTheFence(t *testing.T) {
 	for name, ground := range runs() {
 		t.Run(name, func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestDescendantsStayBehindTheFence(t *testing.T) {
 	}
 }
 
-// The ports are those that are registered when the program starts, not when the plan was made.
+// A fence blocks the ports that are registered when the program starts, not when the plan was made.
 func TestAFenceKeepsPortsThatServersRegistered(t *testing.T) {
 	g, m := newGround(t, -1), fencetest.New(t)
 	folder := filepath.Join(g.root, "doors")
@@ -101,7 +101,7 @@ func TestMachineSupportsFences(t *testing.T) {
 	}
 }
 
-// BenchmarkStart measures what a view and a fence cost the start of a program.
+// BenchmarkStart measures the cost of a view and a fence for the start of a program.
 func BenchmarkStart(b *testing.B) {
 	for name, fence := range map[string]*confine.Fence{"without": nil, "fenced": {Ports: []uint16{1}}} {
 		b.Run(name, func(b *testing.B) {

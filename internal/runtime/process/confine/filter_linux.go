@@ -8,17 +8,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Landlock holds connect(2) of sockets that are TCP by name. A filter of system calls (seccomp(2)) refuses the other
-// ways to a TCP connection, with the error of a kernel that lacks the feature, so that programs do without it:
+// Landlock controls connect(2) of sockets with the protocol TCP. A filter of system calls (seccomp(2)) refuses the
+// other ways to a TCP connection. It uses the error of a kernel without the feature, so that programs do without it:
 //
 //   - sockets of MPTCP (RFC 8684) and SMC (RFC 7609), which fall back to plain TCP, and the protocol over TCP
-//     (TCP_ULP) by which a TCP socket becomes one of SMC. Kernel TLS is lost with the latter;
-//   - data in the first packet (TCP fast open, RFC 7413) by a flag of a send call, which connects on its own. The option
-//     TCP_FASTOPEN_CONNECT connects by connect(2), and stays;
-//   - io_uring, whose requests no filter sees;
+//     (TCP_ULP) that turns a TCP socket into an SMC socket. This also disables kernel TLS;
+//   - data in the first packet (TCP fast open, RFC 7413) by a flag of a send call, which then connects itself. The
+//     option TCP_FASTOPEN_CONNECT connects by connect(2), and stays available;
+//   - io_uring: no filter sees its requests;
 //   - all of it through the other tables of system calls that a kernel has: 32-bit ones, and x32. socketcall(2) of 32-bit
-//     programs keeps its arguments in memory, where no filter sees them: it is refused whole. Such programs have the
-//     direct calls, which Linux 4.3 added.
+//     programs keeps its arguments in memory, where no filter sees them: the filter refuses the whole call. Such programs
+//     have the direct calls, which Linux 4.3 added.
 
 // Numbers that golang.org/x/sys does not have.
 const (
@@ -29,7 +29,8 @@ const (
 	x32Bit        = 0x40000000
 )
 
-// architecture is one table of system calls: its name for filters, and the numbers of those that matter. Zero is none.
+// architecture is one table of system calls: its name for filters, and the numbers of the filtered calls. Zero is
+// none.
 type architecture struct {
 	audit                  uint32
 	x32                    bool // numbers with x32Bit are another table
@@ -39,7 +40,7 @@ type architecture struct {
 	ioUringSetup, multiple uint32 // multiple is socketcall
 }
 
-// architectures are the tables that a kernel of a machine may have, by the machine's name in Go.
+// architectures returns the tables that a kernel of a machine may have, by the machine's name in Go.
 func architectures(machine string) []architecture {
 	switch machine {
 	case "amd64":
@@ -60,7 +61,7 @@ func architectures(machine string) []architecture {
 	return nil
 }
 
-// socketFilter is the filter of this machine.
+// socketFilter returns the filter of this machine.
 func socketFilter() ([]unix.SockFilter, error) {
 	tables := architectures(runtime.GOARCH)
 	if tables == nil {
@@ -69,7 +70,7 @@ func socketFilter() ([]unix.SockFilter, error) {
 	return assemble(tables), nil
 }
 
-// filterSockets puts the filter on this thread.
+// filterSockets installs the filter on this thread.
 func filterSockets() error {
 	filter, err := socketFilter()
 	if err != nil {
@@ -83,7 +84,7 @@ func filterSockets() error {
 	return nil
 }
 
-// assemble makes the filter of tables: a part for each. A call by a table that is not among them is refused.
+// assemble makes the filter of tables, with one part for each. It refuses a call through any other table.
 func assemble(tables []architecture) []unix.SockFilter {
 	var filter program
 	for _, table := range tables {
@@ -94,7 +95,7 @@ func assemble(tables []architecture) []unix.SockFilter {
 	return filter
 }
 
-// rules are those of one table. They end in an answer.
+// rules returns the rules of one table. They end in an answer.
 func (a architecture) rules() program {
 	var rules program
 	rules.load(offsetNumber)

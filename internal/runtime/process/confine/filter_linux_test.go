@@ -7,13 +7,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// systemCall is one that a filter is asked about.
+// systemCall is a call to test a filter with.
 type systemCall struct {
 	table, number uint32
 	arguments     [6]uint64
 }
 
-// ask runs a filter as the kernel does, and returns the error that it answers with, 0 when it lets the call pass.
+// ask runs a filter as the kernel does, and returns the error of its answer, 0 when it allows the call.
 func ask(t *testing.T, filter []unix.SockFilter, c systemCall) unix.Errno {
 	t.Helper()
 	var data [64]byte
@@ -46,7 +46,7 @@ func ask(t *testing.T, filter []unix.SockFilter, c systemCall) unix.Errno {
 	}
 }
 
-// The filters of all machines, with the numbers of their system calls as the kernel's tables have them.
+// The filters of all machines, with the numbers of their system calls from the kernel's tables.
 func TestFiltersOfAllMachines(t *testing.T) {
 	const none = 0
 	for machine, tables := range map[string][]struct {
@@ -57,7 +57,7 @@ func TestFiltersOfAllMachines(t *testing.T) {
 	} {
 		filter := assemble(architectures(machine))
 		for _, n := range tables {
-			const high = 0xdead << 32 // which the kernel does not look at
+			const high = 0xdead << 32 // the kernel ignores it
 			for _, one := range []struct {
 				number    uint32
 				arguments [6]uint64

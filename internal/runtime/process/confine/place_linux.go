@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 )
 
-// placeholder makes what a kept path is mounted on, inside of the empty folder that hides it.
+// placeholder makes the mount point of a kept path, inside the empty folder that hides it.
 func placeholder(h handle) error {
 	if _, err := os.Stat(h.path); err == nil {
 		return nil

@@ -10,9 +10,9 @@ import (
 	"syscall"
 )
 
-// Probe tries how this machine can confine a program: as it is, or with a user namespace (Plan.UserNamespace),
-// which root needs in a container and other users always. ErrUnsupported with the reason when neither works.
-// try is the program and arguments that call Try. It is a separate process because one that hides its memory,
+// Probe checks how this machine can confine a program: directly, or with a user namespace (Plan.UserNamespace). Root
+// needs that in a container, other users always. It returns ErrUnsupported with the reason when neither works. try is
+// the program, with its arguments, that calls Try. It is a separate process because a process that hides its memory,
 // as a server does, cannot make a user namespace itself.
 func Probe(ctx context.Context, try []string) (userNamespace bool, err error) {
 	if mountsAlone(ctx) {
@@ -25,15 +25,15 @@ func Probe(ctx context.Context, try []string) (userNamespace bool, err error) {
 	return true, nil
 }
 
-// mountsAlone reports whether this process may make a mount namespace and mount in it: what the runtime of Go does for a
-// child that is to have one of its own.
+// mountsAlone reports whether this process may make a mount namespace and mount in it. Go's runtime needs that for a
+// child in a separate one.
 func mountsAlone(ctx context.Context) bool {
 	cmd := exec.CommandContext(ctx, "true")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
 	return cmd.Run() == nil
 }
 
-// Try confines the stage itself with a user namespace, in a folder made for it, and returns what went wrong.
+// Try confines the stage itself with a user namespace, in a folder made for it, and returns the error.
 func Try(ctx context.Context, stage []string) error {
 	dir, err := os.MkdirTemp("", "harness-confine-")
 	if err != nil {
@@ -61,7 +61,7 @@ func Try(ctx context.Context, stage []string) error {
 	return nil
 }
 
-// hidden is what a stage says that has looked.
+// hidden is the output of a stage after a successful check.
 const hidden = "hidden"
 
 // confirm is the stage's part of Try.

@@ -2,8 +2,8 @@ package confine
 
 import "golang.org/x/sys/unix"
 
-// Where struct seccomp_data has what. Arguments are 64 bits wide; the kernel takes the low half of those that are read
-// here (all are int), which both machines store first.
+// Offsets in struct seccomp_data. Arguments are 64 bits wide. The kernel uses the low half of the arguments read here
+// (all are int), and both machines store that half first.
 const (
 	offsetNumber       = 0
 	offsetArchitecture = 4
@@ -11,7 +11,7 @@ const (
 	argumentBytes      = 8
 )
 
-// program is a filter of system calls. Its parts are written one after the other; those that answer end it.
+// program is a filter of system calls. Its parts run in order; a part that answers ends it.
 type program []unix.SockFilter
 
 func (p *program) load(offset uint32) {
@@ -30,8 +30,8 @@ func (p *program) refuse(errno unix.Errno) {
 	p.answer(unix.SECCOMP_RET_ERRNO | uint32(errno)&unix.SECCOMP_RET_DATA) //nolint:gosec // errors are small
 }
 
-// unless passes over a part unless the value that was loaded compares with k. The part ends in an answer, or continues
-// behind itself.
+// unless adds a part that runs only if the comparison of the loaded value with k holds. The part ends in an answer, or
+// continues after itself.
 func (p *program) unless(comparison uint16, k uint32, part program) {
 	*p = append(*p, unix.SockFilter{Code: unix.BPF_JMP | comparison | unix.BPF_K, K: k, Jf: uint8(len(part))}) //nolint:gosec // short
 	*p = append(*p, part...)
@@ -41,7 +41,7 @@ func (p *program) unless(comparison uint16, k uint32, part program) {
 func (p *program) sockets() {
 	var refused, protocols program
 	refused.refuse(unix.EPROTONOSUPPORT)
-	// Of IP alone: other families have these numbers for protocols of theirs.
+	// Only for IP: other families use these numbers for other protocols.
 	protocols.loadArgument(2)
 	protocols.unless(unix.BPF_JEQ, protocolMPTCP, refused)
 	protocols.unless(unix.BPF_JEQ, protocolSMC, refused)
@@ -53,7 +53,7 @@ func (p *program) sockets() {
 	p.allow()
 }
 
-// sends answers calls that send, whose flags are in an argument.
+// sends answers send calls; argument is the position of their flags.
 func sends(argument uint32) (p program) {
 	var refused program
 	refused.refuse(unix.EOPNOTSUPP)

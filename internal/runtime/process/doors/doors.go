@@ -1,13 +1,14 @@
-// Package doors registers the TCP ports on which servers of this machine let people in, so that every server can keep
-// its agents away from the ports of all.
+// Package doors registers the TCP ports of the servers on this machine, so that every server can keep its agents away
+// from the ports of all.
 //
-// A port is a file named by it, in a folder of the user or of root, which its server holds locked for writing while it
-// lives. The kernel gives the lock up with the process, whatever ends it: a file that is not locked is stale and counts
-// for nothing. It owns these folders; it must never know what a port is for, nor how programs are kept from it.
+// A port is a file with the port as its name, in a folder of the user or of root. Its server locks it for writing
+// while it runs. The kernel releases the lock when the process ends, for any reason: an unlocked file is stale and
+// has no effect. The package owns these folders. It must never know the purpose of a port, or how programs are kept
+// from it.
 //
-// What is not covered: servers in another container, or with another XDG_RUNTIME_DIR, do not see each other; a user's
-// server sees root's and the user's own ones, root's sees those of all users who are logged in. A program that may write
-// to a folder can remove what is registered there, or register ports itself: the folder must be protected from agents
+// Limits: servers in another container, or with another XDG_RUNTIME_DIR, do not see each other. A user's server sees
+// the servers of root and of that user; root's server sees those of all logged-in users. A program that may write to
+// a folder can remove registered ports, or register ports itself: the folder must be protected from agents
 // (confine.Plan.Protect).
 package doors
 
@@ -19,21 +20,21 @@ import (
 
 // Other is a server that has registered a port.
 type Other struct {
-	// Port is the TCP port, PID the process that registered it, as that one sees itself.
+	// Port is the TCP port, PID the process that registered it, in that process's own namespace.
 	Port uint16
 	PID  int
 }
 
 const (
-	// rootFolder is where root's servers register.
+	// rootFolder is the folder of root's servers.
 	rootFolder = "/run/harness"
-	// userFolders are where those of users do, as a pattern.
+	// userFolders is the pattern of the folders of users' servers.
 	userFolders = "/run/user/*/harness"
 	folderName  = "harness"
 )
 
-// Folders are where servers register: own is this user's, all are patterns of those to be read. They need not be there.
-// lookup reads the environment (os.Getenv).
+// Folders returns the folders of registrations: own is this user's, all are patterns of the folders to read. They may
+// be missing. lookup reads the environment (os.Getenv).
 func Folders(lookup func(string) string) (own string, all []string) {
 	root, runtime := os.Geteuid() == 0, lookup("XDG_RUNTIME_DIR")
 	switch {

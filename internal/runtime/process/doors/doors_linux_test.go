@@ -44,7 +44,7 @@ func newFolder(t *testing.T) string {
 	return filepath.Join(t.TempDir(), "doors")
 }
 
-// server starts another process that registers a port, and returns when it has.
+// server starts another process that registers a port, and returns after the registration.
 func server(t *testing.T, folder string, port int) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe", serverArgument, folder, strconv.Itoa(port))
@@ -98,7 +98,7 @@ func TestPortsAreRegisteredUntilTheyAreReleased(t *testing.T) {
 	if got := read(t, folder); !slices.Equal(got, []uint16{0, 8080, 65535}) || len(others) != 0 {
 		t.Errorf("registered: %v, others %v", got, others)
 	}
-	// Another one may have the same port at another address.
+	// Another server may have the same port at another address.
 	second, others := register(t, folder, 8080)
 	if len(others) != 3 || others[0].PID != os.Getpid() {
 		t.Errorf("others: %v", others)
@@ -147,7 +147,7 @@ func TestKilledServerIsUnregistered(t *testing.T) {
 	}
 }
 
-// Who may only read an entry cannot have it look alive, nor keep its server from registering.
+// A process that can only read an entry cannot make it appear live, or prevent its server from registering.
 func TestAReadersLockCountsForNothing(t *testing.T) {
 	t.Parallel()
 	folder := newFolder(t)

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lock locks a file for writing until it is closed. The lock belongs to the open file (fcntl(2), F_OFD_SETLK), and takes
-// one that may write: who can only read an entry cannot have it look alive.
+// lock locks a file for writing until it is closed. The lock belongs to the open file (fcntl(2), F_OFD_SETLK), and
+// requires write access: a process that can only read an entry cannot make it appear live.
 func lock(file *os.File) error {
 	return unix.FcntlFlock(file.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_WRLCK})
 }

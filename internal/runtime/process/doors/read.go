@@ -13,8 +13,8 @@ import (
 	"syscall"
 )
 
-// Read returns the ports that living servers have registered in the folders that match a pattern (of filepath.Match).
-// What may not be read, or is not there, is passed over.
+// Read returns the ports of live servers in the folders that match a pattern (of filepath.Match). It skips unreadable
+// and missing ones.
 func Read(pattern string) ([]uint16, error) {
 	entries, err := readAll([]string{pattern})
 	if err != nil {
@@ -27,13 +27,13 @@ func Read(pattern string) ([]uint16, error) {
 	return ports, nil
 }
 
-// entry is one file of a living server.
+// entry is one file of a live server.
 type entry struct {
 	Other
 	path string
 }
 
-// Match returns the folders that match patterns, each once. A pattern that names a folder matches that one.
+// Match returns the folders that match patterns, each once. The name of a folder matches that folder.
 func Match(patterns []string) (folders []string, err error) {
 	for _, pattern := range patterns {
 		found := []string{pattern}
@@ -91,9 +91,9 @@ func readFolder(folder string) (all []entry, err error) {
 	return all, nil
 }
 
-// readFile reads the process of an entry, and whether it lives.
+// readFile reads the process of an entry, and whether it is live.
 func readFile(path string) (pid int, live bool, err error) {
-	// In a folder of another user's anything may stand in the file's place by now.
+	// In a folder of another user, something else may have replaced the file by now.
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if passable(err) {
 		return 0, false, nil
@@ -110,7 +110,7 @@ func readFile(path string) (pid int, live bool, err error) {
 		return 0, false, err
 	}
 	pid, err = strconv.Atoi(strings.TrimSpace(string(content)))
-	if err != nil { // the lock is what counts
+	if err != nil { // only the lock matters
 		return 0, true, nil
 	}
 	return pid, true, nil
@@ -120,7 +120,7 @@ func passable(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ELOOP)
 }
 
-// portOf is the port of a file's name, false for a file that is no entry.
+// portOf returns the port in a file's name, false for a file that is not an entry.
 func portOf(name string) (uint16, bool) {
 	number, unique, ok := strings.Cut(name, "-")
 	port, err := strconv.ParseUint(number, 10, 16)

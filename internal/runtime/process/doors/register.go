@@ -10,11 +10,11 @@ import (
 	"syscall"
 )
 
-// Register registers ports of this process in a folder, which it makes when it is not there. release takes them back;
-// they are gone with the process in any case. others are the servers that are registered at that moment in the folders
-// that match patterns: of two that start at once, one at least sees the other.
+// Register registers ports of this process in a folder. It makes a missing folder. release removes the ports; the end
+// of the process does so too. others are the servers currently registered in the folders that match patterns. If two
+// servers start at once, at least one of them sees the other.
 //
-// The folder must be this user's and closed to others for writing; root's can be read by all.
+// The folder must belong to this user, and others must not be able to write to it. All users can read root's folder.
 func Register(folder string, patterns []string, ports ...uint16) (release func() error, others []Other, err error) {
 	if err := makeFolder(folder); err != nil {
 		return nil, nil, err
@@ -44,7 +44,8 @@ func Register(folder string, patterns []string, ports ...uint16) (release func()
 // held are the files of this process, locked while they are open.
 type held []*os.File
 
-// hold makes the file of a port. It has its name once it is locked: nothing takes it for a stale one.
+// hold makes the file of a port. The file gets its name after it is locked, so that no server takes it for a stale
+// one.
 func (h *held) hold(folder string, port uint16) (string, error) {
 	draft, err := os.CreateTemp(folder, ".new-*")
 	if err != nil {
@@ -65,8 +66,8 @@ func (h *held) hold(folder string, port uint16) (string, error) {
 	return draft.Name(), os.Rename(draft.Name(), fileName(draft.Name(), port))
 }
 
-// fileName is the name of a port's file in place of that of its draft, whose end makes it unique: several servers may
-// have one port, each at an address of its own.
+// fileName returns the name of a port's file, from the name of its draft. The end of the draft's name makes it
+// unique: several servers may have the same port, each at another address.
 func fileName(draft string, port uint16) string {
 	unique := filepath.Base(draft)[len(".new-"):]
 	return filepath.Join(filepath.Dir(draft), strconv.Itoa(int(port))+"-"+unique)
@@ -100,7 +101,7 @@ func (h *held) release() error {
 	return errors.Join(errs...)
 }
 
-// makeFolder makes the folder, or finds out whether the one that is there can be trusted.
+// makeFolder makes the folder, or checks whether the existing one can be trusted.
 func makeFolder(folder string) error {
 	mode := fs.FileMode(0o700)
 	if folder == rootFolder {
@@ -121,7 +122,7 @@ func makeFolder(folder string) error {
 	return nil
 }
 
-// removeStale removes what servers left that are gone. No name is used twice, so none of a living one is removed.
+// removeStale removes files of dead servers. No name is used twice, so it removes none of a live one.
 func removeStale(folder string) error {
 	entries, err := os.ReadDir(folder)
 	if err != nil {

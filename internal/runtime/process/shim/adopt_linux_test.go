@@ -21,7 +21,7 @@ import (
 	"harness/internal/runtime/process/shim"
 )
 
-// 50 shims of a killed server are found and attached within 2 s, each with what its runtime said meanwhile.
+// A server finds and attaches to 50 shims of a killed one within 2 s, each with its runtime's output from the gap.
 func TestFiftyShimsAreAdopted(t *testing.T) {
 	t.Parallel()
 	const count = 50
@@ -74,7 +74,7 @@ func TestFiftyShimsAreAdopted(t *testing.T) {
 	p.eventually("nothing is left", func() bool { return len(p.left()) == 0 })
 }
 
-// The path of a data directory may be longer than a socket's may be.
+// The path of a data directory may exceed the maximum for a socket.
 func TestALongPathHasItsSocketElsewhere(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -96,7 +96,7 @@ func TestALongPathHasItsSocketElsewhere(t *testing.T) {
 	}
 }
 
-// Only the owner gets at a shim, and only with its token.
+// Only the owner can use a shim, and only with its token.
 func TestTokenIsRequired(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -132,7 +132,7 @@ func TestTokenIsRequired(t *testing.T) {
 	p.end(a)
 }
 
-// The server that attaches last is the one that counts: who was attached before is cut off.
+// The latest server counts: the shim disconnects the earlier one.
 func TestLastServerWins(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -150,7 +150,7 @@ func TestLastServerWins(t *testing.T) {
 	a.Release()
 }
 
-// detachedReader reads as a server does that knows it is being replaced: it must not kill what the other one has now.
+// detachedReader reads like a server that is being replaced: it must not kill the runtime of the new server.
 type detachedReader struct{ a *shim.Attached }
 
 func (d detachedReader) Read(b []byte) (int, error) {
@@ -158,7 +158,7 @@ func (d detachedReader) Read(b []byte) (int, error) {
 	return d.a.Read(b)
 }
 
-// peer plays a shim of another version at the socket of a folder.
+// peer runs a shim of another version at the socket of a folder.
 func peer(t *testing.T, oldest, newest int, frames func(conn net.Conn)) shim.Found {
 	t.Helper()
 	dir := t.TempDir()
@@ -210,8 +210,8 @@ func send(conn net.Conn, kind byte, body string) {
 	_, _ = conn.Write(append(frame, body...))
 }
 
-// A server works with a shim that knows more than it: they speak the highest version both know, and frames it does not
-// know are skipped. One that knows too little, or only newer versions, is refused by name, so that it can be reaped.
+// A server works with a newer shim: they use the highest common version, and the server skips unknown frames. It
+// refuses a shim that is too old, or supports only newer versions, with a specific error, so that it can be reaped.
 func TestShimsOfOtherVersions(t *testing.T) {
 	t.Parallel()
 	newer := peer(t, shim.OldestProtocol, shim.Protocol+1, func(conn net.Conn) {
@@ -240,7 +240,7 @@ func TestShimsOfOtherVersions(t *testing.T) {
 	}
 }
 
-// A shim of the first version knows no calls: it gets plain lines, and only frames it understands.
+// A shim of the first version does not support calls: it gets plain lines, and only frames it supports.
 func TestOlderShimGetsItsProtocolVersion(t *testing.T) {
 	t.Parallel()
 	kinds := make(chan string, 1)
@@ -274,7 +274,7 @@ func TestOlderShimGetsItsProtocolVersion(t *testing.T) {
 	a.Release()
 }
 
-// A server of the first version works with a shim of this one, byte for byte as it spoke.
+// A server of the first version works with a shim of this one, with exactly the frames of that version.
 func TestAnOlderServerIsAnswered(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -316,8 +316,8 @@ func TestAnOlderServerIsAnswered(t *testing.T) {
 	p.eventually("nothing is left", func() bool { return len(p.left()) == 0 })
 }
 
-// BenchmarkLine measures one line there and back: to the runtime and its echo, as a child and behind a shim. The
-// difference is what a shim costs in both directions together.
+// BenchmarkLine measures one line in both directions: to the runtime and its echo, as a child and behind a shim. The
+// difference is the cost of a shim in both directions together.
 func BenchmarkLine(b *testing.B) {
 	rounds := func(b *testing.B, w io.Writer, r *bufio.Reader) {
 		message := []byte(strings.Repeat("m", 300) + "\n")
@@ -356,7 +356,7 @@ func BenchmarkLine(b *testing.B) {
 	})
 }
 
-// What a shim had spooled is read to the end although the shim is stopped and has to be killed.
+// A server reads all spooled output of a shim, even if the shim is stopped and must be killed.
 func TestAFrozenShimLosesNothingItSpooled(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

@@ -22,11 +22,11 @@ import (
 )
 
 const (
-	// attachLimit bounds a conversation with a shim that may hang.
+	// attachLimit bounds an exchange with a shim that may hang.
 	attachLimit = 5 * time.Second
-	// ackStep is how many new bytes are worth an acknowledgment: it only frees disk space.
+	// ackStep is the number of new bytes between two acknowledgments, which only free disk space.
 	ackStep = 64 << 10
-	// killWait is how long an end takes after everything was killed.
+	// killWait is how long the exit takes after all processes were killed.
 	killWait = 2 * time.Second
 )
 
@@ -42,8 +42,8 @@ type Attached struct {
 	protocol int
 	stderr   func([]byte)
 
-	// Reading: the rest of the current data frame, the spool once the shim is dead, and the position in the runtime's
-	// output.
+	// Read state: the rest of the current data frame, the spool once the shim is dead, and the position in the
+	// runtime's output.
 	left     int64
 	dead     *segments
 	position int64
@@ -62,7 +62,8 @@ type Attached struct {
 	reaped   <-chan struct{}
 }
 
-// Attach attaches to a living shim, reading from the offset on. ErrProtocol, ErrRefused and ErrGone are its refusals.
+// Attach attaches to a live shim, reading from the offset on. It returns ErrProtocol, ErrRefused or ErrGone if it
+// cannot.
 func Attach(ctx context.Context, found Found, from int64, stderr func([]byte)) (*Attached, error) {
 	conn, w, err := converse(ctx, found, hello{Op: opAttach, From: from}, attachLimit)
 	if err != nil {
@@ -121,8 +122,8 @@ func converse(ctx context.Context, found Found, h hello, limit time.Duration) (n
 	return nil, w, err
 }
 
-// Read implements io.Reader with the runtime's stdout. It ends when the runtime is gone and all its output was read,
-// after Detach, or when the shim is gone. Done is closed by then.
+// Read implements io.Reader with the runtime's stdout. It ends when the runtime is gone and all its output is read,
+// after Detach, or when the shim is gone. Done is closed before it ends.
 func (a *Attached) Read(b []byte) (int, error) {
 	select {
 	case <-a.done:
@@ -156,7 +157,7 @@ func (a *Attached) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// handle handles a control frame: io.EOF for the last one, ErrGone when the connection ended in it.
+// handle handles a control frame. It returns io.EOF for the last one, ErrGone when the connection ended within it.
 func (a *Attached) handle(k kind, length int64) error {
 	if k != kindStderr && k != kindExit && k != kindStalled {
 		if _, err := io.CopyN(io.Discard, a.conn, length); err != nil {
@@ -183,7 +184,7 @@ func (a *Attached) handle(k kind, length int64) error {
 }
 
 // Stalled reports whether the shim's spool is stalled, because the disk is full or its limit is reached. The runtime
-// then blocks in a write, and its silence says nothing about it.
+// then blocks in a write, and its silence proves nothing.
 func (a *Attached) Stalled() bool { return a.stalled.Load() }
 
 func (a *Attached) readDead(b []byte) (int, error) {
@@ -204,8 +205,8 @@ func (a *Attached) readDead(b []byte) (int, error) {
 	return 0, io.EOF
 }
 
-// lost handles the end of the connection: this server left, or the shim is gone with its runtime. Then reading continues
-// in the spool.
+// lost handles the end of the connection: this server detached, or the shim is gone with its runtime. Then Read
+// continues in the spool.
 func (a *Attached) lost(b []byte) (int, error) {
 	if a.detached.Load() {
 		a.ended(runtime.Exit{At: time.Now()})
@@ -227,13 +228,14 @@ func (a *Attached) ended(exit runtime.Exit) {
 // Write sends whole lines to the runtime. It supports write deadlines.
 func (a *Attached) Write(line []byte) (int, error) { return a.WriteOnce("", line) }
 
-// WriteOnce is Write, but the shim passes on only the first of all lines with this key, from any server. "" is no key.
+// WriteOnce is Write, but the shim passes on only the first of all lines with this key, from any server. "" is no
+// key.
 func (a *Attached) WriteOnce(key string, line []byte) (int, error) {
 	return a.write(kindLine, key, line)
 }
 
-// WriteCall is Write, but the shim keeps the call's label until Settled, for a later server (State.Calls). Labels must
-// be unique across servers. A shim of an older version does not keep it.
+// WriteCall is Write, but the shim keeps the call's label until Settled, for a later server (State.Calls). Labels
+// must be unique across servers. A shim of an older version does not keep it.
 func (a *Attached) WriteCall(label string, line []byte) (int, error) {
 	if a.protocol < protocolCalls {
 		return a.Write(line)
@@ -241,8 +243,8 @@ func (a *Attached) WriteCall(label string, line []byte) (int, error) {
 	return a.write(kindCall, label, line)
 }
 
-// Settled says that a call was answered or abandoned. It does not block; a server that dies at once may not have sent
-// it.
+// Settled reports that a call was answered or abandoned. It does not block; a server that dies at once may not have
+// sent it.
 func (a *Attached) Settled(label string) {
 	if a.protocol < protocolCalls {
 		return
@@ -280,7 +282,7 @@ func (a *Attached) SetWriteDeadline(at time.Time) error {
 // Note stores a JSON value in the shim, for the next server that attaches (State.Note).
 func (a *Attached) Note(value json.RawMessage) { _ = a.frame(kindNote, value) }
 
-// Ack says that everything before the offset is durable. It does not block.
+// Ack reports that everything before the offset is durable. It does not block.
 func (a *Attached) Ack(offset int64) {
 	for {
 		before := a.acked.Load()
@@ -298,7 +300,7 @@ func (a *Attached) wake() {
 	a.ackWake.Set()
 }
 
-// acknowledge sends the shim the settled calls, and now and then the durable offset.
+// acknowledge sends the settled calls to the shim, and at intervals the durable offset.
 func (a *Attached) acknowledge(acked int64) {
 	defer close(a.ackDone)
 	for {
@@ -335,7 +337,7 @@ func (a *Attached) frame(k kind, payload []byte) error {
 	return writeFrame(a.conn, k, payload)
 }
 
-// PID is the runtime's process id.
+// PID returns the runtime's process id.
 func (a *Attached) PID() int { return a.State.RuntimePID }
 
 // Done is closed when Read reached its end.
@@ -353,8 +355,8 @@ func (a *Attached) Signal(signal syscall.Signal, group bool) error {
 	return a.frame(kindSignal, payload)
 }
 
-// Stop ends the runtime: SIGTERM, after grace SIGKILL to its group, then stronger means. It returns when Read reached
-// its end; a goroutine must be reading.
+// Stop ends the runtime: SIGTERM, after grace SIGKILL to its group, then the shim. It returns when Read reached its
+// end; a goroutine must be reading.
 func (a *Attached) Stop(grace time.Duration) {
 	payload, _ := json.Marshal(stopping{GraceMS: grace.Milliseconds()})
 	_ = a.SetWriteDeadline(time.Now().Add(killWait))
@@ -364,7 +366,7 @@ func (a *Attached) Stop(grace time.Duration) {
 		return
 	case <-time.After(grace + killWait):
 	}
-	// The shim does not respond: the runtime dies with it, too.
+	// The shim does not respond: kill it with the runtime.
 	a.killAll()
 	if a.conn != nil {
 		_ = a.conn.SetReadDeadline(time.Now().Add(killWait))
@@ -372,8 +374,8 @@ func (a *Attached) Stop(grace time.Duration) {
 	<-a.done
 }
 
-// Kill kills the runtime's process group at once, without the shim. It does not wait. After Detach it does nothing: the
-// runtime belongs to another server then, and a write may fail because of that.
+// Kill kills the runtime's process group at once, without the shim. It does not wait. After Detach it does nothing:
+// the runtime then belongs to another server, and writes of this one may fail for that reason.
 func (a *Attached) Kill() {
 	if !a.detached.Load() {
 		killGroup(a.State.RuntimePID, a.State.RuntimeStarted)
@@ -403,10 +405,10 @@ func (a *Attached) Release() {
 	}
 }
 
-// Forget deletes the files of an ended runtime, once all its output is durable. Call it after Release.
+// Forget deletes the files of an exited runtime, once all its output is durable. Call it after Release.
 func (a *Attached) Forget() {
 	if a.reaped != nil {
-		// It ends by itself once no server is attached. Otherwise it is useless.
+		// The shim exits by itself once no server is attached. Otherwise it is useless.
 		select {
 		case <-a.reaped:
 		case <-time.After(killWait):

@@ -14,18 +14,18 @@ import (
 )
 
 const (
-	// helloLimit is how long a connection may take for its hello.
+	// helloLimit is how long a connection may take to send its hello.
 	helloLimit = 5 * time.Second
-	// handOver is how long an attaching server waits for the earlier one's input.
+	// handOver is how long an attaching server waits for the input of the earlier one.
 	handOver = 200 * time.Millisecond
-	// maxStderrLines are kept for a server that reads slowly; the log has them all.
+	// maxStderrLines is the number of lines kept for a server that reads slowly; the log has them all.
 	maxStderrLines = 64
 )
 
 // attachment is the currently attached server.
 type attachment struct {
 	conn net.Conn
-	// received is closed when all input of the server was processed.
+	// received is closed after all input of the server was processed.
 	received chan struct{}
 	// The spool's lock guards gone and lines, so that one wait covers everything to send.
 	gone  bool
@@ -76,7 +76,7 @@ func (s *server) serve(conn net.Conn) {
 	w := welcome{Protocol: common(h, OldestProtocol, Protocol), From: h.From}
 	oldest, end, _, _ := s.spool.bounds()
 	if err := s.checkPeer(conn); err != nil {
-		// Both logs get it: this is an attack, or a second server in the wrong place.
+		// Both logs get it: this may be an attack, or a second server in the wrong place.
 		s.stderrLine([]byte("shim: refused a connection from " + err.Error()))
 		w.Code, w.Error = codePeer, err.Error()
 		_ = writeJSONFrame(conn, kindWelcome, w)
@@ -107,8 +107,8 @@ func (s *server) serve(conn net.Conn) {
 	_ = writeJSONFrame(conn, kindWelcome, w)
 }
 
-// attach serves one server until it leaves. An earlier server is cut off: a data directory has one owner, and the latest
-// server counts.
+// attach serves one server until it disconnects. It disconnects an earlier server: a data directory has one owner,
+// and the latest server counts.
 func (s *server) attach(conn net.Conn, reader *bufio.Reader, w welcome) {
 	a := &attachment{conn: conn, received: make(chan struct{})}
 	s.mu.Lock()
@@ -120,7 +120,7 @@ func (s *server) attach(conn net.Conn, reader *bufio.Reader, w welcome) {
 	s.idle.Stop()
 	s.mu.Unlock()
 	if before != nil {
-		// The socket may still have input of a dead server, which comes first.
+		// The socket may still have input of a dead server. Process that first.
 		limit := time.NewTimer(handOver)
 		select {
 		case <-before.received:
@@ -140,14 +140,14 @@ func (s *server) attach(conn net.Conn, reader *bufio.Reader, w welcome) {
 		defer close(sent)
 		s.send(a, w.From)
 	}()
-	slim() // what the greeting touched
+	slim() // the memory that the handshake used
 	s.receive(reader)
 	close(a.received)
 	s.detach(a)
 	<-sent
 }
 
-// detach ends an attachment; nil means whichever there is.
+// detach ends an attachment; nil means the current one.
 func (s *server) detach(a *attachment) {
 	s.mu.Lock()
 	if a == nil {
@@ -176,7 +176,7 @@ func (s *server) cut(a *attachment) {
 	_ = a.conn.Close()
 }
 
-// send writes stdout from the offset on, stderr as it comes, and finally the exit.
+// send writes stdout from the offset on, stderr as it arrives, and finally the exit.
 func (s *server) send(a *attachment, offset int64) {
 	source := segments{dir: s.spool.dir}
 	defer source.close()
@@ -231,7 +231,7 @@ func (s *server) sendExit(a *attachment) {
 	s.mu.Unlock()
 }
 
-// receive processes the input of the attached server until it leaves.
+// receive processes the input of the attached server until it disconnects.
 func (s *server) receive(reader *bufio.Reader) {
 	var buffer []byte
 	for {
@@ -249,7 +249,7 @@ func (s *server) receive(reader *bufio.Reader) {
 			continue
 		}
 		if length > controlLimit {
-			// Unknown frames are skipped.
+			// Skip unknown frames.
 			if _, err := io.CopyN(io.Discard, reader, length); err != nil {
 				return
 			}

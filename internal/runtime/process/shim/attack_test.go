@@ -9,8 +9,8 @@ import (
 	"harness/internal/runtime/process/shim"
 )
 
-// attackArgument makes the test binary a process of the runtime that tries to become its own server: run
-// folder, then where to report.
+// attackArgument makes the test binary a process of the runtime that tries to become its own server. The run folder
+// follows, then the path of the report.
 const attackArgument = "attack-the-shim"
 
 func attack(runDir, report string) int {
@@ -20,7 +20,7 @@ func attack(runDir, report string) int {
 	polls := time.Tick(5 * time.Millisecond)
 	found, err := shim.Discover(runDir)
 	for err == nil && (len(found) != 1 || found[0].State.Socket == "") && ctx.Err() == nil {
-		<-polls // the shim starts its runtime before it says where it listens
+		<-polls // the shim starts its runtime before it publishes its socket
 		found, err = shim.Discover(runDir)
 	}
 	if err == nil && len(found) == 1 {

@@ -7,13 +7,13 @@ const maxCalls = 256
 
 // Call is a request line of a server that no server has settled.
 type Call struct {
-	// Label is the server's name for it.
+	// Label is the server's name of the call.
 	Label string `json:"label"`
-	// At is the end of the spool when it was written: the answer comes later.
+	// At is the end of the spool at the time of the write: the answer comes later.
 	At int64 `json:"at"`
 }
 
-// opened stores a call before it is written, so that an answer cannot come first.
+// opened stores a call before its write, so that the answer cannot come first.
 func (s *server) opened(label string) {
 	_, end, _, _ := s.spool.bounds()
 	s.mu.Lock()

@@ -26,7 +26,7 @@ type Found struct {
 	Alive bool
 }
 
-// Discover lists the living and dead shims of a run folder, oldest first. A missing folder has none.
+// Discover lists the live and dead shims of a run folder, oldest first. A missing folder has none.
 func Discover(runDir string) ([]Found, error) {
 	entries, err := os.ReadDir(runDir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -56,8 +56,8 @@ func inspect(dir string) (Found, error) {
 	err := readJSON(filepath.Join(dir, stateFile), &found.State)
 	var syntax *json.SyntaxError
 	if errors.Is(err, fs.ErrNotExist) || errors.As(err, &syntax) {
-		// It never started, its folder is being deleted, or the machine went down before an unsynced file was written.
-		// The spec at least names its runtime.
+		// The shim never started, its folder is being deleted, or the machine went down before an unsynced file was
+		// written. The spec at least names its runtime.
 		found.State = State{}
 		var spec Spec
 		if readJSON(filepath.Join(dir, specFile), &spec) == nil {
@@ -73,7 +73,7 @@ func inspect(dir string) (Found, error) {
 	return found, nil
 }
 
-// Confined is the plan with which the shim starts its runtime.
+// Confined returns the plan with which the shim starts its runtime.
 func (f Found) Confined() (confine.Plan, error) {
 	var spec Spec
 	if err := readJSON(filepath.Join(f.Dir, specFile), &spec); err != nil {
@@ -82,7 +82,7 @@ func (f Found) Confined() (confine.Plan, error) {
 	return spec.Confine, nil
 }
 
-// Status asks a living shim.
+// Status requests the state of a live shim.
 func Status(ctx context.Context, found Found) (State, error) {
 	conn, w, err := converse(ctx, found, hello{Op: opStatus}, attachLimit)
 	if err != nil {
@@ -92,7 +92,7 @@ func Status(ctx context.Context, found Found) (State, error) {
 	return w.State, nil
 }
 
-// Stop asks a living shim to end its runtime and waits for that. Its folder stays, with the rest of the output.
+// Stop requests that a live shim end its runtime, and waits for that. Its folder stays, with the rest of the output.
 func Stop(ctx context.Context, found Found, limit time.Duration) (State, error) {
 	conn, w, err := converse(ctx, found, hello{Op: opStop}, limit)
 	if err != nil {
@@ -102,8 +102,9 @@ func Stop(ctx context.Context, found Found, limit time.Duration) (State, error) 
 	return w.State, nil
 }
 
-// Reap ends a shim and everything its runtime started: SIGTERM to the shim, which gives its runtime the promised time,
-// then SIGKILL to every process of the generation. It returns the number of killed processes, and the folder's state.
+// Reap ends a shim and all processes its runtime started. It sends SIGTERM to the shim, which gives its runtime the
+// promised time, then SIGKILL to every process of the generation. It returns the number of killed processes, and the
+// folder's state.
 func Reap(ctx context.Context, found Found) (after Found, killed int, err error) {
 	if found.Alive {
 		var spec Spec
@@ -119,7 +120,7 @@ func Reap(ctx context.Context, found Found) (after Found, killed int, err error)
 	return after, killed, err
 }
 
-// awaitEnd polls for the end of a process that is not our child.
+// awaitEnd polls for the exit of a process that is not a child of this one.
 func awaitEnd(ctx context.Context, state State, limit time.Duration) {
 	ticker := time.Tick(5 * time.Millisecond)
 	timer := time.After(limit)

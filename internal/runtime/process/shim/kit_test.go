@@ -110,7 +110,7 @@ func (p *place) attach(from int64) *shim.Attached {
 	return a
 }
 
-// left are the processes of the place that live.
+// left returns the live processes of the place.
 func (p *place) left() []int {
 	p.t.Helper()
 	pids, err := process.Marked(p.mark)
@@ -120,7 +120,7 @@ func (p *place) left() []int {
 	return pids
 }
 
-// end reads the rest, releases and checks that nothing is left.
+// end reads the rest, releases, and checks that nothing is left.
 func (p *place) end(a *shim.Attached) string {
 	p.t.Helper()
 	rest, err := io.ReadAll(a)

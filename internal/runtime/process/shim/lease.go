@@ -15,7 +15,7 @@ import (
 	"harness/internal/runtime/process"
 )
 
-// leasePoll is the interval at which a shim polls for bounds. With bounds it polls every second, so that it notices
+// leasePoll is the interval at which a shim checks for bounds. With bounds it checks every second, so that it detects
 // their end soon after a sleep of the machine.
 const (
 	leasePoll  = 5 * time.Second
@@ -23,23 +23,23 @@ const (
 	frozenPoll = 250 * time.Millisecond
 )
 
-// leaseFile is in the folder of all shims of a data directory.
+// leaseFile is a file in the folder of all shims of a data directory.
 const leaseFile = "lease.json"
 
-// Lease bounds how long the runtimes of a data directory may run without a sign of life of their server. With several
-// servers on one store, each runtime stops by itself when its server's lease expires, even if that server is dead. Times
-// are those of boottime.Now.
+// Lease bounds how long the runtimes of a data directory may run without a renewal by their server. With several
+// servers on one store, each runtime stops by itself when its server's lease expires, even if that server is dead.
+// Times are those of boottime.Now.
 type Lease struct{ RunDir string }
 
-// bounds are the stored lease. They are void in another run of the machine.
+// bounds are the stored lease. They are void after a reboot of the machine.
 type bounds struct {
 	Boot string `json:"boot"`
-	// Stop is when runtimes are frozen, Kill when they end.
+	// Stop is when runtimes are frozen, Kill when they are killed.
 	Stop time.Duration `json:"stop"`
 	Kill time.Duration `json:"kill"`
 }
 
-// Hold lets runtimes run until stop. Then they are frozen (SIGSTOP), and they end at kill. A later Hold resumes them.
+// Hold lets runtimes run until stop. Then they are frozen (SIGSTOP), and killed at kill. A later Hold resumes them.
 func (l Lease) Hold(stop, kill time.Duration) error {
 	if err := os.MkdirAll(l.RunDir, 0o700); err != nil {
 		return fmt.Errorf("make the folder of runtimes: %w", err)
@@ -69,7 +69,7 @@ func (l Lease) Held() bool {
 	return held || err != nil
 }
 
-// bounds reads the bounds. It returns an error for an unreadable file, which may just be overwritten.
+// bounds reads the bounds. It returns an error for an unreadable file; another process may be overwriting it.
 func (l Lease) bounds() (b bounds, held bool, err error) {
 	err = readJSON(filepath.Join(l.RunDir, leaseFile), &b)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -78,7 +78,8 @@ func (l Lease) bounds() (b bounds, held bool, err error) {
 	return b, err == nil && b.Boot == process.Boot(), err
 }
 
-// overwriteJSON writes into an existing file, which needs no space on a full disk. A reader may see a part.
+// overwriteJSON writes into an existing file, which needs no space on a full disk. A reader may see an incomplete
+// file.
 func overwriteJSON(path string, value any) error {
 	content, err := json.Marshal(value)
 	if err != nil {
@@ -96,12 +97,12 @@ func overwriteJSON(path string, value any) error {
 	return errors.Join(err, file.Close())
 }
 
-// bounded is a shim under the lease of its server.
+// bounded is a shim with the lease of its server.
 type bounded struct {
 	lease  Lease
 	server *server
 	frozen bool
-	// until are the last readable bounds, held says that there were some.
+	// until are the last readable bounds, held means that there were some.
 	until bounds
 	held  bool
 }
@@ -132,13 +133,13 @@ func (b *bounded) obey() time.Duration {
 	return leasePoll
 }
 
-// signal reaches the runtime and all its descendants.
+// signal sends a signal to the runtime and all its descendants.
 func (b *bounded) signal(signal syscall.Signal) {
 	pids, err := process.Carrying(GenerationVariable + "=" + b.server.spec.Generation)
 	if err != nil {
 		pids = []int{b.server.process.PID()}
 	}
 	for _, pid := range pids {
-		_ = syscall.Kill(pid, signal) // it may have ended
+		_ = syscall.Kill(pid, signal) // it may have exited
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"harness/tests/disktest"
 )
 
-// Without a word of its server a runtime and what it started are frozen when the lease is over, go on where they were
-// when it is renewed, and end when others may have ended their turns.
+// Without a renewal by its server, a runtime and its children are frozen at the end of the lease. They resume after a
+// renewal, and are killed when other servers may have ended their turns.
 func TestARuntimeStopsWithItsLease(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -53,7 +53,7 @@ func TestARuntimeStopsWithItsLease(t *testing.T) {
 	p.eventually("nothing is left", func() bool { return len(p.left()) == 0 })
 }
 
-// A full disk does not prevent the renewal of a lease: a runtime that waits for space would be ended.
+// A full disk does not prevent the renewal of a lease: otherwise a runtime that waits for space would be killed.
 func TestALeaseIsRenewedOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -80,7 +80,7 @@ func TestALeaseIsRenewedOnAFullDisk(t *testing.T) {
 	p.end(a)
 }
 
-// state is the letter of a process's state, "" when it is gone.
+// state returns the letter of a process's state, "" when it is gone.
 func state(t *testing.T, pid int) string {
 	t.Helper()
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// limitFileSize has the kernel refuse writes of a running process above a file size (RLIMIT_FSIZE): an unprivileged
-// stand-in for a full disk.
+// limitFileSize makes the kernel refuse writes of a running process above a file size (RLIMIT_FSIZE): an unprivileged
+// substitute for a full disk.
 func limitFileSize(t *testing.T, pid int, size uint64) {
 	t.Helper()
 	limit := syscall.Rlimit{Cur: size, Max: size}

@@ -17,8 +17,7 @@ import (
 	"harness/tests/disktest"
 )
 
-// A killed shim takes its runtime with it, at once, also one that ignores SIGTERM; the attached server is
-// notified.
+// The kill of a shim kills its runtime at once, even one that ignores SIGTERM; the attached server is notified.
 func TestARuntimeDiesWithItsShim(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -38,8 +37,8 @@ func TestARuntimeDiesWithItsShim(t *testing.T) {
 	}
 }
 
-// A runtime that ignores SIGTERM and has forked, into other groups and sessions too, is gone after stop: nothing is
-// left.
+// A runtime that ignores SIGTERM and has forked, into other groups and sessions too, is gone after stop: no process
+// is left.
 func TestNothingIsLeftAfterStop(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -59,7 +58,7 @@ func TestNothingIsLeftAfterStop(t *testing.T) {
 	}
 }
 
-// Stderr never blocks the runtime, is bounded on disk, and does not mix with what it says.
+// Stderr never blocks the runtime, is bounded on disk, and does not mix with stdout.
 func TestAFloodOfStderrIsDrained(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -81,7 +80,7 @@ func TestAFloodOfStderrIsDrained(t *testing.T) {
 	p.end(a)
 }
 
-// Lines of 64 MiB pass both ways, byte for byte, and the shim stays small. What is acknowledged leaves the disk.
+// Lines of 64 MiB pass both ways, byte for byte, and the shim stays small. The spool deletes acknowledged output.
 func TestA64MiBLinePassesBothWays(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -112,8 +111,7 @@ func TestA64MiBLinePassesBothWays(t *testing.T) {
 	p.end(a)
 }
 
-// A runtime that writes half a line and dies: the half comes, the end comes, nothing hangs. The exit code is
-// reported.
+// A runtime writes half a line and dies: the server gets the half and the exit with its code, and nothing hangs.
 func TestHalfALineAndDeath(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -126,7 +124,7 @@ func TestHalfALineAndDeath(t *testing.T) {
 	}
 }
 
-// A server that dies in the middle of a line has said nothing: not half of it reaches the runtime.
+// If a server dies in the middle of a line, the runtime gets nothing of the line.
 func TestHalfALineFromADyingServer(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -153,7 +151,7 @@ func TestHalfALineFromADyingServer(t *testing.T) {
 	p.end(b)
 }
 
-// Lines with the same key reach the runtime once, whichever server sends them.
+// The runtime gets lines with the same key once, from any server.
 func TestAKeyedLinePassesOnce(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -172,7 +170,7 @@ func TestAKeyedLinePassesOnce(t *testing.T) {
 	p.end(b)
 }
 
-// A disk that is full holds the runtime up: what it said meanwhile comes when there is space again, all of it and once.
+// A full disk blocks the runtime: when there is space again, all its output arrives once.
 func TestAFullDiskIsBackPressure(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -210,8 +208,8 @@ func TestAFullDiskIsBackPressure(t *testing.T) {
 	p.end(a)
 }
 
-// The spool cannot be written, and will not be (a file size limit on the shim): the runtime is stopped, what was
-// written before is still there, and the end says why.
+// If the spool can never be written again (a file size limit on the shim), the shim stops the runtime. Earlier output
+// is still there, and the exit has the reason.
 func TestASpoolThatCannotBeWrittenStopsTheRuntime(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -234,7 +232,7 @@ func TestASpoolThatCannotBeWrittenStopsTheRuntime(t *testing.T) {
 	p.end(a)
 }
 
-// A spool that is full for want of acknowledgements stops the reading, not the runtime; acknowledging goes on with it.
+// A spool that is full without acknowledgments stops the reading, not the runtime; an acknowledgment resumes it.
 func TestAFullSpoolIsBackPressure(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -254,7 +252,7 @@ func TestAFullSpoolIsBackPressure(t *testing.T) {
 		if err != nil {
 			break
 		}
-		// Files come and go while they are added up.
+		// Files may appear and disappear during the sum.
 		if held := shim.SpoolBytes(p.host.RunDir); held > 2*limit {
 			t.Fatalf("%d bytes on disk", held)
 		}
@@ -265,7 +263,7 @@ func TestAFullSpoolIsBackPressure(t *testing.T) {
 	p.end(a)
 }
 
-// Without a server the runtime is ended after the grace; what it said last waits for the next one.
+// Without a server the shim ends the runtime after the grace; its last output waits for the next server.
 func TestShimEndsWithoutReattach(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -276,7 +274,7 @@ func TestShimEndsWithoutReattach(t *testing.T) {
 	line(t, r)
 	a.Detach()
 	p.eventually("everything is gone", func() bool { return len(p.left()) == 0 })
-	// A process that ends has no environment to be found by before it has ended.
+	// A process that is exiting loses its environment, by which the test finds it, before it is gone.
 	found := p.found()
 	p.eventually("the shim has ended", func() bool { found = p.found(); return len(found) != 1 || !found[0].Alive })
 	if len(found) != 1 || found[0].State.Exit == nil {
@@ -291,7 +289,7 @@ func TestShimEndsWithoutReattach(t *testing.T) {
 	}
 }
 
-// A missing runtime is reported in one line, and nothing is left.
+// The shim reports a missing runtime in one line, and nothing is left.
 func TestMissingRuntimeIsReported(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -306,8 +304,8 @@ func TestMissingRuntimeIsReported(t *testing.T) {
 	}
 }
 
-// The machine went down: what was not on the disk is garbage, and the ids in what was may be those of strangers now.
-// Neither stops a server from starting, nothing is killed by mistake, and what is left can be read and removed.
+// After a crash of the machine, unsynced data is garbage, and the ids in synced data may belong to other processes.
+// Neither stops a server from starting. It kills no wrong process, and the folders can be read and removed.
 func TestFoldersOfAnotherBoot(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -363,7 +361,7 @@ func TestFoldersOfAnotherBoot(t *testing.T) {
 	}
 }
 
-// A shim that can not be reached is reaped with everything it started.
+// An unreachable shim is reaped with all processes it started.
 func TestAStuckShimIsReaped(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

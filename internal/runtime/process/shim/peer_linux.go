@@ -15,12 +15,12 @@ import (
 	"harness/internal/runtime/process"
 )
 
-// checkPeer returns why a connection is not from a server of this shim, nil when it may be one. A token alone
-// does not prove that: commands of the runtime have the same user and can read it where its sandbox allows.
+// checkPeer returns why a connection is not from a server of this shim, nil when it may be one. A token alone does
+// not prove that: commands of the runtime have the same user and can read it where its sandbox allows.
 //
-// A server is a process of this user that runs this program and is in no runtime's process tree. Ancestry
-// cannot be shaken off: a shim is the parent of its runtime's orphans (process.KeepDescendants). So each
-// process above the peer is checked for the generation it belongs to.
+// A server is a process of this user that runs this program and is in no runtime's process tree. A process cannot
+// change its ancestry: a shim is the parent of its runtime's orphans (process.KeepDescendants). So checkPeer checks
+// the generation of each process above the peer.
 func (s *server) checkPeer(conn net.Conn) error {
 	peer, err := credentials(conn)
 	if err != nil {
@@ -41,7 +41,7 @@ func (s *server) checkPeer(conn net.Conn) error {
 		}
 		generation := process.Variable(above, GenerationVariable)
 		if generation != "" && generation == s.spec.Outer {
-			break // what is above the server of this shim is above its other servers, too
+			break // a process above the server of this shim is above its other servers, too
 		}
 		if generation != "" {
 			return fmt.Errorf("%s runs inside of the runtime %s; only a server may connect", who, generation)
@@ -50,14 +50,14 @@ func (s *server) checkPeer(conn net.Conn) error {
 	if err := sameProgram(pid, s.spec.Server); err != nil {
 		return fmt.Errorf("%s is no server: %w", who, err)
 	}
-	// All this was read by process id; had the id passed to another process meanwhile, that one would be younger.
+	// All reads used the process id. If another process has the id by now, its start time is later.
 	if process.Started(pid) != started {
 		return errors.New("the process that connected is gone")
 	}
 	return nil
 }
 
-// credentials are those of the process at the other end when it connected.
+// credentials returns the credentials of the peer process at the time of its connection.
 func credentials(conn net.Conn) (*unix.Ucred, error) {
 	socket, ok := conn.(*net.UnixConn)
 	if !ok {
@@ -77,14 +77,14 @@ func credentials(conn net.Conn) (*unix.Ucred, error) {
 	return peer, failed
 }
 
-// sameProgram reports whether a process runs the program of the server that started this shim, by its path, or another
-// build of it: a server may be upgraded in place, or into another folder.
+// sameProgram reports whether a process runs the program of the server that started this shim, by its path, or
+// another build of it: a server may be upgraded in place, or into another folder.
 func sameProgram(pid int, server string) error {
 	link := fmt.Sprintf("/proc/%d/exe", pid)
 	path, err := os.Readlink(link)
 	if err != nil {
-		// A server hides its memory, and with it this link, from processes of its user. A process that does not
-		// hide it can be checked.
+		// A server hides its memory, and with it this link, from processes of its user. A process with visible memory
+		// can be checked.
 		if errors.Is(err, os.ErrPermission) {
 			return nil
 		}
@@ -108,5 +108,5 @@ func sameProgram(pid int, server string) error {
 	return nil
 }
 
-// whole is a program's path without the kernel's note that the file was replaced since.
+// whole returns a program's path without the kernel's mark for a replaced file.
 func whole(path string) string { return strings.TrimSuffix(path, " (deleted)") }

@@ -13,8 +13,8 @@ import (
 	"harness/internal/runtime/process/shim"
 )
 
-// A process of the runtime knows the token: it may run as the same user and read the folder. It is refused all
-// the same, whatever it does to its environment and its parents. The attached server stays attached and gets a
+// A process of the runtime has the token: it may run as the same user and read the folder. The shim refuses it
+// nevertheless, for any change to its environment and its parents. The attached server stays attached and gets a
 // report.
 func TestARuntimeCannotAttachToItsShim(t *testing.T) {
 	for name, script := range map[string]string{
@@ -52,7 +52,7 @@ func TestARuntimeCannotAttachToItsShim(t *testing.T) {
 	}
 }
 
-// lines collects what a runtime writes to stderr.
+// lines collects a runtime's stderr.
 type lines struct {
 	mu  sync.Mutex
 	all []string

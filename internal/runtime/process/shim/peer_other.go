@@ -4,5 +4,5 @@ package shim
 
 import "net"
 
-// checkPeer cannot identify the peer on this system: there the token alone decides.
+// checkPeer cannot identify the peer on this system: only the token decides.
 func (s *server) checkPeer(net.Conn) error { return nil }

@@ -13,11 +13,11 @@ type kind byte
 
 // Frames of a server.
 const (
-	kindHello  kind = 'H' // hello: comes first
+	kindHello  kind = 'H' // hello: the first frame
 	kindLine   kind = 'L' // a key (2 bytes of length, then the key), then bytes for the runtime's stdin: whole lines
 	kindCall   kind = 'C' // like kindLine; the key is the label of a call
-	kindDone   kind = 'D' // the label of a call that was answered or given up
-	kindAck    kind = 'A' // 8 bytes: nothing before this offset is needed any more
+	kindDone   kind = 'D' // the label of a call that was answered or abandoned
+	kindAck    kind = 'A' // 8 bytes: output before this offset is no longer needed
 	kindSignal kind = 'S' // signalled: send a signal to the runtime
 	kindNote   kind = 'N' // JSON to keep for the next server
 	kindStop   kind = 'X' // stopping: end the runtime, then the shim
@@ -26,25 +26,25 @@ const (
 // Frames of a shim.
 const (
 	kindWelcome kind = 'h' // welcome: answers hello
-	kindData    kind = 'd' // bytes of the runtime's stdout, from the offset asked for, without gaps
-	kindStderr  kind = 'e' // a line of the runtime's stderr; may be missing some
-	kindStalled kind = 's' // JSON bool: whether the spool stands still, so that the runtime waits in what it writes
-	kindExit    kind = 'x' // JSON of runtime.Exit: the runtime is gone and all it wrote was sent
+	kindData    kind = 'd' // bytes of the runtime's stdout, from the requested offset, without gaps
+	kindStderr  kind = 'e' // a line of the runtime's stderr; some may be missing
+	kindStalled kind = 's' // JSON bool: whether the spool is stalled, which blocks the runtime in a write
+	kindExit    kind = 'x' // JSON of runtime.Exit: the runtime is gone and all its output was sent
 )
 
 const (
 	headerBytes = 5
-	// controlLimit bounds every frame that is read into memory whole.
+	// controlLimit bounds every frame that is read whole into memory.
 	controlLimit = 1 << 20
-	// dataBytes is the most stdout sent in one frame.
+	// dataBytes is the maximum of stdout in one frame.
 	dataBytes = 32 << 10
 )
 
 // Operations of hello.
 const (
-	opAttach = "attach" // from here on this connection gets the data
+	opAttach = "attach" // after it this connection gets the data
 	opStatus = "status" // one welcome, then the end
-	opStop   = "stop"   // end the runtime and the shim, one welcome when it is done
+	opStop   = "stop"   // end the runtime and the shim, then one welcome
 )
 
 type hello struct {
@@ -52,22 +52,22 @@ type hello struct {
 	Protocol       int    `json:"protocol"`
 	Token          string `json:"token"`
 	Op             string `json:"op"`
-	// From is the offset to attach at. StopGrace replaces the spec's for opStop.
+	// From is the first offset to send after an attach. StopGrace replaces the spec's for opStop.
 	From int64 `json:"from"`
 }
 
 type welcome struct {
-	// Protocol is the version in use from here on.
+	// Protocol is the version of all following frames.
 	Protocol int    `json:"protocol"`
 	Error    string `json:"error,omitempty"`
 	Code     string `json:"code,omitempty"`
-	// Attachment counts the servers that attached, from 1: ids of requests of one must not be those of another.
+	// Attachment is the number of servers that attached, from 1: request ids of different servers must differ.
 	Attachment int64 `json:"attachment"`
 	From       int64 `json:"from"`
 	State      State `json:"state"`
 }
 
-// Codes of a welcome that refuses.
+// Codes of a refusing welcome.
 const (
 	codePeer     = "peer"
 	codeToken    = "token"
@@ -84,7 +84,7 @@ type stopping struct {
 	GraceMS int64 `json:"graceMs"`
 }
 
-// common picks the highest version both sides speak, 0 for none.
+// common returns the highest version that both sides support, 0 for none.
 func common(h hello, oldest, newest int) int {
 	version := min(h.Protocol, newest)
 	if version < h.OldestProtocol || version < oldest {
@@ -122,7 +122,7 @@ func readHeader(r io.Reader) (kind, int64, error) {
 	return kind(header[0]), int64(binary.BigEndian.Uint32(header[1:])), nil
 }
 
-// nextHeader is readHeader without garbage.
+// nextHeader is readHeader without allocations.
 func nextHeader(r *bufio.Reader) (kind, int64, error) {
 	header, err := r.Peek(headerBytes)
 	if err != nil {
@@ -133,7 +133,7 @@ func nextHeader(r *bufio.Reader) (kind, int64, error) {
 	return k, length, err
 }
 
-// readPayload reads a frame's bytes whole.
+// readPayload reads all bytes of a frame.
 func readPayload(r io.Reader, length int64) ([]byte, error) {
 	if length > controlLimit {
 		return nil, fmt.Errorf("a control frame of %d bytes is above the limit of %d", length, controlLimit)

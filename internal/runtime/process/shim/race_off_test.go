@@ -2,5 +2,5 @@
 
 package shim_test
 
-// slowness is how many times longer than promised something may take.
+// slowness is the factor for time limits in this build.
 const slowness = 1

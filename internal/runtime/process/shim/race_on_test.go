@@ -2,6 +2,6 @@
 
 package shim_test
 
-// slowness: the race detector makes everything several times slower, and it runs beside everything else; promised times
-// are for neither.
+// slowness is the factor for time limits: the race detector makes everything several times slower, and other tests
+// run in parallel. The promised times do not cover that.
 const slowness = 5

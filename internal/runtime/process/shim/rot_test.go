@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// A bit that flips in the spool of a dead shim is never taken for what the runtime said: what stands before it is read,
-// and then comes an error that says where. Without checksums flips are read as text.
+// A flipped bit in the spool of a dead shim never counts as output of the runtime. A server reads the output before
+// it, and then gets an error with the position. Without checksums it reads flips as text.
 func TestAFlippedBitInTheSpoolIsNeverRead(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), spoolDir)
@@ -67,7 +67,7 @@ func TestAFlippedBitInTheSpoolIsNeverRead(t *testing.T) {
 		switch {
 		case errors.As(err, &damage) && damage.Offset == int64(len(got)) && bytes.HasPrefix(said, got):
 			counts["said"]++
-		case err == nil && bytes.Equal(got, said): // in a checksum's length, behind which there is nothing
+		case err == nil && bytes.Equal(got, said): // in a checksum's length, with nothing after it
 			counts["whole"]++
 		default:
 			t.Errorf("bit %d of %s: %d bytes are read, %v", bit, filepath.Base(name), len(got), err)

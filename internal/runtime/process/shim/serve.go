@@ -22,13 +22,13 @@ import (
 const (
 	// pumpBytes is the size of a read from the runtime: a pipe's capacity.
 	pumpBytes = 64 << 10
-	// heapGoal keeps the shim small: it has almost nothing to collect.
+	// heapGoal keeps the shim small: it has almost no garbage.
 	heapGoal = 8 << 20
-	// lingerLimit is how long an attached server may take to read the rest of an ended runtime's output, and how long
-	// that rest waits for space on a full disk.
+	// lingerLimit is how long an attached server may take to read the rest of an exited runtime's output. That rest
+	// also waits this long for space on a full disk.
 	lingerLimit = 10 * time.Minute
 	sweepLimit  = 5 * time.Second
-	// slimEvery is how often memory is released: it takes under a millisecond, and a shim mostly waits.
+	// slimEvery is the interval of memory releases. Each takes less than a millisecond, and a shim is mostly idle.
 	slimEvery = 5 * time.Second
 )
 
@@ -48,8 +48,8 @@ type server struct {
 	attached     *attachment
 	attachments  int64
 	reason       string
-	unsentStderr [][]byte    // the last lines of stderr while no server is attached
-	exitSent     bool        // a server was sent the exit
+	unsentStderr [][]byte    // the last lines of stderr without an attached server
+	exitSent     bool        // a server got the exit
 	idle         *time.Timer // runs while no server is attached
 
 	stopOnce sync.Once
@@ -59,12 +59,13 @@ type server struct {
 	left     chan struct{} // one token when an attachment ended
 }
 
-// Run is the shim process: it starts the runtime of its folder and returns when the runtime is gone and no server needs
-// the shim. It writes one line to ready: "ok", or why there is no runtime. The end of ctx ends the runtime.
+// Run is the shim process: it starts the runtime of its folder and returns when the runtime is gone and no server
+// needs the shim. It writes one line to ready: "ok", or why there is no runtime. The end of ctx ends the runtime.
 func Run(ctx context.Context, dir string, ready io.WriteCloser) error {
 	debug.SetGCPercent(25)
 	debug.SetMemoryLimit(heapGoal)
-	// A write above a file size limit must be an error and not the end. The runtime would inherit signal.Ignore.
+	// A write above a file size limit must return an error, not kill the shim. The runtime would inherit
+	// signal.Ignore.
 	tooLarge := make(chan os.Signal, 1)
 	signal.Notify(tooLarge, syscall.SIGXFSZ, syscall.SIGHUP)
 	defer signal.Stop(tooLarge)
@@ -134,7 +135,7 @@ func start(ctx context.Context, dir string) (*server, *socket, error) {
 		s.fail(fmt.Sprintf("no server attached for %s", s.spec.DetachGrace))
 	})
 	if err := writeJSON(filepath.Join(dir, stateFile), s.state); err != nil {
-		// Without it no server finds the shim, so it must end.
+		// Without it no server can find the shim, so it must exit.
 		s.process.Kill()
 		<-s.ended
 		listener.remove(dir)
@@ -152,8 +153,8 @@ func (s *server) pump() {
 		n, err := s.process.Stdout().Read(buffer)
 		if n > 0 && failed == nil {
 			if failed = s.spool.write(buffer[:n]); failed != nil {
-				// Read on, so that the runtime can end. Its output is lost from here on, and it gets a stop signal for
-				// that.
+				// Keep reading, so that the runtime can exit. Its output is lost from here on; the shim stops the
+				// runtime for that reason.
 				s.fail("its output could not be kept: " + failed.Error())
 			}
 		}
@@ -163,7 +164,7 @@ func (s *server) pump() {
 	}
 }
 
-// fail ends the runtime for a reason, which its exit has.
+// fail ends the runtime with a reason for its exit.
 func (s *server) fail(reason string) {
 	s.mu.Lock()
 	if s.reason == "" {
@@ -183,11 +184,11 @@ func (s *server) stop(grace time.Duration) {
 	})
 }
 
-// live waits for the runtime's end, and then for interested servers.
+// live waits for the runtime's exit, and then for servers that still read.
 func (s *server) live(ctx context.Context) {
 	s.wait(ctx)
 	s.process.Stop(s.grace)
-	// The rest of its output fits a pipe; it must not wait for a server that may never come.
+	// The rest of its output fits a pipe; it must not wait for a server that may never attach.
 	s.spool.lift()
 	sweeping, cancel := context.WithTimeout(context.Background(), sweepLimit)
 	_, _ = process.SweepCarrying(sweeping, GenerationVariable+"="+s.spec.Generation)
@@ -205,8 +206,8 @@ func (s *server) live(ctx context.Context) {
 		s.mu.Lock()
 		attached, exitSent, met := s.attached != nil, s.exitSent, s.attachments > 0
 		s.mu.Unlock()
-		// On a full disk only this process knows how the runtime ended, so it waits for a server. The server that
-		// started a runtime with an immediate end is about to attach.
+		// On a full disk only this process has the exit of the runtime, so it waits for a server. A server that
+		// started a runtime with an immediate exit is about to attach.
 		if !attached && (saved || exitSent) && (met || alone) {
 			return
 		}
@@ -220,7 +221,7 @@ func (s *server) live(ctx context.Context) {
 	}
 }
 
-// wait returns when the runtime has ended or must end.
+// wait returns when the runtime has exited or must end.
 func (s *server) wait(ctx context.Context) {
 	again := time.Tick(slimEvery)
 	ended := make(chan os.Signal, 1)
@@ -247,7 +248,7 @@ func (s *server) wait(ctx context.Context) {
 	}
 }
 
-// exited stores the end, and reports whether that succeeded.
+// exited stores the exit, and reports whether that succeeded.
 func (s *server) exited() bool {
 	s.mu.Lock()
 	exit := s.process.Exit()
@@ -305,7 +306,7 @@ func (s *server) stderrLine(line []byte) {
 	s.mu.Lock()
 	a := s.attached
 	if a == nil {
-		// The reason of an immediate end comes before any server could attach.
+		// The reason of an immediate exit comes before any server could attach.
 		if s.unsentStderr = append(s.unsentStderr, line); len(s.unsentStderr) > maxStderrLines {
 			s.unsentStderr = s.unsentStderr[1:]
 		}

@@ -14,7 +14,8 @@ func signalContext() (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(context.Background(), syscall.SIGTERM)
 }
 
-// A line written while a server is attached, one while none is, and one to the next server: all come once and in order.
+// A line written to an attached server, one without a server, and one to the next server: all arrive once and in
+// order.
 func TestNextServerContinuesReading(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -24,9 +25,9 @@ func TestNextServerContinuesReading(t *testing.T) {
 	if got := line(t, r); got != "got one" {
 		t.Fatalf("got %q", got)
 	}
-	write(t, a, "", "two") // its echo is not read by this server
+	write(t, a, "", "two") // this server does not read its echo
 	a.Detach()
-	a.Kill() // a write that failed because of that; the runtime is not this server's any more
+	a.Kill() // as after a failed write; the runtime no longer belongs to this server
 	a.Release()
 
 	b := p.attach(int64(len("got one\n")))
@@ -44,7 +45,7 @@ func TestNextServerContinuesReading(t *testing.T) {
 	go b.Stop(0)
 	p.end(b)
 	if exit := b.Exit(); exit.Code == nil || *exit.Code != 3 {
-		// The shell ends at the end of its input, which comes with SIGTERM.
+		// The shell exits at the end of its input, which comes with SIGTERM.
 		if exit.Signal == nil || *exit.Signal != "SIGTERM" {
 			t.Errorf("exit %+v", exit)
 		}

@@ -4,5 +4,5 @@ package shim
 
 import "runtime/debug"
 
-// slim gives back what starting the program touched.
+// slim releases the memory used during the start.
 func slim() { debug.FreeOSMemory() }

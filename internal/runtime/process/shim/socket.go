@@ -10,17 +10,17 @@ import (
 // maxSocketPath is the longest portable path of a unix socket (104 bytes on macOS, 108 on Linux, with the final NUL).
 const maxSocketPath = 103
 
-// socketFolder is the prefix of a folder made for a socket alone.
+// socketFolder is the prefix of a folder made only for a socket.
 const socketFolder = "harness-"
 
-// socket is where a shim listens.
+// socket is the listening socket of a shim.
 type socket struct {
 	net.Listener
 	path string
 }
 
-// listen opens the shim's socket for its owner only: in its folder, or, when that path is too long for a
-// socket, in a private folder of the system's temporary one. The state file has its path.
+// listen opens the shim's socket for its owner only. It is in the shim's folder. If that path is too long for a
+// socket, it is in a private folder of the system's temporary one. The state file has its path.
 func listen(dir string) (*socket, error) {
 	path := filepath.Join(dir, socketFile)
 	if len(path) > maxSocketPath {
@@ -39,7 +39,7 @@ func listen(dir string) (*socket, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for the server: %w", err)
 	}
-	// The folder is private already; this is for a folder whose permissions were widened.
+	// The folder is already private; this covers a folder with widened permissions.
 	if err := os.Chmod(path, 0o600); err != nil {
 		_ = listener.Close()
 		return nil, fmt.Errorf("protect the socket: %w", err)

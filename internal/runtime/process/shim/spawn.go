@@ -32,8 +32,8 @@ type Host struct {
 	SegmentBytes, SpoolBytes int64
 }
 
-// Spawn starts a shim, detached from this process, and with it the runtime; it returns attached at offset 0. env is the
-// whole environment of both. stderr gets the runtime's stderr lines; nil drops them (they are in the shim's folder,
+// Spawn starts a shim, detached from this process, and with it the runtime; it returns attached at offset 0. env is
+// the whole environment of both. stderr gets the runtime's stderr lines; nil drops them (the shim's folder has them,
 // too). The context bounds the start.
 func (h Host) Spawn(ctx context.Context, spec Spec, env []string, stderr func([]byte)) (*Attached, error) {
 	spec.Version, spec.Outer = h.Version, os.Getenv(GenerationVariable)
@@ -69,8 +69,8 @@ func (h Host) Spawn(ctx context.Context, spec Spec, env []string, stderr func([]
 	return nil, fmt.Errorf("attach to a new shim: %w", err)
 }
 
-// launch starts the shim process and waits until it runs the runtime. The channel is closed when the shim has ended and
-// is reaped.
+// launch starts the shim process and waits until it runs the runtime. The channel is closed after the shim has exited
+// and was reaped.
 func (h Host) launch(ctx context.Context, dir string, spec Spec, env []string) (<-chan struct{}, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make a shim's folder: %w", err)
@@ -109,7 +109,7 @@ func (h Host) launch(ctx context.Context, dir string, spec Spec, env []string) (
 	if err != nil {
 		return nil, fmt.Errorf("start a shim: %w", err)
 	}
-	// It must be reaped, or it stays a zombie. If it outlives this process, init does that.
+	// It must be reaped, or it stays a zombie. If it outlives this process, init reaps it.
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

@@ -17,7 +17,7 @@ import (
 
 const segmentSuffix = ".seg"
 
-// spool is the unacknowledged output of the runtime: files named by the offset of their first byte.
+// spool is the unacknowledged output of the runtime: files named after the offset of their first byte.
 type spool struct {
 	dir          string
 	segmentBytes int64
@@ -32,7 +32,8 @@ type spool struct {
 	last               *os.File
 	sums               sums
 	closed             bool
-	// stalled: a write waits, because the limit is reached or the disk is full. The runtime is not read meanwhile.
+	// stalled: a write waits, because the limit is reached or the disk is full. The shim then does not read the
+	// runtime.
 	stalled bool
 	given   chan struct{} // closed when writes no longer wait for disk space
 }
@@ -53,7 +54,7 @@ func segmentPath(dir string, start int64) string {
 	return filepath.Join(dir, fmt.Sprintf("%020d%s", start, segmentSuffix))
 }
 
-// open starts the next file at the end. The caller holds the lock or is alone.
+// open starts the next file at the end. The caller holds the lock, or no other goroutine uses the spool.
 func (s *spool) open() error {
 	file, err := os.OpenFile(segmentPath(s.dir, s.end), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -69,8 +70,8 @@ func (s *spool) open() error {
 	return nil
 }
 
-// write appends. It waits while the spool is full, until close, and while the disk is, until abandon. Meanwhile the shim
-// does not read the runtime, which waits too. After an error, earlier output stays readable.
+// write appends. It waits while the spool is full, until close, and while the disk is full, until abandon. During the
+// wait the shim does not read the runtime, which waits too. After an error, earlier output stays readable.
 func (s *spool) write(b []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,7 +101,7 @@ func (s *spool) stall(waits bool) {
 	}
 }
 
-// awaitSpace releases the lock for a moment; false when there was no space for too long.
+// awaitSpace releases the lock briefly; false when there was no space for too long.
 func (s *spool) awaitSpace() bool {
 	s.mu.Unlock()
 	defer s.mu.Lock()
@@ -115,7 +116,7 @@ func (s *spool) awaitSpace() bool {
 // abandon ends the wait for disk space.
 func (s *spool) abandon() { close(s.given) }
 
-// append writes as much as fits. The caller holds the lock, which is released meanwhile.
+// append writes as much as fits. The caller holds the lock; append releases it during the write.
 func (s *spool) append(b []byte) (int, error) {
 	if s.end-s.starts[len(s.starts)-1] >= s.segmentBytes {
 		if err := s.open(); err != nil {
@@ -140,7 +141,7 @@ func (s *spool) append(b []byte) (int, error) {
 // lift removes the limit: only the small rest of a pipe follows.
 func (s *spool) lift() { s.locked(func() { s.limit = 1 << 62 }) }
 
-// close says that no output follows.
+// close marks the end of the output.
 func (s *spool) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -175,8 +176,8 @@ func (s *spool) bounds() (oldest, end, acked int64, closed bool) {
 	return s.oldest, s.end, s.acked, s.closed
 }
 
-// wait returns when there is output after the offset, when no more will come, or when other, called with the spool
-// locked, returns true.
+// wait returns when there is output after the offset, after close, or when other returns true. It calls other with
+// the spool locked.
 func (s *spool) wait(offset int64, other func() bool) (end int64, closed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -194,18 +195,19 @@ func (s *spool) locked(do func()) {
 	s.changed.Broadcast()
 }
 
-// segments reads a spool folder of a living or a dead shim. Recent writes come from memory; what may have been on the
-// disk is verified.
+// segments reads a spool folder of a live or a dead shim. Recent writes come from memory; data that may have been on
+// the disk is verified.
 type segments struct {
 	dir   string
 	check bool
-	whole int64 // how many bytes of the file are intact, -1 for all
+	whole int64 // number of intact bytes of the file, -1 for all
 	file  *os.File
 	start int64
-	next  int64 // where the following file begins, 0 if unknown
+	next  int64 // start of the following file, 0 if unknown
 }
 
-// readAt reads at the offset, io.EOF when there is nothing. The end of a file is not the end of a living spool.
+// readAt reads at the offset. It returns io.EOF when there is no data. The end of a file is not the end of a live
+// spool.
 func (r *segments) readAt(b []byte, offset int64) (int, error) {
 	for {
 		if r.file == nil || offset < r.start || (r.next > 0 && offset >= r.next) {
@@ -229,7 +231,7 @@ func (r *segments) readAt(b []byte, offset int64) (int, error) {
 		if !errors.Is(err, io.EOF) {
 			return 0, fmt.Errorf("read the spool: %w", err)
 		}
-		// A new file may have been started.
+		// The shim may have started a new file.
 		before := r.start
 		if err := r.seek(offset); err != nil {
 			return 0, err
@@ -240,7 +242,7 @@ func (r *segments) readAt(b []byte, offset int64) (int, error) {
 	}
 }
 
-// seek opens the file that holds the offset.
+// seek opens the file with the offset.
 func (r *segments) seek(offset int64) error {
 	starts, err := segmentStarts(r.dir)
 	if err != nil {
@@ -303,7 +305,7 @@ func (s *Span) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Err is the error that ended the reading early; otherwise nil.
+// Err returns the error that ended the reading early; otherwise nil.
 func (s *Span) Err() error { return s.err }
 
 // Close implements io.Closer.
@@ -331,7 +333,7 @@ func segmentStarts(dir string) ([]int64, error) {
 	return starts, nil
 }
 
-// SpoolBytes is the disk space of all spools in a run folder.
+// SpoolBytes returns the disk space of all spools in a run folder.
 func SpoolBytes(runDir string) int64 {
 	var sum int64
 	_ = filepath.WalkDir(runDir, func(path string, entry fs.DirEntry, err error) error {
@@ -340,7 +342,7 @@ func SpoolBytes(runDir string) int64 {
 				sum += info.Size()
 			}
 		}
-		return nil // files come and go meanwhile
+		return nil // files may appear and disappear during the walk
 	})
 	return sum
 }

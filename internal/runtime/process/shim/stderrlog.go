@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// stderrBytes bounds the runtime's stderr log. The previous one is kept as .old, so at most twice this is on disk.
+// stderrBytes bounds the runtime's stderr log. The previous log is kept as .old, so at most twice this is on disk.
 const stderrBytes = 1 << 20
 
 // boundedLog keeps the newest lines of a runtime's stderr.
@@ -27,7 +27,7 @@ func (l *boundedLog) write(line []byte) {
 	if l.file == nil {
 		file, err := os.OpenFile(l.path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 		if err != nil {
-			return // a log that cannot be written must not stop a turn
+			return // a failed log write must not stop a turn
 		}
 		l.file, l.size = file, 0
 	}

@@ -10,21 +10,21 @@ import (
 )
 
 const (
-	// memoryBytes is the longest line in memory. Longer ones use a file, so that the shim stays small.
+	// memoryBytes is the length of the longest line in memory. Longer ones use a file, so that the shim stays small.
 	memoryBytes = 256 << 10
-	// maxKeys bounds the remembered keys, which matter while a turn is open.
+	// maxKeys bounds the remembered keys. They matter while a turn is open.
 	maxKeys = 8192
 )
 
-// errCut says that a server left in the middle of a line, of which nothing reaches the runtime.
+// errCut means that a server disconnected in the middle of a line. The runtime gets nothing of that line.
 var errCut = errors.New("the line was cut off")
 
-// stdin passes whole lines to the runtime, each key once. A line reaches it completely or not at all, even if the server
-// dies.
+// stdin passes whole lines to the runtime, each key once. The runtime gets a line completely or not at all, even if
+// the server dies.
 type stdin struct {
 	out io.Writer
 	dir string
-	// opened is called for a call before it is written.
+	// opened runs for a call before its write.
 	opened func(label string)
 
 	mu    sync.Mutex
@@ -32,9 +32,9 @@ type stdin struct {
 	order []string
 }
 
-// readLine reads one line frame, or one of a call, and writes it on.
+// readLine reads one line frame, or one of a call, and passes the line on.
 //
-// The caller's buffer serves all lines: garbage would make this small process big.
+// All lines share the caller's buffer: garbage would make this small process big.
 func (s *stdin) readLine(r io.Reader, length int64, call bool, buffer *[]byte) error {
 	if length < 2 {
 		return errCut
@@ -66,7 +66,7 @@ func (s *stdin) readLine(r io.Reader, length int64, call bool, buffer *[]byte) e
 		return fmt.Errorf("keep a long line: %w", err)
 	}
 	defer func() { _ = file.Close() }()
-	_ = os.Remove(file.Name()) // it lives as long as it is open
+	_ = os.Remove(file.Name()) // it exists while it is open
 	from := &faultReader{r: r}
 	if _, err := io.CopyN(file, from, length); err != nil {
 		if from.err != nil {
@@ -83,7 +83,7 @@ func (s *stdin) readLine(r io.Reader, length int64, call bool, buffer *[]byte) e
 	})
 }
 
-// grown is the buffer at a length, reallocated only when it is too short.
+// grown returns the buffer at a length. It reallocates only a buffer that is too short.
 func grown(buffer *[]byte, length int) []byte {
 	if cap(*buffer) < length {
 		*buffer = make([]byte, max(length, 4<<10))
@@ -91,7 +91,7 @@ func grown(buffer *[]byte, length int) []byte {
 	return (*buffer)[:length]
 }
 
-// write does one line at a time. A runtime that accepts no input is about to end, and its exit will show that.
+// write writes one line at a time. A runtime that accepts no input is about to exit, and its exit will show that.
 func (s *stdin) write(key string, call bool, line func() error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,7 +115,7 @@ func (s *stdin) write(key string, call bool, line func() error) error {
 	return nil
 }
 
-// faultReader remembers that reading failed.
+// faultReader records that a read failed.
 type faultReader struct {
 	r   io.Reader
 	err error

@@ -13,10 +13,10 @@ import (
 
 const (
 	sumSuffix = ".sum"
-	sumBytes  = 8 // how many bytes of the file follow, and their CRC-32C, each in 4 bytes
+	sumBytes  = 8 // number of following file bytes, and their CRC-32C, each in 4 bytes
 )
 
-// DamageError says that a spool file is damaged.
+// DamageError means that a spool file is damaged.
 type DamageError struct {
 	// Offset is the end of the intact output.
 	Offset int64
@@ -29,8 +29,8 @@ func (e *DamageError) Error() string {
 
 func sumPath(segment string) string { return strings.TrimSuffix(segment, segmentSuffix) + sumSuffix }
 
-// sums are the checksums of a spool file in progress, one record per write. If one cannot be written, there are none for
-// later writes: they never block a spool.
+// sums are the checksums of a spool file in progress, one record per write. After a failed write of a record, later
+// writes have none: checksums never block a spool.
 type sums struct{ file *os.File }
 
 func openSums(segment string) sums {
@@ -61,7 +61,8 @@ func (s *sums) close() {
 	}
 }
 
-// wholeBytes is how many bytes of a spool file are intact, -1 for all that have checksums: the last write may have none.
+// wholeBytes returns the number of intact bytes of a spool file, -1 for all with checksums: the last write may have
+// none.
 func wholeBytes(segment string) (int64, error) {
 	records, err := os.ReadFile(sumPath(segment))
 	if errors.Is(err, os.ErrNotExist) {

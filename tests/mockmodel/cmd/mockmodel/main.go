@@ -1,5 +1,5 @@
-// Command mockmodel runs the scripted language model by itself, so that the walk-through in the README works without an
-// account. It prints its base URL and serves until it is interrupted.
+// Command mockmodel runs the scripted language model as a program, so that the walk-through in the README works
+// without an account. It prints its base URL and serves until it is interrupted.
 package main
 
 import (
