@@ -139,7 +139,7 @@ func (j *Journal) awaitSynced(ctx context.Context, c *committed) error {
 }
 
 // Overlaps reports whether to run part of the pending writes while the rest is being synced, instead of writing all of
-// them at once. Each transaction has a fixed cost, so the longer the disk includes comparison, the fewer transactions
+// them at once. Each transaction has a fixed cost, so the longer the disk takes by comparison, the fewer transactions
 // there should be. It is false where nothing can run during a sync, as on Postgres.
 func (j *Journal) Overlaps() bool {
 	sync := j.syncs.Load()
