@@ -188,7 +188,7 @@ export const cases = (test) => {
     const field = page.getByLabel("Access token");
     await field.fill("wrong");
     await page.getByRole("button", { name: "Log in" }).click();
-    await page.getByRole("alert").getByText("none of this server's tokens").waitFor();
+    await page.getByRole("alert").getByText("unknown to this server").waitFor();
     await field.fill(secret);
     await page.getByRole("button", { name: "Log in" }).click();
     await live(page);

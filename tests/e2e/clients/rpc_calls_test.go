@@ -75,7 +75,8 @@ func TestJSONRPCIsGuarded(t *testing.T) {
 			http.StatusForbidden: with(append(bearer, "Host", "rebound.example")...)},
 		"/rpc#": {http.StatusUnauthorized: with("Sec-WebSocket-Protocol", "jsonrpc, bearer.wrong"),
 			http.StatusUpgradeRequired: {"Authorization": "Bearer " + token}},
-		"/ws": {http.StatusUnauthorized: with(), http.StatusNotFound: with(bearer...)},
+		"/ws": {http.StatusUnauthorized: with(),
+			http.StatusForbidden: with(append(bearer, "Origin", "https://evil.example")...)},
 	} {
 		for want, headers := range cases {
 			if status, body := server.Ask(http.MethodGet, strings.TrimSuffix(path, "#"), headers); status != want {

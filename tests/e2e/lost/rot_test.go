@@ -176,7 +176,7 @@ func TestADamagedRowIsNeverShown(t *testing.T) {
 		return health["status"] == "degraded" && programtest.Text(health, "store", "state") == "damaged"
 	})
 	audited(s, server, "store.damaged", fmt.Sprintf(`"row":"%d"`, pos))
-	if rows := server.Metric("harness_database_damaged_rows"); rows != 1 || !server.Logged("journal_events", "not as it was written") {
+	if rows := server.Metric("harness_database_damaged_rows"); rows != 1 || !server.Logged("journal_events", "is damaged and is not shown") {
 		t.Errorf("%v rows are damaged, and the log says so: %t", rows, server.Logged("journal_events"))
 	}
 	note("m1", "the text of m1")
