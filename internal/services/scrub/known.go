@@ -33,7 +33,7 @@ func (k *Known) Len() int {
 	return len(k.rows)
 }
 
-// Call Begin before a scan of all rows and End after it: a row that the scan did not find again is repaired or deleted.
+// Begin is called before a scan of all rows, and End after it: a row that the scan did not find again is repaired or deleted.
 func (k *Known) Begin() {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -29,5 +29,5 @@ type Sources struct {
 	Files    []SourceNow
 }
 
-// NarrowestSources, as Create.ImplicitSources, requests the narrowest scope that the runtime can enforce.
+// NarrowestSources requests, as Create.ImplicitSources, the narrowest scope that the runtime can enforce.
 const NarrowestSources = "narrowest"
