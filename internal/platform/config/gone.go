@@ -79,7 +79,7 @@ func findGone(key string) (gone, bool) {
 }
 
 // says returns the refusal without the name.
-func (g gone) says() string { return "it is no setting any more; " + g.instead }
+func (g gone) says() string { return "this setting was removed; " + g.instead }
 
 // refuseGone refuses an environment that sets a former setting. An empty value counts as unset.
 func refuseGone(environ []string) error {
