@@ -113,17 +113,12 @@ func (s *upserter) bulkLoop(ctx context.Context) {
 	s.bulk.mu.Lock()
 	s.bulk.stopped = false
 	s.bulk.mu.Unlock()
-	for {
-		if s.storeNext(ctx) {
-			continue
+	s.bulk.wake.Loop(ctx, func(ctx context.Context) (again time.Duration) {
+		for s.storeNext(ctx) {
 		}
-		select {
-		case <-s.bulk.wake:
-		case <-ctx.Done():
-			s.refuseBulks()
-			return
-		}
-	}
+		return 0
+	})
+	s.refuseBulks()
 }
 
 // storeNext stores the next unit; it returns false if there was nothing to do.

@@ -175,7 +175,7 @@ func (s *deleter) markGone(ctx context.Context, sess session.Session, notified b
 	if !notified {
 		s.deletions.wake.Set()
 	}
-	s.ended.Signal() // the session may have a stored folder
+	s.ended.Wake.Set() // the session may have a stored folder
 	return *workers.Load(), nil
 }
 

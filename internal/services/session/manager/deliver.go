@@ -35,12 +35,7 @@ func newDelivery() *delivery {
 	return &delivery{held: map[string]holder{}, wake: wake.New()}
 }
 
-// want wakes deliverLoop.
-func (d *delivery) want() {
-	d.wake.Set()
-}
-
-// wantAgain is want for all decisions, including those that runtimes have refused.
+// wantAgain wakes deliverLoop for all decisions, including those that runtimes have refused.
 func (d *delivery) wantAgain() {
 	d.mu.Lock()
 	for id, by := range d.held {
@@ -49,7 +44,7 @@ func (d *delivery) wantAgain() {
 		}
 	}
 	d.mu.Unlock()
-	d.want()
+	d.wake.Set()
 }
 
 // take makes the caller the deliverer of a decision; it returns false if another caller already is.
@@ -85,24 +80,15 @@ func (d *delivery) release(requestID string) {
 // deliverLoop delivers decisions to this node's runtimes until ctx ends. It delivers those made on other nodes, and
 // those stored while no server could deliver them.
 func (s *Service) deliverLoop(ctx context.Context) {
-	var (
-		again   <-chan time.Time
-		answers sync.WaitGroup
-	)
+	var answers sync.WaitGroup
 	defer answers.Wait()
-	for {
-		select {
-		case <-s.delivery.wake:
-		case <-again:
-		case <-ctx.Done():
-			return
-		}
-		again = nil
+	s.delivery.wake.Loop(ctx, func(ctx context.Context) (again time.Duration) {
 		if err := s.deliverAll(ctx, &answers); err != nil && ctx.Err() == nil {
 			s.opts.Logger.Warn().Err(err).Msg("decisions to deliver could not be read; trying again")
-			again = time.After(deliverAgain)
+			return deliverAgain
 		}
-	}
+		return 0
+	})
 }
 
 // deliverAll does not wait for the runtimes' responses, which may take long.

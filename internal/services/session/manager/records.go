@@ -26,7 +26,7 @@ func (s *Service) onRecords(records []journal.Record) {
 			continue
 		case eventSessionRenamed, session.EventProjectUpdated:
 		case entryof.EventApprovalResolved, entryof.EventToolInputResolved, entryof.EventToolCallResolved:
-			s.delivery.want()
+			s.delivery.wake.Set()
 			s.questions.wake(record)
 			continue
 		case session.EventTranscriptUpdated:

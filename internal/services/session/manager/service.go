@@ -303,8 +303,8 @@ func (s *Service) begin(ctx context.Context) error {
 		defer unsubscribe()
 		var loops sync.WaitGroup
 		for _, loop := range []func(context.Context){
-			s.textLoop, s.deliverLoop, s.deletions.deletionLoop, s.natives.Sweep, s.upserter.bulkLoop,
-			s.importer.importLoop, s.adoptLoop, s.snapshots.Run,
+			s.textLoop, s.deliverLoop, s.deletions.deletionLoop, s.natives.Sweep, s.upserter.bulkLoop, s.importer.importLoop,
+			func(ctx context.Context) { s.adoption.wake.Loop(ctx, s.adoptNoted) }, s.snapshots.Run,
 			s.SendQueued, s.folderKeeper.workspaceLoop, s.BackgroundLoop,
 		} {
 			loops.Go(func() { loop(running) })
