@@ -87,7 +87,7 @@ func (s *Service) adoptNoted(ctx context.Context) (again time.Duration) {
 		}
 	}
 	if todo.room {
-		s.slots.makeRoom(ctx)
+		s.Slots.makeRoom(ctx)
 	}
 	for threadID, name := range todo.threads {
 		if err := s.adoptOne(ctx, name, threadID); err != nil && ctx.Err() == nil {
@@ -107,11 +107,11 @@ func (s *Service) adoptNoted(ctx context.Context) (again time.Duration) {
 				Msg("stored conversations could not all be listed; the missing ones are adopted when they are used")
 		}
 		s.importer.imports.wantAll()
-		if err := s.SettleRollbacks(ctx, name); err != nil && ctx.Err() == nil {
+		if err := s.Rollbacks.SettleRollbacks(ctx, name); err != nil && ctx.Err() == nil {
 			s.opts.Logger.Warn().Err(err).Str("runtime", name).
 				Msg("whether turns were taken back could not be found out; it is asked again before the next turn")
 		}
-		if err := s.SweepWorkers(ctx, s.begun); err != nil && ctx.Err() == nil {
+		if err := s.Agents.SweepWorkers(ctx, s.begun); err != nil && ctx.Err() == nil {
 			s.opts.Logger.Warn().Err(err).Msg("worker sessions that have no owner could not all be removed")
 		}
 	}
@@ -127,7 +127,7 @@ func (s *Service) adoptOne(ctx context.Context, runtimeName, threadID string) er
 	if err != nil && !errors.Is(err, session.ErrNotFound) {
 		return err
 	}
-	adapter, err := s.Adapter(runtimeName)
+	adapter, err := s.Registry.Adapter(runtimeName)
 	if err != nil {
 		return err
 	}
@@ -148,7 +148,7 @@ func (s *Service) adoptOne(ctx context.Context, runtimeName, threadID string) er
 }
 
 func (s *Service) adoptAll(ctx context.Context, runtimeName string) error {
-	adapter, err := s.Adapter(runtimeName)
+	adapter, err := s.Registry.Adapter(runtimeName)
 	if err != nil {
 		return err
 	}

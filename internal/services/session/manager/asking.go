@@ -59,7 +59,7 @@ func (a *questions) wake(record journal.Record) {
 // When ctx ends, the question expires and the error is that of ctx. It returns ErrExpired if the question ended
 // otherwise.
 func (s *Service) AskAboutTool(ctx context.Context, q session.ToolQuestion) (session.ToolAnswer, error) {
-	stored, err := s.Stored(ctx, q.SessionID)
+	stored, err := s.Reader.Stored(ctx, q.SessionID)
 	if err != nil {
 		return session.ToolAnswer{}, err
 	}

@@ -16,10 +16,10 @@ func (s *Service) backgroundUnit(runtimeName string, signal runtime.Signal, chan
 	s.background.Said(signal.ThreadID, len(change.Tasks) > 0)
 	news := background.Report{SessionID: signal.ThreadID, Generation: signal.Generation, Tasks: change.Tasks, At: a.receivedAt}
 	return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-		mine, err := s.Mine(ctx, tx, signal.ThreadID, a.thread.Epoch)
+		mine, err := s.Ownership.Mine(ctx, tx, signal.ThreadID, a.thread.Epoch)
 		if err != nil || !mine || a.thread.Deleted {
 			return nil, err
 		}
-		return s.StoreBackground(ctx, tx, news)
+		return s.Monitor.StoreBackground(ctx, tx, news)
 	}
 }

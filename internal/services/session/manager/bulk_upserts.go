@@ -109,7 +109,7 @@ func (u *upsert) reach(room int) int {
 }
 
 // bulkLoop stores upserts of several entries until ctx ends; it then refuses the queued ones.
-func (s *upserter) bulkLoop(ctx context.Context) {
+func (s *Upserter) bulkLoop(ctx context.Context) {
 	s.bulk.mu.Lock()
 	s.bulk.stopped = false
 	s.bulk.mu.Unlock()
@@ -122,7 +122,7 @@ func (s *upserter) bulkLoop(ctx context.Context) {
 }
 
 // storeNext stores the next unit; it returns false if there was nothing to do.
-func (s *upserter) storeNext(ctx context.Context) bool {
+func (s *Upserter) storeNext(ctx context.Context) bool {
 	parts, left := s.bulk.next()
 	for _, u := range left {
 		s.finishBulk(u, u.ctx.Err())
@@ -133,7 +133,7 @@ func (s *upserter) storeNext(ctx context.Context) bool {
 	return len(parts)+len(left) > 0
 }
 
-func (s *upserter) refuseBulks() {
+func (s *Upserter) refuseBulks() {
 	s.bulk.mu.Lock()
 	waiting := s.bulk.waiting
 	s.bulk.waiting, s.bulk.stopped = nil, true
@@ -145,7 +145,7 @@ func (s *upserter) refuseBulks() {
 
 // completeBulks stores the rest of the requests that a kill of this node interrupted. It runs before the loop, and
 // before the node serves clients.
-func (s *upserter) completeBulks(ctx context.Context) error {
+func (s *Upserter) completeBulks(ctx context.Context) error {
 	interrupted, err := s.readBulks(ctx)
 	if err != nil {
 		return err
@@ -165,14 +165,14 @@ func (s *upserter) completeBulks(ctx context.Context) error {
 	return nil
 }
 
-func (s *upserter) finishBulk(u *upsert, err error) {
+func (s *Upserter) finishBulk(u *upsert, err error) {
 	s.upserts.many.Release(u.weight)
 	u.result <- err
 }
 
 // storeParts stores the parts of one unit together; if that fails, it stores each alone. The rest of an upsert is next
 // in the queue.
-func (s *upserter) storeParts(ctx context.Context, parts []upsertPart) {
+func (s *Upserter) storeParts(ctx context.Context, parts []upsertPart) {
 	err := s.journal.Do(ctx, func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
 		return s.upsertParts(ctx, tx, parts)
 	})
@@ -199,7 +199,7 @@ func (s *upserter) storeParts(ctx context.Context, parts []upsertPart) {
 	}
 }
 
-func (s *upserter) upsertParts(ctx context.Context, tx database.Tx, parts []upsertPart) ([]journal.Event, error) {
+func (s *Upserter) upsertParts(ctx context.Context, tx database.Tx, parts []upsertPart) ([]journal.Event, error) {
 	views := make([]*upsert, len(parts))
 	for i, p := range parts {
 		views[i] = p.upsert

@@ -17,8 +17,8 @@ import (
 	"harness/internal/services/session/workspace"
 )
 
-// conversations finds and changes the conversations of runtimes.
-type conversations struct {
+// Conversations finds and changes the conversations of runtimes.
+type Conversations struct {
 	db           *database.DB
 	journal      *journal.Journal
 	reader       *reading.Reader
@@ -36,7 +36,7 @@ type conversations struct {
 }
 
 // Fork creates a session that continues another session's history and has its client tools.
-func (s *conversations) Fork(ctx context.Context, sessionID string) (session.Forked, error) {
+func (s *Conversations) Fork(ctx context.Context, sessionID string) (session.Forked, error) {
 	thread, err := act(ctx, s, sessionID, runtime.OpFork, runtime.Forker.ForkThread)
 	if err != nil {
 		return session.Forked{}, err
@@ -49,13 +49,13 @@ func (s *conversations) Fork(ctx context.Context, sessionID string) (session.For
 }
 
 // Compact makes the runtime compact a session's context, and returns the runtime's answer.
-func (s *conversations) Compact(ctx context.Context, sessionID string) (json.RawMessage, error) {
+func (s *Conversations) Compact(ctx context.Context, sessionID string) (json.RawMessage, error) {
 	return act(ctx, s, sessionID, runtime.OpCompact, runtime.Compactor.CompactThread)
 }
 
 // CleanTerminals ends the programs that a session's turns left running. It returns the runtime's answer, or the ended
 // programs if the runtime gives no answer.
-func (s *conversations) CleanTerminals(ctx context.Context, sessionID string) (json.RawMessage, error) {
+func (s *Conversations) CleanTerminals(ctx context.Context, sessionID string) (json.RawMessage, error) {
 	_, adapter, err := s.owned(ctx, sessionID)
 	if err == nil {
 		_, cleans := runtime.Has[runtime.TerminalCleaner](adapter, runtime.OpTerminals)
@@ -75,7 +75,7 @@ func (s *conversations) CleanTerminals(ctx context.Context, sessionID string) (j
 }
 
 // Review starts a review in a session and returns the runtime's answer.
-func (s *conversations) Review(ctx context.Context, sessionID string, review runtime.Review) (json.RawMessage, error) {
+func (s *Conversations) Review(ctx context.Context, sessionID string, review runtime.Review) (json.RawMessage, error) {
 	return act(ctx, s, sessionID, runtime.OpReview,
 		func(r runtime.Reviewer, ctx context.Context, threadID string) (json.RawMessage, error) {
 			return r.ReviewThread(ctx, threadID, review)
@@ -84,7 +84,7 @@ func (s *conversations) Review(ctx context.Context, sessionID string, review run
 
 // SteerTurn adds text to a turn, like Steer, but the runtime checks whether that turn runs. It returns the runtime's
 // refusal unchanged.
-func (s *conversations) SteerTurn(ctx context.Context, sessionID, turnID, text string) error {
+func (s *Conversations) SteerTurn(ctx context.Context, sessionID, turnID, text string) error {
 	input := session.Message{Text: text}.InputParts()
 	_, err := act(ctx, s, sessionID, runtime.OpSteer,
 		func(r runtime.Steerer, ctx context.Context, threadID string) (struct{}, error) {
@@ -95,7 +95,7 @@ func (s *conversations) SteerTurn(ctx context.Context, sessionID, turnID, text s
 
 // act calls the runtime of a session about its conversation. A restarted runtime must load the conversation first.
 func act[Part, Result any](
-	ctx context.Context, s *conversations, sessionID, operation string, do func(Part, context.Context, string) (Result, error),
+	ctx context.Context, s *Conversations, sessionID, operation string, do func(Part, context.Context, string) (Result, error),
 ) (result Result, err error) {
 	sess, adapter, err := s.owned(ctx, sessionID)
 	if errors.Is(err, session.ErrNotFound) {

@@ -93,7 +93,7 @@ func (s *Service) deliverLoop(ctx context.Context) {
 
 // deliverAll does not wait for the runtimes' responses, which may take long.
 func (s *Service) deliverAll(ctx context.Context, answers *sync.WaitGroup) error {
-	if err := s.CheckLease(); err != nil {
+	if err := s.Ownership.CheckLease(); err != nil {
 		return err
 	}
 	waiting, err := store.UndeliveredRequests(ctx, s.db.Read(), s.opts.NodeID)
@@ -132,7 +132,7 @@ func delivered(ctx context.Context, tx database.Tx, requestID string, at int64) 
 // once, so the next server may repeat it after a crash. The decision stays valid if delivery fails: a dead process
 // ends its turn, and the event for that notifies clients.
 func (s *Service) deliver(ctx context.Context, request store.Request) {
-	adapter, err := s.Adapter(request.Runtime)
+	adapter, err := s.Registry.Adapter(request.Runtime)
 	if err == nil {
 		request, err = request.WithParams(ctx, s.db.Read())
 	}

@@ -87,7 +87,7 @@ func (s *Service) recover(ctx context.Context) error {
 		}
 		dead := func(generation string) bool { return !live[generation] }
 		return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-			if err := errors.Join(s.AdoptNodes(ctx, tx), s.forgetSpools(ctx, tx, at)); err != nil {
+			if err := errors.Join(s.Ownership.AdoptNodes(ctx, tx), s.forgetSpools(ctx, tx, at)); err != nil {
 				return nil, err
 			}
 			return s.sweep(ctx, tx, s.opts.NodeID, dead, "The server was restarted while this turn was running.", at)
@@ -143,7 +143,7 @@ func (s *Service) sweep(ctx context.Context, tx database.Tx, node string, dead f
 	if err != nil {
 		return nil, err
 	}
-	gone, err := s.EndBackgroundOf(ctx, tx, node, dead, at)
+	gone, err := s.Monitor.EndBackgroundOf(ctx, tx, node, dead, at)
 	return append(append(events, left...), gone...), err
 }
 

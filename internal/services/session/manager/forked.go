@@ -13,7 +13,7 @@ import (
 
 // forked stores a session that its runtime has just forked from another one, with the source's client tools. If the
 // source has no user, the fork gets its controls too: it must not wait for a user. Errors are those of Lookup.
-func (s *conversations) forked(ctx context.Context, sourceID string, fork runtime.Thread) (session.Session, error) {
+func (s *Conversations) forked(ctx context.Context, sourceID string, fork runtime.Thread) (session.Session, error) {
 	sessionID, inherited := fork.ID, `dynamic_tools = (select dynamic_tools from sessions where id = $2)`
 	if sessionID == "" { // the runtime lets this server choose the id, and enforces the source's limits
 		inherited += `, controls = (select controls from sessions where id = $2)`
@@ -51,7 +51,7 @@ func (s *conversations) forked(ctx context.Context, sourceID string, fork runtim
 // adopt is Lookup for a caller that is about to use a session's runtime, or has just created the session. It first
 // asks the runtime about a session known only from a signal. For example, a fork's signal may arrive before the reply
 // to its caller.
-func (s *conversations) adopt(ctx context.Context, sessionID string) (session.Session, error) {
+func (s *Conversations) adopt(ctx context.Context, sessionID string) (session.Session, error) {
 	session, err := s.Lookup(ctx, sessionID)
 	if err != nil || string(session.Thread) != store.PlaceholderThread || !s.owns(session) {
 		return session, err

@@ -72,7 +72,7 @@ func (s *Service) refresh(ctx context.Context, id string) error {
 	if err != nil && !errors.As(err, &gone) {
 		return err
 	}
-	if gone == nil && stored.Epoch > 0 && !s.Owns(stored.Session) && before.Epoch != live.NotOwned {
+	if gone == nil && stored.Epoch > 0 && !s.Ownership.Owns(stored.Session) && before.Epoch != live.NotOwned {
 		s.releaseToOwner(ctx, stored.Session, before.ActiveTurn)
 	}
 	s.index.Update(id, func(t *live.Session) {

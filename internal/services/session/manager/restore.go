@@ -78,7 +78,7 @@ func (s *Service) conversationText(ctx context.Context, sessionID string, replay
 		if entries, err = s.entries.List(ctx, q, sessionID); err != nil {
 			return err
 		}
-		return s.ShowTexts(ctx, q, sessionID, entries)
+		return s.Reader.ShowTexts(ctx, q, sessionID, entries)
 	})
 	if err != nil {
 		return "", err
@@ -128,7 +128,7 @@ func (s *Service) restored(ctx context.Context, tx database.Tx, sessionID string
 	if err := store.SetReplay(ctx, tx, sessionID, false); err != nil {
 		return nil, err
 	}
-	return s.UpsertTranscriptIn(ctx, tx, sessionID, entryOfRestored(started.TurnID, replay, at))
+	return s.Upserter.UpsertTranscriptIn(ctx, tx, sessionID, entryOfRestored(started.TurnID, replay, at))
 }
 
 // entryOfRestored returns the transcript entry of a replay: the agent knows the conversation only from its record.

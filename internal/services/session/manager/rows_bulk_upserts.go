@@ -18,7 +18,7 @@ type bulkOrigin struct {
 	SpanID  string `json:"spanId"`
 }
 
-func (s *upserter) insertBulk(ctx context.Context, tx database.Tx, u *upsert, stored int) (id string, err error) {
+func (s *Upserter) insertBulk(ctx context.Context, tx database.Tx, u *upsert, stored int) (id string, err error) {
 	id = ids.New()
 	first := u.events[0]
 	entries := append(make([]byte, 0, u.bytes), '[')
@@ -47,7 +47,7 @@ func deleteBulk(ctx context.Context, tx database.Tx, id string) error {
 }
 
 // readBulks reads this node's requests that are only partly stored.
-func (s *upserter) readBulks(ctx context.Context) ([]*upsert, error) {
+func (s *Upserter) readBulks(ctx context.Context) ([]*upsert, error) {
 	return database.ReadAll(ctx, s.db.Read(), "read the upserts to complete", func(row database.Row) (*upsert, error) {
 		u := &upsert{ctx: ctx, result: make(chan error, 1)}
 		var common, entries string

@@ -22,13 +22,13 @@ type recaller interface {
 
 // TurnMark reads the turns of a session. A sender that may crash before it receives the turn's id stores the mark for
 // TurnSince.
-func (f *turnFinder) TurnMark(ctx context.Context, sessionID string) (session.TurnMark, error) {
+func (f *TurnFinder) TurnMark(ctx context.Context, sessionID string) (session.TurnMark, error) {
 	return store.TurnMark(ctx, f.db.Read(), sessionID)
 }
 
 // TurnSince returns the turn that started after a mark. "" means that none did, and that earlier messages will start
 // none. It returns ErrTurnUnsettled while this is open, and ErrTurnUnknown if it will stay unknown.
-func (f *turnFinder) TurnSince(ctx context.Context, sessionID string, mark session.TurnMark) (turnID string, err error) {
+func (f *TurnFinder) TurnSince(ctx context.Context, sessionID string, mark session.TurnMark) (turnID string, err error) {
 	sess, adapter, err := f.owned(ctx, sessionID)
 	if err != nil {
 		return "", err
@@ -64,7 +64,7 @@ func (f *turnFinder) TurnSince(ctx context.Context, sessionID string, mark sessi
 }
 
 // turnAfter returns the one stored turn after a mark, "" for none. It returns ErrTurnUnknown if there are several.
-func (f *turnFinder) turnAfter(ctx context.Context, sessionID string, mark session.TurnMark) (string, error) {
+func (f *TurnFinder) turnAfter(ctx context.Context, sessionID string, mark session.TurnMark) (string, error) {
 	now, err := f.TurnMark(ctx, sessionID)
 	switch {
 	case err != nil || now == mark:

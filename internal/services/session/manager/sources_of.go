@@ -13,7 +13,7 @@ import (
 
 // Sources lists the files that a session's agent reads without a request, and their changes since the session began.
 // Errors are those of Lookup, *NotOwnerError, and runtime.ErrUnavailable for a runtime that this server does not have.
-func (s *conversations) Sources(ctx context.Context, sessionID string) (session.Sources, error) {
+func (s *Conversations) Sources(ctx context.Context, sessionID string) (session.Sources, error) {
 	sess, adapter, err := s.owned(ctx, sessionID)
 	if err != nil {
 		return session.Sources{}, err

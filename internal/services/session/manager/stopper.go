@@ -18,7 +18,7 @@ import (
 	"harness/transcript"
 )
 
-// stopperOptions configure stopper.
+// stopperOptions configure Stopper.
 type stopperOptions struct {
 	Journal  *journal.Journal
 	DB       *database.DB
@@ -39,8 +39,8 @@ type stopperOptions struct {
 	Now      func() int64 // ms
 }
 
-// stopper ends turns, and the other running work of a session.
-type stopper struct {
+// Stopper ends turns, and the other running work of a session.
+type Stopper struct {
 	options stopperOptions
 	entries transcript.Store
 	silence silenceTimers

@@ -174,7 +174,7 @@ func (s *Service) unanswered(runtimeName string, signal runtime.Signal) journal.
 		if signal.ThreadID == "" {
 			return nil, nil // the adapter has logged it
 		}
-		return s.UpsertTranscriptIn(ctx, tx, signal.ThreadID, transcript.Entry{
+		return s.Upserter.UpsertTranscriptIn(ctx, tx, signal.ThreadID, transcript.Entry{
 			MessageID: fmt.Sprintf("unanswered-%s-%s", signal.Generation, signal.RequestID), Role: "system",
 			Type: "runtime.unanswered", Content: fmt.Sprintf(
 				"The server was restarted while it waited for %s to answer %s. There was no answer, and it was not sent again.",

@@ -15,8 +15,8 @@ import (
 // callingWait limits how long a call waits for its turn.
 const callingWait = 10 * time.Second
 
-// turnFinder finds the running and the new turns of sessions.
-type turnFinder struct {
+// TurnFinder finds the running and the new turns of sessions.
+type TurnFinder struct {
 	db      *database.DB
 	index   *live.Index
 	locks   *keylock.Locks
@@ -25,11 +25,11 @@ type turnFinder struct {
 }
 
 // ActiveTurn returns the turn that runs in a session according to this node, "" for none.
-func (f *turnFinder) ActiveTurn(sessionID string) string { return f.index.ActiveTurn(sessionID) }
+func (f *TurnFinder) ActiveTurn(sessionID string) string { return f.index.ActiveTurn(sessionID) }
 
 // CallingTurn is ActiveTurn for a call by a runtime, which may arrive before the signal of its turn. While a message
 // to the session is being sent, it waits for the result, at most callingWait.
-func (f *turnFinder) CallingTurn(ctx context.Context, sessionID string) string {
+func (f *TurnFinder) CallingTurn(ctx context.Context, sessionID string) string {
 	if turn := f.ActiveTurn(sessionID); turn != "" {
 		return turn
 	}

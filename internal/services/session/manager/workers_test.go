@@ -46,15 +46,15 @@ func TestKillLeavesNoWorkers(t *testing.T) {
 			Clock: func() time.Time { return time.Now().Add(2 * time.Second) }})
 		next := &kit{Service: again, t: t, fake: &fake{generation: ids.New(), threads: threads}, log: log}
 		next.fake.sink = again.Sink("codex")
-		again.Attach(next.fake)
-		again.SetWorkers(fakeWorkers{next})
+		again.Registry.Attach(next.fake)
+		again.Agents.SetWorkers(fakeWorkers{next})
 		k.do(again.Start(t.Context()))
 		t.Cleanup(next.close)
 		next.fake.started(next.fake.generation)
 		for _, id := range []string{orphan.ID, unborn, noted} {
 			next.eventually("session "+id+" is removed", func() bool { return next.isDeleted(id) })
 		}
-		page, err := again.List(t.Context(), session.ListQuery{})
+		page, err := again.Reader.List(t.Context(), session.ListQuery{})
 		k.do(err)
 		if len(page.Sessions) != 1 || page.Sessions[0].ID != chat.ID {
 			t.Errorf("clients are shown %+v", page.Sessions)
