@@ -198,11 +198,11 @@ func (s *runtimes) setup(name string, confined Confinement, families ...string) 
 			Called: s.runtimeCalled(name),
 		},
 		Supervise: stdio.Options{
-			Sink: s.warningNewer(name, s.sessions.Sink(name)), Resume: s.sessions.Resumption, KeepOnStop: s.cfg.KeepRuntimes,
+			Sink: s.warningNewer(name, s.sessions.Sink(name)), Resume: s.sessions.Spools.Resumption, KeepOnStop: s.cfg.KeepRuntimes,
 			StartTimeout: limits.Start, CallTimeout: callTimeout, HangAfter: s.cfg.RuntimeHang,
 		},
 		LastState: func(ctx context.Context, threadID string) (json.RawMessage, error) {
-			return s.sessions.LastState(ctx, name, threadID)
+			return s.sessions.Spools.LastState(ctx, name, threadID)
 		},
 		NativeToolsOff: s.sessions.Registry.NativeToolsOff,
 		Door:           s.agents, Tools: s.tools.nameFor(name), Idle: processIdle,

@@ -60,6 +60,7 @@ type flat struct {
 	*manager.Stopper
 	*manager.TurnFinder
 	*manager.Tracer
+	*manager.Spools
 }
 
 // Site is a session service with the scripted agent as its only runtime.
@@ -100,7 +101,7 @@ func Open(t *testing.T, db *database.DB, edits ...func(*manager.Options)) *Site 
 		s.Service.Catalog, s.Service.Agents, s.Service.Opener, s.Service.Editor, s.Service.Rollbacks,
 		s.Service.Monitor, s.Service.Checker, s.Service.Upserter, s.Service.Deleter, s.Service.Conversations,
 		s.Service.Organizer, s.Service.Slots, s.Service.FolderKeeper, s.Service.Stopper, s.Service.TurnFinder,
-		s.Service.Tracer}
+		s.Service.Tracer, s.Service.Spools}
 	options := s.Agent.Options(t)
 	options.Sink, options.Resume = s.Sink(scripted.Name), s.Resumption
 	s.Runtime = scripted.New(options)

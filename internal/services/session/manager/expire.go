@@ -87,7 +87,7 @@ func (s *Service) recover(ctx context.Context) error {
 		}
 		dead := func(generation string) bool { return !live[generation] }
 		return func(ctx context.Context, tx database.Tx) ([]journal.Event, error) {
-			if err := errors.Join(s.Ownership.AdoptNodes(ctx, tx), s.forgetSpools(ctx, tx, at)); err != nil {
+			if err := errors.Join(s.Ownership.AdoptNodes(ctx, tx), s.Spools.forget(ctx, tx, at)); err != nil {
 				return nil, err
 			}
 			return s.sweep(ctx, tx, s.opts.NodeID, dead, "The server was restarted while this turn was running.", at)
@@ -175,9 +175,9 @@ func (s *Service) interrupt(ctx context.Context, tx database.Tx, turn store.Turn
 	if err != nil {
 		return nil, err
 	}
-	dropped, err := s.recordDropped(ctx, tx, turn)
+	dropped, err := recordDropped(ctx, tx, turn)
 	if err := errors.Join(err, store.CloseTurn(ctx, tx, turn), s.items.Cancel(ctx, tx, turn),
-		s.settleInput(ctx, tx, turn)); err != nil {
+		settleInput(ctx, tx, turn)); err != nil {
 		return nil, err
 	}
 	meta, runtimeName := stream.Meta{Purged: true}, ""

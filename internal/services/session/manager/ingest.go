@@ -88,7 +88,7 @@ func (s *Service) unitOf(runtimeName string, signal runtime.Signal) journal.Unit
 	case runtime.SignalExited:
 		return s.runtimeExited(runtimeName, signal)
 	case runtime.SignalUnanswered:
-		return s.unanswered(runtimeName, signal)
+		return s.Upserter.unanswered(runtimeName, signal)
 	}
 	if opened, is := signal.Change.(runtime.ThreadOpened); is && opened.SystemOwned {
 		return s.workerOpener.workerOpened(runtimeName, signal.ThreadID)
@@ -412,9 +412,9 @@ func (s *Service) turnCompleted(ctx context.Context, tx database.Tx, a arrival, 
 	if err != nil {
 		return nil, err
 	}
-	dropped, err := s.recordDropped(ctx, tx, turn)
+	dropped, err := recordDropped(ctx, tx, turn)
 	events = append(events, dropped...)
-	err = errors.Join(err, store.CloseTurn(ctx, tx, turn), s.items.Cancel(ctx, tx, turn), s.settleInput(ctx, tx, turn),
+	err = errors.Join(err, store.CloseTurn(ctx, tx, turn), s.items.Cancel(ctx, tx, turn), settleInput(ctx, tx, turn),
 		store.TouchSession(ctx, tx, turn.SessionID, a.receivedAt))
 	if err != nil {
 		return nil, err

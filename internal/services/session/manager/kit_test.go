@@ -59,6 +59,7 @@ type flat struct {
 	*Stopper
 	*TurnFinder
 	*Tracer
+	*Spools
 	*workerOpener
 	*importer
 }
@@ -130,7 +131,7 @@ func openWith(t *testing.T, db *database.DB, node string, edit func(*Options)) *
 func flatOf(s *Service) flat {
 	return flat{s.Registry, s.Reader, s.Outbox, s.Ownership, s.Mover, s.Catalog, s.Agents, s.Opener, s.Editor, s.Rollbacks,
 		s.Monitor, s.Checker, s.Upserter, s.Deleter, s.Conversations, s.Organizer, s.Slots, s.FolderKeeper, s.Stopper,
-		s.TurnFinder, s.Tracer, s.workerOpener, s.importer}
+		s.TurnFinder, s.Tracer, s.Spools, s.workerOpener, s.importer}
 }
 
 // close ends the Service like a killed process: it settles nothing.

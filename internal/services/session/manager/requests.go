@@ -55,7 +55,7 @@ func (s *Service) Steer(ctx context.Context, sessionID, turnID, text string) err
 		if err := store.AddInput(ctx, tx, row.ID, turnID, message); err != nil {
 			return nil, err
 		}
-		dropped, err := s.recordDroppedLate(ctx, tx, row.ID, turnID, message)
+		dropped, err := recordDroppedLate(ctx, tx, row.ID, turnID, message)
 		return append(events, dropped...), err
 	})
 }

@@ -268,7 +268,7 @@ func (s *Service) storeSent(ctx context.Context, tx database.Tx, sess session.Se
 	if !started.Steered {
 		return sent, nil
 	}
-	dropped, err := s.recordDroppedLate(ctx, tx, sess.ID, turn.TurnID, message)
+	dropped, err := recordDroppedLate(ctx, tx, sess.ID, turn.TurnID, message)
 	return append(sent, dropped...), err
 }
 

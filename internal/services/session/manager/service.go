@@ -151,6 +151,7 @@ type Service struct {
 	Stopper       *Stopper
 	TurnFinder    *TurnFinder
 	Tracer        *Tracer
+	Spools        *Spools
 	workerOpener  *workerOpener
 	importer      *importer
 	resolver      *resolver
@@ -254,6 +255,7 @@ func (s *Service) compose() {
 		checkLease: s.Ownership.CheckLease, commitOwned: s.Ownership.CommitOwned, upsertIn: s.Upserter.UpsertTranscriptIn,
 		log: s.opts.Logger, now: s.now}
 	*s.TurnFinder = TurnFinder{db: s.opts.DB, index: s.index, locks: &s.locks, inOrder: s.InOrder, owned: s.owned}
+	s.Spools = &Spools{db: s.db, nodeID: s.opts.NodeID, inOrder: s.InOrder, resumeTexts: s.resumeTexts, now: s.now}
 	s.Editor = controledit.New(controledit.Options{Journal: s.opts.Journal, Reader: s.Reader, Runtimes: s.Registry,
 		Locked: s.opts.DefaultsLocked, Now: s.now})
 }
