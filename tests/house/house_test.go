@@ -30,9 +30,7 @@ const (
 
 // beyond lists everything still over a limit, with its size. Sizes may only shrink. When a size shrinks, correct it
 // here, and remove the line when the subject is within the limit.
-var beyond = map[string]int{
-	"files of internal/services/session/manager": 48,
-}
+var beyond = map[string]int{}
 
 // larger replaces the limit of a subject that is agreed to be larger than others of its kind.
 var larger = map[string]int{

@@ -5,13 +5,51 @@ import (
 	"errors"
 	"time"
 
+	"github.com/rs/zerolog"
+
+	"harness/internal/lib/keylock"
+	"harness/internal/lib/lifecycle"
 	"harness/internal/platform/database"
 	"harness/internal/platform/journal"
 	"harness/internal/runtime"
 	"harness/internal/services/session"
+	"harness/internal/services/session/background"
+	"harness/internal/services/session/live"
+	"harness/internal/services/session/reading"
+	"harness/internal/services/session/registry"
 	"harness/internal/services/session/store"
 	"harness/transcript"
 )
+
+// stopperOptions configure Stopper.
+type stopperOptions struct {
+	Journal  *journal.Journal
+	DB       *database.DB
+	Index    *live.Index
+	Locks    *keylock.Locks
+	Loops    *lifecycle.Loops
+	Reader   *reading.Reader
+	Runtimes *registry.Registry
+	Monitor  *background.Monitor
+
+	CheckOwner func(one session.Session) error
+	LoadView   func(runtimeName, sessionID string)
+	Record     func(ctx context.Context, done journal.Unit) error
+	Enqueue    func(ctx context.Context, tx database.Tx, one session.QueuedMessage, state session.QueuedState, mark, failure string) (
+		[]journal.Event, error)
+	UpsertIn func(ctx context.Context, tx database.Tx, sessionID string, entry transcript.Entry) ([]journal.Event, error)
+	Logger   zerolog.Logger
+	Now      func() int64 // ms
+}
+
+// Stopper ends turns, and the other running work of a session.
+type Stopper struct {
+	options stopperOptions
+	entries transcript.Store
+	silence silenceTimers
+	// stopPatience is how long an agent has to end a stopped turn.
+	stopPatience time.Duration
+}
 
 // StopSession runs StopTurn for the running turn. The runtime then unloads the conversation, and the server notifies
 // all followers of the session. The next message, also a queued one, starts after all of that and loads the
