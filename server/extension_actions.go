@@ -24,7 +24,7 @@ func newOwnership(sessions *manager.Service) *ownership {
 }
 
 func (o *ownership) owns(ctx context.Context, sessionID string) (bool, error) {
-	moved := o.sessions.Moved()
+	moved := o.sessions.Moved.Load()
 	o.mu.Lock()
 	if o.moved != moved {
 		clear(o.known)

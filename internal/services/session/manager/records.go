@@ -21,7 +21,7 @@ func (s *Service) onRecords(records []journal.Record) {
 		case session.EventDeleted:
 			s.natives.Drop(record.SessionID)
 		case session.EventTaken:
-			s.moved.Add(1)
+			s.Moved.Add(1)
 			s.adoption.wantAgain(record.SessionID)
 			continue
 		case eventSessionRenamed, session.EventProjectUpdated:

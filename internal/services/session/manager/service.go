@@ -164,7 +164,8 @@ type Service struct {
 	texts   texts               // order guards it
 	natives *nativelog.Recorder // order guards it
 
-	moved atomic.Int64
+	// Moved counts the sessions that moved to another node since this server started, here or elsewhere.
+	Moved atomic.Int64
 
 	loops lifecycle.Loops
 	begun int64 // ms

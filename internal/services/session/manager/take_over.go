@@ -15,9 +15,6 @@ import (
 	"harness/internal/services/session/workspace"
 )
 
-// Moved counts the sessions that moved to another node since this server started, here or elsewhere.
-func (s *Service) Moved() int64 { return s.moved.Load() }
-
 // releaseToOwner ends this node's runtime work for a session that another node has taken over.
 func (s *Service) releaseToOwner(ctx context.Context, session session.Session, turnID string) {
 	s.index.Update(session.ID, func(t *live.Session) {
