@@ -230,6 +230,7 @@ func TestUpsertsOfOneUnitKeepTheirTraces(t *testing.T) {
 		k.Service = New(Options{Journal: log, DB: db, Runtimes: registry.Options{Adapters: []runtime.Adapter{k.fake}},
 			NodeOptions: NodeOptions{NodeID: "node"},
 			Defaults:    testControls, WorkspaceRoot: "/repo", Logger: zerolog.Nop()})
+		k.flat = flatOf(k.Service)
 		k.Unusable = func(string) string { return "" }
 		k.fake.sink = k.Sink("codex")
 		k.do(k.Start(t.Context()))

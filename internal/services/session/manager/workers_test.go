@@ -44,7 +44,7 @@ func TestKillLeavesNoWorkers(t *testing.T) {
 		k.do(log.Start(t.Context()))
 		again := New(Options{Journal: log, DB: k.db, NodeOptions: NodeOptions{NodeID: "node"}, Defaults: testControls,
 			Clock: func() time.Time { return time.Now().Add(2 * time.Second) }})
-		next := &kit{Service: again, t: t, fake: &fake{generation: ids.New(), threads: threads}, log: log}
+		next := &kit{Service: again, flat: flatOf(again), t: t, fake: &fake{generation: ids.New(), threads: threads}, log: log}
 		next.fake.sink = again.Sink("codex")
 		again.Registry.Attach(next.fake)
 		again.Agents.SetWorkers(fakeWorkers{next})
