@@ -80,7 +80,7 @@ func (s *Server) startRPC(ctx context.Context) (err error) {
 		Yolo: s.cfg.AllowYolo, Context: s.patient,
 	}
 	if s.nodePort != nil {
-		options.Owners, options.Owns = s.nodes.owners(), s.sessions.Owns
+		options.Owners, options.Owns = s.nodes.owners(), s.sessions.Ownership.Owns
 	}
 	if s.rpc, err = rpc.New(options); err != nil {
 		return err

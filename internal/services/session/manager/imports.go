@@ -73,11 +73,6 @@ type importer struct {
 	entries transcript.Store
 }
 
-func (s *importer) commit(ctx context.Context, unit journal.Unit) error {
-	_, err := s.options.Journal.Commit(ctx, unit)
-	return err
-}
-
 // importTry is the last failed import of a history: its time (ms), its runtime process, and the number of failures.
 type importTry struct {
 	at         int64
@@ -99,7 +94,7 @@ func (i *imports) want(sessionID string) (looked <-chan struct{}) {
 		done = make(chan struct{})
 		i.done[sessionID] = done
 		i.first = append(i.first, sessionID)
-		i.signal()
+		i.wake.Set()
 	}
 	return done
 }
@@ -110,10 +105,6 @@ func (i *imports) wantAll() {
 	defer i.mu.Unlock()
 	i.scanning, i.before, i.unread = true, "", false
 	i.searches++
-	i.signal()
-}
-
-func (i *imports) signal() {
 	i.wake.Set()
 }
 
