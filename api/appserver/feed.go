@@ -105,8 +105,8 @@ func (e event) line(record journal.Record) (event, bool) {
 	return e, true
 }
 
-// passes reports whether clients of this door get a notification of a runtime. Status and settled requests are told by
-// the server itself, and an account is the runtime's.
+// passes reports whether clients of this door get a notification of a runtime. The door itself reports the
+// status and settled requests, and an account is the runtime's.
 func passes(method string) bool {
 	switch method {
 	case wire.MethodThreadNamed, wire.MethodTokenUsage, wire.MethodError, wire.MethodWarning, wire.MethodModelRerouted:
