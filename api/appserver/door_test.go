@@ -131,9 +131,9 @@ func TestOneDecidesAndOthersLearn(t *testing.T) {
 	bob.until("warning", "Already accepted by alice.")
 	alice.until("turn/completed", "")
 	bob.send(`{"id":` + string(theirs.ID) + `,"result":{"decision":"decline"}}`) // it is gone for bob, too: nothing happens
-	if entry := bob.call("thread/items/list", `{"threadId":"`+session+`","limit":100,"sortDirection":"desc"}`); !strings.Contains(
-		string(entry), `"commandActions":[{`) || !strings.Contains(string(entry), `"status":"completed"`) {
-		t.Errorf("the history is %s", entry)
+	history := string(bob.call("thread/items/list", `{"threadId":"`+session+`","limit":100,"sortDirection":"desc"}`))
+	if !strings.Contains(history, `"commandActions":[{`) || !strings.Contains(history, `"status":"completed"`) {
+		t.Errorf("the history is %s", history)
 	}
 }
 
@@ -234,7 +234,8 @@ func TestTheHistoryHasTheClientsID(t *testing.T) {
 		}
 	}
 	decode(t, c.call("thread/items/list", `{"threadId":"`+session+`","limit":100,"sortDirection":"desc"}`), &page)
-	if n := len(page.Data); n < 2 || page.Data[0].Item.Text != "hi" || page.Data[n-1].Item.ClientID != "my-own-id" || page.Data[n-1].TurnID != turn {
+	n := len(page.Data)
+	if n < 2 || page.Data[0].Item.Text != "hi" || page.Data[n-1].Item.ClientID != "my-own-id" || page.Data[n-1].TurnID != turn {
 		t.Errorf("the history is %+v", page.Data)
 	}
 	turns := c.call("thread/turns/list", `{"threadId":"`+session+`","limit":1}`)

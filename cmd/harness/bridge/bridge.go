@@ -8,7 +8,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -59,7 +58,8 @@ func (b *Bridge) Run(ctx context.Context, in io.Reader, out io.Writer) error {
 	go func() { failed <- read(ctx, in, lines) }()
 	for {
 		if ended, err := b.serve(ctx, conn, lines, failed); ended {
-			return errors.Join(err, conn.Close(websocket.StatusNormalClosure, ""))
+			_ = conn.Close(websocket.StatusNormalClosure, "") // the server may be gone
+			return err
 		}
 		_ = conn.CloseNow() // it is lost
 		if conn, err = b.reconnect(ctx); err != nil {

@@ -91,6 +91,7 @@ func TestALostConnectionIsMadeAgain(t *testing.T) {
 	answers(second, `{"id":"bridge-initialize","result":{}}`) // the program asked for neither answer
 	answers(second, `{"method":"turn/started","params":{"threadId":"t-1"}}`)
 	shows(`"turn/started"`)
+	second.CloseRead(ctx)
 	_ = program.Close()
 	if err := <-ended; err != nil {
 		t.Error(err)
