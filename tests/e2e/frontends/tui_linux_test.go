@@ -141,7 +141,7 @@ func TestTheTUIWorksOnEveryRuntime(t *testing.T) {
 				server := s.Start("PORT="+port, "HARNESS_TRUST_LOCAL=true")
 				url := "ws://127.0.0.1:" + port
 				u := openTUI(s, version, url, "-m", runtime, "-s", "danger-full-access", "-a", "untrusted")
-				u.await("Ctrl+")
+				u.await("Ask Codex")
 				u.say("MOCK_REPLY[first answer]")
 				u.await("• first answer")
 
