@@ -48,7 +48,7 @@ func (s *core) modelOf(sessionID string) string {
 	if sessions == nil {
 		return ""
 	}
-	found, err := sessions.Stored(context.Background(), sessionID)
+	found, err := sessions.Reader.Stored(context.Background(), sessionID)
 	if err != nil {
 		return "" // deleted since
 	}
