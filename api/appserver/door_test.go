@@ -167,7 +167,9 @@ func TestAQuestionIsAnswered(t *testing.T) {
 	var p struct{ Questions []struct{ ID string } }
 	decode(t, asked.Params, &p)
 	c.send(`{"id":` + string(asked.ID) + `,"result":{"answers":{"` + p.Questions[0].ID + `":{"answers":["A"]}}}}`)
-	c.until("item/completed", "you said A")
+	if said := c.until("item/completed", "you said"); !strings.Contains(string(said.Params), `[\"A\"]`) {
+		t.Errorf("the agent got %s", said.Params)
+	}
 	c.until("turn/completed", "")
 }
 
