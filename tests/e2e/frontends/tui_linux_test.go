@@ -136,11 +136,12 @@ func TestTheTUIWorksOnEveryRuntime(t *testing.T) {
 		for _, runtime := range []string{"codex", "claude"} {
 			t.Run(codextest.Number(t, version)+"/"+runtime, func(t *testing.T) {
 				t.Parallel()
-				s := programtest.WithClaude(t, programtest.WithCodex(version))
+				s := programtest.WithClaude(t, programtest.WithCodex(version),
+					programtest.WithEnv("HARNESS_RUNTIME_APPROVAL=codex=untrusted,claude=untrusted"))
 				port := freePort(t)
 				server := s.Start("PORT="+port, "HARNESS_TRUST_LOCAL=true")
 				url := "ws://127.0.0.1:" + port
-				u := openTUI(s, version, url, "-m", runtime, "-s", "danger-full-access", "-a", "untrusted")
+				u := openTUI(s, version, url, "-m", runtime, "-s", "danger-full-access")
 				u.await("Ask Codex")
 				u.say("MOCK_REPLY[first answer]")
 				u.await("• first answer")
