@@ -265,27 +265,12 @@ func (o *ownedTools) session(ctx context.Context, id string) (mcphost.Session, e
 		return mcphost.Session{}, err
 	}
 	return mcphost.Session{Workspace: stored.Cwd, TurnID: o.sessions.CallingTurn(ctx, id), Epoch: stored.Epoch,
-		Policy: narrowed(o.policy, stored.Controls), MaxCalls: runtime.CapabilitiesOf(adapter).MaxToolCalls()}, nil
+		Policy: o.policy.Within(levels(stored.Controls)), MaxCalls: runtime.CapabilitiesOf(adapter).MaxToolCalls()}, nil
 }
 
-// narrowed restricts a policy to the permissions of a session. No call needs approval if the session's policy never
-// asks. Every call needs approval if the session trusts nothing. A tool may not do anything that the session's sandbox
-// forbids.
-func narrowed(policy tools.Policy, controls session.Controls) tools.Policy {
-	policy.DenyClasses = slices.Clone(policy.DenyClasses)
-	switch {
-	case controls.ApprovalPolicy == "never", controls.NonInteractive:
-		policy.NonInteractive = true
-	case controls.ApprovalPolicy == "untrusted":
-		policy.Mode = tools.ModeAsk
-	}
-	if controls.FilesystemSandbox == "read-only" {
-		policy.DenyClasses = append(policy.DenyClasses, tools.Write, tools.Dangerous)
-	}
-	if controls.NetworkAccess != "enabled" {
-		policy.DenyClasses = append(policy.DenyClasses, tools.Network)
-	}
-	return policy
+func levels(c session.Controls) tools.Levels {
+	return tools.Levels{ApprovalPolicy: c.ApprovalPolicy, FilesystemSandbox: c.FilesystemSandbox, NetworkAccess: c.NetworkAccess,
+		NonInteractive: c.NonInteractive}
 }
 
 // toolApprover requests approvals through sessions.
